@@ -156,7 +156,7 @@ test("a call inside another one that waits for the other's place is a warning", 
     const gate = tidegate({ concurrency: 1, warnAfter: 200 });
     gate.run(() => gate.run(nothing)).catch(nothing);
     setTimeout(process.exit, 1_000);`);
-  assert.match(warning, /waits 0\.2 s or more: calls in flight have all places\. A call inside another one of the same key may wait for ever: give it another key\./);
+  assert.match(warning, /waits 0\.2 s or more: all places are taken by calls in flight\. A call inside another call with the same key may wait forever: use another key\./);
   assert.deepEqual(more, []);
 });
 

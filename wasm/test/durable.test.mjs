@@ -189,7 +189,7 @@ test("a call that cannot make its deadline learns it, and one with a cost learns
   await ask("policy", { limit: "1" });
   assert.equal(await ask("run"), "ran");
   assert.equal((await ask("run", { options: JSON.stringify({ deadline: 100 }) })).code, "DEADLINE_EXCEEDED");
-  assert.match((await ask("run", { options: JSON.stringify({ cost: 2 }) })).message, /counts calls: leave the option cost away/);
+  assert.match((await ask("run", { options: JSON.stringify({ cost: 2 }) })).message, /counts calls: omit the option cost/);
 });
 
 test("without SQLite storage calls go on, and whoever listens is told what is missing", async (t) => {
@@ -304,12 +304,12 @@ test("an object that never answers keeps nobody waiting for good, and whoever li
 
 test("a gate that is given no binding says so", async (t) => {
   const { ask } = await worker(t);
-  assert.match((await ask("unbound")).message, /shared is no binding of Durable Objects: name one in wrangler.jsonc/);
+  assert.match((await ask("unbound")).message, /shared is not a binding of Durable Objects: add one under durable_objects in wrangler.jsonc/);
 });
 
 test("a gate that is given a limit says where that belongs", async (t) => {
   const { ask } = await worker(t);
-  assert.match((await ask("misplaced")).message, /^requests is no option of a shared gate: the limit belongs where the budget is/);
+  assert.match((await ask("misplaced")).message, /^requests is not an option of a shared gate: return it/);
 });
 
 test("the example type-checks, deploys as it is, and is served by a real API", async (t) => {

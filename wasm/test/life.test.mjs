@@ -227,7 +227,7 @@ test("what is final is not tried again, and what the outcome throws is thrown", 
   assert.equal((await gate.fetch(url, {}, { outcome: () => "final" })).status, 429);
   await assert.rejects(gate.run(() => { throw Object.assign(new Error("no"), { status: 429 }); }, { outcome: () => "final" }), /no/);
   await assert.rejects(gate.fetch(url, {}, { outcome: () => Promise.reject(new RangeError("mine")) }), /mine/);
-  await assert.rejects(gate.fetch(url, {}, { outcome: () => "fine" }), /the outcome is fine; it is one of ok,/);
+  await assert.rejects(gate.fetch(url, {}, { outcome: () => "fine" }), /the outcome is fine; it must be one of ok,/);
   await gate.idle();
   const { ok, abandoned, inFlight } = gate.stats();
   assert.deepEqual([seen.length, ok, abandoned, inFlight], [3, 2, 2, 0]);

@@ -210,7 +210,7 @@ test("whoever connects and sends nonsense is cut off, and disturbs nobody", asyn
     if (told.length > 17) break;
   }
   assert.deepEqual([...told.subarray(0, 15)], [...head, 9, 0, 0, 0, 1, 0]);
-  assert.match(told.subarray(17).toString(), /2 bytes have come that are no request/);
+  assert.match(told.subarray(17).toString(), /2 bytes are not a valid request/);
   assert.equal(await one.run(() => 2), 2);
 });
 
@@ -229,7 +229,7 @@ test("a program that has nothing to do ends, also where it holds the budget", as
 });
 
 test("what is no name, no room for a path, or no policy, is rejected at once", () => {
-  assert.throws(() => tidegate({ name: "../other" }), (error) => error instanceof PolicyError && /^name is "..\/other"; it is 1 to 64/.test(error.message));
+  assert.throws(() => tidegate({ name: "../other" }), (error) => error instanceof PolicyError && /^name is "..\/other"; it must be 1 to 64/.test(error.message));
   assert.throws(() => tidegate({ folder: `/tmp/${"x".repeat(100)}` }), /choose a shorter folder or name/);
   assert.throws(() => tidegate({ requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
   assert.throws(() => tidegate({ law: "vegas" }), PolicyError);

@@ -21,8 +21,8 @@ test("an option that cannot be is named where the gate is made, with its value a
     [{ concurency: 5 }, /^there is no option "concurency" of a gate; the options are law, requests/],
     [{ requests: { limit: 1, per: 1, bust: 2 } }, /^there is no option "bust" of requests; the options are limit, per, burst/],
     [{ law: "aimd" }, /^the law "aimd" is in tidegate\/laws/],
-    [{ law: "fixed" }, /^the law "fixed" keeps the limits that it is given: set requests or tokens, or leave law out/],
-    [null, /^the options of a gate are null; they are an object/],
+    [{ law: "fixed" }, /^the law "fixed" needs a limit: set requests or tokens, or leave law out/],
+    [null, /^the options of a gate are null; they must be an object/],
   ];
   for (const [options, message] of wrong) assert.throws(() => tidegate(options), policyError(message));
   const gate = tidegate({ law: undefined, queue: undefined });
@@ -53,7 +53,7 @@ test("an option of a call that cannot be is named, however the call is made", as
     if ("cost" in options || "key" in options) assert.throws(() => gate.tryAcquire(options), policyError(message));
   }
   await assert.rejects(gate.run(() => 1, { actualCost: () => -1 }), policyError(/^actualCost is -1/));
-  assert.throws(() => gate.tryAcquire().settle("fine"), policyError(/^the outcome is fine; it is one of ok, throttled/));
+  assert.throws(() => gate.tryAcquire().settle("fine"), policyError(/^the outcome is fine; it must be one of ok, throttled/));
   assert.equal(gate.stats().rejected, 0);
 });
 

@@ -146,7 +146,7 @@ test("a gate whose client is not connected goes on alone, and says why", async (
 });
 
 test("what is no client, or no policy, is rejected at once", () => {
-  assert.throws(() => tidegate({}), (error) => error instanceof PolicyError && /^shared is no Redis client: /.test(error.message));
+  assert.throws(() => tidegate({}), (error) => error instanceof PolicyError && /^shared is not a Redis client: /.test(error.message));
   const shared = createClient();
   assert.throws(() => tidegate({ shared, requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
   assert.throws(() => tidegate({ shared, law: "vegas" }), PolicyError);

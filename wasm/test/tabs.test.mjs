@@ -99,7 +99,7 @@ test("a tab of another version is named, and calls go on", async (t) => {
   }))`);
   const [sent, trouble] = await tab.run('(async () => { const gate = make({ name: "other" }), why = missed(gate); return [await gate.run(() => 7), await why]; })()');
   assert.equal(sent, 7);
-  assert.match(trouble, /another tab speaks version 7 .*, and this one version 1: reload the older one/);
+  assert.match(trouble, /another tab uses version 7 of the protocol, and this one version 1: reload the older one/);
 });
 
 test("where there are no locks, calls go on within the tab's share, and say why", async (t) => {

@@ -1,4 +1,4 @@
-/** What the build puts in place of these names, and what the runtime brings. */
+/** Declares modules that the build inserts, and the parts of runtimes that this package uses. */
 
 declare module "#packed/gate" {
   export const common: string;
@@ -28,7 +28,7 @@ declare module "*.wasm?module" {
   export default module;
 }
 
-/** What this package uses of Cloudflare's runtime; who writes a worker has the whole of it in its types. */
+/** The part of Cloudflare's runtime that this package uses. A worker's own types contain all of it. */
 declare module "cloudflare:workers" {
   interface Storage {
     readonly kv: { get<T>(key: string): T | undefined; put<T>(key: string, value: T): void; delete(key: string): boolean };
@@ -43,7 +43,7 @@ declare module "cloudflare:workers" {
   export const waitUntil: ((promise: Promise<unknown>) => void) | undefined;
 }
 
-/** What this package uses of Node. */
+/** The part of Node that this package uses. */
 declare module "node:fs" {
   export function mkdirSync(path: string, options: { mode: number; recursive: true }): unknown;
   export function lstatSync(path: string): { isDirectory(): boolean; readonly uid: number; readonly mode: number };

@@ -1,12 +1,16 @@
-/** Responses whose body is still on its way. */
+/** Responses whose body is still arriving. */
 
-/** So many bytes are read ahead, so that a short body that nobody reads comes to its end. */
+/** Bytes that are read ahead, so that a short body ends even if nobody reads it. */
 const AHEAD = 65_536;
 
-/** The same response, which calls back when its body has ended, failed or been cancelled. An abort is thrown as its signal's reason. */
+/**
+ * The same response; calls back when its body has ended, failed or been cancelled. An abort throws
+ * the signal's reason.
+ */
 export function held(response: Response, signal: AbortSignal | null | undefined, end: () => void): Response {
   const { body: source, status } = response;
-  // What is opaque, of another make than `fetch`, or read already has no stream to watch; and no other status can be made by hand.
+  // A response that is opaque, not from `fetch`, or already read has no stream to watch. Other
+  // statuses cannot be constructed.
   if (!source?.getReader || source.locked || status < 200 || status > 599) {
     end();
     return response;
@@ -30,7 +34,7 @@ export function held(response: Response, signal: AbortSignal | null | undefined,
   return dressed(new Response(body, response), response);
 }
 
-/** A response that is made by hand does not know where it came from. */
+/** A constructed response has no URL, type or redirect flag, so they are copied. */
 function dressed(response: Response, from: Response): Response {
   const clone = () => dressed(Response.prototype.clone.call(response), from);
   const { url, redirected, type } = from;
@@ -39,22 +43,22 @@ function dressed(response: Response, from: Response): Response {
   });
 }
 
-/** What `look` makes of a copy of a response, whose body it may read or leave. */
+/** Returns what `look` makes of a copy of a response. `look` may read its body. */
 export async function looked<R>(response: Response, look: (copy: Response) => R): Promise<Awaited<R>> {
   const copy = response.clone();
   try {
     return await look(copy);
   } finally {
-    // What is left unread would be kept in memory. (It ends when the other copy does.)
+    // A copy that is not read would stay in memory. (Cancelling ends when the other copy ends.)
     if (!copy.bodyUsed) copy.body?.cancel().catch(() => {});
   }
 }
 
-/** So many bytes of a body are looked at, and no longer than so many milliseconds. */
+/** The number of bytes of a body that are read, and the time limit for it in milliseconds. */
 const EXCERPT = 8_192;
 const PATIENCE = 1_000;
 
-/** The first bytes of a body. */
+/** Returns the first bytes of a body. */
 export async function excerpt(copy: Response): Promise<Uint8Array> {
   const bytes = new Uint8Array(EXCERPT);
   const reader = copy.body!.getReader();
@@ -70,14 +74,14 @@ export async function excerpt(copy: Response): Promise<Uint8Array> {
       length += piece.length;
     }
   } catch {
-    // Who reads the body meets the error.
+    // The reader of the body gets the error.
   }
   clearTimeout(timer);
   stop();
   return bytes.subarray(0, length);
 }
 
-/** Lets go of the body of a response that nobody reads; whether there was one. */
+/** Cancels the body of a response that nobody reads. Returns whether there was one. */
 export function discard(value: unknown): boolean {
   const body = (value as Response | null | undefined)?.body;
   if (!body?.cancel) return false;

@@ -1,5 +1,5 @@
 /**
- * The wasm module: what it exports, how it is loaded, and the two views of its memory.
+ * The wasm module: its exports, how it is loaded, and two views of its memory.
  *
  * Nothing is compiled before the first use: a worker's module scope may do little, and a page that
  * imports a gate may never make a call.
@@ -7,7 +7,7 @@
 
 import { TidegateError } from "./errors.js";
 
-/** What `tidegate-wasm` exports; its Rust sources say what each function does. */
+/** The exports of `tidegate-wasm`. Its Rust sources document each function. */
 export interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer };
   numbers(): number;
@@ -45,21 +45,21 @@ export interface Exports {
   snapshot(gate: number, now: number): number;
 }
 
-/** The module instance, with its buffers. */
+/** The module instance and its buffers. */
 export interface Core extends Exports {
-  /** A policy's row, and the counters. */
+  /** A buffer for a policy, and for the counters. */
   row(): Float64Array;
-  /** A header's name and value, or a record. */
+  /** A buffer for a header's name and value, or for a record. */
   room(): Uint8Array;
 }
 
-/** Makes the instance on first use, and gives the same one ever after. */
+/** Returns a function that creates the instance on its first call. */
 export function lazily(instantiate: () => Exports): () => Core {
   let core: Core | undefined;
   return () => (core ??= dress(instantiate()));
 }
 
-/** Wasm that takes pages detaches the views of its memory, so they are made when they are needed. */
+/** When wasm memory grows, its views become detached; so they are created on demand. */
 export function dress(exports: Exports): Core {
   return {
     ...exports,
@@ -68,7 +68,7 @@ export function dress(exports: Exports): Core {
   };
 }
 
-/** The exports of a compiled module, which imports nothing. */
+/** Instantiates a compiled module, which has no imports. */
 export function instance(module: object): Exports {
   return new WebAssembly.Instance(module as WebAssembly.Module).exports as unknown as Exports;
 }
@@ -78,14 +78,14 @@ export function compile(packed: string, common: string): object {
   try {
     return new WebAssembly.Module(unpack(packed, common));
   } catch (error) {
-    throw new TidegateError("COMPILE", `WebAssembly does not compile here (${String(error)}): where a policy lacks 'wasm-unsafe-eval', import tidegate/js`);
+    throw new TidegateError("COMPILE", `WebAssembly does not compile here (${String(error)}): if the content security policy lacks 'wasm-unsafe-eval', import tidegate/js`);
   }
 }
 
 /**
- * Reads the bytes that the build has written as a string: 91 printable characters stand for the 91
- * commonest bytes, which have a bit in `common`, and a `!` or a space before one for the rest. Gzip
- * sees whole bytes so, and makes it a fifth smaller than base 64.
+ * Unpacks the bytes that the build wrote as a string: 91 printable characters stand for the 91 most
+ * frequent bytes, which have a bit in `common`; the other bytes are a `!` or a space and one
+ * character. Gzip then sees whole bytes, and the result is a fifth smaller than base 64.
  */
 export function unpack(text: string, common: string): Uint8Array<ArrayBuffer> {
   const order: number[] = [];

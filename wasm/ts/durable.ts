@@ -32,7 +32,7 @@ export interface DurableOptions extends SharedOptions {
 const share = sharer(
   () => instance(module),
   LoneLane,
-  // Outside of a request there is nothing to keep alive, and an old runtime cannot.
+  // Outside of a request there is nothing to keep alive, and old runtimes cannot do it.
   (until) => {
     try {
       workers.waitUntil?.(until);
@@ -40,46 +40,49 @@ const share = sharer(
   },
 );
 
-/** What belongs to the object's policy. */
+/** Options that belong to the object's policy. */
 const POLICY = ["law", "requests", "maxCooldown", "concurrency", "expiry", "heartbeat"] satisfies (keyof SharedPolicy)[];
 
 /** Creates a gate that shares the budget of each key with all other isolates. Create it at module scope. */
 export function tidegate({ shared, ...options }: DurableOptions): SharedGate {
   const misplaced = POLICY.find((name) => (options as SharedPolicy)[name] !== undefined);
   if (misplaced) {
-    throw new PolicyError(`${misplaced} is no option of a shared gate: the limit belongs where the budget is, so return it from policy() of a class that extends TidegateObject`);
+    throw new PolicyError(`${misplaced} is not an option of a shared gate: return it from policy() of a class that extends TidegateObject`);
   }
   if (typeof shared?.getByName !== "function") {
-    throw new PolicyError("shared is no binding of Durable Objects: name one in wrangler.jsonc under durable_objects, and pass it as env.TIDEGATE");
+    throw new PolicyError("shared is not a binding of Durable Objects: add one under durable_objects in wrangler.jsonc, and pass it as env.TIDEGATE");
   }
   return share((key, request) => shared.getByName(key).lease(request, key), options);
 }
 
 /** The counters of an object. */
 export type ObjectStats = DeskStats & {
-  /** Why the last attempt to store the budget failed; `undefined` if it did not. The object leases calls all the same. */
+  /**
+   * Why the last attempt to store the budget failed; `undefined` if it succeeded. The object leases
+   * calls in both cases.
+   */
   unstored: string | undefined;
 };
 
-/** What an object keeps in its storage. */
+/** The data that an object stores. */
 interface Kept {
   /** When it was written, in milliseconds since 1970. */
   at: number;
   record: Uint8Array;
-  /** Whether nothing is leased after it before another is written. */
+  /** Whether nothing is leased after this record until another is written. */
   rests: boolean;
-  /** Cloudflare tells an object its name where that is no longer than 1024 bytes, and of late. */
+  /** The object's name. Cloudflare passes it only in recent runtimes, and only up to 1024 bytes. */
   key: string;
 }
 
-/** The record of an object that has learnt nothing yet. */
+/** The record of an object that has learned nothing. */
 const NOTHING = new Uint8Array();
 
-/** Where it keeps that, and a policy that it was told. */
+/** The storage keys of the record, and of a policy that was set. */
 const BUDGET = "tidegate:budget";
 const TOLD = "tidegate:policy";
 
-/** So many milliseconds after one record the next is written; no later than this where the alarm is late. */
+/** Milliseconds between two records, and the longest time between them if the alarm is late. */
 const EVERY = 8_000;
 const LATEST = 9_500;
 
@@ -102,7 +105,7 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   #desk: Desk | undefined;
   #key: string | undefined;
   #written = -Infinity;
-  /** Whether the record says that nothing is leased after it, and whether a request came since the alarm. */
+  /** Whether the record says that nothing is leased after it, and whether a request has arrived since the alarm. */
   #rests = false;
   #isBusy = false;
   #isAlarmSet = false;
@@ -117,13 +120,13 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   lease(request: Uint8Array, key?: string): Uint8Array<ArrayBuffer> | undefined {
     if (key !== undefined && key !== this.#name()) {
       this.#key = key;
-      // Whoever has opened it has leased nothing, or would have told the key.
+      // An instance that opened it before learning the key has leased nothing.
       this.#desk = undefined;
     }
     const grant = this.#open().answer(request);
     this.#isBusy = true;
     const now = Date.now();
-    // Whoever comes next has to know of a lease before it is sent.
+    // A successor must know of a lease before it is sent.
     if (this.#rests || now - this.#written >= LATEST || now < this.#written) this.#write(now);
     else this.#wake(now);
     return grant;
@@ -136,7 +139,7 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   setPolicy(policy?: SharedPolicy): void {
     const { kv } = this.ctx.storage;
     const next = policy ?? this.policy(this.#name());
-    // Nothing that cannot be is stored; and what is stored is not asked whether it can.
+    // Check the policy before storing it; a stored policy is not checked again.
     if (this.#desk) this.#desk.follow(next);
     else this.#desk = this.#made(next);
     if (policy) kv.put(TOLD, policy);
@@ -156,7 +159,7 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
     this.#open();
     const rests = !this.#isBusy;
     this.#isBusy = false;
-    // What throws is tried again by the runtime, later each time, and is in its log.
+    // The runtime logs the error and calls the alarm again, with growing delays.
     if (!this.#write(Date.now(), rests)) throw new Error(`the budget of ${this.#name()} is not stored: ${this.#unstored}`);
   }
 
@@ -164,7 +167,7 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
     return (this.#key ??= this.ctx.id.name ?? this.#kept()?.key) ?? "";
   }
 
-  // Without SQLite the runtime says here what has to be changed.
+  // Without SQLite, this throws the runtime's explanation.
   #kept(): Kept | undefined {
     return this.ctx.storage.kv.get<Kept>(BUDGET);
   }
@@ -176,8 +179,8 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   #made(policy: SharedPolicy): Desk {
     const now = Date.now();
     const kept = this.#kept();
-    // Whoever comes next has to know that this one leases. Where that cannot be told, there may have been
-    // others of whom nobody knows.
+    // A successor must know that this object leases. If that cannot be stored, there may have been
+    // unknown predecessors too.
     const isFirst = !kept || kept.rests;
     const ended = isFirst && this.#store({ at: now, record: NOTHING, ...kept, rests: false, key: this.#name() });
     this.#wake(now);
@@ -206,7 +209,7 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
     return true;
   }
 
-  /** Sees that there will be an alarm. Where it cannot be set, the next request tries again. */
+  /** Sets the alarm. If that fails, the next request tries again. */
   async #wake(now: number): Promise<void> {
     if (this.#isAlarmSet) return;
     this.#isAlarmSet = true;

@@ -1,4 +1,4 @@
-/** The entry for runtimes that compile wasm only where it is imported with `?module`. */
+/** The entry for runtimes that compile wasm only from an import with `?module`. */
 
 import { instance, lazily } from "./core.js";
 import { maker } from "./gate.js";
@@ -6,7 +6,7 @@ import { FEW } from "./law.js";
 import { LoneLane } from "./lone.js";
 import module from "./tidegate.wasm?module";
 
-/** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
+/** Creates a gate. Create one for the program: each origin has its own limit and queue. */
 export const tidegate = maker(lazily(() => instance(module)), FEW, LoneLane);
 
 export * from "./public.js";

@@ -1,4 +1,4 @@
-/** Why a call was not sent, as classes with a `code`. */
+/** Error classes with a `code`: why a call was not sent. */
 
 /** The codes of {@link TidegateError}. */
 export type Code =
@@ -34,7 +34,7 @@ export class TidegateError extends Error {
 export class QueueFull extends TidegateError {
   override name = "QueueFull";
   constructor(most: number, key: string) {
-    super("QUEUE_FULL", `${most} calls wait for ${key || "the gate"} already: send fewer, or raise the option queue`);
+    super("QUEUE_FULL", `${most} calls already wait for ${key || "the gate"}: send fewer, or raise the option queue`);
   }
 }
 
@@ -45,7 +45,7 @@ export class DeadlineExceeded extends TidegateError {
     /** How long the call would have waited, in milliseconds; 0 if it was in flight. */
     readonly wait: number,
   ) {
-    super("DEADLINE_EXCEEDED", wait > 0 ? `the call would have to wait ${Math.ceil(wait)} ms, which is past its deadline` : "the call was in flight at its deadline");
+    super("DEADLINE_EXCEEDED", wait > 0 ? `the call would have to wait ${Math.ceil(wait)} ms, beyond its deadline` : "the call was in flight at its deadline");
   }
 }
 
@@ -70,7 +70,7 @@ export class PolicyError extends TidegateError {
   }
 }
 
-/** Why results were the last ones of their calls. */
+/** Why each of these results ended its call. */
 const reasons = new WeakMap<object, TidegateError>();
 
 /**
@@ -83,7 +83,7 @@ export function errorOf(result: unknown): TidegateError | undefined {
   return reasons.get(result as object);
 }
 
-/** Keeps the error that ended the call of a result. */
+/** Stores the error that ended the call of a result. */
 export function keepError(result: unknown, error: TidegateError | undefined): void {
   if (error && typeof result === "object" && result) reasons.set(result, error);
 }

@@ -1,4 +1,4 @@
-/** `fetch` by a gate: what may be sent twice, what cannot succeed, and how long a call lasts. */
+/** `fetch` through a gate: which requests may be repeated, which cannot succeed, and how long a call lasts. */
 
 import { excerpt, held, looked } from "./body.js";
 import type { Manner } from "./gate.js";
@@ -9,20 +9,20 @@ const IDEMPOTENT = /^(GET|HEAD|OPTIONS|PUT|DELETE)$/i;
 
 type Go = (work: (signal: AbortSignal) => Promise<Response>, options: RunOptions<Response>, manner: Manner<Response>, more: AbortSignal | null | undefined) => Promise<Response>;
 
-/** Makes the `fetch` of a gate whose calls `go` runs. */
+/** Creates the `fetch` of a gate. `go` runs its calls. */
 export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options, go: Go) =>
   async (input: string | URL | Request, init?: RequestInit, call: FetchOptions = {}): Promise<Response> => {
     checkCall(call);
     const request = typeof input === "object" && "method" in input ? input : undefined;
     const target = { url: request?.url ?? String(input), method: init?.method ?? request?.method ?? "GET" };
     const body = init?.body ?? request?.body;
-    // What is wrong with the call itself throws here, as `fetch` would: nothing was sent.
+    // Throws for an invalid request, as `fetch` would, before anything is sent.
     new Request(given ? "http://localhost" : target.url, { ...init, method: target.method, body: body == null ? null : "", signal: null });
     if (request?.bodyUsed) throw new TypeError("the body of this Request was read before: clone it for each call");
     const { release, outcome, actualCost, ...rest } = call;
     const headers = init?.headers ?? request?.headers;
     const retry = rest.retry ?? (IDEMPOTENT.test(target.method) || new Headers(headers).has("idempotency-key"));
-    // What has been read from a stream cannot be sent again. A Request's own body can, by a clone.
+    // A stream cannot be sent again. The body of a Request can: it is cloned.
     const own = init?.body;
     const once = typeof own === "object" && own !== null && ("getReader" in own || Symbol.asyncIterator in own);
     const unsafe = !retry && rest.retry === undefined ? "method" : once ? "body" : undefined;
@@ -32,7 +32,7 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options, go: Go
     const key = rest.key ?? keyOf(target);
     const manner: Manner<Response> = {
       unsafe,
-      // What another origin says, to which the server has redirected, is not said of this one's limits.
+      // After a redirect to another origin, the response does not describe this origin's limits.
       read(response, core) {
         if (response.redirected && originOf(response) !== originOf(target)) return response.status < 429 ? "ok" : "failed";
         if (!isTelling(core, response, target.method)) return response;
@@ -51,7 +51,7 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options, go: Go
     return go(work, options, manner, init?.signal ?? request?.signal);
   };
 
-/** The origin of a URL, which in a page may be relative. */
+/** The origin of a URL, which may be relative in a page. */
 function originOf({ url }: Pick<Target, "url">): string {
   return new URL(url, globalThis.location?.href).origin;
 }

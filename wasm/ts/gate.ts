@@ -1,4 +1,4 @@
-/** The gate: keys, calls and their retries, on top of the lanes. */
+/** The gate: keys, calls and retries. Lanes queue the calls. */
 
 import { discard } from "./body.js";
 import type { Core } from "./core.js";
@@ -13,79 +13,81 @@ import { write, type Policy } from "./policy.js";
 import { isBlind, isHopeless, OUTCOMES, responseIn, tell, type Reply, type ResponseLike } from "./reply.js";
 import { Guard, nap, race } from "./wait.js";
 
-/** What `run` runs. */
+/** The function that `run` runs. */
 type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
 
-/** What sets a call by `fetch` apart from others. */
+/** What distinguishes calls by `fetch`. */
 export interface Manner<T> {
-  /** Why it is not sent twice, if it is not. */
+  /** Why it must not be repeated, or `undefined`. */
   readonly unsafe: "method" | "body" | undefined;
-  /** What the result says, where the caller does not tell. */
+  /** Reads the result, if the caller gives no outcome. */
   read(value: T, core: Core): Reply | Promise<Reply>;
-  /** The result as the caller gets it: `free` gives the call's place back, and `end` also ends its signal. */
+  /** Wraps the result for the caller: `free` returns the call's place, and `end` also releases its signal. */
   hold(value: T, signal: AbortSignal | null | undefined, free: () => void, end: () => void): T;
 }
 
-/** A call, with what it is for. */
+/** A call and its purpose. */
 interface Job<T> extends Call {
   readonly lane: Lane;
   readonly work: Work<T>;
   readonly options: RunOptions<T> | undefined;
   readonly manner: Manner<T> | undefined;
-  /** Where its signal is one of several, or has a deadline. */
+  /** Set if the call has several signals or a deadline. */
   readonly guard: Guard | undefined;
-  /** How many attempts were sent. */
+  /** How many attempts have been sent. */
   attempts: number;
-  /** Why there is no other attempt after the last one, if the gate knows. */
+  /** Why there is no further attempt, if the gate knows. */
   error: TidegateError | undefined;
 }
 
 /** A result, or an error. */
 type Result<T> = { value: T; error?: undefined } | { value?: undefined; error: unknown };
 
-/** No options. */
 const NONE: CallOptions = {};
 
-/** A later attempt goes on with its permit. */
+/** A retry keeps its permit. */
 const same = (_: Call, permit: number) => permit;
 
-/** What the core answers where an attempt could not be sent by the deadline. */
+/** The core's answer if an attempt cannot be sent by the deadline. */
 const LATE = -2;
 
-/** Why a later attempt is rejected; where nothing stands here, it comes too late. */
+/** Why a retry is rejected. A code that is not listed means too late. */
 const WHYS: Partial<Record<Code, Why>> = { RETRY_BUDGET: "retryBudget", OVER_LIMIT: "limit", TOO_BIG: "limit", QUEUE_FULL: "queue" };
 
-/** A call whose error says nothing of its cause has no more attempts. */
+/** Attempts of a call whose error says nothing about its cause. */
 const FEW_ATTEMPTS = 3;
 
-/** The first 32 calls whose keys wait for room look so often whether there is some, and others at least so often. One that is so late is lost. */
+/**
+ * Milliseconds after which the first 32 calls that wait for a free key check again, and the longest
+ * such time for the others. A call that is later than this counts as lost.
+ */
 const LOOK = 5;
 const OFTEN = 200;
 const LOST = 20;
 
-/** A kind of lanes, and how long one of their calls may take before it is taken for lost. */
+/** A lane class, and how long a call may take before it counts as lost. */
 export interface Lanes {
   new (key: string, gate: number, house: House): Lane;
   readonly expiry: number;
 }
 
-/** Makes the `tidegate` of an entry: from its core, how many laws that has, and its kind of lanes. */
+/** Creates the `tidegate` of an entry, from its core, its number of laws and its lane class. */
 export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: Options = {}): Gate => {
   checkGate(options);
   write(new Float64Array(18), options, laws, Kind.expiry);
   const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000, warnAfter = 5_000 } = options;
   const lanes = new Map<string, Lane>();
   const listeners: { [E in keyof Events]?: Set<(event: Events[E]) => void> } = {};
-  /** The counters of keys that were forgotten. */
+  /** The counters of forgotten keys. */
   const past = nothing();
   let policy: Policy = options;
   let core: Core | undefined;
   let seed = options.seed;
   let closed = false;
   let latest: Lane | undefined;
-  /** Whether the one warning was written, or a timer for it is set. */
+  /** Whether the warning was written or its timer is set. */
   let warned = false;
-  /** Calls whose keys wait for room, each with when it looks again; 0 where it does now. */
+  /** Calls that wait for a free key, each with the time of its next check; 0 while it checks. */
   const entries = new Set<{ readonly turn: number; wakes: number }>();
   let turns = 0;
 
@@ -96,7 +98,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       try {
         listener(told);
       } catch (error) {
-        // It is the program's to hear of, and not the call's to fail by.
+        // A listener's error must not fail the call, so it is reported to the program.
         queueMicrotask(() => {
           throw error;
         });
@@ -104,13 +106,13 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     });
   };
 
-  /** Writes the one warning. */
+  /** Writes the only warning. */
   const warn = (key: string, ms: number, what: string) => {
     warned = true;
     console.warn(`tidegate: a call of ${key || "the gate"} waits ${Math.ceil(ms / 100) / 10} s or more: ${what} (Give calls a deadline, or set warnAfter: Infinity to turn this off.)`);
   };
 
-  /** Where a place in flight is waited for, nobody knows for how long: perhaps for ever. */
+  /** A wait for a call in flight has no known end. */
   const watch = () => {
     warned = true;
     const timer = timers.setTimeout(() => {
@@ -118,7 +120,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       const since = now() - warnAfter;
       for (const { key, waiters } of lanes.values()) {
         const late = waiters.find((call) => call && call.since <= since && call.deadline !== call.deadline);
-        if (late) return warn(key, warnAfter, "calls in flight have all places. A call inside another one of the same key may wait for ever: give it another key.");
+        if (late) return warn(key, warnAfter, "all places are taken by calls in flight. A call inside another call with the same key may wait forever: use another key.");
       }
     }, warnAfter);
     (timer as { unref?(): void }).unref?.();
@@ -147,7 +149,10 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return crypto.getRandomValues(new Uint32Array(1))[0]!;
   };
 
-  /** The lane of a key: made on first use, in the place of the one that was idle longest; none where none is. */
+  /**
+   * The lane of a key, created on first use. If there are too many, it replaces the lane that was
+   * idle longest; `undefined` if none is idle.
+   */
   const laneOf = (key: string): Lane | undefined => {
     if (latest?.key === key) return latest;
     if (closed) throw new Closed();
@@ -165,14 +170,14 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   };
 
   const admit = (key: string, slot: number): Lane => {
-    if (slot === -1) throw new TidegateError("MEMORY", "there is no memory for another key: lower the option keys");
+    if (slot === -1) throw new TidegateError("MEMORY", "out of memory for another key: lower the option keys");
     if (slot === -2) throw impossible();
     if (slot < 0) throw new TidegateError("SNAPSHOT", `the snapshot of ${key || "the gate"} is damaged, or of another law`);
     if (house!.paused) house!.core.pause(slot, true);
     return new Kind(key, slot, house!);
   };
 
-  /** Forgets a lane, but for its counters. */
+  /** Forgets a lane but keeps its counters. */
   const retire = (lane: Lane) => {
     lanes.delete(lane.key);
     if (latest === lane) latest = undefined;
@@ -192,7 +197,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     }
   };
 
-  /** Whether there is room for another key, for which the one that was idle longest is forgotten. */
+  /** Whether there is room for another key. Forgets the lane that was idle longest if necessary. */
   const hasRoom = (): boolean => {
     if (lanes.size < most) return true;
     const stale = now() - (policy.expiry ?? Kind.expiry);
@@ -205,9 +210,9 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return false;
   };
 
-  const full = () => new TidegateError("KEYS_FULL", `all ${most} keys have calls under way: raise the option keys`);
+  const full = () => new TidegateError("KEYS_FULL", `all ${most} keys have calls in progress: raise the option keys`);
 
-  /** The first call that waits for room. One that has overslept may never wake. */
+  /** The first call that waits for a free key. A call that is overdue may never wake. */
   const next = (time: number) => {
     for (const entry of entries) {
       if (!entry.wakes || entry.wakes + LOST >= time) return entry;
@@ -216,7 +221,10 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return;
   };
 
-  /** Begins a call once there is room for its key. Each looks for itself: nobody may wake another request's. */
+  /**
+   * Starts a call once its key has room. Each call polls for itself, because it may not wake
+   * another request's call.
+   */
   const later = async <T>(call: Omit<Job<T>, "lane">, key: string): Promise<T> => {
     const { deadline, signal } = call;
     const entry = { turn: turns++, wakes: 0 };
@@ -241,14 +249,14 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
 
   const begin = <T>(call: Omit<Job<T>, "lane">, lane: Lane): T | Promise<T> => lane.enter(Object.assign(call, { lane, turn: lane.turns++ }), attempt);
 
-  /** A call and its retries. Signals are linked from here to its end. */
+  /** Runs a call and its retries. Signals are linked until it ends. */
   const go = <T>(work: Work<T>, options: RunOptions<T> | undefined, manner?: Manner<T>, more?: AbortSignal | null): Promise<T> => {
     let guard: Guard | undefined;
     try {
       if (options && !manner) checkCall(options);
       const { key = "", cost, priority = 0, deadline, signal: own } = options ?? NONE;
       let signal = own ?? more;
-      // A signal of its own takes with it what `fetch` adds to it.
+      // With a signal of its own, listeners that `fetch` adds are dropped with it.
       if (deadline !== undefined || (signal && manner)) {
         guard = new Guard([own, more].filter((signal) => !!signal));
         signal = guard.signal;
@@ -260,7 +268,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       };
       const lane = entries.size && next(now()) && !lanes.has(key) ? undefined : laneOf(key);
       const result = (lane ? begin(call, lane) : later(call, key)) as Promise<T>;
-      // Where it was sent, it has ended its guard itself.
+      // A call that was sent has released its guard itself.
       return guard ? result.catch((error) => (guard!.end(), Promise.reject(error))) : result;
     } catch (error) {
       guard?.end();
@@ -268,7 +276,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     }
   };
 
-  /** An attempt of a call that was admitted, and those after it. */
+  /** Runs an attempt of an admitted call, and later attempts. */
   const attempt = async <T>(call: Job<T>, permit: number): Promise<T> => {
     const { lane, work, options, manner, guard, signal } = call;
     const { key, house: { core } } = lane;
@@ -296,14 +304,14 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       if (hasValue && options?.actualCost) checkCost("actualCost", (cost = await options.actualCost(result.value as T)));
       lane.learn(permit, report(core, reply, cost));
     } catch (error) {
-      // The caller's own functions have failed.
+      // A function of the caller has failed.
       if ("value" in result) discard(result.value);
       result = { error };
       lane.learn(permit, report(core, (reply = "abandoned"), undefined));
     }
     const { status } = reply as Partial<ResponseLike>;
     const outcome = OUTCOMES[lane.outcome]!;
-    // The retry is the core's answer to the reply as it stands, which a listener's calls would change.
+    // The retry follows from the reply as it is now; listeners may make calls that change it.
     const more = again(call, reply, result.error);
     emit("settled", () => ({ key, attempt: number, outcome, status, ms: now() - sent }));
     if (more < 0) return conclude(call, permit, result);
@@ -312,7 +320,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return retry(call, more, result);
   };
 
-  /** The end of a call: its result, whose body may be on its way yet. A call that is not in flight has no permit. */
+  /** Ends a call with its result, whose body may still arrive. A call that is not in flight has no permit. */
   const conclude = <T>(call: Job<T>, permit: number | undefined, result: Result<T>): T => {
     const { lane, guard, manner } = call;
     let isHeld = permit !== undefined;
@@ -340,7 +348,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return value;
   };
 
-  /** Tries a call again after a time; `result` is its end where it is not admitted again. */
+  /** Retries a call after a time. If it is not admitted again, it ends with `result`. */
   const retry = async <T>(call: Job<T>, ms: number, result: Result<T> | undefined): Promise<T> => {
     const { lane } = call;
     let permit;
@@ -348,7 +356,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     try {
       if (ms) await nap(timers, ms, call.signal);
       const next = lane.enter(call, same);
-      // Nobody reads the response before this one any more, and it would keep its connection.
+      // Nobody reads the previous response, which would keep its connection.
       if (discard(result!.value)) result = undefined;
       permit = await next;
     } catch (rejection) {
@@ -365,26 +373,26 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     return attempt(call, permit);
   };
 
-  /** Frees what the core keeps of a call that was tried again. */
+  /** Frees the core's slot for a retried call. */
   const forget = ({ lane, slot }: Call & { lane: Lane }) => {
     if (slot >= 0) lane.house.core.forget(slot);
   };
 
-  /** In how many milliseconds a call that has its outcome is tried again; -1 where it is not. */
+  /** The delay in milliseconds until a call is retried; -1 if it is not. */
   const again = <T>(call: Job<T>, reply: Reply, error: unknown): number => {
     const { lane, attempts: attempt, options } = call;
     const { key, outcome, house: { core } } = lane;
     const name = OUTCOMES[outcome]!;
     const isPushback = name === "throttled" || name === "busy";
     if (name === "exhausted") {
-      call.error = new Rejected("EXHAUSTED", "the server's quota is used up, or the account may not make this call");
+      call.error = new Rejected("EXHAUSTED", "the server's quota is used up, or the account is not allowed to make this call");
       emit("gaveUp", () => ({ key, attempt, why: name }));
     }
-    // The server has answered, or nobody waits for it any more.
+    // The server has answered, or nobody waits any more.
     if ((!isPushback && name !== "failed") || lane.closed) return -1;
     const time = now();
     const unsafe = call.manner?.unsafe;
-    // A call that the server throttled was not served, so that any method can be sent again.
+    // The server did not execute a throttled call, so every method can be repeated.
     const onlyThrottled = unsafe === "method" || options?.retry === "throttled";
     const isWanted = unsafe !== "body" && (onlyThrottled ? name === "throttled" : (options?.retry ?? isPushback));
     const isOver = isBlind(error) && attempt >= FEW_ATTEMPTS;
@@ -419,7 +427,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
 
   const fetch = fetcher(options, go);
 
-  /** The ways to make a call, with defaults for its options. */
+  /** The functions that make calls, with default options. */
   const caller = (defaults?: CallOptions): Caller => {
     const merged = <O extends CallOptions>(options: O | undefined): O | undefined => (defaults && options ? { ...defaults, ...options } : (options ?? (defaults as O | undefined)));
     const run: Caller["run"] = (work, options) => go(work, merged(options));
@@ -463,7 +471,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
       return { key, ranks: [+(cause === "concurrency"), wait, waiting + inFlight] };
     });
     const [first] = ranks.sort(({ ranks: a }, { ranks: b }) => a[0]! - b[0]! || a[1]! - b[1]! || a[2]! - b[2]!);
-    if (!first) throw new PolicyError("there are no keys to choose from");
+    if (!first) throw new PolicyError("soonest needs at least one key");
     return first.key;
   };
 
@@ -494,7 +502,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     }
   };
 
-  // Each looks for itself, as nobody may wake another request's.
+  // Polls, because no request may wake another.
   const idle: Gate["idle"] = async () => {
     const isBusy = () => {
       const stale = now() - (policy.expiry ?? Kind.expiry);
@@ -537,17 +545,17 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   return { ...caller(), stats, peek, soonest, on, setPolicy, pause: hold(true), resume: hold(false), idle, snapshot, restore, close, [Symbol.dispose]: close };
 };
 
-/** The keys and records of a snapshot. */
+/** The keys and records of a snapshot. Throws if it is invalid. */
 function records({ at, keys }: Snapshot): [string, Uint8Array][] {
   try {
     if (Number.isFinite(at)) return keys.map(([key, record]) => [String(key), Uint8Array.from(atob(record), (character) => character.charCodeAt(0))]);
   } catch {
-    // As below.
+    // Reported below.
   }
-  throw new TidegateError("SNAPSHOT", "this is no snapshot: pass what snapshot() returned, or what JSON.parse makes of it");
+  throw new TidegateError("SNAPSHOT", "not a snapshot: pass the result of snapshot(), or its copy from JSON");
 }
 
-/** No counts. */
+/** Counters at zero. */
 function nothing(): Stats {
   const sum = { keys: 0, waiting: 0, waits: 0, interval: 0, causes: { pacing: 0, cooldown: 0, concurrency: 0, retryBudget: 0, paused: 0 } } as Stats;
   for (const name of COUNTERS) if (name) sum[name] = 0;
@@ -580,9 +588,9 @@ class Pass implements Permit {
   }
 }
 
-/** The core's word on a policy whose numbers, each by itself, can be. */
+/** The core rejects the policy, although each number is valid. */
 function impossible(): PolicyError {
-  return new PolicyError("the policy's options are not possible together");
+  return new PolicyError("the policy's options contradict each other");
 }
 
 function requestsOf(cost: Cost = 1): number {
@@ -593,7 +601,7 @@ function tokensOf(cost: Cost = 1): number {
   return typeof cost === "object" ? (cost.tokens ?? 0) : 0;
 }
 
-/** Prepares the core's reply for a call that has its outcome, and returns that outcome's number. */
+/** Prepares the core's reply for a finished call, and returns the outcome's number. */
 function report(core: Core, reply: Reply, cost: Cost | undefined): number {
   const outcome = tell(core, reply);
   if (cost !== undefined) core.used(requestsOf(cost), tokensOf(cost));

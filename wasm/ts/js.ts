@@ -1,4 +1,4 @@
-/** The entry for pages that forbid wasm: the same core, as plain JavaScript. */
+/** The entry for pages that forbid wasm: the same core as plain JavaScript. */
 
 import { lazily, type Exports } from "./core.js";
 import { maker } from "./gate.js";
@@ -6,7 +6,7 @@ import { FEW } from "./law.js";
 import { PumpedLane } from "./pumped.js";
 import { instantiate } from "#plain/gate";
 
-/** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
+/** Creates a gate. Create one for the program: each origin has its own limit and queue. */
 export const tidegate = maker(lazily(() => instantiate() as Exports), FEW, PumpedLane);
 
 export * from "./public.js";

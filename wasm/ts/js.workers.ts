@@ -6,7 +6,7 @@ import { FEW } from "./law.js";
 import { LoneLane } from "./lone.js";
 import { instantiate } from "#plain/gate";
 
-/** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
+/** Creates a gate. Create one for the program: each origin has its own limit and queue. */
 export const tidegate = maker(lazily(() => instantiate() as Exports), FEW, LoneLane);
 
 export * from "./public.js";

@@ -1,7 +1,7 @@
 /**
- * One key's calls, which wait in the core's queue; here are their promises.
+ * The calls of one key. They wait in the core's queue; a lane holds their promises.
  *
- * How those that wait are woken differs: see `PumpedLane`, and `LoneLane` for edge workers.
+ * Subclasses decide how waiting calls wake: `PumpedLane`, and `LoneLane` for edge workers.
  */
 
 import type { Core } from "./core.js";
@@ -11,37 +11,40 @@ import { Closed, DeadlineExceeded, QueueFull, Rejected, type Code } from "./erro
 /** Why a call waits. */
 export type Cause = (typeof CAUSES)[number];
 
-/** The causes in the core's order, and one that the core knows as a limit of no calls. */
+/** The causes in the core's order, and "paused", which the core knows as a limit of no calls. */
 export const CAUSES = ["pacing", "cooldown", "concurrency", "retryBudget", "paused"] as const;
 
-/** A call on its way: what it asks for, and where it stands. */
+/** A call in progress: its request and its state. */
 export interface Call {
-  /** On the gate's clock; NaN for none. */
+  /** A time of the gate's clock; NaN without a deadline. */
   readonly deadline: number;
   readonly requests: number;
   readonly tokens: number;
   readonly priority: number;
   readonly signal: AbortSignal | null | undefined;
-  /** Its place among all calls of its lane. */
+  /** Its number among all calls of its lane. */
   readonly turn: number;
-  /** The core's slot of a later attempt; -1 for a first one. */
+  /** The core's slot of a retry; -1 for a first attempt. */
   slot: number;
-  /** The core's slot in the queue; -1 while it does not wait. */
+  /** The core's slot in the queue; -1 if it does not wait. */
   place: number;
-  /** While it waits: what takes its permit, and the result of that; why there is none; and what ends its listening. */
+  /**
+   * While it waits: the function that receives its permit, the settlers of its promise, and the
+   * function that stops listening to its signal.
+   */
   then: Then<any, any> | undefined;
   done: ((result: any) => void) | undefined;
   fail: ((error: unknown) => void) | undefined;
   stop: (() => void) | undefined;
-  /** Since when it waits, NaN where it does not; and when its own timer fires. */
+  /** When it began to wait, or NaN; and when its own timer fires. */
   since: number;
   wakes: number;
 }
 
-/** What becomes of a call that is admitted. */
+/** Runs an admitted call. */
 export type Then<C extends Call, T> = (call: C, permit: number) => T | Promise<T>;
 
-/** What a lane asks of its gate. */
+/** What a lane needs from its gate. */
 export interface House {
   readonly core: Core;
   readonly now: () => number;
@@ -51,23 +54,22 @@ export interface House {
   waits(lane: Lane, call: Call, cause: Cause, ms: number): void;
 }
 
-/** See the module. */
 export abstract class Lane {
-  /** The calls that wait, by their places, and how many they are. */
+  /** The waiting calls by queue slot, and their number. */
   readonly waiters: (Call | undefined)[] = [];
   waiting = 0;
-  /** Calls that were admitted: in flight, or before another attempt. */
+  /** Admitted calls: in flight, or between two attempts. */
   calls = 0;
-  /** How many waits each cause had. */
+  /** The number of waits by cause. */
   readonly causes: Record<Cause, number> = { pacing: 0, cooldown: 0, concurrency: 0, retryBudget: 0, paused: 0 };
-  /** How many calls have come. */
+  /** How many calls have arrived. */
   turns = 0;
-  /** The outcome's number of the call that came back last. */
+  /** The outcome of the last call that completed. */
   outcome = 0;
-  /** When it was used last. */
+  /** When it was last used. */
   used = 0;
   closed = false;
-  /** What keeps the first back, and with it all others, once somebody has asked. */
+  /** What delays the first call, and so all others; cached. */
   #cause: Cause | undefined;
 
   constructor(
@@ -77,25 +79,25 @@ export abstract class Lane {
     readonly house: House,
   ) {}
 
-  /** Resolves to what `then` makes of a call that has joined, when it is admitted. */
+  /** Resolves to the result of `then` for a call in the queue, when it is admitted. */
   abstract wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T>;
 
-  /** A call has come back, or the policy has changed: others may be admitted now. */
+  /** Called when a call has completed or the policy has changed: others may be admitted now. */
   changed(_time?: number): void {
     this.#cause = undefined;
   }
 
-  /** Whether nothing is under way any more, but for what was lost before `stale`. */
+  /** Whether no call is in progress, except calls lost before `stale`. */
   isIdle(stale = -Infinity): boolean {
     return !this.waiting && (!this.calls || this.used < stale);
   }
 
-  /** A permit, where a call need not wait; or less than 0, or NaN. */
+  /** A permit if a call need not wait, else a negative number or NaN. */
   take(requests: number, tokens: number): number {
     return this.house.core.poll(this.gate, (this.used = this.house.now()), requests, tokens);
   }
 
-  /** What `then` makes of a call, which is admitted at once or when it is its turn. What can be rejected at once throws. */
+  /** Returns what `then` returns for a call, which is admitted at once or later. Throws if it is rejected at once. */
   enter<C extends Call, T>(call: C, then: Then<C, T>): T | Promise<T> {
     if (this.closed) throw new Closed();
     call.signal?.throwIfAborted();
@@ -105,13 +107,13 @@ export abstract class Lane {
     const cause = this.house.paused ? "paused" : (this.#cause ??= CAUSES[(this.why(call) - 1) % 4] ?? "pacing");
     this.causes[cause]++;
     call.since = this.used;
-    // It waits before anybody hears of it: who hears may close the gate, or change what it waits for.
+    // Start to wait before the event: a listener may close the gate or change what the call waits for.
     const result = this.wait(call, then);
     this.house.waits(this, call, cause, ms);
     return result;
   }
 
-  /** A permit; or less than 0, where the call waits from now on. Throws where it is rejected. */
+  /** A permit, or a negative number if the call waits now. Throws if it is rejected. */
   protected join(call: Call, time: number): number {
     const { slot, deadline, requests, tokens, priority, turn } = call;
     this.used = time;
@@ -123,7 +125,10 @@ export abstract class Lane {
     return answer;
   }
 
-  /** Ends the wait of the next call that is decided; or less than 0, in how many milliseconds to look again. */
+  /**
+   * Ends the wait of the next call that is decided. A negative result is the time until the next
+   * check, in milliseconds.
+   */
   protected next(time: number): number {
     const { core } = this.house;
     const next = core.next(this.gate, (this.used = time));
@@ -137,32 +142,32 @@ export abstract class Lane {
     return next;
   }
 
-  /** The number of what keeps a call back. */
+  /** The number of the cause that delays a call. */
   protected why({ slot, deadline, requests, tokens }: Call): number {
     return this.house.core.why(this.gate, slot, this.used, deadline, requests, tokens);
   }
 
-  /** The call's headers have come, and the core's reply is prepared: of this outcome's number. See what `changed` then. */
+  /** Reports a call's headers; the core's reply is prepared with this outcome. Call `changed` afterwards. */
   learn(permit: number, outcome: number): void {
     this.outcome = outcome;
-    // By now the slot may be another's.
+    // After a close, the slot may belong to another key.
     if (!this.closed) this.house.core.learn(this.gate, permit, this.house.now());
   }
 
-  /** The call is over: its place is free. See what `changed` then. */
+  /** Ends a call and frees its place. Call `changed` afterwards. */
   release(permit: number): void {
     this.calls--;
     if (!this.closed) this.house.core.release(this.gate, permit);
   }
 
-  /** Takes nobody any more. */
+  /** Rejects all waiting calls, and any later ones. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
     this.house.core.close(this.gate);
   }
 
-  /** A call waits no more. */
+  /** Removes a call from the queue. */
   protected leave(call: Call): void {
     if (call.place < 0) return;
     if (!this.closed) this.house.core.cancel(this.gate, call.place, call.turn);
@@ -188,8 +193,8 @@ export abstract class Lane {
 
 /** Why a call cannot be admitted, in the core's order from 2 on. */
 const REASONS: readonly [Code, string][] = [
-  ["OVER_LIMIT", "the law's limit for this second is used up"],
+  ["OVER_LIMIT", "the law allows no more calls this second"],
   ["RETRY_BUDGET", "the retry budget is spent"],
   ["TOO_BIG", "the cost is more than the limit's burst, so the call never fits"],
-  ["NEVER", "the wait would outlast the clock"],
+  ["NEVER", "the wait exceeds the clock's range"],
 ];

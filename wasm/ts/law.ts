@@ -1,6 +1,6 @@
 /** The laws, in the order of core's registry: `BLESS=1 cargo test -p tidegate --test registry` writes them. */
 
-/** How many of them, the first ones, are in `tidegate`; all are in `tidegate/laws`. */
+/** The number of laws that `tidegate` contains, the first ones. `tidegate/laws` contains all. */
 export const FEW = 4;
 
 /** The name of every law. */

@@ -1,4 +1,4 @@
-/** The entry that has every law by name. */
+/** The entry with all laws by name. */
 
 import { compile, instance, lazily } from "./core.js";
 import { maker } from "./gate.js";
@@ -6,7 +6,7 @@ import { LAWS } from "./law.js";
 import { PumpedLane } from "./pumped.js";
 import { common, packed } from "#packed/laws";
 
-/** Makes a gate whose policy may name any law. */
+/** Creates a gate that accepts every law. */
 export const tidegate = maker(lazily(() => instance(compile(packed, common))), LAWS.length, PumpedLane);
 
 export * from "./public.js";

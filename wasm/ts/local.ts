@@ -1,9 +1,9 @@
 /**
  * One budget for the processes of one user on one machine, without a server.
  *
- * They meet at a socket. The process that has it holds the budgets; when it ends or freezes, whoever asks next
- * takes the socket, and goes on from what the holder has written down beside it. The crate `tidegate-tower`
- * speaks the same: see `core/docs/local.md`.
+ * The processes connect through a socket. The process that owns it holds the budgets. If it ends or
+ * freezes, the next process that asks takes the socket over and continues from the holder's files
+ * beside it. The crate `tidegate-tower` uses the same protocol: see `core/docs/local.md`.
  */
 
 import { instance, unpack } from "./core.js";
@@ -15,24 +15,30 @@ import { sharer, type SharedGate, type SharedOptions } from "./shared/client.js"
 import { writeShared, type SharedPolicy } from "./shared/policy.js";
 import { common, packed } from "#packed/shared";
 
-/** What a shared gate is made with: whom it shares with, and what the budget of each key keeps to. */
+/** Options of a shared gate: which processes share, and the policy of each key's budget. */
 export interface LocalOptions extends SharedOptions, SharedPolicy {
-  /** Who has the same name and folder shares: 1 to 64 letters, digits, dots, dashes and underscores. @defaultValue "default" */
+  /**
+   * Processes with the same name and folder share. 1 to 64 letters, digits, dots, dashes and
+   * underscores. @defaultValue "default"
+   */
   name?: string;
   /**
-   * The folder of the socket and of what has been learnt. It belongs to one user, and nobody else may enter it.
+   * The folder of the socket and the records. It must belong to the user and be closed to others.
    * @defaultValue `tidegate-` and the user's number, in the folder for temporary files
    */
   folder?: string;
-  /** Makes the jitter of a budget that this process holds repeatable, for tests. @defaultValue from `crypto` */
+  /** The seed of the jitter of budgets that this process holds, for tests. @defaultValue random */
   seed?: number;
 }
 
-/** A gate that shares the budget of each key with the other processes of its user. */
+/** A gate that shares the budget of each key with the user's other processes. */
 export interface LocalGate extends SharedGate {
-  /** What the budget of a key has counted, where this is the process that holds it. @defaultValue the key of `run` */
+  /**
+   * Returns the counters of a key's budget if this process holds it, else `undefined`.
+   * @defaultValue the key of `run`
+   */
   readonly budget: (key?: string) => LocalStats | undefined;
-  /** Gives back what is leased, and the seat, where this process has it. */
+  /** Returns all leases, and releases the socket if this process owns it. */
   readonly close: () => Promise<void>;
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 }
@@ -41,7 +47,10 @@ let module: WebAssembly.Module | undefined;
 const load = () => instance((module ??= new WebAssembly.Module(unpack(packed, common))));
 const share = sharer(load, PumpedLane, () => {});
 
-/** Makes a gate that shares the budget of each key with all processes that use the same `name`. Make one for the program. */
+/**
+ * Creates a gate that shares the budget of each key with all processes that use the same `name`.
+ * Create one for the program.
+ */
 export function tidegate({ name = "default", folder, law, requests, maxCooldown, concurrency, expiry, heartbeat, ...options }: LocalOptions = {}): LocalGate {
   const policy = { law, requests, maxCooldown, concurrency, expiry, heartbeat };
   writeShared(new Float64Array(18), policy);

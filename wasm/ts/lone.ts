@@ -1,29 +1,31 @@
 /**
- * A lane for edge workers, where a timer dies with the request that made it, and nobody may wake
- * what another request waits for: each call sleeps on its own timer, and asks for itself.
+ * A lane for edge workers. There a timer ends with the request that set it, and a request may not
+ * wake what another waits for. So each call sleeps on its own timer and asks for itself.
  *
- * A waiter whose request was given up never wakes. So those behind it take no notice of one that has
- * overslept; if it does wake, it takes its place again.
+ * A call whose request was cancelled never wakes. So calls behind an overdue one ignore it; if it
+ * does wake, it takes its place again.
  */
 
 import { Closed, DeadlineExceeded } from "./errors.js";
 import { Lane, type Call, type Then } from "./lane.js";
 import { nap } from "./wait.js";
 
-/** So many milliseconds late, a waiter is taken for lost. */
+/** A call that is this many milliseconds late counts as lost. */
 const LOST = 20;
 
-/** While calls in flight keep all others back, 32 of these look so often whether one has come back. */
+/** While calls in flight block all others, the first 32 check at this interval whether one has completed, ms. */
 const LOOK = 5;
 
-/** Who has longer to wait than the first looks again at half the time, or after the second: nobody wakes it if things get faster. */
+/**
+ * A call with a longer wait than the first checks again after half of it, or at this interval:
+ * nobody wakes it if it could be sent earlier.
+ */
 const SOON = 50;
 const OFTEN = 200;
 
-/** See the module. */
 export class LoneLane extends Lane {
   static readonly expiry = 30_000;
-  /** When the first may go, as the core said; 0 where that hangs on a call in flight. */
+  /** When the first call may be sent; 0 if that depends on a call in flight. */
   #due = 0;
 
   override take(requests: number, tokens: number): number {
@@ -41,7 +43,7 @@ export class LoneLane extends Lane {
     return super.join(call, time);
   }
 
-  /** How soon the first looks again whether it may go, where nobody can say when. */
+  /** Milliseconds until the first call checks again, if the time is unknown. */
   patience(_time: number): number {
     return LOOK;
   }
@@ -64,14 +66,14 @@ export class LoneLane extends Lane {
         if (time >= deadline) throw new DeadlineExceeded(Math.max(due - time, 1));
         const full = this.#due ? 0 : Math.min(this.patience(time) * (1 + (rank >> 5)), OFTEN);
         const left = Math.min(due, deadline > time ? deadline : due) - time;
-        // Less than a millisecond is none to a timer.
+        // A timer takes at least a millisecond.
         const ms = Math.max(left > SOON ? Math.min(left / 2, OFTEN) : left, full, 1);
         call.wakes = time + ms;
         await nap(this.house.timers, ms, signal);
         if (this.closed) throw new Closed();
         time = this.house.now();
         call.wakes = 0;
-        // It was taken for lost.
+        // It counted as lost, so it joins again.
         if (call.place < 0 && !error) permit = this.join(call, time);
       }
     } finally {
@@ -79,12 +81,12 @@ export class LoneLane extends Lane {
     }
   }
 
-  /** Asks for the first only: the caller of any other may be gone. */
+  /** Asks only for the first call: the caller of any other may be gone. */
   #ask(call: Call, time: number): void {
     this.#forget(time);
     while (call.place >= 0 && this.#first(time) === call) {
       const next = this.next(time);
-      // What is decided of others is theirs when they wake.
+      // Other calls receive their decision when they wake.
       if (next < 0) this.#due = this.why(call) > 2 ? 0 : time - next;
       else if (call.place < 0) this.#due = time + this.#spacing(call.requests, call.tokens, time);
       if (next < 0) return;
@@ -95,19 +97,19 @@ export class LoneLane extends Lane {
     return this.waiters[this.house.core.first(this.gate, time)];
   }
 
-  /** How many stand before a call, at most. */
+  /** The most calls that are before this one. */
   #rank(call: Call, time: number): number {
     const first = this.#first(time);
     return first ? Math.max(Math.min(call.turn - first.turn, this.waiting - 1), 0) : 0;
   }
 
-  /** How long the law keeps the next call back after some of this cost. */
+  /** The law's interval after calls of this cost. */
   #spacing(requests: number, tokens: number, time: number): number {
     const after = (limit: number, cost: number) => cost && cost * this.house.core.interval(this.gate, limit, time);
     return Math.max(after(0, requests), after(1, tokens));
   }
 
-  /** Takes those at the front off the list that never woke. */
+  /** Removes calls at the front that never woke. */
   #forget(time: number): void {
     for (let call; (call = this.#first(time)) && call.wakes && call.wakes + LOST < time; ) this.leave(call);
   }

@@ -205,7 +205,7 @@ export interface Gate extends Caller {
 }
 
 declare global {
-  // For programs whose `lib` lacks it.
+  // For programs whose `lib` does not declare it.
   interface SymbolConstructor {
     readonly dispose: unique symbol;
     readonly asyncDispose: unique symbol;
@@ -221,7 +221,7 @@ export function checkPolicy(policy: Policy): void {
   among(policy, POLICY, "of a policy");
 }
 
-/** Throws if an option of a gate is unknown or impossible. The policy's values are checked where they are written. */
+/** Throws if an option of a gate is unknown or invalid. `write` checks the policy's values. */
 export function checkGate(options: Options): void {
   among(options, GATE, "of a gate");
   const { keys, queue, warnAfter, seed, timers } = options;
@@ -233,7 +233,7 @@ export function checkGate(options: Options): void {
   if (timers) for (const name of ["setTimeout", "clearTimeout"] as const) func(`timers.${name}`, timers[name] ?? null);
 }
 
-/** Throws if an option of a call is unknown or impossible. */
+/** Throws if an option of a call is unknown or invalid. */
 export function checkCall(options: CallOptions & { outcome?: unknown; actualCost?: unknown; release?: unknown }): void {
   among(options, CALL, "of a call");
   const { key, cost, deadline, priority, signal, retry, release } = options;
@@ -248,7 +248,7 @@ export function checkCall(options: CallOptions & { outcome?: unknown; actualCost
   func("actualCost", options.actualCost);
 }
 
-/** Throws if a cost is impossible. */
+/** Throws if a cost is invalid. */
 export function checkCost(name: string, cost: Cost | undefined): void {
   const isParts = typeof cost === "object" && cost !== null;
   number(isParts ? `${name}.requests` : name, isParts ? cost.requests : cost, 0, 0xffffffff, true);

@@ -28,7 +28,7 @@ export function observe(gate: Pick<Gate, "on">, meter: Meter): () => void {
   const waits = meter.createCounter("tidegate.waits", { description: "Waits, by their cause" });
   const queued = meter.createHistogram("tidegate.wait.duration", { description: "Time in the queue", unit: "s" });
   const retries = meter.createCounter("tidegate.retries", { description: "Further attempts" });
-  const gaveUp = meter.createCounter("tidegate.gave_up", { description: "Calls that failed and are not tried again" });
+  const gaveUp = meter.createCounter("tidegate.gave_up", { description: "Failed calls that are not retried" });
   const of = (key: string, more?: Record<string, string>) => ({ "tidegate.key": key, ...more });
   const ends = [
     gate.on("settled", ({ key, outcome, ms }) => {

@@ -1,4 +1,4 @@
-/** A pacing gate: each call gets its time when it arrives, and sleeps until then. */
+/** A pacing gate: each call gets its time on arrival and sleeps until then. */
 
 import { nap, type Timers } from "./wait.js";
 
@@ -36,18 +36,18 @@ interface Exports {
   pacing_close(pacing: number): void;
 }
 
-/** Makes the `pacing` of an entry. */
+/** Creates the `pacing` of an entry. */
 export const of = (load: () => unknown) => {
   let core: Exports | undefined;
   return ({ limit, per, burst = 1, now = () => performance.now(), timers = globalThis }: PacingOptions): Pacing => {
     const pacing = (core ??= load() as Exports);
     const slot = pacing.pacing_open(limit, per, burst, now());
-    if (slot < -1) throw new RangeError("limit, per and burst are above 0, and burst times per is below 584 years");
-    if (slot < 0) throw new RangeError("there is no memory for another pacing gate");
+    if (slot < -1) throw new RangeError("limit, per and burst must be above 0, and burst times per below 584 years");
+    if (slot < 0) throw new RangeError("out of memory for another pacing gate");
     let open = true;
     const take = (cost: number, patient: boolean): number => {
       const ms = open ? pacing.pacing_take(slot, cost, patient, now()) : 0;
-      if (ms !== ms) throw new RangeError(`a cost of ${cost} never fits into a burst of ${burst}`);
+      if (ms !== ms) throw new RangeError(`a cost of ${cost} exceeds the burst of ${burst}`);
       return ms;
     };
     return {

@@ -1,10 +1,10 @@
-/** One pacing gate and nothing else, for Cloudflare's runtime. */
+/** Pacing only, for Cloudflare's runtime. */
 
 import { instance } from "./core.js";
 import module from "./pacing.wasm";
 import { of } from "./pacer.js";
 
-/** Makes a pacing gate. */
+/** Creates a pacing gate. */
 export const pacing = of(() => instance(module));
 
 export type { Pacing, PacingOptions } from "./pacer.js";

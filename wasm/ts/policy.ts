@@ -1,4 +1,4 @@
-/** The policy: options with names and units, written as the row of numbers that the core reads. */
+/** The policy: named options with units, encoded as an array of numbers for the core. */
 
 import { PolicyError } from "./errors.js";
 import { LAWS, type Law } from "./law.js";
@@ -48,28 +48,28 @@ export interface Policy {
   retryBudget?: { percent: number; reserve?: number | undefined } | undefined;
 }
 
-/** Throws if an object has a property with another name. */
+/** Throws if an object has an unknown property. */
 export function among(given: object, names: readonly string[], where: string): void {
-  if (typeof given !== "object" || given === null) throw new PolicyError(`the options ${where} are ${String(given)}; they are an object`);
+  if (typeof given !== "object" || given === null) throw new PolicyError(`the options ${where} are ${String(given)}; they must be an object`);
   for (const name in given) {
     if (!names.includes(name)) throw new PolicyError(`there is no option "${name}" ${where}; the options are ${names.join(", ")}`);
   }
 }
 
-/** What the core counts with. */
+/** For numbers that the core counts with. */
 const WHOLE = "a whole number";
 const MANY = 0xffffffff;
 
-/** The end of the core's clock, in milliseconds: a burst's periods come before it. */
+/** The end of the core's clock, in milliseconds. A burst's periods must be shorter. */
 const END = 1.8e13;
 
-/** Writes the row; throws a `PolicyError` that names what is wrong. */
+/** Encodes the policy. Throws a `PolicyError` that names an invalid option. */
 export function write(row: Float64Array, policy: Policy, laws: number, expiry: number, places = 65_535): void {
   const { requests, tokens, backoff, retryBudget } = policy;
   const law = LAWS.indexOf(policy.law ?? (requests || tokens ? "fixed" : "adaptive"));
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
   if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/laws`);
-  if (policy.law === "fixed" && !requests && !tokens) throw new PolicyError('the law "fixed" keeps the limits that it is given: set requests or tokens, or leave law out to find the limit');
+  if (policy.law === "fixed" && !requests && !tokens) throw new PolicyError('the law "fixed" needs a limit: set requests or tokens, or leave law out to find the limit');
   let at = 0;
   const put = (name: string, value: number | undefined, least: number, most: number, kind = "a number") => {
     if (value !== undefined && !(value >= least && value <= most && (kind !== WHOLE || Number.isInteger(value)))) {

@@ -1,4 +1,4 @@
-/** What every entry with gates exports besides `tidegate`. */
+/** Exports of every entry with gates, besides `tidegate`. */
 
 export { Closed, DeadlineExceeded, errorOf, PolicyError, QueueFull, Rejected, TidegateError } from "./errors.js";
 export type { Code } from "./errors.js";

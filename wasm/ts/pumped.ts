@@ -1,5 +1,5 @@
 /**
- * A lane with one timer, set for what the core says comes next. Each call that settles and each timer that
+ * A lane with one timer, set for the core's next event. Each call that settles and each timer that
  * fires admits all calls that may be sent.
  */
 
@@ -7,15 +7,14 @@ import { Closed } from "./errors.js";
 import { Lane, type Call, type Then } from "./lane.js";
 import { delay, listen, turn } from "./wait.js";
 
-/** So many calls may end their wait in one turn of the event loop, for others want turns too. */
+/** Calls that may end their wait in one turn of the event loop, so that others get turns too. */
 const BATCH = 500;
 
-/** See the module. */
 export class PumpedLane extends Lane {
   static readonly expiry = 300_000;
-  /** How many calls may end their wait before the event loop has a turn. */
+  /** The number left in this turn. */
   #left = BATCH;
-  /** The timer, and when it fires; 0 where none is set. */
+  /** The timer and when it fires; 0 without one. */
   #timer: unknown;
   #wakes = 0;
 
@@ -57,7 +56,7 @@ export class PumpedLane extends Lane {
   }
 
   #pump(time: number): void {
-    // By now the slot may be another's.
+    // After a close, the slot may belong to another key.
     if (this.closed) return;
     let next = 0;
     while (this.#left && (next = this.next(time)) >= 0) {
@@ -71,7 +70,7 @@ export class PumpedLane extends Lane {
     if (next >= 0) return;
     const due = time - next;
     if (due < Infinity && this.#wakes > time && this.#wakes <= due + 1) return;
-    // Where only a call that comes back helps, a timer would keep a program from its end.
+    // If only a completed call can help, a timer would only keep the program alive.
     this.house.timers.clearTimeout(this.#timer);
     this.#wakes = 0;
     if (due === Infinity) return;

@@ -1,4 +1,4 @@
-/** What a call came back with, handed to the core: it reads the headers, not we. */
+/** Passes the result of a call to the core, which reads the headers. */
 
 import type { Core } from "./core.js";
 import { PolicyError } from "./errors.js";
@@ -16,7 +16,7 @@ import { PolicyError } from "./errors.js";
  */
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** The outcomes in the core's order; behind them, what the core does not tell from `"ok"`. */
+/** The outcomes in the core's order, then one that the core treats as `"ok"`. */
 export const OUTCOMES = ["ok", "throttled", "busy", "failed", "abandoned", "exhausted", "final"] as const;
 const FINAL = 6;
 
@@ -31,7 +31,7 @@ export interface ResponseLike {
 /** The result of a call: an outcome, an outcome with a cooldown in milliseconds, or the response. */
 export type Reply = Outcome | { readonly outcome: Outcome; readonly retryAfter?: number | undefined } | ResponseLike;
 
-/** Prepares the core's reply, and tells its outcome's number. */
+/** Prepares the core's reply, and returns its outcome's number. */
 export function tell(core: Core, reply: Reply): number {
   if (typeof reply !== "object" || !reply) return told(core, reply, NaN);
   if ("outcome" in reply) return told(core, reply.outcome, reply.retryAfter ?? NaN);
@@ -40,14 +40,14 @@ export function tell(core: Core, reply: Reply): number {
 
 function told(core: Core, outcome: Outcome, cooldown: number): number {
   const number = OUTCOMES.indexOf(outcome);
-  if (number < 0) throw new PolicyError(`the outcome is ${String(outcome)}; it is one of ${OUTCOMES.join(", ")}`);
+  if (number < 0) throw new PolicyError(`the outcome is ${String(outcome)}; it must be one of ${OUTCOMES.join(", ")}`);
   core.answer(number === FINAL ? 0 : number, cooldown);
   return number;
 }
 
 let encoder: TextEncoder | undefined;
 
-/** Whether the body of a response may say more of a limit than its status. What answers a POST may be GraphQL. */
+/** Whether the body of a response may describe a limit beyond its status. A response to a POST may be GraphQL. */
 export function isTelling(core: Core, { status, headers, body, bodyUsed }: Response, method: string): boolean {
   if (!body?.getReader || body.locked || bodyUsed) return false;
   encoder ??= new TextEncoder();
@@ -63,7 +63,7 @@ function read(core: Core, { status, headers, excerpt }: ResponseLike): number {
     const start = encoder!.encodeInto(name, room).written;
     const text = String(value);
     const { read, written } = encoder!.encodeInto(text, room.subarray(start));
-    // One that is too long for the room is none that tells of limits.
+    // A header that exceeds the buffer describes no limit.
     if (read === text.length) core.header(start, start + written);
   };
   if (typeof (headers as Headers)?.forEach === "function") (headers as Headers).forEach(header);
@@ -76,7 +76,7 @@ function read(core: Core, { status, headers, excerpt }: ResponseLike): number {
   return core.read(Date.now());
 }
 
-/** The response in a result, or in an error as clients throw it; `undefined` where there is none. */
+/** The response in a result, or in an error as clients throw it; `undefined` without one. */
 export function responseIn(value: unknown): ResponseLike | undefined {
   const it = value as Record<string, unknown> | null | undefined;
   if (typeof it !== "object" || it === null) return;
@@ -86,13 +86,13 @@ export function responseIn(value: unknown): ResponseLike | undefined {
   if (typeof status === "number") return { status, headers: it.headers };
 }
 
-/** Whether an error says that another attempt would end the same: an unknown host, a certificate, an impossible argument. */
+/** Whether another attempt would fail in the same way: an unknown host, a certificate, an invalid argument. */
 export function isHopeless(error: unknown): boolean {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown } };
   return /ENOTFOUND|CERT|SELF_SIGNED|UNABLE_TO_|INVALID_(ARG|URL|PROTOCOL)/.test(String(cause?.code ?? code));
 }
 
-/** Whether an error is a browser's, which does not say whether the network failed or CORS forbids the call. */
+/** Whether an error is a browser's, which hides whether the network failed or CORS forbids the call. */
 export function isBlind(error: unknown): boolean {
   return error instanceof TypeError && /^(Failed to fetch|Load failed|NetworkError)/.test(error.message);
 }

@@ -1,8 +1,9 @@
 /**
  * One budget for the tabs of one browser that show pages of one origin.
  *
- * One tab holds the budgets, and the others lease from it over a BroadcastChannel. Which one it is, a Web Lock
- * decides: when the tab is closed, discarded or frozen, another one goes on from what it has told all of them.
+ * One tab holds the budgets, and the others lease from it over a BroadcastChannel. A Web Lock
+ * decides which one it is. When that tab is closed, discarded or frozen, another one continues from
+ * its last messages.
  */
 
 import { compile, instance } from "./core.js";
@@ -16,17 +17,20 @@ import { Records } from "./tabs/records.js";
 import { timers } from "./tabs/timers.js";
 import { common, packed } from "#packed/shared";
 
-/** What a shared gate is made with: whom it shares with, and what the budget of each key keeps to. */
+/** Options of a shared gate: which tabs share, and the policy of each key's budget. */
 export interface TabOptions extends SharedOptions, SharedPolicy {
-  /** Tabs whose gates have the same name share. A channel, a lock and an item of `localStorage` have it, behind `tidegate:`. @defaultValue "default" */
+  /**
+   * Tabs whose gates have the same name share. It is part of the names of a channel, a lock and an
+   * item of `localStorage`, after `tidegate:`. @defaultValue "default"
+   */
   name?: string;
-  /** Makes the jitter of a budget that this tab holds repeatable, for tests. @defaultValue from `crypto` */
+  /** The seed of the jitter of budgets that this tab holds, for tests. @defaultValue random */
   seed?: number;
 }
 
 /** A gate that shares the budget of each key with the other tabs. */
 export interface TabGate extends SharedGate {
-  /** What the budget of a key has counted, where this is the tab that holds it. @defaultValue the key of `run` */
+  /** Returns the counters of a key's budget if this tab holds it, else `undefined`. @defaultValue the key of `run` */
   readonly budget: (key?: string) => TabStats | undefined;
 }
 
@@ -34,7 +38,10 @@ let module: object | undefined;
 const load = () => instance((module ??= compile(packed, common)));
 const share = sharer(load, PumpedLane, () => {});
 
-/** Makes a gate that shares the budget of each key with all tabs of the origin that use the same `name`. Make one for the page. */
+/**
+ * Creates a gate that shares the budget of each key with all tabs of the origin that use the same
+ * `name`. Create one for the page.
+ */
 export function tidegate({ name = "default", law, requests, maxCooldown, concurrency, expiry, heartbeat, ...options }: TabOptions = {}): TabGate {
   const policy = { law, requests, maxCooldown, concurrency, expiry, heartbeat };
   writeShared(new Float64Array(18), policy);

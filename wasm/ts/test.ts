@@ -10,10 +10,10 @@ export interface TestClock {
   readonly advance: (ms: number) => Promise<void>;
 }
 
-// A test may replace the global one with a fake.
+// A test may replace the global one by a fake.
 const { setTimeout } = globalThis;
 
-/** Lets everything run that waits for no timer: promises, and responses that are made in memory. */
+/** Lets everything run that does not wait for a timer: promises, and responses from memory. */
 const settled = () => new Promise<void>((wake) => setTimeout(wake, 0));
 
 /** Creates a clock that starts at 0. */

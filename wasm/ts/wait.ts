@@ -1,8 +1,8 @@
-/** Timers and signals: waiting that can be given up. */
+/** Timers and signals: waits that can be cancelled. */
 
 import { DeadlineExceeded } from "./errors.js";
 
-/** What a gate sleeps on: `globalThis`, or a test's clock. */
+/** The timers of a gate: `globalThis`, or a test's clock. */
 export interface Timers {
   setTimeout(then: () => void, ms: number): unknown;
   clearTimeout(timer: any): void;
@@ -11,34 +11,34 @@ export interface Timers {
 /** The longest delay that a timer takes, 24.8 days; longer ones fire at once. */
 const LONGEST = 0x7fffffff;
 
-/** Timers count whole milliseconds, and who wakes early must sleep again. */
+/** Timers count whole milliseconds, and waking early would mean sleeping again. */
 export function delay(ms: number): number {
   return Math.min(Math.max(Math.ceil(ms), 0), LONGEST);
 }
 
-/** Calls back in the next turn of the event loop. A timer of Node may fire again and again in one turn. */
+/** Calls back in the next turn of the event loop. (A Node timer may fire repeatedly in one turn.) */
 export function turn(then: () => void): void {
   ((globalThis as { setImmediate?: typeof setTimeout }).setImmediate ?? setTimeout)(then);
 }
 
-/** Calls back once after any time; returns what stops it. */
+/** Calls back once, after any time; returns a function that cancels it. */
 export function after(timers: Timers, ms: number, then: () => void): () => void {
   const sleep = (ms: number): unknown => timers.setTimeout(ms > LONGEST ? () => void (timer = sleep(ms - LONGEST)) : then, delay(ms));
   let timer = sleep(ms);
   return () => timers.clearTimeout(timer);
 }
 
-/** Who listens to a signal: each signal has one listener of ours, since Node warns of the eleventh. */
+/** The listeners of each signal. Each signal gets only one of ours, because Node warns at the eleventh. */
 const heard = new WeakMap<AbortSignal, Set<() => void>>();
 
-/** Calls back when a signal is aborted; returns what ends that. */
+/** Calls back when a signal is aborted; returns a function that stops listening. */
 export function listen(signal: AbortSignal, then: () => void): () => void {
   let all = heard.get(signal);
   if (!all) {
     heard.set(signal, (all = new Set()));
     signal.addEventListener("abort", onAbort);
   }
-  // Twice the same function would be once.
+  // Each listener is a distinct function, so that none is registered twice.
   const one = () => then();
   all.add(one);
   return () => {
@@ -52,7 +52,7 @@ function onAbort(this: AbortSignal): void {
   for (const then of heard.get(this) ?? []) then();
 }
 
-/** Sleeps on a timer of its own. */
+/** Sleeps on its own timer. */
 export function nap(timers: Timers, ms: number, signal: AbortSignal | null | undefined): Promise<void> {
   return new Promise((wake, fail) => {
     if (signal?.aborted) return fail(signal.reason);
@@ -68,7 +68,7 @@ export function nap(timers: Timers, ms: number, signal: AbortSignal | null | und
   });
 }
 
-/** What becomes of the work, or the reason of a signal that is aborted first. */
+/** Settles like the work, or rejects with the signal's reason if that is aborted first. */
 export function race<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
   return new Promise((done, fail) => {
     if (signal.aborted) fail(signal.reason);
@@ -77,7 +77,7 @@ export function race<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<
   });
 }
 
-/** One signal of several, and of a deadline. */
+/** Combines several signals and a deadline into one signal. */
 export class Guard {
   readonly #own = new AbortController();
   readonly #stops: (() => void)[] = [];
@@ -99,7 +99,7 @@ export class Guard {
     this.#stops.push(after(timers, ms, () => this.#own.abort(new DeadlineExceeded(0))));
   }
 
-  /** Hears nothing any more. */
+  /** Stops listening. */
   end(): void {
     for (const stop of this.#stops.splice(0)) stop();
   }

@@ -1,4 +1,4 @@
-/** The entry for Cloudflare's runtime, which compiles wasm only as a module of its own. */
+/** The entry for Cloudflare's runtime, which compiles wasm only from a module import. */
 
 import { instance, lazily } from "./core.js";
 import { maker } from "./gate.js";
@@ -6,7 +6,7 @@ import { FEW } from "./law.js";
 import { LoneLane } from "./lone.js";
 import module from "./tidegate.wasm";
 
-/** Makes a gate. One gate serves all calls to an API, and keeps its origins apart. */
+/** Creates a gate. Create one for the program: each origin has its own limit and queue. */
 export const tidegate = maker(lazily(() => instance(module)), FEW, LoneLane);
 
 export * from "./public.js";

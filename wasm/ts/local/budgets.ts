@@ -1,4 +1,4 @@
-/** The budgets that one process holds: a desk for each key, and its file. */
+/** The budgets that one process holds: a desk and a file for each key. */
 
 import type { Exports } from "../core.js";
 import { TidegateError } from "../errors.js";
@@ -7,38 +7,37 @@ import type { SharedPolicy } from "../shared/policy.js";
 import type { Place } from "./place.js";
 import { RecordFile } from "./record.js";
 
-/** What a budget of this process has counted. */
+/** The counters of a budget that this process holds. */
 export type LocalStats = DeskStats & {
-  /** Why what has been learnt could not be written down when that was tried last. Budgets are leased all the same. */
+  /** Why the last attempt to write the budget failed. Calls are leased in both cases. */
   unstored: string | undefined;
 };
 
-/** What budgets are made with. */
+/** Options of all budgets. */
 export interface BudgetOptions extends Pick<DeskOptions, "seed" | "now"> {
   readonly place: Place;
   readonly policy: SharedPolicy;
-  /** Gives an instance of the module that is one desk's alone. */
+  /** Creates an instance of the module for one desk. */
   readonly load: () => Exports;
 }
 
 interface Budget {
   readonly desk: Desk;
   readonly file: RecordFile;
-  /** When a member asked last, by the clock of the process. */
+  /** When a member last asked, by the process's clock. */
   asked: number;
   unstored: string | undefined;
 }
 
-/** One is forgotten where nobody has asked for so many milliseconds: its file has all of it. */
+/** A budget is unloaded after this many milliseconds without a request; its file contains everything. */
 const IDLE = 60_000;
 
-/** A process holds so many at most: each takes a megabyte. */
+/** The most budgets that a process holds: each takes a megabyte. */
 const MOST = 256;
 
-/** See the module. */
 export class Budgets {
   readonly #options: BudgetOptions;
-  /** Whether nobody held them before: else there may be leases where there is no file. */
+  /** Whether there was no holder before. If there was, calls may be leased even without a file. */
   readonly #isFirst: boolean;
   readonly #budgets = new Map<string, Budget>();
 
@@ -47,7 +46,7 @@ export class Budgets {
     this.#isFirst = isFirst;
   }
 
-  /** Answers a request of a key; what was granted is written down by then. */
+  /** Answers a request for a key. What it grants has been written. */
   answer(key: string, request: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
     const budget = this.#budgets.get(key) ?? this.#open(key);
     budget.asked = performance.now();
@@ -68,7 +67,7 @@ export class Budgets {
     return budget && { ...budget.desk.stats(), unstored: budget.unstored };
   }
 
-  /** Whether what was granted is written down, so that another process can go on at once. */
+  /** Whether all grants have been written, so that another process can continue at once. */
   get isKept(): boolean {
     return [...this.#budgets.values()].every(({ unstored }) => unstored === undefined);
   }
@@ -81,7 +80,7 @@ export class Budgets {
   #open(key: string): Budget {
     const { place, policy, load, seed, now } = this.#options;
     this.#forget(Math.max(IDLE, (policy.heartbeat ?? 0) * 4));
-    if (this.#budgets.size >= MOST) throw new TidegateError("KEYS_FULL", `one process holds ${MOST} budgets at most: give fewer calls keys of their own, or choose another name for some`);
+    if (this.#budgets.size >= MOST) throw new TidegateError("KEYS_FULL", `a process holds at most ${MOST} budgets: use fewer keys, or another name for some`);
     const file = new RecordFile(place, key);
     const past = file.read();
     const from = past ? { ...past, ended: true } : this.#isFirst ? undefined : { record: new Uint8Array(), away: 0, ended: false };

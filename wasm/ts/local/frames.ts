@@ -1,8 +1,8 @@
-/** The bytes on a local socket: a greeting from each side, then frames. See `core/docs/local.md`. */
+/** The protocol on a local socket: each side sends a greeting, then frames. See `core/docs/local.md`. */
 
 import { TidegateError } from "../errors.js";
 
-/** What each side says first: a name, and the version of what follows. */
+/** The greeting: a name and the version of the protocol. */
 const NAME = "tidegate";
 export const VERSION = 1;
 export const GREETING = new Uint8Array([...new TextEncoder().encode(NAME), VERSION]);
@@ -11,29 +11,29 @@ export const GREETING = new Uint8Array([...new TextEncoder().encode(NAME), VERSI
 const MOST_KEY = 0xffff;
 const MOST_BODY = 4_096;
 
-/** What the second number of an answer says that its body is. */
+/** The kinds of answers. */
 export const GRANT = 0;
 export const TROUBLE = 1;
 
 const HEAD = 8;
 
-/** A frame: the key of a request, or what an answer is; and the bytes that `core` reads. */
+/** A frame: a request with its key, or an answer with its kind; and the bytes for `core`. */
 export interface Frame {
   readonly id: number;
-  /** Of an answer: what it is. Of a request: how long the key is. */
+  /** For answers the kind, for requests the length of the key. */
   readonly kind: number;
   readonly key: string;
   readonly body: Uint8Array<ArrayBuffer>;
 }
 
-/** Writes the request of a key. */
+/** Encodes a request for a key. */
 export function request(id: number, key: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
   const name = new TextEncoder().encode(key);
-  if (name.length > MOST_KEY) throw new TidegateError("MESSAGE", `a key of ${name.length} bytes cannot be shared: it has 65535 at most`);
+  if (name.length > MOST_KEY) throw new TidegateError("MESSAGE", `a key of ${name.length} bytes cannot be shared: the limit is 65535`);
   return frame(id, name.length, name, body);
 }
 
-/** Writes an answer. */
+/** Encodes an answer. */
 export function answer(id: number, kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
   return frame(id, kind, new Uint8Array(), body.subarray(0, MOST_BODY));
 }
@@ -49,18 +49,18 @@ function frame(id: number, second: number, name: Uint8Array, body: Uint8Array): 
   return bytes;
 }
 
-/** Reads what the other side writes, in pieces of any size. */
+/** Decodes the other side's bytes, in pieces of any size. */
 export class Frames {
   readonly #isKeyed: boolean;
   #bytes = new Uint8Array();
   #isGreeted = false;
 
-  /** Whether keys follow the heads: in requests they do. */
+  /** Whether frames contain keys, as requests do. */
   constructor(isKeyed: boolean) {
     this.#isKeyed = isKeyed;
   }
 
-  /** The frames that are whole with these bytes. Throws where the other side is of another version, or is no tidegate. */
+  /** Returns the frames that these bytes complete. Throws if the other side has another version or is not tidegate. */
   read(more: Uint8Array): Frame[] {
     const bytes = new Uint8Array(this.#bytes.length + more.length);
     bytes.set(this.#bytes);
@@ -81,7 +81,7 @@ export class Frames {
       const kind = head.getUint16(from + 4, true);
       const named = from + HEAD + (this.#isKeyed ? kind : 0);
       const length = head.getUint16(from + 6, true);
-      if (length > MOST_BODY) throw new TidegateError("MESSAGE", `a message of ${length} bytes has come, and none has more than ${MOST_BODY}`);
+      if (length > MOST_BODY) throw new TidegateError("MESSAGE", `a message of ${length} bytes exceeds the limit of ${MOST_BODY}`);
       if (bytes.length < named + length) break;
       const key = new TextDecoder().decode(bytes.subarray(from + HEAD, named));
       frames.push({ id: head.getUint32(from, true), kind, key, body: bytes.slice(named, named + length) });
@@ -92,7 +92,7 @@ export class Frames {
   }
 }
 
-/** Throws where this is not how a greeting begins. */
+/** Throws if this is not the start of a greeting. */
 function greeted(bytes: Uint8Array): void {
   const wrong = bytes.findIndex((byte, i) => byte !== GREETING[i]);
   if (wrong < 0) return;

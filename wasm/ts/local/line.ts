@@ -1,13 +1,13 @@
-/** A line to the process that holds the budgets. */
+/** A connection to the process that holds the budgets. */
 
 import * as net from "node:net";
 import { TidegateError } from "../errors.js";
 import { Frames, GREETING, request, TROUBLE } from "./frames.js";
 
-/** A process that has not answered for so many milliseconds is frozen, or as good as that. */
+/** A process that does not answer for this many milliseconds counts as frozen. */
 const PATIENCE = 400;
 
-/** Why a line ended before the answer came: `silent` where its process is there and says nothing. */
+/** Why a connection ended before the answer: `silent` if the process is alive and does not answer. */
 export class Ended extends Error {
   constructor(readonly isSilent: boolean) {
     super("the process that holds the budget has ended, or does not answer");
@@ -20,17 +20,16 @@ interface Asked {
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
-/** See the module. */
 export class Line {
   readonly #socket: net.Socket;
-  /** The number of the socket that had the seat before this line was made. */
+  /** The inode of the socket to which this is connected. */
   readonly to: bigint | undefined;
   readonly #asked = new Map<number, Asked>();
   #count = 0;
   /** Why it has ended. */
   #why: unknown;
 
-  /** Fails as the system says where nobody listens. */
+  /** Rejects with the system's error if nobody listens. */
   static async open(path: string, to: bigint | undefined): Promise<Line> {
     const socket = net.connect(path);
     await new Promise<void>((done, fail) => socket.on("connect", done).on("error", fail));
@@ -58,12 +57,12 @@ export class Line {
     return this.#why === undefined;
   }
 
-  /** How many requests are on their way. */
+  /** The number of requests without an answer. */
   get asking(): number {
     return this.#asked.size;
   }
 
-  /** Sends a request, and brings the grant. */
+  /** Sends a request and resolves to the grant. */
   ask(key: string, body: Uint8Array): Promise<Uint8Array | undefined> {
     if (!this.isOpen) return Promise.reject(this.#why);
     const id = (this.#count = (this.#count + 1) >>> 0);
@@ -76,7 +75,7 @@ export class Line {
     });
   }
 
-  /** Ends it; what is asked fails so. */
+  /** Ends the connection; open requests fail with `why`. */
   end(why: unknown): void {
     if (!this.isOpen) return;
     this.#why = why;

@@ -1,10 +1,11 @@
 /**
- * The place where processes meet: a socket in a folder that belongs to one user, or a named pipe on Windows.
+ * The meeting point of the processes: a socket in a folder that belongs to one user, or a named
+ * pipe on Windows.
  *
- * The seat is the socket's path, and whose socket has that path holds the budgets. A process takes the seat
- * when it binds a socket under a name of its own and renames it to the path, which replaces what was there in
- * one step. So a socket that a dead process has left behind needs no care, and a process that was frozen finds
- * by the file's number that the seat is another's.
+ * Whoever owns the socket at this path, the seat, holds the budgets. A process takes the seat when
+ * it binds a socket under another name and renames it to the path, which replaces the old one
+ * atomically. So a dead process's socket needs no cleanup, and a process that was frozen learns
+ * from the file's inode that it has lost the seat.
  */
 
 import * as fs from "node:fs";
@@ -13,7 +14,7 @@ import * as path from "node:path";
 import process from "node:process";
 import { PolicyError, TidegateError } from "../errors.js";
 
-/** A path of a socket has so many bytes at most, with what is added to it while it is bound. */
+/** The longest path of a socket, including the suffix while it is bound. */
 const MOST_PATH = 103;
 const ADDED = 16;
 
@@ -21,25 +22,24 @@ const WINDOWS = process.platform === "win32";
 
 let bound = 0;
 
-/** See the module. */
 export class Place {
   readonly folder: string;
   readonly name: string;
-  /** What members connect to. */
+  /** The path that members connect to. */
   readonly path: string;
 
   constructor(name: string, folder?: string) {
-    if (!/^[\w-][\w.-]{0,63}$/.test(name)) throw new PolicyError(`name is ${JSON.stringify(name)}; it is 1 to 64 letters, digits, dots, dashes and underscores`);
+    if (!/^[\w-][\w.-]{0,63}$/.test(name)) throw new PolicyError(`name is ${JSON.stringify(name)}; it must be 1 to 64 letters, digits, dots, dashes and underscores`);
     this.name = name;
     this.folder = folder ?? path.join(os.tmpdir(), `tidegate-${WINDOWS ? os.userInfo().username : process.getuid!()}`);
     this.path = WINDOWS ? `\\\\.\\pipe\\tidegate-${os.userInfo().username}-${name}` : path.join(this.folder, name);
     const length = new TextEncoder().encode(this.path).length;
     if (!WINDOWS && length > MOST_PATH - ADDED) {
-      throw new PolicyError(`the socket ${this.path} has a path of ${length} bytes, and there is room for ${MOST_PATH - ADDED}: choose a shorter folder or name`);
+      throw new PolicyError(`the path of the socket ${this.path} has ${length} bytes, and the limit is ${MOST_PATH - ADDED}: choose a shorter folder or name`);
     }
   }
 
-  /** Sees that the folder is there, and that nobody else may enter it. */
+  /** Creates the folder if necessary, and checks that no other user can enter it. */
   open(): void {
     try {
       fs.mkdirSync(this.folder, { mode: 0o700, recursive: true });
@@ -52,18 +52,18 @@ export class Place {
     }
   }
 
-  /** The number of the socket that has the seat; none where there is no socket. */
+  /** The inode of the socket at the seat; `undefined` without one. */
   look(): bigint | undefined {
     if (WINDOWS) return undefined;
     return fs.statSync(this.path, { bigint: true, throwIfNoEntry: false })?.ino;
   }
 
-  /** Where to bind a socket before it is moved to the seat. */
+  /** A path at which to bind a socket before it is moved to the seat. */
   aside(): string {
     return WINDOWS ? this.path : `${this.path}.${process.pid}.${bound++ % 1_000}`;
   }
 
-  /** Moves a socket to the seat, if the one that has it is still `found`. Returns its number. */
+  /** Moves a socket to the seat if the present one is still `found`. Returns its inode. */
   take(aside: string, found: bigint | undefined): bigint | undefined | false {
     if (WINDOWS) return undefined;
     fs.chmodSync(aside, 0o600);
@@ -73,14 +73,14 @@ export class Place {
     return ino;
   }
 
-  /** Frees the seat, where it is still this socket's. */
+  /** Frees the seat if it still belongs to this socket. */
   leave(ino: bigint | undefined): void {
     if (ino !== undefined && this.look() === ino) fs.rmSync(this.path, { force: true });
   }
 }
 
-/** What a system says, in a sentence that says what follows. */
+/** An error that contains the system's message, and says that calls continue. */
 export function unusable(what: string, error: unknown): TidegateError {
   const why = error instanceof Error ? error.message : String(error);
-  return new TidegateError("AWAY", `${what}: ${why}. Calls go on within the share of this process`);
+  return new TidegateError("AWAY", `${what}: ${why}. Calls continue within the share of this process`);
 }

@@ -1,4 +1,7 @@
-/** The post: carries the requests of one process to whoever holds the budgets, and holds them where nobody does. */
+/**
+ * Carries the requests of one process to the holder of the budgets. If there is none, this process
+ * becomes the holder.
+ */
 
 import { Closed, TidegateError } from "../errors.js";
 import type { Carrier } from "../shared/carrier.js";
@@ -7,21 +10,20 @@ import { Ended, Line } from "./line.js";
 import { unusable } from "./place.js";
 import { Seat } from "./seat.js";
 
-/** Whoever finds that another was faster looks again, so often. */
+/** Attempts to find or take the seat while others do the same. */
 const TRIES = 5;
 
-/** What a system says where nobody listens: a dead process's socket, none at all, or one that was moved meanwhile. */
+/** The system's errors if nobody listens: a dead process's socket, no socket, or one that was just moved. */
 const NOBODY = ["ECONNREFUSED", "ENOENT", "ECONNRESET"];
 
-/** Where requests go: the seat is this process's own. */
+/** The target of requests: this process's own seat, or a connection. */
 type Way = Seat | Line;
 
-/** See the module. */
 export class Post {
   readonly #options: BudgetOptions;
   #way: Way | undefined;
   #opening: Promise<Way> | undefined;
-  /** What is on its way. */
+  /** Requests in progress. */
   readonly #sending = new Set<Promise<unknown>>();
   #closed = false;
 
@@ -29,7 +31,7 @@ export class Post {
     this.#options = options;
   }
 
-  /** Each request goes to the holder of the seat; where there is none that answers, this process is it from now on. */
+  /** Sends a request to the holder of the seat. If none answers, this process takes the seat. */
   readonly carry: Carrier = (key, request) => {
     const sending = this.#carry(key, request);
     this.#sending.add(sending);
@@ -38,12 +40,12 @@ export class Post {
     return sending;
   };
 
-  /** What the budget of a key has counted, where this process holds it. */
+  /** The counters of a key's budget, if this process holds it. */
   budget(key: string): LocalStats | undefined {
     return this.#way instanceof Seat && this.#way.isHeld ? this.#way.stats(key) : undefined;
   }
 
-  /** Ends after what is on its way, which may be a good-bye. */
+  /** Closes after the requests in progress, which may be farewells. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#sending);
@@ -68,13 +70,13 @@ export class Post {
     }
   }
 
-  /** The way that is open. */
+  /** The present target, if it is usable. */
   get #open(): Way | undefined {
     const way = this.#way;
     return (way instanceof Line ? way.isOpen : way?.isHeld) ? way : undefined;
   }
 
-  /** Finds who holds the seat, or takes it: of `silent` nobody has heard. */
+  /** Finds the holder of the seat or takes the seat. `silent` is a holder that did not answer. */
   #find(silent: bigint | undefined): Promise<Way> {
     return (this.#opening ??= this.#search(silent).finally(() => (this.#opening = undefined)));
   }
@@ -89,7 +91,7 @@ export class Post {
         try {
           return (this.#way = await Line.open(place.path, found));
         } catch (error) {
-          if (!NOBODY.includes((error as { code?: string }).code ?? "")) throw unusable(`nobody can be reached at ${place.path}`, error);
+          if (!NOBODY.includes((error as { code?: string }).code ?? "")) throw unusable(`no process answers at ${place.path}`, error);
         }
       }
       try {
@@ -99,6 +101,6 @@ export class Post {
         throw unusable(`the socket ${place.path} cannot be made`, error);
       }
     }
-    throw new TidegateError("AWAY", `others take the socket ${place.path} again and again`);
+    throw new TidegateError("AWAY", `other processes keep taking the socket ${place.path}`);
   }
 }

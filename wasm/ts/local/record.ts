@@ -1,28 +1,27 @@
 /**
- * What has been learnt of a budget, in a file beside the socket.
+ * The record of a budget, in a file beside the socket.
  *
- * It is written before each grant is sent, so that whoever takes the seat goes on from all that was granted. Each
- * holder has a file of its own under that name: what one that has lost the seat still writes is read by nobody.
+ * It is written before each grant is sent, so that the next holder continues from all grants. Each
+ * holder has its own file under that name: nobody reads what a former holder still writes.
  */
 
 import * as fs from "node:fs";
 import * as path from "node:path";
 import type { Place } from "./place.js";
 
-/** How it begins: a name, and the version of what follows. */
+/** The start of a file: a name and the version of the format. */
 const BEGIN = new Uint8Array([...new TextEncoder().encode("tidegate"), 1]);
 
-/** That, when it was written in milliseconds since 1970, and how long the key and the record are. */
+/** The header: that, the time of writing in milliseconds since 1970, and the lengths of the key and the record. */
 const HEAD = 9 + 8 + 2 + 2;
 
-/** What a file says. */
+/** The content of a file. */
 export interface Past {
   readonly record: Uint8Array;
-  /** How many milliseconds ago it was written. */
+  /** Milliseconds since it was written. */
   readonly away: number;
 }
 
-/** See the module. */
 export class RecordFile {
   readonly #path: string;
   readonly #key: Uint8Array;
@@ -33,7 +32,7 @@ export class RecordFile {
     this.#path = path.join(place.folder, `${place.name}-${digest(this.#key)}.budget`);
   }
 
-  /** What the holder before has written; `undefined` where there is nothing, or nothing that can be read. */
+  /** Reads the previous holder's record; `undefined` if there is none that can be read. */
   read(): Past | undefined {
     try {
       const bytes = fs.readFileSync(this.#path);
@@ -48,7 +47,7 @@ export class RecordFile {
     }
   }
 
-  /** Writes down what a desk is now. Throws where that is impossible; then nothing is left of what was written before. */
+  /** Writes a desk's record. If that fails, throws and removes the previous record. */
   write(record: Uint8Array): void {
     try {
       const head = this.#head();
@@ -77,7 +76,7 @@ export class RecordFile {
     return bytes;
   }
 
-  /** A new file in the place of the one before. */
+  /** Creates a new file in place of the previous one. */
   #made(bytes: Uint8Array): number {
     const aside = `${this.#path}.new`;
     const file = fs.openSync(aside, "w", 0o600);
@@ -93,16 +92,16 @@ export class RecordFile {
   }
 
   #put(file: number, bytes: Uint8Array): void {
-    if (fs.writeSync(file, bytes, 0, bytes.length, 0) < bytes.length) throw new Error("the disk has taken a part of the record only");
+    if (fs.writeSync(file, bytes, 0, bytes.length, 0) < bytes.length) throw new Error("the record was written only in part");
   }
 }
 
-/** Whether these bytes stand there. */
+/** Whether these bytes are at this position. */
 function has(bytes: Uint8Array, at: number, part: Uint8Array): boolean {
   return part.every((byte, i) => bytes[at + i] === byte);
 }
 
-/** FNV-1a with 64 bits, as 16 digits. Where two keys have the same, the key in the file tells whose it is. */
+/** FNV-1a with 64 bits, as 16 digits. If two keys collide, the key in the file tells them apart. */
 function digest(bytes: Uint8Array): string {
   let hash = 0xcbf29ce484222325n;
   for (const byte of bytes) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);

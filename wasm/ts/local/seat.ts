@@ -1,8 +1,8 @@
 /**
  * The seat: the socket of the process that holds the budgets.
  *
- * An answer is sent while the socket has the seat's path, and not after. So a process that was frozen
- * while another took the seat grants nothing more, however late it finds out.
+ * Answers are sent only while the socket is at the seat's path. So a process that was frozen while
+ * another took the seat grants nothing more, whenever it notices.
  */
 
 import * as net from "node:net";
@@ -11,10 +11,9 @@ import { Budgets, type BudgetOptions, type LocalStats } from "./budgets.js";
 import { answer, Frames, GRANT, GREETING, TROUBLE } from "./frames.js";
 import type { Place } from "./place.js";
 
-/** A member that does not read so many bytes of answers is not there any more. */
+/** A member that leaves this many bytes of answers unread counts as gone. */
 const UNREAD = 1 << 20;
 
-/** See the module. */
 export class Seat {
   readonly #place: Place;
   readonly #server: net.Server;
@@ -24,15 +23,15 @@ export class Seat {
   #held = true;
 
   /**
-   * Takes the seat from `found`, the number of a socket whose process does not answer; `undefined` where there is
-   * none. Another process may have been faster: then the result is `undefined`.
+   * Takes the seat from `found`, the inode of a socket whose process does not answer, or
+   * `undefined` if there is none. Returns `undefined` if another process was faster.
    */
   static async take(options: BudgetOptions, found: bigint | undefined): Promise<Seat | undefined> {
     const { place } = options;
     const server = net.createServer();
     const aside = place.aside();
     await new Promise<void>((done, fail) => server.on("error", fail).listen(aside, done));
-    // A pipe, or a socket that waits for others, keeps no program from its end.
+    // The socket must not keep the program alive.
     server.unref();
     try {
       const number = place.take(aside, found);
@@ -54,13 +53,13 @@ export class Seat {
     server.on("error", () => this.#end());
   }
 
-  /** Whether it is still this process's. */
+  /** Whether this process still has it. */
   get isHeld(): boolean {
     if (this.#held && this.#place.look() !== this.#number) this.#end();
     return this.#held;
   }
 
-  /** Answers a request: `undefined` where there is nothing to send, or where the seat is another's. */
+  /** Answers a request; `undefined` if there is nothing to send or the seat is lost. */
   answer(key: string, request: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
     const grant = this.#held ? this.#budgets.answer(key, request) : undefined;
     return this.isHeld ? grant : undefined;
@@ -70,9 +69,9 @@ export class Seat {
     return this.#budgets.stats(key);
   }
 
-  /** Gives it up: whoever asks next takes it. */
+  /** Frees the seat; the next process that asks takes it. */
   leave(): void {
-    // Without its file a budget is begun behind what was granted, which the socket tells.
+    // Without a file, the next holder must assume unknown grants. The socket that stays behind tells it so.
     if (this.#held && this.#budgets.isKept) this.#place.leave(this.#number);
     this.#end();
   }
@@ -87,7 +86,7 @@ export class Seat {
       try {
         for (const { id, key, body } of frames.read(bytes)) this.#serve(member, id, key, body);
       } catch {
-        // Whatever it is, it has been greeted, and knows what this process speaks.
+        // The greeting has told any program which protocol this process uses.
         member.destroy();
       }
       if (member.writableLength > UNREAD) member.destroy();

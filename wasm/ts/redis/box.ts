@@ -1,15 +1,17 @@
-/** The messages to one process: a list in Redis, which is read on a connection that does nothing else. */
+/** The inbox of one process: a list in Redis, read on a separate connection. */
 
 import { another, command, connect, end, within, type RedisClient } from "./client.js";
 
-/** So many seconds the server waits for a message before it says that there is none. */
+/** Seconds that the server waits for a message before it answers that there is none. */
 const BLOCK = 5;
 
-/** A connection that is silent for so many milliseconds longer is dead; after a failure a new one waits so long. */
+/**
+ * A connection that is silent for this many milliseconds longer is dead. After a failure, the next
+ * one waits as long.
+ */
 const LATE = 2_000;
 const PAUSE = 250;
 
-/** See the module. */
 export class Box {
   readonly #from: RedisClient;
   readonly #name: string;
@@ -17,7 +19,7 @@ export class Box {
   #client: RedisClient | undefined;
   #isRead = false;
   #closed = false;
-  /** Why the latest attempt to read has failed. */
+  /** Why the last attempt to read failed. */
   why: unknown;
 
   constructor(from: RedisClient, name: string, take: (message: string[]) => void) {
@@ -26,7 +28,7 @@ export class Box {
     this.#take = take;
   }
 
-  /** Begins to read, unless it has. */
+  /** Starts to read; repeated calls have no effect. */
   open(): void {
     if (!this.#isRead) void this.#read();
     this.#isRead = true;
@@ -45,8 +47,7 @@ export class Box {
         this.why = undefined;
         if (Array.isArray(popped)) this.#take(JSON.parse(String(popped[1])));
       } catch (why) {
-        // Whatever it was, another connection is as good as new. A message that was on its way is lost,
-        // which is what messages may be.
+        // Another connection cures every failure. A message in flight is lost, as messages may be.
         this.why = why;
         if (this.#client) end(this.#client);
         this.#client = undefined;

@@ -1,8 +1,8 @@
-/** What is needed of a Redis client, whichever it is. */
+/** A common interface to the supported Redis clients. */
 
 import { PolicyError } from "../errors.js";
 
-/** What is used of a client of `redis` (node-redis), 5 and later. */
+/** The part of a `redis` (node-redis) client, 5 and later, that is used. */
 export interface NodeRedis {
   readonly isReady: boolean;
   sendCommand(args: string[]): Promise<unknown>;
@@ -12,7 +12,7 @@ export interface NodeRedis {
   on(event: "error", listener: (error: Error) => void): unknown;
 }
 
-/** What is used of a client of `ioredis`, 5 and later. */
+/** The part of an `ioredis` client, 5 and later, that is used. */
 export interface IoRedis {
   readonly status: string;
   call(command: string, args: string[]): Promise<unknown>;
@@ -21,13 +21,13 @@ export interface IoRedis {
   on(event: "error", listener: (error: Error) => void): unknown;
 }
 
-/** A client of one Redis server (or Valkey), of either package. */
+/** A client of one Redis or Valkey server, from either package. */
 export type RedisClient = NodeRedis | IoRedis;
 
-/** Throws where it is no such client. */
+/** Throws if this is not such a client. */
 export function check(client: RedisClient): void {
   if (typeof client?.duplicate === "function" && ("call" in client || "sendCommand" in client)) return;
-  throw new PolicyError('shared is no Redis client: pass what createClient() of "redis" gives, connected, or a new Redis() of "ioredis"');
+  throw new PolicyError('shared is not a Redis client: pass a connected createClient() of "redis", or a new Redis() of "ioredis"');
 }
 
 /** Runs a command. */
@@ -35,40 +35,40 @@ export function command(client: RedisClient, name: string, ...args: string[]): P
   return "call" in client ? client.call(name, args) : client.sendCommand([name, ...args]);
 }
 
-/** Whether a command leaves at once: else the client keeps it, and it would arrive when nobody waits for it any more. */
+/** Whether a command is sent at once. Otherwise the client queues it, and it arrives when nobody waits for it. */
 export function isReady(client: RedisClient): boolean {
-  // An ioredis client that waits connects for the first command.
+  // A lazy ioredis client connects for its first command.
   return "call" in client ? client.status === "ready" || client.status === "wait" : client.isReady;
 }
 
-/** Another connection to the same server, which is not made yet. */
+/** Another connection to the same server, not yet opened. */
 export function another(client: RedisClient): RedisClient {
   const copy = client.duplicate();
-  // Without a listener it would end the program. What is wrong is told by the commands that fail.
+  // Without a listener an error would end the program. Failed commands report it.
   copy.on("error", () => {});
   return copy;
 }
 
-/** Sees that a connection is being made. */
+/** Opens a connection. */
 export async function connect(client: RedisClient): Promise<void> {
   if (!("call" in client)) await client.connect();
 }
 
-/** Ends a connection, whatever it waits for. */
+/** Closes a connection at once. */
 export function end(client: RedisClient): void {
   try {
     if ("call" in client) client.disconnect();
     else client.destroy();
   } catch {
-    // It had ended.
+    // It was already closed.
   }
 }
 
-/** The same, but it fails after so many milliseconds. */
+/** The same promise with a time limit in milliseconds. */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer;
   const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(new Error(`Redis has not answered for ${ms} ms`)), ms);
+    timer = setTimeout(() => fail(new Error(`Redis did not answer for ${ms} ms`)), ms);
   });
   try {
     return await Promise.race([work, late]);
@@ -77,7 +77,7 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   }
 }
 
-/** A script that the server keeps: sent once, and again to a server that does not know it. */
+/** A script in the server's cache: sent once, and again if the server does not know it. */
 export class Script {
   readonly #text: string;
   #sha: Promise<unknown> | undefined;

@@ -1,4 +1,7 @@
-/** The post: carries the requests of one process to whoever holds each budget, and holds those that nobody does. */
+/**
+ * Carries the requests of one process to the holder of each budget. If a budget has no holder, this
+ * process becomes it.
+ */
 
 import type { Exports } from "../core.js";
 import { Closed, TidegateError } from "../errors.js";
@@ -13,29 +16,28 @@ import { Seat, TERM } from "./seat.js";
 
 const ask = new Script(ASK);
 
-/** Of so many keys it remembers what their holders wrote down last. */
+/** The number of keys whose holders' records are remembered. */
 const MOST = 1_000;
 
-/** Who closes waits no longer than so many milliseconds for Redis. */
+/** The longest time that closing waits for Redis, ms. */
 const PATIENCE = 1_000;
 
-/** A request on its way. */
+/** A request in progress. */
 interface Waiting {
   readonly id: string;
   readonly done: (grant: Uint8Array | undefined) => void;
   readonly fail: (why: unknown) => void;
 }
 
-/** What a post is made with. */
+/** Options of a post. */
 export interface PostOptions extends Pick<DeskOptions, "seed" | "now"> {
   readonly client: RedisClient;
   readonly prefix: string;
   readonly policy: SharedPolicy;
-  /** Gives an instance of the module that is one desk's alone. */
+  /** Creates an instance of the module for one desk. */
   readonly load: () => Exports;
 }
 
-/** See the module. */
 export class Post {
   readonly #options: PostOptions;
   readonly #box: Box;
@@ -44,7 +46,7 @@ export class Post {
   /** By key: the latest request, and what is being sent to Redis. */
   readonly #waiting = new Map<string, Waiting>();
   readonly #sending = new Map<string, Promise<unknown>>();
-  /** By key: what its holder has told, and when that came. A Redis that begins anew knows nothing. */
+  /** By key: the holder's last record and when it arrived, for a Redis that has lost its data. */
   readonly #told = new Map<string, { record: string; at: number }>();
   #count = 0;
   #closed = false;
@@ -55,7 +57,7 @@ export class Post {
     this.#box = new Box(options.client, this.#name, (message) => void this.#take(message).catch(() => {}));
   }
 
-  /** Each request goes to the holder of its key's budget; where there is none, this process is it from now on. */
+  /** Sends a request to the holder of its key's budget. If there is none, this process takes the seat. */
   readonly carry: Carrier = async (key, request) => {
     if (this.#closed) throw new Closed();
     const { client } = this.#options;
@@ -63,23 +65,23 @@ export class Post {
     const seat = this.#seats.get(key);
     if (seat) {
       const grant = await seat.answer(request);
-      // A gate that closes gives the seat up beside its good-bye, and must not take it again.
+      // A gate that closes frees the seat with its farewell and must not take it again.
       if (seat.isHeld || this.#closed) return grant;
     }
-    // Redis may hear all of them later, when they are of no use to anybody.
-    if (this.#sending.has(key)) throw away("has not taken the request before this one yet");
+    // Redis may receive them much later, when they are useless.
+    if (this.#sending.has(key)) throw away("has not accepted the previous request yet");
     return this.#ask(key, request);
   };
 
-  /** What the budget of a key has counted, where this process holds it. */
+  /** The counters of a key's budget, if this process holds it. */
   budget(key: string): DeskStats | undefined {
     return this.#seats.get(key)?.stats();
   }
 
-  /** Gives up all that it holds, after what is on its way, which may be a good-bye. */
+  /** Frees all seats after the requests in progress, which may be farewells. */
   async close(): Promise<void> {
     this.#closed = true;
-    // Who is next answers what comes from now on.
+    // The next holder answers later requests.
     this.#box.close();
     const ends = [...this.#sending.values(), ...[...this.#seats.values()].map((seat) => seat.leave())];
     await within(PATIENCE, Promise.allSettled(ends)).catch(() => {});
@@ -90,13 +92,13 @@ export class Post {
     this.#box.open();
     const id = String(++this.#count);
     const answer = new Promise<Uint8Array | undefined>((done, fail) => {
-      // There is one at a time: the one before was given up.
+      // One at a time: the previous one was given up.
       const before = this.#waiting.get(key);
       if (this.#box.why) before?.fail(this.#box.why);
       else before?.done(undefined);
       this.#waiting.set(key, { id, done, fail });
     });
-    // It may fail when nobody waits for it any more.
+    // It may fail after everybody has stopped waiting.
     answer.catch(() => {});
     const sending = this.#send(key, id, request);
     this.#sending.set(key, sending);
@@ -130,10 +132,10 @@ export class Post {
     if (this.#closed) await seat.leave();
   }
 
-  /** A message has come: a request from a box, or an answer, which comes from none. */
+  /** Handles a message: a request from another process's box, or an answer, which has no box. */
   async #take([box = "", key = "", id = "", body = "", why, record]: string[]): Promise<void> {
     if (box) {
-      // Others may know that the seat is ours before we do.
+      // Other processes may learn of our seat before we do.
       if (!this.#seats.has(key)) await this.#sending.get(key);
       await this.#seats.get(key)?.send(bytes(body), { box, id });
       return;
@@ -142,7 +144,7 @@ export class Post {
     const waiting = this.#waiting.get(key);
     if (waiting?.id !== id) return;
     this.#waiting.delete(key);
-    if (why) waiting.fail(new TidegateError("MESSAGE", `whoever holds the budget of ${key || "the gate"} says: ${why}`));
+    if (why) waiting.fail(new TidegateError("MESSAGE", `the holder of the budget of ${key || "the gate"} says: ${why}`));
     else waiting.done(bytes(body));
   }
 
@@ -157,5 +159,5 @@ export class Post {
 }
 
 function away(what: string): TidegateError {
-  return new TidegateError("AWAY", `Redis ${what}: calls go on within the share that was told last, and share again when it answers`);
+  return new TidegateError("AWAY", `Redis ${what}: calls continue within the last share until it answers`);
 }

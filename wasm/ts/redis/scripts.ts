@@ -1,16 +1,17 @@
 /**
- * What Redis runs as one step: who holds a budget, and that nobody else writes it or grants from it.
+ * The atomic steps in Redis: they decide who holds a budget, and ensure that nobody else writes it
+ * or grants from it.
  *
- * Three keys are named in each script: the *seat* (who holds the budget; it expires), the *budget* (what
- * the holder has learnt, and who it was), and the *box* of the process that runs the script, a list of
- * messages. A seat's value is the box of its holder and a number that each taking of it has to itself.
- * A box's name is never put together here but told by its process, so that a client's own prefix fits.
+ * Each script has three keys: the *seat* (the holder of the budget; it expires), the *budget* (the
+ * holder's record and name), and the *box*, the message list of the process that runs the script. A
+ * seat's value is its holder's box and a number that is unique to each taking. The process passes
+ * the names of boxes and never builds them here, so that a client's key prefix works.
  */
 
-/** The value of the seat that the process of this script has, or would have, with this number. */
+/** The seat's value if the process of this script holds it with this number. */
 const MINE = "local mine = KEYS[3] .. '|' .. ARGV[1]\n";
 
-/** Puts a message into a box, which is not kept for longer than anybody waits for it. */
+/** Puts a message into a box. A box expires when nobody waits for its messages any more. */
 const POST = `local function post(box, ...)
   redis.call('RPUSH', box, cjson.encode({...}))
   redis.call('PEXPIRE', box, 5000)
@@ -23,7 +24,7 @@ const NOW = `local function now()
 end
 `;
 
-/** Goes on with what the holder before has not read: of each other process the latest request. */
+/** Takes over the previous holder's unread messages: the latest request of each other process. */
 const INHERIT = `local function inherit(box)
   local done = {['']=true, [KEYS[3]]=true}
   local messages = redis.call('LRANGE', box, 0, -1)
@@ -38,14 +39,14 @@ end
 `;
 
 /**
- * Sends a request to whoever holds the budget. Where nobody does, the seat is taken: then it answers
- * with the record, how many milliseconds ago it was written, and whether its holder has left the seat since
- * and so has granted nothing after it; as far as there is one.
+ * Sends a request to the holder of the budget. If there is none, takes the seat and returns the
+ * record, its age in milliseconds, and whether its holder has left since and so granted nothing
+ * after it; if there is a record.
  *
- * Its own seat it takes anew: who asks by this script does not know of it.
+ * It takes its own seat again: a process that runs this script does not know of it.
  *
- * ARGV: the number of the taking, for how long the seat is held in milliseconds, and the request: the
- * key, its number, and its bytes.
+ * ARGV: the number of the taking, the seat's term in milliseconds, and the request: key, number,
+ * bytes.
  */
 export const ASK = MINE + POST + INHERIT + NOW + `
 local holder = redis.call('GET', KEYS[1])
@@ -66,11 +67,11 @@ return {record, tostring(now() - tonumber(at)), turn == '0' and '1' or '0'}
 `;
 
 /**
- * Goes on holding the budget, writes down what it is now, and sends what was granted from it: all of it,
- * or nothing and 0 where the seat is another's. A seat that nobody has taken since is still the holder's.
+ * Renews the seat, writes the record, and sends the grant: all of it, or nothing and 0 if another
+ * process has the seat. An expired seat that nobody has taken still belongs to its holder.
  *
- * ARGV: the number of the taking, for how long the seat is held, the record (or nothing), the box of who
- * is answered (or nothing), and the answer.
+ * ARGV: the number of the taking, the seat's term, the record or nothing, the box of the asking
+ * process or nothing, and the answer.
  */
 export const HOLD = MINE + POST + NOW + `
 local holder = redis.call('GET', KEYS[1]) or redis.call('HGET', KEYS[2], 'holder') or mine
@@ -85,8 +86,8 @@ return 1
 `;
 
 /**
- * Gives the seat up, if it is still one's own: nobody holds it, not even by having done so last, and whoever
- * is next finds the box. ARGV: the number of the taking, which is never 0.
+ * Frees the seat if this process still has it. Nobody is its holder then, not even the last one;
+ * the next holder finds the box. ARGV: the number of the taking, which is never 0.
  */
 export const LEAVE = MINE + `
 if redis.call('GET', KEYS[1]) ~= mine then return 0 end

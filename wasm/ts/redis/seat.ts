@@ -1,10 +1,9 @@
 /**
  * The seat of a key: the desk in the process that holds the budget.
  *
- * What a desk has granted is sent, and what the desk is then is written down, by one script that does
- * neither where the seat is another's by now. So whoever takes over goes on from all that was ever
- * granted; and a process that was frozen, cut off or slow grants nothing once another has taken over,
- * however late it finds out.
+ * One script sends what a desk has granted and writes its record, or does neither if another
+ * process has the seat. So the next holder continues from all grants, and a process that was
+ * frozen, cut off or slow grants nothing once another has taken over, whenever it notices.
  */
 
 import { Desk, type DeskStats } from "../shared/desk.js";
@@ -12,23 +11,22 @@ import { isReady, Script, type RedisClient } from "./client.js";
 import { text } from "../shared/text.js";
 import { HOLD, LEAVE } from "./scripts.js";
 
-/** A seat that is not renewed for so many milliseconds is free. */
+/** A seat that is not renewed for this many milliseconds is free. */
 export const TERM = 1_000;
 
-/** It is renewed so often, by a grant or without one; and given up where nobody has asked for this long. */
+/** Milliseconds between renewals, by a grant or without one; and after which it is freed without requests. */
 const OFTEN = 250;
 const IDLE = 60_000;
 
 const hold = new Script(HOLD);
 const leave = new Script(LEAVE);
 
-/** Where to send the answer, and to which request: its box, and what it tells them apart by. */
+/** Where to send the answer: the box of the asking process, and the request's number. */
 export interface Sender {
   readonly box: string;
   readonly id: string;
 }
 
-/** See the module. */
 export class Seat {
   readonly #client: RedisClient;
   readonly #key: string;
@@ -37,13 +35,16 @@ export class Seat {
   readonly #desk: Desk;
   readonly #lost: () => void;
   readonly #timer: ReturnType<typeof setInterval>;
-  /** Since when nobody has asked, in renewals; how many scripts are on their way; and whether one was since the latest. */
+  /** Renewals since the last request; the number of running scripts; and whether one ran since the last renewal. */
   #idle = 0;
   #running = 0;
   #isFresh = true;
   #held = true;
 
-  /** `keys` are those of the scripts, `turn` the number of the taking; `lost` is called once, when it is another's, or nobody's. */
+  /**
+   * `keys` are the scripts' keys, `turn` the number of the taking. `lost` is called once, when the
+   * seat is lost or freed.
+   */
   constructor(client: RedisClient, key: string, keys: string[], turn: string, desk: Desk, idle: number, lost: () => void) {
     this.#client = client;
     this.#key = key;
@@ -59,14 +60,14 @@ export class Seat {
     return this.#held;
   }
 
-  /** Answers a request of this process: nothing where the seat is another's, or there is nothing to send. */
+  /** Answers a request of this process: `undefined` if the seat is lost or there is nothing to send. */
   async answer(request: Uint8Array): Promise<Uint8Array<ArrayBuffer> | undefined> {
     this.#idle = 0;
     const grant = this.#desk.answer(request);
     return (await this.#hold(text(this.#desk.snapshot()))) ? grant : undefined;
   }
 
-  /** Answers a request of another process, or tells it why not; and what is written down, for when Redis has lost that. */
+  /** Answers a request of another process with a grant or an error, and with the record, for when Redis loses it. */
   async send(request: Uint8Array, { box, id }: Sender): Promise<void> {
     this.#idle = 0;
     let grant: Uint8Array | undefined;
@@ -85,7 +86,7 @@ export class Seat {
     return this.#desk.stats();
   }
 
-  /** Gives it up: whoever asks next takes it. */
+  /** Frees the seat; the next process that asks takes it. */
   async leave(): Promise<void> {
     this.#end();
     if (isReady(this.#client)) await leave.run(this.#client, this.#keys, [this.#turn]).catch(() => {});
@@ -93,7 +94,7 @@ export class Seat {
 
   #renew(idle: number): void {
     if (++this.#idle * OFTEN > idle) void this.leave();
-    // What is on its way renews it too; and nothing shall queue up while there is no server.
+    // A running script renews it too. Renewals must not queue up without a server.
     else if (!this.#isFresh && !this.#running && isReady(this.#client)) void this.#hold("").catch(() => {});
     this.#isFresh = false;
   }

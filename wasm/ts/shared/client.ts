@@ -1,4 +1,4 @@
-/** The gate of a process that shares its budgets: each call is sent with a lease. */
+/** The gate of a process with shared budgets: each call is sent with a lease. */
 
 import type { Exports } from "../core.js";
 import { PolicyError } from "../errors.js";
@@ -70,11 +70,11 @@ export interface SharedGate extends Pick<Gate, "close"> {
   readonly [Symbol.dispose]: () => void;
 }
 
-/** Where the counters of a lease begin, behind those of every gate, and their names. */
+/** The index of the lease counters, behind the counters of every gate, and their names. */
 const BEHIND = 13;
 const COUNTERS = ["alone", "delayed", "asked", "missed", "members"] as const;
 
-/** Makes the `tidegate` of an entry: from its module, its kind of lanes, and what keeps a process alive. Its lanes stand in a set. */
+/** Creates the `tidegate` of an entry, from its module, its lane class and a function that keeps the process alive. */
 export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
   let core: LeaseCore | undefined;
   return (carry: Carrier, { alone = { limit: 1, per: 1_000 }, ...options }: SharedOptions & Pick<Options, "timers">, lanes = new Set<LeasedLane>()): SharedGate => {
@@ -82,7 +82,7 @@ export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
     const listeners = new Set<(event: SharedEvents["missed"]) => void>();
     const missed = (key: string, error: unknown) =>
       listeners.forEach((listener) => {
-        // What it throws is the program's to hear of; calls go on.
+        // A listener's error is reported to the program; calls continue.
         queueMicrotask(() => listener({ key, error }));
       });
 

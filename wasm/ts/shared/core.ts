@@ -1,8 +1,8 @@
-/** The wasm module of shared budgets: what it exports besides what every gate's core does. */
+/** The wasm module of shared budgets: its exports besides those of every gate's core. */
 
 import { dress, type Core, type Exports } from "../core.js";
 
-/** What calls need of the module; its Rust sources say what each function does. */
+/** Exports for members. The Rust sources document each function. */
 export interface LeaseCore extends Core {
   request_at(member: number): number;
   request(member: number, waiting: number, now: number): number;
@@ -14,7 +14,7 @@ export interface LeaseCore extends Core {
   is_alone(member: number): number;
 }
 
-/** What a budget needs of the module: an instance has one. */
+/** Exports for a budget. An instance has one budget. */
 export interface BudgetCore extends Core {
   budget_open(high: number, low: number, now: number, heartbeat: number): number;
   budget_restore(high: number, low: number, now: number, heartbeat: number, length: number, away: number, ended: boolean): number;
@@ -25,12 +25,10 @@ export interface BudgetCore extends Core {
   budget_stats(now: number): void;
 }
 
-/**
- * A new instance of the module. (A shared budget counts calls, so there is nothing to correct.)
- */
+/** Creates an instance of the module. (A shared budget counts calls, so there are no costs to correct.) */
 export function made(exports: Exports): LeaseCore & BudgetCore {
   const core = dress(exports) as LeaseCore & BudgetCore;
-  // A member's number is its name: two with the same one would take each other's requests for their own.
+  // A member's number is its name: two equal ones would mix up their requests.
   const open: LeaseCore["open"] = (_high, _low, now, queue) => {
     const [high, low] = crypto.getRandomValues(new Uint32Array(2));
     return core.open(high!, low!, now, queue);

@@ -1,9 +1,8 @@
 /**
- * The courier of one member: sees that its requests leave when they are due, and that it hears the
- * answers.
+ * The courier of one member: sends its requests when they are due, and receives the answers.
  *
- * Where timers die with the request that made them, the one who carries may be gone: then whoever
- * looks next takes over.
+ * If timers end with the request that set them, the carrier of a request may be gone: then the next
+ * call that looks takes over.
  */
 
 import { TidegateError } from "../errors.js";
@@ -11,28 +10,27 @@ import { delay, type Timers } from "../wait.js";
 import type { Carrier, Keep } from "./carrier.js";
 import type { LeaseCore } from "./core.js";
 
-/** So many milliseconds late, a timer is taken for lost. */
+/** A timer that is this many milliseconds late counts as lost. */
 const LOST = 20;
 
-/** After so long a fresh call takes over: an edge worker's request is not kept for longer than half a minute. */
+/** After this time a new call takes over: an edge worker's request lives for at most half a minute. */
 const TERM = 10_000;
 
-/** So soon, and at least so often, whoever cannot be woken looks whether an answer has come. */
+/** How soon, and at least how often, a call that cannot be woken checks for an answer, ms. */
 const LOOK = 5;
 const OFTEN = 200;
 
-/** Whose requests are carried. */
+/** The member whose requests are carried. */
 export interface Member {
   readonly key: string;
   /** The core's slot. */
   readonly gate: number;
   /** How many calls wait for a lease. */
   wanting(): number;
-  /** Something was heard, or is not to be heard any more: calls may be sent. */
+  /** Called after an answer or its failure: calls may be sent. */
   changed(time: number): void;
 }
 
-/** See the module. */
 export class Courier {
   readonly #core: LeaseCore;
   readonly #member: Member;
@@ -41,11 +39,11 @@ export class Courier {
   readonly #now: () => number;
   readonly #timers: Timers;
   readonly #missed: (error: unknown) => void;
-  /** When the timer fires, which timer it is, and since when they have followed on one another. */
+  /** When the timer fires, which timer it is, and when the chain of timers began. */
   #wakes = -Infinity;
   #timer: { unref?(): void } | undefined;
   #began = -Infinity;
-  /** Whether a request is about to leave, and the one that is on its way. */
+  /** Whether a request is about to be sent, and the one that is in flight. */
   #soon = false;
   #away: Uint8Array | undefined;
   #closed = false;
@@ -60,28 +58,28 @@ export class Courier {
     this.#missed = missed;
   }
 
-  /** Whether an answer is waited for, which may bring leases. */
+  /** Whether an answer is expected, which may bring leases. */
   get isAsking(): boolean {
     return this.#soon || !!this.#away;
   }
 
-  /** After whatever may have changed when a request is due: by a fresh call, or by what it began before. */
+  /** Called after any change of when a request is due, by a new call or by its timers. */
   look(time: number, fresh: boolean): void {
     const due = this.#core.request_at(this.#member.gate);
-    // NaN: none is, until a call asks or settles.
+    // NaN: no request is due until a call asks or settles.
     if (due <= time) {
-      // All that ask in one turn are counted together.
+      // Requests of one turn are combined.
       if (!this.#soon) queueMicrotask(() => this.#ask());
       this.#soon = true;
     } else if (due > time) this.#sleep(due, time, fresh);
   }
 
-  /** How soon to look again for somebody who lacks a lease. */
+  /** Milliseconds until a call without a lease should check again. */
   patience(time: number): number {
     return this.#away || this.#soon ? LOOK : Math.min(Math.max(this.#wakes - time, LOOK), OFTEN);
   }
 
-  /** Says good-bye, and gives back what is in hand: nobody waits for the answer. */
+  /** Says farewell and returns all leases, without waiting for the answer. */
   close(): void {
     this.#closed = true;
     this.#release();
@@ -89,7 +87,7 @@ export class Courier {
     if (request) this.#keep(this.#send(request).catch(() => {}));
   }
 
-  /** The same, but it goes on when a call needs something. */
+  /** The same, but continues when a call needs a lease. */
   rest(): void {
     const request = this.#leave();
     if (!request) return;
@@ -103,7 +101,7 @@ export class Courier {
   }
 
   #sleep(due: number, time: number, fresh: boolean): void {
-    // While a request is away, whoever sent it goes on when the answer comes.
+    // While a request is in flight, its sender continues when the answer arrives.
     const stale = fresh && !this.isAsking && time - this.#began > TERM;
     if (this.#wakes <= due && this.#wakes + LOST > time && !stale) return;
     if (stale) this.#began = time;
@@ -123,7 +121,10 @@ export class Courier {
     );
   }
 
-  /** The timer may be another request's, which waits for it: so it is not cleared, but counts for nothing. It keeps no program from its end. */
+  /**
+   * The timer may belong to another request that waits for it, so it is not cleared but ignored. It
+   * does not keep the program alive.
+   */
   #release(): void {
     this.#timer?.unref?.();
     this.#timer = undefined;
@@ -139,9 +140,8 @@ export class Courier {
       this.#away = request;
       this.#keep(this.#exchange(request));
     }
-    if (length < 0) this.#misses(time, new TidegateError("AWAY", "no answer has come in time"));
-    // Never at once again: a clock that stands still while nobody sleeps may stand a little before an
-    // instant of the same number.
+    if (length < 0) this.#misses(time, new TidegateError("AWAY", "no answer arrived in time"));
+    // Never retry at once: a clock that stands still may stay just before the instant that is due.
     const due = this.#core.request_at(this.#member.gate);
     if (due === due) this.#sleep(Math.max(due, time + 1), time, false);
   }
@@ -171,7 +171,7 @@ export class Courier {
     return this.#carry(this.#member.key, request);
   }
 
-  /** Nothing is on its way any more. */
+  /** Nothing is in flight any more. */
   #misses(time: number, why: unknown): void {
     this.#away = undefined;
     this.#missed(why);

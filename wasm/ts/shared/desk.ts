@@ -1,25 +1,25 @@
-/** The desk: one budget that members lease from. It knows neither how requests reach it nor where it is kept. */
+/** The desk: one budget that members lease from. It does not know how requests arrive or where it is stored. */
 
 import type { Exports } from "../core.js";
 import { PolicyError, TidegateError } from "../errors.js";
 import { made, type BudgetCore } from "./core.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
 
-/** What a desk is made with besides its policy: all optional. */
+/** Options of a desk besides its policy. All are optional. */
 export interface DeskOptions {
   /**
-   * What `snapshot` told `away` milliseconds ago, and whether that desk `ended` with it: then this one
-   * goes on at once, else behind whatever may have been leased until now. Of a record that does not fit the
-   * policy nothing is learnt but that there may be leases.
+   * A record of `snapshot` that is `away` milliseconds old, and whether that desk `ended` with it.
+   * If it did, this desk continues at once, else after everything that may have been leased until
+   * now. A record that does not fit the policy only says that there may be leases.
    */
   from?: { record: Uint8Array; away: number; ended: boolean };
-  /** Makes the jitter repeatable, for tests. @defaultValue from `crypto` */
+  /** The seed of the jitter, for tests. @defaultValue random */
   seed?: number;
-  /** The clock in milliseconds, for tests. What was before this program began has its time too. @defaultValue since 1970 */
+  /** The clock in milliseconds, for tests. It must cover times before the program began. @defaultValue since 1970 */
   now?: () => number;
 }
 
-/** What a desk has counted since it was made. */
+/** The counters of a desk since it was created. */
 export type DeskStats = Record<(typeof COUNTERS)[number], number> & {
   /** Requests that were answered. */
   answered: number;
@@ -30,15 +30,14 @@ const COUNTERS = [
   "admitted", "ok", "throttled", "busy", "failed", "abandoned", "slowdowns", "speedups", "inFlight", "members", "interval",
 ] as const;
 
-/** See the module. */
 export class Desk {
   readonly #core: BudgetCore;
   readonly #now: () => number;
   #answered = 0;
-  /** Whether it goes on from what it was given. */
+  /** Whether it continues from its record. */
   readonly resumed: boolean;
 
-  /** `load` gives an instance of the module that is this desk's alone. */
+  /** `load` creates an instance of the module for this desk. */
   constructor(load: () => Exports, policy: SharedPolicy, { from, seed, now = () => performance.timeOrigin + performance.now() }: DeskOptions = {}) {
     const core = (this.#core = made(load()));
     this.#now = now;
@@ -50,37 +49,37 @@ export class Desk {
     this.resumed = !!from && begun === 1;
   }
 
-  /** The grant that answers a request; `undefined` where there is nothing to send. Throws where it is no request. */
+  /** Returns the grant for a request, or `undefined` if there is nothing to send. Throws for an invalid request. */
   answer(request: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
     const core = this.#core;
     const length = request.length;
     if (length <= 4096) core.room().set(request);
     const grant = length <= 4096 ? core.budget_answer(length, this.#now()) : -1;
     if (grant < 0) {
-      throw new TidegateError("MESSAGE", `${length} bytes have come that are no request: they are damaged, or of another version of tidegate than here`);
+      throw new TidegateError("MESSAGE", `${length} bytes are not a valid request: they are damaged, or from another version of tidegate`);
     }
     this.#answered++;
     return grant ? core.room().slice(0, grant) : undefined;
   }
 
-  /** What is to be kept for when it has to move. Until the next one it leases no further ahead than this one says. */
+  /** Returns the record to store for a move. Until the next one, it leases no further ahead than this record says. */
   snapshot(): Uint8Array<ArrayBuffer> {
     const length = this.#core.budget_snapshot(this.#now());
     return this.#core.room().slice(0, length);
   }
 
-  /** What `snapshot` told last could not be kept, and the one before is all that there is. */
+  /** Reports that the last record could not be stored, so that the previous one is the latest. */
   unkept(): void {
     this.#core.budget_unkept();
   }
 
-  /** Follows another policy from now on. A law that stays the same keeps what it has learnt. */
+  /** Changes the policy. A law that stays the same keeps what it has learned. */
   follow(policy: SharedPolicy): void {
     const heartbeat = writeShared(this.#core.row(), policy);
     if (!this.#core.budget_follow(this.#now(), heartbeat)) throw impossible();
   }
 
-  /** The counters, and the time between two calls by the law in milliseconds (`interval`; 0 where nothing is kept apart). */
+  /** The counters, and the law's time between two calls in milliseconds (`interval`; 0 without a rate). */
   stats(): DeskStats {
     this.#core.budget_stats(this.#now());
     const row = this.#core.row();
@@ -90,7 +89,7 @@ export class Desk {
   }
 }
 
-/** The core's word on a policy whose numbers, each by itself, can be. */
+/** The core rejects the policy, although each number is valid. */
 function impossible(): PolicyError {
-  return new PolicyError("the policy's options are not possible together");
+  return new PolicyError("the policy's options contradict each other");
 }

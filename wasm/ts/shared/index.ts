@@ -1,4 +1,4 @@
-/** What an entry with shared budgets exports besides its `tidegate`. */
+/** Exports of an entry with shared budgets, besides its `tidegate`. */
 
 export type { SharedCallOptions, SharedEvents, SharedGate, SharedOptions, SharedRunOptions, SharedStats } from "./client.js";
 export type { DeskStats } from "./desk.js";

@@ -1,4 +1,4 @@
-/** A lane whose calls are sent with what was leased: of either kind, with a courier. */
+/** A lane whose calls are sent with leases: either lane class, with a courier. */
 
 import { Rejected } from "../errors.js";
 import type { Lanes } from "../gate.js";
@@ -7,28 +7,28 @@ import type { Carrier, Keep } from "./carrier.js";
 import type { LeaseCore } from "./core.js";
 import { Courier } from "./courier.js";
 
-/** A lane that knows how to wait. */
+/** A lane that implements waiting. */
 interface SolidLane extends Lane {
   wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T>;
 }
 
-/** Kinds of such lanes. */
+/** Classes of such lanes. */
 export interface SolidLanes {
   new (key: string, gate: number, house: House): SolidLane;
   readonly expiry: number;
 }
 
-/** One of those that `leased` makes. */
+/** A lane that `leased` creates. */
 export interface LeasedLane extends Lane {
-  /** Whether nothing is under way, leased, or asked for. */
+  /** Whether nothing is in progress, leased or requested. */
   isSpare(stale: number): boolean;
-  /** Gives back what is in hand, and says good-bye until a call needs something. */
+  /** Returns all leases, and pauses until a call needs one. */
   rest(): void;
 }
 
-/** The same kind of lanes with leases. Those that are open stand in `lanes`; `missed` hears what went wrong. */
+/** The same lane class with leases. Open lanes are in `lanes`; `missed` receives errors. */
 export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<LeasedLane>, missed: (key: string, error: unknown) => void): Lanes => {
-  /** One that has leased nothing, as was found last. */
+  /** The last lane found without leases. */
   let spare: LeasedLane | undefined;
 
   class Leased extends Kind {
@@ -41,12 +41,12 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
     }
 
     wanting(): number {
-      // This forgets those at the front that never woke.
+      // Removes calls at the front that never woke.
       super.isIdle();
       return this.waiting;
     }
 
-    /** What is leased would be lost with the lane: those go first that have leased nothing. */
+    /** Leases are lost with their lane, so lanes without leases are removed first. */
     override isIdle(stale = -Infinity): boolean {
       if (!super.isIdle(stale)) return false;
       if (this.isSpare(stale)) return true;
@@ -59,7 +59,7 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
       return hasNothing && !this.closed && super.isIdle(stale);
     }
 
-    /** Nothing changes before an answer, and none comes before a request is due. */
+    /** Nothing changes before an answer, and no answer arrives before a request is due. */
     patience(time: number): number {
       return this.#courier.patience(time);
     }
@@ -102,5 +102,5 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
 };
 
 function check(requests: number, tokens: number): void {
-  if (requests !== 1 || tokens) throw new Rejected("TOO_BIG", "a shared budget counts calls: leave the option cost away");
+  if (requests !== 1 || tokens) throw new Rejected("TOO_BIG", "a shared budget counts calls: omit the option cost");
 }

@@ -22,10 +22,10 @@ export interface SharedPolicy extends Pick<Policy, "requests" | "maxCooldown"> {
   heartbeat?: number;
 }
 
-/** Writes the row of a budget's policy, and tells its heartbeats; throws a `PolicyError` that names what is wrong. */
+/** Encodes a budget's policy and returns its heartbeats. Throws a `PolicyError` that names an invalid option. */
 export function writeShared(row: Float64Array, { law, requests, maxCooldown, concurrency, expiry, heartbeat = 500 }: SharedPolicy): number {
-  if ((law as Law) === "vegas") throw new PolicyError("the law vegas steers by delay, and no shared budget can follow it");
-  if (!(heartbeat > 0 && heartbeat <= 1e12)) throw new PolicyError(`heartbeat is ${heartbeat}; it is a number above 0, in milliseconds`);
+  if ((law as Law) === "vegas") throw new PolicyError("the law vegas reacts to delays, so a shared budget cannot use it");
+  if (!(heartbeat > 0 && heartbeat <= 1e12)) throw new PolicyError(`heartbeat is ${heartbeat}; it must be a number above 0, in milliseconds`);
   write(row, { law, requests, maxCooldown, concurrency }, LAWS.length, expiry ?? 30_000, 4096);
   return heartbeat;
 }

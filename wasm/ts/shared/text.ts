@@ -1,4 +1,4 @@
-/** Bytes as text, which everything that keeps or carries text takes as it is. */
+/** Encodes bytes as text that every store and carrier of text keeps intact. */
 export function text(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes));
 }

@@ -1,9 +1,11 @@
 /**
- * The post: carries the requests of one tab to the tab that holds the budgets, and holds them where it has the seat.
+ * Carries the requests of one tab to the tab that holds the budgets, and holds them if this tab has
+ * the seat.
  *
- * The seat is a Web Lock, which the browser gives to the next tab when one is closed, discarded or crashes. A tab
- * that is frozen gives it up itself, before. Of one that has the lock and says nothing, for its page is busy or stopped, the
- * others take it; and whoever has been busy for that long looks whether it still has it before it grants anything.
+ * The seat is a Web Lock, which the browser passes to the next tab when its owner is closed,
+ * discarded or crashes. A tab releases it before it is frozen. If the owner does not answer,
+ * because its page is busy or stopped, another tab steals the lock; and a tab that was busy for
+ * that long checks that it still owns the lock before it grants anything.
  */
 
 import { Closed, TidegateError } from "../errors.js";
@@ -14,27 +16,30 @@ import { Budgets, type BudgetOptions, type TabStats } from "./budgets.js";
 /** The version of the messages. Two tabs may run two versions of a page. */
 const VERSION = 1;
 
-/** A tab that has not answered for so many milliseconds loses the seat; one that has looked this lately still has it. */
+/**
+ * A tab that does not answer for this many milliseconds loses the seat. A tab that checked more
+ * recently than the second value still has it.
+ */
 const PATIENCE = 1_000;
 const SURE = 500;
 
-/** What was sent before a lock was given up comes within so many milliseconds. */
+/** Messages sent before a lock was released arrive within this many milliseconds. */
 const ORDER = 50;
 
 /** A message to all tabs. */
 interface Message {
   readonly version: number;
-  /** A request, an answer, that the holder has granted something to itself, or that it is new, or has left. */
+  /** A request; an answer; the holder granted a lease to itself; the holder is new; the holder has left. */
   readonly kind: "request" | "answer" | "granted" | "new" | "left";
-  /** The tab that asks, and what it tells its requests apart by. */
+  /** The asking tab, and the number of its request. */
   readonly tab?: string;
   readonly id?: number;
   readonly key?: string;
-  /** The request, or the grant. */
+  /** The request or the grant. */
   readonly body?: Uint8Array<ArrayBuffer>;
   /** Why there is no grant. */
   readonly why?: string;
-  /** What the budget is after the grant. */
+  /** The budget's record after the grant. */
   readonly record?: Uint8Array<ArrayBuffer>;
 }
 
@@ -45,42 +50,41 @@ interface Waiting {
   readonly fail: (why: unknown) => void;
 }
 
-/** See the module. */
 export class Post {
   readonly #options: BudgetOptions;
   readonly #lock: string;
   readonly #tab = crypto.randomUUID();
   readonly #waiting = new Map<number, Waiting>();
-  /** Lets all members of this tab say good-bye. */
+  /** Makes all members of this tab say farewell. */
   readonly #leave: () => void;
   #count = 0;
   #channel: BroadcastChannel | undefined;
-  /** Ends the wait for the lock, or gives it up. */
+  /** Stops waiting for the lock, or releases it. */
   #release: (() => void) | undefined;
   #budgets: Budgets | undefined;
-  /** Which client of the browser this tab is, and when it knew last that the seat is its own. */
+  /** The browser's client id of this tab, and when it last knew that it has the seat. */
   #client: string | undefined;
   #sure = 0;
-  /** When the holder was heard last, and the timer that looks whether it was. */
+  /** When the holder was last heard, and the timer that checks this. */
   #heard = 0;
   #timer: unknown;
   #closed = false;
 
-  /** `name` is that of the lock, the channel and the storage. */
+  /** `name` is the name of the lock, the channel and the storage item. */
   constructor(options: BudgetOptions, name: string, leave: () => void) {
     this.#options = options;
     this.#lock = name;
     this.#leave = leave;
-    // Before a page is frozen, and when it is left: it may be kept for later, and comes back then.
+    // Before a page is frozen or left. The browser may keep it and show it again later.
     globalThis.document?.addEventListener("freeze", this.#rest);
     globalThis.addEventListener?.("pagehide", this.#rest);
   }
 
-  /** Each request goes to the tab that has the seat. */
+  /** Sends a request to the tab that has the seat. */
   readonly carry: Carrier = async (key, request) => {
     if (this.#closed) throw new Closed();
     const channel = this.#open();
-    // All of this in one go, where it can be: a page that is left has no other.
+    // Do it synchronously if possible: a page that is left gets no later turn.
     if (this.#budgets && (this.#isSure() || (await this.#isHeld()))) return this.#grant(key, request);
     if (channel !== this.#channel) return undefined;
     return new Promise((done, fail) => {
@@ -93,12 +97,12 @@ export class Post {
     });
   };
 
-  /** What the budget of a key has counted, where this tab holds it. */
+  /** The counters of a key's budget, if this tab holds it. */
   budget(key: string): TabStats | undefined {
     return this.#budgets?.stats(key);
   }
 
-  /** Gives the seat up, and what waits for an answer. */
+  /** Releases the seat and ends open requests. */
   close(): void {
     this.#rest();
     this.#closed = true;
@@ -106,7 +110,7 @@ export class Post {
     globalThis.removeEventListener?.("pagehide", this.#rest);
   }
 
-  /** The tab rests, or ends: until the next request it neither holds anything nor listens. */
+  /** Pauses the tab: until the next request it holds no budgets and does not listen. */
   readonly #rest = (): void => {
     if (!this.#channel) return;
     this.#leave();
@@ -129,7 +133,7 @@ export class Post {
   #open(): BroadcastChannel {
     if (this.#channel) return this.#channel;
     if (!globalThis.navigator?.locks || typeof BroadcastChannel !== "function") {
-      throw new TidegateError("AWAY", "there are no Web Locks or no BroadcastChannel here, which need a secure context (https, or localhost): calls go on within the share of this tab");
+      throw new TidegateError("AWAY", "Web Locks or BroadcastChannel are missing; they need a secure context (https or localhost). Calls continue within the share of this tab");
     }
     const channel = (this.#channel = new BroadcastChannel(this.#lock));
     channel.onmessage = ({ data }) => this.#take(data);
@@ -141,7 +145,7 @@ export class Post {
     this.#channel?.postMessage(message);
   }
 
-  /** Waits for the seat, or takes it from a tab that does not answer. */
+  /** Waits for the seat, or steals it from a tab that does not answer. */
   #sit(steal: boolean): void {
     this.#release?.();
     const ends = new AbortController();
@@ -154,7 +158,7 @@ export class Post {
     });
     this.#release = release;
     const hold = async () => {
-      // What the one before has sent has come by then.
+      // By then, the previous holder's messages have arrived.
       await new Promise<void>((come) => timers.setTimeout(come, steal ? 0 : ORDER));
       this.#client = await this.#seated();
       if (this.#release !== release) return;
@@ -165,7 +169,7 @@ export class Post {
       await ended;
     };
     navigator.locks.request(this.#lock, steal ? { steal } : { signal: ends.signal }, hold).catch((error: unknown) => {
-      // It was given up; or another tab has taken it, and this one is a member again.
+      // It was released; or another tab has stolen it, and this one is a member again.
       if (this.#release !== release) return;
       this.#budgets = undefined;
       this.#release = undefined;
@@ -174,13 +178,13 @@ export class Post {
     });
   }
 
-  /** The client of the browser that has the seat. */
+  /** The client id of the tab that has the seat. */
   async #seated(): Promise<string | undefined> {
     const { held = [] } = await navigator.locks.query();
     return held.find(({ name }) => name === this.#lock)?.clientId;
   }
 
-  /** This tab's own requests, now that it has the seat. */
+  /** Answers this tab's own requests, now that it has the seat. */
   #serve(): void {
     const all = [...this.#waiting.values()];
     this.#waiting.clear();
@@ -200,7 +204,7 @@ export class Post {
     return answer?.grant;
   }
 
-  /** Whether nobody can have taken the seat since this tab knew that it has it. */
+  /** Whether nobody can have stolen the seat since this tab last checked. */
   #isSure(): boolean {
     const now = performance.now();
     const sure = !!this.#budgets && now - this.#sure < SURE;
@@ -227,7 +231,7 @@ export class Post {
       this.#heard = performance.now();
       if (record) records.hear(key, record);
       else if (kind !== "answer") records.change(kind === "left");
-      // A new holder has not heard what the one before was asked.
+      // A new holder has not received requests to the previous one.
       if (kind === "new") for (const { message } of this.#waiting.values()) this.#tell(message);
     }
     const waiting = tab === this.#tab && kind === "answer" ? this.#waiting.get(id!) : undefined;
@@ -250,7 +254,7 @@ export class Post {
     }
   }
 
-  /** Looks after a while whether the holder has answered. */
+  /** Checks later whether the holder has answered. */
   #watch(ms: number): void {
     if (this.#timer !== undefined) return;
     const due = performance.now() + ms;
@@ -259,7 +263,7 @@ export class Post {
       if (!this.#waiting.size || this.#budgets || !this.#channel) return;
       const now = performance.now();
       const silent = now - this.#heard;
-      // A tab that was busy itself has not heard what has come meanwhile.
+      // If this tab was busy itself, it has not read its messages yet.
       if (now - due > SURE) this.#watch(PATIENCE * (0.5 + Math.random() / 2));
       else if (silent < PATIENCE) this.#watch(PATIENCE - silent + Math.random() * 100);
       else this.#sit(true);
@@ -267,12 +271,12 @@ export class Post {
   }
 
   #fail(error: unknown): void {
-    const why = new TidegateError("AWAY", `no Web Lock can be had here: ${String(error)}. Calls go on within the share of this tab`);
+    const why = new TidegateError("AWAY", `Web Locks failed: ${String(error)}. Calls continue within the share of this tab`);
     for (const { fail } of this.#waiting.values()) fail(why);
     this.#waiting.clear();
   }
 }
 
 function other(version: number): TidegateError {
-  return new TidegateError("MESSAGE", `another tab speaks version ${version} of what tabs tell each other, and this one version ${VERSION}: reload the older one`);
+  return new TidegateError("MESSAGE", `another tab uses version ${version} of the protocol, and this one version ${VERSION}: reload the older one`);
 }

@@ -1,50 +1,49 @@
-/** What has been learnt of the budgets: as the holder has told all tabs, and in the page's storage for when none is open. */
+/** The records of the budgets: as the holder broadcast them, and in the page's storage for when no tab is open. */
 
 import { bytes, text } from "../shared/text.js";
 
 interface Told {
   readonly record: Uint8Array;
-  /** When that was, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly at: number;
 }
 
-/** What is stored: whether the holder has ended with it, and by key when it was told and what. */
+/** The stored data: whether the holder ended with it, and each key's record and time. */
 interface Stored {
   readonly ended: boolean;
   readonly budgets: Record<string, [at: number, record: string]>;
 }
 
-/** So often it is stored, in milliseconds. */
+/** Milliseconds between two writes to the storage. */
 const EVERY = 10_000;
 
-/** See the module. */
 export class Records {
   readonly #name: string;
   readonly #told = new Map<string, Told>();
-  /** Whether the holder that was heard last has left, and so has granted nothing since; nothing where none was heard. */
+  /** Whether the last known holder has left, and so granted nothing since; `undefined` if none was heard. */
   #left: boolean | undefined;
   #stored = -Infinity;
-  /** Why it could not be stored when that was tried last. */
+  /** Why the last attempt to store failed. */
   unstored: string | undefined;
 
   constructor(name: string) {
     this.#name = name;
   }
 
-  /** The holder has granted something, and its budget is this now. */
+  /** The holder has granted calls; this is its record now. */
   hear(key: string, record: Uint8Array): void {
     this.#told.set(key, { record, at: Date.now() });
     this.#left = false;
   }
 
-  /** There is a holder; or it has left. */
+  /** A holder has started or left. */
   change(left: boolean): void {
     this.#left = left;
   }
 
   /**
-   * This tab is the holder from now on. Returns what each budget is to go on from; `undefined` for one that nobody
-   * has held before. Of a holder that was `ousted` nobody knows what it has granted last.
+   * This tab becomes the holder. Returns what each budget continues from; `undefined` for one that
+   * nobody has held. The last grants of an `ousted` holder are unknown.
    */
   begin(ousted: boolean): (key: string) => { record: Uint8Array; away: number; ended: boolean } | undefined {
     const stored = this.#read();
@@ -54,7 +53,7 @@ export class Records {
     const wasHeld = ousted || this.#left !== undefined || !!stored;
     const ended = !ousted && (this.#left ?? stored?.ended ?? false);
     this.#left = false;
-    // Whoever comes next has to know that this one grants.
+    // A successor must know that this tab grants.
     this.store(false);
     return (key) => {
       const told = this.#told.get(key);
@@ -63,13 +62,13 @@ export class Records {
     };
   }
 
-  /** The holder has granted something. */
+  /** This holder has granted calls. */
   keep(key: string, record: Uint8Array): void {
     this.#told.set(key, { record, at: Date.now() });
     if (performance.now() - this.#stored > EVERY) this.store(false);
   }
 
-  /** Stores all of it. */
+  /** Stores all records. */
   store(ended: boolean): void {
     const budgets: Stored["budgets"] = {};
     for (const [key, { at, record }] of this.#told) budgets[key] = [at, text(record)];
@@ -83,12 +82,12 @@ export class Records {
     }
   }
 
-  /** What is stored would say that nothing was granted after it. */
+  /** Stored data would say that nothing was granted after it. */
   #forget(): void {
     try {
       localStorage.removeItem(this.#name);
     } catch {
-      // A worker has no such storage, and a page need not have any.
+      // Workers have no such storage, and pages may lack it.
     }
   }
 

@@ -1,20 +1,20 @@
 /**
- * Timers that are on time in a hidden tab too.
+ * Timers that fire on time even in a hidden tab.
  *
- * A browser lets the timers of a hidden page fire once a second or once a minute, and those of a worker when they are due.
- * So while the page is hidden, a worker wakes it. Where a page may have none, its own timers are what there is.
+ * Browsers delay the timers of a hidden page to once a second or a minute, but not those of
+ * workers. So a worker wakes a hidden page. If the page may not start one, only its own timers
+ * remain.
  */
 
 import type { Timers } from "../wait.js";
 
-/** It is told a number and how long to wait, and tells the number then. */
+/** Receives a number and a delay, and sends the number back after the delay. */
 const WORKER = "onmessage = ({ data: [timer, ms] }) => setTimeout(() => postMessage(timer), ms);";
 
 let worker: Worker | undefined;
 let count = 0;
 const waiting = new Map<number, { readonly then: () => void; readonly own: ReturnType<typeof setTimeout> }>();
 
-/** See the module. */
 export const timers: Timers = {
   setTimeout(then, ms) {
     const timer = ++count;
@@ -28,7 +28,7 @@ export const timers: Timers = {
   },
 };
 
-/** Whichever is first: the page's timer, or the worker's. */
+/** Runs on whichever comes first: the page's timer or the worker's. */
 function fire(timer: number): void {
   const then = waiting.get(timer)?.then;
   timers.clearTimeout(timer);
@@ -41,11 +41,11 @@ function wake(timer: number, ms: number): void {
       const url = URL.createObjectURL(new Blob([WORKER], { type: "text/javascript" }));
       worker = new Worker(url);
       worker.onmessage = ({ data }) => fire(data);
-      // A policy that forbids it says so here, and else in the console.
+      // A content security policy that forbids the worker is reported here, and otherwise in the console.
       worker.onerror = (event) => event.preventDefault();
     }
     worker.postMessage([timer, ms]);
   } catch {
-    // There is the page's own.
+    // The page's own timers remain.
   }
 }
