@@ -74,23 +74,27 @@ impl AdaptiveState {
     /// goes down from above.
     fn is_chance(&mut self) -> bool {
         let Phase::Paced(paced) = &mut self.phase else { return false };
-        let probe = &mut paced.probe;
-        let ignored = u16::from(probe.ignored).saturating_add(1);
-        if paced.new || probe.successes >= REFRACTORY || ignored > probe.successes {
+        let (ignored, served) = (paced.ignored.saturating_add(1), paced.probe.successes);
+        if paced.new || served >= REFRACTORY || u16::from(ignored) > served {
             return false;
         }
-        probe.ignored = probe.ignored.saturating_add(1);
+        paced.ignored = ignored;
         true
     }
 
     /// A congestion event: the cut. The server asked for a cooldown, which may be none.
     pub(super) fn hit(&mut self, now: Instant, cooldown: Span) {
+        let flight = self.flight();
         let Phase::Paced(paced) = &mut self.phase else { return };
         // A second hit soon after the first, or after an epoch that was mostly a cooldown.
         let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= cooldown;
         let soon = self.meter.set && few;
         let before = paced.probe;
-        self.interval = self.interval + paced.probe.cut(self.interval);
+        // After a long climb the limit is where the hit came. But if each hit costs a cooldown, they must be rare.
+        let gained =
+            if cooldown > Span::ZERO { Log::OCTAVE.octaves(1) } else { Log::OCTAVE.halved() };
+        self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
+        paced.ignored = 0;
         if paced.young && cooldown > Span::ZERO {
             // If each rejection of the search costs a cooldown, it goes half of the way to what was
             // served, in logarithms.
@@ -167,9 +171,6 @@ impl AdaptiveState {
             self.interval = (self.interval - step).max(paced.target);
         } else {
             let mut weight = weight(self.interval);
-            if flight > 0 {
-                weight = weight.min(paced.probe.heaviest(flight));
-            }
             if self.hinted.is_low() && paced.probe.is_past_plateau() {
                 weight = weight.saturating_sub(3 << 8);
             }

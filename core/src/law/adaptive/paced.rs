@@ -18,6 +18,8 @@ pub(super) struct Paced {
     /// The interval to return to after a dark time or an outage: that of the last good rate.
     pub(super) target: Log,
     pub(super) probe: Probe,
+    /// Rejections since the cut that were taken for chance.
+    pub(super) ignored: u8,
     /// Whether no call was served since the first rejection.
     pub(super) new: bool,
     /// Whether fewer than eight calls in a row were served since a hit, ever.
@@ -32,7 +34,14 @@ const LATENESS: Span = Span::from_millis(2);
 
 impl Paced {
     pub(super) const fn new(interval: Log) -> Self {
-        Self { target: interval, probe: Probe::new(), new: true, young: true, reopened: false }
+        Self {
+            target: interval,
+            probe: Probe::new(),
+            ignored: 0,
+            new: true,
+            young: true,
+            reopened: false,
+        }
     }
 
     /// How many calls may be in flight while a first rate is searched for: one, and one more for each
@@ -111,4 +120,4 @@ impl AdaptiveState {
     }
 }
 
-fields!(Paced { target: Log, probe: Probe, new: bool, young: bool, reopened: bool });
+fields!(Paced { target: Log, probe: Probe, ignored: u8, new: bool, young: bool, reopened: bool });

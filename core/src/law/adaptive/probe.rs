@@ -17,12 +17,13 @@ pub(super) struct Probe {
     length: u8,
     /// log2 of the least K of this epoch, coarsely: that of a window, or of several cooldowns.
     least: i16,
+    /// log2 of a sixteenth of the calls in flight at the cut, in sixteenths of an octave. An epoch is so many
+    /// times as long: a response reflects the rate of a round trip ago.
+    flight: u8,
     /// n: weighted successes since the cut, with 8 bits of fraction.
     progress: u32,
     /// Successes since the cut.
     pub(super) successes: u16,
-    /// Rejections since the cut that were taken for chance.
-    pub(super) ignored: u8,
     /// How far below its plateau the epoch began, in sixteenths of an octave; zero stands for L.
     gap: u8,
     /// log2 of how many cooldowns an epoch lasts at least.
@@ -35,8 +36,9 @@ pub(super) struct Probe {
 const FIRST: u8 = 4;
 const LATE: u8 = 7;
 const MOST: u8 = 9;
-/// A hit after this many successes is late: the rate could have risen sooner.
-const OVERDUE: u16 = 256;
+/// log2 of so many successes, coarsely. A hit after as many, or in proportion more calls in flight, is late: the
+/// rate could have risen sooner.
+const OVERDUE: i16 = 8 << 8;
 /// log2 of the longest length at all.
 const LIMIT: i16 = 16 << 8;
 /// log2 of how many cooldowns an epoch lasts, at least and at most.
@@ -48,9 +50,9 @@ impl Probe {
         Self {
             length: FIRST,
             least: 0,
+            flight: 0,
             progress: 0,
             successes: 0,
-            ignored: 0,
             gap: 0,
             cooldowns: FEWEST_COOLDOWNS,
             base: Log::ZERO,
@@ -59,7 +61,13 @@ impl Probe {
 
     /// log2 of the K in force, coarsely.
     fn length(&self) -> i16 {
-        i16::from(self.length).saturating_mul(256).max(self.least)
+        let learned = i16::from(self.length).saturating_mul(256);
+        learned.saturating_add(self.flight()).max(self.least)
+    }
+
+    /// log2 of a sixteenth of the calls in flight at the cut, coarsely.
+    fn flight(&self) -> i16 {
+        i16::from(self.flight) << 4
     }
 
     /// L as a logarithm: the inverse of the square root of K, and a quarter at most.
@@ -107,26 +115,23 @@ impl Probe {
         self.progress >= power(self.length().into())
     }
 
-    /// log2 of the greatest weight of a success where 2^`flight` calls are in flight: a response
-    /// reflects the rate of a round trip ago, so an epoch lasts sixteen round trips.
-    pub(super) fn heaviest(&self, flight: Coarse) -> Coarse {
-        Coarse::from(self.length()).saturating_sub(flight).saturating_sub(4 << 8)
-    }
-
-    /// A hit: an epoch ends and another begins. Returns what the interval grows by: L, and more where few
-    /// calls have been served since the cut before.
-    pub(super) fn cut(&mut self, interval: Log) -> Log {
-        if self.successes >= OVERDUE {
+    /// A hit while 2^`flight` calls are in flight: an epoch ends and another begins. Returns what the interval
+    /// grows by: L, and more where few calls have been served since the cut before. Of what the rate has gained
+    /// since the hit before, at most `gained` counts.
+    pub(super) fn cut(&mut self, interval: Log, flight: Coarse, gained: Log) -> Log {
+        let overdue = power(OVERDUE.saturating_add(self.flight()).into()) >> 8;
+        if u32::from(self.successes) >= overdue.min(u16::MAX.into()) {
             self.length = self.length.saturating_sub(1).max(LATE).min(self.length);
             self.least = self.least.saturating_sub(1 << 8).max(0);
         } else if self.is_ripe() {
             self.length = self.length.saturating_add(1).min(MOST);
         }
+        self.flight = u8::try_from(flight.saturating_sub(4 << 8).max(0) >> 4).unwrap_or(u8::MAX);
         let depth = power(self.depth().saturating_add(8 << 8));
         let served = crate::fixed::div(65_536, u32::from(self.successes).saturating_add(2));
         self.begin();
         // A hit above the level of the one before takes back three quarters of the way.
-        let above = (self.base - interval).max(Log::ZERO).min(Log::OCTAVE.octaves(1));
+        let above = (self.base - interval).max(Log::ZERO).min(gained);
         let back = above - above.halved().halved();
         self.base = interval + back;
         back + Log::of_cut(depth.max(served))
@@ -134,7 +139,7 @@ impl Probe {
 
     /// An epoch begins.
     pub(super) fn begin(&mut self) {
-        (self.progress, self.successes, self.ignored, self.gap) = (0, 0, 0, 0);
+        (self.progress, self.successes, self.gap) = (0, 0, 0);
     }
 
     /// Growth begins again at the cut.
@@ -170,9 +175,9 @@ impl Probe {
 fields!(Probe {
     length: u8,
     least: i16,
+    flight: u8,
     progress: u32,
     successes: u16,
-    ignored: u8,
     gap: u8,
     cooldowns: u8,
     base: Log

@@ -28,7 +28,7 @@ SLOWEST = 52 << 24
 LATENESS = SECOND // 500
 DARK = 4
 """After so many rejections in a row the server serves nothing for a while."""
-PHASE_BYTES = 24
+PHASE_BYTES = 25
 CAP_BYTES = 5
 
 
@@ -306,12 +306,17 @@ class Adaptive(Law):
         self.phase.reopened = reopened
         self.begin_at(now)
 
+    def flight(self):
+        """How many calls are in flight at this rate, as a coarse logarithm."""
+        return logs.rough(self.trip) + (10 << 8) - logs.coarse(self.apart)
+
     def hit(self, now, cooldown):
         paced = self.phase
         few = paced.successes < 8 or since(self.meter.start, now) // 2 <= cooldown
         soon = self.meter.set and few
         successes, ripe = paced.successes, paced.is_ripe()
-        self.apart = add(self.apart, paced.cut(self.apart))
+        gained = logs.OCTAVE * 2 if cooldown > 0 else logs.OCTAVE // 2
+        self.apart = add(self.apart, paced.cut(self.apart, self.flight(), gained))
         if paced.young and cooldown > 0:
             # The search goes half of the way to what was served, in logarithms.
             calls = max(1, self.meter.calls(self.usual))
@@ -406,7 +411,7 @@ class Adaptive(Law):
         paced.young &= paced.successes < 8
         if not sample.rate_limited or self.misses > 0:
             return None
-        flight = logs.rough(self.trip) + (10 << 8) - logs.coarse(self.apart)
+        flight = self.flight()
         most = -(4 << 8) - max(flight, 0)
         if self.apart > paced.target:
             step = logs.growth(most + (2 << 8))
@@ -414,8 +419,6 @@ class Adaptive(Law):
             return "faster"
         quota = self.quota_interval()
         weight = weight_of(self.apart)
-        if flight > 0:
-            weight = min(weight, paced.aim() - flight - (4 << 8))
         if self.hinted.is_low() and paced.is_past_plateau():
             weight -= 3 << 8
         grown = fit(self.apart - paced.grow(weight, most))
@@ -502,8 +505,8 @@ class Adaptive(Law):
 FIELDS = {
     Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap left u16 heard u16 refilled u16",
     Cap: "successes u16 length u8 grew flag",
-    Paced: "target i32 length u8 least i16 progress u32 successes u16 ignored u8 gap u8 cooldowns u8"
-    " base i32 new flag young flag reopened flag",
+    Paced: "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
+    " base i32 ignored u8 new flag young flag reopened flag",
     Meter: "start instant lasted i32 served u32 before u32 set flag",
     Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
     " down flag",

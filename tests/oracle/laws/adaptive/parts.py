@@ -204,6 +204,7 @@ class Paced:
 
     def __init__(self, target):
         self.target, self.length, self.least, self.cooldowns = target, 4, 0, 2
+        self.flight = 0
         self.progress = self.successes = self.ignored = self.gap = self.base = 0
         self.new = self.young = True
         self.reopened = False
@@ -214,7 +215,7 @@ class Paced:
 
     def aim(self):
         """K, as a coarse logarithm."""
-        return max(fit(self.length << 8, 16), self.least)
+        return max(fit((self.length << 8) + (self.flight << 4), 16), self.least)
 
     def depth(self):
         """How deep a hit cuts, as a coarse logarithm."""
@@ -243,16 +244,18 @@ class Paced:
         cubic = 2 * (logs.rough(distance) - logs.rough(length)) + 406
         return logs.growth(min(cubic + rise + weight - self.aim(), most))
 
-    def cut(self, interval):
-        """By how much the interval grows after a hit."""
-        if self.successes >= 256:
+    def cut(self, interval, flight, gained):
+        """By how much the interval grows after a hit with 2^flight calls in flight. Of what the rate has
+        gained since the hit before, at most `gained` counts."""
+        if self.successes >= min(logs.power((8 << 8) + (self.flight << 4)) >> 8, U16):
             self.length = min(max(self.length - 1, 7), self.length)
             self.least = max(fit(self.least - 256, 16), 0)
         elif self.is_ripe():
             self.length = min(self.length + 1, 9)
+        self.flight = min(max(flight - (4 << 8), 0) >> 4, 255)
         deep = max(logs.power(self.depth() + (8 << 8)), 65_536 // (self.successes + 2))
         self.progress = self.successes = self.ignored = self.gap = 0
-        above = max(0, min(fit(self.base - interval), 2 * OCTAVE))
+        above = max(0, min(fit(self.base - interval), gained))
         back = above - (above >> 2)
         self.base = fit(interval + back)
         return back + logs.cut(deep)
