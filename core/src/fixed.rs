@@ -70,6 +70,12 @@ impl Ratio {
         self.numerator > self.denominator.get()
     }
 
+    /// The fraction in 2^-31, rounded down; for one that does not exceed one.
+    #[expect(clippy::cast_possible_truncation, reason = "it fits")]
+    pub(crate) const fn q31(self) -> u32 {
+        mul_div_floor(self.numerator as u64, 1 << 31, self.denominator.get() as u64) as u32
+    }
+
     /// Whether the fraction is less than one.
     pub(crate) const fn is_below_one(self) -> bool {
         self.numerator < self.denominator.get()
@@ -132,11 +138,20 @@ pub(crate) fn div(a: u32, b: u32) -> u32 {
     a.checked_div(b).unwrap_or(0)
 }
 
-/// `a / b`, and 0 if `b` is zero. Arm's smallest have no instruction for it, nor for atomics.
+/// `a / b`, and 0 if `b` is zero, bit by bit. Arm's smallest have no instruction for it, nor for atomics.
 #[cfg(all(target_arch = "arm", not(target_has_atomic = "32")))]
+#[inline(never)]
 pub(crate) fn div(a: u32, b: u32) -> u32 {
-    let quotient = NonZeroU64::new(b.into()).map_or(0, |b| div_rem(a.into(), b).0);
-    u32::try_from(quotient).unwrap_or(u32::MAX)
+    let (mut quotient, mut rest) = (0u32, 0u32);
+    for bit in (0..u32::BITS).rev() {
+        quotient <<= 1;
+        rest = rest << 1 | a >> bit & 1;
+        if rest >= b {
+            rest = rest.wrapping_sub(b);
+            quotient |= 1;
+        }
+    }
+    if b == 0 { 0 } else { quotient }
 }
 
 /// `floor(a * b / divisor)`, saturating; `divisor` must not be zero (zero answers 0).

@@ -10,7 +10,7 @@ class Cooldown:
 
     def raise_to(self, now, asked, policy, chance):
         ceiling, spread = policy
-        reach = part(spread, min(asked, ceiling))
+        reach = part(((spread[0] << 31) // spread[1], 1 << 31), min(asked, ceiling))
         if asked < ceiling:  # A floor, so chance adds ...
             cooldown = chance.between(asked, min(within(asked + reach), ceiling))
         else:  # ... and where it is not met anyway, chance takes off.

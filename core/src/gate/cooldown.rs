@@ -19,16 +19,17 @@ use crate::verdict::Verdict;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct CooldownPolicy {
     ceiling: Span,
-    spread: Ratio,
+    /// In 2^-31, rounded down: no division is linked for it.
+    spread: u32,
 }
 
 impl CooldownPolicy {
     /// An hour at most, spread over an eighth: an hour covers the resets of most APIs, and a server
     /// that asks for more (Docker Hub for six hours, another for a year) is probed once an hour.
-    pub const DEFAULT: Self = Self { ceiling: Span::from_secs(3_600), spread: Ratio::of(1, 8) };
+    pub const DEFAULT: Self = Self { ceiling: Span::from_secs(3_600), spread: ONE / 8 };
 
     /// No cooldown longer than `ceiling`; clients that were told the same delay spread over `spread`
-    /// of it, so that they do not all come back at once.
+    /// of it (rounded down to 2^-31), so that they do not all come back at once.
     ///
     /// # Errors
     /// [`CooldownError::ZeroCeiling`]; [`CooldownError::SpreadAboveOne`].
@@ -39,7 +40,7 @@ impl CooldownPolicy {
         if spread.exceeds_one() {
             return Err(CooldownError::SpreadAboveOne);
         }
-        Ok(Self { ceiling, spread })
+        Ok(Self { ceiling, spread: spread.q31() })
     }
 
     /// The longest cooldown that a server can ask for.
@@ -50,12 +51,15 @@ impl CooldownPolicy {
 
     /// The same with another ceiling.
     pub(crate) const fn at_most(self, ceiling: Span) -> Result<Self, CooldownError> {
-        Self::new(ceiling, self.spread)
+        match Self::new(ceiling, Ratio::ZERO) {
+            Ok(policy) => Ok(Self { spread: self.spread, ..policy }),
+            error => error,
+        }
     }
 
     /// The same to the nanosecond that the server asks for.
     pub(crate) const fn without_spread(self) -> Self {
-        Self { spread: Ratio::ZERO, ..self }
+        Self { spread: 0, ..self }
     }
 
     /// The cooldown for a server's `asked`.
@@ -65,7 +69,7 @@ impl CooldownPolicy {
     /// the ceiling.
     fn cooldown(self, asked: Span, rng: &mut Rng) -> Span {
         let middle = asked.min(self.ceiling);
-        let reach = Span::from_nanos(self.spread.floor_of(middle.as_nanos()));
+        let reach = self.spread_of(middle);
         let (least, most) = if asked < self.ceiling {
             (asked, asked.saturating_add(reach).min(self.ceiling))
         } else {
@@ -73,7 +77,18 @@ impl CooldownPolicy {
         };
         rng.between(least, most)
     }
+
+    /// The spread of a cooldown, in two halves that each fit 64 bits.
+    const fn spread_of(self, cooldown: Span) -> Span {
+        let (nanos, spread) = (cooldown.as_nanos(), self.spread as u64);
+        let (high, low) = (nanos >> 31, nanos & (ONE as u64 - 1));
+        let low = low.wrapping_mul(spread) >> 31;
+        Span::from_nanos(high.wrapping_mul(spread).wrapping_add(low))
+    }
 }
+
+/// A spread of one.
+const ONE: u32 = 1 << 31;
 
 impl Default for CooldownPolicy {
     fn default() -> Self {
@@ -234,7 +249,7 @@ mod tests {
             cooldown.raise(now, Span::from_nanos(asked), policy, &mut Rng::new(seed));
             let paused = cooldown.until.saturating_since(now).as_nanos();
             prop_assert!(paused <= ceiling);
-            let least = ceiling - policy.spread.floor_of(ceiling);
+            let least = ceiling - policy.spread_of(Span::from_nanos(ceiling)).as_nanos();
             prop_assert!(paused >= asked.min(least));
             if asked < ceiling {
                 prop_assert!(paused >= asked);

@@ -81,7 +81,7 @@ def a_cooldown(dice):
 
 @step("cooldown", a_cooldown)
 def cooldown(ceiling, numerator, denominator, until, _l, _h, now, asked, word):
-    reach = floor_of(numerator, denominator, min(asked, ceiling))
+    reach = floor_of((numerator << 31) // denominator, 2**31, min(asked, ceiling))
     return raised(until, now, spread(asked, ceiling, reach, word))
 
 

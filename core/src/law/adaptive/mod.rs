@@ -174,7 +174,7 @@ impl AdaptiveState {
             }
             Phase::Paced(_) => {
                 let silence = now.saturating_since(self.interval_end);
-                if silence > self.interval(now).octaves(6).span() {
+                if silence > Span::ZERO && silence > self.interval(now).octaves(6).span() {
                     self.meter.skip(silence, now);
                     self.interval_end = now;
                 }
