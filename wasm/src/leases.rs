@@ -3,8 +3,8 @@
 
 use tidegate::gate::Permit;
 use tidegate::queue::{Ahead, Gate, Place, Turn};
-use tidegate::shared::{Member, Source};
-use tidegate::{Call, Decision, Instant, Outcome, Policy, Quota, Reason, Span, Stats};
+use tidegate::shared::{CountedMember, Member, MemberStats, Source};
+use tidegate::{Call, Decision, Instant, Policy, Quota, Reason, Span};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
@@ -56,106 +56,51 @@ impl Flights {
     }
 }
 
-/// A member, and what is counted of it.
+/// A member, and its calls in flight.
 struct Kept {
-    member: Member<PLACES>,
+    counted: CountedMember<PLACES>,
     flights: Flights,
     /// After this time, a call's place can be reused if no other is free.
     expiry: Span,
     /// No call has more attempts.
     attempts: u16,
-    stats: Stats,
-    /// Calls that were sent without a lease, those that a message kept back, and those that found nothing in
-    /// hand when they were first in line.
-    alone: u32,
-    remote: u32,
-    without: u32,
-    /// Whether a call lacks a lease until the next answer, and how many of those that did are to leave
-    /// yet; and whether the next that is sent has found none.
-    lacks: bool,
-    behind: u16,
-    found_none: bool,
-    /// Requests that left, and answers that were missed.
-    asked: u32,
-    missed: u32,
 }
 
 impl Kept {
-    fn decide(&mut self, now: Instant, call: &Call) -> Decision<u64> {
-        if usize::from(self.member.in_flight()) >= PLACES {
-            self.reclaim(now);
-        }
-        // Asked before: what leaves with the last lease leaves with a lease.
-        let alone = self.member.is_alone();
-        let decision = self.member.poll(now, call);
-        let one_of = match &decision {
-            Decision::Admit(_) => {
-                self.alone = self.alone.saturating_add(u32::from(alone));
-                self.remote = self.remote.saturating_add(u32::from(self.behind > 0));
-                self.behind = self.behind.saturating_sub(1);
-                self.without = self.without.saturating_add(u32::from(self.found_none));
-                self.found_none = false;
-                &mut self.stats.admitted
-            }
-            Decision::Wait(_) => {
-                self.behind = 0;
-                &mut self.stats.waits
-            }
-            Decision::Full => {
-                let places = usize::from(self.member.in_flight()) < PLACES;
-                self.lacks |= !alone && places;
-                self.found_none |= self.lacks;
-                &mut self.stats.full
-            }
-            Decision::Reject(_) => &mut self.stats.rejected,
-        };
-        *one_of = one_of.saturating_add(1);
-        decision
-    }
-
-    /// A member without its coordinator needs no lease.
-    fn has_missed(&mut self) {
-        self.missed = self.missed.saturating_add(1);
-        self.lacks &= !self.member.is_alone();
-    }
-
-    fn reclaim(&mut self, now: Instant) {
-        while let Some(permit) = self.flights.lost(now, self.expiry) {
-            self.flights.remove(permit);
-            self.member.settle(now, permit, Outcome::Abandoned);
-        }
+    fn member(&self) -> &Member<PLACES> {
+        self.counted.member()
     }
 }
 
 impl Gate for Kept {
     fn poll(&mut self, now: Instant, call: &Call) -> Decision<Permit> {
-        match self.decide(now, call) {
-            Decision::Admit(raw) => {
-                self.flights.add(raw, now);
-                Decision::Admit(Permit::of_lease(raw))
+        if usize::from(self.member().in_flight()) >= PLACES {
+            while let Some(permit) = self.flights.lost(now, self.expiry) {
+                self.refund(now, Permit::of_lease(permit));
             }
-            Decision::Wait(until) => Decision::Wait(until),
-            Decision::Full => Decision::Full,
-            Decision::Reject(reason) => Decision::Reject(reason),
         }
+        let decision = self.counted.poll(now, call);
+        if let Decision::Admit(permit) = &decision {
+            self.flights.add(permit.lease(), now);
+        }
+        decision
     }
 
     fn refund(&mut self, now: Instant, permit: Permit) {
         self.flights.remove(permit.lease());
-        self.member.settle(now, permit.lease(), Outcome::Abandoned);
+        self.counted.refund(now, permit);
     }
 
-    // An answer or a call that settles ends it; and a call that was lost, which nobody reports.
-    fn ready_at(&self, now: Instant, _: &Call) -> Option<Instant> {
-        Some(now.saturating_add(Span::from_secs(1)))
+    fn ready_at(&self, now: Instant, call: &Call) -> Option<Instant> {
+        self.counted.ready_at(now, call)
     }
 
-    fn due_behind(&self, now: Instant, call: &Call, [ahead]: &[Ahead; 1]) -> Instant {
-        self.member.due_behind(now, call, ahead)
+    fn due_behind(&self, now: Instant, call: &Call, ahead: &[Ahead; 1]) -> Instant {
+        self.counted.due_behind(now, call, ahead)
     }
 
     fn count_rejection(&mut self) {
-        self.stats.rejected = self.stats.rejected.saturating_add(1);
+        self.counted.count_rejection();
     }
 }
 
@@ -210,19 +155,10 @@ impl Leases {
         });
         let Some(alone) = quota else { return -2 };
         let kept = Kept {
-            member: Member::new(whole(number), alone, now),
+            counted: CountedMember::new(Member::new(whole(number), alone, now)),
             flights: Flights::NONE,
             expiry: span(expiry).unwrap_or(Span::from_secs(300)),
             attempts: if attempts.is_nan() { Policy::ATTEMPTS.get() } else { attempts as u16 },
-            stats: Stats::default(),
-            alone: 0,
-            remote: 0,
-            without: 0,
-            lacks: false,
-            behind: 0,
-            found_none: false,
-            asked: 0,
-            missed: 0,
         };
         let slot = self.members.insert((kept, Line::new(most)));
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
@@ -283,11 +219,11 @@ impl Leases {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
         let Some(kept) = kept(&mut self.members, member) else { return 0 };
-        if kept.member.cooldown_until().max(call.not_before()) > now {
+        if kept.member().cooldown_until().max(call.not_before()) > now {
             2
-        } else if usize::from(kept.member.in_flight()) >= PLACES {
+        } else if usize::from(kept.member().in_flight()) >= PLACES {
             3
-        } else if kept.member.in_hand() == 0 && !kept.member.is_alone() {
+        } else if kept.member().in_hand() == 0 && !kept.member().is_alone() {
             5
         } else {
             1
@@ -300,22 +236,9 @@ impl Leases {
         let Some((kept, line)) = self.members.get(member) else { return };
         // A number that is no permit names no call: a negative one and NaN would become 0.
         let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
-        let before = kept.member.in_flight();
         kept.flights.remove(raw);
-        kept.member.settle(now, raw, self.draft.reply);
+        kept.counted.settle(now, raw, self.draft.reply);
         line.changed();
-        if kept.member.in_flight() < before {
-            let stats = &mut kept.stats;
-            let one_of = match self.draft.reply.outcome {
-                Outcome::Ok => &mut stats.ok,
-                Outcome::Throttled => &mut stats.throttled,
-                Outcome::Busy => &mut stats.busy,
-                Outcome::Failed => &mut stats.failed,
-                Outcome::Abandoned => &mut stats.abandoned,
-                Outcome::Exhausted => &mut stats.exhausted,
-            };
-            *one_of = one_of.saturating_add(1);
-        }
     }
 
     /// The slot of the next attempt after the reply as it stands; -2 if it could not be sent by the
@@ -327,12 +250,11 @@ impl Leases {
         if call.attempt().saturating_add(1) >= kept.attempts {
             return -1;
         }
-        let next = match kept.member.retry(now, &call, self.draft.reply) {
+        let next = match kept.counted.retry(now, &call, self.draft.reply) {
             Ok(next) => next,
             Err(Reason::Late(_)) => return -2,
             Err(_) => return -1,
         };
-        kept.stats.retries = kept.stats.retries.saturating_add(1);
         let slot = match self.calls.get(requested.call) {
             Some(kept) => {
                 *kept = next;
@@ -356,7 +278,7 @@ impl Leases {
 
     /// When a request is due, in milliseconds; NaN if none is until a call asks or settles.
     pub fn request_at(&mut self, member: u32) -> f64 {
-        let due = kept(&mut self.members, member).and_then(|kept| kept.member.request_at());
+        let due = kept(&mut self.members, member).and_then(|kept| kept.member().request_at());
         due.map_or(f64::NAN, |due| millis(due.saturating_since(Instant::ZERO)))
     }
 
@@ -365,18 +287,15 @@ impl Leases {
     pub fn request(&mut self, member: u32, waiting: u32, now: f64, room: &mut [u8]) -> i32 {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return 0 };
-        if kept.member.request_at().is_none_or(|at| at > now) {
+        if kept.member().request_at().is_none_or(|at| at > now) {
             return 0;
         }
-        // Who has asked and does not wait needs one too, but only until the next answer.
-        let waiting = u16::try_from(waiting).unwrap_or(u16::MAX).max(kept.lacks.into());
-        let length = kept.member.request(now, waiting, room);
+        let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
+        let length = kept.counted.request(now, waiting, room);
         let Some(length) = length else {
             line.changed();
-            kept.has_missed();
             return -1;
         };
-        kept.asked = kept.asked.saturating_add(1);
         i32::try_from(length).unwrap_or(-1)
     }
 
@@ -385,7 +304,7 @@ impl Leases {
     pub fn leave(&mut self, member: u32, now: f64, room: &mut [u8]) -> usize {
         let now = self.clock.read(now);
         let kept = kept(&mut self.members, member);
-        kept.and_then(|kept| kept.member.leave(now, room)).unwrap_or(0)
+        kept.and_then(|kept| kept.counted.leave(now, room)).unwrap_or(0)
     }
 
     /// Reads an answer while `waiting` calls wait; false if it is invalid.
@@ -393,14 +312,8 @@ impl Leases {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return false };
         line.changed();
-        if kept.member.hear(now, grant).is_err() {
-            return false;
-        }
-        if kept.lacks {
-            kept.lacks = false;
-            kept.behind = u16::try_from(waiting).unwrap_or(u16::MAX).max(1);
-        }
-        true
+        let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
+        kept.counted.hear(now, grant, waiting).is_ok()
     }
 
     /// The pending request will not be answered.
@@ -408,21 +321,20 @@ impl Leases {
         let now = self.clock.read(now);
         if let Some((kept, line)) = self.members.get(member) {
             line.changed();
-            kept.member.miss(now);
-            kept.has_missed();
+            kept.counted.miss(now);
         }
     }
 
     /// The time between two calls of the whole fleet; 0 if nothing is kept apart, or nothing told.
     pub fn interval(&mut self, member: u32) -> f64 {
-        let fleet = kept(&mut self.members, member).and_then(|kept| kept.member.fleet());
+        let fleet = kept(&mut self.members, member).and_then(|kept| kept.member().fleet());
         fleet.and_then(|(_, interval)| interval).map_or(0.0, millis)
     }
 
     /// The counters, in the order in which TypeScript names them.
     pub fn stats(&mut self, member: u32) -> Option<[f64; COUNTERS]> {
         let kept = kept(&mut self.members, member)?;
-        let s = kept.stats;
+        let MemberStats { calls: s, alone, delayed, asked, missed, .. } = *kept.counted.stats();
         let counts = [
             s.admitted,
             s.waits,
@@ -436,12 +348,12 @@ impl Leases {
             s.retries,
             0,
             0,
-            u32::from(kept.member.in_flight()),
-            kept.alone,
-            kept.remote,
-            kept.asked,
-            kept.missed,
-            kept.member.fleet().map_or(0, |(fleet, _)| u32::from(fleet)),
+            u32::from(kept.member().in_flight()),
+            alone,
+            delayed,
+            asked,
+            missed,
+            kept.member().fleet().map_or(0, |(fleet, _)| u32::from(fleet)),
         ];
         let mut told = [0.0; COUNTERS];
         for (told, count) in told.iter_mut().zip(counts) {
@@ -452,17 +364,17 @@ impl Leases {
 
     /// Number of available leases.
     pub fn in_hand(&mut self, member: u32) -> usize {
-        kept(&mut self.members, member).map_or(0, |kept| kept.member.in_hand())
+        kept(&mut self.members, member).map_or(0, |kept| kept.member().in_hand())
     }
 
     /// Number of calls that found no lease when they were first in the queue.
     pub fn without(&mut self, member: u32) -> u32 {
-        kept(&mut self.members, member).map_or(0, |kept| kept.without)
+        kept(&mut self.members, member).map_or(0, |kept| kept.counted.stats().without)
     }
 
     /// Whether a member currently works without its coordinator.
     pub fn is_alone(&mut self, member: u32) -> bool {
-        kept(&mut self.members, member).is_some_and(|kept| kept.member.is_alone())
+        kept(&mut self.members, member).is_some_and(|kept| kept.member().is_alone())
     }
 
     fn call_of(&mut self, requested: Requested) -> Call {

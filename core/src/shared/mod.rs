@@ -1,6 +1,7 @@
 #![doc = include_str!("../../docs/shared.md")]
 
 mod coordinator;
+mod counted;
 mod link;
 mod member;
 mod members;
@@ -12,6 +13,7 @@ mod source;
 mod steady;
 
 pub use coordinator::Coordinator;
+pub use counted::{CountedMember, MemberStats};
 pub use member::Member;
 pub use message::{GRANT_BYTES, MessageError, REQUEST_BYTES};
 pub use source::{Leases, Source};

@@ -6,10 +6,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
-use tidegate::gate::Permit;
-use tidegate::queue::{Ahead, Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
-use tidegate::shared::{Member, REQUEST_BYTES};
-use tidegate::{Call, Decision, Instant, Outcome, Quota, Reason, Reply, Span};
+use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::shared::{CountedMember, Member, MemberStats, REQUEST_BYTES};
+use tidegate::{Call, Instant, Quota, Reason, Reply};
 use tokio::sync::Notify;
 
 use super::LocalError;
@@ -31,7 +30,7 @@ pub(super) struct Lane {
 }
 
 struct State {
-    kept: Kept,
+    kept: CountedMember<PLACES>,
     queue: Queue<Growing<Vec<Node<1>>, 1>>,
     /// By the slots of their calls.
     wakers: Vec<Option<Waker>>,
@@ -43,31 +42,9 @@ struct State {
     left: bool,
 }
 
-/// A member, and what is counted of it.
-struct Kept {
-    member: Member<PLACES>,
-    tally: Tally,
-    /// Whether a call lacks a lease until the next answer, and how many of those that did are to be sent yet;
-    /// and whether the next that is sent has found none.
-    lacks: bool,
-    behind: u16,
-    found_none: bool,
-}
-
-/// What is counted of a member.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    pub(super) counts: tidegate::Stats,
-    pub(super) alone: u32,
-    pub(super) delayed: u32,
-    pub(super) without: u32,
-    pub(super) asked: u32,
-    pub(super) missed: u32,
-}
-
 /// The state of a lane.
 pub(super) struct Glance {
-    pub(super) tally: Tally,
+    pub(super) tally: MemberStats,
     pub(super) waiting: usize,
     pub(super) in_flight: usize,
     pub(super) in_hand: usize,
@@ -77,94 +54,11 @@ pub(super) struct Glance {
     pub(super) spare: bool,
 }
 
-impl Kept {
-    fn decide(&mut self, now: Instant, call: &Call) -> Decision<u64> {
-        // Asked before: what leaves with the last lease leaves with a lease.
-        let alone = self.member.is_alone();
-        let decision = self.member.poll(now, call);
-        let counts = &mut self.tally.counts;
-        match &decision {
-            Decision::Admit(_) => {
-                bump(&mut counts.admitted);
-                add(&mut self.tally.alone, u32::from(alone));
-                add(&mut self.tally.delayed, u32::from(self.behind > 0));
-                self.behind = self.behind.saturating_sub(1);
-                add(&mut self.tally.without, u32::from(self.found_none));
-                self.found_none = false;
-            }
-            Decision::Wait(_) => {
-                self.behind = 0;
-                bump(&mut counts.waits);
-            }
-            Decision::Full => {
-                bump(&mut counts.full);
-                self.lacks |= !alone && usize::from(self.member.in_flight()) < PLACES;
-                self.found_none |= self.lacks;
-            }
-            Decision::Reject(_) => counts.rejected += 1,
-        }
-        decision
-    }
-
-    /// A call without the coordinator needs no lease.
-    fn misses(&mut self) {
-        bump(&mut self.tally.missed);
-        self.lacks &= !self.member.is_alone();
-    }
-
-    fn settle(&mut self, now: Instant, permit: u64, reply: &Reply) {
-        self.member.settle(now, permit, reply);
-        let counts = &mut self.tally.counts;
-        bump(match reply.outcome {
-            Outcome::Ok => &mut counts.ok,
-            Outcome::Throttled => &mut counts.throttled,
-            Outcome::Busy => &mut counts.busy,
-            Outcome::Failed => &mut counts.failed,
-            Outcome::Abandoned => &mut counts.abandoned,
-            Outcome::Exhausted => &mut counts.exhausted,
-        });
-    }
-}
-
-impl Gate for Kept {
-    fn poll(&mut self, now: Instant, call: &Call) -> Decision<Permit> {
-        match self.decide(now, call) {
-            Decision::Admit(raw) => Decision::Admit(Permit::of_lease(raw)),
-            Decision::Wait(until) => Decision::Wait(until),
-            Decision::Full => Decision::Full,
-            Decision::Reject(reason) => Decision::Reject(reason),
-        }
-    }
-
-    fn refund(&mut self, now: Instant, permit: Permit) {
-        self.member.settle(now, permit.lease(), Outcome::Abandoned);
-    }
-
-    // An answer or a call that settles ends it.
-    fn ready_at(&self, now: Instant, _: &Call) -> Option<Instant> {
-        Some(now.saturating_add(Span::from_secs(1)))
-    }
-
-    fn due_behind(&self, now: Instant, call: &Call, [ahead]: &[Ahead; 1]) -> Instant {
-        self.member.due_behind(now, call, ahead)
-    }
-
-    fn count_rejection(&mut self) {
-        bump(&mut self.tally.counts.rejected);
-    }
-}
-
 impl Lane {
     /// A lane whose courier runs on the runtime of this task.
     pub(super) fn new(key: Arc<str>, post: Arc<Post>, alone: Quota, most: u32) -> Arc<Self> {
         let clock = Tokio::default();
-        let kept = Kept {
-            member: Member::new(random(), alone, clock.now()),
-            tally: Tally::default(),
-            lacks: false,
-            behind: 0,
-            found_none: false,
-        };
+        let kept = CountedMember::new(Member::new(random(), alone, clock.now()));
         let state = State {
             kept,
             queue: Queue::new(Growing::new(Vec::new(), most)),
@@ -223,27 +117,27 @@ impl Lane {
     ) -> Result<(Call, Ticket), (Reason, Instant)> {
         self.act(|state, now| {
             state.settle(now, permit, reply);
-            let next = state.kept.member.retry(now, call, reply).map_err(|reason| (reason, now))?;
+            let next = state.kept.retry(now, call, reply).map_err(|reason| (reason, now))?;
             let ticket = state.queue.join(now, &mut state.kept, &next, place);
             let ticket = ticket.map_err(|reason| (reason, now))?;
-            bump(&mut state.kept.tally.counts.retries);
             Ok((next, ticket))
         })
     }
 
     pub(super) fn glance(&self) -> Glance {
         let State { kept, queue, trouble, .. } = &*self.lock();
-        let (waiting, in_hand) = (queue.waiting(), kept.member.in_hand());
-        let in_flight = usize::from(kept.member.in_flight());
+        let member = kept.member();
+        let (waiting, in_hand) = (queue.waiting(), member.in_hand());
+        let in_flight = usize::from(member.in_flight());
         let quiet = waiting == 0 && in_hand == 0 && in_flight == 0;
         Glance {
-            tally: kept.tally,
+            tally: *kept.stats(),
             waiting,
             in_flight,
             in_hand,
-            members: kept.member.fleet().map_or(0, |(members, _)| members),
+            members: member.fleet().map_or(0, |(members, _)| members),
             trouble: trouble.clone(),
-            spare: quiet && kept.member.request_at().is_none(),
+            spare: quiet && member.request_at().is_none(),
         }
     }
 
@@ -252,7 +146,7 @@ impl Lane {
         let mut room = [0; REQUEST_BYTES];
         let length = self.act(|state, now| {
             state.left = true;
-            state.kept.member.leave(now, &mut room)
+            state.kept.leave(now, &mut room)
         });
         if let Some(length) = length {
             // Nobody waits for the answer.
@@ -266,14 +160,10 @@ impl Lane {
             let mut room = [0; REQUEST_BYTES];
             while state.request_at().is_some_and(|at| at <= now) {
                 let State { kept, queue, trouble, .. } = state;
-                // A call that asked and does not wait needs one too, but only until the next answer.
                 let waiting = u16::try_from(queue.waiting()).unwrap_or(u16::MAX);
-                let waiting = waiting.max(kept.lacks.into());
-                if let Some(length) = kept.member.request(now, waiting, &mut room) {
-                    bump(&mut kept.tally.asked);
+                if let Some(length) = kept.request(now, waiting, &mut room) {
                     return Some(room[..length].to_vec());
                 }
-                kept.misses();
                 *trouble = Some(LocalError::new("no answer has come in time"));
                 queue.changed();
             }
@@ -287,19 +177,14 @@ impl Lane {
             let State { kept, queue, trouble, .. } = state;
             queue.changed();
             let heard = answer.and_then(|grant| {
-                let heard = kept.member.hear(now, &grant);
+                let waiting = u16::try_from(queue.waiting()).unwrap_or(u16::MAX);
+                let heard = kept.hear(now, &grant, waiting);
                 heard.map_err(|error| LocalError::new(format!("no grant has come: {error}")))
             });
             match heard {
-                Ok(()) => {
-                    *trouble = None;
-                    if std::mem::take(&mut kept.lacks) {
-                        kept.behind = u16::try_from(queue.waiting()).unwrap_or(u16::MAX).max(1);
-                    }
-                }
+                Ok(()) => *trouble = None,
                 Err(error) => {
-                    kept.member.miss(now);
-                    kept.misses();
+                    kept.miss(now);
                     *trouble = Some(error);
                 }
             }
@@ -364,7 +249,7 @@ impl State {
     /// When a request is due.
     fn request_at(&self) -> Option<Instant> {
         let asks = !self.left || self.queue.waiting() > 0;
-        self.kept.member.request_at().filter(|_| asks)
+        self.kept.member().request_at().filter(|_| asks)
     }
 }
 
@@ -372,15 +257,6 @@ impl Drop for Lane {
     fn drop(&mut self) {
         self.bell.notify_one();
     }
-}
-
-fn bump(count: &mut u32) {
-    add(count, 1);
-}
-
-/// Adds one; saturates.
-fn add(count: &mut u32, more: u32) {
-    *count = count.saturating_add(more);
 }
 
 /// Carries a lane's requests when they are due, until the lane is dropped.

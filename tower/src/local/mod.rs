@@ -143,7 +143,7 @@ impl LocalGate {
         let mut all = LocalStats { counts: *lock(&self.inner.past), ..LocalStats::default() };
         for lane in lanes {
             let one = lane.glance();
-            stats::add(&mut all.counts, &one.tally.counts);
+            stats::add(&mut all.counts, &one.tally.calls);
             all.waiting += one.waiting;
             all.in_flight += one.in_flight;
             all.in_hand += one.in_hand;
@@ -179,7 +179,7 @@ impl LocalGate {
     pub async fn close(&self) {
         let lanes = std::mem::take(&mut *self.inner.lanes());
         for lane in lanes.into_values() {
-            stats::add(&mut lock(&self.inner.past), &lane.glance().tally.counts);
+            stats::add(&mut lock(&self.inner.past), &lane.glance().tally.calls);
             lane.leave().await;
         }
         self.inner.post.close();
@@ -209,7 +209,7 @@ impl Inner {
                 // A handle elsewhere is a call's, which may be about to join.
                 let used = Arc::strong_count(lane) > 1 || !one.spare;
                 if !used {
-                    stats::add(&mut past, &one.tally.counts);
+                    stats::add(&mut past, &one.tally.calls);
                 }
                 used
             });

@@ -1,0 +1,211 @@
+//! A member behind a queue, and what is counted of it.
+
+use super::member::Member;
+use super::message::MessageError;
+use crate::gate::Permit;
+use crate::outcome::{AsReply, Outcome};
+use crate::queue::{Ahead, Gate};
+use crate::stats::Stats;
+use crate::time::{Instant, Span};
+use crate::verdict::{Call, Decision, Reason};
+
+/// What a [`CountedMember`] has counted. Counters stop at their greatest value.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct MemberStats {
+    /// Its calls. How the law moves is known to the coordinator only.
+    pub calls: Stats,
+    /// Calls that were sent without a lease.
+    pub alone: u32,
+    /// Calls that waited for an answer of the coordinator, and were sent as soon as it arrived.
+    pub delayed: u32,
+    /// Calls that found no lease when they were first in the queue.
+    pub without: u32,
+    /// Requests that were sent.
+    pub asked: u32,
+    /// Answers that did not arrive.
+    pub missed: u32,
+}
+
+/// A [`Member`] that counts, and admits the calls of a [`Queue`](crate::queue::Queue).
+///
+/// The permits are those of [`Permit::of_lease`].
+///
+/// ```
+/// use tidegate::queue::Gate;
+/// use tidegate::shared::{CountedMember, Member};
+/// use tidegate::{Call, Decision, Instant, Quota};
+///
+/// let now = Instant::ZERO;
+/// let member: Member = Member::new(42, Quota::per_second(1).unwrap(), now);
+/// let mut gate = CountedMember::new(member);
+/// assert_eq!(gate.poll(now, &Call::new()), Decision::Full);
+/// assert_eq!(gate.stats().calls.full, 1);
+/// ```
+#[derive(Debug)]
+pub struct CountedMember<const SLOTS: usize = 64> {
+    member: Member<SLOTS>,
+    stats: MemberStats,
+    /// Whether a call lacks a lease until the next answer.
+    lacks: bool,
+    /// How many of the calls that lacked one are to be sent yet.
+    behind: u16,
+    /// Whether the next call that is sent has found none.
+    found_none: bool,
+}
+
+impl<const SLOTS: usize> CountedMember<SLOTS> {
+    /// Nothing is counted yet.
+    #[must_use]
+    pub fn new(member: Member<SLOTS>) -> Self {
+        let stats = MemberStats::default();
+        Self { member, stats, lacks: false, behind: 0, found_none: false }
+    }
+
+    /// The member.
+    #[must_use]
+    pub const fn member(&self) -> &Member<SLOTS> {
+        &self.member
+    }
+
+    /// The counters so far.
+    #[must_use]
+    pub const fn stats(&self) -> &MemberStats {
+        &self.stats
+    }
+
+    /// [`Member::settle`].
+    pub fn settle(&mut self, now: Instant, permit: u64, reply: impl AsReply) {
+        let before = self.member.in_flight();
+        let outcome = reply.with_reply(|reply| {
+            self.member.settle(now, permit, *reply);
+            reply.outcome
+        });
+        if self.member.in_flight() < before {
+            let calls = &mut self.stats.calls;
+            bump(match outcome {
+                Outcome::Ok => &mut calls.ok,
+                Outcome::Throttled => &mut calls.throttled,
+                Outcome::Busy => &mut calls.busy,
+                Outcome::Failed => &mut calls.failed,
+                Outcome::Abandoned => &mut calls.abandoned,
+                Outcome::Exhausted => &mut calls.exhausted,
+            });
+        }
+    }
+
+    /// [`Member::retry`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn retry(
+        &mut self,
+        now: Instant,
+        call: &Call,
+        reply: impl AsReply,
+    ) -> Result<Call, Reason> {
+        let next = self.member.retry(now, call, reply)?;
+        bump(&mut self.stats.calls.retries);
+        Ok(next)
+    }
+
+    /// [`Member::request`], once [`Member::request_at`] has come. `None` if the request before was given up
+    /// instead.
+    pub fn request(&mut self, now: Instant, waiting: u16, room: &mut [u8]) -> Option<usize> {
+        // A call that asked and does not wait needs a lease too, but only until the next answer.
+        let length = self.member.request(now, waiting.max(self.lacks.into()), room);
+        match length {
+            Some(_) => bump(&mut self.stats.asked),
+            None => self.has_missed(),
+        }
+        length
+    }
+
+    /// [`Member::leave`].
+    pub fn leave(&mut self, now: Instant, room: &mut [u8]) -> Option<usize> {
+        self.member.leave(now, room)
+    }
+
+    /// [`Member::hear`], while `waiting` calls wait.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn hear(&mut self, now: Instant, grant: &[u8], waiting: u16) -> Result<(), MessageError> {
+        self.member.hear(now, grant)?;
+        if self.lacks {
+            (self.lacks, self.behind) = (false, waiting.max(1));
+        }
+        Ok(())
+    }
+
+    /// [`Member::miss`].
+    pub fn miss(&mut self, now: Instant) {
+        self.member.miss(now);
+        self.has_missed();
+    }
+
+    /// A member without its coordinator needs no lease.
+    fn has_missed(&mut self) {
+        bump(&mut self.stats.missed);
+        self.lacks &= !self.member.is_alone();
+    }
+}
+
+impl<const SLOTS: usize> Gate for CountedMember<SLOTS> {
+    fn poll(&mut self, now: Instant, call: &Call) -> Decision<Permit> {
+        // Asked before: what leaves with the last lease leaves with a lease.
+        let alone = self.member.is_alone();
+        let decision = self.member.poll(now, call);
+        let Self { stats, behind, found_none, .. } = self;
+        match decision {
+            Decision::Admit(raw) => {
+                bump(&mut stats.calls.admitted);
+                add(&mut stats.alone, alone);
+                add(&mut stats.delayed, *behind > 0);
+                add(&mut stats.without, *found_none);
+                (*behind, *found_none) = (behind.saturating_sub(1), false);
+                Decision::Admit(Permit::of_lease(raw))
+            }
+            Decision::Wait(until) => {
+                bump(&mut stats.calls.waits);
+                *behind = 0;
+                Decision::Wait(until)
+            }
+            Decision::Full => {
+                bump(&mut stats.calls.full);
+                self.lacks |= !alone && usize::from(self.member.in_flight()) < SLOTS;
+                *found_none |= self.lacks;
+                Decision::Full
+            }
+            Decision::Reject(reason) => {
+                bump(&mut stats.calls.rejected);
+                Decision::Reject(reason)
+            }
+        }
+    }
+
+    fn refund(&mut self, now: Instant, permit: Permit) {
+        self.member.settle(now, permit.lease(), Outcome::Abandoned);
+    }
+
+    // An answer or a call that settles ends it; and a call that was lost, which nobody reports.
+    fn ready_at(&self, now: Instant, _: &Call) -> Option<Instant> {
+        Some(now.saturating_add(Span::from_secs(1)))
+    }
+
+    fn due_behind(&self, now: Instant, call: &Call, [ahead]: &[Ahead; 1]) -> Instant {
+        self.member.due_behind(now, call, ahead)
+    }
+
+    fn count_rejection(&mut self) {
+        bump(&mut self.stats.calls.rejected);
+    }
+}
+
+fn bump(count: &mut u32) {
+    add(count, true);
+}
+
+fn add(count: &mut u32, one: bool) {
+    *count = count.saturating_add(one.into());
+}
