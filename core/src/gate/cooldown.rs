@@ -81,7 +81,7 @@ impl CooldownPolicy {
     /// The spread of a cooldown, in two halves that each fit 64 bits.
     const fn spread_of(self, cooldown: Span) -> Span {
         let (nanos, spread) = (cooldown.as_nanos(), self.spread as u64);
-        let (high, low) = (nanos >> 31, nanos & (ONE as u64 - 1));
+        let (high, low) = (nanos >> 31, nanos & (ONE as u64).wrapping_sub(1));
         let low = low.wrapping_mul(spread) >> 31;
         Span::from_nanos(high.wrapping_mul(spread).wrapping_add(low))
     }
