@@ -1,5 +1,5 @@
 // Makes dist/ of the npm package from the bound modules: `node build.mjs FOLDER`, where FOLDER has
-// gate/, laws/, pacing/ and shared/ as wasm/bind left them. `cargo xtask build wasm` runs it.
+// gate/, full/, pacing/ and shared/ as wasm/bind left them. `cargo xtask build wasm` runs it.
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -30,7 +30,7 @@ fs.mkdirSync(dist);
 // Blocks and branches made anew (`--rereloop`, for which `--flatten` prepares) are a hundredth smaller.
 // The stack grows down to address 0, and 64 kB of it are never used up: so nobody reads the first
 // kilobyte, which is what `--low-memory-unused` says.
-const modules = { gate: "tidegate", laws: "laws", pacing: "pacing", shared: "shared" };
+const modules = { gate: "tidegate", full: "full", pacing: "pacing", shared: "shared" };
 for (const [module, name] of Object.entries(modules)) {
   const file = path.join(dist, `${name}.wasm`);
   fs.writeFileSync(file, prune(fs.readFileSync(path.join(bound, module, `${module}_bg.wasm`))));
@@ -115,8 +115,8 @@ const common = {
   legalComments: "none", charset: "ascii", logLevel: "warning",
 };
 const entry = (name) => ({ in: `ts/${name}.ts`, out: name });
-const workers = ["workerd", "edge-light", "laws.workerd", "laws.edge-light", "pacing.workerd", "pacing.edge-light", "js.workers", "durable"];
-const everywhere = ["index", "laws", "pacing", "js", "redis", "local", "tabs", "test", "otel"];
+const workers = ["workerd", "edge-light", "full.workerd", "full.edge-light", "pacing.workerd", "pacing.edge-light", "js.workers", "durable"];
+const everywhere = ["index", "full", "pacing", "js", "redis", "local", "tabs", "test", "otel"];
 await esbuild.build({
   ...common, format: "esm", entryPoints: [...everywhere, ...workers].map(entry),
 });

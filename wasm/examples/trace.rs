@@ -28,7 +28,7 @@ fn say(verb: &str, arguments: &[f64], answer: f64) {
 }
 
 fn main() {
-    let laws: u32 = if cfg!(feature = "laws") { 13 } else { 4 };
+    let laws: u32 = if cfg!(feature = "full") { 13 } else { 4 };
     for law in 0..laws {
         let mut row = [f64::NAN; 18];
         row[0] = f64::from(law);

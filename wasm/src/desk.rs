@@ -3,12 +3,12 @@
 
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{self, Ahead, Gate as _, Place, Turn};
-use tidegate::{Call, Decision, Hint, Instant, LikelyCosts, Policy, Reason, Span};
+use tidegate::{Call, Decision, Hint, Instant, LikelyCosts, Policy, Reason};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
 use crate::line::{Line, Told};
-use crate::number::{Clock, count, deadline, millis, span, whole};
+use crate::number::{Clock, count, deadline, millis, whole};
 use crate::permits::Permits;
 use crate::policy::{WORDS, expiry, policy};
 use crate::{Controller, LIMITS, Law};
@@ -123,6 +123,7 @@ impl Desk {
         self.keep(Controller::new(policy, whole(seed), now), most)
     }
 
+    #[cfg(feature = "full")]
     /// As `open`, going on from a record; -3 if the record does not fit the policy, or is none.
     pub fn restore(
         &mut self,
@@ -135,7 +136,7 @@ impl Desk {
     ) -> i32 {
         let now = self.clock.read(now);
         let Some(policy) = self.policy(row) else { return -2 };
-        let away = span(away).unwrap_or(Span::ZERO);
+        let away = crate::number::span(away).unwrap_or_default();
         match Controller::restore(policy, whole(seed), record, now, away) {
             Ok(gate) => self.keep(gate, most),
             Err(_) => -3,
@@ -341,6 +342,7 @@ impl Desk {
         Some(told)
     }
 
+    #[cfg(feature = "full")]
     /// Writes a controller's record and tells its length; 0 if there is no such controller.
     pub fn snapshot(&mut self, gate: u32, now: f64, record: &mut [u8]) -> usize {
         let now = self.clock.read(now);
@@ -563,6 +565,7 @@ mod tests {
         assert!(asked(&mut desk, gate, Requested { costs: [1.0, 20.0], ..PLAIN }, 1.0) >= 0.0);
     }
 
+    #[cfg(feature = "full")]
     #[test]
     fn a_record_goes_on_under_its_own_policy_and_no_other() {
         let mut desk = Desk::new();

@@ -45,6 +45,7 @@ pub fn open(high: u32, low: u32, now: f64, most: u32) -> i32 {
 }
 
 /// See `Desk::restore`; the policy's row is in the numbers, the record in the bytes.
+#[cfg(feature = "full")]
 #[wasm_bindgen]
 pub fn restore(high: u32, low: u32, now: f64, length: usize, away: f64, most: u32) -> i32 {
     NUMBERS.with(|row| {
@@ -255,9 +256,11 @@ pub fn stats(gate: u32) -> bool {
 }
 
 /// Writes a record into the bytes; see `Desk::snapshot`.
+#[cfg(feature = "full")]
 #[wasm_bindgen]
 pub fn snapshot(gate: u32, now: f64) -> usize {
     BYTES.with(|bytes| DESK.with(|desk| desk.snapshot(gate, now, bytes)))
 }
 
+#[cfg(feature = "full")]
 const _: () = assert!(crate::Controller::SNAPSHOT_BYTES <= ROOM);

@@ -7,7 +7,6 @@ use core::num::NonZeroU16;
 
 use tidegate::gate::Pacing;
 use tidegate::law::{Adaptive, AdaptiveState, Fixed, Law, Move, Sample};
-use tidegate::snapshot::{Reader, Record, Writer};
 use tidegate::{Instant, Quota, Rng, Span, Verdict};
 
 /// A law chosen at run time.
@@ -107,25 +106,6 @@ impl Law for FewLaws {
             Self::Adaptive(law) => law.observe(state, pacing, sample, rng),
             Self::Fixed(_) => Move::Kept,
         }
-    }
-}
-
-impl Record for FewLaws {
-    const BYTES: usize = 1 + Adaptive::BYTES;
-
-    fn write(&self, state: &AdaptiveState, out: &mut Writer<'_>) {
-        match self {
-            Self::Adaptive(law) => out.variant(Self::BYTES, 0, |out| law.write(state, out)),
-            Self::Fixed(_) => out.variant(Self::BYTES, 1, |_| ()),
-        }
-    }
-
-    fn read(&self, input: &mut Reader<'_>) -> Option<AdaptiveState> {
-        input.variant(Self::BYTES, |tag, input| match (self, tag) {
-            (Self::Adaptive(law), 0) => law.read(input),
-            (Self::Fixed(_), 1) => Some(self.start(Instant::ZERO)),
-            _ => None,
-        })
     }
 }
 

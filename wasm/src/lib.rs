@@ -20,7 +20,7 @@ mod desk;
 mod draft;
 #[cfg(feature = "gate")]
 pub mod gate;
-#[cfg(all(feature = "gate", not(any(feature = "laws", feature = "shared"))))]
+#[cfg(all(feature = "gate", not(any(feature = "full", feature = "shared"))))]
 mod law;
 #[cfg(feature = "shared")]
 mod leases;
@@ -40,9 +40,9 @@ pub mod shared;
 #[cfg(feature = "gate")]
 const LIMITS: usize = 2;
 
-#[cfg(any(feature = "laws", feature = "shared"))]
+#[cfg(any(feature = "full", feature = "shared"))]
 type Law = tidegate::law::AnyLaw;
-#[cfg(all(feature = "gate", not(any(feature = "laws", feature = "shared"))))]
+#[cfg(all(feature = "gate", not(any(feature = "full", feature = "shared"))))]
 type Law = law::FewLaws;
 #[cfg(feature = "gate")]
 type Controller = tidegate::Controller<Law, LIMITS>;

@@ -94,13 +94,13 @@ const ADAPTIVE: u32 = 0;
 const FIXED: u32 = 1;
 
 /// The policy of a number.
-#[cfg(any(feature = "laws", feature = "shared"))]
+#[cfg(any(feature = "full", feature = "shared"))]
 fn named(number: u32) -> Option<Policy<Law>> {
     Policy::named(Policy::NAMES.get(number as usize)?)
 }
 
 /// The policy of a number, without the code of the laws that the small module lacks.
-#[cfg(not(any(feature = "laws", feature = "shared")))]
+#[cfg(not(any(feature = "full", feature = "shared")))]
 fn named(number: u32) -> Option<Policy<Law>> {
     let unlimited = Policy::new(Law::from(Fixed::UNLIMITED));
     match number {
@@ -117,12 +117,12 @@ mod tests {
 
     use super::*;
 
-    #[cfg(any(feature = "laws", feature = "shared"))]
+    #[cfg(any(feature = "full", feature = "shared"))]
     fn any([law]: [Law; 1]) -> AnyLaw {
         law
     }
 
-    #[cfg(not(any(feature = "laws", feature = "shared")))]
+    #[cfg(not(any(feature = "full", feature = "shared")))]
     fn any([law]: [Law; 1]) -> AnyLaw {
         match law {
             Law::Adaptive(law) => law.into(),
@@ -144,7 +144,7 @@ mod tests {
             assert_eq!(policy.limits([law]), core, "{name}");
             known += 1;
         }
-        let small = cfg!(not(any(feature = "laws", feature = "shared")));
+        let small = cfg!(not(any(feature = "full", feature = "shared")));
         assert_eq!(known, if small { 4 } else { Policy::NAMES.len() });
     }
 }

@@ -178,17 +178,6 @@ test("on a test's clock an hour is over at once, timers and all", async () => {
   assert.deepEqual([done, options.now()], [[1, 2, "paced", 3], 7_200_000]);
 });
 
-test("a snapshot outlives JSON, whatever its keys are called", () => {
-  const gate = tidegate({ requests: hour });
-  for (const key of ["__proto__", "a"]) gate.tryAcquire({ key });
-  const again = tidegate({ requests: hour });
-  again.restore(JSON.parse(JSON.stringify(gate.snapshot())));
-  assert.deepEqual(["__proto__", "a"].map((key) => again.tryAcquire({ key })), [null, null]);
-  for (const wrong of [{}, { at: 0, keys: [["a", "no base 64!"]] }, { at: 0, keys: { a: new Uint8Array(5) } }, { at: "x", keys: [] }]) {
-    assert.throws(() => again.restore(wrong), { code: "SNAPSHOT" });
-  }
-});
-
 test("a meter hears of attempts, waits and retries", async () => {
   const told = [];
   const instrument = (name) => ({

@@ -29,7 +29,7 @@ async function edge(source) {
     bundle: true, format: "iife", target: "es2022", conditions: ["edge-light"], plugins: [handedOver], write: false,
   });
   const modules_of_wasm = {};
-  for (const name of ["tidegate", "laws", "pacing"]) {
+  for (const name of ["tidegate", "full", "pacing"]) {
     modules_of_wasm[name] = await WebAssembly.compile(fs.readFileSync(new URL(`${name}.wasm`, dist)));
   }
   const vm = new EdgeVM({
@@ -104,7 +104,7 @@ test("a paused gate sends nothing there either, and goes on when its calls look 
 
 test("the entries with every law, with one pacing gate and in plain JavaScript run there too", async () => {
   const vm = await edge(`
-    import { tidegate as everyLaw } from "tidegate/laws";
+    import { tidegate as everyLaw } from "tidegate/full";
     import { tidegate as plain } from "tidegate/js";
     import { pacing } from "tidegate/pacing";
     globalThis.call = async () => {

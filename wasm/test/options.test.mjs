@@ -20,7 +20,7 @@ test("an option that cannot be is named where the gate is made, with its value a
     [{ timers: {} }, /^timers\.setTimeout is null; it is a function/],
     [{ concurency: 5 }, /^there is no option "concurency" of a gate; the options are law, requests/],
     [{ requests: { limit: 1, per: 1, bust: 2 } }, /^there is no option "bust" of requests; the options are limit, per, burst/],
-    [{ law: "aimd" }, /^the law "aimd" is in tidegate\/laws/],
+    [{ law: "aimd" }, /^the law "aimd" is in tidegate\/full/],
     [{ law: "fixed" }, /^the law "fixed" needs a limit: set requests or tokens, or leave law out/],
     [null, /^the options of a gate are null; they must be an object/],
   ];

@@ -401,27 +401,6 @@ test("a policy changes at run time, for those who wait too", async () => {
   await waits;
 });
 
-test("what has been learnt goes into a snapshot and on from it", async () => {
-  const gate = every(3_600_000);
-  await gate.run(nothing, { key: "a" });
-  const snapshot = structuredClone(JSON.parse(JSON.stringify(gate.snapshot())));
-  const again = every(3_600_000);
-  again.restore(snapshot);
-  assert.equal(again.tryAcquire({ key: "a" }), null, "its hour is not over");
-  assert.ok(again.tryAcquire({ key: "b" }));
-  const other = tidegate();
-  assert.throws(() => other.restore(snapshot), (error) => error instanceof TidegateError && error.code === "SNAPSHOT");
-});
-
-test("a snapshot of a gate that was still finding out goes on with a few calls", async () => {
-  const gate = tidegate();
-  gate.tryAcquire().settle();
-  const again = tidegate();
-  again.restore(gate.snapshot());
-  const permits = Array.from({ length: 20 }, () => again.tryAcquire());
-  assert.equal(permits.filter((permit) => permit).length, 10);
-});
-
 test("keys are bounded: the one idle longest is forgotten, and none that is busy", () => {
   const gate = tidegate({ keys: 2, law: "fixed", requests: { limit: 1, per: 3_600_000 } });
   for (const key of ["a", "b", "a"]) gate.tryAcquire({ key })?.settle();
@@ -443,7 +422,7 @@ test("a closed gate sends those who wait home, and takes nobody", async () => {
 test("options that cannot be are named", () => {
   const wrong = [
     [{ law: "magic" }, /no law "magic"/],
-    [{ law: "aimd" }, /tidegate\/laws/],
+    [{ law: "aimd" }, /tidegate\/full/],
     [{ law: "fixed", requests: { limit: 0, per: 1_000 } }, /requests\.limit is 0/],
     [{ requests: { limit: 10, per: NaN } }, /requests\.per is NaN/],
     [{ concurrency: 0.5 }, /concurrency/],
@@ -498,20 +477,6 @@ test("a policy that is rejected changes nothing", () => {
   gate.tryAcquire().settle();
   assert.throws(() => gate.setPolicy({ retryBudget: { percent: 0.5 } }), PolicyError);
   assert.ok(gate.tryAcquire({ key: "another" }));
-});
-
-test("a snapshot is restored into a gate that is open and has room, or not at all", () => {
-  const from = every(3_600_000);
-  from.tryAcquire({ key: "a" }).settle();
-  const snapshot = from.snapshot();
-  const full = every(3_600_000, { keys: 1 });
-  const permit = full.tryAcquire({ key: "b" });
-  assert.throws(() => full.restore(snapshot), (error) => error.code === "KEYS_FULL");
-  permit.settle();
-  full.restore(snapshot);
-  assert.equal(full.tryAcquire({ key: "a" }), null);
-  full.close();
-  assert.throws(() => full.restore(snapshot), Closed);
 });
 
 test("a clock that goes back, stops, or tells no number moves nobody to the end of time", async () => {

@@ -6,7 +6,7 @@ import { build } from "esbuild";
 /** What is imported, and what it does that a page would import it for. */
 const IMPORTS = [
   ["tidegate", "tidegate", "fetch, adaptive and fixed rates, retries, headers, wasm included"],
-  ["tidegate/laws", "tidegate", "the same with every law"],
+  ["tidegate/full", "tidegate", "the same with every law"],
   ["tidegate/js", "tidegate", "the same as the first, without wasm"],
   ["tidegate/pacing", "pacing", "one fixed rate"],
   ["bottleneck", "default", "rate, concurrency, priority"],

@@ -10,7 +10,7 @@ import { chromium } from "playwright-core";
 import { repeat } from "./repeat.mjs";
 
 const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
-const MODULES = [["gate", "tidegate.wasm"], ["laws", "laws.wasm"]];
+const MODULES = [["gate", "tidegate.wasm"], ["full", "full.wasm"]];
 const bytesOf = (file) => fs.readFileSync(new URL(file, dist));
 const traceOf = (name) => fs.readFileSync(process.env[`TIDEGATE_TRACE_${name.toUpperCase()}`], "utf8");
 

@@ -1,7 +1,7 @@
 // A program that uses what the types promise.
 
 import { DeadlineExceeded, QueueFull, tidegate, type Cause, type Permit, type Policy } from "tidegate";
-import { tidegate as every } from "tidegate/laws";
+import { tidegate as every } from "tidegate/full";
 import { pacing } from "tidegate/pacing";
 
 const policy: Policy = { law: "fixed", requests: { limit: 100, per: 1_000 }, concurrency: 8 };
@@ -11,7 +11,7 @@ const number: Promise<number> = gate.run(async (signal: AbortSignal) => (signal.
 const permit: Permit | null = gate.tryAcquire({ cost: 2 });
 permit?.settle({ outcome: "throttled", retryAfter: 1_000 });
 const off: () => void = gate.on("wait", ({ cause }) => { const why: Cause = cause; void why; });
-const record: readonly (readonly [string, string])[] = gate.snapshot().keys;
+const record: readonly (readonly [string, string])[] = every().snapshot().keys;
 const taken: boolean = pacing({ limit: 1, per: 10 }).take();
 every({ law: "vegas" });
 answer.catch((error) => (error instanceof DeadlineExceeded ? error.wait : error instanceof QueueFull ? error.code : ""));

@@ -18,7 +18,7 @@ async function worker(t, source, bindings = {}, compatibilityDate = "2026-04-01"
     bundle: true, format: "esm", target: "es2022", conditions: ["workerd"], external: ["*.wasm"], write: false,
   });
   const wasm = (name) => ({ type: "CompiledWasm", path: name, contents: fs.readFileSync(new URL(name, dist)) });
-  const modules = [{ type: "ESModule", path: "worker.js", contents: outputFiles[0].text }, wasm("tidegate.wasm"), wasm("laws.wasm"), wasm("pacing.wasm")];
+  const modules = [{ type: "ESModule", path: "worker.js", contents: outputFiles[0].text }, wasm("tidegate.wasm"), wasm("full.wasm"), wasm("pacing.wasm")];
   const miniflare = new Miniflare({ modules, bindings, compatibilityDate });
   t.after(() => miniflare.dispose());
   return miniflare;
@@ -73,7 +73,7 @@ test("calls of six requests, each with real fetches, keep to a real API's limit 
 
 test("the entries with every law and with one pacing gate run there too", async (t) => {
   const miniflare = await worker(t, `
-    import { tidegate } from "tidegate/laws";
+    import { tidegate } from "tidegate/full";
     import { pacing } from "tidegate/pacing";
     const gate = tidegate({ law: "aimd" });
     let one;

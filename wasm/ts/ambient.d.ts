@@ -4,7 +4,7 @@ declare module "#packed/gate" {
   export const common: string;
   export const packed: string;
 }
-declare module "#packed/laws" {
+declare module "#packed/full" {
   export const common: string;
   export const packed: string;
 }

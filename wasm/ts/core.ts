@@ -13,7 +13,8 @@ export interface Exports {
   numbers(): number;
   bytes(): number;
   open(high: number, low: number, now: number, queue: number): number;
-  restore(high: number, low: number, now: number, length: number, away: number, queue: number): number;
+  /** Of `tidegate/full` only, like `snapshot`. */
+  restore?(high: number, low: number, now: number, length: number, away: number, queue: number): number;
   close(gate: number): void;
   follow(gate: number, now: number): number;
   poll(gate: number, now: number, requests: number, tokens: number): number;
@@ -42,7 +43,7 @@ export interface Exports {
   used(requests: number, tokens: number): void;
   interval(gate: number, limit: number, now: number): number;
   stats(gate: number): number;
-  snapshot(gate: number, now: number): number;
+  snapshot?(gate: number, now: number): number;
 }
 
 /** The module instance and its buffers. */

@@ -7,7 +7,7 @@ import { fetcher } from "./fetch.js";
 import { CAUSES, type Call, type House, type Lane } from "./lane.js";
 import {
   checkCall, checkCost, checkGate, checkPolicy, COUNTERS, EVENTS,
-  type Caller, type CallOptions, type Cost, type Events, type Gate, type Options, type Permit, type RunOptions, type Snapshot, type Stats, type Why,
+  type Caller, type CallOptions, type Cost, type Events, type Gate, type Options, type Permit, type RunOptions, type Stats, type Why,
 } from "./options.js";
 import { write, type Policy } from "./policy.js";
 import { isBlind, isHopeless, OUTCOMES, responseIn, tell, type Reply, type ResponseLike } from "./reply.js";
@@ -71,8 +71,19 @@ export interface Lanes {
   readonly expiry: number;
 }
 
-/** Creates the `tidegate` of an entry, from its core, its number of laws and its lane class. */
-export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: Options = {}): Gate => {
+/** The parts of a gate that further methods use. */
+export interface Inside {
+  readonly now: () => number;
+  readonly queue: number;
+  readonly lanes: Map<string, Lane>;
+  make(key: string, begin: (core: Core, high: number, low: number) => number): Lane;
+  retire(lane: Lane): void;
+  hasRoom(): boolean;
+  full(): TidegateError;
+}
+
+/** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class and its further methods. */
+export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, more?: (inside: Inside) => M) => (options: Options = {}): Gate & M => {
   checkGate(options);
   write(new Float64Array(18), options, laws, Kind.expiry);
   const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000, warnAfter = 5_000 } = options;
@@ -81,7 +92,6 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   /** The counters of forgotten keys. */
   const past = nothing();
   let policy: Policy = options;
-  let core: Core | undefined;
   let seed = options.seed;
   let closed = false;
   let latest: Lane | undefined;
@@ -129,7 +139,7 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
   let house: House | undefined;
   const open = (): House =>
     (house ??= {
-      core: (core = load()),
+      core: load(),
       now,
       timers,
       queue,
@@ -155,26 +165,27 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
    */
   const laneOf = (key: string): Lane | undefined => {
     if (latest?.key === key) return latest;
-    if (closed) throw new Closed();
     let lane = lanes.get(key);
     if (lane) {
       lanes.delete(key);
     } else {
       if (!hasRoom()) return;
-      const core = open().core;
-      write(core.row(), policy, laws, Kind.expiry);
-      lane = admit(key, core.open(entropy(), entropy(), now(), queue));
+      lane = make(key, (core, high, low) => core.open(high, low, now(), queue));
     }
     lanes.set(key, lane);
     return (latest = lane);
   };
 
-  const admit = (key: string, slot: number): Lane => {
+  /** Creates the lane of a key. `begin` creates its slot, with the policy in the core's row. */
+  const make: Inside["make"] = (key, begin) => {
+    if (closed) throw new Closed();
+    const house = open();
+    write(house.core.row(), policy, laws, Kind.expiry);
+    const slot = begin(house.core, entropy(), entropy());
     if (slot === -1) throw new TidegateError("MEMORY", "out of memory for another key: lower the option keys");
-    if (slot === -2) throw impossible();
-    if (slot < 0) throw new TidegateError("SNAPSHOT", `the snapshot of ${key || "the gate"} is damaged, or of another law`);
-    if (house!.paused) house!.core.pause(slot, true);
-    return new Kind(key, slot, house!);
+    if (slot < 0) throw impossible();
+    if (house.paused) house.core.pause(slot, true);
+    return new Kind(key, slot, house);
   };
 
   /** Forgets a lane but keeps its counters. */
@@ -511,30 +522,6 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     while (isBusy()) await nap(timers, LOOK, undefined);
   };
 
-  const snapshot: Gate["snapshot"] = () => {
-    const keys = [...lanes.values()].map(({ key, gate, house: { core } }): [string, string] => {
-      const length = core.snapshot(gate, now());
-      return [key, btoa(String.fromCharCode(...core.room().subarray(0, length)))];
-    });
-    return { at: Date.now(), keys };
-  };
-
-  const restore: Gate["restore"] = (snapshot) => {
-    if (closed) throw new Closed();
-    const { core } = open();
-    for (const [key, record] of records(snapshot)) {
-      const before = lanes.get(key);
-      if (before && !before.isIdle()) continue;
-      if (!before && !hasRoom()) throw full();
-      write(core.row(), policy, laws, Kind.expiry);
-      core.room().set(record.subarray(0, 4096));
-      const lane = admit(key, core.restore(entropy(), entropy(), now(), record.length, Date.now() - snapshot.at, queue));
-      if (before) retire(before);
-      lanes.set(key, lane);
-      latest = undefined;
-    }
-  };
-
   const close = () => {
     closed = true;
     latest = undefined;
@@ -542,18 +529,9 @@ export const maker = (load: () => Core, laws: number, Kind: Lanes) => (options: 
     lanes.clear();
   };
 
-  return { ...caller(), stats, peek, soonest, on, setPolicy, pause: hold(true), resume: hold(false), idle, snapshot, restore, close, [Symbol.dispose]: close };
+  const gate: Gate = { ...caller(), stats, peek, soonest, on, setPolicy, pause: hold(true), resume: hold(false), idle, close, [Symbol.dispose]: close };
+  return { ...gate, ...more?.({ now, queue, lanes, make, retire, hasRoom, full }) } as Gate & M;
 };
-
-/** The keys and records of a snapshot. Throws if it is invalid. */
-function records({ at, keys }: Snapshot): [string, Uint8Array][] {
-  try {
-    if (Number.isFinite(at)) return keys.map(([key, record]) => [String(key), Uint8Array.from(atob(record), (character) => character.charCodeAt(0))]);
-  } catch {
-    // Reported below.
-  }
-  throw new TidegateError("SNAPSHOT", "not a snapshot: pass the result of snapshot(), or its copy from JSON");
-}
 
 /** Counters at zero. */
 function nothing(): Stats {

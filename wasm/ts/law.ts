@@ -1,6 +1,6 @@
 /** The laws, in the order of core's registry: `BLESS=1 cargo test -p tidegate --test registry` writes them. */
 
-/** The number of laws that `tidegate` contains, the first ones. `tidegate/laws` contains all. */
+/** The number of laws that `tidegate` contains, the first ones. `tidegate/full` contains all. */
 export const FEW = 4;
 
 /** The name of every law. */

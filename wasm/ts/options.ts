@@ -152,14 +152,6 @@ export interface Peek {
   inFlight: number;
 }
 
-/** What a gate has learned. It can be stored with `JSON.stringify` or structured clone. */
-export interface Snapshot {
-  /** When the snapshot was taken, in milliseconds since 1970. */
-  readonly at: number;
-  /** Each key and its record. */
-  readonly keys: readonly (readonly [key: string, record: string])[];
-}
-
 /** The ways to make a call. */
 export interface Caller {
   /** The same as the global `fetch`, with pacing and retries. It follows the limits that servers report. */
@@ -195,10 +187,6 @@ export interface Gate extends Caller {
   readonly resume: () => void;
   /** Resolves when no call waits or is in flight. */
   readonly idle: () => Promise<void>;
-  /** Returns what the gate has learned. */
-  readonly snapshot: () => Snapshot;
-  /** Continues from a snapshot. Keys with calls keep their state. */
-  readonly restore: (snapshot: Snapshot) => void;
   /** Closes the gate. Calls that wait are rejected with `Closed`. */
   readonly close: () => void;
   readonly [Symbol.dispose]: () => void;

@@ -68,7 +68,7 @@ export function write(row: Float64Array, policy: Policy, laws: number, expiry: n
   const { requests, tokens, backoff, retryBudget } = policy;
   const law = LAWS.indexOf(policy.law ?? (requests || tokens ? "fixed" : "adaptive"));
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
-  if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/laws`);
+  if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/full`);
   if (policy.law === "fixed" && !requests && !tokens) throw new PolicyError('the law "fixed" needs a limit: set requests or tokens, or leave law out to find the limit');
   let at = 0;
   const put = (name: string, value: number | undefined, least: number, most: number, kind = "a number") => {

@@ -12,7 +12,7 @@ use crate::{page, progress, setup};
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone.
-const MODULES: [&str; 4] = ["gate", "laws", "pacing", "shared"];
+const MODULES: [&str; 4] = ["gate", "full", "pacing", "shared"];
 
 /// What repeats is neither inlined, unrolled nor computed ahead, and branches are threaded through loops too: LLVM's
 /// own choices cost an eighth more bytes.

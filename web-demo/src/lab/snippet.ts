@@ -7,8 +7,8 @@ import { PERIODS, rate, time } from "./units";
 
 const isLaw = (law: string): law is Law => (LAWS as readonly string[]).includes(law);
 
-/** `tidegate/laws` exports all laws; `tidegate` exports the first four. */
-const entry = (law: Law) => (LAWS.indexOf(law) < 4 ? "tidegate" : "tidegate/laws");
+/** `tidegate/full` exports all laws; `tidegate` exports the first four. */
+const entry = (law: Law) => (LAWS.indexOf(law) < 4 ? "tidegate" : "tidegate/full");
 
 export function snippet(law: string, own: OwnLaw[]): string {
   if (law === NO_GATE) return `const answer = await fetch("https://api.example.com/things");`;

@@ -17,7 +17,7 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The files of `wasm/test`, one check each: the longest first, so that none is left alone at the end.
-const FILES: [&str; 27] = [
+const FILES: [&str; 28] = [
     "shared",
     "redis-fleet",
     "local-fleet",
@@ -35,6 +35,7 @@ const FILES: [&str; 27] = [
     "keys",
     "turns",
     "caller",
+    "snapshot",
     "options",
     "workerd",
     "durable",
@@ -50,7 +51,7 @@ const FILES: [&str; 27] = [
 const QUICK: [&str; 6] = ["redis", "fetch", "life", "workerd", "bundles", "trace"];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    for module in ["gate", "laws", "pacing", "shared"] {
+    for module in ["gate", "full", "pacing", "shared"] {
         the_crate(module, tally);
     }
     let mut built = false;
@@ -77,7 +78,7 @@ fn at_providers(tally: &mut Tally) {
 
 /// One build, in one runtime of each kind.
 pub fn quick(roads: &mut Roads, tally: &mut Tally) {
-    the_crate("laws", tally);
+    the_crate("full", tally);
     let mut built = false;
     tally.verdict("build", || {
         npm::build(roads, &npm::out())?;
@@ -182,7 +183,7 @@ fn dist() -> Result<Vec<(String, Vec<u8>)>> {
 }
 
 /// The modules whose answers are compared with the crate's on this machine.
-const TRACED: [&str; 2] = ["gate", "laws"];
+const TRACED: [&str; 2] = ["gate", "full"];
 
 /// Where a module's trace is.
 fn traced(module: &str) -> PathBuf {
