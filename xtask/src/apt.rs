@@ -1,4 +1,4 @@
-//! Debian packages: what is installed, and installing more without ever removing any.
+//! Debian packages: which are installed, and how to install more without removing any.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::progress;
 use crate::workspace::on_path;
 
-/// Whether every one of `packages` is installed.
+/// Whether all `packages` are installed.
 pub fn installed(packages: &[&str]) -> bool {
     let mut query = Command::new("dpkg-query");
     query.args(["--show", "--showformat=${db:Status-Status}\n"]).args(packages);
@@ -18,38 +18,38 @@ pub fn installed(packages: &[&str]) -> bool {
     })
 }
 
-/// Installs `packages`; the error says why it could not.
+/// Installs `packages`. The error gives the reason.
 pub fn install(packages: &[&str]) -> Result<()> {
     if !on_path("apt-get") {
         bail!("this machine has no apt-get");
     }
     let Some(root) = root() else {
-        bail!("installing needs root or a `sudo` that asks no password");
+        bail!("installing needs root or a `sudo` without a password");
     };
     let known = Command::new("apt-cache").arg("show").args(packages).stderr(Stdio::null()).output();
     let known = known.is_ok_and(|output| output.status.success());
     if !known {
         apt_get(root, &["update"])?;
     }
-    // Some of these packages conflict with others (rustc-web with rustc): refuse, never remove.
+    // Some of these packages conflict with others (rustc-web with rustc): refuse to remove any.
     let mut install = vec!["install", "--yes", "--no-install-recommends", "--no-remove"];
     install.extend(packages);
     match apt_get(root, &install) {
-        // The lists may be so old that the archive no longer has what they name.
+        // The lists may be outdated.
         Err(_) if known => apt_get(root, &["update"]).and_then(|()| apt_get(root, &install)),
         result => result,
     }
 }
 
-/// Brings the lists of what there is up to date.
+/// Updates the package lists.
 pub fn update() -> Result<()> {
     let Some(root) = root() else {
-        bail!("`apt-get update` needs root or a `sudo` that asks no password");
+        bail!("`apt-get update` needs root or a `sudo` without a password");
     };
     apt_get(root, &["update"])
 }
 
-/// What to write before a command to run it as root: nothing when we are root.
+/// The prefix that runs a command as root: empty if we are root.
 fn root() -> Option<&'static [&'static str]> {
     let id = Command::new("id").arg("-u").output().ok()?;
     if id.stdout.trim_ascii() == b"0" {
@@ -70,12 +70,14 @@ fn apt_get(root: &[&str], args: &[&str]) -> Result<()> {
         return Ok(());
     }
     match removals(&ended.output) {
-        Some(packages) => bail!("`{label}` would remove {packages}, which is yours to decide"),
+        Some(packages) => {
+            bail!("`{label}` would remove {packages}: install it by hand if you agree")
+        }
         None => bail!("`{label}` says: {}", ended.reason()),
     }
 }
 
-/// The packages that apt-get would have to remove, as its output lists them.
+/// The packages that apt-get would remove, from its output.
 fn removals(output: &str) -> Option<String> {
     let mut lines = output.lines().skip_while(|line| !line.ends_with("will be REMOVED:"));
     lines.next()?;

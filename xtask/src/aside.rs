@@ -1,7 +1,7 @@
-//! Debian packages set aside: unpacked below the target folder, and installed nowhere.
+//! Debian packages that are unpacked below the target folder and not installed.
 //!
-//! Emulators and brokers come this way. Installed, a broker would start as a service, and an emulator
-//! may stand against another version's tools; and this needs no root.
+//! For emulators and brokers: an installed broker would start as a service, an installed emulator
+//! may conflict with other packages, and unpacking needs no root.
 
 use std::env;
 use std::fs;
@@ -13,17 +13,17 @@ use anyhow::{Context, Result, bail};
 use crate::workspace::{on_path, root};
 use crate::{apt, progress};
 
-/// Where programs are in what has been unpacked.
+/// Where the unpacked programs are.
 const PROGRAMS: [&str; 2] = ["usr/bin", "usr/sbin"];
-/// Where packages are until all of them are unpacked: what is interrupted begins again.
+/// Where packages are until all are unpacked, so that an interrupted setup starts again.
 const UNFINISHED: &str = "unfinished";
 
-/// Whether a program of this name has been set aside.
+/// Whether a program of this name has been unpacked.
 pub fn holds(program: &str) -> bool {
     find(program).is_some()
 }
 
-/// The program: the machine's own where it has one, else the one that has been set aside.
+/// The machine's own program if there is one, else the unpacked one.
 pub fn command(program: &str) -> Command {
     let Some((root, path)) = find(program).filter(|_| !on_path(program)) else {
         return Command::new(program);
@@ -33,12 +33,12 @@ pub fn command(program: &str) -> Command {
     command
 }
 
-/// Where QEMU looks for its other files, if it was unpacked elsewhere.
+/// Where QEMU finds its other files, if it was unpacked.
 pub fn data(of: &str) -> Option<PathBuf> {
     roots().map(|root| root.join("usr/share").join(of)).find(|folder| folder.is_dir())
 }
 
-/// Downloads these packages and those that they need and the machine lacks, and unpacks them.
+/// Downloads and unpacks these packages and their missing dependencies.
 pub fn bring(packages: &[&str]) -> Result<()> {
     if !on_path("apt-get") || !on_path("dpkg-deb") {
         bail!("this machine has no apt-get");
@@ -49,7 +49,7 @@ pub fn bring(packages: &[&str]) -> Result<()> {
     for empty in [&downloads, &root] {
         fs::create_dir_all(empty).with_context(|| empty.display().to_string())?;
     }
-    // The lists may be missing, or so old that the archive no longer has what they name.
+    // The lists may be missing or outdated.
     if download(packages, &downloads).is_err() {
         apt::update()?;
         download(packages, &downloads)?;
@@ -62,7 +62,7 @@ pub fn bring(packages: &[&str]) -> Result<()> {
             bail!("{} cannot be unpacked: {}", package.display(), ended.reason());
         }
     }
-    // It gets its name last: what has one is whole.
+    // Renamed last, so that a folder with this name is complete.
     let whole = folder().join(packages.join("+"));
     _ = fs::remove_dir_all(&whole);
     fs::rename(&root, &whole).with_context(|| whole.display().to_string())?;
@@ -74,7 +74,7 @@ fn download(packages: &[&str], into: &Path) -> Result<()> {
     download.arg("download").args(needed(packages)?).current_dir(into);
     let ended = progress::run("apt-get download", download, None)?;
     if !ended.success() {
-        bail!("`apt-get download` says: {}", ended.reason());
+        bail!("`apt-get download` failed: {}", ended.reason());
     }
     Ok(())
 }
@@ -100,13 +100,13 @@ fn folder() -> PathBuf {
     root().join("target/aside")
 }
 
-/// What has been unpacked: each folder holds what was brought at once, with all that it needs.
+/// The unpacked folders. Each contains the packages of one setup with their dependencies.
 fn roots() -> impl Iterator<Item = PathBuf> {
     let entries = folder().read_dir().into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| !path.ends_with(UNFINISHED))
 }
 
-/// The program, behind the folder that holds it and what it needs.
+/// The program and the folder with its dependencies.
 fn find(program: &str) -> Option<(PathBuf, PathBuf)> {
     roots().find_map(|root| {
         let mut places = PROGRAMS.iter().map(|place| root.join(place).join(program));
@@ -115,7 +115,7 @@ fn find(program: &str) -> Option<(PathBuf, PathBuf)> {
     })
 }
 
-/// Every folder of libraries, as the dynamic linker reads a list of them.
+/// All library folders, in the format of the dynamic linker.
 fn libraries(root: &Path) -> std::ffi::OsString {
     let mut folders = Vec::new();
     for place in ["usr/lib", "lib"] {

@@ -61,7 +61,7 @@ impl CargoTool {
     /// Runs the program in the workspace's folder. Call [`bring`](Self::bring) first.
     pub fn command(&self) -> Command {
         let mut command = Command::new(self.binary());
-        // It calls the cargo that called this task.
+        // The program calls the cargo that runs this task.
         command.args(self.name.strip_prefix("cargo-")).env("CARGO", program()).current_dir(root());
         command
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C, and the other ways to be told to end: what was started ends first, and this behind it.
+//! Ctrl-C and other signals: child processes end first, then this process.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,24 +12,24 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// How often the end of a program is looked for.
+/// How often a program is checked for its end.
 const TICK: Duration = Duration::from_millis(20);
 /// How long a tool may take to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whom the word goes to.
+/// Who receives the signal.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Whom {
-    /// A tool, and all that it has started.
+    /// A tool and everything that it has started.
     Group,
-    /// A program that has the terminal, and ends what it started in its own time.
+    /// A program that has the terminal, and ends its own children.
     Itself,
 }
 
 #[derive(Default)]
 struct Running {
     whom: HashMap<Pid, Whom>,
-    /// Nothing is started any more, and nobody goes on.
+    /// This process is ending: nothing may start or continue.
     ending: bool,
 }
 
@@ -39,11 +39,11 @@ fn running() -> MutexGuard<'static, Running> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A program beside this one: it ends with its owner, however that ends, and when this one is told to.
+/// A program beside this one. It ends with its owner or on a signal.
 pub struct Program(pub Child);
 
 impl Program {
-    /// Starts a tool: what it starts is told to end with it.
+    /// Starts a tool in its own group, so that a signal reaches its children.
     pub fn tool(command: &mut Command) -> io::Result<Self> {
         Self::start(command.process_group(0), Whom::Group)
     }
@@ -59,13 +59,13 @@ impl Program {
             drop(running);
             stay();
         }
-        // Under the lock, so that a signal finds it or is there before it.
+        // Under the lock, so that a signal comes before the start or finds the child.
         let child = command.spawn()?;
         running.whom.insert(Pid::from_child(&child), whom);
         Ok(Self(child))
     }
 
-    /// How it has ended, or nothing if it had to be stopped.
+    /// The exit status, or `None` if it had to be stopped.
     pub fn end(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
         let since = Instant::now();
         loop {
@@ -102,7 +102,7 @@ fn stay() -> ! {
     }
 }
 
-/// From now on signals end what runs, and then this process.
+/// From now on, signals end the running programs and then this process.
 pub fn listen() -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     thread::spawn(move || {
@@ -115,7 +115,7 @@ pub fn listen() -> io::Result<()> {
             }
             thread::sleep(TICK);
         }
-        // What a shell reports of a program that a signal ended.
+        // The exit status that a shell reports for a signal.
         exit(128 + signal);
     });
     Ok(())

@@ -1,5 +1,5 @@
-//! `cargo xtask demo`: builds the live demo and becomes it. The page takes minutes to build, so it comes
-//! behind the fleet where it is not there yet.
+//! `cargo xtask demo`: builds the live demo and runs it. If the page is not built yet, that takes
+//! minutes, so the fleet runs first.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -13,13 +13,13 @@ use crate::road::Roads;
 use crate::workspace::on_path;
 use crate::{live, page, progress};
 
-/// Options with which there is nothing to see in a browser.
+/// Options that show nothing in a browser.
 const WITHOUT_PAGE: [&str; 4] = ["--no-page", "--json", "--help", "-h"];
-/// Options of those who have come for the page, and wait for it.
+/// Options for the page, which is then built first.
 const FOR_PAGE: [&str; 2] = [PAGE_ALONE, "--keep"];
 const PAGE_ALONE: &str = "--page";
 
-/// Everything said here goes to stderr: stdout belongs to the demo.
+/// Messages go to stderr: stdout belongs to the demo.
 pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<ExitCode> {
     eprintln!("Building tools/live (the first time takes a minute) …");
     let ended = progress::run("building", live::build(), None).context("cargo does not start")?;
@@ -58,7 +58,7 @@ fn fleet_then_page(roads: &mut Roads, mut demo: Command) -> Result<ExitCode> {
     if !ended.success() {
         return Ok(ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1).into());
     }
-    eprintln!("\nBuilding the page (the first time takes some minutes; Ctrl-C goes without) …");
+    eprintln!("\nBuilding the page (the first time takes some minutes; Ctrl-C skips it) …");
     if let Err(error) = page::build(roads) {
         let error = format!("{error:#}");
         let reason = error.lines().next().unwrap_or_default();
@@ -67,7 +67,7 @@ fn fleet_then_page(roads: &mut Roads, mut demo: Command) -> Result<ExitCode> {
         again.arg(PAGE_ALONE);
         return become_it(with_page(again));
     } else {
-        // Nobody there could press Ctrl-C.
+        // Without a terminal, nobody could press Ctrl-C.
         eprintln!("The page is built: the next `cargo xtask demo` serves it.");
     }
     Ok(ExitCode::SUCCESS)
@@ -78,7 +78,7 @@ fn with_page(mut demo: Command) -> Command {
     demo
 }
 
-/// Signals and the exit status are the demo's own then.
+/// Signals and the exit status are then the demo's own.
 fn become_it(mut demo: Command) -> Result<ExitCode> {
     Err(demo.exec()).context("the demo does not start")
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask fuzz`: searches for inputs that break a promise, led by what they reach in the code.
+//! `cargo xtask fuzz`: searches for inputs that break a promise, guided by code coverage.
 //!
-//! The engine is libFuzzer. The counters that lead it come from a pass that every rustc has, so a
-//! stable compiler will do, with a C++ compiler for the engine itself.
+//! The engine is libFuzzer. Its coverage counters come from a compiler pass that every rustc has,
+//! so a stable compiler is enough, with a C++ compiler for the engine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::progress::{self, Ended};
 use crate::workspace::{cargo, libraries_of, root};
 use crate::{no_such, setup};
 
-/// The targets of tests/fuzz, and the words that lead a search in each.
+/// The targets of tests/fuzz and their dictionaries.
 const TARGETS: [(&str, Option<&str>); 6] = [
     ("http", Some("http.dict")),
     ("body", Some("body.dict")),
@@ -25,7 +25,7 @@ const TARGETS: [(&str, Option<&str>); 6] = [
     ("shared", None),
 ];
 
-/// What makes the compiler count which branches are taken and what is compared with what.
+/// Makes the compiler count branches and record comparisons.
 const COUNTERS: [&str; 7] = [
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -36,7 +36,7 @@ const COUNTERS: [&str; 7] = [
     "-Ccodegen-units=1",
 ];
 
-/// No try takes a thousandth of it; one that takes longer does not end.
+/// The time limit for one input: a thousand times what any takes.
 const TIMEOUT: &str = "-timeout=20";
 /// Longer inputs are slower and reach nothing new.
 const LONGEST: &str = "-max_len=512";
@@ -49,7 +49,7 @@ pub struct Fuzz {
     /// How many inputs to try in each target, instead
     #[arg(long, value_name = "N", conflicts_with = "seconds")]
     runs: Option<u64>,
-    /// Put what reached something new into the corpus of the repository
+    /// Add inputs that reach something new to the repository's corpus
     #[arg(long)]
     keep: bool,
     /// Print rows `{"target","runs","seconds","reached","inputs"}`
@@ -60,13 +60,13 @@ pub struct Fuzz {
     targets: Vec<String>,
 }
 
-/// How a search ended.
+/// The result of a search.
 #[derive(Debug, Eq, PartialEq)]
 struct Found {
     runs: u64,
     /// Places in the code that the inputs reach.
     reached: u64,
-    /// How many inputs it takes to reach all that any has reached.
+    /// The number of inputs that together reach all of them.
     inputs: u64,
 }
 
@@ -106,7 +106,7 @@ pub fn run(fuzz: &Fuzz) -> Result<ExitCode> {
     Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// `cargo VERB` for tests/fuzz, whose output goes to a folder of its own.
+/// `cargo VERB` for tests/fuzz, with a separate target folder.
 pub fn cargo_here(verb: &str) -> Command {
     let mut command = cargo(verb);
     command.current_dir(root().join("tests/fuzz"));
@@ -139,7 +139,7 @@ impl Programs {
             Ok(())
         };
         build(&["--bin", "corpus"], false)?;
-        // With a target named, build scripts are built without the counters.
+        // With an explicit target, build scripts are built without the counters.
         build(&["--bin", "search", "--features", "search", "--target", &host], true)?;
         Ok(Self {
             search: folder().join(host).join("release/search"),
@@ -148,14 +148,14 @@ impl Programs {
     }
 }
 
-/// The active compiler's own target: the name of the folder around its libraries.
+/// The active compiler's target: the name of the folder around its libraries.
 fn host() -> Result<String> {
     let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     command.args(["--print", "host-tuple"]).current_dir(root());
     let output = command.output().context("rustc does not start")?;
     let host = String::from_utf8(output.stdout)?.trim().to_owned();
     if libraries_of(&host).is_none() {
-        bail!("rustc does not say for which machine it builds");
+        bail!("rustc does not report its target");
     }
     Ok(host)
 }
@@ -180,7 +180,7 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// A folder of this target's own, which outlives the search.
+    /// A folder for this target, which is kept after the search.
     fn place(&self, what: &str) -> Result<PathBuf> {
         let place = folder().join(what).join(self.name);
         fs::create_dir_all(&place)
@@ -202,13 +202,13 @@ impl Search<'_> {
         }
         let ended = progress::run(&format!("searching {}", self.name), command, None)?;
         match (ended.success(), artifact(&ended.output)) {
-            (true, _) => read(&ended.output).context("the engine does not say what it did"),
+            (true, _) => read(&ended.output).context("the engine reported no result"),
             (false, Some(finding)) => bail!("{}", self.finding(&ended, Path::new(finding))),
             (false, None) => bail!("the engine failed: {}", ended.output),
         }
     }
 
-    /// What broke, where, and how to see it again; the input made as short as a minute allows.
+    /// The broken promise and how to reproduce it, with the input minimised for up to a minute.
     fn finding(&self, ended: &Ended, input: &Path) -> String {
         let shorter = input.with_extension("short");
         let mut command = self.engine();
@@ -219,7 +219,7 @@ impl Search<'_> {
         let told = ended.output.lines().skip_while(|line| !line.contains("panicked at"));
         let told: Vec<&str> = told.take_while(|line| !line.contains("stack backtrace")).collect();
         format!(
-            "a promise is broken.\n{}\nSee it again with\n  cargo run --release --manifest-path \
+            "a promise is broken.\n{}\nReproduce it with\n  cargo run --release --manifest-path \
              tests/fuzz/Cargo.toml --bin corpus -- try {} {}",
             told.join("\n"),
             self.name,
@@ -227,13 +227,13 @@ impl Search<'_> {
         )
     }
 
-    /// The fewest inputs that reach all that any reached, packed for the repository.
+    /// The fewest inputs that reach everything, packed for the repository.
     fn keep(&self, corpus: &Path, pack: &Path) -> Result<()> {
         let merged = folder().join("merged").join(self.name);
         _ = fs::remove_dir_all(&merged);
         fs::create_dir_all(&merged)?;
         let mut command = self.engine();
-        // Findings whose cause is gone are inputs like all others, and those that hurt most.
+        // Earlier findings, now fixed, are the most useful inputs.
         command.args(["-merge=1", TIMEOUT, LONGEST]);
         command.args([&merged, corpus, &self.place("findings")?]);
         command.arg(format!("-artifact_prefix={}/", self.place("unmerged")?.display()));
@@ -261,12 +261,12 @@ impl Search<'_> {
     }
 }
 
-/// The file that the engine wrote the breaking input to.
+/// The file with the input that the engine wrote.
 fn artifact(output: &str) -> Option<&str> {
     output.lines().find_map(|line| line.split_once("Test unit written to ")).map(|(_, path)| path)
 }
 
-/// `#123 DONE cov: 45 ft: 67 corp: 8/9Kb …`, and the number of runs behind it.
+/// Reads `#123 DONE cov: 45 ft: 67 corp: 8/9Kb …` and the number of runs after it.
 fn read(output: &str) -> Option<Found> {
     let runs = output.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
     let last =

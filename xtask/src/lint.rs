@@ -11,7 +11,7 @@ use crate::workspace::{cargo, root};
 /// Arguments for clippy that turn every warning into an error.
 const STRICT: [&str; 3] = ["--", "-D", "warnings"];
 
-/// A package that contains core's source files without their features.
+/// A package that includes core's source files without their features.
 pub const FEATURELESS: &str = "tidegate-steps";
 
 fn strict(mut command: Command) -> Command {

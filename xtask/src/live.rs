@@ -1,7 +1,8 @@
-//! tools/live, the program of the demo. Tests that need a real server start it too.
+//! tools/live, the program of the demo. Tests that need a real server use it too.
 //!
-//! Built in the profile of this very tool, with which it shares half of its dependencies: a minute sooner
-//! than optimised, for a fleet of a thousand calls a second that takes a quarter of a processor.
+//! It is built in xtask's own profile and shares half of its dependencies. That is a minute faster
+//! than an optimised build, and a fleet of a thousand calls a second uses only a quarter of a
+//! processor.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,7 +16,7 @@ pub fn build() -> Command {
     build
 }
 
-/// Where it is then: beside this tool.
+/// The path of the program: beside this one.
 pub fn program() -> PathBuf {
     let here = std::env::current_exe().unwrap_or_default();
     here.with_file_name("tidegate-live")

@@ -1,4 +1,4 @@
-//! tests/local, a process in Rust for the fleet that shares a budget on one machine.
+//! tests/local, a Rust process for the fleet that shares a budget on one machine.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +12,7 @@ pub fn build() -> Command {
     build
 }
 
-/// Tells a test where it is then: beside this tool.
+/// Passes its path, beside this program, to a test.
 pub fn tell(test: &mut Command) {
     let here: PathBuf = std::env::current_exe().unwrap_or_default();
     test.env("TIDEGATE_LOCAL_MEMBER", here.with_file_name("tidegate-local-member"));

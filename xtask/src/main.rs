@@ -1,4 +1,4 @@
-//! `cargo xtask`: the one way to set up, run and check tidegate, on a laptop and in CI.
+//! `cargo xtask`: sets up, runs and checks tidegate, on a laptop and in CI.
 
 mod apt;
 mod aside;
@@ -37,7 +37,7 @@ use clap::{Parser, Subcommand};
 use road::{Choice, Roads};
 use tally::Tally;
 
-/// The one way to set up, run and check tidegate.
+/// Sets up, runs and checks tidegate.
 #[derive(Parser)]
 #[command(name = "xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Cli {
@@ -51,20 +51,20 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Bring what is missing; what is there already is left alone
+    /// Install what is missing
     #[command(after_help = setup::help())]
     Setup {
-        /// The steps to take; `all` takes every one [default: what `demo` and `test` need]
+        /// The steps to run; `all` runs every one [default: what `demo` and `test` need]
         #[arg(value_name = "STEP")]
         steps: Vec<String>,
     },
 
     /// Run a fleet of real clients against a real rate-limited API on this machine
     ///
-    /// Everything after `demo` is handed to it as it stands; `cargo xtask demo --help` lists it.
+    /// All arguments after `demo` are passed to it; `cargo xtask demo --help` lists them.
     #[command(disable_help_flag = true)]
     Demo {
-        /// Handed to the demo as they stand
+        /// Options of the demo
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<std::ffi::OsString>,
     },
@@ -72,27 +72,27 @@ enum Verb {
     /// Build what is published: the npm package, or the web page
     Build { what: npm::Product },
 
-    /// Check what must pass: in short, the named parts of it, or all
+    /// Run the tests: the short suite, the named parts, or all
     #[command(after_help = test::help())]
     Test {
-        /// The parts to check, each as a whole; `all` takes every one [default: a few minutes' worth]
+        /// The parts to run, each in full; `all` runs every one [default: the short suite]
         #[arg(value_name = "PART")]
         parts: Vec<String>,
     },
 
-    /// Measure how well it controls, what a decision costs, how large it is, and the page
+    /// Measure control, cost, size and the page, and compare with other throttles
     Bench {
         #[command(subcommand)]
         what: bench::Bench,
     },
 
-    /// Search for inputs that break a promise, beyond those that `test fuzz` tries again
+    /// Search for inputs that break a promise, beyond those that `test fuzz` repeats
     Fuzz(fuzz::Fuzz),
 
-    /// Run what takes minutes, and write its figures: polls, load, keys, fuzz, hostile servers
+    /// Run long checks and write their figures: polls, load, keys, fuzz, hostile servers
     Soak(soak::Soak),
 
-    /// Change the core place by place, and see which changes nothing notices
+    /// Run mutation tests on the core, and list the changes that no test detects
     Mutants(mutants::Mutants),
 
     /// Check formatting, clippy for the host and every target (warnings are errors), and the CI workflows
@@ -104,7 +104,7 @@ enum Verb {
     /// Build and check everything that is published, into target/release-artifacts, and print the commands that publish it
     Release(release::Release),
 
-    /// Join standard input and output with a port of this machine's loopback: for emulated boards
+    /// Connect standard input and output to a loopback port of this machine, for emulated boards
     #[command(hide = true)]
     Relay { port: u16 },
 }
@@ -137,7 +137,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What was asked for does not exist: one sentence on stderr, and the exit status of a usage error.
+/// A name that does not exist: one sentence on stderr, and the exit status of a usage error.
 fn no_such(what: &str, asked: &str, there_are: &[&str]) -> ExitCode {
     eprintln!("xtask: there is no {what} `{asked}`; there are {}.", there_are.join(", "));
     ExitCode::from(2)

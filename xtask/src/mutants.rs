@@ -1,7 +1,8 @@
-//! `cargo xtask mutants`: changes the core place by place, and tells which changes nothing notices.
+//! `cargo xtask mutants`: runs mutation tests on the core and lists the changes that no test
+//! detects.
 //!
-//! The changes are cargo-mutants'; what must notice them is in `.cargo/mutants.toml`. Survivors that
-//! are known, each with its reason, are in `tests/golden/mutants.md`.
+//! cargo-mutants makes the changes; `.cargo/mutants.toml` names the tests that must detect them.
+//! `tests/golden/mutants.md` lists the known survivors with their reasons.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,7 +17,7 @@ use crate::workspace::root;
 const TOOL: CargoTool =
     CargoTool { name: "cargo-mutants", version: "27.1.0", takes: "some minutes" };
 const KNOWN: &str = "tests/golden/mutants.md";
-/// The rules by which calls are sent: what every promise rests on.
+/// The code that every promise depends on.
 const FILES: [&str; 6] = [
     "core/src/fixed.rs",
     "core/src/rate.rs",
@@ -34,12 +35,12 @@ pub struct Mutants {
     /// Only the K-th of N parts, such as 0/8
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
-    /// Name what would be changed, and change nothing
+    /// List the changes without testing them
     #[arg(long)]
     list: bool,
 }
 
-/// Fails where a change survives that is not among those that are known.
+/// Fails if an unknown change survives.
 pub fn run(mutants: &Mutants) -> Result<ExitCode> {
     TOOL.bring()?;
     let mut command = TOOL.command();
@@ -55,38 +56,42 @@ pub fn run(mutants: &Mutants) -> Result<ExitCode> {
     }
     let folder = root().join("target/mutants");
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    // That the tree is good as it is, the other parts say; here it would be asked of one package only.
+    // Other parts test the unchanged tree; here, only one package would be tested.
     command.args(["--baseline", "skip", "--timeout", "20", "--build-timeout", "600", "--output"]);
     command.arg(&folder);
     let missed = folder.join("mutants.out/missed.txt");
-    // What an earlier run has left would stand for this one.
+    // Results of an earlier run would be taken for this one's.
     if let Err(error) = fs::remove_file(&missed)
         && error.kind() != ErrorKind::NotFound
     {
         return Err(error).with_context(|| missed.display().to_string());
     }
     let status = command.status().context("cargo-mutants does not start")?;
-    // 0: all were noticed; 2: some were not; 3: some did not end.
+    // 0: all detected; 2: some survived; 3: some timed out.
     if !matches!(status.code(), Some(0 | 2 | 3)) {
-        bail!("cargo-mutants has not come to its end: {status}");
+        bail!("cargo-mutants failed: {status}");
     }
     let missed = fs::read_to_string(&missed)
-        .with_context(|| format!("cargo-mutants has left no {}", missed.display()))?;
+        .with_context(|| format!("cargo-mutants did not write {}", missed.display()))?;
     let known = fs::read_to_string(root().join(KNOWN)).with_context(|| KNOWN.to_owned())?;
     let unknown = unknown(&missed, &known);
-    println!("{} survive, {} of them for no known reason", missed.lines().count(), unknown.len());
+    println!(
+        "{} survive, {} of them without a known reason",
+        missed.lines().count(),
+        unknown.len()
+    );
     for survivor in &unknown {
         println!("  {survivor}");
     }
     if !unknown.is_empty() {
         println!(
-            "Add a vector that notices (`tests/oracle`), or a row with the reason to {KNOWN}."
+            "Add a vector that detects it (`tests/oracle`), or a row with the reason to {KNOWN}."
         );
     }
     Ok(ExitCode::from(u8::from(!unknown.is_empty())))
 }
 
-/// The survivors that the page does not name, or not as many times.
+/// The survivors that the page does not list, or not as often.
 fn unknown<'a>(missed: &'a str, known: &str) -> Vec<&'a str> {
     let rows = known.lines().filter_map(|row| row.strip_prefix("- `")?.split_once('`'));
     let mut named: Vec<(&str, u32)> = rows.map(|(name, rest)| (name, places(rest))).collect();
@@ -97,13 +102,13 @@ fn unknown<'a>(missed: &'a str, known: &str) -> Vec<&'a str> {
     missed.lines().filter(|line| !is_named(line)).collect()
 }
 
-/// How many places a row of the page stands for: ` (2 places): …`, or one.
+/// How many places a row of the page covers: ` (2 places): …`, or one.
 fn places(rest: &str) -> u32 {
     let told = rest.strip_prefix(" (").and_then(|rest| rest.split_once(" places)"));
     told.and_then(|(number, _)| number.parse().ok()).unwrap_or(1)
 }
 
-/// A mutant without its line and column, which move with every edit: `FILE: CHANGE`.
+/// A mutant without its line and column, which change with every edit: `FILE: CHANGE`.
 fn name(line: &str) -> String {
     let (file, rest) = line.split_once(':').unwrap_or((line, ""));
     let change = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':').trim_start();

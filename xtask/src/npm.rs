@@ -14,18 +14,18 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone.
 const MODULES: [&str; 4] = ["gate", "full", "pacing", "shared"];
 
-/// What repeats is neither inlined, unrolled nor computed ahead, and branches are threaded through loops too: LLVM's
-/// own choices cost an eighth more bytes.
+/// Repeated code is not inlined, unrolled or precomputed, and branches are threaded through loops.
+/// LLVM's defaults produce an eighth more bytes.
 pub const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
     ['-Cllvm-args=-inline-threshold=0', '-Cllvm-args=-unroll-count=1', \
     '-Cllvm-args=-enable-pre=false', '-Cllvm-args=-jump-threading-across-loop-headers']";
 
-/// What is published.
+/// The products.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Product {
     /// The npm package, into wasm/dist
     Wasm,
-    /// The web page, into web-demo/dist: a folder that any host serves
+    /// The web page, into web-demo/dist: a folder for any host
     Page,
 }
 
@@ -49,12 +49,13 @@ pub fn tools() -> PathBuf {
     root().join("xtask/npm")
 }
 
-/// Where its parts are put together.
+/// Where its parts are assembled.
 pub fn out() -> PathBuf {
     root().join("target/npm")
 }
 
-/// Builds the package, from the crate to the files that `npm pack` takes, with its parts in `out`.
+/// Builds the package, from the crate to the files for `npm pack`, with intermediate files in
+/// `out`.
 pub fn build(roads: &mut Roads, out: &Path) -> Result<()> {
     install(&folder())?;
     let road = roads.to(TARGET)?;
@@ -76,7 +77,7 @@ pub fn build(roads: &mut Roads, out: &Path) -> Result<()> {
     step("build.mjs", pack)
 }
 
-/// Brings what a folder's lock names, unless it is there.
+/// Installs the packages of a folder's lock file, unless they are installed.
 pub fn install(folder: &Path) -> Result<()> {
     setup::missing_tool("node")?;
     setup::missing_tool("npm")?;
@@ -90,7 +91,7 @@ pub fn install(folder: &Path) -> Result<()> {
     step("npm ci", tools)
 }
 
-/// A command that must succeed; its output is shown where it does not.
+/// Runs a command that must succeed, and shows its output if it fails.
 pub fn step(label: &str, command: Command) -> Result<()> {
     let ended = progress::run(label, command, None).with_context(|| label.to_owned())?;
     if !ended.success() {

@@ -1,4 +1,4 @@
-//! The page: the simulator's modules, and the site made with them.
+//! The page: the simulator's modules, and the site that contains them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use crate::npm::{self, COMPACT, TARGET, step};
 use crate::road::Roads;
 use crate::workspace::root;
 
-/// The modules of the page: features of the crate, each built alone, and how hard they are optimised.
-/// The story's is part of what a visitor waits for.
+/// The modules of the page: features of the crate, each built separately, and their optimisation.
+/// Visitors wait for the story's module.
 const MODULES: [(&str, &str); 2] =
     [("story", "profile.wasm.opt-level='s'"), ("lab", "profile.wasm.opt-level=2")];
 
-/// Every constant stays in a segment of its own, so that `modules.mjs` can tell them apart.
+/// Keeps every constant in its own segment, so that `modules.mjs` can distinguish them.
 const APART: &str =
     "target.wasm32-unknown-unknown.rustflags=['-Clink-arg=--no-merge-data-segments']";
 
@@ -30,12 +30,12 @@ fn out() -> PathBuf {
     root().join("target/page")
 }
 
-/// What a host serves.
+/// The folder to host.
 pub fn dist() -> PathBuf {
     folder().join("dist")
 }
 
-/// What the npm package is made of.
+/// The sources of the npm package.
 const PACKAGE: [&str; 12] = [
     "Cargo.lock",
     "Cargo.toml",
@@ -51,7 +51,7 @@ const PACKAGE: [&str; 12] = [
     "wasm/ts",
 ];
 
-/// What the page is made of besides.
+/// The other sources of the page.
 const SITE: [&str; 12] = [
     "tools/sim/Cargo.toml",
     "tools/sim/scenarios",
@@ -67,7 +67,7 @@ const SITE: [&str; 12] = [
     "web-demo/vite.config.ts",
 ];
 
-/// Whether the page has been built since the last change of what it is made of.
+/// Whether the page is newer than all its sources.
 pub fn is_fresh() -> bool {
     let index = dist().join("index.html");
     is_newer(&index, &PACKAGE) && is_newer(&index, &SITE)
@@ -89,15 +89,14 @@ fn newest(path: &Path) -> Option<SystemTime> {
     inside.map(|entry| newest(&entry.path())).fold(changed(path), Option::max)
 }
 
-/// Builds the page, from the crates to the files that a host serves. What has not changed since it
-/// was last built is left as it is.
+/// Builds the page, from the crates to the hosted files. What has not changed is not built again.
 pub fn build(roads: &mut Roads) -> Result<()> {
     npm::install(&folder())?;
     if !is_newer(&npm::folder().join("dist/index.js"), &PACKAGE) {
         npm::build(roads, &npm::out())?;
     }
     modules(roads)?;
-    // It gets its place when it is whole: what is interrupted leaves the page as it was.
+    // Moved into place last, so that an interrupted build keeps the previous page.
     let unfinished = out().join("site");
     let mut site = Command::new("npm");
     site.args(["run", "build", "--", "--emptyOutDir", "--outDir"]).arg(&unfinished);
@@ -107,8 +106,8 @@ pub fn build(roads: &mut Roads) -> Result<()> {
     fs::rename(&unfinished, dist()).with_context(|| dist().display().to_string())
 }
 
-/// Builds the simulator's modules, small, and as plain JavaScript beside it. The tools that
-/// make them so must be in the page's folder already.
+/// Builds the simulator's modules as small WebAssembly and as plain JavaScript. The page's npm
+/// tools must be installed.
 fn modules(roads: &mut Roads) -> Result<()> {
     let (road, out) = (roads.to(TARGET)?, out());
     let mut raw = Vec::new();
@@ -127,7 +126,7 @@ fn modules(roads: &mut Roads) -> Result<()> {
         let made = out.join(TARGET).join("wasm/tidegate_sim_wasm.wasm");
         raw.push((module, fs::read(&made).with_context(|| made.display().to_string())?));
     }
-    // To make them small takes far longer than to see that they are the same.
+    // Shrinking them takes far longer than comparing them.
     let script = folder().join("modules.mjs");
     let done = |(module, bytes): &(&str, Vec<u8>)| {
         let small = changed(&out.join(format!("{module}.js")));
@@ -145,7 +144,7 @@ fn modules(roads: &mut Roads) -> Result<()> {
     raw.iter().try_for_each(|(module, bytes)| fs::write(kept(module), bytes)).context("the module")
 }
 
-/// Where a module is kept as cargo made it.
+/// Where a module is kept as cargo built it.
 fn kept(module: &str) -> PathBuf {
     out().join(format!("{module}.raw"))
 }

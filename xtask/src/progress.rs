@@ -1,4 +1,4 @@
-//! Runs other programs quietly: their output is kept, a sign of life is given meanwhile.
+//! Runs other programs quietly: keeps their output and shows progress.
 
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::process::{Command, ExitStatus, Stdio};
@@ -10,19 +10,19 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::children::Program;
 
-/// How often a log, which cannot show a moving line, gets a line.
+/// How often a line is written to a log, which cannot show a spinner.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How often the ended program, the time limit and the heartbeat are looked for.
+/// How often the program's end, the time limit and the heartbeat are checked.
 const TICK: Duration = Duration::from_millis(100);
-/// How long what a program has written before its end may be under way.
+/// How long output may arrive after a program's end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How a program ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// `None`: it was stopped because its time was up.
+    /// `None`: it was stopped at its time limit.
     pub status: Option<ExitStatus>,
-    /// What it wrote, stdout and stderr in the order of writing.
+    /// Its stdout and stderr in the order of writing.
     pub output: String,
 }
 
@@ -31,8 +31,8 @@ impl Ended {
         self.status.is_some_and(|status| status.success())
     }
 
-    /// Why it failed, in a few words: its last line that says to be an error, as those of rustup
-    /// and apt-get do, else its last that is not empty.
+    /// Why it failed, in a few words: its last line that looks like an error, as of rustup and
+    /// apt-get, else its last line that is not empty.
     pub fn reason(&self) -> String {
         let mut lines = self.output.lines().rev().map(str::trim).filter(|line| !line.is_empty());
         let error = lines
@@ -51,7 +51,7 @@ pub fn run(label: &str, command: Command, limit: Option<Duration>) -> io::Result
     watch(label, command, Stdio::null(), limit, |_| ())
 }
 
-/// The same, fed by `input`, and with someone who sees each line that it writes.
+/// The same with `input` on stdin; `see` receives each line of output.
 pub fn watch(
     label: &str,
     mut command: Command,
@@ -63,7 +63,7 @@ pub fn watch(
     command.stdin(input).stdout(writer.try_clone()?).stderr(writer);
     let mut program = Program::tool(&mut command)?;
     let child = &mut program.0;
-    drop(command); // Its ends of the pipe would keep the reader waiting.
+    drop(command); // its ends of the pipe would keep the reader waiting
 
     let (sender, lines) = mpsc::channel();
     std::thread::spawn(move || {
@@ -87,8 +87,8 @@ pub fn watch(
                 output.push('\n');
             }
             Err(RecvTimeoutError::Disconnected) => break Some(child.wait()?),
-            // A grandchild may hold the pipe open forever: the child's end is what counts, and
-            // a while after it, in which its last words arrive, however busy the machine is.
+            // A grandchild may hold the pipe open forever, so the child's end counts, and a short
+            // time after it for its last output.
             Err(RecvTimeoutError::Timeout) if quiet >= LAST_WORDS => break exited,
             Err(RecvTimeoutError::Timeout) if exited.is_some() => quiet += TICK,
             Err(RecvTimeoutError::Timeout) => exited = child.try_wait()?,
@@ -103,10 +103,10 @@ pub fn watch(
     Ok(Ended { status, output })
 }
 
-/// All spinners, so that programs that run at once have a line each.
+/// All spinners, so that parallel programs have a line each.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
-/// The sign of life: a spinner with the newest line on a terminal, a line now and then in a log.
+/// Shows progress: a spinner with the latest line on a terminal, or a line now and then in a log.
 struct Life<'a> {
     label: &'a str,
     since: Instant,

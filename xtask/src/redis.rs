@@ -1,4 +1,4 @@
-//! redis-server, a real one, for fleets that share a budget through it.
+//! A real redis-server, for fleets that share a budget through it.
 
 use std::process::Command;
 
@@ -10,12 +10,12 @@ use crate::{aside, setup};
 const TOOL: &str = "redis";
 const PROGRAM: &str = "redis-server";
 
-/// Brings it if it is missing.
+/// Installs it if it is missing.
 pub fn missing() -> Result<()> {
     setup::missing_tool(TOOL)
 }
 
-/// Tells a test where it is, and where the libraries are that it needs.
+/// Passes its path, and its libraries' paths, to a test.
 pub fn tell(test: &mut Command) {
     let server = aside::command(PROGRAM);
     test.env("TIDEGATE_REDIS", server.get_program());

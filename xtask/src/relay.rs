@@ -1,7 +1,7 @@
-//! `cargo xtask relay PORT`: standard input and output, joined with a port of this machine's loopback.
+//! `cargo xtask relay PORT`: connects standard input and output to a loopback port.
 //!
-//! QEMU starts it for each connection of an emulated board, which so reaches one server and nothing
-//! else.
+//! QEMU starts it for each connection of an emulated board, so that the board reaches one server
+//! only.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,18 +12,18 @@ use std::thread;
 
 use anyhow::{Context, Result};
 
-/// Carries bytes both ways until the server closes.
+/// Copies bytes both ways until the server closes.
 pub fn run(port: u16) -> Result<ExitCode> {
     let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
         .with_context(|| format!("no server listens on port {port} of this machine"))?;
     server.set_nodelay(true)?;
-    // As files, because Rust's own standard output waits for the end of a line.
+    // As files, because Rust's stdout is line-buffered.
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let there = server.try_clone()?;
     thread::spawn(move || {
         let ended = carry(&input, &there);
-        // Half a connection may go on; a broken one cannot.
+        // A half-closed connection may continue; a broken one cannot.
         let half = if ended.is_ok() { Shutdown::Write } else { Shutdown::Both };
         _ = there.shutdown(half);
     });

@@ -1,5 +1,5 @@
-//! `cargo xtask release`: everything that is published, built into one folder and checked, and the commands
-//! that publish it. It publishes nothing itself.
+//! `cargo xtask release`: builds and checks everything that is published, in one folder, and prints
+//! the commands that publish it. It publishes nothing itself.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,15 +17,15 @@ use crate::test::package::PUBLISHED;
 use crate::test::{api, docs, package, supply, wasm};
 use crate::workspace::{cargo, root};
 
-/// What `release` is told.
+/// Options of `release`.
 #[derive(clap::Args)]
 pub struct Release {
-    /// Check everything, and only warn of what a release still lacks: a dated changelog, a repository, a clean tree
+    /// Check everything, and only warn about a missing changelog date, repository or clean tree
     #[arg(long)]
     dry_run: bool,
 }
 
-/// Builds and checks, and prints the commands where nothing failed.
+/// Builds, checks, and prints the commands if nothing failed.
 pub fn run(roads: &mut Roads, release: &Release) -> Result<ExitCode> {
     let version = version()?;
     let folder = root().join("target/release-artifacts");
@@ -49,16 +49,16 @@ pub fn run(roads: &mut Roads, release: &Release) -> Result<ExitCode> {
     }
     println!("{tally}");
     if tally.failed == 0 {
-        println!("\nThe artifacts are in {}. Who has the rights runs:\n", folder.display());
+        println!("\nThe artifacts are in {}. To publish, run:\n", folder.display());
         print!("{}", commands(&folder, &version));
     }
     Ok(tally.exit_code())
 }
 
-/// What is checked of a version.
+/// The checks of a version.
 type Check = fn(&str) -> Result<()>;
 
-/// What must be there for a release, and may be missing in a dry run.
+/// Required for a release, but not for a dry run.
 const PREPARED: [(&str, Check); 3] =
     [("the changelog", changelog), ("the repository", named), ("the tree", clean)];
 
@@ -104,7 +104,7 @@ fn changelog(version: &str) -> Result<()> {
     Ok(())
 }
 
-/// The address of the public repository, which the owner sets below `[workspace.package]`.
+/// The address of the public repository, from `[workspace.package]`.
 pub fn repository() -> Result<Option<String>> {
     let told = metadata()?;
     let mut packages = told["packages"].as_array().into_iter().flatten();
@@ -113,7 +113,7 @@ pub fn repository() -> Result<Option<String>> {
     Ok((!address.is_empty()).then(|| address.trim_end_matches('/').to_owned()))
 }
 
-/// Writes the repository into the npm package's manifest, in the order in which `npm init` has the fields.
+/// Writes the repository into the npm package's manifest.
 fn named(_: &str) -> Result<()> {
     let address = repository()?
         .context("no repository: set `repository` below [workspace.package] in Cargo.toml")?;
@@ -126,7 +126,7 @@ fn named(_: &str) -> Result<()> {
     Ok(())
 }
 
-/// The manifest with the fields that follow from the repository's address.
+/// The manifest with the fields that depend on the repository's address.
 fn with_repository(manifest: &str, address: &str) -> String {
     const DERIVED: [&str; 3] = ["  \"repository\":", "  \"homepage\":", "  \"bugs\":"];
     let mut text = String::new();
@@ -152,7 +152,7 @@ fn clean(_: &str) -> Result<()> {
     git.args(["status", "--porcelain"]).current_dir(root());
     let output = git.output().context("git does not start")?;
     let changed = String::from_utf8_lossy(&output.stdout);
-    ensure!(changed.is_empty(), "there are changes that are not committed:\n{changed}");
+    ensure!(changed.is_empty(), "there are uncommitted changes:\n{changed}");
     Ok(())
 }
 
@@ -164,10 +164,10 @@ fn tarball(version: &str) -> String {
     format!("tidegate-{version}.tgz")
 }
 
-/// Copies what the checks have built.
+/// Copies the results of the checks.
 fn collect(folder: &Path, version: &str) -> Result<()> {
     if folder.exists() {
-        fs::remove_dir_all(folder).context("the artifacts of before")?;
+        fs::remove_dir_all(folder).context("cannot remove the previous artifacts")?;
     }
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let copy = |from: PathBuf, name: String| {
@@ -188,7 +188,7 @@ fn npm_publish(folder: &Path, version: &str) -> Command {
     command
 }
 
-/// In the order in which the packages build on each other.
+/// In the order of their dependencies.
 fn commands(folder: &Path, version: &str) -> String {
     let mut text = format!("  git tag v{version} && git push origin v{version}\n");
     for name in PUBLISHED {

@@ -1,7 +1,7 @@
-//! Two roads to a target the active compiler may lack.
+//! Two ways to build for a target: with the active toolchain, or with Debian's.
 //!
-//! The active toolchain builds for it once its core library is there, which rustup can bring.
-//! If rustup is absent or refused, Debian's compiler builds the core library from source.
+//! The active toolchain builds for a target if it has its core library, which rustup can add.
+//! Without rustup, Debian's compiler builds the core library from source.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use crate::workspace::{self, libraries_of};
 use crate::{apt, rustup, setup};
 
-/// Every target tidegate's core is built for, besides the host.
+/// Every target of tidegate's core, besides the host.
 pub const TARGETS: [&str; 5] = [
     "wasm32-unknown-unknown",
     "thumbv6m-none-eabi",
@@ -22,13 +22,13 @@ pub const TARGETS: [&str; 5] = [
     "riscv32imac-unknown-none-elf",
 ];
 
-/// The linkers come with the compiler only on rustup's road.
+/// Only rustup's toolchain contains the linkers.
 const PACKAGES: [&str; 5] = ["rustc-web", "cargo-web", "rust-web-src", "rust-web-clippy", "lld-22"];
 
-/// What the user asked for.
+/// The user's choice.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Choice {
-    /// What is there already; else rustup; else Debian's packages
+    /// What is installed; else rustup; else Debian's packages
     Auto,
     /// The active toolchain, with targets that rustup adds
     Rustup,
@@ -36,7 +36,7 @@ pub enum Choice {
     Debian,
 }
 
-/// The compiler to take for one target.
+/// The compiler for one target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Road {
     Active,
@@ -44,7 +44,7 @@ pub enum Road {
 }
 
 impl Road {
-    /// `cargo VERB --target TARGET` on this road, to be run in `folder`.
+    /// `cargo VERB --target TARGET` with this compiler, to run in `folder`.
     pub fn cargo(self, verb: &str, target: &str, folder: &Path) -> Command {
         let mut command = match self {
             Self::Active => workspace::cargo(verb),
@@ -63,9 +63,9 @@ impl Road {
 }
 
 fn debian_cargo(verb: &str, target: &str, folder: &Path) -> Command {
-    // Cargo would look for `cargo-clippy` on the PATH and could find another toolchain's.
+    // Cargo would look for `cargo-clippy` in the PATH and might find another toolchain's.
     let program = if verb == "clippy" { "/usr/bin/cargo-clippy" } else { "/usr/bin/cargo" };
-    // Bare metal has no std, and what runs in a browser may want it.
+    // Bare metal has no std; code for the browser may need it.
     let (linker, libraries) = if target.starts_with("wasm32") {
         ("wasm-ld-22", "-Zbuild-std=std,panic_abort")
     } else {
@@ -77,12 +77,12 @@ fn debian_cargo(verb: &str, target: &str, folder: &Path) -> Command {
         .arg(libraries)
         .env("CARGO", "/usr/bin/cargo")
         .env("RUSTC", "/usr/bin/rustc")
-        // Lets a stable compiler take `-Z`.
+        // Makes a stable compiler accept `-Z`.
         .env("RUSTC_BOOTSTRAP", "1")
-        // Away from the active toolchain's output: neither makes the other build again.
+        // A separate folder, so that neither toolchain makes the other rebuild.
         .env("CARGO_TARGET_DIR", folder.join("target/debian"))
         .env(linker_variable(target), linker);
-    // What the active toolchain set for its own children, this task among them.
+    // Variables that the active toolchain set for its children, such as this task.
     for variable in ["LD_LIBRARY_PATH", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTDOC"] {
         command.env_remove(variable);
     }
@@ -94,11 +94,11 @@ fn linker_variable(target: &str) -> String {
     format!("CARGO_TARGET_{}_LINKER", target.to_uppercase().replace('-', "_"))
 }
 
-/// Finds the road to each target, and brings what the road needs.
+/// Chooses the compiler for each target, and installs what it needs.
 #[derive(Clone)]
 pub struct Roads {
     choice: Choice,
-    /// Why rustup could not help; it is asked no second time.
+    /// Why rustup failed; it is not tried again.
     rustup_failed: Option<String>,
     /// Why Debian's packages could not be installed.
     debian_failed: Option<String>,
@@ -109,12 +109,13 @@ impl Roads {
         Self { choice, rustup_failed: None, debian_failed: None }
     }
 
-    /// The road to `target`.
+    /// The compiler for `target`.
     pub fn to(&mut self, target: &str) -> Result<Road> {
         self.bring(target).map(|(road, _)| road)
     }
 
-    /// The road to `target`, and whether anything had to be brought for it: then it said so.
+    /// The compiler for `target`, and whether anything was installed for it; if so, this was
+    /// printed.
     pub fn bring(&mut self, target: &str) -> Result<(Road, bool)> {
         let _alone = setup::alone();
         let since = Instant::now();
@@ -163,7 +164,7 @@ impl Roads {
         }
     }
 
-    /// The sentence for a target that no road leads to.
+    /// The error for a target without a compiler.
     fn missing(&self, target: &str) -> anyhow::Error {
         let reasons: Vec<&str> = [&self.rustup_failed, &self.debian_failed]
             .into_iter()
@@ -184,7 +185,7 @@ fn holds_core(folder: &Path) -> bool {
     entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("libcore-"))
 }
 
-/// What is known of one target when the next step is chosen.
+/// The state of one target when the next step is chosen.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     /// The active toolchain has the target's core library.
@@ -203,7 +204,7 @@ enum Step {
     GiveUp,
 }
 
-/// What is there comes before what must be brought, and rustup before Debian.
+/// Installed compilers come first, then rustup, then Debian.
 fn next(choice: Choice, facts: Facts) -> Step {
     let active = choice != Choice::Debian;
     let debian = choice != Choice::Rustup;

@@ -8,10 +8,10 @@ use anyhow::{Result, bail};
 use crate::progress;
 use crate::workspace::{on_path, root};
 
-/// A download that has not come by then is taken for refused; there is another road.
+/// A download that takes longer counts as refused; there is an alternative.
 const LIMIT: Duration = Duration::from_secs(150);
 
-/// `rustup target add TARGET` or `rustup component add COMPONENT`; the error says why not.
+/// `rustup target add TARGET` or `rustup component add COMPONENT`. The error gives the reason.
 pub fn add(kind: &str, name: &str) -> Result<()> {
     if !on_path("rustup") {
         bail!("this machine has no rustup");

@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: brings what is missing, step by step.
+//! `cargo xtask setup`: installs what is missing, step by step.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::road::{Roads, TARGETS};
 use crate::tools::{TOOLS, Tool};
 use crate::{apt, no_such, rustup, solver, workspace};
 
-/// What `demo` and `test` need today.
+/// The steps that `demo` and `test` need.
 const NEEDED: [&str; 4] = ["components", "targets", "node", "npm"];
 
-/// A verb of Cargo that a minimal toolchain lacks.
+/// A cargo subcommand that a minimal toolchain lacks.
 struct Component {
     verb: &'static str,
     name: &'static str,
@@ -28,7 +28,7 @@ const COMPONENTS: [Component; 2] = [
     Component { verb: "clippy", name: "clippy", package: "rust-web-clippy" },
 ];
 
-/// The steps, one a line, below the verb's help.
+/// The steps for `--help`, one per line.
 pub fn help() -> String {
     let mut help = String::from("Steps:\n");
     _ = writeln!(help, "  components   rustfmt and clippy");
@@ -41,7 +41,7 @@ pub fn help() -> String {
     help
 }
 
-/// Takes the named steps. One that fails does not stop the others.
+/// Runs the named steps. A failure does not stop the others.
 pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
     let all: Vec<&str> = ["components", "targets", solver::NAME]
         .into_iter()
@@ -78,7 +78,7 @@ fn bring_tool(tool: &Tool) -> Result<()> {
     bring(tool.name, || tool.is_there(), &tool.how(), || tool.bring())
 }
 
-/// Brings the tool of this name if it is missing, without a word if it is there.
+/// Installs a tool if it is missing, silently if it is not.
 pub fn missing_tool(name: &str) -> Result<()> {
     TOOLS.iter().filter(|tool| tool.name == name && !tool.is_there()).try_for_each(bring_tool)
 }
@@ -121,14 +121,14 @@ fn components() -> Result<()> {
     })
 }
 
-/// Brings the components that are missing, without a word about those that are there.
+/// Installs missing components, silently if there are none.
 pub fn missing_components() -> Result<()> {
     COMPONENTS.iter().filter(|component| !component.is_there()).try_for_each(|component| {
         bring(component.name, || component.is_there(), &component.how(), || component.bring())
     })
 }
 
-/// Every target is tried; the first that cannot be brought is the one that is told.
+/// Tries every target, and returns the first error.
 fn targets(roads: &mut Roads) -> Result<()> {
     let mut result = Ok(());
     for target in TARGETS {
@@ -141,13 +141,13 @@ fn targets(roads: &mut Roads) -> Result<()> {
     result
 }
 
-/// Who brings something does so alone: installers do not bear each other.
+/// Installs run one at a time: installers conflict with each other.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says what it does, and skips what is done.
+/// Prints each step, and skips those that are done.
 fn bring(
     name: &str,
     there: impl FnOnce() -> bool,

@@ -1,4 +1,4 @@
-//! The solver of the lemmas: Z3 for Python, in a place of its own below the target folder.
+//! The solver for the lemmas: Z3 for Python, in a virtual environment below the target folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use crate::{apt, setup};
 pub const NAME: &str = "solver";
 pub const WHY: &str = "proves the lemmas";
 
-/// The Python that has it.
+/// The environment's Python.
 pub fn python() -> PathBuf {
     folder().join("bin/python")
 }
 
-/// Whether it is there, in the version that the lemmas name.
+/// Whether the version that the lemmas require is installed.
 pub fn is_there() -> bool {
     let named = fs::read_to_string(requirements());
     let there = fs::read_to_string(folder().join("requirements.txt"));
@@ -37,7 +37,7 @@ pub fn bring() -> Result<()> {
         venv.args(["-m", "venv", "--clear"]).arg(folder());
         venv
     };
-    // Debian's Python comes without what fills such a folder.
+    // Debian's Python lacks the module that creates an environment.
     if let Err(error) = step("python3 -m venv", venv()) {
         apt::install(&["python3-venv"]).with_context(|| error.to_string())?;
         step("python3 -m venv", venv())?;
@@ -50,7 +50,7 @@ pub fn bring() -> Result<()> {
             at().display()
         )
     })?;
-    // Written last: what has it is whole.
+    // Written last: a folder with it is complete.
     fs::copy(requirements(), folder().join("requirements.txt"))?;
     Ok(())
 }

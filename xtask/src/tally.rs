@@ -1,4 +1,4 @@
-//! Counts what passed and what failed, and says so, one line a check.
+//! Counts passed and failed checks, and prints one line per check.
 
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
@@ -8,16 +8,15 @@ use std::time::{Duration, Instant};
 
 use crate::progress;
 
-/// How many lines of a failed check's output are shown, counted from the end: without the tests that
-/// passed, for they would push out of sight the one that did not.
+/// How many of the last lines of a failed check are printed, without those of passed tests.
 const SHOWN: usize = 200;
-/// How many commands go on at once that wait more than they compute: CI's machines have two processors.
+/// How many commands that mostly wait run in parallel. CI machines have two processors.
 const LANES: usize = 2;
 
-/// What passed and what failed so far.
+/// The checks that have passed and failed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
-    /// Whose checks these are, where several go on at once.
+    /// The part that the checks belong to, if several run in parallel.
     pub part: &'static str,
     pub passed: u32,
     pub failed: u32,
@@ -25,13 +24,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// A command that must succeed: one check.
+    /// Runs a command that must succeed: one check.
     pub fn check(&mut self, label: &str, command: Command) {
         self.examine(label, || checked(label, command));
     }
 
-    /// Commands that must succeed and that wait more than they compute, some at a time: one check each,
-    /// told as it ends.
+    /// Runs commands that must succeed and mostly wait, several at a time: one check each, printed
+    /// as it ends.
     pub fn checks(&mut self, commands: impl IntoIterator<Item = (String, Command)>) {
         let waiting: Vec<_> = commands.into_iter().collect();
         let waiting = Mutex::new(waiting.into_iter());
@@ -39,7 +38,7 @@ impl Tally {
         thread::scope(|scope| {
             for sender in vec![sender; LANES] {
                 scope.spawn(|| {
-                    let sender = sender; // Ends with the lane, and the last of them ends the telling.
+                    let sender = sender; // dropped with the lane; the last one ends the printing
                     let next = || waiting.lock().ok()?.next();
                     while let Some((label, command)) = next() {
                         let since = Instant::now();
@@ -54,14 +53,14 @@ impl Tally {
         });
     }
 
-    /// A `cargo test`: as many checks as it ran tests.
+    /// Runs `cargo test`: as many checks as tests.
     pub fn tests(&mut self, label: &str, mut command: Command) {
         command.arg("--no-fail-fast");
         self.examine(label, || match progress::run(label, command, None) {
             Ok(ended) => {
                 let mut counted = count(&ended.output);
                 let whole = ended.success() && counted.passed > 0;
-                // What does not even build, or runs no test at all, has failed too.
+                // A failed build or a run without tests counts as one failure.
                 counted.failed += u32::from(!whole && counted.failed == 0);
                 (counted, (!whole).then_some(ended.output))
             }
@@ -69,7 +68,7 @@ impl Tally {
         });
     }
 
-    /// A check of our own: an error is what is shown.
+    /// A check in this program. It prints the error.
     pub fn verdict(&mut self, label: &str, check: impl FnOnce() -> anyhow::Result<()>) {
         self.examine(label, || match check() {
             Ok(()) => (ONE_PASSED, None),
@@ -77,7 +76,7 @@ impl Tally {
         });
     }
 
-    /// What cannot be looked at here, and why: it is no success, and no failure of the project's.
+    /// A check that is not possible here, and why: neither passed nor failed.
     pub fn skip(&mut self, label: &str, why: &str) {
         println!("  skip  {}{label}: {why}", self.before());
         self.skipped += 1;
@@ -99,12 +98,12 @@ impl Tally {
                 _ = writeln!(told, "        {line}");
             }
         }
-        // At once, or another part's lines would come between.
+        // In one write, so that other parts' lines do not mix with it.
         print!("{told}");
         self.add(counted);
     }
 
-    /// What stands before a line.
+    /// The prefix of a line.
     fn before(self) -> String {
         if self.part.is_empty() { String::new() } else { format!("{:<12}", self.part) }
     }
@@ -142,17 +141,17 @@ fn does_not_start(error: &std::io::Error) -> String {
     format!("it does not start: {error}")
 }
 
-/// A line of `cargo test` that tells of one test that passed.
+/// Whether a line of `cargo test` reports one passed test.
 fn is_passed(line: &str) -> bool {
     line.starts_with("test ") && line.ends_with(" ... ok")
 }
 
-/// Sums the lines `test result: ok. 3 passed; 1 failed; …` of a `cargo test`.
+/// Sums up the lines `test result: ok. 3 passed; 1 failed; …` of a `cargo test`.
 fn count(output: &str) -> Tally {
     let mut sum = Tally::default();
     for line in output.lines() {
         let Some(result) = line.trim().strip_prefix("test result: ") else { continue };
-        // "ok. 3 passed; 1 failed; 0 ignored; …": the number stands before its word.
+        // "ok. 3 passed; 1 failed; 0 ignored; …": the number precedes its word.
         let words = result.split([' ', ';', '.']).filter(|word| !word.is_empty());
         let mut number = 0;
         for word in words {
@@ -235,7 +234,7 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
         let mut tally = Tally::default();
         let folder = std::env::temp_dir().join(format!("tidegate-lanes-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
-        // Each of the first two ends only because the other has begun.
+        // Each of the first two ends only after the other has begun.
         let meet = |own: &str, other: &str| {
             let mut command = sh(&format!(
                 "touch {own}; for i in $(seq 600); do test -e {other} && exit 0; sleep 0.1; done; exit 1"

@@ -1,4 +1,4 @@
-//! What a decision costs on microcontrollers: an image counts it itself, on emulated boards.
+//! Instructions per decision on microcontrollers. An image counts them on emulated boards.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::thousands;
 use crate::firmware::{self, Board, Run, numbers, told};
 use crate::road::Roads;
 
-/// What the image measures, by the names that it has for it.
+/// The measurements, by their names in the image.
 const SUBJECTS: [&str; 17] = [
     "adaptive, no throttled call yet: admit",
     "adaptive, no throttled call yet: settle",
@@ -31,9 +31,9 @@ const SUBJECTS: [&str; 17] = [
     "fixed: settle",
 ];
 
-/// What `adaptive`'s admit and its settle may take, each.
+/// The limit for `adaptive`'s admit and settle, each.
 const BARS: [(Board, u64); 2] = [(Board::Microbit, 1_500), (Board::Mps2, 350)];
-/// How deep any of it may go.
+/// The limit for the stack depth.
 const STACK: u64 = 400;
 
 /// Each instruction takes a nanosecond of the board's clock.
@@ -46,7 +46,7 @@ pub struct Figures {
     pub stack: Vec<Row>,
 }
 
-/// Builds the image for every board, and runs it there.
+/// Builds and runs the image for every board.
 pub fn count(roads: &mut Roads) -> Result<Figures> {
     firmware::bring_tools()?;
     let mut figures = Figures { instructions: Vec::new(), stack: Vec::new() };
@@ -58,7 +58,7 @@ pub fn count(roads: &mut Roads) -> Result<Figures> {
         let log = run.to_its_end(|_| ())?;
         for what in SUBJECTS {
             let (instructions, stack) = read(&log, what)
-                .with_context(|| format!("`cost` on {} is silent of {what}", board.name()))?;
+                .with_context(|| format!("`cost` on {} does not report {what}", board.name()))?;
             let row = |figure| Row { what, target: board.target().into(), figure };
             figures.instructions.push(row(instructions));
             figures.stack.push(row(stack));
@@ -76,20 +76,20 @@ fn read(log: &str, what: &str) -> Option<(u64, u64)> {
     }
 }
 
-/// The part of the page that tells them.
+/// The section of the page.
 pub fn section(figures: &Figures) -> String {
     let mut page = String::from(
         "\n## On microcontrollers\n\n\
          Instructions of one call, as QEMU counts them (`-icount shift=0`): the mean of 2000 calls \
          after 300 that warm up, of a controller with four calls in flight, compiled with opt-level \
-         \"s\" and fat LTO. They are no cycles: memory that makes a processor wait is not in them. \
-         Cortex-M reads them from a timer of 16 or 25 MHz, so that they are good to a few in a \
-         hundred; RISC-V counts them itself. A \
-         server of ten calls a second answers; the calls of `adaptive` and `aimd` that it throttles are \
-         in the figures as often as they come.\n\n",
+         \"s\" and fat LTO. These are not cycles: they do not include waits for memory. \
+         Cortex-M reads them from a timer of 16 or 25 MHz, with an error of a few per \
+         cent; RISC-V counts them itself. A \
+         server allows ten calls a second; throttled calls of `adaptive` and `aimd` are \
+         included as they occur.\n\n",
     );
     table(&mut page, "instructions", &figures.instructions);
-    page.push_str("\nHow deep the stack goes, with what the call itself hands over:\n\n");
+    page.push_str("\nStack depth, with the arguments of the call:\n\n");
     table(&mut page, "bytes of stack", &figures.stack);
 
     page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
@@ -111,7 +111,7 @@ pub fn section(figures: &Figures) -> String {
     page
 }
 
-/// The largest figure of `adaptive` with this end of its name.
+/// The largest figure of `adaptive` whose name ends so.
 fn worst(rows: &[Row], end: &str, board: Board) -> u64 {
     let of = rows.iter().filter(|row| row.target == board.target());
     let of = of.filter(|row| row.what.starts_with("adaptive") && row.what.ends_with(end));

@@ -1,4 +1,4 @@
-//! How well every law controls: builds tools/bench/control and becomes it.
+//! Compares the control of all laws: builds tools/bench/control and runs it.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::workspace::{cargo, root};
 
 const PROGRAM: [&str; 4] = ["--profile", "thorough", "--package", "tidegate-control"];
 
-/// Everything said here goes to stderr: stdout is for the rows or the page.
+/// Messages go to stderr: stdout is for the rows or the page.
 pub fn run(args: Vec<OsString>) -> Result<()> {
     let mut build = cargo("build");
     build.args(PROGRAM);
@@ -20,8 +20,7 @@ pub fn run(args: Vec<OsString>) -> Result<()> {
         std::io::stderr().write_all(ended.output.as_bytes())?;
         bail!("tools/bench/control does not build.");
     }
-    // `cargo run` becomes the program it runs, as we become `cargo run`: signals and the exit
-    // status are the program's own.
+    // `exec` through `cargo run`, so that signals and the exit status are the program's own.
     let mut program = cargo("run");
     program.arg("--quiet").args(PROGRAM).arg("--manifest-path").arg(root().join("Cargo.toml"));
     program.arg("--").args(args).current_dir(std::env::current_dir()?);

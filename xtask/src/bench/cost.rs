@@ -1,4 +1,4 @@
-//! What one decision costs, in instructions: counted by callgrind, which counts alike every time.
+//! Instructions per decision, counted by callgrind, which is deterministic.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::road::{Road, Roads};
 use crate::setup;
 use crate::workspace::{cargo, root};
 
-/// The subjects of tools/bench/cost, and what each is.
+/// The subjects of tools/bench/cost and their descriptions.
 const SUBJECTS: [(&str, &str); 15] = [
     ("adaptive-open", "adaptive, no throttled call yet: poll + settle"),
     ("adaptive-blind", "adaptive, throttled calls are all that is known: poll + settle"),
@@ -32,10 +32,10 @@ const SUBJECTS: [(&str, &str); 15] = [
     ("cubic-f64", "cubic of the AWS SDKs in f64: acquire + update"),
 ];
 
-/// What the meter itself takes.
+/// The measurement's own overhead.
 const EMPTY: &str = "empty";
 
-/// What `adaptive`'s pairs of a poll that is sent and its settle may take.
+/// The limit for `adaptive`: a poll that admits and its settle.
 const PAIR: u64 = 200;
 
 pub fn run(roads: &mut Roads, json: bool) -> Result<()> {
@@ -61,10 +61,10 @@ pub fn run(roads: &mut Roads, json: bool) -> Result<()> {
 fn build(folder: &Path) -> Result<()> {
     let mut command = cargo("build");
     command.args(["--release", "--package", "tidegate-cost", "--target-dir"]).arg(folder);
-    // As whoever uses these crates builds them: overflow is not looked for. The line tables change no
-    // instruction, and let callgrind_annotate name the source.
+    // Compiled as users compile the crates, without overflow checks. Line tables change no
+    // instruction and let callgrind_annotate name the source.
     command.args(["--config", "profile.release.overflow-checks=false"]);
-    // With what a program does that asks for speed.
+    // With the options of a program that is optimised for speed.
     command.args(["--config", "profile.release.codegen-units=1"]);
     command.args(["--config", "profile.release.lto=\"thin\""]);
     command.args(["--config", "profile.release.debug=\"line-tables-only\""]);
@@ -88,10 +88,10 @@ fn count(folder: &Path, subject: &str) -> Result<u64> {
         bail!("the subject {subject} failed under callgrind:\n{}", ended.output);
     }
     per_call(&ended.output)
-        .with_context(|| format!("callgrind counted nothing of {subject}:\n{}", ended.output))
+        .with_context(|| format!("callgrind did not count {subject}:\n{}", ended.output))
 }
 
-/// Reads callgrind's sum, and the number of calls that the program says it measured.
+/// Reads callgrind's sum, and the program's number of measured calls.
 fn per_call(output: &str) -> Option<u64> {
     let collected = output.lines().find_map(|line| line.split_once("Collected : "))?.1;
     let collected: u64 = collected.trim().parse().ok()?;
@@ -104,17 +104,17 @@ fn host() -> Result<String> {
     let output = rustc.arg("-vV").current_dir(root()).output().context("rustc does not start")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).context("rustc does not say which machine it is for")
+    host.map(str::to_owned).context("rustc does not report its host")
 }
 
 fn page(rows: &[Row], target: &str) -> String {
     let mut page = String::from(
         "# Cost\n\n\
          Instructions of one decision, as callgrind counts them: the mean of 10 000 calls after 2000 \
-         that warm up, less what measuring takes. All subjects run in the same frame, with the time \
-         handed in (but where it says otherwise), and compiled as a user compiles them. `adaptive` \
-         and the cubic each meet a server of ten calls a second; throttled calls are in the figure as often \
-         as they come.\n\n",
+         that warm up, less the overhead of measuring. All subjects run in the same frame, with the time \
+         as an argument (unless stated otherwise), and compiled as users compile them. `adaptive` \
+         and the cubic each meet a server of ten calls a second; throttled calls are included as they \
+         occur.\n\n",
     );
     _ = writeln!(page, "| {target} | instructions |\n|---|---:|");
     for row in rows {
@@ -146,9 +146,9 @@ fn page(rows: &[Row], target: &str) -> String {
     );
     _ = write!(
         page,
-        "\nCompiled by {}. Written by `cargo xtask bench cost`, which leaves what callgrind saw in \
-         target/cost: `callgrind_annotate target/cost/adaptive-blind.callgrind` tells which lines \
-         take the instructions.\n",
+        "\nCompiled by {}. Written by `cargo xtask bench cost`, which keeps callgrind's data in \
+         target/cost: `callgrind_annotate target/cost/adaptive-blind.callgrind` shows the cost \
+         of each line.\n",
         compiler(Road::Active)
     );
     page

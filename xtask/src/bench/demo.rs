@@ -1,4 +1,4 @@
-//! The picture of the demo in the README: calls sent and served in each second, with and without a law.
+//! The README's picture of the demo: calls sent and served in each second, with and without a law.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::npm::step;
 use crate::workspace::root;
 
 const LAWS: [(&str, &str); 2] = [("none", "without a throttle"), ("adaptive", "with adaptive")];
-/// What the demo's API allows by default, in calls a second.
+/// The default limit of the demo's API, in calls a second.
 const LIMIT: f64 = 60.0;
 
 /// Runs the demo and writes tests/golden/demo.svg.
@@ -47,7 +47,7 @@ fn seconds(output: &str, law: &str) -> Result<Vec<Second>> {
     Ok(seconds)
 }
 
-/// A panel's width and height, and where its top is.
+/// A panel's width, height and top.
 const PANEL: (f64, f64, f64) = (300.0, 150.0, 84.0);
 /// The rates on the logarithmic axis.
 const TICKS: [f64; 4] = [10.0, 60.0, 300.0, 1500.0];
@@ -136,6 +136,6 @@ none              99.9 %    94.1 %
         let svg = draw(OUTPUT).unwrap();
         assert_eq!(svg.matches("path class=\"sent\"").count(), 2);
         assert_eq!(svg.matches("path class=\"served\"").count(), 2);
-        assert!(svg.contains("M60.0 95.8")); // 1010 is near the top of its panel.
+        assert!(svg.contains("M60.0 95.8")); // 1010 is near the top of its panel
     }
 }

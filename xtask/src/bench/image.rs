@@ -1,4 +1,4 @@
-//! Linked images: what they put into flash, and which functions take how much of it.
+//! Linked images: their size in flash, and the size of each function.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +7,14 @@ use anyhow::{Context, Result};
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, SymbolKind, elf};
 use rustc_demangle::demangle;
 
-/// What one image holds.
+/// The content of one image.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub struct Image {
     /// Bytes of code.
     pub code: u64,
-    /// Bytes of constants, and of what memory begins with.
+    /// Bytes of constants and of initialised memory.
     pub data: u64,
-    /// Every function and constant by name, the largest first.
+    /// All functions and constants by name, the largest first.
     pub symbols: Vec<(String, u64)>,
 }
 
@@ -26,7 +26,7 @@ impl Image {
         for section in file.sections() {
             let SectionFlags::Elf { sh_flags } = section.flags() else { continue };
             let loaded = sh_flags & u64::from(elf::SHF_ALLOC) != 0;
-            // Firmware's linker scripts throw these away: nothing unwinds where a panic aborts.
+            // Firmware's linker scripts discard these: nothing unwinds if a panic aborts.
             let unwinds = section.name().is_ok_and(|name| {
                 [".ARM.exidx", ".ARM.extab", ".eh_frame"]
                     .iter()
@@ -60,15 +60,15 @@ impl Image {
         self.symbols.iter().find(|symbol| symbol.0 == name).map(|symbol| symbol.1)
     }
 
-    /// Functions that compute with floating point where a machine cannot.
+    /// Software floating point functions.
     pub fn floats(&self) -> Vec<&str> {
         let names = self.symbols.iter().map(|symbol| &*symbol.0);
         names.filter(|name| computes_with_floats(name)).collect()
     }
 }
 
-/// Whether a name is one of the compiler's own floating point functions: `__addsf3`, `__fixdfdi`,
-/// and on Arm `__aeabi_dmul`, `__aeabi_ui2f`.
+/// Whether a name is one of the compiler's floating point functions: `__addsf3`, `__fixdfdi`, and
+/// on Arm `__aeabi_dmul`, `__aeabi_ui2f`.
 fn computes_with_floats(name: &str) -> bool {
     if let Some(arm) = name.strip_prefix("__aeabi_") {
         return arm.starts_with(['f', 'd']) || arm.ends_with("2f") || arm.ends_with("2d");

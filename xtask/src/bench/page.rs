@@ -1,4 +1,4 @@
-//! What the page weighs, how soon it is there, and how evenly it moves, in a real browser.
+//! Measures the page in a real browser: size, loading, frame times.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! The npm package beside others, at servers that limit as real providers do: installs them and becomes the program.
+//! Compares the npm package with other clients, on servers that limit as real providers do:
+//! installs them and runs the program.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -12,7 +13,7 @@ use crate::road::Roads;
 use crate::test::wasm;
 use crate::workspace::root;
 
-/// Everything said here goes to stderr: stdout is for the rows or the page.
+/// Messages go to stderr: stdout is for the rows or the page.
 pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<()> {
     if !args.iter().any(|arg| arg == "--help" || arg == "-h") {
         npm::build(roads, &npm::out())?;
@@ -23,7 +24,7 @@ pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<()> {
     Err(bench.exec()).context("node does not start")
 }
 
-/// An npm package by itself.
+/// A separate npm package.
 pub fn folder() -> PathBuf {
     root().join("tools/bench/providers")
 }

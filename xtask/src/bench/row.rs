@@ -1,6 +1,6 @@
-//! Figures as scripts read them.
+//! Figures for scripts.
 
-/// One figure of one thing on one machine.
+/// One figure of one subject on one machine.
 #[derive(Debug)]
 pub struct Row {
     pub what: &'static str,
@@ -8,8 +8,8 @@ pub struct Row {
     pub figure: u64,
 }
 
-/// The rows as JSON, with `unit` for the name of the figure. Names here are our own: plain words, in
-/// which JSON and Rust quote alike.
+/// The rows as JSON; `unit` names the figure. Our names are plain words, which JSON and Rust quote
+/// alike.
 pub fn json(rows: &[Row], unit: &str) -> String {
     let rows = rows.iter().map(|Row { what, target, figure }| {
         format!("{{\"what\":{what:?},\"target\":{target:?},{unit:?}:{figure}}}")
@@ -17,7 +17,7 @@ pub fn json(rows: &[Row], unit: &str) -> String {
     format!("[{}]", rows.collect::<Vec<_>>().join(",\n"))
 }
 
-/// The figure of a thing on a machine.
+/// The figure of a subject on a machine.
 pub fn figure(rows: &[Row], what: &str, target: &str) -> Option<u64> {
     rows.iter().find(|row| row.what == what && row.target == target).map(|row| row.figure)
 }

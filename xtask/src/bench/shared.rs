@@ -1,5 +1,5 @@
-//! How well fleets share one budget, in real time: edge workers in their own runtime, Node processes by Redis, and
-//! processes of one machine.
+//! Measures fleets that share one budget, in real time: edge workers in their own runtime, Node
+//! processes with Redis, and processes of one machine.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::test::wasm;
 use crate::workspace::root;
 use crate::{live, local, npm, redis, setup};
 
-/// Who shares.
+/// The kinds of fleets.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Fleet {
     /// Edge workers, by a Durable Object
@@ -25,7 +25,7 @@ pub enum Fleet {
 }
 
 impl Fleet {
-    /// The program that writes the table, how long it takes, and the table.
+    /// The program that writes the table, its duration, and the table.
     const fn table(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Workerd => ("fleet-table.mjs", "a quarter of an hour", "shared-workerd.md"),

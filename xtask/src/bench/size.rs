@@ -1,4 +1,4 @@
-//! What each part of tidegate adds to an image of firmware.
+//! The size that each part of tidegate adds to a firmware image.
 
 use std::fmt::Write;
 use std::fs;
@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
-/// The images of tools/bench/size, each weighed against the empty one.
+/// The images of tools/bench/size. Each is compared with the empty one.
 const FLASH: [(&str, &str); 14] = [
     ("adaptive", "controller with adaptive alone"),
     ("aimd", "controller with aimd alone"),
@@ -33,7 +33,7 @@ const FLASH: [(&str, &str); 14] = [
     ("throttle_aimd", "embassy throttle with aimd, no parser"),
 ];
 
-/// The constants of the image `state`, which are as large as the types they stand for.
+/// The constants of the image `state`. Each is as large as the type it represents.
 const STATE: [(&str, &str); 11] = [
     ("ADAPTIVE_STATE", "state of adaptive"),
     ("ADAPTIVE_CONTROLLER", "controller with adaptive"),
@@ -48,7 +48,7 @@ const STATE: [(&str, &str); 11] = [
     ("QUEUE_OF_16", "queue of 16 calls"),
 ];
 
-/// What may take how much on which target, and what it aims at.
+/// The limits by part and target, and their goals.
 const BARS: [(&str, &str, u64, u64); 8] = [
     ("adaptive", "thumbv6m-none-eabi", 8_704, 7_168),
     ("adaptive", "thumbv7em-none-eabihf", 8_192, 7_168),
@@ -62,11 +62,11 @@ const BARS: [(&str, &str, u64, u64); 8] = [
 
 /// The page, in tests/golden.
 const PAGE: &str = "size.md";
-/// A figure may be off by this part of it, with the page's own compiler and with another.
+/// The relative error of a figure, with the page's compiler and with another.
 const SAME: u64 = 50;
 const OTHER: u64 = 10;
 
-/// All that is on the page.
+/// Everything on the page.
 struct Weights {
     rows: Vec<Row>,
     compilers: Vec<(&'static str, String)>,
@@ -87,14 +87,14 @@ pub fn run(roads: &mut Roads, json: bool, symbols: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Whether everything weighs what the page says.
+/// Whether all sizes match the page.
 pub fn compare(roads: &mut Roads) -> Result<()> {
     let weights = weigh(roads, None)?;
     let page = root().join("tests/golden").join(PAGE);
     let page = fs::read_to_string(&page).with_context(|| page.display().to_string())?;
     let off = weights.off(&page);
     if !off.is_empty() {
-        bail!("`cargo xtask bench size` writes tests/golden/{PAGE} anew:\n{}", off.join("\n"));
+        bail!("`cargo xtask bench size` updates tests/golden/{PAGE}:\n{}", off.join("\n"));
     }
     Ok(())
 }
@@ -108,9 +108,7 @@ fn weigh(roads: &mut Roads, symbols: Option<&str>) -> Result<Weights> {
         for (name, what) in FLASH {
             let image = Image::read(&folder.join(name))?;
             if let [float, ..] = image.floats()[..] {
-                bail!(
-                    "{float} is in the image `{name}` for {target}: something there computes with floats"
-                );
+                bail!("{float} is in the image `{name}` for {target}: some code uses floats");
             }
             if symbols == Some(name) {
                 list(target, &image);
@@ -133,7 +131,8 @@ fn weigh(roads: &mut Roads, symbols: Option<&str>) -> Result<Weights> {
     Ok(weights)
 }
 
-/// Links all images for `target`, and says where they are. One with a reachable panic does not link.
+/// Links all images for `target` and returns their folder. An image with a reachable panic does not
+/// link.
 fn build(target: &str, road: Road) -> Result<PathBuf> {
     let output = root().join("target/size").join(match road {
         Road::Active => "active",
@@ -156,7 +155,7 @@ fn list(target: &str, image: &Image) {
     println!();
 }
 
-/// What a page says of a thing on a target.
+/// The page's figure for a part on a target.
 fn told(page: &str, what: &str, target: &str) -> Option<u64> {
     let column = TARGETS.iter().position(|name| *name == target)?;
     let line = page.lines().find_map(|line| line.strip_prefix(&format!("| {what} | ")))?;
@@ -164,7 +163,7 @@ fn told(page: &str, what: &str, target: &str) -> Option<u64> {
 }
 
 impl Weights {
-    /// What is farther from what the page says than its compiler explains.
+    /// The figures that differ from the page by more than the compiler explains.
     fn off(&self, page: &str) -> Vec<String> {
         let mut off = Vec::new();
         for Row { what, target, figure } in &self.rows {
@@ -188,14 +187,14 @@ impl Weights {
     fn page(&self) -> String {
         let mut page = String::from(
             "# Size\n\n\
-             Bytes of code and constants that each part adds to an image of firmware: what a minimal \
-             image weighs with it, less what the same frame weighs empty. A controller here has one \
+             Bytes of code and constants that each part adds to a firmware image: the size of a minimal \
+             image with it, less the size of the same image without it. A controller here has one \
              limit and a policy in flash, without the feature `stats`, and the image holds its `new`, \
-             `poll` and `settle`; one that retries and sleeps has `retry` and `next_at` too. What a target lacks in hardware (64-bit division, \
-             copying memory) is counted too. A throttle is a `static` whose calls are made with `run`, \
-             and what the `static` begins with is in flash as well. None of the images holds a \
-             function of floating point, and none of a controller or the parsers a panic, or this \
-             page would not have been written; that the throttle has none of its own is proved by \
+             `poll` and `settle`; one that retries and sleeps has `retry` and `next_at` too. Operations that a target lacks (64-bit division, \
+             copying memory) are included. A throttle is a `static` whose calls are made with `run`, \
+             and the initial value of the `static` is included. No image contains \
+             floating point functions, and no image of a controller or the parsers contains a panic; otherwise this \
+             page could not be written. That the throttle adds no panic is proved by \
              `cargo xtask test embedded`.\n\n",
         );
         _ = writeln!(page, "| flash | {} |", TARGETS.join(" | "));
@@ -225,7 +224,7 @@ impl Weights {
         _ = writeln!(
             page,
             "\nWritten by `cargo xtask bench size`; `--symbols` lists what takes the space. `cargo \
-             xtask test embedded` weighs all of it again and holds it against this page: to a \
+             xtask test embedded` measures everything again and compares it with this page: to a \
              {SAME}th with these compilers, and to a {OTHER}th with others."
         );
         page

@@ -1,4 +1,4 @@
-//! tidegate-tower beside the limits and retries that others use: builds tools/bench/tower and runs it.
+//! Compares tidegate-tower with other limiters and retries: builds tools/bench/tower and runs it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub fn run(json: bool) -> Result<()> {
     Ok(())
 }
 
-/// A workspace by itself.
+/// A separate workspace.
 pub fn folder() -> PathBuf {
     root().join("tools/bench/tower")
 }

@@ -1,4 +1,4 @@
-//! How well laws do in worlds drawn at random: builds tidegate-sim and runs it.
+//! Measures laws in random worlds: builds tidegate-sim and runs it.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -10,10 +10,10 @@ use crate::workspace::{cargo, root};
 
 const PROGRAM: [&str; 4] = ["--profile", "thorough", "--package", "tidegate-sim"];
 
-/// `adaptive` first, then what it is compared with.
+/// `adaptive` first, then its peers.
 const LAWS: &str = "adaptive,aimd,heroku-proportional,aws-cubic,backoff,none,oracle";
 
-/// Everything said here goes to stderr: stdout is for the rows or the tables.
+/// Messages go to stderr: stdout is for the rows or the tables.
 pub fn run(seed: u64, worlds: Option<u32>, json: bool) -> Result<()> {
     let mut build = cargo("build");
     build.args(PROGRAM);
@@ -22,8 +22,7 @@ pub fn run(seed: u64, worlds: Option<u32>, json: bool) -> Result<()> {
         std::io::stderr().write_all(ended.output.as_bytes())?;
         bail!("tidegate-sim does not build.");
     }
-    // `cargo run` becomes the program it runs, as we become `cargo run`: signals and the exit
-    // status are the program's own.
+    // `exec` through `cargo run`, so that signals and the exit status are the program's own.
     let mut program = cargo("run");
     program.arg("--quiet").args(PROGRAM).arg("--manifest-path").arg(root().join("Cargo.toml"));
     program.args(["--", "worlds", "--law", LAWS, "--seed", &seed.to_string()]);

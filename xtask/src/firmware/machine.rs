@@ -12,26 +12,26 @@ use crate::children::Program;
 use crate::workspace::root;
 use crate::{aside, progress};
 
-/// How long QEMU may take to end when its log has.
+/// How long QEMU may take to end after its log.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What is run, and how.
+/// What to run, and how.
 pub struct Run<'a> {
-    /// What people call it.
+    /// Its name in messages.
     pub name: &'a str,
     pub board: Board,
-    /// The folder that the images are in.
+    /// The folder of the images.
     pub folder: &'a Path,
     pub image: &'a str,
-    /// What QEMU is told besides.
+    /// More arguments for QEMU.
     pub options: Vec<String>,
     /// A run that takes longer has failed.
     pub limit: Duration,
 }
 
 impl Run<'_> {
-    /// Runs it to its end, which must be good, and hands back its log. `see` is shown each line as it
-    /// comes.
+    /// Runs it to its end, which must be successful, and returns its log. `see` receives each line
+    /// as it is written.
     pub fn to_its_end(&self, see: impl FnMut(&str)) -> Result<String> {
         let board = self.board.name();
         let file = format!("{}-{board}", self.name).replace([' ', ','], "");
@@ -47,18 +47,18 @@ impl Run<'_> {
         let kept = self.root().join(format!("{file}.log"));
         fs::write(&kept, &ended.output).with_context(|| kept.display().to_string())?;
         let why = match (ended.status, status.and_then(|status| status.code())) {
-            (None, _) => format!("has not ended within {} s", self.limit.as_secs()),
-            (_, Some(1)) => "says that something is not as it must be".into(),
+            (None, _) => format!("did not end within {} s", self.limit.as_secs()),
+            (_, Some(1)) => "reports a failed check".into(),
             (_, Some(101)) => "has panicked".into(),
-            (_, Some(102)) => "has stopped at an instruction (a hard fault)".into(),
-            (_, Some(103)) => "was interrupted by a device that it does not know".into(),
+            (_, Some(102)) => "stopped at a hard fault".into(),
+            (_, Some(103)) => "received an unexpected interrupt".into(),
             (Some(decoded), _) if !decoded.success() => {
                 format!("has a log that defmt-print cannot decode ({decoded})")
             }
             (_, Some(0)) => return Ok(ended.output),
             _ => match status {
-                Some(status) => format!("has ended with {status}"),
-                None => "has not ended, though its log has".into(),
+                Some(status) => format!("ended with {status}"),
+                None => "did not end after its log".into(),
             },
         };
         let said = fs::read_to_string(&trouble).unwrap_or_default();
@@ -84,7 +84,7 @@ impl Run<'_> {
         fs::create_dir_all(self.root())?;
         qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(trouble)?);
         Program::tool(&mut qemu).with_context(|| {
-            format!("{program} does not start; `cargo xtask setup qemu` brings it")
+            format!("{program} does not start; `cargo xtask setup qemu` installs it")
         })
     }
 
@@ -93,12 +93,12 @@ impl Run<'_> {
     }
 }
 
-/// The lines of a log that begin with `what` behind the time and the level, without them.
+/// The lines of a log that begin with `what` after the time and level, without those.
 pub fn told<'a>(log: &'a str, what: &str) -> Vec<&'a str> {
     log.lines().filter_map(|line| Some(&line[line.find(what)?..])).collect()
 }
 
-/// The numbers in a line, in their order.
+/// The numbers in a line, in order.
 pub fn numbers(line: &str) -> Result<Vec<u64>> {
     let words = line.split(|letter: char| !letter.is_ascii_digit());
     let numbers = words.filter(|word| !word.is_empty()).map(str::parse);

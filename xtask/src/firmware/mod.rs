@@ -1,4 +1,4 @@
-//! The images of embedded/firmware: how they are built, and how QEMU runs them.
+//! The images of embedded/firmware: building them and running them in QEMU.
 
 mod machine;
 
@@ -13,7 +13,7 @@ use crate::road::{Road, Roads};
 use crate::workspace::{cargo, root};
 use crate::{progress, setup};
 
-/// An emulated board. Its target's name chooses it in the images too.
+/// An emulated board. Its target's name selects it in the images too.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Board {
     /// A Cortex-M0.
@@ -47,10 +47,10 @@ impl Board {
     }
 }
 
-/// What decodes the log.
+/// The program that decodes the log.
 const DECODER: [&str; 2] = ["defmt-print", "1.2.0"];
 
-/// Brings what runs the images: the emulator, and the decoder of their log.
+/// Installs the emulator and the log decoder.
 pub fn bring_tools() -> Result<()> {
     setup::missing_tool("qemu")?;
     if decoder().is_file() {
@@ -59,12 +59,12 @@ pub fn bring_tools() -> Result<()> {
     let [name, version] = DECODER;
     eprintln!("  setup {name}: cargo install {name} --version {version} (a minute, once)");
     let mut install = cargo("install");
-    // Some lines a second need no optimised decoder, which takes twice as long to build.
+    // A few lines a second need no optimised decoder, which takes twice as long to build.
     install.args([name, "--version", version, "--locked", "--debug", "--root"]).arg(tools());
     install.env("CARGO_PROFILE_DEV_DEBUG", "0");
     let ended = progress::run(&format!("building {name}"), install, None)?;
     if !ended.success() {
-        bail!("`cargo install {name} --version {version}` says: {}", ended.reason());
+        bail!("`cargo install {name} --version {version}` failed: {}", ended.reason());
     }
     Ok(())
 }
@@ -77,7 +77,7 @@ fn decoder() -> PathBuf {
     tools().join("bin").join(DECODER[0])
 }
 
-/// Builds these images for a board, and says which folder they are in.
+/// Builds these images for a board and returns their folder.
 pub fn build(roads: &mut Roads, board: Board, images: &[&str]) -> Result<PathBuf> {
     let target = board.target();
     let (command, output) = on(roads, board, "build", images)?;
@@ -88,7 +88,7 @@ pub fn build(roads: &mut Roads, board: Board, images: &[&str]) -> Result<PathBuf
     Ok(output.join(target).join("release"))
 }
 
-/// `cargo VERB` for these images on a board, and where its output goes.
+/// `cargo VERB` for these images on a board, and its target folder.
 pub fn on(
     roads: &mut Roads,
     board: Board,
@@ -113,7 +113,7 @@ pub fn folder() -> PathBuf {
     root().join("embedded/firmware")
 }
 
-/// Builds and runs an image on this machine, and hands back what it writes.
+/// Builds and runs an image on this machine, and returns its output.
 pub fn on_the_host(image: &str) -> Result<String> {
     let mut command: Command = cargo("run");
     command.args(["--quiet", "--release", "--locked", "--package", image, "--target-dir"]);

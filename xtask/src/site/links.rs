@@ -32,7 +32,7 @@ pub fn check(folder: &Path) -> Result<()> {
 struct Page {
     links: BTreeSet<String>,
     anchors: BTreeSet<String>,
-    /// It leads to another page, with the same anchor.
+    /// A redirect to another page, with the same anchor.
     redirects: bool,
 }
 
@@ -41,7 +41,7 @@ impl Page {
         let (mut links, mut anchors) = (BTreeSet::new(), BTreeSet::new());
         let mut redirects = false;
         let mut emitter = DefaultEmitter::default();
-        // What a script contains is no markup.
+        // The content of a script is not markup.
         emitter.naively_switch_states(true);
         for token in Tokenizer::new_with_emitter(text, emitter).flatten() {
             let Token::StartTag(tag) = token else { continue };
@@ -102,7 +102,7 @@ fn fault(
         target = resolve(from, &format!("{path}index.html"))?;
     }
     if !files.contains(&target) {
-        return Some(format!("there is no {target}"));
+        return Some(format!("{target} does not exist"));
     }
     // rustdoc's script marks the lines of a source page.
     if anchor.is_empty() || target.starts_with("rust/src/") {
@@ -133,7 +133,7 @@ mod tests {
         for link in ["../index.html#top", "../c.css?v=2", "./", "#", "https://a.org/b", "data:a"] {
             assert_eq!(fault(link), None, "{link}");
         }
-        assert_eq!(fault("c.css").unwrap(), "there is no a/c.css");
+        assert_eq!(fault("c.css").unwrap(), "a/c.css does not exist");
         assert_eq!(fault("../index.html#end").unwrap(), "index.html has no anchor #end");
         assert_eq!(fault("../../x").unwrap(), "leaves the site");
     }

@@ -68,7 +68,7 @@ struct Page<'a> {
     repository: Option<&'a str>,
 }
 
-/// What becomes of a link.
+/// The rewritten link.
 enum Link {
     Same,
     To(String),

@@ -15,13 +15,13 @@ use page::Section;
 
 #[derive(Args)]
 pub struct Soak {
-    /// How many polls lead to nothing
+    /// Number of polls
     #[arg(long, default_value_t = 1_000_000_000, value_name = "N")]
     polls: u64,
-    /// How long the fleet calls
+    /// How long the fleet runs
     #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u64).range(6..))]
     seconds: u64,
-    /// How long the search for inputs that break a promise takes
+    /// How long to search for inputs that break a promise
     #[arg(long, default_value_t = 10, value_name = "N")]
     minutes: u64,
     /// Print rows `{"part","what","figure"}`, and write no page
@@ -39,11 +39,11 @@ struct Part {
 }
 
 const PARTS: [Part; 5] = [
-    Part { name: "polls", about: "polls that lead to nothing", run: parts::polls },
+    Part { name: "polls", about: "polls that admit nothing", run: parts::polls },
     Part { name: "load", about: "a fleet at 20 000 calls a second", run: parts::load },
     Part { name: "keys", about: "a hundred thousand keys in Node", run: parts::keys },
     Part { name: "fuzz", about: "a search for inputs that break a promise", run: parts::fuzz },
-    Part { name: "hostile", about: "servers that do what none should", run: parts::hostile },
+    Part { name: "hostile", about: "hostile servers", run: parts::hostile },
 ];
 
 /// Runs the named parts, or all, in order. A failure does not stop the others. Ctrl-C also ends all

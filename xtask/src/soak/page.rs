@@ -1,4 +1,4 @@
-//! The page: a section a part, of which each run makes its own anew and leaves the others.
+//! The page: one section per part. Each run replaces its own sections.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 
 use crate::workspace::root;
 
-/// What a part has measured.
+/// The results of a part.
 #[derive(Debug, Default)]
 pub struct Section {
-    /// What was done, in a sentence or two.
+    /// What was done, in one or two sentences.
     pub about: String,
     pub rows: Vec<(String, String)>,
 }
@@ -26,10 +26,10 @@ impl Section {
 }
 
 const HEAD: &str = "# Soak\n\n\
-    What takes minutes. Written by `cargo xtask soak`, or part by part by `cargo xtask soak PART`: each \
-    section is of its part's latest run, on the machine that it names.\n";
+    Long-running checks, written by `cargo xtask soak` or, for one part, `cargo xtask soak PART`. Each \
+    section shows the latest run of its part, on the machine that it names.\n";
 
-/// One JSON row a line.
+/// One JSON row per line.
 pub fn json(made: &[(&str, Section)]) -> String {
     let rows = made.iter().flat_map(|(part, section)| {
         section.rows.iter().map(move |(what, figure)| {
@@ -39,7 +39,7 @@ pub fn json(made: &[(&str, Section)]) -> String {
     rows.collect()
 }
 
-/// Writes the page, with what has been made in the place of what was there, and shows it.
+/// Writes the page with the new sections, and prints it.
 pub fn publish(order: &[&str], made: &[(&str, Section)]) -> Result<()> {
     let path = root().join("tests/golden/soak.md");
     let before = fs::read_to_string(&path).unwrap_or_default();
@@ -70,7 +70,7 @@ fn page(order: &[&str], made: &[(&str, Section)], before: &str, machine: &str) -
     page
 }
 
-/// The section of a part as it stands in a page; nothing if it has none.
+/// A part's section of a page; empty if there is none.
 fn kept(page: &str, part: &str) -> String {
     let heading = format!("\n## {part}\n");
     let Some(from) = page.find(&heading) else { return String::new() };
@@ -79,7 +79,7 @@ fn kept(page: &str, part: &str) -> String {
     format!("\n{}", &rest[..end])
 }
 
-/// How many processors, and which.
+/// The number and model of the processors.
 fn machine() -> String {
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     let told = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

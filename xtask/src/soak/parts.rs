@@ -1,4 +1,4 @@
-//! The parts: each runs what measures it, and reads its figures.
+//! The parts: each runs a measurement and reads its figures.
 
 use std::fs;
 use std::process::Command;
@@ -15,20 +15,20 @@ use crate::road::Roads;
 use crate::test::hostile::{Profile, Programs, node_test};
 use crate::workspace::{cargo, root};
 
-/// The rate that the fleet is asked for, and the part of it that counts as held.
+/// The requested rate of the fleet, and the share of it that counts as held.
 const RATE: u64 = 20_000;
 const HELD: f64 = 0.95;
-/// A memory that is larger by more than this in the last third than in the first is not flat.
+/// Memory is not flat if its last third exceeds its first by more than this.
 const GROWTH_MIB: f64 = 8.0;
 
-/// A program that must succeed; returns what it said.
+/// Runs a program that must succeed, and returns its output.
 fn output(label: &str, command: Command) -> Result<String> {
     let ended = progress::run(label, command, None).with_context(|| label.to_owned())?;
     ensure!(ended.success(), "{label} failed\n{}", ended.output);
     Ok(ended.output)
 }
 
-/// The JSON document that ends an output: it begins where a line does.
+/// The JSON document at the end of an output. It begins at the start of a line.
 fn document(output: &str) -> Result<Value> {
     let starts = output.match_indices('{').map(|(at, _)| at);
     let mut lines = starts.filter(|at| *at == 0 || output.as_bytes().get(at - 1) == Some(&b'\n'));
@@ -39,7 +39,7 @@ fn number(of: &Value, name: &str) -> Result<f64> {
     of[name].as_f64().with_context(|| format!("the figure `{name}` is missing"))
 }
 
-/// 12 345 for a figure that counts.
+/// A count as `12 345`.
 fn count(of: &Value, name: &str) -> Result<String> {
     Ok(thousands(number(of, name)? as u64))
 }
@@ -56,14 +56,14 @@ pub fn polls(_: &mut Roads, soak: &Soak) -> Result<Section> {
     let since = Instant::now();
     let told = output("polling", command)?;
     let seconds = since.elapsed().as_secs_f64();
-    // "adaptive      1000 polls", a line each.
+    // "adaptive      1000 polls", one per line.
     let polls: Vec<u64> = told
         .lines()
         .filter_map(|line| {
             line.trim().strip_suffix(" polls")?.split_whitespace().last()?.parse().ok()
         })
         .collect();
-    ensure!(!polls.is_empty(), "the test does not say how often it polled:\n{told}");
+    ensure!(!polls.is_empty(), "the test did not report its polls:\n{told}");
     let mut section = Section::new(
         "Polls of calls that a server's request holds back, half of them on a clock that stands still and \
          half on one that creeps ahead; of a full concurrency limit; and of calls that are throttled. After them the \
@@ -110,7 +110,7 @@ pub fn load(_: &mut Roads, soak: &Soak) -> Result<Section> {
         section.row("processors that the rate takes", format!("{:.2}", each * RATE as f64));
     }
     let memory = run["memory_mib"].as_array().map(Vec::as_slice);
-    ensure!(memory.is_some() || !cfg!(target_os = "linux"), "no memory was told: {run}");
+    ensure!(memory.is_some() || !cfg!(target_os = "linux"), "no memory was reported: {run}");
     if let Some([first, last]) = memory {
         let [first, last] = [first, last].map(|mib| mib.as_f64().unwrap_or(f64::NAN));
         ensure!(last - first <= GROWTH_MIB, "memory grew from {first:.1} to {last:.1} MiB");
@@ -123,12 +123,11 @@ pub fn load(_: &mut Roads, soak: &Soak) -> Result<Section> {
     Ok(section)
 }
 
-/// Seconds of processor time of all programs that this one has waited for, and of theirs; `None` where
-/// there is no `/proc`.
+/// Processor time in seconds of all child processes and their children; `None` without `/proc`.
 fn processor_of_children() -> Option<f64> {
     const TICKS_A_SECOND: f64 = 100.0;
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain anything.
     let mut words = stat.rsplit_once(')')?.1.split_whitespace().skip(13);
     let mut ticks = || words.next()?.parse::<f64>().ok();
     Some((ticks()? + ticks()?) / TICKS_A_SECOND)
@@ -178,12 +177,12 @@ pub fn fuzz(_: &mut Roads, soak: &Soak) -> Result<Section> {
             format!("{}, {}", count(&row, "runs")?, count(&row, "reached")?),
         );
     }
-    ensure!(!section.rows.is_empty(), "the search says nothing:\n{told}");
+    ensure!(!section.rows.is_empty(), "the search printed no figures:\n{told}");
     section.row("promises broken", 0);
     Ok(section)
 }
 
-/// How long each mood lasts here.
+/// How long each kind of server runs.
 const MOOD_SECONDS: &str = "60";
 
 pub fn hostile(roads: &mut Roads, _: &Soak) -> Result<Section> {
@@ -228,7 +227,7 @@ pub fn hostile(roads: &mut Roads, _: &Soak) -> Result<Section> {
         .find(|line| line.contains("responses"))
     {
         Some(line) => section.row("responses of the corpus", line),
-        None => bail!("Node does not say what it read:\n{node}"),
+        None => bail!("Node did not report what it read:\n{node}"),
     }
     Ok(section)
 }

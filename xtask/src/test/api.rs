@@ -1,8 +1,8 @@
-//! What the crates give to others, line by line, beside what is committed: a line that goes or changes
-//! breaks somebody's program, and is a diff to explain.
+//! The crates' public API, compared line by line with the committed list. A removed or changed line
+//! breaks programs, so the diff must be explained.
 //!
-//! It is read from what rustdoc writes for programs, whose form changes from version to version: so
-//! the compiler is a certain one.
+//! It is read from rustdoc's JSON, whose format changes between versions, so the compiler's version
+//! is fixed.
 
 use std::env;
 use std::fs;
@@ -19,15 +19,15 @@ use crate::workspace::root;
 
 use super::package::PUBLISHED;
 
-/// The compiler whose rustdoc writes what [`PUBLIC_API`] reads.
+/// The compiler whose rustdoc [`PUBLIC_API`] reads.
 const RUST: &str = "1.91.0";
 
-/// Set, it writes the tables anew.
+/// If set, writes the lists.
 const BLESS: &str = "BLESS";
 
 pub fn run(_: &mut Roads, tally: &mut Tally) {
     if let Err(error) = toolchain::bring(RUST) {
-        return tally.skip("what the crates give to others", &format!("{error:#}"));
+        return tally.skip("the public API", &format!("{error:#}"));
     }
     if let Err(error) = PUBLIC_API.bring() {
         return tally.verdict("cargo-public-api", || Err(error));
@@ -49,9 +49,9 @@ fn compare(name: &str) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "tests/golden/api/{name}.txt is not what the crate gives:\n{}\nIf that is meant, \
-         `{BLESS}=1 cargo xtask test api` writes it anew; before 1.0 a line that goes asks for a higher \
-         second number of the version.",
+        "tests/golden/api/{name}.txt differs from the crate's public API:\n{}\nIf that is meant, \
+         `{BLESS}=1 cargo xtask test api` updates it; before 1.0, a removed line requires a higher \
+         minor version.",
         changes.join("\n")
     )
 }
@@ -60,12 +60,12 @@ fn compare(name: &str) -> Result<()> {
 fn listing(name: &str) -> Result<String> {
     let mut rustdoc = toolchain::cargo(RUST, "rustdoc");
     rustdoc.args(["--locked", "--package", name, "--lib", "--all-features", "--"]);
-    // Lets a stable compiler write it.
+    // Makes a stable compiler write JSON.
     rustdoc.args(["-Zunstable-options", "--output-format", "json"]).env("RUSTC_BOOTSTRAP", "1");
     let made = output(&format!("rustdoc, {name}"), rustdoc).map(|_| json(name))?;
     let mut list = PUBLIC_API.command();
     list.arg("--rustdoc-json").arg(made);
-    // What can be told from the rest, and changes with the compiler.
+    // Leaves out derived items, which change with the compiler.
     list.args(["--omit", "blanket-impls,auto-trait-impls,auto-derived-impls"]);
     output(&format!("cargo public-api, {name}"), list)
 }
@@ -82,7 +82,7 @@ fn output(label: &str, command: std::process::Command) -> Result<String> {
     Ok(ended.output)
 }
 
-/// What is only in the one, and what is only in the other.
+/// The lines that only one of them has.
 fn changes(before: &str, after: &str) -> Vec<String> {
     let only = |mark: &str, these: &str, those: &str| {
         let those: Vec<&str> = those.lines().collect();

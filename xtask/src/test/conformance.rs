@@ -1,4 +1,4 @@
-//! The vectors: written by the oracle, and played on every machine.
+//! The vectors: written by the oracle, replayed in every runtime.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 use crate::{progress, setup};
 
-/// A board needs some seconds, on a machine that has nothing else to do.
+/// A board needs some seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// Who played, and how many.
@@ -23,11 +23,11 @@ struct Row {
     vectors: u64,
     steps: u64,
     differences: u64,
-    /// What a board has no memory for.
+    /// Vectors for which a board lacks memory.
     passed_over: u64,
 }
 
-/// Checks that the oracle writes what is committed, and has every runner play it.
+/// Checks that the oracle writes the committed vectors, and that every runner reproduces them.
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     oracle(tally);
     let mut rows = Vec::new();
@@ -39,7 +39,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     table(&rows);
 }
 
-/// Natively, and in the runtime that needs nothing but Node.
+/// Natively, and in Node.
 pub fn quick(roads: &mut Roads, tally: &mut Tally) {
     let mut rows = Vec::new();
     native("native, debug", "dev", &mut rows, tally);
@@ -54,7 +54,7 @@ fn native(runner: &'static str, profile: &str, rows: &mut Vec<Row>, tally: &mut 
     examine(runner, rows, tally, || output(runner, command));
 }
 
-/// Policies, clients and responses that the committed vectors do not have.
+/// Policies, clients and responses that the committed vectors lack.
 fn at_random(rows: &mut Vec<Row>, tally: &mut Tally) {
     let found = root().join("target/found");
     examine("native, at random", rows, tally, || {
@@ -67,12 +67,12 @@ fn at_random(rows: &mut Vec<Row>, tally: &mut Tally) {
     });
 }
 
-/// Where what the runtimes of JavaScript need is.
+/// The folder of the JavaScript runtimes.
 fn folder() -> PathBuf {
     root().join("tests/conformance")
 }
 
-/// The module, compiled as the package's are, in these runtimes.
+/// Runs the module, compiled like the package's, in these runtimes.
 fn in_wasm(roads: &mut Roads, runners: &[&'static str], rows: &mut Vec<Row>, tally: &mut Tally) {
     let target = root().join("target/conformance");
     let module = target.join(npm::TARGET).join("wasm/tidegate_conformance_wasm.wasm");
@@ -103,7 +103,8 @@ fn build(roads: &mut Roads, target: &Path) -> Result<()> {
     step("cargo build, wasm", build)
 }
 
-/// The image that reads them from this machine's file, line by line, on each emulated board.
+/// Runs the image on each emulated board. It reads the vectors from a file of this machine, line by
+/// line.
 fn on_boards(roads: &mut Roads, rows: &mut Vec<Row>, tally: &mut Tally) {
     let file = root().join("target/vectors.jsonl");
     let mut ready = false;
@@ -126,7 +127,7 @@ fn on_boards(roads: &mut Roads, rows: &mut Vec<Row>, tally: &mut Tally) {
     }
 }
 
-/// One file of all, for a board has no folders.
+/// All vectors in one file, because a board has no folders.
 fn join(file: &Path) -> Result<()> {
     let folder = root().join("tests/vectors");
     let mut vectors = String::new();
@@ -144,13 +145,14 @@ fn options(board: Board, file: &Path) -> Vec<String> {
     let named = format!("enable=on,target=native,arg=conformance,arg={}", file.display());
     let mut options = vec!["-semihosting-config".to_owned(), named];
     if board == Board::Microbit {
-        // The chip is made with 16 KiB and with 32 KiB, and a vector takes more than half of the one.
+        // The chip exists with 16 KiB and with 32 KiB; a vector takes more than half of the smaller
+        // one.
         options.extend(["-global".to_owned(), "nrf51-soc.sram-size=32768".to_owned()]);
     }
     options
 }
 
-/// Has a runner play all vectors, without one that differs.
+/// Replays all vectors with a runner; none may differ.
 fn examine(
     runner: &'static str,
     rows: &mut Vec<Row>,
@@ -168,7 +170,7 @@ fn examine(
     });
 }
 
-/// Without Python nobody can say whether the vectors are the oracle's.
+/// Without Python, the vectors cannot be compared with the oracle.
 fn oracle(tally: &mut Tally) {
     if let Err(error) = setup::missing_tool("python") {
         return tally.verdict("the oracle writes these vectors", || Err(error));
@@ -178,13 +180,13 @@ fn oracle(tally: &mut Tally) {
     tally.check("the oracle writes these vectors", command);
 }
 
-/// What a player says, whether or not it is content.
+/// A runner's report, successful or not.
 fn output(runner: &str, command: Command) -> Result<String> {
     Ok(progress::run(runner, command, None)?.output)
 }
 
-/// `all <vectors> <steps> <differences>`, and on boards how many were passed over; a log has its own
-/// words before it.
+/// `all <vectors> <steps> <differences>`, and on boards the number of skipped vectors; a log has a
+/// prefix.
 fn row(runner: &'static str, line: &str) -> Option<Row> {
     let mut words = line.split_whitespace().skip_while(|word| *word != "all").skip(1);
     let mut number = || words.next()?.parse().ok();
@@ -192,7 +194,7 @@ fn row(runner: &'static str, line: &str) -> Option<Row> {
     Some(Row { runner, vectors, steps, differences, passed_over: number().unwrap_or(0) })
 }
 
-/// At once, or another part's lines would come between.
+/// In one write, so that other parts' lines do not mix with it.
 fn table(rows: &[Row]) {
     let line = |cells: [&str; 5]| {
         let [runner, vectors, steps, differences, passed_over] = cells;

@@ -1,10 +1,10 @@
-//! Finds the places that can panic, in the assembly of an image that must not.
+//! Finds reachable panics in the assembly of an image.
 //!
-//! The linker only says that there is one.
+//! The linker only reports that there is one.
 
 use std::collections::BTreeMap;
 
-/// Each call of the panic machinery: the function it is in, and the nearest line of source.
+/// Each call into the panic machinery: its function and the nearest source line.
 pub fn places(assembly: &str) -> Vec<String> {
     let mut files = BTreeMap::new();
     let mut function = "";
@@ -14,7 +14,7 @@ pub fn places(assembly: &str) -> Vec<String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             [".file", number, ..] if line.contains('"') => {
-                // `.file 4 "folder" "src/name.rs"`, or one string alone.
+                // `.file 4 "folder" "src/name.rs"`, or a single string.
                 files.insert(number, line.rsplit('"').nth(1).unwrap_or_default());
             }
             [".loc", file, line, ..] => place = (file, line),

@@ -1,5 +1,5 @@
-//! The throttle for embassy: it builds for firmware, cannot panic, keeps its promises in virtual time,
-//! and works in images on emulated boards.
+//! The throttle for embassy: it builds for firmware, cannot panic, keeps its promises in virtual
+//! time, and works on emulated boards.
 
 use crate::bench::size;
 use crate::road::Roads;
@@ -16,10 +16,10 @@ const TARGETS: [&str; 4] = [
     "riscv32imac-unknown-none-elf",
 ];
 
-/// The tick rates that the tests run at: a slow one, one that fits no decimal, and embassy's own.
+/// The tick rates of the tests: a slow one, one without a finite decimal, and embassy's default.
 const RATES: [&str; 3] = ["1_000", "32_768", "1_000_000"];
 
-/// The examples for chips whose drivers are no part of this repository.
+/// The examples for chips whose drivers are not in this repository.
 const WIRINGS: [(&str, &str); 4] = [
     ("rp2040", "thumbv6m-none-eabi"),
     ("nrf52840", "thumbv7em-none-eabihf"),
@@ -46,21 +46,21 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         builds(target, roads, tally);
     }
     IMAGE.prove(roads, tally);
-    tally.verdict("run panics only where it is polled after its end", || {
+    tally.verdict("run panics only if it is polled after its end", || {
         IMAGE.only_ends_async(roads, &["--features", "run"])
     });
-    tally.verdict("the weights of tests/golden/size.md", || size::compare(roads));
+    tally.verdict("the sizes of tests/golden/size.md", || size::compare(roads));
     firmware::run(roads, tally);
 }
 
-/// The crate, its promises at one rate, and one image on one board.
+/// The crate, its promises at one tick rate, and one image on one board.
 pub fn quick(roads: &mut Roads, tally: &mut Tally) {
     library(tally);
     virtual_time(RATES[2], tally);
     firmware::quick(roads, tally);
 }
 
-/// Compiles the wiring of each chip. A part of its own, for the drivers are large.
+/// Compiles the wiring for each chip. It is a separate part because the drivers are large.
 pub fn wiring(roads: &mut Roads, tally: &mut Tally) {
     for (chip, target) in WIRINGS {
         let road = match roads.to(target) {
@@ -82,7 +82,7 @@ fn library(tally: &mut Tally) {
     tally.tests("the crate and its examples", command);
 }
 
-/// Each rate by itself, because a program has one.
+/// One run per rate, because a program has one rate.
 fn virtual_time(rate: &str, tally: &mut Tally) {
     let mut command = cargo("test");
     command.args(["--locked", "--no-default-features", "--features"]);
@@ -90,7 +90,7 @@ fn virtual_time(rate: &str, tally: &mut Tally) {
     tally.tests(&format!("virtual time, {} Hz", rate.replace('_', " ")), command);
 }
 
-/// Without and with what else it can do, for a feature may take what a target lacks.
+/// Without and with optional features, because a feature may need something that a target lacks.
 fn builds(target: &str, roads: &mut Roads, tally: &mut Tally) {
     let road = match roads.to(target) {
         Ok(road) => road,

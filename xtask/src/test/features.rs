@@ -1,13 +1,12 @@
-//! Combinations of features lint: one that is left out of a program takes nothing from it that another one
-//! needs.
+//! Clippy for combinations of features: omitting one must not break another.
 
 use crate::cargo_tool::HACK;
 use crate::road::Roads;
 use crate::setup;
 use crate::tally::Tally;
 
-/// The crates, and which combinations: what clashes does so in pairs. Where each feature is about one dependency
-/// or one module, not even that.
+/// The crates and their combinations. Conflicts occur between pairs. Crates whose features each add
+/// one dependency or module need fewer.
 const CRATES: [(&str, &[&str]); 4] = [
     ("tidegate", &["--feature-powerset", "--depth", "2"]),
     ("tidegate-wasm", &["--each-feature"]),

@@ -1,4 +1,5 @@
-//! The images of embedded/firmware on emulated boards: each ends by its exit code, within a limit.
+//! The images of embedded/firmware on emulated boards. Each ends with an exit code, within a time
+//! limit.
 
 mod broker;
 mod cable;
@@ -19,24 +20,24 @@ use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::cargo;
 
-/// What needs nothing but a processor.
+/// Images that need only a processor.
 const BARE: [&str; 1] = ["trace"];
-/// What counts instructions on the smallest board.
+/// Images that count instructions on the smallest board.
 const LOCK: &str = "lock";
-/// What needs a clock or a network.
+/// Images that need a clock or a network.
 const NETWORKED: [&str; 3] = ["deep-sleep", "mqtt", "uplink"];
 
-/// Every instruction takes its time of the machine's clock, and none of the host's.
+/// Every instruction takes virtual time, independent of the host.
 const COUNTED: [&str; 2] = ["-icount", "shift=5"];
-/// The same, a nanosecond each.
+/// The same, with a nanosecond each.
 const EXACT: [&str; 2] = ["-icount", "shift=0"];
-/// The same as `COUNTED`, and where the machine sleeps, its clock jumps to the next alarm.
+/// The same as `COUNTED`; while the machine sleeps, its clock jumps to the next alarm.
 const JUMPING: [&str; 2] = ["-icount", "shift=5,sleep=off"];
 
 /// A run without network takes some seconds.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Builds all images, runs them, and looks at what they tell.
+/// Builds all images, runs them, and checks their output.
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     if !emulator(tally) {
         return;
@@ -72,7 +73,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     at_once(networked(), tally);
 }
 
-/// One image with the throttle in it, on one board whose clock jumps while it sleeps.
+/// One image with the throttle on one board, whose clock jumps while it sleeps.
 pub fn quick(roads: &mut Roads, tally: &mut Tally) {
     if emulator(tally) {
         tally.verdict("deep-sleep, mps2-an386", || {
@@ -94,7 +95,7 @@ fn emulator(tally: &mut Tally) -> bool {
 }
 
 fn build(roads: &mut Roads, board: Board) -> Result<PathBuf> {
-    // Apart, so that what needs no clock has none.
+    // In a separate build, so that images without a clock do not link one.
     let folder = firmware::build(roads, board, &BARE)?;
     if Board::NETWORKED.contains(&board) {
         firmware::build(roads, board, &NETWORKED)?;
@@ -107,18 +108,18 @@ fn bare<'a>(board: Board, folder: &'a PathBuf, image: &'a str, options: &[&str])
     Run { name: image, board, folder, image, options, limit: LIMIT }
 }
 
-/// It looks at itself: its exit code says all.
+/// It checks itself: its exit code is the result.
 fn deep_sleep(board: Board, folder: &PathBuf) -> Result<String> {
     let options: &[&str] = match board {
         Board::Microbit | Board::Mps2 => &JUMPING,
-        // QEMU's clock may stand still for good where this machine is reset while it jumps.
+        // QEMU's clock may stop for good if the machine is reset while it jumps.
         Board::Virt => &[],
     };
     let log = bare(board, folder, "deep-sleep", options).to_its_end(|_| ())?;
     Ok(told(&log, "day ").last().map(ToString::to_string).unwrap_or_default())
 }
 
-/// The same decisions fall on every board as on this machine.
+/// Decisions on every board are identical to those on this machine.
 fn traces(built: &[(Board, PathBuf)], tally: &mut Tally) {
     let mut here = String::new();
     tally.verdict("trace, this machine", || {
@@ -141,7 +142,7 @@ fn traces(built: &[(Board, PathBuf)], tally: &mut Tally) {
     }
 }
 
-/// What a board does with a clock or a network; it tells its figures.
+/// An image with a clock or a network, whose figures are checked.
 type Networked = (&'static str, fn(Board, &PathBuf) -> Result<String>);
 
 const RUNS: [Networked; 5] = [

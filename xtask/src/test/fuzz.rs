@@ -1,4 +1,4 @@
-//! The inputs that a search has kept, tried again.
+//! Repeats the inputs that earlier searches have kept.
 
 use crate::fuzz::cargo_here;
 use crate::road::Roads;
@@ -6,7 +6,7 @@ use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
-/// tests/fuzz is a workspace of its own, which the linting of the others does not reach.
+/// tests/fuzz is a separate workspace, which other lint runs do not cover.
 pub fn run(_: &mut Roads, tally: &mut Tally) {
     let mut replay = cargo_here("test");
     replay.arg("--release");

@@ -1,9 +1,10 @@
-//! The guides of `docs/`, followed step by step in an empty folder, as a reader does who has a checkout.
+//! Follows the guides of `docs/` step by step in an empty folder, as a reader with a checkout does.
 //!
-//! Each code block of a guide is one of three things. A block whose first line is a comment that names a file,
-//! such as `// main.ts`, is that file. `sh` is commands, which run in the order of the page; `sh background`
-//! starts what goes on while the others run. `text` is what the commands before it print: each of its lines must
-//! be there, with any numbers. A block that is none of these fails. The TypeScript is checked besides.
+//! Each code block of a guide is one of three kinds. A block whose first line is a comment with a
+//! file name, such as `// main.ts`, is that file. `sh` is a list of commands, which run in the
+//! page's order; `sh background` starts a process that keeps running. `text` is the output of the
+//! previous commands: each line must appear, with any numbers. Any other block fails. The
+//! TypeScript is also type-checked.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -20,16 +21,16 @@ use crate::tally::Tally;
 use crate::workspace::root;
 use crate::{aside, progress, redis};
 
-/// The page that lists the guides, and says what all of them need: its server runs beside each guide.
+/// The page that lists the guides and their common setup: its server runs beside each guide.
 const START: &str = "README";
-/// How long a guide may take: an installation and a build, on a busy machine.
+/// The time limit of a guide: an installation and a build, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(1_800);
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     let mut ready = false;
     tally.verdict("pack and install", || {
         roads.to(npm::TARGET)?;
-        // The tools of the tests, among them the Node that the guides ask for.
+        // The tests' tools, among them the Node version that the guides require.
         npm::install(&npm::folder().join("test"))?;
         let (_, once) = start()?;
         bash(START, &shell(&once, &output(START)?.join("step")))?;
@@ -48,7 +49,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// The names of the guides, without what they all end in.
+/// The names of the guides, without their extension.
 fn pages() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root().join("docs")).context("docs")? {
@@ -68,12 +69,12 @@ fn read(name: &str) -> Result<Vec<Step>> {
     steps(&text).context(page)
 }
 
-/// What all guides need: the steps that go on beside each guide, and those that are done once.
+/// The common steps: those that run beside each guide, and those that run once.
 fn start() -> Result<(Vec<Step>, Vec<Step>)> {
     Ok(read(START)?.into_iter().partition(Step::goes_on))
 }
 
-/// An empty folder for what the steps of a page print.
+/// An empty folder for the output of a page's steps.
 fn output(name: &str) -> Result<PathBuf> {
     empty(root().join("target/guides/output").join(name))
 }
@@ -84,7 +85,7 @@ fn empty(folder: PathBuf) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Does what a guide says, in an empty folder outside the checkout: within it, cargo would find a workspace.
+/// Follows a guide in an empty folder outside the checkout: inside, cargo would find a workspace.
 fn follow(name: &str) -> Result<()> {
     let folder = env::temp_dir().join(format!("tidegate-{name}-{}", std::process::id()));
     let folder = empty(folder)?;
@@ -99,7 +100,7 @@ fn follow_in(folder: &Path, name: &str) -> Result<()> {
     let script = format!(
         "{}\nexport CARGO_TARGET_DIR='{}'\ncd '{}'\n{}",
         shell(&around, &output.join("around")),
-        // Kept from run to run.
+        // Kept between runs.
         root().join("target/guides/target").display(),
         folder.display(),
         shell(&steps, &output.join("step"))
@@ -108,7 +109,7 @@ fn follow_in(folder: &Path, name: &str) -> Result<()> {
     types(folder, &steps)
 }
 
-/// Runs a script in the checkout, as a reader does who has a Node that runs TypeScript and a Redis server.
+/// Runs a script in the checkout, with a Node that runs TypeScript and with a Redis server.
 fn bash(name: &str, script: &str) -> Result<()> {
     let redis = aside::command("redis-server");
     let libraries = redis.get_envs().filter_map(|(name, value)| Some((name, value?)));
@@ -133,12 +134,12 @@ fn bash(name: &str, script: &str) -> Result<()> {
     Ok(())
 }
 
-/// Ends all that was started, and shows what was printed if a step failed.
+/// Ends all processes, and prints their output if a step failed.
 const BEFORE: &str = r#"set -eu
 trap 'code=$?; trap "" TERM; [ $code = 0 ] || tail -n 40 "$OUTPUT"*; kill 0; exit $code' EXIT
 "#;
 
-/// Checks what TypeScript a guide has shown as strictly as the compiler can.
+/// Type-checks a guide's TypeScript with strict settings.
 fn types(folder: &Path, steps: &[Step]) -> Result<()> {
     let files: Vec<&str> = steps.iter().filter_map(Step::typescript).collect();
     if files.is_empty() {
@@ -149,7 +150,7 @@ fn types(folder: &Path, steps: &[Step]) -> Result<()> {
     tsc.arg(tools.join("typescript/bin/tsc")).current_dir(folder);
     tsc.args(["--ignoreConfig", "--noEmit", "--strict", "--exactOptionalPropertyTypes"]);
     tsc.args(["--noUnusedLocals", "--skipLibCheck", "--target", "es2024"]);
-    // What `wrangler types` writes declares all that a worker has.
+    // The output of `wrangler types` declares a worker's whole environment.
     let declared = "worker-configuration.d.ts";
     if folder.join(declared).exists() {
         tsc.args(["--module", "esnext", "--moduleResolution", "bundler", "--types", "", declared]);
@@ -163,12 +164,12 @@ fn types(folder: &Path, steps: &[Step]) -> Result<()> {
     })
 }
 
-/// What a code block asks of a reader.
+/// A step of a guide.
 #[derive(Debug, Eq, PartialEq)]
 enum Step {
-    /// To write this file.
+    /// Write this file.
     File { path: String, text: String },
-    /// To run this, beside what follows or to its end.
+    /// Run these commands, in the background or to their end.
     Run { commands: String, goes_on: bool, prints: String },
 }
 
@@ -231,7 +232,7 @@ fn take(steps: &mut Vec<Step>, language: &str, text: String) -> Result<()> {
     Ok(())
 }
 
-/// The steps as a script. What each of them prints is in a file whose name begins with `output`.
+/// The steps as a script. The output of each is in a file whose name begins with `output`.
 fn shell(steps: &[Step], output: &Path) -> String {
     let mut script = format!("OUTPUT='{}'\n", output.display());
     for (number, step) in steps.iter().enumerate() {
@@ -261,7 +262,7 @@ fn shell(steps: &[Step], output: &Path) -> String {
     script
 }
 
-/// Looks for each line in what a step prints, or waits for it where the step goes on.
+/// Searches a step's output for each line, or waits for it if the step keeps running.
 fn expect(prints: &str, number: usize, goes_on: bool) -> String {
     let mut script = String::new();
     for line in prints.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...") {
@@ -279,7 +280,7 @@ fn expect(prints: &str, number: usize, goes_on: bool) -> String {
     script
 }
 
-/// A line with any numbers and any spaces, as an extended regular expression in single quotes.
+/// A line as an extended regular expression in single quotes, with any numbers and any spaces.
 fn pattern(line: &str) -> String {
     let mut pattern = String::new();
     let mut last = ' ';
@@ -301,7 +302,7 @@ fn pattern(line: &str) -> String {
         }
         last = class;
     }
-    // A bracket expression has no escapes for these.
+    // These have no escapes in a bracket expression.
     pattern.replace("[^]", "\\^").replace("[\\]", "\\\\").replace("[]]", "\\]")
 }
 

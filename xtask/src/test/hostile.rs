@@ -1,5 +1,5 @@
-//! A server on loopback that does what no server should, and the clients that exist: the Rust one of
-//! tools/live, and `fetch` of the npm package in Node.
+//! A hostile server on loopback, and both clients: the Rust client of tools/live, and the npm
+//! package's `fetch` in Node.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -33,7 +33,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// What `cargo build` made of tools/live and tests/hostile.
+/// The programs of tools/live and tests/hostile.
 pub struct Programs {
     pub live: PathBuf,
     pub hostile: PathBuf,
@@ -44,7 +44,7 @@ pub struct Programs {
 pub enum Profile {
     /// In the profile of all other tests
     Dev,
-    /// For figures
+    /// Optimised, for figures
     Release,
 }
 
@@ -55,10 +55,10 @@ impl Programs {
             Profile::Release => ("release", "target/release"),
         };
         let built = |package: &str| -> Result<PathBuf> {
-            // Each by itself, or their dependencies would be others than those of other builds.
+            // Separate builds, or their dependencies would have other features than elsewhere.
             let mut command = cargo("build");
             command.args(["--profile", name, "--package", package]);
-            // A fixed folder, whatever cargo is configured to use.
+            // A fixed folder, whatever cargo's configuration.
             command.arg("--target-dir").arg(root().join("target"));
             step("cargo build", command)?;
             Ok(root().join(folder).join(package))

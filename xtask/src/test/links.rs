@@ -1,5 +1,5 @@
-//! Links in the pages of the repository lead to what is there. Nothing is fetched: of addresses in the
-//! web only the form is looked at.
+//! Links in the repository's pages have targets. Nothing is fetched: for web addresses, only the
+//! syntax is checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::tidy;
 
-/// Checks every page that git tracks, and every new one that it does not ignore.
+/// Checks every page that git tracks, and new ones that it does not ignore.
 pub fn check(root: &Path) -> Result<()> {
     let files = tidy::files(root)?;
     let mut pages = BTreeMap::new();
@@ -31,7 +31,7 @@ pub fn check(root: &Path) -> Result<()> {
     if dead.is_empty() { Ok(()) } else { Err(anyhow!(dead.join("\n"))) }
 }
 
-/// The files, and every folder that holds one.
+/// The files, and every folder that contains one.
 fn places(files: &[String]) -> BTreeSet<&str> {
     let mut places = BTreeSet::from([""]);
     for name in files {
@@ -42,9 +42,9 @@ fn places(files: &[String]) -> BTreeSet<&str> {
 }
 
 struct Page {
-    /// With the lines that they begin on.
+    /// Links with their lines.
     links: Vec<(usize, String)>,
-    /// What can stand behind `#`.
+    /// The anchors.
     anchors: BTreeSet<String>,
 }
 
@@ -75,7 +75,7 @@ impl Page {
     }
 }
 
-/// A heading's anchor as GitHub makes it; the second of the same words is `words-1`.
+/// A heading's anchor as GitHub makes it; the second one with the same words is `words-1`.
 fn anchor(words: &str, taken: &BTreeSet<String>) -> String {
     let kept = words.to_lowercase();
     let kept: String = kept
@@ -88,7 +88,7 @@ fn anchor(words: &str, taken: &BTreeSet<String>) -> String {
     free.next().unwrap_or_default()
 }
 
-/// Whether there is something where `link` leads from the page `from`; else why not.
+/// Checks the target of `link` from the page `from`. The error gives the reason.
 fn follow(
     from: &str,
     link: &str,
@@ -98,7 +98,7 @@ fn follow(
     if let Some(rest) = link.strip_prefix("https://").or_else(|| link.strip_prefix("http://")) {
         return if is_address(rest) { Ok(()) } else { Err("is no address".into()) };
     }
-    // To an item of the crate whose documentation the page is part of: rustdoc follows it.
+    // A link to an item of the crate that includes the page: rustdoc checks it.
     if link.contains("::") {
         return Ok(());
     }
@@ -106,7 +106,7 @@ fn follow(
     let target = if path.is_empty() { Some(from.to_owned()) } else { resolve(from, path) };
     let Some(target) = target else { return Err("leads out of the repository".into()) };
     if !there.contains(target.as_str()) {
-        return Err(format!("there is no {target}"));
+        return Err(format!("{target} does not exist"));
     }
     match pages.get(target.as_str()) {
         _ if anchor.is_empty() => Ok(()),
@@ -116,7 +116,7 @@ fn follow(
     }
 }
 
-/// A host with a dot, or this machine's, and nothing in it that an address cannot have.
+/// A host with a dot, or this machine, without invalid characters.
 fn is_address(rest: &str) -> bool {
     let (host, _) = rest.split_once(['/', '?', '#']).unwrap_or((rest, ""));
     let (name, port) = host.split_once(':').unwrap_or((host, "0"));
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(from("core/docs/law.md", "../../README.md#top"), Ok(()));
         assert_eq!(from("core/docs/law.md", "crate::Policy::named"), Ok(()));
         for (link, why) in [
-            ("core/docs/lew.md", "there is no core/docs/lew.md"),
+            ("core/docs/lew.md", "core/docs/lew.md does not exist"),
             ("core/docs/law.md#rule", "core/docs/law.md has no heading #rule"),
             ("core/src/lib.rs#L3", "core/src/lib.rs has no headings"),
             ("../other", "leads out of the repository"),

@@ -1,7 +1,7 @@
-//! The oldest Rust that the workspace names builds it.
+//! Builds the workspace with its minimum Rust version.
 //!
-//! That the code uses nothing of a later std, clippy's `incompatible_msrv` sees with any compiler; what
-//! else an old compiler lacks, only the old compiler tells.
+//! Clippy's `incompatible_msrv` finds uses of a later std with any compiler; only the old compiler
+//! finds the rest.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::tally::Tally;
 use crate::toolchain;
 use crate::workspace::root;
 
-/// What embassy's throttle can do without `reqwless`, which needs a newer Rust than all the rest.
+/// The features of the embassy throttle without `reqwless`, which needs a newer Rust.
 const EMBASSY: &str = "coap-message,defmt,keyed,rust-mqtt";
 
 pub fn run(_: &mut Roads, tally: &mut Tally) {

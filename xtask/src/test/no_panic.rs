@@ -1,6 +1,6 @@
-//! Proof by the linker that no panic can be reached, in core and in what firmware puts around it.
+//! Proves with the linker that no panic is reachable, in core and in firmware around it.
 //!
-//! An image as the one in tests/no-panic calls a function that does not exist when it panics. It links only
+//! On a panic, an image such as tests/no-panic calls a function that does not exist. It links only
 //! if the optimiser could remove every such call.
 
 use std::fs;
@@ -22,11 +22,11 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     Image { folder: "tests/no-panic", whose: "core" }.prove(roads, tally);
 }
 
-/// An image that links only if no panic can be reached in it.
+/// An image that links only if no panic is reachable.
 pub struct Image {
-    /// The workspace that makes it, with the feature `bad` for the control.
+    /// Its workspace. The feature `bad` is the control.
     pub folder: &'static str,
-    /// Whose verbs it holds.
+    /// The code whose methods it calls.
     pub whose: &'static str,
 }
 
@@ -38,7 +38,7 @@ impl Image {
             Err(error) => return tally.verdict(TARGET, || Err(error)),
         };
         tally.verdict("no panic is reachable", || self.proof(road));
-        tally.verdict("a panic that is reachable would be found", || self.control(road));
+        tally.verdict("a reachable panic is found", || self.control(road));
     }
 
     fn proof(&self, road: Road) -> Result<()> {
@@ -54,7 +54,7 @@ impl Image {
         bail!("a panic is reachable in {}:\n{}", self.whose, places.join("\n"))
     }
 
-    /// Links all the same, and reads in the assembly where the panics are.
+    /// Links without the check, and finds the panics in the assembly.
     fn places(&self, road: Road, more: &[&str]) -> Result<Vec<String>> {
         let target = root().join("target/no-panic");
         fs::create_dir_all(&target)?;
@@ -70,9 +70,9 @@ impl Image {
         Ok(culprit::places(&fs::read_to_string(assembly)?))
     }
 
-    /// Whether all panics of the image with `more` are those that the compiler puts into every async
-    /// function, for whoever polls it after its end; and whether it has them, for else the search would
-    /// have found nothing because it is blind.
+    /// Whether all panics of the image with `more` are the compiler's own, in async functions that
+    /// are polled after their end; and whether there are some, because otherwise the search would
+    /// be blind.
     pub fn only_ends_async(&self, roads: &mut Roads, more: &[&str]) -> Result<()> {
         let road = roads.to(TARGET)?;
         let places = self.places(road, more)?;
@@ -92,7 +92,7 @@ impl Image {
         command.args(["--features", "bad"]);
         let ended = progress::run("linking", command, None)?;
         if ended.success() {
-            bail!("an image with a division by zero has linked: the proof above proves nothing");
+            bail!("an image with a division by zero has linked, so the proof is void");
         }
         if !misses_the_function(&ended.output) {
             bail!("the control failed for another reason than `{ABSENT}`:\n{}", ended.output);
@@ -102,13 +102,13 @@ impl Image {
 
     fn build(&self, verb: &str, road: Road) -> Command {
         let mut command = road.cargo(verb, TARGET, &root().join(self.folder));
-        // The lock file in the repository is the one the proof was made with.
+        // The repository's lock file is the proof's.
         command.args(["--release", "--locked"]);
         command
     }
 }
 
-/// Whether the linker's complaint is the one the proof rests on.
+/// Whether the linker's error is the one that the proof relies on.
 fn misses_the_function(output: &str) -> bool {
     output.lines().any(|line| line.contains("undefined symbol") && line.contains(ABSENT))
 }

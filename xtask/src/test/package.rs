@@ -1,4 +1,4 @@
-//! The crates can be published: they say what a registry asks for, and build from what is in their packages.
+//! The crates can be published: their manifests are complete, and they build from their packages.
 
 use std::env;
 use std::fs;
@@ -12,18 +12,18 @@ use crate::road::Roads;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
-/// What is published on crates.io, in order: each builds on those before it.
+/// The crates on crates.io, in the order of their dependencies.
 pub const PUBLISHED: [&str; 3] = ["tidegate", "tidegate-embassy", "tidegate-tower"];
 
-/// What a manifest must say. Keywords and categories are counted besides.
+/// The required fields of a manifest. Keywords and categories are counted as well.
 const FIELDS: [&str; 5] = ["description", "license", "readme", "documentation", "rust_version"];
-/// The most that crates.io takes of each.
+/// The limits of crates.io for keywords and categories.
 const MOST_WORDS: usize = 5;
 const LONGEST_KEYWORD: usize = 20;
 
 pub fn run(_: &mut Roads, tally: &mut Tally) {
-    tally.verdict("what the manifests say", manifests);
-    tally.verdict("no package of before", forget);
+    tally.verdict("the manifests", manifests);
+    tally.verdict("no old packages", forget);
     tally.check("each crate, built from its package", package());
 }
 
@@ -40,7 +40,7 @@ fn forget() -> Result<()> {
     if let Ok(registries) = fs::read_dir(home.join("registry/src")) {
         for registry in registries {
             let registry = registry?;
-            // That of crates.io has a name before the dash.
+            // The folder of crates.io has a name before the dash.
             if registry.file_name().to_string_lossy().starts_with('-') {
                 forget_in(&registry.path())?;
             }
@@ -61,11 +61,11 @@ fn forget_in(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// All that `cargo publish --dry-run` does but for the registry's index, so that it needs no network. The
-/// crates find each other in a registry of cargo's own.
+/// Everything that `cargo publish --dry-run` does except the registry's index, so it needs no
+/// network. The crates find each other in a local registry of cargo.
 fn package() -> Command {
     let mut command = cargo("package");
-    // A test must not ask for a commit.
+    // A test must not require a commit.
     command.args(["--locked", "--allow-dirty", "--target-dir"]).arg(folder());
     PUBLISHED.iter().for_each(|name| _ = command.args(["--package", name]));
     command

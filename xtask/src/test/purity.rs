@@ -1,6 +1,7 @@
-//! What core must not hold outside its comments and tests: floats, unsafe code, std, alloc.
+//! Finds code in core that must not be there, outside comments and tests: floats, unsafe code, std,
+//! alloc.
 //!
-//! The source is read as tokens, so that comments and strings cannot confuse the search.
+//! The source is read as tokens, so that comments and strings do not confuse the search.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,9 +12,9 @@ use proc_macro2::{Delimiter, Literal, TokenStream, TokenTree};
 
 use crate::workspace::root;
 
-/// Words that have no place in core, even as a part of a longer name.
+/// Words that must not appear in core, even in a longer name.
 const FORBIDDEN: [&str; 3] = ["f32", "f64", "unsafe"];
-/// Crates core does not use.
+/// Crates that core must not use.
 const CRATES: [&str; 2] = ["std", "alloc"];
 
 /// Checks every source file below `folder`.
@@ -62,14 +63,14 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Where `mod name;` in `file` may keep its source.
+/// Where the source of `mod name;` in `file` may be.
 fn files_of(file: &Path, module: &str) -> [PathBuf; 2] {
     let root = ["lib.rs", "mod.rs"].iter().any(|name| file.ends_with(name));
     let folder = if root { file.with_file_name("") } else { file.with_extension("") };
     [folder.join(format!("{module}.rs")), folder.join(module).join("mod.rs")]
 }
 
-/// What one file holds.
+/// The findings in one file.
 #[derive(Debug, Default)]
 struct Scan {
     /// Line and description of each finding.

@@ -1,5 +1,5 @@
-//! A small MQTT 5 broker that says what mosquitto never does: connection rate exceeded (0x9F), server
-//! busy (0x89), quota exceeded (0x97).
+//! A small MQTT 5 broker that sends what mosquitto never does: connection rate exceeded (0x9F),
+//! server busy (0x89), quota exceeded (0x97).
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -11,27 +11,27 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What the first connections are told instead of being taken.
+/// The reason codes that reject the first connections.
 const THROTTLED: [u8; 2] = [0x9F, 0x89];
 /// How many messages it takes at once.
 pub const AT_ONCE: u16 = 2;
-/// How long it thinks about a message.
+/// Processing time of a message.
 const THOUGHT: Duration = Duration::from_millis(20);
-/// It regains one message in this time, up to a burst.
+/// Its token bucket: one message in this time, and the burst.
 const REGAIN: Duration = Duration::from_millis(100);
 const BURST: u32 = 5;
-/// After so many it ends the connection once, because it is busy.
+/// After this many messages it closes the connection once, as busy.
 const BUSY_AFTER: u32 = 60;
 
-/// What it has seen.
+/// What it has observed.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub connections: usize,
     pub accepted: BTreeSet<String>,
-    /// Messages that were accepted a second time.
+    /// Messages that were accepted twice.
     pub twice: u32,
     pub over_quota: u32,
-    /// The most messages that were without an answer at once.
+    /// The most messages in flight at once.
     pub most_at_once: u16,
     taken: u32,
     /// When its bucket is full again.
@@ -49,7 +49,7 @@ impl Desk {
     }
 }
 
-/// A broker on a free port of the loopback interface. It serves as long as this program runs.
+/// A broker on a free loopback port. It serves as long as this program runs.
 pub struct Broker {
     desk: Desk,
     pub port: u16,
@@ -72,7 +72,7 @@ impl Broker {
         Ok(Self { desk, port })
     }
 
-    /// What it has seen up to now.
+    /// What it has observed so far.
     pub fn seen(&self) -> Seen {
         self.desk.lock().clone()
     }
@@ -81,7 +81,7 @@ impl Broker {
 fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
     stream.set_nodelay(true)?;
     let (kind, _) = packet(stream)?;
-    ensure!(kind >> 4 == 1, "the first packet is no CONNECT");
+    ensure!(kind >> 4 == 1, "the first packet is not a CONNECT");
     let number = {
         let mut seen = desk.lock();
         seen.connections += 1;
@@ -94,13 +94,13 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
     let [high, low] = AT_ONCE.to_be_bytes();
     (&*stream).write_all(&[0x20, 6, 0, 0, 3, 0x21, high, low])?;
     let (sender, thinking) = mpsc::channel::<(Instant, [u8; 5])>();
-    // Of this connection: one that has ended may still think about its last messages.
+    // Per connection: a closed one may still be processing its last messages.
     let at_once = Arc::new(AtomicU16::new(0));
     let (answers, here) = (stream.try_clone()?, at_once.clone());
     thread::spawn(move || {
         for (due, answer) in thinking {
             thread::sleep(due.saturating_duration_since(Instant::now()));
-            // Before the answer leaves: the next message may come as soon as it has.
+            // Before sending the answer: the next message may arrive right after it.
             here.fetch_sub(1, Ordering::Relaxed);
             if (&answers).write_all(&answer).is_err() {
                 break;
@@ -128,8 +128,8 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
     }
 }
 
-/// The reason code for a message, one of so many that its connection has in flight; nothing if the
-/// connection ends instead.
+/// The reason code for a message, given how many its connection has in flight; `None` if the
+/// connection is closed instead.
 fn decide(desk: &Desk, at_once: u16, payload: &[u8]) -> Option<u8> {
     let mut seen = desk.lock();
     if seen.taken >= BUSY_AFTER && !seen.was_busy {
@@ -151,7 +151,7 @@ fn decide(desk: &Desk, at_once: u16, payload: &[u8]) -> Option<u8> {
     Some(0)
 }
 
-/// One packet: its first byte, and all behind its length.
+/// A packet: its first byte and its content.
 fn packet(mut stream: &TcpStream) -> Result<(u8, Vec<u8>)> {
     let mut byte = [0];
     stream.read_exact(&mut byte)?;
@@ -170,7 +170,7 @@ fn packet(mut stream: &TcpStream) -> Result<(u8, Vec<u8>)> {
     Ok((kind, body))
 }
 
-/// The packet's number and its payload, of a PUBLISH with QoS 1 and without properties.
+/// The number and payload of a PUBLISH with QoS 1 and without properties.
 fn publish(body: &[u8]) -> Result<([u8; 2], &[u8])> {
     let short = || anyhow::anyhow!("a PUBLISH is too short");
     let (length, rest) = body.split_first_chunk().ok_or_else(short)?;

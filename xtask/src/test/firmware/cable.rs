@@ -1,4 +1,4 @@
-//! The cable between a board and this machine, which can be pulled out.
+//! The network link between a board and this machine, which can be interrupted.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use crate::firmware::Board;
 
-/// What it leads to: a port of this machine's loopback, behind the one address that boards know.
+/// Its target: a loopback port, at the one address that boards use.
 pub struct Cable {
     board: Board,
     /// Where QEMU takes commands.
@@ -20,15 +20,15 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// From a board, which sees port `seen_as`, to `port` here.
+    /// Connects a board's port `seen_as` to `port` here.
     pub fn new(board: Board, seen_as: u16, port: u16) -> Self {
         let name = format!("tidegate-{}-{}-{port}.sock", std::process::id(), board.name());
         Self { board, socket: std::env::temp_dir().join(name), seen_as, port }
     }
 
-    /// What QEMU is told: one server behind one address, and nothing else in the world.
+    /// QEMU's arguments: one server at one address, and nothing else.
     pub fn options(&self) -> Result<Vec<String>> {
-        // By this process, for its file may be replaced by a build meanwhile.
+        // Through this process, because a build may replace its file meanwhile.
         let running = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
         let relay = match running.exists() {
             true => running,
@@ -49,11 +49,11 @@ impl Cable {
         Ok([card, &["-qmp", &control]].concat().iter().map(ToString::to_string).collect())
     }
 
-    /// Pulls it out, and puts it in again a while later.
+    /// Interrupts the link and restores it later.
     pub fn lose(&self, time: Duration) {
         let socket = self.socket.clone();
         thread::spawn(move || {
-            // If QEMU has gone in the meantime, there is nothing to put in again.
+            // If QEMU has ended, there is nothing to restore.
             _ = set(&socket, false);
             thread::sleep(time);
             _ = set(&socket, true);
@@ -67,7 +67,7 @@ impl Drop for Cable {
     }
 }
 
-/// Each command has its line of an answer, and the first one tells who answers.
+/// Each command has one line of answer; the first line is a greeting.
 fn set(socket: &Path, up: bool) -> Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;

@@ -1,4 +1,4 @@
-//! mosquitto, the real MQTT broker, on a port of the loopback interface, with someone who listens.
+//! mosquitto, the real MQTT broker, on a loopback port, with a subscriber.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use crate::workspace::root;
 /// How long the broker may take to listen, or to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often each message has come.
+/// How often each message has arrived.
 type Heard = Arc<Mutex<BTreeMap<String, u32>>>;
 
 /// A broker, and its one subscriber.
@@ -32,12 +32,12 @@ pub struct Mosquitto {
 }
 
 impl Mosquitto {
-    /// One that takes so many messages of a client at once, in a folder of this name.
+    /// A broker that accepts this many messages of a client at once, with this folder.
     pub fn start(name: &str, at_once: u16) -> Result<Self> {
         let folder = root().join("target/firmware").join(name);
         _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        // Free a moment ago, and the broker must be there again after a restart.
+        // A free port, fixed because the broker must return to it after a restart.
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let config = format!(
             "listener {port} 127.0.0.1\nallow_anonymous true\nuser root\n\
@@ -47,7 +47,7 @@ impl Mosquitto {
         );
         fs::write(folder.join("mosquitto.conf"), config)?;
         let broker = broker(&folder, port)?;
-        // First until the broker has acknowledged the subscription: from then on nothing is lost.
+        // Waits until the broker has acknowledged the subscription: from then on, nothing is lost.
         let seconds = PATIENCE.as_secs().to_string();
         let subscribed = subscriber(port).args(["-E", "-W", &seconds]).status();
         let subscribed = subscribed.context("mosquitto_sub does not start")?;
@@ -65,7 +65,7 @@ impl Mosquitto {
         Ok(Self { broker, _subscriber: subscriber, heard, folder, port })
     }
 
-    /// Ends the broker in an orderly way, and starts it again.
+    /// Shuts the broker down properly and starts it again.
     pub fn restart(&mut self, away: Duration) -> Result<()> {
         self.end()?;
         thread::sleep(away);
@@ -73,7 +73,7 @@ impl Mosquitto {
         Ok(())
     }
 
-    /// How often each message has come, once so many have: what is queued comes after a while.
+    /// How often each message has arrived, once there are this many: queued messages arrive later.
     pub fn heard(&self, messages: usize) -> BTreeMap<String, u32> {
         let since = Instant::now();
         while lock(&self.heard).len() < messages && since.elapsed() < PATIENCE {
@@ -95,7 +95,7 @@ fn lock(heard: &Heard) -> std::sync::MutexGuard<'_, BTreeMap<String, u32>> {
     heard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Its session outlives itself and the broker's restart, and so does what is queued for it.
+/// The session and its queue survive the subscriber and the broker's restart.
 fn subscriber(port: u16) -> Command {
     let mut command = aside::command("mosquitto_sub");
     command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-V", "mqttv5"]);
@@ -104,7 +104,7 @@ fn subscriber(port: u16) -> Command {
     command
 }
 
-/// Starts it, and waits until it listens.
+/// Starts it and waits until it listens.
 fn broker(folder: &PathBuf, port: u16) -> Result<Program> {
     let log = folder.join("mosquitto.log");
     let mut command = aside::command("mosquitto");

@@ -1,5 +1,5 @@
-//! `mqtt`: 120 messages through mosquitto, which takes few at once and is restarted in the middle;
-//! and through a broker that says what mosquitto never does.
+//! `mqtt`: 120 messages through mosquitto, which accepts few at once and is restarted in the
+//! middle; and through a broker that sends codes that mosquitto never does.
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -14,23 +14,23 @@ use crate::firmware::{Board, Run, numbers, told};
 
 /// It takes ten to thirty seconds; a busy machine takes longer.
 const LIMIT: Duration = Duration::from_secs(120);
-/// MQTT's own port, as the boards see it.
+/// MQTT's port, as the boards see it.
 const PORT: u16 = 1883;
 const MESSAGES: usize = 120;
 
-/// What mosquitto is told to take at once.
+/// How many messages mosquitto accepts at once.
 const MOST: u16 = 3;
 /// When mosquitto is restarted, and how long it is away.
 const RESTART_AT: &str = "mqtt: 40 of";
 const AWAY: Duration = Duration::from_secs(2);
 
-/// With mosquitto. Tells the figures.
+/// With mosquitto. Returns the figures.
 pub fn mosquitto(board: Board, folder: &PathBuf) -> Result<String> {
     let mut broker = Mosquitto::start(&format!("mosquitto-{}", board.name()), MOST)?;
     let cable = Cable::new(board, PORT, broker.port);
     let options = cable.options()?;
     let run = Run { name: "mqtt, mosquitto", board, folder, image: "mqtt", options, limit: LIMIT };
-    // The log must be read on while the broker is away.
+    // Keep reading the log while the broker is down.
     let (restart, when) = mpsc::channel();
     let (log, restarted) = std::thread::scope(|scope| {
         let broker = &mut broker;
@@ -68,15 +68,15 @@ fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<String> {
     let twice: u64 = heard.values().map(|times| u64::from(*times) - 1).sum();
     ensure!(
         twice <= again,
-        "{twice} messages have come twice, and {again} only had no acknowledgement"
+        "{twice} messages arrived twice, but only {again} had no acknowledgement"
     );
     Ok(format!("{MESSAGES} messages, {twice} of them twice"))
 }
 
-/// With the small broker. Tells the figures.
+/// With the small broker. Returns the figures.
 pub fn reasons(board: Board, folder: &PathBuf) -> Result<String> {
     let broker = Broker::start()?;
-    // Kept to the end, when it takes QEMU's socket away.
+    // Kept to the end: dropping it removes QEMU's socket.
     let cable = Cable::new(board, PORT, broker.port);
     let options = cable.options()?;
     let run = Run {
@@ -104,7 +104,7 @@ fn through_reasons(log: &str, broker: &Broker) -> Result<String> {
     ensure!(seen.over_quota > 0, "the broker never said 0x97: the run shows nothing");
     let connections = line(log, "mqtt: connections ")?;
     let [tried, throttled, busy, _failed] = connections[..] else {
-        bail!("the board's count of connections is another than expected: {connections:?}");
+        bail!("unexpected count of connections on the board: {connections:?}");
     };
     ensure!(
         seen.connections as u64 == tried,
@@ -126,7 +126,7 @@ fn sent_again(log: &str) -> Result<u64> {
     end.get(2).copied().context("the board does not say how many messages it has sent again")
 }
 
-/// The numbers of the line that begins so.
+/// The numbers of the line that begins with `what`.
 fn line(log: &str, what: &str) -> Result<Vec<u64>> {
     numbers(told(log, what).first().with_context(|| format!("the board does not say `{what}…`"))?)
 }

@@ -1,5 +1,5 @@
-//! `uplink`: 200 batches through a server of five calls a second that is down for 20 s and that
-//! somebody else calls too, over a link that is lost for 5 s.
+//! `uplink`: 200 batches through a server of five calls a second that is down for 20 s and has
+//! another caller, over a link that is lost for 5 s.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,21 +21,21 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 const BATCHES: u64 = 200;
 /// The maximum percentage of throttled calls. Two to four are usual; the rest allows for bursts of
-/// other clients.
+/// other callers.
 const THROTTLED: u64 = 8;
 
-/// When somebody else calls as fast as the server answers, and for how long. The outage is over
-/// then: before it the server can serve 80 at most.
+/// When another caller calls as fast as the server answers, and for how long. This is after the
+/// outage: before it, the server can serve at most 80.
 const CROWDED_AT: [&str; 2] = ["uplink: 100 of", "uplink: 160 of"];
 const CROWDED_FOR: Duration = Duration::from_secs(1);
-/// How long the server may take to answer somebody else, who would keep the log waiting.
+/// How long the server may take to answer the other caller, which delays the log.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// When the link is lost: as the board says that it has come so far.
+/// When the link is lost: after the board's log has reached this.
 const LOST_AT: &str = "uplink: 120 of";
 const LOST_FOR: Duration = Duration::from_secs(5);
 
-/// Through a server that tells what is left, in the words of one family or another.
+/// With a server that sends what is left, in one header family or another.
 pub fn told_more(board: Board, folder: &PathBuf) -> Result<String> {
     let hints = match board {
         Board::Virt => "discord",
@@ -44,12 +44,12 @@ pub fn told_more(board: Board, folder: &PathBuf) -> Result<String> {
     run("uplink", hints, board, folder)
 }
 
-/// Through a server that tells nothing but when to come back, and that with a throttled call.
+/// With a server that sends only Retry-After with a throttled call.
 pub fn told_least(board: Board, folder: &PathBuf) -> Result<String> {
     run("uplink, Retry-After alone", "retry-after", board, folder)
 }
 
-/// Runs it, and holds what the board says against what the server has counted. Tells the figures.
+/// Runs it, and compares the board's log with the server's counts. Returns the figures.
 fn run(name: &str, hints: &str, board: Board, folder: &PathBuf) -> Result<String> {
     let server = Server::start(hints)?;
     let neighbour = Neighbour::of(server.port);
@@ -68,7 +68,7 @@ fn run(name: &str, hints: &str, board: Board, folder: &PathBuf) -> Result<String
     judge(&log, counts, &works).with_context(|| format!("the log:\n{log}"))
 }
 
-/// What became of calls.
+/// The results of calls.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     served: u64,
@@ -77,7 +77,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Those of everybody but one.
+    /// The results of all callers but one.
     fn without(self, one: Self) -> Self {
         Self {
             served: self.served.saturating_sub(one.served),
@@ -87,16 +87,16 @@ impl Counts {
     }
 }
 
-/// How often the server has served each batch, by the number that the batch has for the board.
+/// How often the server has served each batch, by the board's number for it.
 type Works = BTreeMap<u64, u64>;
 
-/// Nothing is lost, and nothing served twice but where its answer was lost. Tells the figures.
+/// Nothing is lost, and nothing is served twice unless its answer was lost. Returns the figures.
 fn judge(log: &str, counts: Counts, works: &Works) -> Result<String> {
     let Counts { served, throttled, outage } = counts;
     let end = told(log, "uplink: 200 delivered");
     let end = numbers(end.first().context("the board does not say that all are delivered")?)?;
     let [delivered, _dropped, unanswered, in_holds] = end[..] else {
-        bail!("the board's last words are others than expected: {end:?}");
+        bail!("unexpected last line of the board: {end:?}");
     };
     ensure!(delivered == BATCHES, "{delivered} batches delivered, not {BATCHES}");
     ensure!(in_holds == 0, "{in_holds} calls have been sent while the server had asked for none");
@@ -139,7 +139,7 @@ struct Server {
 }
 
 impl Server {
-    /// `hints` is how it tells of its limit; all families here say Retry-After with a throttled call.
+    /// `hints` is the header family; all send Retry-After with a throttled call.
     fn start(hints: &str) -> Result<Self> {
         let program = live::program();
         let mut command = Command::new(&program);
@@ -156,7 +156,7 @@ impl Server {
         Ok(Self { _program: server, port })
     }
 
-    /// Asks it, as anybody may.
+    /// Requests its counts.
     fn counts(&self) -> Result<(Counts, Works)> {
         let answer = get(self.port, "/counts")?;
         let count = |name: &str| -> Result<u64> {
@@ -171,13 +171,13 @@ impl Server {
             outage: count("outage")?,
         };
         // `"works":{"7":{"served":1,"delivered":1},…`
-        let works = answer.split_once("\"works\":").context("the server counts by no key")?.1;
+        let works = answer.split_once("\"works\":").context("the server does not count by key")?.1;
         let works = numbers(works)?.chunks_exact(3).map(|work| (work[0], work[1])).collect();
         Ok((counts, works))
     }
 }
 
-/// Somebody else, with whom the board shares the server's limit.
+/// Another caller, which shares the server's limit with the board.
 struct Neighbour {
     port: u16,
     counts: Mutex<Counts>,
