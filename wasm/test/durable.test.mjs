@@ -299,7 +299,7 @@ test("an object that never answers keeps nobody waiting for good, and whoever li
   assert.deepEqual(await Promise.all(Array.from({ length: 4 }, () => ask("run"))), Array(4).fill("ran"));
   const { here, missed } = await ask("stats");
   assert.equal(here.alone, 4);
-  assert.match(missed.join(), /no answer has come in time/);
+  assert.match(missed.join(), /no answer arrived in time/);
 });
 
 test("a gate that is given no binding says so", async (t) => {

@@ -159,7 +159,7 @@ test("where the disk has no room for a socket, calls go on alone, and say why", 
   const one = gate();
   const why = missed(one);
   assert.equal(await one.run(() => 1), 1);
-  assert.match((await why).message, /cannot be made: .*ENOSPC.* Calls go on within the share of this process/);
+  assert.match((await why).message, /cannot be made: .*ENOSPC.* Calls continue within the share of this process/);
 });
 
 function canMount() {

@@ -178,7 +178,7 @@ test("each answer that does not come is told, once, whether it fails or hangs", 
     await world.pass(40_000);
     assert.ok(missed.length > 2, `${how}: ${missed.length}`);
     assert.equal(missed.length, gate.stats().missed, how);
-    assert.match(missed[0], { fails: /gone/, hangs: /no answer has come in time/, "fails late": /no answer has come in time/, "is nothing": /undefined/ }[how]);
+    assert.match(missed[0], { fails: /gone/, hangs: /no answer arrived in time/, "fails late": /no answer arrived in time/, "is nothing": /undefined/ }[how]);
     assert.equal(gate.stats().alone, 1, how);
   }
 });
