@@ -83,21 +83,25 @@ impl Ratio {
 
     /// The fraction of `value`, rounded down; saturates.
     #[must_use]
-    pub fn floor_of(self, value: u64) -> u64 {
+    pub const fn floor_of(self, value: u64) -> u64 {
         self.split(value).0
     }
 
     /// The fraction of `value`, rounded up; saturates.
     #[must_use]
-    pub fn ceil_of(self, value: u64) -> u64 {
+    pub const fn ceil_of(self, value: u64) -> u64 {
         let (floor, rest) = self.split(value);
-        floor.saturating_add(u64::from(rest > 0))
+        floor.saturating_add((rest > 0) as u64)
     }
 
     /// The fraction of `value`, rounded down, and what is left over. Dividing first keeps every
     /// product within 64 bits: a remainder is below 2^32, and so is the numerator.
-    fn split(self, value: u64) -> (u64, u64) {
-        let (numerator, denominator) = (self.numerator.into(), self.denominator.into());
+    const fn split(self, value: u64) -> (u64, u64) {
+        let numerator = self.numerator as u64;
+        let denominator = match NonZeroU64::new(self.denominator.get() as u64) {
+            Some(denominator) => denominator,
+            None => NonZeroU64::MIN, // not reached
+        };
         let (whole, rest) = div_rem(value, denominator);
         let (part, rest) = div_rem(rest.wrapping_mul(numerator), denominator);
         (whole.saturating_mul(numerator).saturating_add(part), rest)
@@ -106,15 +110,16 @@ impl Ratio {
 
 /// `a / b` and `a % b`.
 #[cfg(not(any(target_arch = "arm", target_arch = "riscv32")))]
-pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
-    (a / b, a % b)
+#[expect(clippy::arithmetic_side_effects, reason = "the divisor is not zero")]
+pub(crate) const fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
+    (a / b.get(), a % b.get())
 }
 
 /// `a / b` and `a % b`, bit by bit: what microcontrollers link for a division of 64 bits is a
 /// kilobyte.
 #[cfg(any(target_arch = "arm", target_arch = "riscv32"))]
 #[inline(never)]
-pub(crate) fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
+pub(crate) const fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
     let (mut quotient, mut rest, mut part) = (0u64, a, b.get());
     let mut bit = 1u64;
     while part < rest && part >> 63 == 0 {

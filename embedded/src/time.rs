@@ -23,73 +23,62 @@ use core::pin::Pin;
 use core::task::{Context, Waker};
 
 use embassy_time::{TICK_HZ, Timer};
-use tidegate::Span;
+use tidegate::{Ratio, Span};
 
-/// The nanoseconds of so many ticks, as a fraction in lowest terms. At the usual rates one of the two
-/// is 1 or a power of two.
+/// The nanoseconds of so many ticks, and the ticks of so many nanoseconds. At the usual rates one of the two is a
+/// whole number, or a part that is a power of two.
 #[derive(Clone, Copy)]
 struct Rate {
-    nanos: u64,
-    ticks: u64,
+    nanos: Ratio,
+    ticks: Ratio,
 }
 
-const RATE: Rate = Rate::of(TICK_HZ);
+const RATE: Rate = match Rate::of(TICK_HZ) {
+    Some(rate) => rate,
+    None => panic!("a tick rate that is no ratio of two numbers of 32 bits to a gigahertz"),
+};
 
 impl Rate {
-    const fn of(hertz: u64) -> Self {
+    const fn of(hertz: u64) -> Option<Self> {
         const SECOND: u64 = 1_000_000_000;
         let (mut one, mut two) = (SECOND, hertz);
         while let Some(rest) = one.checked_rem(two) {
             (one, two) = (two, rest);
         }
-        let ((nanos, _), (ticks, _)) = (div_rem(SECOND, one), div_rem(hertz, one));
-        Self { nanos, ticks }
+        let (Some(nanos), Some(ticks)) = (SECOND.checked_div(one), hertz.checked_div(one)) else {
+            return None;
+        };
+        if ticks > u32::MAX as u64 {
+            return None;
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "it is looked at above, and a second is less"
+        )]
+        let (nanos, ticks) = (nanos as u32, ticks as u32);
+        match (Ratio::new(nanos, ticks), Ratio::new(ticks, nanos)) {
+            (Some(nanos), Some(ticks)) => Some(Self { nanos, ticks }),
+            _ => None,
+        }
     }
 
     /// Rounds down; saturates.
     #[inline(always)] // with a rate that the compiler knows
     const fn nanos(self, ticks: u64) -> u64 {
-        let (whole, rest) = div_rem(ticks, self.ticks);
-        // `rest` is below the 2^33 of the fastest rate, and a second has less than 2^30 ns.
-        let (part, _) = div_rem(rest.saturating_mul(self.nanos), self.ticks);
-        whole.saturating_mul(self.nanos).saturating_add(part)
+        let (nanos, per) = (self.nanos.numerator() as u64, self.nanos.denominator());
+        if per.is_power_of_two() {
+            let (shift, mask) = (per.trailing_zeros(), per.wrapping_sub(1) as u64);
+            let whole = ticks.wrapping_shr(shift).saturating_mul(nanos);
+            let part = (ticks & mask).wrapping_mul(nanos).wrapping_shr(shift);
+            return whole.saturating_add(part);
+        }
+        self.nanos.floor_of(ticks)
     }
 
     /// Rounds up; saturates.
-    #[inline(always)] // as above
     const fn ticks(self, nanos: u64) -> u64 {
-        let (whole, rest) = div_rem(nanos, self.nanos);
-        let (part, more) = div_rem(rest.saturating_mul(self.ticks), self.nanos);
-        whole.saturating_mul(self.ticks).saturating_add(part).saturating_add((more > 0) as u64)
+        self.ticks.ceil_of(nanos)
     }
-}
-
-/// The quotient and the remainder, by shifts where the divisor is a power of two.
-#[inline(always)] // with a divisor that the compiler knows
-const fn div_rem(dividend: u64, divisor: u64) -> (u64, u64) {
-    if divisor.is_power_of_two() {
-        let (shift, mask) = (divisor.trailing_zeros(), divisor.wrapping_sub(1));
-        return (dividend.wrapping_shr(shift), dividend & mask);
-    }
-    subtract_and_shift(dividend, divisor)
-}
-
-/// The same bit by bit, in a tenth of the code that the compiler's own division takes where the
-/// hardware has none. Only waits are divided.
-const fn subtract_and_shift(dividend: u64, divisor: u64) -> (u64, u64) {
-    let (mut quotient, mut rest) = (dividend, 0_u64);
-    let mut bits = u64::BITS;
-    while bits > 0 {
-        bits = bits.wrapping_sub(1);
-        // The divisor is below 2^33, and the remainder below the divisor.
-        rest = rest << 1 | quotient >> 63;
-        quotient <<= 1;
-        if rest >= divisor {
-            rest = rest.wrapping_sub(divisor);
-            quotient |= 1;
-        }
-    }
-    (quotient, rest)
 }
 
 /// The boot, in the core's nanoseconds: 146 years after its epoch, and 438 before its end. embassy's
@@ -177,7 +166,7 @@ mod tests {
             Just(1_000_000),
             Just(64_000_000),
             Just(5_242_880_000), // the fastest that embassy-time has
-            1..=5_242_880_000u64,
+            1..=u64::from(u32::MAX),
         ]
     }
 
@@ -186,14 +175,14 @@ mod tests {
         fn what_has_passed_is_the_exact_quotient_rounded_down(hertz in rates(), ticks: u64) {
             let exact = u128::from(ticks) * 1_000_000_000 / u128::from(hertz);
             let exact = u64::try_from(exact).unwrap_or(u64::MAX);
-            prop_assert_eq!(Rate::of(hertz).nanos(ticks), exact);
+            prop_assert_eq!(Rate::of(hertz).unwrap().nanos(ticks), exact);
         }
 
         #[test]
         fn what_is_waited_for_is_the_exact_quotient_rounded_up(hertz in rates(), nanos: u64) {
             let exact = (u128::from(nanos) * u128::from(hertz)).div_ceil(1_000_000_000);
             let exact = u64::try_from(exact).unwrap_or(u64::MAX);
-            prop_assert_eq!(Rate::of(hertz).ticks(nanos), exact);
+            prop_assert_eq!(Rate::of(hertz).unwrap().ticks(nanos), exact);
         }
 
         #[test]
@@ -202,7 +191,7 @@ mod tests {
         ) {
             prop_assume!(hertz <= 1_000_000_000);
             let ticks = seconds * hertz + rest % hertz;
-            let rate = Rate::of(hertz);
+            let rate = Rate::of(hertz).unwrap();
             prop_assert_eq!(rate.ticks(rate.nanos(ticks)), ticks);
         }
     }
