@@ -51,6 +51,7 @@ const NOTHING: Numbers = [0; 7];
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[repr(align(8))] // Firmware clears a reply in the same way, and links one function for both.
 pub struct CommonReading {
     status: u16,
     /// Whether what is read is noted.

@@ -122,9 +122,9 @@ pub const fn outcome(status: u16) -> Outcome {
     match status {
         429 => Outcome::Throttled,
         503 | 529 => Outcome::Busy,
-        // The server answers, and would answer the same again.
-        501 | 505 | 508 => Outcome::Ok,
-        408 | 500..=599 => Outcome::Failed,
+        408 => Outcome::Failed,
+        // To 501, 505 and 508 it would answer the same again.
+        500..=599 if !matches!(status, 501 | 505 | 508) => Outcome::Failed,
         _ => Outcome::Ok,
     }
 }
