@@ -34,7 +34,8 @@ def a_client(dice):
     interval_end, release, event = (dice.near(now, 100 * SECOND) for _ in range(3))
     least, misses = dice.number(0, LIMIT), dice.choice([1, 2, 5, dice.number(1, 40)])
     ceiling = dice.number(0, 2**14)
-    paced = [1, interval, dice.number(4, 9), least, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    flight = dice.choice([0, dice.number(0, 255)])
+    paced = [1, interval, dice.number(4, 9), least, flight, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     meter = [event, 0, 0, 0, 0]
     hinted = [0, 0, U32, 0, 0, 16, 0]
     event = [event, 0, ceiling, misses, dice.flag()]
@@ -43,7 +44,7 @@ def a_client(dice):
 
 def parts(state):
     """The length of the epoch, the interval, the release and the interval."""
-    return max(state[2] * 256, state[3]), state[18], state[19], state[20]
+    return max(state[2] * 256 + state[4] * 16, state[3]), state[19], state[20], state[21]
 
 
 def recorded(*instants):
@@ -76,7 +77,7 @@ def with_chance(dice):
 
 def calm(dice):
     asked = with_chance(dice)
-    asked[24] = 0  # misses
+    asked[25] = 0  # misses
     return asked
 
 
@@ -86,7 +87,7 @@ def advance(*numbers):
     length, interval_end, _, interval = parts(state)
     silence = span_of(interval + 6 * OCTAVE)
     width = span_of(interval + depth_of(length) * 2**16 - 2 * OCTAVE)
-    longest = longest_wait(interval, state[23] * 2**16)
+    longest = longest_wait(interval, state[24] * 2**16)
     return tuple(recorded(*advanced(interval_end, now, silence, span_of(interval), width, longest, word)))
 
 
@@ -100,15 +101,15 @@ def in_force(interval, misses, down, dark, ceiling, capped=least):
 
 
 def in_force_at(state, now, misses, ceiling):
-    event, down = state[21], state[25]
+    event, down = state[22], state[26]
     dark = log_of(max(now - event, 0)) - 2 * OCTAVE
-    return span_of(in_force(state[20], misses, bool(down), dark, ceiling))
+    return span_of(in_force(state[21], misses, bool(down), dark, ceiling))
 
 
 @step("in_force", lambda dice: [*a_client(dice)[0], dice.instant()])
 def in_force_of(*numbers):
     *state, now = numbers
-    return in_force_at(state, now, state[24], state[23] * 2**16)
+    return in_force_at(state, now, state[25], state[24] * 2**16)
 
 
 def backed_off(interval_end, release, now, interval, cooldown, longest, word, latest_of=least):
@@ -124,7 +125,7 @@ def back_off(*numbers):
     *state, _low, _high, now, ceiling, word = numbers
     _, interval_end, release, learnt = parts(state)
     ceiling = ((log_of(ceiling) >> 16) - 1) * 2**16
-    interval = in_force_at(state, now, min(state[24] + 1, 40), ceiling)
+    interval = in_force_at(state, now, min(state[25] + 1, 40), ceiling)
     longest = longest_wait(learnt, ceiling)
     return tuple(recorded(*backed_off(interval_end, release, now, interval, 0, longest, word)))
 

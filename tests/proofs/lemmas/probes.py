@@ -2,6 +2,7 @@
 
 from lemma import (
     U8,
+    U16,
     U32,
     all_of,
     clamp,
@@ -30,14 +31,14 @@ def next_length(length, late, in_time):
     return ite(late, shorter, ite(in_time, least(length + 1, MOST), length))
 
 
-def aim(length, shortest):
+def aim(length, shortest, flight):
     """`Probe::length`: log2 of K, coarsely."""
-    return most(256 * length, shortest)
+    return most(256 * length + 16 * flight, shortest)
 
 
-def taken_back(base, interval):
-    """Three quarters of the way that the rate has risen since the hit before."""
-    above = clamp(base - interval, 0, 2 * OCTAVE)
+def taken_back(base, interval, gained):
+    """Three quarters of the way that the rate has risen since the hit before, of which `gained` counts."""
+    above = clamp(base - interval, 0, gained)
     return above - div(above, 4)
 
 
@@ -50,36 +51,49 @@ def a_probe(dice):
     return [
         dice.number(4, MOST),
         dice.choice([0, dice.number(0, LIMIT)]),
+        dice.choice([0, dice.number(0, U8)]),
         dice.u32() >> dice.randrange(32),
         dice.u16() >> dice.randrange(16),
-        dice.number(0, U8),
         dice.choice([0, dice.number(0, U8)]),
         dice.number(2, 4),
         a_log(dice),
     ]
 
 
-@step("probe_cut", lambda dice: [*a_probe(dice), a_log(dice)])
-def probe_cut(length, shortest, progress, successes, _ignored, _gap, cooldowns, base, interval):
+@step(
+    "probe_cut",
+    lambda dice: [
+        *a_probe(dice),
+        a_log(dice),
+        dice.randint(-4096, 8192) & U32,
+        dice.choice([OCTAVE // 2, 2 * OCTAVE]),
+    ],
+)
+def probe_cut(
+    length, shortest, flight, progress, successes, _gap, cooldowns, base, interval, coming, gained
+):
     base, interval = signed(base), signed(interval)
-    late = successes >= 256
-    length = next_length(length, late, progress >= power(aim(length, shortest) - 768))
+    late = successes >= min(power(2048 + 16 * flight) >> 8, U16)
+    in_time = progress >= power(aim(length, shortest, flight) - 768)
+    length = next_length(length, late, in_time)
     shortest = max(shortest - 256, 0) if late else shortest
-    cut = of_cut(max(power(depth_of(aim(length, shortest)) + 2048), 65_536 // (successes + 2)))
-    back = taken_back(base, interval)
+    flight = min(max(signed(coming) - 1024, 0) >> 4, U8)
+    depth = depth_of(aim(length, shortest, flight))
+    cut = of_cut(max(power(depth + 2048), 65_536 // (successes + 2)))
+    back = taken_back(base, interval, gained)
     grown, base = sum32(back, cut) & U32, sum32(interval, back) & U32
-    return grown, length, shortest, 0, 0, 0, 0, cooldowns, base
+    return grown, length, shortest, flight, 0, 0, 0, cooldowns, base
 
 
 @step(
     "probe_grow",
     lambda dice: [*a_probe(dice), dice.randint(-512, 512) & U32, dice.randint(-8192, 0) & U32],
 )
-def probe_grow(length, shortest, progress, successes, ignored, gap, cooldowns, base, weight, most):
+def probe_grow(length, shortest, flight, progress, successes, gap, cooldowns, base, weight, most):
     weight, most = signed(weight), signed(most)
     progress = within(progress + power(weight), U32)
-    probe = length, shortest, progress, successes, ignored, gap, cooldowns, base
-    goal = aim(length, shortest)
+    probe = length, shortest, flight, progress, successes, gap, cooldowns, base
+    goal = aim(length, shortest, flight)
     if progress == power(goal):
         return 0, *probe
     rise = depth_of(goal)
@@ -108,13 +122,13 @@ def usual_mean(mean, latest):
     return ite(mean == 0, latest, ite(latest > mean, up, down))
 
 
-@lemma("law/adaptive/probe.rs Probe::cut", back=lambda base, interval: base - interval)
+@lemma("law/adaptive/probe.rs Probe::cut", back=lambda base, interval, _: base - interval)
 def a_hit_never_makes_a_rate_faster(given, back=taken_back):
     """It takes back one and a half octaves at most, and then cuts by no more than a half: two and a
     half octaves in all."""
     base, interval = given.numbers("base interval", -I32 - 1, I32)
-    cut = given.number("cut", 0, OCTAVE)
-    grown = sum32(back(base, interval), cut)
+    cut, gained = given.number("cut", 0, OCTAVE), given.number("gained", 0, 2 * OCTAVE)
+    grown = sum32(back(base, interval, gained), cut)
     return all_of(grown >= cut, 2 * grown <= 5 * OCTAVE, sum32(interval, grown) >= interval)
 
 

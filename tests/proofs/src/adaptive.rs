@@ -25,13 +25,13 @@ use probe::Probe;
 
 const OPEN: &[Kind] = &[Two, Two, Two, Byte, Byte, Byte, Two, Byte, Byte, Two, Two, Two];
 const LOG: &[Kind] = &[Four];
-const PROBE: &[Kind] = &[Byte, Two, Four, Two, Byte, Byte, Byte, Four];
+const PROBE: &[Kind] = &[Byte, Two, Byte, Four, Two, Byte, Byte, Four];
 const USUAL: &[Kind] = &[Four, Byte];
 /// What happens while calls are paced, the meter, the slot and the release, the interval, the event, the
 /// usual call, and what was told.
 #[rustfmt::skip]
 const PACED: &[Kind] = &[
-    Byte, Four, Byte, Two, Four, Two, Byte, Byte, Byte, Four, Byte, Byte, Byte,
+    Byte, Four, Byte, Two, Byte, Four, Two, Byte, Byte, Four, Byte, Byte, Byte, Byte,
     At, Four, Four, Four, Byte,
     At, At, Four,
     At, Four, Two, Byte, Byte,
@@ -63,7 +63,7 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         "probe_cut" | "probe_grow" => {
             let mut probe: Probe = of.field(PROBE)?;
             let moved = match step {
-                "probe_cut" => probe.cut(of.field(LOG)?),
+                "probe_cut" => probe.cut(of.field(LOG)?, of.i32(), of.field(LOG)?),
                 _ => probe.grow(of.i32(), of.i32()),
             };
             answer = hinted_field(&moved, LOG);
@@ -122,7 +122,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         _ => return None,
     };
     let after = hinted(&LAW, &state, PACED);
-    Some(draws.then_some(word).into_iter().chain([after[18], after[19]]).collect())
+    Some(draws.then_some(word).into_iter().chain([after[19], after[20]]).collect())
 }
 
 /// The server asks for a wait before there is any rate.
