@@ -36,8 +36,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
         Self { throttle, key, raw: Some(raw) }
     }
 
-    /// Tells what became of the call: whatever [`run`](crate::Call::run) takes, for example an [`Outcome`], or a
-    /// reference to it.
+    /// Settles the call with its result: anything that [`run`](crate::Call::run) accepts, for example an
+    /// [`Outcome`](tidegate::Outcome), or a reference to it.
     pub fn settle(mut self, answer: impl Replied<LIMITS>) {
         self.give_back(Some(&answer.reply()));
     }
