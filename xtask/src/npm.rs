@@ -14,11 +14,10 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone.
 const MODULES: [&str; 4] = ["gate", "full", "pacing", "shared"];
 
-/// Repeated code is not inlined, unrolled or precomputed, and branches are threaded through loops.
-/// LLVM's defaults produce an eighth more bytes.
+/// Repeated code is not inlined, unrolled or precomputed. LLVM's defaults produce an eighth more bytes.
 pub const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
     ['-Cllvm-args=-inline-threshold=0', '-Cllvm-args=-unroll-count=1', \
-    '-Cllvm-args=-enable-pre=false', '-Cllvm-args=-jump-threading-across-loop-headers']";
+    '-Cllvm-args=-enable-pre=false']";
 
 /// The products.
 #[derive(Clone, Copy, Debug, ValueEnum)]
