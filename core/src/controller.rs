@@ -739,14 +739,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     fn count(&mut self, outcome: Outcome) {
-        self.stats.count(|stats| match outcome {
-            Outcome::Ok => &mut stats.ok,
-            Outcome::Throttled => &mut stats.throttled,
-            Outcome::Busy => &mut stats.busy,
-            Outcome::Failed => &mut stats.failed,
-            Outcome::Abandoned => &mut stats.abandoned,
-            Outcome::Exhausted => &mut stats.exhausted,
-        });
+        self.stats.count(|stats| stats.of(outcome));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Counters of a controller's decisions and outcomes. Without the feature `stats`, nothing is
 //! counted.
 
+use crate::outcome::Outcome;
 use crate::time::Span;
 
 /// What a controller has counted since it began. Counters stop at their largest value.
@@ -61,6 +62,18 @@ impl Stats {
     pub const fn settled(&self) -> u32 {
         let served = self.ok.saturating_add(self.throttled).saturating_add(self.busy);
         served.saturating_add(self.failed).saturating_add(self.exhausted)
+    }
+
+    /// The counter of an outcome.
+    pub(crate) const fn of(&mut self, outcome: Outcome) -> &mut u32 {
+        match outcome {
+            Outcome::Ok => &mut self.ok,
+            Outcome::Throttled => &mut self.throttled,
+            Outcome::Busy => &mut self.busy,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Abandoned => &mut self.abandoned,
+            Outcome::Exhausted => &mut self.exhausted,
+        }
     }
 }
 

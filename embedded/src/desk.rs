@@ -415,7 +415,7 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
     }
 }
 
-/// Copies gates in one step: a function of its own writes them where they belong.
+/// Copies gates. It is a separate function, so that the copy is written in place.
 #[inline(never)]
 fn copy<T: Clone>(to: &mut Option<T>, gates: &T) {
     *to = Some(gates.clone());

@@ -267,7 +267,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
       if (options && !manner) checkCall(options);
       const { key = "", cost, priority = 0, deadline, signal: own } = options ?? NONE;
       let signal = own ?? more;
-      // With a signal of its own, listeners that `fetch` adds are dropped with it.
+      // A separate signal: the listeners that `fetch` adds are dropped with it.
       if (deadline !== undefined || (signal && manner)) {
         guard = new Guard([own, more].filter((signal) => !!signal));
         signal = guard.signal;

@@ -82,15 +82,7 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
             reply.outcome
         });
         if self.member.in_flight() < before {
-            let calls = &mut self.stats.calls;
-            bump(match outcome {
-                Outcome::Ok => &mut calls.ok,
-                Outcome::Throttled => &mut calls.throttled,
-                Outcome::Busy => &mut calls.busy,
-                Outcome::Failed => &mut calls.failed,
-                Outcome::Abandoned => &mut calls.abandoned,
-                Outcome::Exhausted => &mut calls.exhausted,
-            });
+            bump(self.stats.calls.of(outcome));
         }
     }
 

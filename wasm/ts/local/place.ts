@@ -2,7 +2,7 @@
  * The meeting point of the processes: a socket in a folder that belongs to one user, or a named
  * pipe on Windows.
  *
- * Whoever owns the socket at this path, the seat, holds the budgets. A process takes the seat when
+ * The owner of the socket at this path, the seat, holds the budgets. A process takes the seat when
  * it binds a socket under another name and renames it to the path, which replaces the old one
  * atomically. So a dead process's socket needs no cleanup, and a process that was frozen learns
  * from the file's inode that it has lost the seat.

@@ -1,5 +1,5 @@
 /**
- * The atomic steps in Redis: they decide who holds a budget, and ensure that nobody else writes it
+ * The atomic steps in Redis: they decide who holds a budget, and ensure that no other process writes it
  * or grants from it.
  *
  * Each script has three keys: the *seat* (the holder of the budget; it expires), the *budget* (the

@@ -204,7 +204,7 @@ export class Post {
     return answer?.grant;
   }
 
-  /** Whether nobody can have stolen the seat since this tab last checked. */
+  /** Whether no other tab can have taken the seat since this tab last checked. */
   #isSure(): boolean {
     const now = performance.now();
     const sure = !!this.#budgets && now - this.#sure < SURE;
