@@ -27,7 +27,7 @@ impl Times {
     }
 
     /// What lanes of parts beside each other will take, in words; nothing if a part is not known.
-    pub fn left(&self, lanes: &[Vec<&str>; 2]) -> String {
+    pub fn left(&self, lanes: &[Vec<&str>]) -> String {
         let sum = |lane: &Vec<&str>| lane.iter().map(|&part| self.seconds.get(part)).sum();
         let sums: Option<Vec<u64>> = lanes.iter().map(sum).collect();
         match sums.and_then(|sums| sums.into_iter().max()) {
