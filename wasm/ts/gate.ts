@@ -28,7 +28,8 @@ export interface Manner<T> {
 
 /** A call and its purpose. */
 interface Job<T> extends Call {
-  readonly lane: Lane;
+  /** Set when its key has room. */
+  lane: Lane;
   readonly work: Work<T>;
   readonly options: RunOptions<T> | undefined;
   readonly manner: Manner<T> | undefined;
@@ -101,10 +102,8 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
   const entries = new Set<{ readonly turn: number; wakes: number }>();
   let turns = 0;
 
-  const emit = <E extends keyof Events>(event: E, what: () => Events[E]) => {
-    if (!listeners[event]?.size) return;
-    const told = what();
-    listeners[event].forEach((listener) => {
+  const emit = <E extends keyof Events>(event: E, told: Events[E]) => {
+    listeners[event]?.forEach((listener) => {
       try {
         listener(told);
       } catch (error) {
@@ -145,7 +144,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
       queue,
       paused: false,
       waits(lane, { deadline }, cause, ms) {
-        emit("wait", () => ({ key: lane.key, cause, ms }));
+        emit("wait", { key: lane.key, cause, ms });
         if (warned || deadline === deadline || warnAfter === Infinity) return;
         if (cause === "concurrency") watch();
         else if (ms >= warnAfter && cause !== "paused") {
@@ -236,7 +235,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
    * Starts a call once its key has room. Each call polls for itself, because it may not wake
    * another request's call.
    */
-  const later = async <T>(call: Omit<Job<T>, "lane">, key: string): Promise<T> => {
+  const later = async <T>(call: Job<T>, key: string): Promise<T> => {
     const { deadline, signal } = call;
     const entry = { turn: turns++, wakes: 0 };
     try {
@@ -258,7 +257,11 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     }
   };
 
-  const begin = <T>(call: Omit<Job<T>, "lane">, lane: Lane): T | Promise<T> => lane.enter(Object.assign(call, { lane, turn: lane.turns++ }), attempt);
+  const begin = <T>(call: Job<T>, lane: Lane): T | Promise<T> => {
+    call.lane = lane;
+    call.turn = lane.turns++;
+    return lane.enter(call, attempt);
+  };
 
   /** Runs a call and its retries. Signals are linked until it ends. */
   const go = <T>(work: Work<T>, options: RunOptions<T> | undefined, manner?: Manner<T>, more?: AbortSignal | null): Promise<T> => {
@@ -272,8 +275,8 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
         guard = new Guard([own, more].filter((signal) => !!signal));
         signal = guard.signal;
       }
-      const call: Omit<Job<T>, "lane"> = {
-        work, options, manner, guard, signal, deadline: deadline === undefined ? NaN : now() + deadline,
+      const call: Job<T> = {
+        lane: undefined!, work, options, manner, guard, signal, deadline: deadline === undefined ? NaN : now() + deadline,
         requests: requestsOf(cost), tokens: tokensOf(cost), priority, turn: 0, attempts: 0, slot: -1, place: -1,
         error: undefined, then: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
       };
@@ -291,13 +294,14 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
   const attempt = async <T>(call: Job<T>, permit: number): Promise<T> => {
     const { lane, work, options, manner, guard, signal } = call;
     const { key, house: { core } } = lane;
-    const sent = now();
+    // The time at which it was admitted, just now.
+    const sent = lane.used;
     const number = ++call.attempts;
-    if (number === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - sent);
+    if (number === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - now());
     lane.calls++;
     const waited = sent - call.since || 0;
     call.since = NaN;
-    emit("sent", () => ({ key, attempt: number, waited }));
+    if (listeners.sent) emit("sent", { key, attempt: number, waited });
     let result: Result<T>;
     try {
       const value = work((signal ?? (work.length ? new AbortController().signal : undefined))!);
@@ -307,54 +311,57 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     }
     let reply: Reply | undefined;
     let cost: Cost | undefined;
+    let time;
     try {
       const hasValue = "value" in result;
       if (options?.outcome) reply = await options.outcome(result as { value?: T; error?: unknown });
       if (!reply && hasValue && manner) reply = await manner.read(result.value as T, core);
       reply ??= responseIn(hasValue ? result.value : result.error) ?? (hasValue ? "ok" : signal?.aborted ? "abandoned" : "failed");
       if (hasValue && options?.actualCost) checkCost("actualCost", (cost = await options.actualCost(result.value as T)));
-      lane.learn(permit, report(core, reply, cost));
+      time = lane.learn(permit, report(core, reply, cost));
     } catch (error) {
       // A function of the caller has failed.
       if ("value" in result) discard(result.value);
       result = { error };
-      lane.learn(permit, report(core, (reply = "abandoned"), undefined));
+      time = lane.learn(permit, report(core, (reply = "abandoned"), undefined));
     }
-    const { status } = reply as Partial<ResponseLike>;
     const outcome = OUTCOMES[lane.outcome]!;
     // The retry follows from the reply as it is now; listeners may make calls that change it.
-    const more = again(call, reply, result.error);
-    emit("settled", () => ({ key, attempt: number, outcome, status, ms: now() - sent }));
-    if (more < 0) return conclude(call, permit, result);
+    const more = again(call, reply, result.error, time);
+    if (listeners.settled) emit("settled", { key, attempt: number, outcome, status: (reply as Partial<ResponseLike>).status, ms: time - sent });
+    if (more < 0) return conclude(call, permit, result, time);
     lane.release(permit);
-    if (lane.waiting) lane.changed();
+    if (lane.waiting) lane.changed(time);
     return retry(call, more, result);
   };
 
-  /** Ends a call with its result, whose body may still arrive. A call that is not in flight has no permit. */
-  const conclude = <T>(call: Job<T>, permit: number | undefined, result: Result<T>): T => {
+  /** Ends a call with its result. A call that is not in flight has no permit. */
+  const conclude = <T>(call: Job<T>, permit: number | undefined, result: Result<T>, time?: number): T => {
     const { lane, guard, manner } = call;
-    let isHeld = permit !== undefined;
+    const hasValue = "value" in result;
+    forget(call);
+    if (hasValue && manner) return hold(call, permit, result.value as T, manner);
+    keepError(hasValue ? result.value : result.error, call.error);
+    if (permit !== undefined) lane.release(permit);
+    if (lane.waiting) lane.changed(time);
+    guard?.end();
+    if (!hasValue) throw result.error;
+    return result.value as T;
+  };
+
+  /** Ends a call with a response, whose body may still arrive. */
+  const hold = <T>(call: Job<T>, permit: number | undefined, value: T, manner: Manner<T>): T => {
+    const { lane, guard, signal } = call;
     const free = () => {
-      if (isHeld) lane.release(permit!);
-      isHeld = false;
+      if (permit !== undefined) lane.release(permit);
+      permit = undefined;
       if (lane.waiting) lane.changed();
     };
-    const end = () => {
+    if (lane.waiting) lane.changed();
+    value = manner.hold(value, signal, free, () => {
       free();
       guard?.end();
-    };
-    forget(call);
-    if (!("value" in result)) {
-      end();
-      keepError(result.error, call.error);
-      throw result.error;
-    }
-    let value = result.value as T;
-    if (manner) {
-      if (lane.waiting) lane.changed();
-      value = manner.hold(value, call.signal, free, end);
-    } else end();
+    });
     keepError(value, call.error);
     return value;
   };
@@ -372,7 +379,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
       permit = await next;
     } catch (rejection) {
       if (rejection instanceof TidegateError && !(rejection instanceof Closed)) {
-        emit("gaveUp", () => ({ key: lane.key, attempt: call.attempts, why: WHYS[rejection.code] ?? "deadline" }));
+        emit("gaveUp", { key: lane.key, attempt: call.attempts, why: WHYS[rejection.code] ?? "deadline" });
         call.error = rejection;
         if (result) return conclude(call, undefined, result);
       }
@@ -390,18 +397,17 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
   };
 
   /** The delay in milliseconds until a call is retried; -1 if it is not. */
-  const again = <T>(call: Job<T>, reply: Reply, error: unknown): number => {
+  const again = <T>(call: Job<T>, reply: Reply, error: unknown, time: number): number => {
     const { lane, attempts: attempt, options } = call;
     const { key, outcome, house: { core } } = lane;
     const name = OUTCOMES[outcome]!;
     const isPushback = name === "throttled" || name === "busy";
     if (name === "exhausted") {
       call.error = new Rejected("EXHAUSTED", "the server's quota is used up, or the account is not allowed to make this call");
-      emit("gaveUp", () => ({ key, attempt, why: name }));
+      emit("gaveUp", { key, attempt, why: name });
     }
     // The server has answered, or nobody waits any more.
     if ((!isPushback && name !== "failed") || lane.closed) return -1;
-    const time = now();
     const unsafe = call.manner?.unsafe;
     // The server did not execute a throttled call, so every method can be repeated.
     const onlyThrottled = unsafe === "method" || options?.retry === "throttled";
@@ -415,15 +421,15 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     const isLate = time + ms > call.deadline || slot === LATE;
     if (isPushback) {
       const { status } = reply as Partial<ResponseLike>;
-      emit("throttled", () => ({ key, attempt, outcome: name, status, cooldown: cooldown >= 0 ? cooldown : undefined }));
+      emit("throttled", { key, attempt, outcome: name, status, cooldown: cooldown >= 0 ? cooldown : undefined });
     }
     if (ms >= 0 && !isLate) {
-      emit("retry", () => ({ key, attempt: attempt + 1, ms: cooldown > ms ? cooldown : ms }));
+      emit("retry", { key, attempt: attempt + 1, ms: cooldown > ms ? cooldown : ms });
       return ms;
     }
     const why = (isWanted ? undefined : unsafe) ?? (isLate ? "deadline" : !isWanted ? undefined : isRetried || isOver ? "attempts" : "error");
     if (why === "deadline") call.error = new DeadlineExceeded(Math.max(cooldown >= 0 ? cooldown : ms, 1));
-    if (why) emit("gaveUp", () => ({ key, attempt, why }));
+    if (why) emit("gaveUp", { key, attempt, why });
     return -1;
   };
 
@@ -504,7 +510,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     policy = next;
   };
 
-  const hold = (paused: boolean) => () => {
+  const halt = (paused: boolean) => () => {
     const { core } = open();
     house!.paused = paused;
     for (const lane of lanes.values()) {
@@ -529,7 +535,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     lanes.clear();
   };
 
-  const gate: Gate = { ...caller(), stats, peek, soonest, on, setPolicy, pause: hold(true), resume: hold(false), idle, close, [Symbol.dispose]: close };
+  const gate: Gate = { ...caller(), stats, peek, soonest, on, setPolicy, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
   return { ...gate, ...more?.({ now, queue, lanes, make, retire, hasRoom, full }) } as Gate & M;
 };
 
@@ -556,9 +562,9 @@ class Pass implements Permit {
     checkCost("actualCost", actualCost);
     const outcome = report(lane.house.core, reply, actualCost);
     this.#lane = undefined;
-    lane.learn(this.#permit, outcome);
+    const time = lane.learn(this.#permit, outcome);
     lane.release(this.#permit);
-    if (lane.waiting) lane.changed();
+    if (lane.waiting) lane.changed(time);
   }
 
   [Symbol.dispose](): void {

@@ -23,7 +23,7 @@ export interface Call {
   readonly priority: number;
   readonly signal: AbortSignal | null | undefined;
   /** Its number among all calls of its lane. */
-  readonly turn: number;
+  turn: number;
   /** The core's slot of a retry; -1 for a first attempt. */
   slot: number;
   /** The core's slot in the queue; -1 if it does not wait. */
@@ -147,11 +147,16 @@ export abstract class Lane {
     return this.house.core.why(this.gate, slot, this.used, deadline, requests, tokens);
   }
 
-  /** Reports a call's headers; the core's reply is prepared with this outcome. Call `changed` afterwards. */
-  learn(permit: number, outcome: number): void {
+  /**
+   * Reports a call's headers; the core's reply is prepared with this outcome. Returns the time. Call `changed`
+   * afterwards.
+   */
+  learn(permit: number, outcome: number): number {
+    const time = this.house.now();
     this.outcome = outcome;
     // After a close, the slot may belong to another key.
-    if (!this.closed) this.house.core.learn(this.gate, permit, this.house.now());
+    if (!this.closed) this.house.core.learn(this.gate, permit, time);
+    return time;
   }
 
   /** Ends a call and frees its place. Call `changed` afterwards. */

@@ -83,9 +83,10 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
       return answer;
     }
 
-    override learn(permit: number, outcome: number): void {
-      super.learn(permit, outcome);
-      if (!this.closed) this.#courier.look(this.house.now(), true);
+    override learn(permit: number, outcome: number): number {
+      const time = super.learn(permit, outcome);
+      if (!this.closed) this.#courier.look(time, true);
+      return time;
     }
 
     rest(): void {
