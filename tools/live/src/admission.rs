@@ -1,5 +1,4 @@
-//! Admits the calls of a process: by a private gate, or by one that shares a budget with other
-//! processes.
+//! Admits the calls of a process, either through a private gate or through a shared budget.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,12 +7,12 @@ use tidegate::{Outcome, Reply};
 use tidegate_tower::local::{LocalAcquire, LocalGate, LocalPermit};
 use tidegate_tower::{Acquire, Error, Gate, Permit};
 
-/// What a worker needs of a gate.
+/// The part of a gate that a worker uses.
 pub trait Admission<const LIMITS: usize>: Send + Sync + 'static {
     type Permit: Send;
     type Turn: Future<Output = Result<Self::Permit, Error>> + Send + Unpin;
 
-    /// A permit when it is the call's turn.
+    /// Waits until the call is admitted, and returns its permit.
     fn acquire(&self, costs: [u32; LIMITS], timeout: Duration) -> Self::Turn;
 
     /// Reports the result of a call, and waits for the next attempt if one is due.
@@ -22,7 +21,7 @@ pub trait Admission<const LIMITS: usize>: Send + Sync + 'static {
     /// How long a new call would wait. Zero if unknown.
     fn wait(&self) -> Duration;
 
-    /// What the law steers by, if this process knows it.
+    /// The basis of the law's rate, if this process knows it.
     fn basis(&self) -> Option<Basis>;
 
     /// Returns unused leases.
@@ -42,7 +41,7 @@ impl<const LIMITS: usize> Admission<LIMITS> for Gate<LIMITS> {
     }
 
     fn wait(&self) -> Duration {
-        // One that would be rejected does not wait.
+        // A call that would be rejected does not wait.
         self.peek().unwrap_or_default()
     }
 
@@ -53,7 +52,7 @@ impl<const LIMITS: usize> Admission<LIMITS> for Gate<LIMITS> {
     async fn close(&self) {}
 }
 
-/// All processes have one key.
+/// All processes share one key.
 const KEY: &str = "api";
 
 impl Admission<1> for LocalGate {
@@ -66,7 +65,8 @@ impl Admission<1> for LocalGate {
 
     fn retry(&self, permit: Self::Permit, reply: Reply) -> Result<Self::Turn, Error> {
         let again = permit.retry(reply);
-        // A call is tried until it is served or the run is over, also where its attempts are used up.
+        // A call is repeated until it succeeds or the run ends, even after its attempts are used
+        // up.
         if reply.outcome == Outcome::Ok {
             again
         } else {

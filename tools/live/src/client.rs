@@ -1,7 +1,7 @@
-//! One process of the fleet: several workers that share one gate and know nothing else.
+//! One process of the fleet: several workers that share a gate.
 //!
-//! It begins when its standard input says so and ends when that closes, so that it cannot outlive
-//! whoever started it.
+//! Standard input controls it: the process starts its calls on command and exits when the input
+//! closes, so it never outlives its parent.
 
 use crate::admission::Admission;
 use crate::laws::of_calls_and_tokens;
@@ -29,7 +29,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
 
-/// The state of the run, from the process that started this one.
+/// The state of the run, as reported by the parent process.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 enum Phase {
     Ready,
@@ -46,7 +46,7 @@ pub async fn run(options: &Client) -> Result<()> {
         return serve(options, Office::open(options, gate, [Unit::Requests, Unit::Tokens]), phase)
             .await;
     }
-    let policy = Policy::named(&options.law).context("there is no such law")?;
+    let policy = Policy::named(&options.law).context("unknown law")?;
     let units = [Unit::Requests];
     match &options.share {
         Some(folder) => {
@@ -58,7 +58,7 @@ pub async fn run(options: &Client) -> Result<()> {
 }
 
 fn gate<const LIMITS: usize>(options: &Client, policy: Policy<AnyLaw, LIMITS>) -> Gate<LIMITS> {
-    // A call is tried until it is served or the run is over.
+    // A call is repeated until it succeeds or the run ends.
     let gate = Gate::builder(policy.attempts(None)).seed(options.seed);
     gate.queue(u32::try_from(options.workers).unwrap_or(u32::MAX)).build()
 }
@@ -78,7 +78,7 @@ async fn serve<G: Admission<LIMITS>, const LIMITS: usize>(
     let grace = options.grace;
     let done = async {
         reached(&phase, Phase::Over).await;
-        // Who is in flight may land; who is not has stopped by itself.
+        // Calls in flight may finish. Workers that wait have stopped.
         let _ = timeout(grace, async { while workers.join_next().await.is_some() {} }).await;
         let _ = timeout(grace, office.gate.close()).await;
     };
@@ -95,7 +95,7 @@ async fn serve<G: Admission<LIMITS>, const LIMITS: usize>(
     }
 }
 
-/// Follows standard input on a thread of its own, because a read of it cannot be called off.
+/// Reads standard input on a separate thread, because a blocking read cannot be cancelled.
 fn listen() -> watch::Receiver<Phase> {
     let (tell, phase) = watch::channel(Phase::Ready);
     std::thread::spawn(move || {
@@ -110,16 +110,16 @@ fn listen() -> watch::Receiver<Phase> {
 }
 
 async fn reached(phase: &watch::Receiver<Phase>, wanted: Phase) {
-    // The sender says `Over` before it goes.
+    // The sender sends `Over` before it is dropped.
     let _ = phase.clone().wait_for(|now| *now >= wanted).await;
 }
 
-/// What the workers of a process share.
+/// State that the workers of a process share.
 struct Office<G, const LIMITS: usize> {
     gate: G,
-    /// What each limit counts: calls first, then tokens.
+    /// The unit of each limit: calls first, then tokens.
     units: [Unit; LIMITS],
-    /// How many calls were asked for, which spreads what they cost.
+    /// The number of calls so far. It spreads their costs.
     turn: AtomicU64,
     http: Http<HttpConnector, Empty<Bytes>>,
     address: String,
@@ -129,10 +129,10 @@ struct Office<G, const LIMITS: usize> {
     tally: Mutex<Tally>,
 }
 
-/// More than any honest answer of this API is long. Nobody reads it, so what is longer is not taken.
+/// The longest body that is read. Honest responses of this API are shorter.
 const LONGEST_ANSWER: usize = 1 << 20;
 
-/// How long a worker does something else when a call of its was throttled at once.
+/// How long a worker pauses after a call was rejected immediately.
 const REST: Duration = Duration::from_millis(50);
 
 impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
@@ -175,7 +175,7 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
             .context("the parent process has closed the pipe")
     }
 
-    /// One attempt over the wire, given up when it takes too long.
+    /// Sends one attempt. It fails if it takes too long.
     async fn attempt(&self, costs: [u32; LIMITS], asked: Instant) -> Reply<LIMITS> {
         let left = self.deadline.saturating_sub(asked.elapsed());
         match timeout(left.min(self.patience), self.send(costs)).await {
@@ -194,7 +194,7 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
         let Ok(request) = request.body(Empty::new()) else { return Outcome::Failed.into() };
         let Ok(response) = self.http.request(request).await else { return Outcome::Failed.into() };
         let (head, body) = response.into_parts();
-        // The body is read to its end so that the connection can carry the next call.
+        // The body is read to its end so that the connection can be reused.
         if Limited::new(body, LONGEST_ANSWER).collect().await.is_err() {
             return Outcome::Failed.into();
         }
@@ -207,7 +207,7 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
     }
 }
 
-/// A worker always has another call to make.
+/// Makes one call after another.
 async fn work<G: Admission<LIMITS>, const LIMITS: usize>(
     office: Arc<Office<G, LIMITS>>,
     phase: watch::Receiver<Phase>,
@@ -219,7 +219,7 @@ async fn work<G: Admission<LIMITS>, const LIMITS: usize>(
     }
 }
 
-/// One logical call: attempts until one succeeds, or until the run is over.
+/// Makes one logical call: attempts until one succeeds or the run ends.
 async fn call<G: Admission<LIMITS>, const LIMITS: usize>(
     office: &Office<G, LIMITS>,
     phase: &watch::Receiver<Phase>,

@@ -1,4 +1,4 @@
-//! The counts of a run as curves over time: a rate is the difference of two points.
+//! The counts of a run as curves over time. A rate is the difference between two points.
 
 use crate::server::{Row, Truth};
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 const MOST_POINTS: usize = 4096;
 const RECENT_POINTS: usize = 128;
 
-/// Cumulative counts, noted at every tick, the nameless caller left out.
+/// Cumulative counts at every tick, without anonymous callers.
 #[derive(Debug, Default)]
 pub struct Curves {
     points: Vec<(f64, Vec<Row>)>,
 }
 
-/// Calls a second over a stretch of time.
+/// Calls per second over a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     pub offered: f64,
@@ -21,7 +21,6 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The share of the calls that the policy throttled.
     pub fn throttled_share(&self) -> f64 {
         if self.offered > 0.0 { self.throttled / self.offered } else { 0.0 }
     }
@@ -36,8 +35,8 @@ impl Curves {
         self.points.push((elapsed.as_secs_f64(), rows));
     }
 
-    /// Drops every other point but the latest, so that a run of any length stays small and its
-    /// last seconds sharp.
+    /// Drops every other point except the latest. A run of any length stays small, with full
+    /// resolution at its end.
     fn thin(&mut self) {
         let old = self.points.len().saturating_sub(RECENT_POINTS);
         let mut index = 0;
@@ -47,13 +46,12 @@ impl Curves {
         });
     }
 
-    /// How far the curves reach, in seconds.
+    /// The end of the curves, in seconds.
     pub fn end(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.0)
     }
 
-    /// One process's rates from one second to another. Before the run there was nothing, so a
-    /// stretch that begins earlier makes a rate rise from zero.
+    /// The rates of one process between two times. Counts before the run are zero.
     pub fn rates(&self, process: usize, from: f64, to: f64) -> Rates {
         if to <= from {
             return Rates::default();
@@ -63,7 +61,7 @@ impl Curves {
         Rates { offered: rate(0), served: rate(1), throttled: rate(2) }
     }
 
-    /// All processes' rates together.
+    /// The combined rates of all processes.
     pub fn total(&self, from: f64, to: f64) -> Rates {
         let processes = self.points.last().map_or(0, |point| point.1.len());
         (0..processes).map(|process| self.rates(process, from, to)).fold(
@@ -76,7 +74,7 @@ impl Curves {
         )
     }
 
-    /// The counts at a time, on the straight line between the points around it.
+    /// The counts at `time`, interpolated linearly.
     fn at(&self, process: usize, time: f64) -> [f64; 3] {
         let counts = |point: &(f64, Vec<Row>)| match point.1.get(process) {
             Some(row) => [row.offered as f64, row.served as f64, row.throttled as f64],
@@ -113,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_the_slope_between_two_times_wherever_the_points_lie() {
+    fn a_rate_is_the_slope_between_any_two_times() {
         let curves = noted(&[(1, 10), (2, 10), (4, 50)]);
         for (from, to, offered) in [
             (0.0, 1.0, 10.0),
@@ -129,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_keeps_few_points_and_its_rates() {
+    fn a_long_run_keeps_few_points_and_the_same_rates() {
         let points: Vec<(u64, u64)> = (1..=100_000).map(|second| (second, 3 * second)).collect();
         let curves = noted(&points);
         assert!(curves.points.len() <= MOST_POINTS);
@@ -138,11 +136,14 @@ mod tests {
             assert!((rate - 3.0).abs() < 1e-9, "{from} to {to}: {rate}");
         }
         let last: Vec<f64> = curves.points.iter().rev().take(100).map(|point| point.0).collect();
-        assert!(last.windows(2).all(|pair| pair[0] - pair[1] == 1.0), "the end stays sharp");
+        assert!(
+            last.windows(2).all(|pair| pair[0] - pair[1] == 1.0),
+            "the end keeps full resolution"
+        );
     }
 
     #[test]
-    fn where_nothing_was_noted_the_rate_is_nothing() {
+    fn the_rate_without_points_is_zero() {
         assert_eq!(Curves::default().total(0.0, 1.0), Rates::default());
         let curves = noted(&[(1, 10)]);
         assert_eq!(curves.rates(0, 5.0, 6.0), Rates::default());

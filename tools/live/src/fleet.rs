@@ -1,4 +1,4 @@
-//! The processes of the fleet: this binary started again, watched over pipes.
+//! The processes of the fleet. Each runs this binary and is controlled over pipes.
 
 use crate::tally::Tally;
 use anyhow::{Context, Result, bail};
@@ -14,10 +14,10 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Waits longer than this count as this long; a histogram needs an end.
+/// The longest wait that the histogram distinguishes.
 const LONGEST_WAIT_US: u64 = 24 * 3600 * 1_000_000;
 
-/// What is known of one process: its latest counts and all of its waits.
+/// What is known of one process: its latest counts and all its waits.
 #[derive(Clone, Debug)]
 pub struct Member {
     pub tally: Tally,
@@ -38,18 +38,18 @@ impl Member {
     }
 }
 
-/// What the processes have in common.
+/// The settings that all processes share.
 pub struct Plan<'a> {
     pub address: SocketAddr,
     pub law: &'a str,
     pub workers: usize,
     pub tokens: bool,
     pub grace: Duration,
-    /// Where the processes share one budget.
+    /// The folder of the shared budget, if there is one.
     pub share: Option<&'a Path>,
 }
 
-/// A running fleet. Dropped, its processes are killed; [`Fleet::stop`] lets them finish.
+/// A running fleet. Dropping it kills its processes. [`Fleet::stop`] lets them finish.
 pub struct Fleet {
     processes: Vec<Process>,
     grace: Duration,
@@ -64,7 +64,7 @@ struct Process {
 }
 
 impl Fleet {
-    /// Starts one process a seed and returns when all of them are ready.
+    /// Starts one process per seed, and returns when all are ready.
     pub async fn start(plan: &Plan<'_>, seeds: &[u64]) -> Result<Self> {
         let mut processes = Vec::new();
         for (index, seed) in seeds.iter().enumerate() {
@@ -77,7 +77,7 @@ impl Fleet {
         Ok(Fleet { processes: ready, grace: plan.grace })
     }
 
-    /// Lets the workers begin.
+    /// Starts the workers.
     pub async fn go(&mut self) -> Result<()> {
         for process in &mut self.processes {
             process
@@ -90,13 +90,12 @@ impl Fleet {
         Ok(())
     }
 
-    /// What is known of each process by now.
+    /// The latest state of each process.
     pub fn members(&self) -> Vec<Member> {
         self.processes.iter().map(|process| lock(&process.known).clone()).collect()
     }
 
-    /// Ends the run: waits for calls in flight, then every process reports its last counts and
-    /// exits.
+    /// Ends the run: waits for calls in flight, then collects the last counts of every process.
     pub async fn stop(self) -> Vec<Member> {
         let mut leaving = Vec::new();
         for Process { child, input, known, reader } in self.processes {
@@ -108,7 +107,7 @@ impl Fleet {
         for (mut child, known, reader) in leaving {
             let gone = async { (reader.await, child.wait().await) };
             if timeout(patience, gone).await.is_err() {
-                // It is killed and reaped here; its last counts are missing and show as lost calls.
+                // The process is killed and reaped here. Its missing counts show as lost calls.
                 let _ = child.kill().await;
             }
             members.push(lock(&known).clone());
@@ -121,7 +120,7 @@ type Output = Lines<BufReader<ChildStdout>>;
 
 impl Process {
     fn start(plan: &Plan<'_>, number: usize, seed: u64) -> Result<((Child, ChildStdin), Output)> {
-        // On Linux whatever has become of its file: it may be built anew while it runs.
+        // On Linux this path works even if the file was rebuilt during the run.
         let itself = PathBuf::from("/proc/self/exe");
         let binary = if itself.exists() { Ok(itself) } else { std::env::current_exe() };
         let binary = binary.context("cannot find the path of this program")?;
@@ -137,8 +136,8 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
-            // A terminal tells its whole foreground group to end. A client ends with its standard
-            // input instead, so that its last counts are told.
+            // A terminal signals its whole foreground group. A client ends when its standard input
+            // closes instead, so that it reports its last counts.
             .process_group(0)
             .spawn()
             .context("cannot start a client process")?;
@@ -148,12 +147,12 @@ impl Process {
         Ok(((child, input), BufReader::new(output).lines()))
     }
 
-    /// Waits for the first line, which says that the process is ready, and goes on reading.
+    /// Waits for the first line, which says that the process is ready, then keeps reading.
     async fn greet((child, input): (Child, ChildStdin), mut output: Output) -> Result<Self> {
         match timeout(Duration::from_secs(60), output.next_line()).await {
             Ok(Ok(Some(_))) => {}
             Ok(_) => bail!("a client process ended before it was ready"),
-            Err(_) => bail!("a client process did not get ready within a minute"),
+            Err(_) => bail!("a client process was not ready within a minute"),
         }
         let known = Arc::new(Mutex::new(Member::new()?));
         let reader = tokio::spawn(read(output, known.clone()));
@@ -163,7 +162,7 @@ impl Process {
 
 async fn read(mut output: Output, known: Arc<Mutex<Member>>) {
     while let Ok(Some(line)) = output.next_line().await {
-        // A line cut off by the end of its process tells nothing.
+        // A line that was cut off at the end of the process is ignored.
         if let Ok(line) = serde_json::from_str(&line) {
             lock(&known).learn(line);
         }

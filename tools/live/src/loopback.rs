@@ -1,10 +1,10 @@
-//! Who is on this machine, by the name that a request gives.
+//! Recognises requests that name this machine.
 
 use axum::http::uri::Authority;
 use std::net::IpAddr;
 
-/// Whether `authority`, a host with a port or without, is this machine's loopback by a name that no
-/// other machine can take for itself.
+/// Whether `authority`, a host with an optional port, is a loopback name or address that no other
+/// machine can use.
 pub fn is_loopback(authority: &str) -> bool {
     let Ok(authority) = authority.parse::<Authority>() else { return false };
     if authority.as_str().contains('@') {
@@ -15,7 +15,7 @@ pub fn is_loopback(authority: &str) -> bool {
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether a page of this origin was served by this machine.
+/// Whether this machine served the page of this origin.
 pub fn is_origin(origin: &str) -> bool {
     let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
     rest.is_some_and(is_loopback)
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_that_cannot_be_another_machines_are_this_one() {
+    fn only_loopback_names_are_this_machine() {
         for host in
             ["127.0.0.1:8433", "127.0.0.1", "127.1.2.3:1", "localhost:80", "LocalHost", "[::1]:9"]
         {

@@ -1,7 +1,7 @@
 //! A throttled fleet against a real rate-limited API.
 //!
-//! `demo` starts a real HTTP API on loopback that limits its callers, and a fleet of real client
-//! processes that know neither the limit nor each other; `serve` starts the API alone.
+//! `demo` starts an HTTP API on loopback and a fleet of client processes that know neither its
+//! limit nor each other. `serve` starts the API alone.
 
 mod admission;
 mod client;
@@ -32,9 +32,9 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// What a shell reports of a program that Ctrl-C ended.
+/// The exit status that a shell reports after Ctrl-C.
 const INTERRUPTED: u8 = 130;
-/// The command line cannot be done as it stands.
+/// The exit status for invalid arguments.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Demo(options) => demo(&options),
         Command::Serve(api) => serve(&api),
-        // A client that has nobody left to report to just ends.
+        // A client without a parent to report to exits silently.
         Command::Client(client) => client::run(&client).map(|()| 0).or(Ok(1)),
     };
     match result {
@@ -60,7 +60,7 @@ fn complain(sentence: &str, status: u8) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Runs the laws one after the other and prints what they did, also when it was cut short.
+/// Runs the laws one after the other and prints the report, also after an interruption.
 #[tokio::main(worker_threads = 2)]
 async fn demo(options: &Demo) -> Result<u8> {
     let stop = stop_on_signals()?;
@@ -75,7 +75,7 @@ async fn demo(options: &Demo) -> Result<u8> {
     }
     let interrupted = *stop.borrow();
     match print(options, &reports, interrupted) {
-        // As with `| head`: who has read enough is no error.
+        // The reader closed the pipe, as `| head` does. That is not an error.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         printed => printed.context("cannot print the report")?,
     }
@@ -91,7 +91,7 @@ async fn demo(options: &Demo) -> Result<u8> {
     Ok(0)
 }
 
-/// Serves an API, and the page beside it, until it is told to end.
+/// Serves an API and the page until a signal.
 async fn stay(options: &Demo, page: Option<Page>, stop: &Stop) -> Result<()> {
     let server = Server::open(&options.api, 0).await?;
     server.begin();
@@ -105,7 +105,7 @@ async fn stay(options: &Demo, page: Option<Page>, stop: &Stop) -> Result<()> {
     let mut stopped = stop.subscribe();
     loop {
         tokio::select! {
-            // The sender outlives this loop, so there is no other end to it.
+            // The sender outlives this loop, so only a signal ends it.
             _ = stopped.wait_for(|stop| *stop) => break,
             _ = ticks.tick() => {}
         }
@@ -139,21 +139,21 @@ async fn watch_all(
     stop: &Stop,
     reports: &mut Vec<Report>,
 ) -> Result<()> {
-    // The view gives the terminal back when it goes, before anything else is printed.
+    // The view restores the terminal when dropped, before anything else is printed.
     let mut watcher = None;
     for law in options.laws() {
         if *stop.borrow() {
             break;
         }
         let server = Server::open(&options.api, options.processes).await?;
-        // Only now, so that a taken port is one sentence and no flash of an empty view.
+        // The view opens after the port, so a taken port prints one sentence and draws nothing.
         let watcher = match &mut watcher {
             Some(watcher) => watcher,
             none => none.insert(open_watchers(options, page, stop)?),
         };
         match run::run(options, &law, server, stop, watcher, reports).await {
             Ok(report) => reports.push(report),
-            // What told us to end may have met a client between its birth and its own group.
+            // A signal can reach a client before it has moved to a separate process group.
             Err(_) if *stop.borrow() => break,
             Err(error) => return Err(error),
         }
@@ -174,7 +174,7 @@ fn open_watchers(
         Box::new(view::Screen::open(stop.clone(), url)?)
     } else {
         if let Some(url) = url {
-            // Nobody to read it is no reason to end the run.
+            // A closed output does not end the run.
             let _ = writeln!(io::stdout(), "the page   {url}");
         }
         Box::new(Lines::new(io::stdout()))
@@ -196,14 +196,14 @@ fn headline(options: &Demo, interrupted: bool) -> String {
     )
 }
 
-/// Serves until it is told to end, then prints what it served.
+/// Serves until a signal, then prints the counts.
 #[tokio::main(worker_threads = 2)]
 async fn serve(api: &Api) -> Result<u8> {
     let stop = stop_on_signals()?;
     let server = Server::open(api, 0).await?;
     let mut out = io::stdout();
     writeln!(out, "http://{}/  {api}  (counts at /counts, Ctrl-C to end)", server.address())?;
-    // The sender is alive in this function, so there is no other end to the wait.
+    // The sender lives as long as this function, so only a signal ends the wait.
     let _ = stop.subscribe().wait_for(|stop| *stop).await;
     let (total, capacity) = (server.truth().total(), server.truth().capacity);
     server.stop().await;
@@ -215,7 +215,7 @@ async fn serve(api: &Api) -> Result<u8> {
     Ok(0)
 }
 
-/// Becomes true on Ctrl-C, on a polite kill and when the terminal goes away.
+/// Becomes true on Ctrl-C, SIGTERM, and when the terminal closes.
 fn stop_on_signals() -> Result<Stop> {
     let stop = watch::Sender::new(false);
     for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {

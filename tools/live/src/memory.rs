@@ -1,25 +1,25 @@
-//! What the fleet and its server hold in memory, over a run.
+//! Memory use of the fleet and its server during a run.
 
 use std::fs;
 use std::time::Duration;
 
 const MOST_POINTS: usize = 4096;
 
-/// This process's resident memory in KiB; `None` if the system does not tell (there is no `/proc`).
+/// This process's resident memory in KiB. `None` without `/proc`.
 pub fn resident() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Readings of all processes together.
+/// The total memory of all processes over time.
 #[derive(Debug, Default)]
 pub struct Memory {
     points: Vec<(Duration, u64)>,
 }
 
 impl Memory {
-    /// Notes a reading; one that is not whole, because a process has not told yet, is none.
+    /// Records a reading. An incomplete one is ignored.
     pub fn note(&mut self, elapsed: Duration, kib: Option<u64>) {
         if self.points.len() >= MOST_POINTS {
             let mut index = 0;
@@ -31,7 +31,8 @@ impl Memory {
         self.points.extend(kib.map(|kib| (elapsed, kib)));
     }
 
-    /// The means of the first and of the last third of a run, in MiB: equal where nothing grows.
+    /// The mean memory of the first and last third of a run, in MiB. The two are equal without
+    /// growth.
     pub fn thirds(&self, end: Duration) -> Option<[f64; 2]> {
         let mean = |from: Duration, to: Duration| {
             let within = self.points.iter().filter(|(at, _)| (from..=to).contains(at));

@@ -1,4 +1,4 @@
-//! The figures of a run, from the server's counts; the clients add only how long they waited.
+//! The figures of a run from the server's counts. Only the waits come from the clients.
 
 use crate::fleet::Member;
 use crate::server::{Row, Truth};
@@ -14,55 +14,57 @@ use std::time::Duration;
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub law: String,
-    /// Served calls over those that could have been served.
+    /// Served calls divided by the calls that could have been served.
     pub utilisation: f64,
-    /// The policy's throttled calls over all answers.
+    /// Calls throttled by the policy, divided by all responses.
     pub throttled: f64,
-    /// The same of the second half of the run, when the laws have found their rates.
+    /// The same for the second half of the run, after the start.
     pub settled: f64,
-    /// Jain's index of the served calls by process: 1 when all got the same, 1/n when one got all.
+    /// Jain's fairness index of the served calls by process: 1 if all are equal, 1/n if one got
+    /// all.
     pub jain: f64,
-    /// From first asking for a call to sending the attempt that succeeded; nothing if none did.
+    /// Time from the start of a call until its successful attempt is sent. `None` if no call
+    /// succeeded.
     pub wait_p50_ms: Option<f64>,
     pub wait_p99_ms: Option<f64>,
-    /// Logical calls asked for.
+    /// Logical calls.
     pub calls: u64,
-    /// Given up, or counted by the server and not by the client, or the reverse.
+    /// Calls given up, plus calls that only the server or only the client counted.
     pub lost: u64,
-    /// Asked for and still waiting when the time was up.
+    /// Calls that were still waiting at the end of the run.
     pub unfinished: u64,
-    /// Calls that came back with success.
+    /// Calls that succeeded.
     pub answered: u64,
-    /// Attempts that came back with a response of whatever kind.
+    /// Attempts that received any response.
     pub responses: u64,
-    /// Responses that told something of the limit.
+    /// Responses with a hint.
     pub told: u64,
-    /// Headers about limits that made no sense to the clients.
+    /// Rate limit headers that the clients could not parse.
     pub ignored: u64,
-    /// After how many responses `adaptive` steered by what; empty for other laws.
+    /// The number of responses after which `adaptive` used each basis. Empty for other laws.
     pub tiers: BTreeMap<Tier, u64>,
     pub offered: u64,
     pub served: u64,
     pub outage: u64,
     pub capacity: f64,
     pub seconds: f64,
-    /// What the fleet and the server held in memory: the means of the first and the last third.
+    /// Memory of the fleet and the server: the means of the first and the last third.
     pub memory_mib: Option<[f64; 2]>,
     pub server: String,
     /// The server's counts by process.
     pub processes: Vec<Row>,
 }
 
-/// What a run left behind.
+/// The results of a run.
 pub struct Remains<'a> {
     pub law: &'a str,
     pub server: String,
     pub elapsed: Duration,
     pub settled: f64,
     pub memory_mib: Option<[f64; 2]>,
-    /// Counts up to closing time.
+    /// The counts at the end of the run.
     pub truth: Truth,
-    /// Calls served to each caller from first to last, the nameless one first.
+    /// Calls served to each caller in total, anonymous callers first.
     pub served_in_all: Vec<u64>,
     pub members: Vec<Member>,
 }
@@ -125,8 +127,7 @@ fn tiers(members: &[Member]) -> BTreeMap<Tier, u64> {
     tiers
 }
 
-/// Calls given up, and every difference between what the server served to a process and what that
-/// process was answered.
+/// Calls given up, plus every difference between the server's and the clients' counts.
 fn lost(served_in_all: &[u64], members: &[Member]) -> u64 {
     members
         .iter()
@@ -135,7 +136,7 @@ fn lost(served_in_all: &[u64], members: &[Member]) -> u64 {
         .sum()
 }
 
-/// (Σx)² / (n·Σx²); nobody served is equal shares of nothing.
+/// (Σx)² / (n·Σx²). It is 1 if nobody was served.
 pub fn jain(shares: &[u64]) -> f64 {
     let sum: f64 = shares.iter().map(|share| *share as f64).sum();
     let squares: f64 = shares.iter().map(|share| (*share as f64).powi(2)).sum();
@@ -146,7 +147,7 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The table of all runs, for a reader.
+/// The table of all runs.
 pub struct Table<'a>(pub &'a [Report]);
 
 impl fmt::Display for Table<'_> {
@@ -186,16 +187,16 @@ impl fmt::Display for Table<'_> {
         f.write_str(
             "\n\
              utilisation  calls served, of those the API could have served\n\
-             throttled    calls that the API throttled, of all that it got\n\
-             settled      the same of the second half of the run, without the start\n\
-             jain         fairness between processes: 1 when all were served the same\n\
-             wait         from first asking for a call to sending the attempt that succeeded\n\
-             lost         calls given up, or counted on one side of the wire only\n",
+             throttled    share of calls that the API throttled\n\
+             settled      the same in the second half of the run\n\
+             jain         fairness between processes (Jain's index): 1 is equal shares\n\
+             wait         from the start of a call until its successful attempt is sent\n\
+             lost         calls given up, or counted by only one side\n",
         )
     }
 }
 
-/// Each tier's share of the attempts in whole per cent, the largest first.
+/// Each tier's share of the attempts in whole per cent, largest first.
 fn shares(tiers: &BTreeMap<Tier, u64>) -> String {
     let all: u64 = tiers.values().sum();
     let mut tiers: Vec<(&Tier, &u64)> = tiers.iter().collect();
@@ -207,12 +208,12 @@ fn shares(tiers: &BTreeMap<Tier, u64>) -> String {
     tiers.into_iter().map(share).collect::<Vec<_>>().join(", ")
 }
 
-/// A share as a reader writes it.
+/// Formats a share.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// A time in milliseconds, in the unit that suits it.
+/// Formats a time in milliseconds with a suitable unit.
 pub fn millis(time: f64) -> String {
     match time {
         time if time < 9.95 => format!("{time:.1} ms"),
@@ -222,11 +223,11 @@ pub fn millis(time: f64) -> String {
     }
 }
 
-/// The one document of `--json`.
+/// The JSON document of `--json`.
 #[derive(Serialize)]
 pub struct Document<'a> {
     pub runs: &'a [Report],
-    /// The run was stopped before its time; the figures are of what ran.
+    /// Whether the run was stopped early. The figures then describe the part that ran.
     pub interrupted: bool,
 }
 
@@ -235,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jain_is_one_for_equals_and_one_over_n_for_a_winner() {
+    fn jain_is_one_for_equal_shares_and_one_over_n_if_one_process_gets_all() {
         for (shares, index) in [
             (&[5, 5, 5, 5][..], 1.0),
             (&[8, 0, 0, 0], 0.25),
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_counted_on_one_side_only_is_lost_whichever_the_side() {
+    fn a_call_that_only_one_side_counted_is_lost() {
         let member = |answered, given_up| Member {
             tally: Tally { calls: 100, answered, given_up, ..Tally::default() },
             waits_us: Histogram::new(3).unwrap(),
@@ -256,14 +257,18 @@ mod tests {
         for (served, answered, given_up, missing) in
             [(10, 10, 0, 0), (11, 10, 0, 1), (10, 11, 0, 1), (10, 10, 2, 2), (12, 10, 3, 5)]
         {
-            // The nameless row is nobody's process.
+            // The row of anonymous callers belongs to no process.
             assert_eq!(lost(&[7, served], &[member(answered, given_up)]), missing);
         }
-        assert_eq!(lost(&[0, 11, 9], &[member(10, 0), member(10, 0)]), 2, "they do not make up");
+        assert_eq!(
+            lost(&[0, 11, 9], &[member(10, 0), member(10, 0)]),
+            2,
+            "differences do not cancel out"
+        );
     }
 
     #[test]
-    fn a_time_is_written_in_the_unit_that_suits_it() {
+    fn a_time_has_a_suitable_unit() {
         for (time, text) in [
             (0.0, "0.0 ms"),
             (9.94, "9.9 ms"),

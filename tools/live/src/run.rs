@@ -1,4 +1,4 @@
-//! One law's run: a new fleet and a new server, sampled ten times a second, and the report.
+//! One law's run with a new fleet and a new server, sampled ten times a second, and its report.
 
 use crate::curves::Curves;
 use crate::fleet::{Fleet, Plan};
@@ -12,10 +12,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Set when the run must end.
+/// Set to end the run.
 pub type Stop = watch::Sender<bool>;
 
-/// Runs `law` against `server` for its time, or until `stop` is set, and reports what ran.
+/// Runs `law` against `server` until its time is over or `stop` is set, and reports the results.
 pub async fn run(
     demo: &Demo,
     law: &str,
@@ -25,7 +25,7 @@ pub async fn run(
     finished: &[Report],
 ) -> Result<Report> {
     let folder = demo.share.then(tempfile::tempdir).transpose()?;
-    // The processes create this folder inside the temporary one, closed to other users.
+    // The processes create this folder with access for this user only.
     let shared = folder.as_ref().map(|folder| folder.path().join("shared"));
     let plan = Plan {
         address: server.address(),
@@ -49,7 +49,7 @@ pub async fn run(
     let elapsed = loop {
         let over = tokio::select! {
             () = &mut end => Some(demo.seconds),
-            // The sender outlives this loop, so this ends only with `stop`.
+            // The sender outlives this loop, so only `stop` ends it.
             _ = stopped.wait_for(|stop| *stop) => {
                 let now = server.elapsed().min(demo.seconds);
                 server.close_books(now);
@@ -95,7 +95,7 @@ pub async fn run(
     Ok(Report::new(remains))
 }
 
-/// One seed for each process. Equal seeds would synchronise the fleet.
+/// One seed per process. Equal seeds would synchronise the fleet.
 fn seeds(demo: &Demo) -> Result<Vec<u64>> {
     let first = match demo.seed {
         Some(seed) => seed,

@@ -1,4 +1,4 @@
-//! What there is to see while a law runs, and the two ways to show it.
+//! The state of a run to display, and the traits of its displays.
 
 use crate::curves::Curves;
 use crate::fleet::Member;
@@ -9,38 +9,38 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// One moment of a run.
+/// The state of a run at one time.
 pub struct Scene<'a> {
     pub demo: &'a Demo,
     pub law: &'a str,
-    /// Where the API is.
+    /// The API's address.
     pub address: SocketAddr,
     pub elapsed: Duration,
     pub truth: &'a Truth,
     pub curves: &'a Curves,
     pub members: &'a [Member],
-    /// The laws that ran before this one.
+    /// The reports of earlier laws.
     pub finished: &'a [Report],
 }
 
 impl Scene<'_> {
-    /// The last second, or the part of it that has been.
+    /// The last second, or less at the start.
     pub fn lately(&self) -> (f64, f64) {
         let end = self.curves.end();
         ((end - 1.0).max(0.0), end)
     }
 }
 
-/// Whoever looks on.
+/// A display of a run.
 pub trait Watcher {
-    /// Shows a moment.
+    /// Displays a state.
     fn show(&mut self, scene: &Scene<'_>);
 
-    /// Shows the last moment of a run: the API is about to go.
+    /// Displays the last state of a run, before the API stops.
     fn leave(&mut self, _scene: &Scene<'_>) {}
 }
 
-/// Several who look on at once.
+/// Several displays at once.
 impl Watcher for Vec<Box<dyn Watcher>> {
     fn show(&mut self, scene: &Scene<'_>) {
         self.iter_mut().for_each(|watcher| watcher.show(scene));
@@ -51,7 +51,7 @@ impl Watcher for Vec<Box<dyn Watcher>> {
     }
 }
 
-/// Plain lines, one a second: for a pipe, a log, or beside `--json`.
+/// One line of text per second, for a pipe, a log or `--json`.
 pub struct Lines<W> {
     to: W,
     next: u64,
@@ -88,7 +88,7 @@ impl<W: Write> Watcher for Lines<W> {
             percent(rates.throttled_share()),
             waits.join(", "),
         );
-        // Nobody to read the lines is no reason to end the run.
+        // A closed output does not end the run.
         let _ = self.to.write_all(line.as_bytes()).and_then(|()| self.to.flush());
     }
 }

@@ -1,45 +1,45 @@
-//! What a client tells the process that watches it: one JSON line several times a second.
+//! The reports of a client to its parent: one JSON line several times a second.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use tidegate::law::Basis;
 
-/// Counts from the client's beginning, and the waits that ended since its last line.
+/// Counts since the client's start, and the waits that ended since its last line.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Tally {
-    /// Logical calls asked for, however many attempts each took.
+    /// Logical calls, regardless of their attempts.
     pub calls: u64,
-    /// Those that came back with success.
+    /// Calls that succeeded.
     pub answered: u64,
-    /// Those that the controller gave up; with these laws there must be none.
+    /// Calls that the controller gave up. With these laws there must be none.
     pub given_up: u64,
-    /// How long a call would wait that comes now, in microseconds.
+    /// How long a new call would wait now, in microseconds.
     pub wait_us: u64,
-    /// Attempts that came back with a response of whatever kind.
+    /// Attempts that received any response.
     pub responses: u64,
-    /// Those of them that told something of the limit.
+    /// Responses with a hint.
     pub told: u64,
-    /// Headers about limits that made no sense; from this server there must be none.
+    /// Rate limit headers that could not be parsed. With this server there must be none.
     pub ignored: u64,
-    /// What `adaptive` steers by at present, the best of its limits; nothing for other laws.
+    /// The basis of `adaptive`'s rate, the best of its limits. `None` for other laws.
     pub tier: Option<Tier>,
-    /// What it steered by after each response.
+    /// The number of responses after which each basis was used.
     pub tiers: BTreeMap<Tier, u64>,
-    /// What the process holds in memory, where the system tells.
+    /// Resident memory of the process, if the system reports it.
     pub memory_kib: Option<u64>,
-    /// For each call answered since the last line, the microseconds from first asking for it to
-    /// the sending of the attempt that succeeded.
+    /// For each call answered since the last line, the microseconds from its start until its
+    /// successful attempt was sent.
     pub waits_us: Vec<u64>,
 }
 
 impl Tally {
-    /// Calls still waiting or in flight: neither served nor lost.
+    /// Calls that are waiting or in flight.
     pub fn unfinished(&self) -> u64 {
         self.calls.saturating_sub(self.answered + self.given_up)
     }
 
-    /// Notes what the law steers by after a response.
+    /// Records the basis of the law's rate after a response.
     pub fn steered_by(&mut self, basis: Option<Basis>) {
         self.tier = basis.map(Tier::from);
         if let Some(tier) = self.tier {
@@ -47,7 +47,7 @@ impl Tally {
         }
     }
 
-    /// The line to send; the waits in it are told once.
+    /// The line to send. Each wait is sent once.
     pub fn line(&mut self) -> Tally {
         let line = self.clone();
         self.waits_us.clear();
@@ -55,17 +55,17 @@ impl Tally {
     }
 }
 
-/// What `adaptive` steers by, from knowing nothing to knowing all.
+/// The basis of `adaptive`'s rate, from the least knowledge to the most.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
-    /// Nothing yet: no call waits for a rate.
+    /// No rate: no call waits.
     Open,
-    /// Rejections, and when they ask it to come back.
+    /// Throttled calls, and their Retry-After.
     Blind,
-    /// The limit and its period as well.
+    /// Also the limit and its period.
     Quota,
-    /// The number of calls that are left as well.
+    /// Also the number of remaining calls.
     Remaining,
 }
 

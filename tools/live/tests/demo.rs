@@ -5,14 +5,10 @@ mod common;
 use common::{demo_json, end, number, outcome, tidegate_live};
 
 #[test]
-fn an_unlimited_fleet_is_mostly_throttled_and_an_adaptive_one_is_not_and_neither_loses_a_call() {
+fn adaptive_is_throttled_less_than_none_and_neither_loses_a_call() {
     let document = demo_json(&["--seconds", "4"]);
     let runs = document["runs"].as_array().expect("runs is a list");
-    assert_eq!(
-        runs.len(),
-        2,
-        "without a request, nothing is compared with what the library is for"
-    );
+    assert_eq!(runs.len(), 2, "the default comparison includes adaptive");
     for (run, law) in runs.iter().zip(["none", "adaptive"]) {
         assert_eq!(run["law"], law);
         for share in ["utilisation", "throttled", "settled", "jain"] {
@@ -27,12 +23,12 @@ fn an_unlimited_fleet_is_mostly_throttled_and_an_adaptive_one_is_not_and_neither
     let (none, adaptive) = (number(&runs[0], "throttled"), number(&runs[1], "throttled"));
     assert!(none >= 0.5, "none: {none}");
     assert!(adaptive < none / 2.0, "adaptive: {adaptive}, none: {none}");
-    assert!(number(&runs[0], "utilisation") > 0.8, "a hammered server is a busy one");
-    assert!(number(&runs[1], "utilisation") > 0.3, "restraint is not idleness");
+    assert!(number(&runs[0], "utilisation") > 0.8, "a server without client limits is busy");
+    assert!(number(&runs[1], "utilisation") > 0.3, "adaptive uses the limit");
 }
 
 #[test]
-fn every_call_and_every_throttled_call_of_every_process_is_accounted_for_under_each_policy() {
+fn every_call_of_every_process_is_counted_under_each_policy() {
     for policy in [
         &["--policy", "gcra", "--hints", "openai"][..],
         &["--policy", "window", "--limit", "30", "--hints", "ietf"],
@@ -66,7 +62,7 @@ fn an_outage_delays_calls_and_loses_none() {
 }
 
 #[test]
-fn a_fleet_that_shares_one_budget_uses_the_limit_evenly_and_loses_no_call() {
+fn a_fleet_with_a_shared_budget_uses_it_evenly_and_loses_no_call() {
     let args = ["--share", "--seconds", "6", "--law", "adaptive", "--outage", "2s..3s"];
     let document = demo_json(&args);
     let run = &document["runs"][0];
@@ -79,7 +75,7 @@ fn a_fleet_that_shares_one_budget_uses_the_limit_evenly_and_loses_no_call() {
 }
 
 #[test]
-fn a_reader_who_has_read_enough_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let mut child =
         tidegate_live(&["demo", "--seconds", "1", "--law", "fixed"]).spawn().expect("it starts");
     drop(child.stdout.take());
@@ -89,7 +85,7 @@ fn a_reader_who_has_read_enough_is_no_error() {
 }
 
 #[test]
-fn without_a_terminal_progress_is_plain_lines_and_the_report_a_table() {
+fn without_a_terminal_progress_is_lines_of_text_and_the_report_is_a_table() {
     let output = outcome(&["demo", "--seconds", "2", "--law", "fixed", "--processes", "2"]);
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
@@ -103,11 +99,11 @@ fn without_a_terminal_progress_is_plain_lines_and_the_report_a_table() {
     {
         assert!(text.contains(column), "{column} is not in {text}");
     }
-    assert!(!text.contains("steered by"), "fixed is steered by nothing: {text}");
+    assert!(!text.contains("steered by"), "fixed has no basis: {text}");
 }
 
 #[test]
-fn the_report_tells_what_adaptive_was_steered_by() {
+fn the_report_shows_the_basis_of_adaptive() {
     let api = ["--policy", "window", "--limit", "60", "--period", "1s", "--hints", "ietf"];
     let args = [&["demo", "--seconds", "4", "--law", "adaptive"], &api[..]].concat();
     let text = String::from_utf8(outcome(&args).stdout).unwrap();

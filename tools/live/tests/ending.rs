@@ -1,4 +1,4 @@
-//! However a run ends, nothing of it is left: no process, no bound port.
+//! After every run, no process and no bound port remain.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -10,11 +10,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Output};
 
-/// A demo in its second second, in a process group of its own like a job of a shell.
+/// A demo in its second second, in a separate process group like a job of a shell.
 struct Running {
     child: Option<Child>,
     clients: Vec<u32>,
-    /// The socket it listens on, by its inode: unlike its port, nobody else can come by it.
+    /// The inode of the listening socket. Unlike a port, it cannot be reused by another process.
     listener: String,
 }
 
@@ -22,12 +22,12 @@ impl Running {
     fn start(law: &str) -> Self {
         let args = ["demo", "--json", "--seconds", "60", "--law", law];
         let mut child = tidegate_live(&args).process_group(0).spawn().unwrap();
-        // The first line of progress comes after a second.
+        // The first line of progress appears after a second.
         let mut errors = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         errors.read_line(&mut line).unwrap();
         assert!(line.starts_with(law), "{line}");
-        // The rest is read away, so that a full pipe cannot stop the demo.
+        // The rest is drained so that a full pipe cannot block the demo.
         std::thread::spawn(move || errors.read_to_end(&mut Vec::new()));
         let clients = children(child.id());
         assert_eq!(clients.len(), 4, "the fleet has four processes");
@@ -60,10 +60,10 @@ fn id(pid: u32) -> Pid {
     Pid::from_raw(pid.try_into().unwrap()).unwrap()
 }
 
-/// The state and the parent of a process.
+/// The state and parent of a process.
 fn stat(pid: u32) -> Option<(char, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
@@ -87,7 +87,7 @@ fn sockets(pid: u32) -> Vec<String> {
         .collect()
 }
 
-/// The inodes of all sockets that listen on this machine.
+/// The inodes of all listening sockets on this machine.
 fn listening() -> Vec<String> {
     const LISTEN: &str = "0A";
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
@@ -95,7 +95,7 @@ fn listening() -> Vec<String> {
     rows.filter(|row| row[3] == LISTEN).map(|row| row[9].to_owned()).collect()
 }
 
-/// A zombie has ended; whether anybody reaps an orphan is not this program's business.
+/// Whether a process runs. A zombie counts as ended.
 fn is_alive(pid: u32) -> bool {
     stat(pid).is_some_and(|stat| stat.0 != 'Z')
 }
@@ -110,7 +110,7 @@ fn assert_reported(output: &Output) {
 }
 
 #[test]
-fn what_a_terminal_tells_the_whole_group_still_ends_in_a_report_and_leaves_nothing() {
+fn a_signal_to_the_whole_group_ends_the_run_with_a_report() {
     let (ctrl_c, hung_up) = (Signal::INT, Signal::HUP);
     for (law, signal) in [("aimd", ctrl_c), ("none", ctrl_c), ("aimd", hung_up)] {
         let mut running = Running::start(law);
@@ -123,7 +123,7 @@ fn what_a_terminal_tells_the_whole_group_still_ends_in_a_report_and_leaves_nothi
 }
 
 #[test]
-fn a_polite_kill_of_the_parent_alone_does_the_same() {
+fn a_signal_to_the_parent_alone_ends_the_run_with_a_report() {
     let mut running = Running::start("backoff");
     kill_process(id(running.pid()), Signal::TERM).unwrap();
     let output = end(running.child.take().unwrap());
@@ -133,7 +133,7 @@ fn a_polite_kill_of_the_parent_alone_does_the_same() {
 }
 
 #[test]
-fn the_clients_do_not_outlive_a_parent_that_was_killed_outright() {
+fn clients_do_not_outlive_a_killed_parent() {
     let mut running = Running::start("none");
     let mut parent = running.child.take().unwrap();
     parent.kill().unwrap();
@@ -142,11 +142,11 @@ fn the_clients_do_not_outlive_a_parent_that_was_killed_outright() {
 }
 
 #[test]
-fn a_client_that_dies_does_not_take_the_run_with_it() {
+fn the_run_continues_after_a_client_dies() {
     let mut running = Running::start("aimd");
     kill_process(id(running.clients[0]), Signal::KILL).unwrap();
     until("the client has ended", || !is_alive(running.clients[0]));
-    assert!(running.clients[1..].iter().all(|pid| is_alive(*pid)), "the others go on");
+    assert!(running.clients[1..].iter().all(|pid| is_alive(*pid)), "the others continue");
     kill_process(id(running.pid()), Signal::INT).unwrap();
     let output = end(running.child.take().unwrap());
     assert_eq!(output.status.code(), Some(130));

@@ -1,5 +1,4 @@
-//! Every family of hints over real sockets: fleets of `adaptive` understand all that they are told,
-//! and steer by the best of it.
+//! Every family of hints over real sockets: `adaptive` parses all headers and uses the best basis.
 
 mod common;
 
@@ -7,16 +6,16 @@ use common::{demo_json, number};
 use serde_json::Value;
 use std::thread;
 
-/// A family, how the API limits, and what is to come of it.
+/// A family, the API's limits, and the expected result.
 struct Case {
     hints: &'static str,
     api: &'static [&'static str],
     hinted: Hinted,
-    /// The best that the law could steer by.
+    /// The best possible basis.
     tier: &'static str,
 }
 
-/// Which responses tell something of the limit.
+/// Which responses have a hint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Hinted {
     No,
@@ -51,7 +50,7 @@ const CASES: [Case; 17] = [
 ];
 
 #[test]
-fn whatever_the_server_tells_is_understood_and_the_best_of_it_steers() {
+fn adaptive_understands_every_family_and_uses_the_best_basis() {
     thread::scope(|scope| {
         for case in &CASES {
             scope.spawn(|| case.check());
@@ -82,9 +81,9 @@ impl Case {
         let best = ["quota", "remaining"].into_iter().rfind(|tier| count(run, tier) > 0.0);
         assert_eq!(best.unwrap_or("blind"), *tier, "{at}");
         assert!(count(run, tier) > 0.0, "{at}");
-        assert!(count(run, tier) >= count(run, "blind"), "a guess where more is told: {at}");
+        assert!(count(run, tier) >= count(run, "blind"), "blind despite hints: {at}");
 
-        // Far from what is usual, so that a busy machine does not fail the test.
+        // A generous bound, so that a busy machine does not fail the test.
         assert!(number(run, "throttled") < 0.4, "{at}");
         assert!(number(run, "utilisation") > 0.2, "{at}");
     }

@@ -1,11 +1,11 @@
-//! What cannot be done is said in one sentence, and nothing is left behind.
+//! Invalid arguments print one sentence and leave nothing behind.
 
 mod common;
 
 use common::outcome;
 use std::net::TcpListener;
 
-/// Asserts exit status 2, nothing on stdout, and one line on stderr that has all of `words`.
+/// Asserts exit status 2, empty stdout, and one line on stderr that contains all `words`.
 fn assert_rejected(args: &[&str], words: &[&str]) {
     let output = outcome(args);
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -18,7 +18,7 @@ fn assert_rejected(args: &[&str], words: &[&str]) {
 }
 
 #[test]
-fn what_makes_no_sense_is_one_sentence_and_exit_status_two() {
+fn invalid_arguments_print_one_sentence_and_exit_with_two() {
     for (args, words) in [
         (
             &["--law", "magic"][..],
@@ -78,7 +78,7 @@ fn what_makes_no_sense_is_one_sentence_and_exit_status_two() {
 }
 
 #[test]
-fn a_taken_port_is_one_sentence_that_names_it_and_the_way_out() {
+fn a_taken_port_prints_one_sentence_with_the_port_and_a_remedy() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     for args in [
@@ -91,12 +91,12 @@ fn a_taken_port_is_one_sentence_that_names_it_and_the_way_out() {
 }
 
 #[test]
-fn help_is_no_mistake() {
+fn help_exits_with_success() {
     for args in [&["--help"][..], &["demo", "--help"], &["serve", "--help"]] {
         let output = outcome(args);
         assert_eq!(output.status.code(), Some(0));
         assert!(output.stderr.is_empty());
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(!text.contains("grace"), "the client's own options are nobody's business: {text}");
+        assert!(!text.contains("grace"), "the client's options are hidden: {text}");
     }
 }

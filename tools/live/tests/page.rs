@@ -1,4 +1,4 @@
-//! The page beside the demo, as a browser meets it.
+//! The page beside the demo over real connections.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A small page on the disk; what is served does not depend on what it shows.
+/// A small page on disk. Its content does not matter.
 fn folder() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -26,7 +26,7 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// A demo that serves a page; killed if a test fails on the way.
+/// A demo that serves a page. It is killed if a test fails.
 struct Shown {
     child: Option<Child>,
     output: BufReader<ChildStdout>,
@@ -43,7 +43,7 @@ impl Shown {
         let mut line = String::new();
         while !line.starts_with("the page") {
             line.clear();
-            assert!(output.read_line(&mut line).unwrap() > 0, "it says where the page is");
+            assert!(output.read_line(&mut line).unwrap() > 0, "it prints the page's address");
         }
         let page = line.split(['/', ' ']).rfind(|word| word.contains(':') && word.contains('.'));
         let page = page.expect("an address").parse().unwrap();
@@ -65,7 +65,7 @@ impl Shown {
         self.call(path, &self.page.to_string(), "")
     }
 
-    /// The moments as they come, until the last.
+    /// The states in order, up to the last.
     fn moments(&self) -> impl Iterator<Item = Value> + use<> {
         let mut stream = TcpStream::connect(self.page).unwrap();
         write!(stream, "GET /events HTTP/1.1\r\nHost: {}\r\n\r\n", self.page).unwrap();
@@ -91,7 +91,7 @@ impl Drop for Shown {
 }
 
 #[test]
-fn the_files_have_their_types_and_what_is_named_by_its_content_is_kept() {
+fn files_have_their_types_and_hashed_names_are_cached() {
     let mut shown = Shown::start(&["--page"]);
     let page = shown.page.to_string();
     for (path, mime, keep) in [
@@ -113,11 +113,11 @@ fn the_files_have_their_types_and_what_is_named_by_its_content_is_kept() {
     let (_, index) = shown.get("/");
     let index = String::from_utf8(index).unwrap();
     assert!(index.contains("<title>a page</title><meta name=\"tidegate-live\""), "{index}");
-    assert_eq!(shown.interrupt(), 0, "it was told to end and did");
+    assert_eq!(shown.interrupt(), 0, "it exits with success on a signal");
 }
 
 #[test]
-fn nothing_else_of_the_disk_is_served_and_nobody_elses_host_name_is_answered() {
+fn other_files_and_other_host_names_are_rejected() {
     let shown = Shown::start(&["--page"]);
     for path in [
         "/../Cargo.toml",
@@ -138,7 +138,7 @@ fn nothing_else_of_the_disk_is_served_and_nobody_elses_host_name_is_answered() {
 }
 
 #[test]
-fn the_page_is_told_of_every_law_and_process_and_of_the_end() {
+fn the_page_receives_every_law_every_process_and_the_end() {
     let mut shown = Shown::start(&["--compare", "none,adaptive", "--seconds", "2"]);
     let moments: Vec<Value> = shown.moments().filter(|moment| !moment["run"].is_null()).collect();
     for law in ["none", "adaptive"] {
@@ -146,7 +146,7 @@ fn the_page_is_told_of_every_law_and_process_and_of_the_end() {
         assert!(of.len() >= 4, "{law}: {} moments", of.len());
         let (last, before) = of.split_last().unwrap();
         assert!(before.iter().all(|moment| moment["api"]["url"].is_string()));
-        assert!(last["api"].is_null(), "the API is about to go: {last}");
+        assert!(last["api"].is_null(), "the last state has no API: {last}");
         let processes = last["processes"].as_array().unwrap();
         assert_eq!(processes.len(), 4);
         for part in ["offered", "served", "throttled"] {
@@ -163,7 +163,7 @@ fn the_page_is_told_of_every_law_and_process_and_of_the_end() {
 }
 
 #[test]
-fn calls_of_the_page_are_counted_apart_from_the_fleet() {
+fn calls_of_the_page_are_counted_separately_from_the_fleet() {
     let shown = Shown::start(&["--law", "adaptive", "--seconds", "30"]);
     let mut api = String::new();
     until("a fleet runs", || {
@@ -180,13 +180,13 @@ fn calls_of_the_page_are_counted_apart_from_the_fleet() {
 }
 
 #[test]
-fn readers_that_do_not_read_neither_stop_nor_change_the_demo() {
+fn stalled_readers_do_not_affect_the_demo() {
     let mut shown = Shown::start(&["--law", "adaptive", "--seconds", "3"]);
     let stuck: Vec<TcpStream> = (0..100)
         .map(|number| {
             let mut stream = TcpStream::connect(shown.page).unwrap();
             let request = format!("GET /events HTTP/1.1\r\nHost: {}\r\n", shown.page);
-            // Half of them do not even end their question.
+            // Half of them do not even finish their request.
             let rest = if number % 2 == 0 { "\r\n" } else { "" };
             stream.write_all(format!("{request}{rest}").as_bytes()).unwrap();
             stream
@@ -200,7 +200,7 @@ fn readers_that_do_not_read_neither_stop_nor_change_the_demo() {
 }
 
 #[test]
-fn with_keep_an_api_and_the_page_stay_when_the_laws_have_run() {
+fn with_keep_the_api_and_the_page_stay_after_the_run() {
     let mut shown = Shown::start(&["--law", "none", "--seconds", "1", "--keep"]);
     let mut line = String::new();
     while !line.contains("Ctrl-C") {

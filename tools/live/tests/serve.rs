@@ -1,4 +1,4 @@
-//! The API alone, as a person with curl meets it.
+//! The API alone, as a user of curl sees it.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::Child;
 
-/// A running `serve` and its address; killed if a test fails on the way.
+/// A running `serve` and its address. It is killed if a test fails.
 struct Api(Option<Child>, String);
 
 impl Api {
@@ -18,7 +18,7 @@ impl Api {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         output.read_line(&mut line).unwrap();
         child.stdout = Some(output.into_inner());
-        let address = line.split(['/', ' ']).nth(2).expect("it says its address").to_owned();
+        let address = line.split(['/', ' ']).nth(2).expect("it prints its address").to_owned();
         Api(Some(child), address)
     }
 
@@ -26,7 +26,7 @@ impl Api {
         self.get_with(path, "")
     }
 
-    /// `head` is a line of its own, with its end.
+    /// `head` is a complete header line, with its line end.
     fn get_with(&self, path: &str, head: &str) -> String {
         let mut stream = TcpStream::connect(&self.1).unwrap();
         let request =
@@ -34,7 +34,7 @@ impl Api {
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        // The names of all headers that a page may see are no hints.
+        // The list of exposed header names is not a hint.
         let told = |line: &&str| !line.starts_with("access-control-expose-headers");
         answer.split_inclusive('\n').filter(told).collect()
     }
@@ -56,7 +56,7 @@ impl Drop for Api {
 }
 
 #[test]
-fn a_window_says_where_its_caller_stands_and_when_to_come_back() {
+fn a_window_reports_the_remaining_calls_and_when_to_retry() {
     let window = ["--policy", "window", "--limit", "2", "--period", "1h"];
     let api = Api::start(&[&window[..], &["--hints", "discord"]].concat());
     for remaining in ["1", "0"] {
@@ -68,17 +68,17 @@ fn a_window_says_where_its_caller_stands_and_when_to_come_back() {
     }
     let answer = api.get("/");
     assert!(answer.starts_with("HTTP/1.1 429"), "{answer}");
-    assert!(answer.contains("retry-after: 3"), "most of an hour is left: {answer}");
+    assert!(answer.contains("retry-after: 3"), "most of the hour remains: {answer}");
     let counts = api.get("/counts");
     assert!(counts.contains(r#""offered":3,"served":2,"throttled":1"#), "{counts}");
     let output = api.stop();
-    assert_eq!(output.status.code(), Some(0), "it was told to end and did");
+    assert_eq!(output.status.code(), Some(0), "it exits with success on a signal");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("offered 3, served 2 of 2 possible, throttled 1"), "{text}");
 }
 
 #[test]
-fn a_bucket_tells_what_is_left_only_when_it_is_asked_to() {
+fn a_bucket_sends_hints_only_if_configured() {
     let bucket = ["--limit", "1", "--period", "1h", "--burst", "1"];
     let silent = Api::start(&bucket);
     assert!(!silent.get("/").contains("ratelimit"));
@@ -88,7 +88,7 @@ fn a_bucket_tells_what_is_left_only_when_it_is_asked_to() {
 }
 
 #[test]
-fn two_limits_are_told_of_apart_and_the_one_that_is_used_up_throttles() {
+fn two_limits_are_reported_separately_and_the_exhausted_one_throttles() {
     let two = ["--policy", "window", "--limit", "100", "--also", "1/1h", "--hints", "ietf"];
     let api = Api::start(&two);
     let first = api.get("/");
@@ -113,25 +113,25 @@ fn github_throttles_with_403_and_aws_with_400() {
 }
 
 #[test]
-fn what_is_asked_for_twice_is_counted_twice_by_its_key() {
+fn a_repeated_call_is_counted_twice_under_its_key() {
     let api = Api::start(&["--limit", "3", "--period", "1h", "--burst", "3"]);
     for key in ["one", "two", "two", "three"] {
         api.get_with("/", &format!("Idempotency-Key: {key}\r\n"));
     }
     let counts = api.get("/counts");
-    // The last was throttled, so that nothing of it was done.
+    // The last call was throttled, so no work was done.
     let works = r#""works":{"one":{"served":1,"delivered":1},"two":{"served":2,"delivered":2}}"#;
     assert!(counts.contains(works), "{counts}");
 }
 
 #[test]
-fn in_an_outage_everybody_gets_503() {
+fn during_an_outage_every_call_gets_503() {
     let api = Api::start(&["--outage", "0s..1h"]);
     assert!(api.get("/").starts_with("HTTP/1.1 503"));
 }
 
 #[test]
-fn a_page_of_this_machine_sees_every_hint_and_a_foreign_one_sees_nothing() {
+fn only_pages_of_this_machine_can_read_the_hints() {
     let api = Api::start(&["--hints", "ietf"]);
     let request = |method: &str, origin: &str| {
         let mut stream = TcpStream::connect(&api.1).unwrap();
@@ -151,11 +151,11 @@ fn a_page_of_this_machine_sees_every_hint_and_a_foreign_one_sees_nothing() {
     assert!(answer.contains(&format!("access-control-allow-origin: {here}\r\n")), "{answer}");
     let exposed = answer.lines().find(|line| line.starts_with("access-control-expose-headers"));
     for name in ["ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-reset-after"] {
-        let exposed = exposed.expect("some are exposed");
+        let exposed = exposed.expect("headers are exposed");
         assert!(exposed.split([',', ':']).any(|word| word.trim() == name), "{name}: {exposed}");
     }
     assert!(!request("GET", foreign).contains("access-control-allow-origin"));
     assert!(!request("OPTIONS", foreign).contains("access-control-allow-origin"));
     let counts = api.get("/counts");
-    assert!(counts.contains(r#""offered":2"#), "a preflight is no call: {counts}");
+    assert!(counts.contains(r#""offered":2"#), "a preflight is not counted: {counts}");
 }

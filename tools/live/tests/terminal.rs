@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-/// A terminal of 80 by 24: the end to start a program on, and the end to type and read at.
+/// A terminal of 80 by 24 characters: the end for the program, and the end for the test.
 fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&ours).unwrap();
@@ -24,7 +24,7 @@ fn terminal() -> (File, File) {
 }
 
 #[test]
-fn a_taken_port_is_said_before_anything_is_drawn() {
+fn a_taken_port_is_reported_before_anything_is_drawn() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let (theirs, mut ours) = terminal();
@@ -35,19 +35,19 @@ fn a_taken_port_is_said_before_anything_is_drawn() {
 
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("--port"));
-    // Linux says with an error that nobody has the other end any more.
+    // Linux reports a closed other end as an error.
     let mut shown = Vec::new();
     let _ = ours.read_to_end(&mut shown);
     assert_eq!(String::from_utf8_lossy(&shown), "", "nothing was drawn");
 }
 
 #[test]
-fn the_view_shows_fleet_and_api_and_on_q_gives_the_terminal_back_and_reports() {
+fn q_closes_the_view_restores_the_terminal_and_prints_the_report() {
     let (theirs, mut ours) = terminal();
     let mut command = tidegate_live(&["demo", "--law", "adaptive", "--seconds", "60"]);
     command.env("TERM", "xterm-256color").stdin(theirs.try_clone().unwrap());
     let child = command.stdout(theirs).spawn().unwrap();
-    // The command holds the program's end of the terminal, which is to close with the program.
+    // The command holds the program's end of the terminal, which must close with the program.
     drop(command);
 
     let screen = Arc::new(Mutex::new(Vec::new()));
@@ -70,7 +70,7 @@ fn the_view_shows_fleet_and_api_and_on_q_gives_the_terminal_back_and_reports() {
     assert_eq!(end(child).status.code(), Some(130));
     reading.join().unwrap();
     let text = text();
-    let (view, report) = text.split_once("\u{1b}[?1049l").expect("the terminal is given back");
+    let (view, report) = text.split_once("\u{1b}[?1049l").expect("the terminal is restored");
     assert!(!view.contains("utilisation"));
     assert!(report.contains("utilisation"), "{report}");
 }

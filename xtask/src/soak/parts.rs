@@ -1,4 +1,4 @@
-//! The parts: each runs a measurement and reads its figures.
+//! The parts. Each runs a measurement and reads its figures.
 
 use std::fs;
 use std::process::Command;
@@ -15,10 +15,10 @@ use crate::road::Roads;
 use crate::test::hostile::{Profile, Programs, node_test};
 use crate::workspace::{cargo, root};
 
-/// The requested rate of the fleet, and the share of it that counts as held.
+/// The requested rate of the fleet, and the share of it that must be reached.
 const RATE: u64 = 20_000;
 const HELD: f64 = 0.95;
-/// Memory is not flat if its last third exceeds its first by more than this.
+/// The highest allowed growth of memory from the first third of a run to the last.
 const GROWTH_MIB: f64 = 8.0;
 
 /// Runs a program that must succeed, and returns its output.
@@ -65,15 +65,15 @@ pub fn polls(_: &mut Roads, soak: &Soak) -> Result<Section> {
         .collect();
     ensure!(!polls.is_empty(), "the test did not report its polls:\n{told}");
     let mut section = Section::new(
-        "Polls of calls that a server's request holds back, half of them on a clock that stands still and \
-         half on one that creeps ahead; of a full concurrency limit; and of calls that are throttled. After them the \
-         controllers are what they were before, to the last bit but for their counters, and the wait \
-         ends at the same nanosecond.",
+        "Polls during a cooldown, half of them on a clock that stands still and half on one that \
+        advances; at a full concurrency limit; and of throttled calls. Afterwards the controllers \
+        are unchanged bit for bit except for their counters, and the wait ends at the same \
+        nanosecond.",
     );
     let all = polls.iter().sum::<u64>();
     section.row("policies, a full window and a deadline", polls.len());
     section.row("polls", thousands(all));
-    section.row("changes of a state, an answer or a wait", 0);
+    section.row("changes of a state, a decision or a wait", 0);
     section.row("seconds", format!("{seconds:.0}"));
     Ok(section)
 }
@@ -93,21 +93,20 @@ pub fn load(_: &mut Roads, soak: &Soak) -> Result<Section> {
     ensure!(number(run, "lost")? == 0.0, "calls were lost: {run}");
     let mut section = Section::new(format!(
         "Four processes of 32 workers with `adaptive` and one server, which allows {} calls a second, \
-         over kept connections on loopback; all on this machine. {}",
+         over persistent connections on loopback, all on this machine. {}",
         thousands(RATE),
         if served >= HELD * RATE as f64 { "The rate is held." } else { "The rate is not held." }
     ));
     section.row("seconds", seconds);
-    section.row("calls served a second", thousands(served as u64));
+    section.row("calls served per second", thousands(served as u64));
     section.row("calls", count(run, "calls")?);
-    section
-        .row("calls throttled on the way", format!("{:.2} %", 100.0 * number(run, "throttled")?));
+    section.row("calls throttled", format!("{:.2} %", 100.0 * number(run, "throttled")?));
     section.row("calls lost", count(run, "lost")?);
     if let Some(processor) = processor {
         let each = processor / calls;
-        section.row("processor time of a call, both ends", format!("{:.0} µs", each * 1e6));
-        section.row("processors that they had", format!("{:.2}", processor / seconds));
-        section.row("processors that the rate takes", format!("{:.2}", each * RATE as f64));
+        section.row("processor time per call, client and server", format!("{:.0} µs", each * 1e6));
+        section.row("processors used", format!("{:.2}", processor / seconds));
+        section.row("processors needed for the full rate", format!("{:.2}", each * RATE as f64));
     }
     let memory = run["memory_mib"].as_array().map(Vec::as_slice);
     ensure!(memory.is_some() || !cfg!(target_os = "linux"), "no memory was reported: {run}");
@@ -141,17 +140,17 @@ pub fn keys(roads: &mut Roads, _: &Soak) -> Result<Section> {
     let figures = fs::read_to_string(&report).with_context(|| report.display().to_string())?;
     let figures: Value = serde_json::from_str(&figures)?;
     let mut section = Section::new(
-        "The npm package's table of keys in Node. First one with room for all keys, each called once; \
-         then one with room for a thousand, beside a plain list that says which keys should be there \
-         and how often each was called: it always agrees.",
+        "The npm package's table of keys in Node. First a table with room for all keys, each \
+        called once. Then a table with room for a thousand keys, which always agrees with a plain \
+        list of the expected keys and call counts.",
     );
     section.row("keys in one table", count(&figures, "kept")?);
-    section.row("bytes for each", count(&figures, "bytesEach")?);
-    section.row("new keys a second", count(&figures, "perSecond")?);
+    section.row("bytes per key", count(&figures, "bytesEach")?);
+    section.row("new keys per second", count(&figures, "perSecond")?);
     section.row("accesses to a table of a thousand", count(&figures, "accesses")?);
-    section.row("keys that had to go for others", count(&figures, "evicted")?);
+    section.row("keys evicted", count(&figures, "evicted")?);
     section.row(
-        "memory that the second half of the accesses took",
+        "growth of memory in the second half of the accesses",
         format!("{} KiB", figures["grownKiB"]),
     );
     Ok(section)
@@ -159,18 +158,18 @@ pub fn keys(roads: &mut Roads, _: &Soak) -> Result<Section> {
 
 pub fn fuzz(_: &mut Roads, soak: &Soak) -> Result<Section> {
     let each = (soak.minutes * 60 / 4).max(1);
-    let mut command = Command::new(std::env::current_exe().context("this program is not found")?);
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.args(["fuzz", "--json", "--seconds", &each.to_string()]);
     let told = output("searching", command)?;
     let mut section = Section::new(
-        "A search led by what the inputs reach in the code, from the committed corpus on, with every \
-         check of the build on. What it finds fails it.",
+        "Coverage-guided fuzzing from the committed corpus, with all runtime checks enabled. A \
+        finding fails the run.",
     );
     for line in told.lines().filter(|line| line.starts_with('{')) {
         let row: Value = serde_json::from_str(line)?;
         section.row(
             format!(
-                "`{}`: inputs tried in {} s, and places reached",
+                "`{}`: inputs tried in {} s, and code locations reached",
                 row["target"].as_str().unwrap_or(""),
                 row["seconds"]
             ),
@@ -190,17 +189,19 @@ pub fn hostile(roads: &mut Roads, _: &Soak) -> Result<Section> {
     let mut command = Command::new(&programs.hostile);
     command.args(["run", "--json", "--seconds", MOOD_SECONDS, "--live"]).arg(&programs.live);
     let told = document(&output("the Rust client", command)?)?;
-    let moods =
-        told["moods"].as_array().filter(|moods| !moods.is_empty()).context("no mood was tried")?;
+    let moods = told["moods"]
+        .as_array()
+        .filter(|moods| !moods.is_empty())
+        .context("no server was tested")?;
     let node = output("fetch in Node", programs.in_node(roads)?)?;
     let mut section = Section::new(format!(
         "A client process with `adaptive`, four workers and a deadline of 3 s for each call, {MOOD_SECONDS} s \
-         in front of each server; then every response of the fuzz corpus, its headers alone and its \
-         values under the names that are read, in Node. The bars: every call ends, no more \
-         than 50 calls in a second after the start to a server that serves none, no wait beyond a day \
-         and a quarter (two hours after a throttled call), less than a quarter of a processor, less than 64 MiB. Of \
-         each server: attempts / the most of them in a second after the start / calls that ended (most \
-         of them at once, because the client knew that they would wait beyond their deadline)."
+         against each server; then every response of the fuzz corpus in Node, with its own headers \
+         and with its values under known header names. Requirements: every call ends; at most 50 \
+         calls in any second after the start to a server that serves none; no wait longer than a \
+         day and a quarter (two hours after a throttled call); less than a quarter of a processor; \
+         less than 64 MiB. Columns: attempts / most attempts in a second after the start / calls \
+         that ended (most of them at once, because they would have missed their deadline)."
     ));
     for mood in moods {
         section.row(
@@ -218,8 +219,8 @@ pub fn hostile(roads: &mut Roads, _: &Soak) -> Result<Section> {
         figures.reduce(f64::max)
     };
     if let (Some(memory), Some(processor)) = (most("memory_kib"), most("processor")) {
-        section.row("most memory of a client", format!("{:.1} MiB", memory / 1024.0));
-        section.row("most of a processor that one took", format!("{:.1} %", 100.0 * processor));
+        section.row("highest memory use of a client", format!("{:.1} MiB", memory / 1024.0));
+        section.row("highest processor use of a client", format!("{:.1} %", 100.0 * processor));
     }
     match node
         .lines()
@@ -237,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_document_is_found_behind_whatever_was_said_before_it() {
+    fn the_document_is_found_after_other_output() {
         let value = |text: &str| document(text).ok().map(|value| value["a"].clone());
         assert_eq!(value("{\"a\":1}\n"), Some(1.into()));
         assert_eq!(value("{ not\nadaptive 1 s {x}\n{\n  \"a\": 2\n}\n"), Some(2.into()));

@@ -1,7 +1,6 @@
-//! Finds code in core that must not be there, outside comments and tests: floats, unsafe code, std,
-//! alloc.
+//! Searches core for floats, unsafe code, `std` and `alloc`, outside comments and tests.
 //!
-//! The source is read as tokens, so that comments and strings do not confuse the search.
+//! The source is read as tokens, so comments and strings are ignored.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +11,7 @@ use proc_macro2::{Delimiter, Literal, TokenStream, TokenTree};
 
 use crate::workspace::root;
 
-/// Words that must not appear in core, even in a longer name.
+/// Words that are forbidden in core, also as part of a longer name.
 const FORBIDDEN: [&str; 3] = ["f32", "f64", "unsafe"];
 /// Crates that core must not use.
 const CRATES: [&str; 2] = ["std", "alloc"];
@@ -34,7 +33,7 @@ pub fn check(folder: &Path) -> Result<()> {
         tests.extend(scan.tests.iter().flat_map(|module| files_of(file, module)));
         findings.push((file, scan.found));
         if *file == lib && !source.lines().any(|line| line.trim() == "#![no_std]") {
-            bail!("{} lacks `#![no_std]`", file.display());
+            bail!("{} does not contain `#![no_std]`", file.display());
         }
     }
 
@@ -63,7 +62,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Where the source of `mod name;` in `file` may be.
+/// The files that may contain `mod name;` of `file`.
 fn files_of(file: &Path, module: &str) -> [PathBuf; 2] {
     let root = ["lib.rs", "mod.rs"].iter().any(|name| file.ends_with(name));
     let folder = if root { file.with_file_name("") } else { file.with_extension("") };
@@ -75,12 +74,12 @@ fn files_of(file: &Path, module: &str) -> [PathBuf; 2] {
 struct Scan {
     /// Line and description of each finding.
     found: Vec<(usize, String)>,
-    /// Modules in files of their own which are compiled for tests only.
+    /// Names of modules in separate files that are compiled for tests only.
     tests: Vec<String>,
 }
 
 fn scan(source: &str) -> Result<Scan> {
-    let tokens: TokenStream = source.parse().map_err(|error| anyhow!("no Rust: {error}"))?;
+    let tokens: TokenStream = source.parse().map_err(|error| anyhow!("not Rust: {error}"))?;
     let mut scan = Scan::default();
     scan.walk(tokens);
     Ok(scan)
@@ -116,7 +115,7 @@ impl Scan {
         }
     }
 
-    /// The index behind the item at `at`, whose end is its `;` or its last braces.
+    /// The index after the item at `at`. An item ends with `;` or with its last braces.
     fn skip_item(&mut self, tokens: &[TokenTree], mut at: usize) -> usize {
         let start = at;
         while let Some(token) = tokens.get(at) {
@@ -127,7 +126,7 @@ impl Scan {
                     break;
                 }
                 TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
-                    // `use a::{b, c};` goes on behind its braces.
+                    // `use a::{b, c};` continues after its braces.
                     let on =
                         matches!(tokens.get(at), Some(TokenTree::Punct(p)) if p.as_char() == ';');
                     return at + usize::from(on);
@@ -139,7 +138,7 @@ impl Scan {
     }
 }
 
-/// `#[cfg(test)]`, or a `cfg` of which `test` is one of several conditions that must all hold.
+/// `#[cfg(test)]`, or `#[cfg(all(…))]` with `test` among the conditions.
 fn is_test_attribute(tokens: &[TokenTree]) -> bool {
     let [TokenTree::Punct(hash), TokenTree::Group(attribute), ..] = tokens else { return false };
     let attribute: String = attribute.stream().to_string().split_whitespace().collect();
@@ -154,7 +153,6 @@ fn is_test_attribute(tokens: &[TokenTree]) -> bool {
     hash.as_char() == '#' && test
 }
 
-/// The name in `mod name;`.
 fn module_name(item: &[TokenTree]) -> Option<String> {
     item.windows(2).find_map(|pair| match pair {
         [TokenTree::Ident(first), TokenTree::Ident(name)] if first == "mod" => {
@@ -164,19 +162,19 @@ fn module_name(item: &[TokenTree]) -> Option<String> {
     })
 }
 
-/// `::` comes next.
+/// Whether `::` follows.
 fn is_path(tokens: &[TokenTree]) -> bool {
     let colon = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ':');
     tokens.len() >= 2 && tokens[..2].iter().all(colon)
 }
 
-/// `extern crate` or `use` comes before.
+/// Whether `extern crate` or `use` precedes.
 fn names_crate(before: &[TokenTree]) -> bool {
     let last = before.last();
     matches!(last, Some(TokenTree::Ident(word)) if *word == "crate" || *word == "use")
 }
 
-/// A float by its digits: `1.5`, `1e3`, `1f32`. The `0.1` in `pair.0.1` is none.
+/// Whether a literal is a float: `1.5`, `1e3`, `1f32`. The `0.1` in `pair.0.1` is not.
 fn is_float(literal: &Literal, before: &[TokenTree]) -> bool {
     let dot = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == '.');
     let field = match before {
@@ -204,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_offences_are_found_with_their_lines() {
+    fn floats_unsafe_code_and_crates_are_found_with_their_lines() {
         assert_eq!(found("fn f(x: f64) {}"), ["1: `f64` in `f64`"]);
         assert_eq!(found("\n\nfn f() { unsafe { g() } }"), ["3: `unsafe` in `unsafe`"]);
         assert_eq!(found("fn f() -> std::vec::Vec<u8> { g() }"), ["1: the crate `std`"]);
@@ -215,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_float_is_found_by_its_digits_alone() {
+    fn a_float_is_recognised_by_its_digits() {
         for float in ["1.5", "1.", "2e3", "2E3", "1_f32", "0.0f64", "1e-9"] {
             assert_eq!(found(&format!("const A: T = {float};")).len(), 1, "{float}");
         }
@@ -227,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_strings_and_labels_hide_nothing_and_accuse_nobody() {
+    fn comments_and_strings_are_ignored() {
         for innocent in [
             "// f64 unsafe std::mem",
             "/* f64 /* unsafe */ std:: */",
@@ -246,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_left_out_and_what_follows_them_is_not() {
+    fn tests_are_skipped_and_code_after_them_is_not() {
         let source = "
             #[cfg(test)]
             #[allow(dead_code)]
@@ -260,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_tests_is_searched() {
+    fn code_that_only_resembles_tests_is_searched() {
         for guilty in [
             "#[cfg(not(test))] mod t { type A = f32; }",
             "#[cfg(any(test, feature = \"x\"))] mod t { type A = f32; }",
@@ -275,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_module_in_its_own_file_is_known_by_its_name() {
+    fn a_test_module_in_a_separate_file_is_found() {
         assert_eq!(scan("#[cfg(test)]\nmod oracle;\nmod law;").unwrap().tests, ["oracle"]);
         let files = files_of(Path::new("src/gate/mod.rs"), "oracle");
         assert_eq!(files[0], Path::new("src/gate/oracle.rs"));
@@ -284,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_a_library_is_no_pure_core() {
+    fn a_folder_without_a_library_is_an_error() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/test");
         assert!(check(&folder).unwrap_err().to_string().contains("nothing to check"));
     }

@@ -1,5 +1,4 @@
-//! What comes into the build from others: its licences, where it is from, what is known against it.
-//! `deny.toml` has the rules.
+//! The licences, sources and known vulnerabilities of dependencies. `deny.toml` contains the rules.
 
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use crate::workspace::root;
 
 use super::tidy;
 
-/// A database of advisories that has not come by then is taken for out of reach.
+/// The time limit for downloading the advisory database. After it, the check is skipped.
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub fn run(_: &mut Roads, tally: &mut Tally) {
@@ -28,7 +27,7 @@ pub fn run(_: &mut Roads, tally: &mut Tally) {
     advisories(tally);
 }
 
-/// Of all that the host builds; firmware has the same crates and fewer.
+/// Checks the crates that the host builds. Firmware uses a subset of them.
 fn advisories(tally: &mut Tally) {
     let label = "known advisories";
     let mut fetch = DENY.command();
@@ -40,13 +39,13 @@ fn advisories(tally: &mut Tally) {
             tally.check(label, command);
         }
         Ok(ended) => {
-            tally.skip(label, &format!("their database cannot be had: {}", ended.reason()))
+            tally.skip(label, &format!("the database is not available: {}", ended.reason()))
         }
         Err(error) => tally.verdict(label, || Err(error.into())),
     }
 }
 
-/// The folders with a lock of their own.
+/// The folders that have a `Cargo.lock`.
 fn workspaces() -> Result<Vec<String>> {
     let files = tidy::files(root())?;
     Ok(files.iter().filter_map(|file| file.strip_suffix("Cargo.lock")).map(str::to_owned).collect())

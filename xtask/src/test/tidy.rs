@@ -1,4 +1,5 @@
-//! What no file of the repository may hold: unfinished work, paths of somebody's machine, and replaced names.
+//! Finds what no file of the repository may contain: unfinished work, local paths and replaced
+//! names.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-/// Marks of unfinished work. Written in two halves: this file is searched too.
+/// Marks of unfinished work. Each is written in two halves because this file is searched too.
 const UNFINISHED: [&str; 4] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -14,7 +15,7 @@ const UNFINISHED: [&str; 4] = [
     concat!("unimple", "mented!("),
 ];
 
-/// How the paths of people's and build machines begin.
+/// Beginnings of paths on developers' and build machines.
 const MACHINE: [&str; 5] = [
     concat!("/ho", "me/"),
     concat!("/Us", "ers/"),
@@ -23,7 +24,7 @@ const MACHINE: [&str; 5] = [
     concat!("/wo", "rkspace"),
 ];
 
-/// How names begin that others have replaced. Written in two halves too.
+/// Beginnings of names that were replaced.
 const REPLACED: [&str; 9] = [
     concat!("As", "k::"),
     concat!("Decision::", "Go"),
@@ -36,25 +37,25 @@ const REPLACED: [&str; 9] = [
     concat!("max", "Hold"),
 ];
 
-/// Every file git tracks, and every new one it does not ignore.
+/// Lists every file that git tracks, and every new file that it does not ignore.
 pub fn files(root: &Path) -> Result<Vec<String>> {
     let mut list = Command::new("git");
     list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
-    let output = list.output().context("git, which lists the files, does not start")?;
+    let output = list.output().context("cannot start git to list the files")?;
     if !output.status.success() {
-        bail!("git does not list the files: {}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!("git failed to list the files: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     let names = String::from_utf8_lossy(&output.stdout);
     Ok(names.split_terminator('\0').map(str::to_owned).collect())
 }
 
-/// Checks all of them.
+/// Checks all files.
 pub fn check(root: &Path) -> Result<()> {
-    // This very checkout's place, wherever that is.
+    // The path of this checkout.
     let here = root.display().to_string();
     let mut lines = Vec::new();
     for name in files(root)? {
-        // A deleted file may still be listed; what is not text holds no words.
+        // A deleted file may still be listed, and a binary file is not searched.
         let Ok(text) = fs::read_to_string(root.join(&name)) else { continue };
         lines.extend(
             findings(&text, &here).into_iter().map(|(n, what)| format!("{name}:{n}: {what}")),
@@ -63,7 +64,7 @@ pub fn check(root: &Path) -> Result<()> {
     if lines.is_empty() { Ok(()) } else { Err(anyhow!(lines.join("\n"))) }
 }
 
-/// Line numbers and descriptions.
+/// Returns line numbers and descriptions.
 fn findings(text: &str, here: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -74,12 +75,13 @@ fn findings(text: &str, here: &str) -> Vec<(usize, String)> {
         let old = REPLACED.iter().find(|start| holds(line, start, name));
         found.extend(old.map(|start| (index + 1, format!("a replaced name: {start}…"))));
         found.extend(mark.map(|mark| (index + 1, format!("unfinished: {mark}"))));
-        found.extend(machine.map(|start| (index + 1, format!("a path of a machine: {start}…"))));
+        found.extend(machine.map(|start| (index + 1, format!("a local path: {start}…"))));
     }
     found
 }
 
-/// Whether `line` holds `needle` where no character before it belongs to the same word or path.
+/// Whether `line` contains `needle` and the character before it is not part of the same word or
+/// path.
 fn holds(line: &str, needle: &str, belongs: impl Fn(char) -> bool) -> bool {
     line.match_indices(needle).any(|(at, _)| !line[..at].chars().next_back().is_some_and(&belongs))
 }
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_names_are_found_and_those_that_contain_them_are_not() {
+    fn replaced_names_are_found_and_longer_names_are_not() {
         for start in REPLACED {
             assert_eq!(lines(&format!("use tidegate::{start}")), [1], "{start}");
             assert_eq!(lines(&format!("Retry{start}")), [0; 0], "{start}");
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_machines_are_found_and_other_paths_are_not() {
+    fn local_paths_are_found_and_other_paths_are_not() {
         for start in MACHINE {
             assert_eq!(lines(&format!("see {start}/x")), [1], "{start}");
             assert_eq!(lines(&format!("(`{start}`)")), [1], "{start}");

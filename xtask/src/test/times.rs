@@ -1,4 +1,4 @@
-//! How long each part took the last time, for whoever wants to know how long the rest will take.
+//! Records how long each part took, to estimate the remaining time of the next run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::workspace::root;
 
-/// The parts by their names, in seconds: `core 52`, a line each.
+/// Seconds by part. The file has one line per part: `core 52`.
 pub struct Times {
     file: PathBuf,
     seconds: BTreeMap<String, u64>,
 }
 
 impl Times {
-    /// Of runs of this size; nothing is known before the first.
+    /// Reads the times of earlier runs of this size. They are empty before the first run.
     pub fn read(size: &str) -> Self {
         let file = root().join("target").join(format!("test-times-{size}"));
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -26,7 +26,8 @@ impl Times {
         Self { file, seconds }
     }
 
-    /// What lanes of parts beside each other will take, in words; nothing if a part is not known.
+    /// The estimated remaining time of the lanes, as text. Empty if the time of a part is not
+    /// known.
     pub fn left(&self, lanes: &[Vec<&str>]) -> String {
         let sum = |lane: &Vec<&str>| lane.iter().map(|&part| self.seconds.get(part)).sum();
         let sums: Option<Vec<u64>> = lanes.iter().map(sum).collect();
@@ -37,7 +38,7 @@ impl Times {
         }
     }
 
-    /// Keeps what a part took. That it cannot be kept is no failure.
+    /// Records the time of a part. A failure to write the file is ignored.
     pub fn note(&mut self, part: &str, took: Duration) {
         self.seconds.insert(part.to_owned(), took.as_secs());
         let rows = self.seconds.iter().map(|(part, seconds)| format!("{part} {seconds}\n"));
@@ -53,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_told_once_all_of_it_is_known() {
+    fn the_remaining_time_is_shown_once_every_part_is_known() {
         let seconds = [("core", 50), ("sim", 30), ("wasm", 100)].map(|(part, s)| (part.into(), s));
         let times = Times { file: PathBuf::new(), seconds: seconds.into() };
         assert_eq!(times.left(&[vec!["core", "sim"], vec![]]), " (about 80 s left)");
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_part_took_is_known_to_the_next_run() {
+    fn the_time_of_a_part_is_read_by_the_next_run() {
         let size = format!("of-{}", std::process::id());
         let mut times = Times::read(&size);
         assert_eq!(times.left(&[vec!["core"], vec![]]), "");

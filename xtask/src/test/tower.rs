@@ -1,4 +1,4 @@
-//! The gate for async Rust: its promises, and every client that it knows, against real servers.
+//! The gate for async Rust and every supported client, against real servers.
 
 use crate::bench::tower;
 use crate::road::Roads;
@@ -20,12 +20,12 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     bench(tally);
 }
 
-/// The crate, with all that it knows.
+/// The crate's tests, with all features.
 pub fn quick(_: &mut Roads, tally: &mut Tally) {
     tally.tests("the crate and its examples", cargo_test(NAME, &["--all-features"]));
 }
 
-/// Third-party SDKs, and a worker with its own timer, in a separate workspace.
+/// Third-party SDKs, and a Cloudflare worker with a custom timer, in a separate workspace.
 fn clients(roads: &mut Roads, tally: &mut Tally) {
     let folder = root().join("tower/clients");
     let within = |verb: &str, more: &[&str]| {

@@ -1,6 +1,5 @@
-//! Trust: the parts that look for what nobody thought of, under one name.
-//!
-//! They are parts like all others, so that a run of everything takes each of them once.
+//! Groups the exploratory checks under one name. Each is also a part, so a complete run executes it
+//! once.
 
 use std::process::Command;
 
@@ -12,21 +11,21 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 use crate::{progress, setup, solver};
 
-/// What stands for all of them: `cargo xtask test trust`.
+/// The name of the group: `cargo xtask test trust`.
 pub const NAME: &str = "trust";
 
-/// The parts that it stands for.
+/// The parts in the group.
 pub const PARTS: [&str; 4] = ["proofs", "exhaustive", "fuzz", "hostile"];
 
-/// The lemmas, whose models are held against the core in the same run; and that each can fail.
+/// The lemmas. The same run compares their models with core, and checks that each lemma can fail.
 pub fn proofs(_: &mut Roads, tally: &mut Tally) {
     if let Err(error) = setup::missing_solver() {
         return tally.verdict("the solver", || Err(error));
     }
     for (label, arguments) in [
-        ("the models are the core", ["--models"].as_slice()),
+        ("the models agree with core", ["--models"].as_slice()),
         ("the lemmas", &["--lemmas"]),
-        ("their wrong variants are refuted", &["--mutate"]),
+        ("wrong variants are refuted", &["--mutate"]),
     ] {
         let mut command = Command::new(solver::python());
         command.arg(root().join("tests/proofs/prove.py")).args(arguments);
@@ -34,7 +33,7 @@ pub fn proofs(_: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// All that can happen to small policies, up to a depth, and random events under any policy.
+/// Every order of events up to a depth with small policies, and random events with any policy.
 pub fn exhaustive(_: &mut Roads, tally: &mut Tally) {
     tally.tests("random events", cargo_test("tidegate-promises", &["--release"]));
     let mut command = cargo("run");
@@ -42,7 +41,7 @@ pub fn exhaustive(_: &mut Roads, tally: &mut Tally) {
     sum("every order of events", command, tally);
 }
 
-/// A program that must succeed. Its last line says how much it checked.
+/// Runs a program that must succeed. Its last line of output says how much it checked.
 fn sum(label: &str, command: Command, tally: &mut Tally) {
     let mut told = None;
     tally.verdict(label, || {

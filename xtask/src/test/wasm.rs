@@ -16,7 +16,7 @@ use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
-/// The files of `wasm/test`, one check each: the longest first, so that none is left alone at the end.
+/// The test files in `wasm/test`, one check each. The longest come first, for even scheduling.
 const FILES: [&str; 28] = [
     "shared",
     "redis-fleet",
@@ -47,7 +47,7 @@ const FILES: [&str; 28] = [
     "examples",
     "package",
 ];
-/// Those that run it in each kind of runtime once: Node, workerd and Chromium, and beside a Redis.
+/// One file for each kind of runtime: Node, workerd and Chromium; and one with Redis.
 const QUICK: [&str; 6] = ["redis", "fetch", "life", "workerd", "bundles", "trace"];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
@@ -61,13 +61,13 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         Ok(())
     });
     if built {
-        tally.verdict("the same bytes, built elsewhere", || repeat(roads));
+        tally.verdict("reproducible build", || repeat(roads));
         in_runtimes(&FILES, tally);
         at_providers(tally);
     }
 }
 
-/// A short run of the bench that has real providers' limits.
+/// A short run of the bench with limits of real providers.
 fn at_providers(tally: &mut Tally) {
     let folder = providers::folder();
     tally.verdict("pack and install, providers", || install(&folder));
@@ -76,7 +76,7 @@ fn at_providers(tally: &mut Tally) {
     tally.check("providers", command);
 }
 
-/// One build, in one runtime of each kind.
+/// One build, tested in one runtime of each kind.
 pub fn quick(roads: &mut Roads, tally: &mut Tally) {
     the_crate("full", tally);
     let mut built = false;
@@ -90,7 +90,7 @@ pub fn quick(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// The package as it is published: its map, its types, its licences, its size.
+/// The package as published: its source map, types, licences and size.
 pub fn package(roads: &mut Roads, tally: &mut Tally) {
     let mut ready = false;
     tally.verdict("build, pack and install", || {
@@ -104,14 +104,14 @@ pub fn package(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// Its own tests, as one of the modules that it is built as.
+/// The crate's tests, built as one of the modules.
 fn the_crate(module: &str, tally: &mut Tally) {
     let mut command = cargo("test");
     command.args(["--package", "tidegate-wasm", "--no-default-features", "--features", module]);
     tally.tests(&format!("the crate, {module}"), command);
 }
 
-/// The built package, installed, under these files of tests.
+/// Runs these test files against the installed package.
 fn in_runtimes(files: &[&str], tally: &mut Tally) {
     let folder = npm::folder().join("test");
     let mut ready = false;
@@ -135,9 +135,9 @@ fn in_runtimes(files: &[&str], tally: &mut Tally) {
 
 fn node(file: &str, folder: &Path) -> Command {
     let mut command = Command::new("node");
-    // One test at a time: they measure the rates of real servers.
+    // One test at a time, because tests measure the rates of real servers.
     command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
-    // Miniflare now and then leaves a handle open behind it, and node would wait for that forever.
+    // Miniflare sometimes leaves a handle open, and then Node would not exit.
     command.args(["--test-force-exit", "--test-timeout=1800000"]);
     command.arg(format!("{file}.test.mjs")).current_dir(folder);
     command.env("TIDEGATE_LIVE", live::program());
@@ -152,29 +152,29 @@ fn node(file: &str, folder: &Path) -> Command {
     command
 }
 
-/// Builds the package once more, from nothing and in another folder.
+/// Builds the package again from scratch in another folder, and compares the files.
 fn repeat(roads: &mut Roads) -> Result<()> {
     let before = dist()?;
     let elsewhere = root().join("target/npm-again");
     if elsewhere.exists() {
-        fs::remove_dir_all(&elsewhere).context("the folder of the build before")?;
+        fs::remove_dir_all(&elsewhere).context("cannot remove the previous build")?;
     }
     npm::build(roads, &elsewhere)?;
     let differ: Vec<String> =
         dist()?.into_iter().filter(|file| !before.contains(file)).map(|(name, _)| name).collect();
     if !differ.is_empty() {
-        bail!("another build made other bytes of {}", differ.join(", "));
+        bail!("the second build differs in {}", differ.join(", "));
     }
     Ok(())
 }
 
-/// What is published, file by file.
+/// The published files.
 fn dist() -> Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(npm::folder().join("dist")).context("wasm/dist")? {
         let entry = entry.context("wasm/dist")?;
         if entry.path().is_dir() {
-            continue; // types only, written from the sources as they stand
+            continue; // only types
         }
         let name = entry.file_name().to_string_lossy().into_owned();
         files.push((name, fs::read(entry.path()).context("wasm/dist")?));
@@ -182,32 +182,30 @@ fn dist() -> Result<Vec<(String, Vec<u8>)>> {
     Ok(files)
 }
 
-/// The modules whose answers are compared with the crate's on this machine.
+/// The modules whose decisions are compared with the crate's on this machine.
 const TRACED: [&str; 2] = ["gate", "full"];
 
-/// Where a module's trace is.
 fn traced(module: &str) -> PathBuf {
     npm::out().join(format!("{module}.jsonl"))
 }
 
-/// Writes down what the crate answers on this machine.
+/// Writes the crate's decisions on this machine to a file.
 fn trace(module: &str) -> Result<()> {
     let mut command = cargo("run");
     command.args(["--quiet", "--package", "tidegate-wasm", "--example", "trace"]);
     command.args(["--no-default-features", "--features", module]);
-    let output = command.output().context("cargo does not start")?;
+    let output = command.output().context("cannot start cargo")?;
     if !output.status.success() {
         bail!("the trace failed\n{}", String::from_utf8_lossy(&output.stderr));
     }
-    fs::write(traced(module), output.stdout).context("the trace cannot be written")
+    fs::write(traced(module), output.stdout).context("cannot write the trace")
 }
 
-/// The packed package.
 fn packed() -> PathBuf {
     npm::out().join("tidegate-0.1.0.tgz")
 }
 
-/// Installs the packed package beside the tools of its tests, as its users do.
+/// Installs the packed package beside the test tools, as a user would.
 pub fn install(folder: &Path) -> Result<()> {
     let npm = |args: &[&str], folder: &Path| {
         let mut command = Command::new("npm");
@@ -217,9 +215,10 @@ pub fn install(folder: &Path) -> Result<()> {
     let mut pack = npm(&["pack", "--pack-destination"], &npm::folder());
     pack.arg(npm::out());
     step("npm pack", pack)?;
-    // Not `npm ci`: it wants the lock to name every platform's Deno, and a registry need not have all.
+    // Not `npm ci`: it requires a lock entry for Deno on every platform, and a registry may lack
+    // some.
     step("npm install", npm(&["install", "--no-save"], folder))?;
     let mut add = npm(&["install", "--no-save", "--no-package-lock"], folder);
     add.arg(packed());
-    step("npm install", add).context("the packed package cannot be installed")
+    step("npm install", add).context("cannot install the packed package")
 }

@@ -1,4 +1,4 @@
-//! The web page, built and then used in a real browser, against the real servers of this machine.
+//! The web page in a real browser, against real servers on this machine.
 
 use std::fs;
 use std::process::Command;
@@ -32,7 +32,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// The simulator that the laboratory is held against, where the tests look for it.
+/// Builds the simulator, whose figures the tests compare with the laboratory's.
 fn simulator() -> Command {
     let mut command = cargo("build");
     command.args(["--release", "--package", "tidegate-sim", "--target-dir"]);
@@ -40,7 +40,7 @@ fn simulator() -> Command {
     command
 }
 
-/// `node` before a script of the page's tests, told where the programs are that the page is held against.
+/// Runs a script of the page's tests in `node`. The environment names the server and the simulator.
 pub fn program() -> Command {
     let mut command = Command::new("node");
     command.current_dir(page::folder().join("test"));
@@ -49,10 +49,10 @@ pub fn program() -> Command {
     command
 }
 
-/// The laboratory's, whose figures are computed as often by the page as by the simulator.
+/// The slowest file: the page computes every figure that the simulator computes.
 const LONGEST: &str = "lab";
 
-/// The names of the files of tests, without what they all end in; each is one check.
+/// The names of the test files without the common suffix. Each file is one check.
 fn files() -> Result<Vec<String>> {
     let folder = page::folder().join("test");
     let mut names = Vec::new();
@@ -61,14 +61,14 @@ fn files() -> Result<Vec<String>> {
         names.extend(name.strip_suffix(".test.mjs").map(str::to_owned));
     }
     names.sort();
-    // One takes as long as all others together, which go on beside it.
+    // The slowest file starts first, because it takes as long as all others together.
     names.sort_by_key(|name| name != LONGEST);
     Ok(names)
 }
 
 fn node(file: &str) -> Command {
     let mut command = program();
-    // One test at a time: they draw, and they measure the rates of real servers.
+    // One test at a time, because tests render the page and measure the rates of real servers.
     command.args([
         "--test",
         "--test-concurrency=1",

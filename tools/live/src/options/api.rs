@@ -1,4 +1,4 @@
-//! What the API allows, and how it answers.
+//! What the API allows and how it responds.
 
 use super::values::{Outage, Quota, Step, duration, limit, outage, quota, short, step};
 use crate::server::{Nanos, Timeline, nanos};
@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use std::fmt;
 use std::time::Duration;
 
-/// What the API allows and how it answers.
+/// What the API allows and how it responds.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The API")]
 pub struct Api {
@@ -85,7 +85,7 @@ pub enum Hints {
     Aws,
 }
 
-/// What a call of the fleet costs where tokens are counted.
+/// The cost of the fleet's calls in tokens.
 pub struct Tokens;
 
 impl Tokens {
@@ -95,7 +95,7 @@ impl Tokens {
 }
 
 impl Hints {
-    /// Whether they speak of calls in a period, and whether in whole seconds only.
+    /// Whether the headers describe calls per period, and whether only in whole seconds.
     fn periods(self) -> Option<Periods> {
         match self {
             Hints::None | Hints::RetryAfter | Hints::RetryDate | Hints::Aws => None,
@@ -114,11 +114,11 @@ struct Periods {
 }
 
 impl Api {
-    /// Rejects what would make the API say what is not so.
+    /// Rejects combinations that would make the headers wrong.
     pub fn check(&self) -> Result<(), String> {
         if self.tokens.is_some_and(|tokens| tokens.calls < Tokens::MOST.into()) {
             return Err(format!(
-                "--tokens is a bucket too small for a call, which costs up to {}; let it hold more",
+                "--tokens is smaller than a call, which costs up to {}; choose a larger number",
                 Tokens::MOST
             ));
         }
@@ -128,13 +128,13 @@ impl Api {
         let places = self.policy == PolicyName::Concurrency;
         if needed && places {
             return Err(format!(
-                "--hints {name} tells of calls in a period, which --policy concurrency does not \
-                 count; take none, retry-after, retry-date, ietf or aws"
+                "--hints {name} describes calls per period, which --policy concurrency does not \
+                 count; use none, retry-after, retry-date, ietf or aws"
             ));
         }
         if self.tokens.is_some() && !matches!(self.hints, Hints::Ietf | Hints::Openai) {
             return Err(format!(
-                "--hints {name} tells of calls, and --tokens counts something else; take none, \
+                "--hints {name} describes calls, not tokens; use none, \
                  retry-after, retry-date, ietf, openai or aws"
             ));
         }
@@ -145,8 +145,8 @@ impl Api {
         ];
         match periods.into_iter().flatten().find(|(_, period)| period.subsec_nanos() > 0) {
             Some((option, period)) if whole => Err(format!(
-                "--hints {name} tells periods in whole seconds; {option} is {}, and must be such \
-                 as 1s or 5s",
+                "--hints {name} states periods in whole seconds, but {option} is {}; use a time \
+                 such as 1s or 5s",
                 humantime::format_duration(period)
             )),
             _ => Ok(()),
@@ -164,12 +164,12 @@ impl Api {
         nanos(self.period)
     }
 
-    /// The second limit: calls and their period.
+    /// The second limit: calls and period.
     pub fn also(&self) -> Option<(u64, Nanos)> {
         self.also.map(|also| (also.calls, nanos(also.period)))
     }
 
-    /// The tokens that flow into their bucket, and the period in which they do.
+    /// The tokens per period, and the period.
     pub fn tokens(&self) -> Option<(u64, Nanos)> {
         self.tokens.map(|tokens| (tokens.calls, nanos(tokens.period)))
     }
@@ -189,7 +189,7 @@ impl Api {
         }
     }
 
-    /// How many calls a second can be served at this moment of a run.
+    /// How many calls per second can be served at this time of a run.
     pub fn rate_at(&self, elapsed: Duration) -> f64 {
         let (timeline, now) = (self.timeline(), nanos(elapsed));
         let limit = if timeline.is_out(now) { 0.0 } else { timeline.limit_at(now) as f64 };

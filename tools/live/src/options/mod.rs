@@ -1,4 +1,4 @@
-//! The command line, with every value checked where it is read.
+//! The command line. Every value is validated when it is parsed.
 
 mod api;
 mod page;
@@ -86,13 +86,14 @@ impl Demo {
         self.page.check()?;
         if self.share && self.api.tokens().is_some() {
             return Err(
-                "--share is for one limit, and --tokens makes two; leave out one of them".into()
+                "--share supports one limit, and --tokens adds a second; use only one of them"
+                    .into(),
             );
         }
         let mut laws = self.laws().into_iter();
         match laws.find(|law| !OF_SEVERAL_LIMITS.contains(&law.as_str())) {
             Some(law) if self.api.tokens().is_some() => Err(format!(
-                "--tokens needs a law that keeps several limits; {law} does not, {} do",
+                "--tokens needs a law for several limits: not {law}, but {}",
                 OF_SEVERAL_LIMITS.join(" and ")
             )),
             _ => self.api.check(),
@@ -100,7 +101,7 @@ impl Demo {
     }
 }
 
-/// What a client is told, and all it is told: where the API is, and its own law and number.
+/// The arguments of a client: the API's address, a law and a number. It knows nothing else.
 #[derive(Args, Clone, Debug)]
 pub struct Client {
     #[arg(long)]
@@ -113,24 +114,24 @@ pub struct Client {
     pub law: String,
     #[arg(long)]
     pub seed: u64,
-    /// Calls cost tokens, so two limits are kept.
+    /// Calls cost tokens, so there are two limits.
     #[arg(long)]
     pub tokens: bool,
-    /// The folder in which the processes share their budget [default: each has its own].
+    /// The folder in which the processes share their budget [default: separate budgets].
     #[arg(long, conflicts_with_all = ["tokens", "deadline"])]
     pub share: Option<PathBuf>,
-    /// How long calls in flight may still take once the run is over.
+    /// How long calls in flight may take after the run is over.
     #[arg(long, value_parser = duration)]
     pub grace: Duration,
-    /// How long an attempt may take before it is given up: longer than the slowest honest answer.
+    /// The time limit of an attempt. It must be longer than the slowest honest response.
     #[arg(long, value_parser = duration, default_value = "10m")]
     pub patience: Duration,
-    /// How long a call may take in all, with its waits and attempts [default: as long as the run].
+    /// The time limit of a call, including waits and attempts [default: the length of the run].
     #[arg(long, value_parser = duration)]
     pub deadline: Option<Duration>,
 }
 
-/// Reads the command line; anything wrong with it is one sentence, and help is help.
+/// Parses the command line. An error is one sentence.
 pub fn parse() -> Result<Options, String> {
     let options = Options::try_parse().map_err(|error| {
         let lost = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;

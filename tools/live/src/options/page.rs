@@ -25,7 +25,7 @@ pub struct PageOptions {
 }
 
 impl PageOptions {
-    /// The built page that is to be served.
+    /// The folder of the built page, if it is to be served.
     pub fn folder(&self) -> Option<&Path> {
         self.page_folder.as_deref().filter(|_| !self.no_page)
     }

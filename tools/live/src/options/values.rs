@@ -1,4 +1,4 @@
-//! The values of options, each with the sentence that says what it must be.
+//! Parsers for option values. Each error says what the value must be.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub struct Step {
     pub limit: u64,
 }
 
-/// So many calls in each period.
+/// A number of calls in each period.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
     pub calls: u64,
@@ -26,26 +26,26 @@ pub struct Quota {
 pub fn law(name: &str) -> Result<String, String> {
     match Policy::named(name) {
         Some(_) => Ok(name.to_owned()),
-        None => Err(format!("there is no such law; the laws are {}", Policy::NAMES.join(", "))),
+        None => Err(format!("unknown law; the laws are {}", Policy::NAMES.join(", "))),
     }
 }
 
 pub fn count(range: RangeInclusive<usize>) -> impl Fn(&str) -> Result<usize, String> + Clone {
     move |text| match text.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
-        _ => Err(format!("it is a whole number from {} to {}", range.start(), range.end())),
+        _ => Err(format!("it must be a whole number from {} to {}", range.start(), range.end())),
     }
 }
 
 pub fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("it is a whole number from 0 to {}", u64::MAX))
+    text.parse().map_err(|_| format!("it must be a whole number from 0 to {}", u64::MAX))
 }
 
 pub fn limit(text: &str) -> Result<u64, String> {
     match text.parse() {
-        Ok(0) => Err("it must let at least 1 call through".into()),
+        Ok(0) => Err("it must be at least 1".into()),
         Ok(calls) => Ok(calls),
-        Err(_) => Err("it is a whole number of calls, such as 60".into()),
+        Err(_) => Err("it must be a whole number of calls, such as 60".into()),
     }
 }
 
@@ -53,9 +53,9 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     const YEAR: f64 = 366.0 * 86_400.0;
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value <= YEAR => Ok(Duration::from_secs_f64(value)),
-        Ok(value) if value > YEAR => Err("it is at most a year".into()),
+        Ok(value) if value > YEAR => Err("it must be at most a year".into()),
         Ok(_) => Err("it must be longer than zero".into()),
-        Err(_) => Err("it is a number of seconds, such as 10 or 2.5".into()),
+        Err(_) => Err("it must be a number of seconds, such as 10 or 2.5".into()),
     }
 }
 
@@ -79,7 +79,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 pub fn short(text: &str) -> Result<Duration, String> {
     match moment(text)? {
-        time if time > Duration::from_secs(60) => Err("it is at most 60s".into()),
+        time if time > Duration::from_secs(60) => Err("it must be at most 60s".into()),
         time => Ok(time),
     }
 }

@@ -1,4 +1,5 @@
-//! The files of the built page, read and compressed once: no request reaches the disk.
+//! The files of the built page. They are read and compressed once, so requests do not read the
+//! disk.
 
 use anyhow::{Context, Result, bail};
 use axum::body::Bytes;
@@ -11,11 +12,11 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-/// What the page finds in its head where a demo serves it, and so knows without asking.
+/// A tag in the page's head that says that a demo serves it.
 const MARK: &str = "<meta name=\"tidegate-live\" content=\"on\">";
 
-/// What the page may do: run its own scripts, call servers of this machine, and no more; and nobody
-/// may frame it and lend it his clicks.
+/// The content security policy. The page may run its own scripts and call servers on this machine.
+/// No other site may embed it (clickjacking).
 const ALLOWED: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; \
     style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
     connect-src 'self' http://127.0.0.1:*; frame-ancestors 'none'";
@@ -37,7 +38,10 @@ impl Assets {
         let mut assets = Assets(HashMap::new());
         assets.read(folder, "/").with_context(|| format!("the page in {}", folder.display()))?;
         let Some(index) = assets.0.remove("/index.html") else {
-            bail!("there is no page in {}: build it with cargo xtask build page", folder.display());
+            bail!(
+                "{} does not contain the page; cargo xtask demo --page builds it",
+                folder.display()
+            );
         };
         let text =
             String::from_utf8_lossy(&index.plain).replacen("</head>", &format!("{MARK}</head>"), 1);
@@ -60,11 +64,11 @@ impl Assets {
         Ok(())
     }
 
-    /// Answers a request for a path.
+    /// Responds to a request for a path.
     pub fn answer(&self, path: &str, head: &HeaderMap) -> Response {
         let path = if path == "/index.html" { "/" } else { path };
         let Some(asset) = self.0.get(path) else {
-            return (StatusCode::NOT_FOUND, "there is no such file\n").into_response();
+            return (StatusCode::NOT_FOUND, "file not found\n").into_response();
         };
         let encodings = head.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
         let gzip = encodings.is_some_and(accepts_gzip);
@@ -98,7 +102,7 @@ impl Asset {
     }
 }
 
-/// Whether `gzip` is among the encodings, and not ruled out with `q=0`.
+/// Whether the client accepts `gzip` and does not exclude it with `q=0`.
 fn accepts_gzip(encodings: &str) -> bool {
     encodings.split(',').any(|item| {
         let (name, weight) = item.split_once(';').unwrap_or((item, ""));
@@ -112,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gzip_is_sent_to_those_who_take_it() {
+    fn gzip_is_sent_to_clients_that_accept_it() {
         for taken in ["gzip", "gzip, deflate, br, zstd", "br;q=1.0, GZIP;q=0.2"] {
             assert!(accepts_gzip(taken), "{taken}");
         }

@@ -1,4 +1,4 @@
-//! Who is connected to the page: so many and no more, and none who stops reading or asking.
+//! The page's connections. Their number is limited, and slow or idle readers are disconnected.
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -12,13 +12,13 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_io_timeout::TimeoutStream;
 
-/// Connections at once; a browser opens six for each of its windows at most.
+/// The maximum number of connections. A browser opens six per window at most.
 const MOST: usize = 64;
 
-/// How long a reader may take for a piece of an answer, and for its next question.
+/// The time limit for sending a part of a response, and for receiving the next request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Serves whoever comes, until it is dropped; all connections end with it.
+/// Accepts connections until it is dropped, which closes all of them.
 pub async fn accept(listener: TcpListener, routes: Router) {
     let places = Arc::new(Semaphore::new(MOST));
     let mut connections = JoinSet::new();
@@ -33,7 +33,7 @@ pub async fn accept(listener: TcpListener, routes: Router) {
                     drop(place);
                 });
             }
-            // It has run out of something that others will give back.
+            // A resource such as file descriptors is exhausted and will become available again.
             Err(_) => sleep(Duration::from_millis(100)).await,
         }
     }
@@ -46,6 +46,6 @@ async fn serve(stream: TcpStream, routes: Router) {
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)
         .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(routes));
-    // What went wrong was the reader's doing, and he knows.
+    // Errors are caused by the reader.
     let _ = connection.await;
 }

@@ -1,4 +1,4 @@
-//! What the page is told, a few times a second: the latest moment, and no more than that is kept.
+//! Sends the current state of the demo to the page several times a second. Only the latest is kept.
 
 use crate::fleet::Member;
 use crate::options::Api;
@@ -15,25 +15,25 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::WatchStream;
 use tokio_stream::{Stream, StreamExt};
 
-/// How often the page is told.
+/// The interval between updates.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// One moment of the demo, as the page reads it.
+/// The state of the demo, as the page reads it.
 #[derive(Serialize)]
 pub struct Moment<'a> {
-    /// The API, while there is one to call.
+    /// The API, if one is running.
     api: Option<ApiAt>,
-    /// What the fleet runs; nothing if there is no fleet.
+    /// The fleet's run, if there is a fleet.
     run: Option<Run<'a>>,
-    /// Seconds that this API has been running.
+    /// Seconds since this API started.
     now: f64,
-    /// Calls a second that the API would serve at this moment.
+    /// Calls per second that the API allows now.
     allowed: f64,
-    /// Calls that it could have served so far.
+    /// Calls that the API could have served so far.
     capacity: f64,
-    /// What it counted of all callers.
+    /// The server's counts of all callers.
     total: Row,
-    /// Of those that are no process of the fleet: this page, and whoever else.
+    /// The server's counts of callers outside the fleet, such as this page.
     others: Row,
     processes: Vec<Process>,
 }
@@ -51,18 +51,18 @@ struct Run<'a> {
     workers: usize,
 }
 
-/// A process of the fleet: what the server counted of it, and what it says of itself.
+/// One process of the fleet: the server's counts of it, and its own report.
 #[derive(Serialize)]
 struct Process {
     #[serde(flatten)]
     row: Row,
-    /// The wait that its controller handed out last.
+    /// The latest wait of its controller.
     wait_ms: f64,
     steers_by: Option<String>,
 }
 
 impl<'a> Moment<'a> {
-    /// Of a run of the fleet.
+    /// The state of a run of the fleet.
     pub fn of_fleet(scene: &'a Scene<'_>) -> Self {
         let Scene { demo, law, elapsed, truth, members, .. } = *scene;
         let run = Run { law, seconds: demo.seconds.as_secs_f64(), workers: demo.workers };
@@ -74,7 +74,7 @@ impl<'a> Moment<'a> {
         moment
     }
 
-    /// Of an API that no fleet calls.
+    /// The state of an API without a fleet.
     pub fn of_api(api: &Api, address: SocketAddr, elapsed: Duration, truth: &Truth) -> Self {
         Moment {
             api: Some(ApiAt { url: format!("http://{address}/"), about: api.to_string() }),
@@ -88,7 +88,7 @@ impl<'a> Moment<'a> {
         }
     }
 
-    /// The same when the API is about to go.
+    /// The same state, marked as the last of this API.
     fn leaving(self) -> Self {
         Moment { api: None, ..self }
     }
@@ -105,7 +105,7 @@ impl Process {
     }
 }
 
-/// Hands the latest moment to whoever looks on; nothing, once it is over.
+/// Distributes the latest state to readers. It is empty at the end.
 #[derive(Clone)]
 pub struct Feed {
     latest: Arc<watch::Sender<Option<Arc<str>>>>,
@@ -119,19 +119,18 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// Replaces the latest moment.
+    /// Replaces the latest state.
     pub fn tell(&self, moment: &Moment<'_>) {
         if let Ok(text) = serde_json::to_string(moment) {
             self.latest.send_replace(Some(text.into()));
         }
     }
 
-    /// The latest moment.
     pub fn latest(&self) -> String {
         self.latest.borrow().as_deref().unwrap_or("{}").to_owned()
     }
 
-    /// The moments from the latest on. Who reads slower than they come misses some.
+    /// The states from the latest on. A slow reader misses some.
     pub fn stream(&self) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
         let moments = WatchStream::new(self.latest.subscribe());
         let mut over = false;
@@ -148,7 +147,7 @@ impl Feed {
         events.map(Ok)
     }
 
-    /// Tells everybody that it is over, and waits for them to have heard it, but not forever.
+    /// Announces the end, and waits up to `patience` for readers to receive it.
     pub async fn end(&self, patience: Duration) {
         self.latest.send_replace(None);
         let _ = timeout(patience, self.latest.closed()).await;

@@ -1,7 +1,7 @@
-//! The web page beside the demo: its files, and what happens as it happens.
+//! The web page beside the demo: its files, and a live feed.
 //!
-//! Whoever looks at it is given copies and nothing to hold on to: the demo writes the latest moment
-//! down and goes on, readers that are slow miss moments, and those that stop reading are dropped.
+//! Readers cannot slow down the demo: each gets copies of the latest state, slow readers miss some,
+//! and stalled readers are disconnected.
 
 mod assets;
 mod connections;
@@ -26,14 +26,14 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// Where the page is if nothing else is requested and nobody else is there: one address, so that a
-/// page that is left open finds the next demo.
+/// The default port of the page, if it is free. It is fixed so that a page that stays open finds
+/// the next demo.
 const PORT: u16 = 8433;
 
-/// How long readers are given to hear that it is over.
+/// How long readers may take to receive the end of the feed.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The page, served. Dropped, it is gone.
+/// The page's server. Dropping it stops serving.
 pub struct Page {
     address: SocketAddr,
     feed: Feed,
@@ -41,7 +41,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Serves the page that is requested, if one is.
+    /// Serves the page if the options request one.
     pub async fn open(options: &PageOptions) -> Result<Option<Self>> {
         let Some(folder) = options.folder() else { return Ok(None) };
         let assets = Assets::load(folder)?;
@@ -53,17 +53,17 @@ impl Page {
         Ok(Some(Page { address, feed, task }))
     }
 
-    /// The address, for people.
+    /// The page's address.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// What it is told by.
+    /// The feed that updates the page.
     pub fn feed(&self) -> Feed {
         self.feed.clone()
     }
 
-    /// Tells its readers that it is over, and goes.
+    /// Announces the end to readers, and stops serving.
     pub async fn close(self) {
         self.feed.end(FAREWELL).await;
     }
@@ -79,7 +79,7 @@ async fn listen(wanted: Option<u16>) -> Result<TcpListener> {
     let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
     match wanted {
         Some(port) => {
-            let taken = || format!("cannot listen on {}; name another --page-port", at(port));
+            let taken = || format!("cannot listen on {}; choose another --page-port", at(port));
             TcpListener::bind(at(port)).await.with_context(taken)
         }
         None => match TcpListener::bind(at(PORT)).await {
@@ -98,13 +98,13 @@ fn routes(assets: Arc<Assets>, feed: Feed) -> Router {
         .layer(from_fn(only_from_here))
 }
 
-/// A foreign page whose host name has been made to mean this machine is not let in.
+/// Rejects requests for other host names, which prevents DNS rebinding.
 async fn only_from_here(request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     if host.is_some_and(is_loopback) {
         return next.run(request).await;
     }
-    (StatusCode::FORBIDDEN, "this is served to 127.0.0.1 and localhost alone\n").into_response()
+    (StatusCode::FORBIDDEN, "only 127.0.0.1 and localhost are served\n").into_response()
 }
 
 async fn events(State(feed): State<Feed>) -> Response {

@@ -1,13 +1,13 @@
-//! A number of places: as many calls at once as the limit says, and 503 for the next.
+//! A concurrency limit. Calls beyond it receive 503.
 
 use super::limiter::{Count, Standing};
 use super::timeline::{Nanos, Timeline};
 
-/// What a busy service does that counts work rather than calls.
+/// Limits calls in flight, like a busy service.
 #[derive(Debug)]
 pub struct Concurrency {
     timeline: Timeline,
-    /// What a call is meant to take, until calls have shown what it does take.
+    /// The configured time of a call, until the first call has finished.
     service: Nanos,
     in_flight: u64,
     finished: u64,
@@ -19,12 +19,11 @@ impl Concurrency {
         Concurrency { timeline, service, in_flight: 0, finished: 0, busy: 0 }
     }
 
-    /// Whether a call fits at `now`.
     pub fn fits(&self, now: Nanos) -> bool {
         self.in_flight < self.timeline.limit_at(now)
     }
 
-    /// Takes the call that fitted.
+    /// Admits a call that fits.
     pub fn take(&mut self) {
         self.in_flight += 1;
     }
@@ -43,23 +42,23 @@ impl Concurrency {
         }
     }
 
-    /// A served call has been sent after `took`.
+    /// Ends a served call that took `took`.
     pub fn leave(&mut self, took: Nanos) {
         self.in_flight -= 1;
         self.finished += 1;
         self.busy += u128::from(took);
     }
 
-    /// What the places could have let in by `end`, at the time that a call really took (timers are
-    /// late by a little, and that is not the callers' doing): all that could have been finished,
-    /// and one more in each place. In a store of work, that is what was in it at first.
+    /// The most calls that could have been admitted by `end`, at the mean time that calls took
+    /// (timers are late, which is not the callers' fault): all that could have finished, plus one
+    /// per place. As a store of work, this is its initial content.
     pub fn capacity(&self, end: Nanos) -> f64 {
         let mean = match self.finished {
             0 => u128::from(self.service),
             finished => self.busy / u128::from(finished),
         };
         let mean = mean.max(1);
-        // Those who were let in before a step down stay.
+        // Calls that were admitted before a step down may finish.
         let places = self.timeline.limit.max(self.timeline.limit_at(end));
         self.timeline.supply(u128::from(places) * mean, end) as f64 / mean as f64
     }
@@ -78,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_call_past_the_limit_is_throttled_until_another_has_left() {
+    fn a_call_beyond_the_limit_is_throttled_until_another_ends() {
         let mut places = Concurrency::new(Timeline { limit: 2, step: None, outage: None }, 100);
         assert!(admit(&mut places, 0));
         assert!(admit(&mut places, 0));
@@ -89,28 +88,32 @@ mod tests {
     }
 
     #[test]
-    fn a_step_down_waits_for_those_inside_and_admits_none_before() {
+    fn after_a_step_down_no_call_is_admitted_until_enough_have_ended() {
         let mut places =
             Concurrency::new(Timeline { limit: 2, step: Some((10, 1)), outage: None }, 100);
         assert!(admit(&mut places, 0) && admit(&mut places, 0));
         places.leave(10);
-        assert!(!admit(&mut places, 10), "one is inside and one may be");
+        assert!(!admit(&mut places, 10), "one is in flight and the limit is one");
         places.leave(10);
         assert!(admit(&mut places, 10));
     }
 
     #[test]
-    fn the_capacity_is_places_by_time_over_the_time_a_call_took() {
+    fn the_capacity_is_the_limit_times_the_run_divided_by_the_time_of_a_call() {
         let timeline = Timeline { limit: 4, step: None, outage: Some(1_000..2_000) };
         let mut places = Concurrency::new(timeline, 100);
-        assert_eq!(places.capacity(3_000), 88.0, "by the plan, as none has finished");
+        assert_eq!(
+            places.capacity(3_000),
+            88.0,
+            "from the configured time, as no call has finished"
+        );
         assert!(admit(&mut places, 0));
         places.leave(200);
-        assert_eq!(places.capacity(3_000), 48.0, "by what the calls really took");
+        assert_eq!(places.capacity(3_000), 48.0, "from the measured time");
     }
 
     #[test]
-    fn as_many_as_fit_are_no_more_than_the_capacity_whatever_happens_meanwhile() {
+    fn no_schedule_serves_more_than_the_capacity() {
         let (down, up) = (Some((1_500, 1)), Some((1_500, 6)));
         for (step, outage) in [
             (None, Some(10..1_990)),

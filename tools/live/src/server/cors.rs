@@ -1,12 +1,12 @@
-//! What the browser lets a page of this machine see: every answer, and what it tells of the limit.
+//! CORS: pages on this machine may read every response and its rate limit headers.
 
 use crate::loopback::is_origin;
 use axum::http::{HeaderName, Method};
 use std::time::Duration;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-/// Every header that tells of a limit. A page sees none that is not named here, and a throttle in it
-/// would be blind. `Date` is what dates in the others are reckoned from.
+/// Every rate limit header. A page cannot see a header that is missing here. `Date` is the
+/// reference for dates in the others.
 const TELLING: [&str; 24] = [
     "date",
     "ratelimit",
@@ -34,10 +34,10 @@ const TELLING: [&str; 24] = [
     "x-ratelimit-used",
 ];
 
-/// How long a browser may keep what a preflight answered.
+/// How long a browser may cache a preflight response.
 const REMEMBERED: Duration = Duration::from_secs(600);
 
-/// Answers preflights, which are no calls, and tells the browser who may see what.
+/// Responds to preflights, which are not counted as calls, and exposes the headers.
 pub fn layer() -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(|origin, _| origin.to_str().is_ok_and(is_origin)))
@@ -56,7 +56,7 @@ mod tests {
     use std::time::SystemTime;
 
     #[test]
-    fn a_page_sees_all_that_any_family_tells() {
+    fn a_page_can_read_the_headers_of_every_family() {
         let second = 1_000_000_000;
         let calls = Standing {
             count: Count::Period,
@@ -72,7 +72,7 @@ mod tests {
             for served in [true, false] {
                 let answer = Answer { served, standings: vec![calls, tokens] };
                 for name in hints.headers(&answer, SystemTime::now()).keys() {
-                    assert!(TELLING.contains(&name.as_str()), "{hints:?} tells {name}");
+                    assert!(TELLING.contains(&name.as_str()), "{hints:?} sends {name}");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Decides, counts and answers every call.
+//! Decides, counts and responds to every call.
 
 use super::cors;
 use super::ledger::Ledger;
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::time::sleep;
 
-/// One lock, so that the order of arrival is one order.
+/// One lock, so that calls have one order.
 pub struct Desk {
     api: Api,
     timeline: Timeline,
@@ -29,7 +29,7 @@ pub struct Books {
     pub limits: Limits,
     pub ledger: Ledger,
     works: Works,
-    /// How many calls have come, which spreads the time that they take.
+    /// The number of calls so far. It spreads their round-trip times.
     turn: u64,
 }
 
@@ -39,7 +39,7 @@ enum Decided {
     Served,
 }
 
-/// A call that has been decided, and what its caller is told.
+/// A decided call, and the response to its caller.
 struct Call {
     decided: Decided,
     told: HeaderMap,
@@ -47,7 +47,7 @@ struct Call {
     turn: u64,
 }
 
-/// The counts by caller, and by work where calls say what they are for.
+/// The counts by caller, and by idempotency key where calls have one.
 #[derive(Serialize)]
 struct Counts {
     #[serde(flatten)]
@@ -55,7 +55,7 @@ struct Counts {
     works: BTreeMap<String, Work>,
 }
 
-/// The API: `/` is limited, `/counts` tells the truth about it.
+/// The API: `/` is limited, and `/counts` returns the counts.
 pub fn routes(desk: Arc<Desk>) -> Router {
     Router::new()
         .route("/", get(call).post(call))
@@ -125,7 +125,7 @@ impl Desk {
 
     fn decide(&self, caller: usize, tokens: u64) -> Call {
         let mut books = self.lock();
-        // The clock is read under the lock, so that it never runs backwards for the policy.
+        // The clock is read under the lock, so that time never goes back for the policy.
         let arrived = books.now();
         let answer = match self.timeline.is_out(arrived) {
             true => None,
@@ -161,7 +161,7 @@ impl Books {
     }
 }
 
-/// A served call's place, given back also when its connection is lost half-way.
+/// The place of a served call. It is released even if the connection is lost.
 struct Place<'a> {
     desk: &'a Desk,
     arrived: Nanos,
@@ -175,15 +175,15 @@ impl Drop for Place<'_> {
     }
 }
 
-/// Lets so much time pass; none at all costs no timer.
+/// Waits. A zero time uses no timer.
 async fn pass(time: Duration) {
     if !time.is_zero() {
         sleep(time).await;
     }
 }
 
-/// Times from 80 % to 120 % of the mean, evenly: steps of the golden section fill a range without
-/// a generator.
+/// Times spread evenly between 80 % and 120 % of the mean, by steps of the golden ratio instead of
+/// a random generator.
 fn spread(mean: Duration, turn: u64) -> Duration {
     let step = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
     mean.mul_f64(0.8 + 0.4 * step as f64 / 1024.0)
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_lie_evenly_around_their_mean() {
+    fn times_are_spread_evenly_around_their_mean() {
         let mean = Duration::from_millis(100);
         let times: Vec<Duration> = (0..1000).map(|turn| spread(mean, turn)).collect();
         assert!(times.iter().all(|time| (80..=120).contains(&time.as_millis())));

@@ -1,11 +1,10 @@
-//! A bucket of `burst` calls that refills evenly, `limit` calls a period: what Heroku's API does.
+//! A bucket of `burst` calls that refills evenly with `limit` calls per period, as in Heroku's API.
 
 use super::limiter::{Count, Standing};
 use super::timeline::{Nanos, Timeline};
 
-/// The generic cell rate algorithm (ITU-T I.371), kept as a debt so that the refill is a plain
-/// multiplication and no call's share of the period is ever rounded: a call adds `period` to the
-/// debt, and every nanosecond takes `limit` from it. What a call costs may be more than one.
+/// The generic cell rate algorithm (ITU-T I.371), stored as a debt so that nothing is rounded: a
+/// call adds `period` times its cost to the debt, and every nanosecond subtracts `limit`.
 #[derive(Debug)]
 pub struct Gcra {
     timeline: Timeline,
@@ -16,24 +15,24 @@ pub struct Gcra {
 }
 
 impl Gcra {
-    /// Begins with a full bucket.
+    /// Starts with a full bucket.
     pub fn new(timeline: Timeline, period: Nanos, burst: u64) -> Self {
         Gcra { timeline, period, burst, debt: 0, at: 0 }
     }
 
-    /// Whether a call fits at `now` that costs so much.
+    /// Whether a call of this cost fits at `now`.
     pub fn fits(&mut self, now: Nanos, cost: u64) -> bool {
         self.debt = self.debt.saturating_sub(self.timeline.integral(self.at..now));
         self.at = self.at.max(now);
         self.debt.saturating_add(self.price(cost)) <= self.room()
     }
 
-    /// Takes the call that fitted.
+    /// Charges a call that fits.
     pub fn take(&mut self, cost: u64) {
         self.debt += self.price(cost);
     }
 
-    /// Where a caller stands whose next call costs so much.
+    /// The state of this limit for a next call of this cost.
     pub fn standing(&self, now: Nanos, cost: u64) -> Standing {
         let room = self.room();
         let limit = self.timeline.limit_at(now);
@@ -50,7 +49,7 @@ impl Gcra {
         }
     }
 
-    /// The most that any fleet could have been served by `end`.
+    /// The most calls that can have been served by `end`.
     pub fn capacity(&self, end: Nanos) -> f64 {
         self.timeline.supply(self.room(), end) as f64 / self.period as f64
     }
@@ -85,8 +84,8 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_served_at_its_very_nanosecond_and_not_one_before() {
-        // Three calls a second: a third of a second is no whole number of nanoseconds.
+    fn a_call_is_served_at_the_exact_nanosecond() {
+        // Three calls a second: a third of a second is not a whole number of nanoseconds.
         let mut gcra = Gcra::new(steady(3), 1_000_000_000, 2);
         let table = [
             (0, true, 1, 0),
@@ -109,16 +108,16 @@ mod tests {
     }
 
     #[test]
-    fn over_a_long_time_not_one_call_more_or_fewer_than_the_limit_is_served() {
+    fn over_a_long_time_exactly_the_limit_is_served() {
         let mut gcra = Gcra::new(steady(7), 1_000_000_000, 5);
         let served = (0..100_000).filter(|i| admit(&mut gcra, i * 1_000_000)).count();
-        // 5 in the bucket and 7 a second for 99.999 s, of which the last is not yet whole.
+        // 5 in the bucket, plus 7 a second for 99.999 s, of which the last is incomplete.
         assert_eq!(served, 5 + 699);
         assert_eq!(gcra.capacity(100_000_000_000), 705.0);
     }
 
     #[test]
-    fn a_dear_call_waits_until_all_of_its_cost_is_there() {
+    fn an_expensive_call_waits_until_its_whole_cost_is_available() {
         let mut gcra = Gcra::new(steady(100), 1_000, 100);
         assert!(gcra.fits(0, 70));
         gcra.take(70);
@@ -126,11 +125,11 @@ mod tests {
         assert_eq!((standing.remaining, standing.reset, standing.retry), (30, 700, 200));
         assert!(!gcra.fits(199, 50));
         assert!(gcra.fits(200, 50));
-        assert!(!gcra.fits(100_000, 101), "no bucket holds more than it holds");
+        assert!(!gcra.fits(100_000, 101), "the cost exceeds the bucket");
     }
 
     #[test]
-    fn a_step_changes_the_refill_from_its_moment_on() {
+    fn a_step_changes_the_refill_immediately() {
         let timeline = Timeline { limit: 10, step: Some((1_000, 1)), outage: None };
         let mut gcra = Gcra::new(timeline, 1_000, 1);
         let table = [
@@ -138,7 +137,7 @@ mod tests {
             (99, false),
             (100, true),
             (950, true),
-            // Half of the call came in by the step, the other half takes ten times as long.
+            // Half of the call refilled before the step. The other half takes ten times as long.
             (1_499, false),
             (1_500, true),
             (2_499, false),
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_capacity_of_an_outage_is_one_bucket_at_most() {
+    fn an_outage_adds_at_most_one_bucket_to_the_capacity() {
         let timeline = Timeline { limit: 10, step: None, outage: Some(1_000..3_000) };
         assert_eq!(Gcra::new(timeline, 1_000, 4).capacity(5_000), 4.0 + 30.0 + 4.0);
     }

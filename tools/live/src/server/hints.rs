@@ -1,4 +1,4 @@
-//! What an answer tells of the limits, in the words of the servers whose headers these are.
+//! The rate limit headers of a response, in the formats of real servers.
 
 use super::limiter::{Answer, Count, Standing};
 use super::timeline::Nanos;
@@ -18,12 +18,12 @@ impl Hints {
         }
     }
 
-    /// The headers of an answer that is given at `now`. What is told in whole seconds is rounded up,
-    /// so that who waits has waited enough.
+    /// The headers of a response at `now`. Whole seconds are rounded up, so that a caller never
+    /// returns too early.
     pub fn headers(self, answer: &Answer, now: SystemTime) -> HeaderMap {
         let mut head = Head(HeaderMap::new());
         let Some(told) = binding(&answer.standings) else { return head.0 };
-        // A call is late until the last of the limits has room.
+        // A call waits until every limit has room.
         let retry = answer.standings.iter().map(|limit| limit.retry).max().unwrap_or(0);
         match self {
             Hints::None => {}
@@ -87,14 +87,14 @@ impl Hints {
     }
 }
 
-/// The limit that families with room for one speak of: the one with the least share left, or of
-/// those that are used up the one that stays so longest.
+/// The limit to report where a family can report only one: the one with the least share left, or
+/// among exhausted limits the one that stays exhausted longest.
 fn binding<'a>(standings: impl IntoIterator<Item = &'a Standing>) -> Option<&'a Standing> {
     let share = |limit: &Standing| limit.remaining as f64 / limit.limit.max(1) as f64;
     standings.into_iter().min_by(|a, b| share(a).total_cmp(&share(b)).then(b.retry.cmp(&a.retry)))
 }
 
-/// The names of its three headers for the binding limit of calls, and for that of tokens.
+/// The three header names for the binding limit of calls, and for that of tokens.
 fn openai(standings: &[Standing]) -> impl Iterator<Item = ([&'static str; 3], &Standing)> {
     let (tokens, calls): (Vec<_>, Vec<_>) =
         standings.iter().partition(|limit| limit.count == Count::Tokens);
@@ -107,7 +107,7 @@ const REQUESTS: [&str; 3] =
 const TOKENS: [&str; 3] =
     ["x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"];
 
-/// A list of what is to be said of each limit under its name.
+/// A list with one entry per named limit.
 fn each(standings: &[Standing], say: fn(&Standing) -> String) -> String {
     let items = standings.iter().enumerate().map(|(index, limit)| {
         let name = match (index, limit.count) {
@@ -131,7 +131,7 @@ fn policy(limit: &Standing) -> String {
     }
 }
 
-/// What is left of it, likewise. Only a period has an end; a bucket has more at any moment.
+/// The remaining calls, likewise. Only a period has an end, because a bucket refills continuously.
 fn service(limit: &Standing) -> String {
     match limit.count {
         Count::Bucket | Count::Places | Count::Tokens => format!(";r={}", limit.remaining),
@@ -143,7 +143,7 @@ struct Head(HeaderMap);
 
 impl Head {
     fn set(&mut self, name: &'static str, value: impl ToString) {
-        // Numbers, dates and the words above are all legal in a header.
+        // Numbers, dates and the names above are all valid in a header.
         if let Ok(value) = HeaderValue::from_str(&value.to_string()) {
             self.0.insert(HeaderName::from_static(name), value);
         }
@@ -162,13 +162,13 @@ fn millis(nanos: Nanos) -> u64 {
     nanos.div_ceil(1_000_000)
 }
 
-/// Seconds with three digits behind the point.
+/// Seconds with three decimals.
 fn decimal(nanos: Nanos) -> String {
     let millis = millis(nanos);
     format!("{}.{:03}", millis / 1000, millis % 1000)
 }
 
-/// A duration as Go writes it: `12ms`, `7.66s`, `6m0s`.
+/// A duration in Go's format: `12ms`, `7.66s`, `6m0s`.
 fn go(nanos: Nanos) -> String {
     let millis = millis(nanos);
     let (minutes, rest) = (millis / 60_000, millis % 60_000);
@@ -204,7 +204,7 @@ mod tests {
         retry: 0,
     };
 
-    /// What a client understands of what a server tells at a quarter past a full second.
+    /// What a client reads from the headers of a server at a quarter past a full second.
     fn told(hints: Hints, standings: &[Standing]) -> Read {
         let now = UNIX_EPOCH + Duration::from_millis(1_740_994_200_250);
         let served = standings.iter().all(|limit| limit.retry == 0);
@@ -221,9 +221,9 @@ mod tests {
     }
 
     #[test]
-    fn every_family_tells_a_served_caller_of_a_period_what_is_so_and_clients_understand_it() {
+    fn clients_understand_every_family_on_a_served_call() {
         let minute = Hint::quota(60, Span::from_secs(60));
-        // The clock of the header Date is a quarter of a second behind.
+        // The clock of the `Date` header is a quarter of a second behind.
         for (hints, hint) in [
             (Hints::None, Hint::NONE),
             (Hints::RetryAfter, Hint::NONE),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn every_family_tells_a_throttled_caller_when_to_come_back_if_it_tells_at_all() {
+    fn every_family_with_hints_states_a_wait_on_a_throttled_call() {
         let spent = Standing { remaining: 0, retry: PERIOD.reset, ..PERIOD };
         for (hints, cooldown) in [
             (Hints::None, None),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_limits_the_draft_tells_both_and_the_others_the_binding_one() {
+    fn the_draft_reports_both_limits_and_other_families_the_tighter_one() {
         let day = Standing { quota: 5_000, period: 86_400 * SECOND, limit: 5_000, ..PERIOD };
         let day = Standing { remaining: 5, reset: 3_600 * SECOND, ..day };
         let read = told(Hints::Ietf, &[PERIOD, day]);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_told_of_beside_calls() {
+    fn tokens_are_reported_beside_calls() {
         let tokens = Standing { count: Count::Tokens, quota: 9_000, limit: 9_000, ..PERIOD };
         let tokens = Standing { remaining: 700, retry: SECOND / 2, ..tokens };
         let hint = Hint::remaining(700).and_limit(9_000);
@@ -287,14 +287,18 @@ mod tests {
         let cooldown = Span::from_millis(500);
         assert_eq!(read.of(Unit::Requests).remaining, Some(12));
         let told_of = hint.and_reset(millis(20_200)).and_retry_after(cooldown);
-        assert_eq!(read.of(Unit::Tokens), told_of, "which bind more, so the cooldown is theirs");
+        assert_eq!(
+            read.of(Unit::Tokens),
+            told_of,
+            "the tokens are the tighter limit, so the cooldown is theirs"
+        );
         let read = told(Hints::Ietf, &[PERIOD, tokens]);
         let minute = Hint::quota(9_000, Span::from_secs(60)).and_remaining(700);
         assert_eq!(read.of(Unit::Tokens), minute);
     }
 
     #[test]
-    fn a_bucket_and_places_have_no_end_that_the_draft_could_tell() {
+    fn the_draft_reports_no_end_for_a_bucket_or_a_concurrency_limit() {
         let bucket = Standing { count: Count::Bucket, limit: 15, ..PERIOD };
         let hint = Hint::quota(60, Span::from_secs(60)).and_remaining(12);
         assert_eq!(told(Hints::Ietf, &[bucket]).hint, hint);
@@ -304,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_beyond_the_end_of_time_is_the_end_of_time() {
+    fn a_reset_beyond_the_largest_time_saturates() {
         let never = Standing { reset: Nanos::MAX, retry: Nanos::MAX, remaining: 0, ..PERIOD };
         for hints in Hints::value_variants() {
             assert_eq!(told(*hints, &[never]).outcome, Outcome::Throttled, "{hints:?}");
@@ -312,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_is_written_as_go_writes_it() {
+    fn a_duration_has_the_format_of_go() {
         for (millis, text) in [
             (0, "0s"),
             (12, "12ms"),
@@ -325,6 +329,6 @@ mod tests {
         ] {
             assert_eq!(go(millis * 1_000_000), text);
         }
-        assert_eq!(go(1), "1ms", "never too few");
+        assert_eq!(go(1), "1ms", "rounded up");
     }
 }

@@ -1,21 +1,21 @@
-//! The server's counts by caller: the truth for every figure of a report.
+//! The server's counts by caller. All figures of a report come from them.
 
 use super::timeline::Nanos;
 use serde::Serialize;
 use std::ops::AddAssign;
 
-/// What became of the calls of one caller.
+/// The calls of one caller by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Row {
-    /// All that arrived.
+    /// All calls that arrived.
     pub offered: u64,
-    /// Let in by the policy.
+    /// Calls admitted by the policy.
     pub served: u64,
-    /// Throttled by the policy.
+    /// Calls throttled by the policy.
     pub throttled: u64,
-    /// Turned away because the API was down.
+    /// Calls rejected during the outage.
     pub outage: u64,
-    /// Served, and the answer handed to the connection.
+    /// Served calls whose response was written to the connection.
     pub delivered: u64,
 }
 
@@ -29,10 +29,10 @@ impl AddAssign for Row {
     }
 }
 
-/// One row a caller; row 0 is for calls without a name.
+/// One row per caller. Row 0 is for anonymous calls.
 ///
-/// What arrives after closing time is kept apart: those calls are answered and must be accounted
-/// for, but the figures are of a run of a known length.
+/// Calls after closing time are counted separately: they get a response, but the figures describe a
+/// run of a known length.
 #[derive(Debug)]
 pub struct Ledger {
     in_time: Vec<Row>,
@@ -46,12 +46,12 @@ impl Ledger {
         Ledger { in_time: rows.clone(), late: rows, closing: Nanos::MAX }
     }
 
-    /// From this moment on calls count as late.
+    /// Sets the closing time. Later calls count as late.
     pub fn close(&mut self, at: Nanos) {
         self.closing = at;
     }
 
-    /// The moment up to which the figures reach.
+    /// The time up to which calls count.
     pub fn end(&self, now: Nanos) -> Nanos {
         self.closing.min(now)
     }
@@ -63,12 +63,12 @@ impl Ledger {
         &mut rows[caller]
     }
 
-    /// The rows up to closing time, the nameless one first.
+    /// The rows up to closing time, anonymous calls first.
     pub fn in_time(&self) -> &[Row] {
         &self.in_time
     }
 
-    /// The rows with what came late added.
+    /// The rows including late calls.
     pub fn with_late(&self) -> Vec<Row> {
         let mut rows = self.in_time.clone();
         for (row, late) in rows.iter_mut().zip(&self.late) {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_at_closing_time_is_late_and_still_accounted_for() {
+    fn a_call_at_closing_time_is_late_and_still_counted() {
         let mut ledger = Ledger::new(1);
         ledger.close(100);
         for now in [0, 99, 100, 101] {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_caller_is_counted_without_a_name() {
+    fn an_unknown_caller_is_counted_as_anonymous() {
         let mut ledger = Ledger::new(2);
         ledger.row(usize::MAX, 0).offered += 1;
         ledger.row(3, 0).offered += 1;

@@ -1,4 +1,4 @@
-//! The limits that an API was started with, whichever they are.
+//! The API's limits.
 
 use super::concurrency::Concurrency;
 use super::gcra::Gcra;
@@ -7,45 +7,44 @@ use super::tokens::Tokens;
 use super::window::Window;
 use crate::options::{Api, PolicyName};
 
-/// Served or throttled, and what the caller might be told about it.
+/// Whether a call is served, and the state to report to its caller.
 #[derive(Debug)]
 pub struct Answer {
     pub served: bool,
-    /// The state of each limit after the call. The policy's comes first.
+    /// The state of each limit after the call, that of the policy first.
     pub standings: Vec<Standing>,
 }
 
-/// Where the callers of one limit stand.
+/// The state of one limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
     pub count: Count,
-    /// Calls in a period, or at once.
+    /// Calls per period, or in flight.
     pub quota: u64,
     pub period: Nanos,
-    /// The most that can be left: what fits into the bucket, or the quota.
+    /// The most that can remain: the size of the bucket, or the quota.
     pub limit: u64,
     pub remaining: u64,
-    /// Until all of the limit is there again.
+    /// Time until the whole limit is available.
     pub reset: Nanos,
-    /// Until another call fits; nothing if one does now.
+    /// Time until another call fits. `None` if one fits now.
     pub retry: Nanos,
 }
 
 /// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Count {
-    /// What is in a bucket that refills evenly.
+    /// A bucket that refills evenly.
     Bucket,
-    /// Calls in a period, counted anew when it ends.
+    /// Calls in a fixed period.
     Period,
-    /// Calls at once.
+    /// Calls in flight.
     Places,
-    /// What is in a bucket, of which a call takes as many as it says.
+    /// A bucket of tokens. Each call states its cost.
     Tokens,
 }
 
-/// Decides at a call's arrival, exactly, and knows nothing of the library that its callers use:
-/// the truth is not measured with the thing under test.
+/// Decides exactly and independently of tidegate, so that the library is not measured with itself.
 #[derive(Debug)]
 enum Limiter {
     Gcra(Gcra),
@@ -54,7 +53,7 @@ enum Limiter {
     Tokens(Tokens),
 }
 
-/// The policy, and the other limits if there are any. A call is served where all of them have room.
+/// The policy and further limits. A call is served if all of them have room.
 #[derive(Debug)]
 pub struct Limits(Vec<Limiter>);
 
@@ -79,7 +78,7 @@ impl Limits {
         Limits([policy].into_iter().chain(also).chain(tokens).collect())
     }
 
-    /// All limits are asked before any is charged.
+    /// All limits are checked before any is charged.
     pub fn admit(&mut self, now: Nanos, tokens: u64) -> Answer {
         let room: Vec<bool> = self.0.iter_mut().map(|limit| limit.fits(now, tokens)).collect();
         let served = !room.contains(&false);
@@ -90,7 +89,7 @@ impl Limits {
         Answer { served, standings }
     }
 
-    /// A served call has been sent after `took`; only a limit that counts calls in flight cares.
+    /// Ends a served call that took `took`. Only a concurrency limit uses this.
     pub fn leave(&mut self, took: Nanos) {
         for limit in &mut self.0 {
             if let Limiter::Concurrency(places) = limit {
@@ -99,8 +98,7 @@ impl Limits {
         }
     }
 
-    /// How many calls could have been served from the beginning to `end`, at most: as many as the
-    /// tightest limit lets through.
+    /// The most calls that could have been served by `end`: the lowest capacity of all limits.
     pub fn capacity(&self, end: Nanos) -> f64 {
         self.0.iter().map(|limit| limit.capacity(end)).fold(f64::INFINITY, f64::min)
     }
@@ -149,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_one_limit_throttles_costs_nothing_of_the_other() {
+    fn a_call_that_one_limit_throttles_is_not_charged_to_the_other() {
         let timeline = |limit| Timeline { limit, step: None, outage: None };
         let bucket = Gcra::new(timeline(10), 1_000, 2);
         let window = Window::new(timeline(3), 1_000);
@@ -168,6 +166,6 @@ mod tests {
             let left: Vec<u64> = answer.standings.iter().map(|limit| limit.remaining).collect();
             assert_eq!((answer.served, &left[..]), (served, &remaining[..]), "at {now}");
         }
-        assert_eq!(limits.capacity(2_000), 6.0, "the window is the tighter of the two");
+        assert_eq!(limits.capacity(2_000), 6.0, "the window is the tighter limit");
     }
 }

@@ -1,4 +1,4 @@
-//! A real HTTP API on loopback that limits its callers and keeps count of them.
+//! A real HTTP API on loopback that limits and counts its callers.
 
 mod concurrency;
 mod cors;
@@ -26,21 +26,21 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// The header in which a client says which process of the fleet it is.
+/// The header with the number of the client process.
 pub const CALLER: &str = "x-client";
 
-/// The header in which a call says how many tokens it takes.
+/// The header with the cost of a call in tokens.
 pub const TOKENS: &str = "x-tokens";
 
-/// The header in which a call says what it is for, as calls do that may come twice.
+/// The header that identifies a logical call, which may arrive more than once.
 pub const WORK: &str = "idempotency-key";
 
-/// The counts at one moment.
+/// The counts at one time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Truth {
-    /// By caller, the nameless first.
+    /// By caller, anonymous calls first.
     pub callers: Vec<Row>,
-    /// How many calls could have been served so far.
+    /// Calls that could have been served so far.
     pub capacity: f64,
 }
 
@@ -53,7 +53,7 @@ impl Truth {
     }
 }
 
-/// A running server. It is stopped with [`Server::stop`]; dropped, it stops as well.
+/// A running server. It stops on [`Server::stop`] or when dropped.
 pub struct Server {
     desk: Arc<Desk>,
     address: SocketAddr,
@@ -62,7 +62,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves `api` on a port of the loopback interface, any free one for port 0.
+    /// Serves `api` on a loopback port, or on any free one for port 0.
     pub async fn open(api: &Api, callers: usize) -> Result<Self> {
         let wanted = SocketAddr::from(([127, 0, 0, 1], api.port));
         let listener = TcpListener::bind(wanted).await.map_err(|error| Taken { wanted, error })?;
@@ -71,7 +71,7 @@ impl Server {
         let (stop, stopped) = oneshot::channel::<()>();
         let serve =
             axum::serve(listener, desk::routes(desk.clone())).with_graceful_shutdown(async {
-                // A sender that was dropped means the same as one that spoke.
+                // A dropped sender also stops the server.
                 let _ = stopped.await;
             });
         Ok(Server { desk, address, stop, task: tokio::spawn(serve.into_future()) })
@@ -81,17 +81,17 @@ impl Server {
         self.address
     }
 
-    /// Sets the server's clock to nothing: the bucket is full, the first window begins.
+    /// Resets the clock: the bucket is full and the first window begins.
     pub fn begin(&self) {
         self.desk.lock().opened = Instant::now();
     }
 
-    /// How long ago the clock was at nothing.
+    /// Time since [`Server::begin`].
     pub fn elapsed(&self) -> Duration {
         self.desk.lock().opened.elapsed()
     }
 
-    /// Lets the figures end at `at`; what arrives later is still answered, and counted apart.
+    /// Sets the closing time. Later calls get a response but are counted separately.
     pub fn close_books(&self, at: Duration) {
         self.desk.lock().ledger.close(nanos(at));
     }
@@ -101,12 +101,12 @@ impl Server {
         self.desk.truth()
     }
 
-    /// Calls served to each caller from first to last, closing time or not.
+    /// Calls served to each caller, including late calls.
     pub fn served_in_all(&self) -> Vec<u64> {
         self.desk.lock().ledger.with_late().iter().map(|row| row.served).collect()
     }
 
-    /// Stops listening, waits a moment for the calls still inside and frees the port.
+    /// Stops listening, waits briefly for calls in flight, and frees the port.
     pub async fn stop(mut self) {
         let _ = self.stop.send(());
         if tokio::time::timeout(Duration::from_secs(2), &mut self.task).await.is_err() {
@@ -115,7 +115,7 @@ impl Server {
     }
 }
 
-/// The wanted port cannot be had.
+/// The requested port is not available.
 #[derive(Debug)]
 pub struct Taken {
     wanted: SocketAddr,
@@ -127,7 +127,7 @@ impl std::fmt::Display for Taken {
         let Taken { wanted, error } = self;
         write!(
             f,
-            "cannot listen on {wanted}: {error}; name another --port, or none for any free one"
+            "cannot listen on {wanted}: {error}; choose another --port, or omit it to use any free port"
         )
     }
 }

@@ -1,4 +1,4 @@
-//! What the API allows as time goes by: a limit, perhaps one step of it, perhaps an outage.
+//! The limit over time, with an optional step and an optional outage.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 /// Nanoseconds since the server began to count.
 pub type Nanos = u64;
 
-/// A duration in nanoseconds; those past the end of time are the end of time.
+/// A duration in nanoseconds. It saturates.
 pub fn nanos(duration: Duration) -> Nanos {
     Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
 }
 
-/// The limit over time, exact at every edge.
+/// The limit over time, exact to the nanosecond.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     pub limit: u64,
-    /// From this moment on the limit is another one.
+    /// A time from which another limit applies.
     pub step: Option<(Nanos, u64)>,
-    /// While it lasts nobody is served.
+    /// A time during which no call is served.
     pub outage: Option<Range<Nanos>>,
 }
 
@@ -33,17 +33,17 @@ impl Timeline {
         self.outage.as_ref().is_some_and(|outage| outage.contains(&now))
     }
 
-    /// The limit integrated over a span, in limit·nanoseconds. An outage does not stop it: a bucket
-    /// goes on filling while nobody is served.
+    /// The integral of the limit over a span, in limit·nanoseconds. A bucket also refills during an
+    /// outage.
     pub fn integral(&self, span: Range<Nanos>) -> u128 {
         let Some((at, after)) = self.step else { return area(self.limit, &span) };
         let at = at.clamp(span.start, span.end.max(span.start));
         area(self.limit, &(span.start..at)) + area(after, &(at..span.end))
     }
 
-    /// The most that can have been taken by `end` from a store of `room` that is full at first and
-    /// fills as the limit flows: all that it held and all that flowed while the API was up, and
-    /// what an outage let it refill, once the outage is over.
+    /// The most that can have been taken by `end` from a bucket of `room` that starts full and
+    /// refills with the limit: its content, the refill while the API was up, and what refilled
+    /// during an outage, once that is over.
     pub fn supply(&self, room: u128, end: Nanos) -> u128 {
         let outage = self.outage_before(end);
         let before = match outage.start {
@@ -60,7 +60,7 @@ impl Timeline {
         before.saturating_add(refill).saturating_add(self.integral(outage.end..end))
     }
 
-    /// The part of the outage that lies before `end`, empty if there is none.
+    /// The part of the outage before `end`. Empty if there is none.
     pub fn outage_before(&self, end: Nanos) -> Range<Nanos> {
         match &self.outage {
             Some(outage) if outage.start < end => outage.start..outage.end.min(end),
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_steps_at_its_very_nanosecond_and_the_integral_with_it() {
+    fn the_limit_and_its_integral_step_at_the_exact_nanosecond() {
         let timeline = Timeline { limit: 3, step: Some((100, 7)), outage: None };
         for (now, limit) in [(0, 3), (99, 3), (100, 7), (u64::MAX, 7)] {
             assert_eq!(timeline.limit_at(now), limit, "at {now}");
@@ -91,12 +91,12 @@ mod tests {
         assert_eq!(
             timeline.integral(Range { start: 9, end: 5 }),
             0,
-            "time that steps back earns nothing"
+            "a clock that steps back adds nothing"
         );
     }
 
     #[test]
-    fn an_outage_keeps_back_one_room_at_most_and_nothing_before_it_is_over() {
+    fn an_outage_saves_at_most_one_bucket_available_after_its_end() {
         let with = |outage| Timeline { limit: 10, step: None, outage: Some(outage) };
         for (outage, end, supply) in [
             (9_000..9_999, 0, 0),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_holds_its_first_moment_and_not_its_last() {
+    fn an_outage_includes_its_start_and_excludes_its_end() {
         let timeline = Timeline { limit: 1, step: None, outage: Some(10..20) };
         for (now, out) in [(9, false), (10, true), (19, true), (20, false)] {
             assert_eq!(timeline.is_out(now), out, "at {now}");

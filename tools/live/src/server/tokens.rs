@@ -1,11 +1,11 @@
-//! A bucket of tokens, as APIs of language models keep one beside their limit of calls.
+//! A bucket of tokens, as APIs of language models have beside their limit of calls.
 
 use super::gcra::Gcra;
 use super::limiter::{Count, Standing};
 use super::timeline::{Nanos, Timeline};
 use crate::options::Tokens as Cost;
 
-/// The bucket holds what flows into it in a period. A call says itself what it takes.
+/// A bucket that holds the tokens of one period. Each call states its cost.
 #[derive(Debug)]
 pub struct Tokens {
     bucket: Gcra,
@@ -14,7 +14,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Begins with a full bucket.
+    /// Starts with a full bucket.
     pub fn new(timeline: Timeline, period: Nanos) -> Self {
         let burst = timeline.limit;
         Tokens { bucket: Gcra::new(timeline, period, burst), calls: 0, taken: 0 }
@@ -34,7 +34,7 @@ impl Tokens {
         Standing { count: Count::Tokens, ..self.bucket.standing(now, tokens) }
     }
 
-    /// How many calls could have been served by `end`, of those that cost what the served ones did.
+    /// The most calls that could have been served by `end`, at the mean cost of the served calls.
     pub fn capacity(&self, end: Nanos) -> f64 {
         let mean = match self.taken {
             0 => f64::from(Cost::MEAN),
@@ -49,12 +49,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_capacity_is_in_calls_of_what_the_served_ones_cost() {
+    fn the_capacity_is_in_calls_at_the_mean_cost_of_served_calls() {
         let timeline = Timeline { limit: 3_000, step: None, outage: None };
         let mut tokens = Tokens::new(timeline, 1_000);
-        assert_eq!(tokens.capacity(1_000), 6.0, "by the plan, as none was served");
+        assert_eq!(tokens.capacity(1_000), 6.0, "from the configured cost, as no call was served");
         assert!(tokens.fits(0, 500));
         tokens.take(500);
-        assert_eq!(tokens.capacity(1_000), 12.0, "by what the calls really cost");
+        assert_eq!(tokens.capacity(1_000), 12.0, "from the measured cost");
     }
 }

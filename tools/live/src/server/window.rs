@@ -1,10 +1,10 @@
-//! A fixed window: `limit` calls in each period, counted anew when the next one begins.
+//! A fixed window: `limit` calls in each period.
 
 use super::limiter::{Count, Standing};
 use super::timeline::{Nanos, Timeline};
 use std::ops::Range;
 
-/// What many APIs document as "60 requests a minute" and send `X-RateLimit-*` for.
+/// A limit such as "60 requests a minute" with `X-RateLimit-*` headers, as many APIs document it.
 #[derive(Debug)]
 pub struct Window {
     timeline: Timeline,
@@ -18,7 +18,6 @@ impl Window {
         Window { timeline, period, index: 0, used: 0 }
     }
 
-    /// Whether a call fits at `now`.
     pub fn fits(&mut self, now: Nanos) -> bool {
         let index = now / self.period;
         if index > self.index {
@@ -27,7 +26,7 @@ impl Window {
         self.used < self.timeline.limit_at(now)
     }
 
-    /// Takes the call that fitted.
+    /// Charges a call that fits.
     pub fn take(&mut self) {
         self.used += 1;
     }
@@ -47,8 +46,8 @@ impl Window {
         }
     }
 
-    /// The most that any fleet could have been served by `end`: a whole limit in every window that
-    /// had begun, except in those that an outage covered from edge to edge.
+    /// The most calls that can have been served by `end`: a whole limit in every window that has
+    /// begun, except windows that an outage covers completely.
     pub fn capacity(&self, end: Nanos) -> f64 {
         let begun = end.div_ceil(self.period);
         let outage = self.timeline.outage_before(end);
@@ -57,8 +56,7 @@ impl Window {
         self.most(0..begun, end) - self.most(dark, end)
     }
 
-    /// What the windows of these numbers can serve at most; the one with the step in it as many as
-    /// the larger limit.
+    /// The most that these windows can serve. In the window with the step the larger limit counts.
     fn most(&self, windows: Range<u64>, end: Nanos) -> f64 {
         let (first, after) = match self.timeline.step {
             Some((at, limit)) if at < end => (at, limit),
@@ -89,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_serves_its_limit_and_a_new_one_begins_at_the_very_nanosecond() {
+    fn a_window_serves_its_limit_and_the_next_begins_at_the_exact_nanosecond() {
         let mut window = Window::new(Timeline { limit: 2, step: None, outage: None }, 1_000);
         let table = [
             (0, true, 1, 1_000),
@@ -109,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_down_inside_a_window_takes_what_is_left_of_it() {
+    fn a_step_down_inside_a_window_lowers_what_is_left() {
         let timeline = Timeline { limit: 3, step: Some((500, 1)), outage: None };
         let mut window = Window::new(timeline, 1_000);
         for (now, served) in [(0, true), (1, true), (500, false), (1_000, true), (1_001, false)] {
@@ -119,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_capacity_counts_windows_that_began_and_were_not_all_outage() {
+    fn the_capacity_excludes_windows_within_an_outage() {
         let timeline = Timeline { limit: 5, step: None, outage: Some(1_500..3_000) };
         let window = Window::new(timeline, 1_000);
         for (end, capacity) in [(0, 0.0), (1, 5.0), (1_000, 5.0), (1_001, 10.0), (4_000, 15.0)] {

@@ -1,31 +1,30 @@
-//! What was done how often, where calls say what they are for.
+//! Counts by idempotency key.
 //!
-//! The API does a work again as often as it is asked to, as one does that knows of no keys: so its counts
-//! tell who asks twice.
+//! The API ignores keys and repeats the work, so the counts reveal repeated calls.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What became of the calls for one work.
+/// The calls for one key by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
-    /// Let in by the policy.
+    /// Admitted by the policy.
     pub served: u64,
-    /// Served, and the answer handed to the connection.
+    /// Served, and the response was written to the connection.
     pub delivered: u64,
 }
 
-/// Every work that has been served, by its key.
+/// Every key that has been served.
 #[derive(Debug, Default)]
 pub struct Works(BTreeMap<String, Work>);
 
 impl Works {
-    /// A call for it is let in.
+    /// Counts an admitted call.
     pub fn serve(&mut self, key: &str) {
         self.0.entry(key.to_owned()).or_default().served += 1;
     }
 
-    /// Its answer has been handed to the connection.
+    /// Counts a response that was written to the connection.
     pub fn deliver(&mut self, key: &str) {
         self.0.entry(key.to_owned()).or_default().delivered += 1;
     }

@@ -1,4 +1,4 @@
-//! The callers' side of the view: one row a process, and its calls over time.
+//! The fleet's side of the view: one row per process, with its calls over time.
 
 use super::{GLANCE, boxed, right, shade};
 use crate::curves::Rates;
@@ -10,11 +10,11 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Row, Table};
 
-/// The width of what a law steers by.
+/// The width of the column with the law's basis.
 const STEERS: u16 = 10;
 
 pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
-    // Only a law that learns from hints has something to steer by.
+    // Only a law that learns from hints has a basis.
     let learns = scene.members.iter().any(|member| member.tally.tier.is_some());
     let steers = if learns { STEERS } else { 0 };
     let columns = [7, 7, 7, 9, 7, steers];
@@ -55,7 +55,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     );
 }
 
-/// How a process's rate is drawn over time in a few cells, all processes to one scale.
+/// Draws the rates of processes over time in a few cells, all with one scale.
 struct Strip {
     width: usize,
     top: f64,

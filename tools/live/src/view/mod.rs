@@ -1,4 +1,4 @@
-//! The live view of a run on a terminal.
+//! The live terminal view of a run.
 
 mod fleet;
 
@@ -22,23 +22,23 @@ use std::time::Duration;
 const SERVED: Color = Color::Green;
 const OFFERED: Color = Color::Red;
 const CAPACITY: Color = Color::Blue;
-/// Rates in a curve are over this many seconds: short enough to follow, long enough to be smooth.
+/// Curves average rates over this many seconds: short enough to follow, long enough to be smooth.
 const GLANCE: f64 = 0.7;
 /// More laws than this scroll.
 const MOST_LAWS: usize = 5;
 
-/// The terminal while a run has it; dropped, it is as it was before.
+/// The terminal during a run. Dropping it restores the terminal.
 pub struct Screen {
     terminal: DefaultTerminal,
-    /// Where the same is to be seen in a browser.
+    /// The page's address, if it is served.
     page: Option<String>,
 }
 
 impl Screen {
-    /// Takes the terminal; its keys can set `stop`.
+    /// Opens the view. Its keys can set `stop`.
     pub fn open(stop: Stop, page: Option<String>) -> Result<Self> {
         let terminal = ratatui::try_init().context("cannot draw on this terminal")?;
-        // A thread of its own, because reading keys from a terminal that went away never returns.
+        // A separate thread, because reading keys from a closed terminal never returns.
         std::thread::spawn(move || {
             while let Ok(event) = event::read() {
                 if wants_to_end(&event) {
@@ -58,13 +58,13 @@ impl Drop for Screen {
 
 impl Watcher for Screen {
     fn show(&mut self, scene: &Scene<'_>) {
-        // A terminal that went away ends the run by a signal, not by this.
+        // A closed terminal ends the run with a signal, so errors are ignored here.
         let page = self.page.as_deref();
         let _ = self.terminal.draw(|frame| draw(frame, scene, page));
     }
 }
 
-/// In raw mode Ctrl-C is a key like any other.
+/// In raw mode Ctrl-C is an ordinary key.
 fn wants_to_end(event: &Event) -> bool {
     let Event::Key(key) = event else { return false };
     match key.code {
@@ -119,7 +119,7 @@ fn draw_title(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     frame.render_widget(Line::from(right).alignment(Alignment::Right), fleet);
 }
 
-/// The server's side: what was offered and served over time, under the line of what it allows.
+/// The server's side: calls offered and served over time, below the line of the limit.
 fn draw_api(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let block = boxed(format!(" the API: {} ", scene.demo.api));
     let inner = block.inner(area);
@@ -165,7 +165,7 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let allowed: Vec<(f64, f64)> = (0..steps)
         .map(|step| (time(step), scene.demo.api.rate_at(Duration::from_secs_f64(time(step)))))
         .collect();
-    // Twice what is allowed leaves room for what is throttled; the rest rides along the top.
+    // Twice the limit leaves room for throttled calls. Higher values are drawn at the top.
     let top = 2.0 * allowed.iter().map(|point| point.1).fold(1.0, f64::max);
     let past = |pick: fn(Rates) -> f64| -> Vec<(f64, f64)> {
         (0..steps)
@@ -196,7 +196,7 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     frame.render_widget(chart, area);
 }
 
-/// The laws to compare: the figures of those that ran, and those to come.
+/// The figures of the laws that ran, and the laws to come.
 fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let laws = scene.demo.laws();
     let running = scene.finished.len();
@@ -229,7 +229,7 @@ fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     );
 }
 
-/// Green where next to nothing is throttled, red where most is.
+/// Green where almost nothing is throttled, red where most is.
 fn shade(throttled: f64) -> Style {
     Style::new().fg(match throttled {
         share if share < 0.1 => Color::Green,

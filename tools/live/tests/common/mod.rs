@@ -1,11 +1,11 @@
-//! The real binary, started and read as a user would.
+//! Starts the real binary and reads its output.
 #![allow(dead_code)]
 
 use serde_json::Value;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Far longer than anything here takes, so that only what hangs is late.
+/// A time limit far longer than any test takes.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
 pub fn tidegate_live(args: &[&str]) -> Command {
@@ -19,14 +19,14 @@ pub fn outcome(args: &[&str]) -> Output {
     tidegate_live(args).output().expect("the binary starts")
 }
 
-/// Runs a demo with `--json` and returns its one document.
+/// Runs a demo with `--json` and returns its document.
 pub fn demo_json(args: &[&str]) -> Value {
     let output = outcome(&[&["demo", "--json"], args].concat());
     assert!(output.status.success(), "{args:?}: {output:?}");
     serde_json::from_slice(&output.stdout).expect("standard output is one JSON document")
 }
 
-/// Waits until `done`, and fails with `what` if that takes forever.
+/// Waits for `done`, and fails with `what` after the time limit.
 pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {
@@ -35,7 +35,7 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Waits for a process to end; one that does not is killed and fails the test.
+/// Waits for a process to end. If it does not, the process is killed and the test fails.
 pub fn end(mut child: Child) -> Output {
     let started = Instant::now();
     while child.try_wait().expect("the child can be waited for").is_none() {
