@@ -1,4 +1,4 @@
-//! The agenda: what happens next, by time and then in the order it was entered. It is the clock.
+//! The event queue, ordered by time and then by order of entry. It is the simulator's clock.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,35 +7,34 @@ use tidegate::Instant;
 
 use crate::order::sort_few;
 
-/// What happens.
+/// An event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Event {
-    /// A thread asks its throttle whether its call may be sent.
+    /// A thread polls its throttle.
     Poll(u32),
-    /// The call of a thread arrives at the server.
+    /// A thread's call arrives at the server.
     Arrive(u32),
-    /// The call of a thread comes back.
+    /// A thread's call returns.
     Return(u32),
-    /// A process looks whether calls it had no room for may be sent now.
+    /// A process checks whether calls that found no room may be sent now.
     Wake(u32),
-    /// A stranger's call arrives at the server.
+    /// A background call arrives at the server.
     Stranger,
 }
 
-/// The events to come.
+/// The pending events.
 ///
-/// An entry is one number: time, then order of entry, then the event. Most events are entered less
-/// than a round trip ahead, so the agenda is a wheel of pages, each about a millisecond long: an
-/// event goes on its page unsorted, and a page is sorted when its time has come. What does not fit
-/// on the wheel is kept in a heap until its page comes.
+/// An entry is one number: time, order of entry, and event. Most events are less than a round trip
+/// ahead, so the queue is a timing wheel of pages of about a millisecond. Events are added to their
+/// page unsorted, and a page is sorted when it is opened. A heap holds events beyond the wheel.
 #[derive(Debug)]
 pub struct Agenda {
-    /// The present page and what was entered for the past, the next event last.
+    /// The current page and entries for the past, with the next event last.
     open: Vec<u128>,
-    /// The number of the present page.
+    /// The number of the current page.
     page: u64,
     wheel: Vec<Vec<u128>>,
-    /// A bit for each page of the wheel that is not empty.
+    /// One bit per page of the wheel, set if the page is not empty.
     written: [u64; (PAGES / 64) as usize],
     later: BinaryHeap<Reverse<u128>>,
     entered: u64,
@@ -48,7 +47,7 @@ const KIND_BITS: u32 = 3;
 const ORDER_BITS: u32 = 64 - KIND_BITS - INDEX_BITS;
 
 impl Agenda {
-    /// An agenda without events.
+    /// Creates an empty queue.
     pub fn new() -> Self {
         Self {
             open: Vec::new(),
@@ -60,7 +59,7 @@ impl Agenda {
         }
     }
 
-    /// Enters an event.
+    /// Adds an event.
     pub fn enter(&mut self, at: Instant, event: Event) {
         let entry = pack(at, self.entered, event);
         self.entered += 1;
@@ -77,7 +76,7 @@ impl Agenda {
         }
     }
 
-    /// Takes the next event, unless it lies after `until`.
+    /// Removes the next event, unless it is later than `until`.
     pub fn take(&mut self, until: Instant) -> Option<(Instant, Event)> {
         while self.open.is_empty() {
             self.turn()?;
@@ -90,7 +89,7 @@ impl Agenda {
         Some((at, event))
     }
 
-    /// Opens the next page that has events; `None` if there is none.
+    /// Opens the next page that has events. `None` if there is none.
     fn turn(&mut self) -> Option<()> {
         let on_wheel = self.next_on_wheel();
         let later = self.later.peek().map(|entry| page_of(entry.0));
@@ -109,7 +108,7 @@ impl Agenda {
         if cfg!(feature = "full") {
             self.open.sort_unstable_by(|one, other| other.cmp(one));
         } else {
-            // The page's first worlds are small, and visitors wait for every byte of code.
+            // Worlds of the web page are small, and code size matters there.
             sort_few(&mut self.open, |one, other| one > other);
         }
         Some(())
@@ -118,7 +117,8 @@ impl Agenda {
     /// The next page of the wheel that has events.
     fn next_on_wheel(&self) -> Option<u64> {
         let from = self.page + 1;
-        // The rest of the word that `from` is in, the other words, and the rest of the first one.
+        // The rest of the word that contains `from`, the other words, then the start of the first
+        // one.
         let words = PAGES / 64;
         (0..=words).find_map(|step| {
             let word = (from / 64 + step) % words;
@@ -129,12 +129,12 @@ impl Agenda {
         })
     }
 
-    /// Whether nothing is to come at all.
+    /// Whether no event is pending.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty() && self.written == [0; 4] && self.later.is_empty()
     }
 
-    /// How many events were entered.
+    /// How many events were added.
     pub const fn entered(&self) -> u64 {
         self.entered
     }
@@ -185,7 +185,7 @@ mod tests {
     use tidegate::Span;
 
     #[test]
-    fn events_come_by_time_and_then_in_the_order_they_were_entered() {
+    fn events_are_ordered_by_time_and_then_by_entry() {
         let mut agenda = Agenda::new();
         let at = Instant::from_nanos;
         agenda.enter(at(5), Event::Poll(9));
@@ -205,19 +205,19 @@ mod tests {
     }
 
     #[test]
-    fn the_wheel_keeps_the_order_of_a_sorted_map_near_and_far() {
+    fn the_wheel_agrees_with_a_sorted_map_at_any_distance() {
         let mut chance = Chance::new(1, Stream::Server);
         let (mut agenda, mut map) = (Agenda::new(), BTreeMap::new());
         let mut now = Instant::ZERO;
         for order in 0..200_000 {
-            // From nothing to an hour ahead, each power of two as likely as the others.
+            // Delays from zero to about an hour, log-uniform.
             let reach = 1 << chance.between(Span::ZERO, Span::from_nanos(42)).as_nanos();
             let at = now.saturating_add(chance.between(Span::ZERO, Span::from_nanos(reach)));
             agenda.enter(at, Event::Poll(order));
             map.insert((at, order), ());
             if order % 5 > 0 || map.len() > 100 {
                 let Some(((at, order), ())) = map.pop_first() else { continue };
-                // Now and then it is asked too early, which changes nothing.
+                // A call that comes too early changes nothing.
                 if order % 7 == 0 && at > now {
                     assert_eq!(agenda.take(now), None);
                 }

@@ -1,8 +1,8 @@
-//! The books: every call is in them once, from its beginning to its end.
+//! Accounts for every call from its beginning to its end.
 
 use crate::breach::Breach;
 
-/// What became of all calls, and where the threads are.
+/// The calls by result, and the threads by state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Books {
     begun: u64,
@@ -11,14 +11,14 @@ pub struct Books {
     withdrawn: u64,
     /// Threads that have a call.
     open: u64,
-    /// Threads with a fixed amount of work that are not done.
+    /// Threads whose fixed amount of work is not done.
     at_work: u64,
     /// Threads that may still make calls.
     there: u64,
 }
 
 impl Books {
-    /// The books of so many threads, of which so many have a fixed amount of work.
+    /// The accounts of `there` threads, `at_work` of which have a fixed amount of work.
     pub const fn new(there: u64, at_work: u64) -> Self {
         Self { begun: 0, served: 0, lost: 0, withdrawn: 0, open: 0, at_work, there }
     }
@@ -41,7 +41,7 @@ impl Books {
         self.lost += 1;
     }
 
-    /// A call is withdrawn, because its thread leaves.
+    /// A call is withdrawn because its thread leaves.
     pub const fn withdraw(&mut self) {
         self.open -= 1;
         self.withdrawn += 1;
@@ -58,7 +58,7 @@ impl Books {
         self.lost
     }
 
-    /// How many threads with a fixed amount of work are not done.
+    /// How many threads have not done their fixed amount of work.
     pub const fn at_work(&self) -> u64 {
         self.at_work
     }
@@ -68,7 +68,7 @@ impl Books {
         self.there
     }
 
-    /// Whether every call that was begun is somewhere.
+    /// Checks that every call is accounted for.
     pub const fn check(&self) -> Result<(), Breach> {
         let known = self.served + self.lost + self.withdrawn + self.open;
         if known == self.begun { Ok(()) } else { Err(Breach::Lost { begun: self.begun, known }) }

@@ -1,26 +1,26 @@
-//! Chance: one seed, many independent streams, and the distributions that are drawn from them.
+//! Random numbers: independent streams from one seed, and distributions.
 
 use serde::Deserialize;
 use tidegate::{Rng, Span};
 
 use crate::scenario::units::Time;
 
-/// What a stream of draws is for. Streams never mix, so that the same seed gives every law the
-/// same latencies and arrivals to live with.
+/// The purpose of a stream. Streams are independent, so with the same seed every law sees the same
+/// latencies and arrivals.
 #[derive(Clone, Copy, Debug)]
 pub enum Stream {
-    /// The throttle of the process with this number.
+    /// The throttle of a process, by its number.
     Throttle(u32),
-    /// The thread with this number in the world: when it starts, its demand and its latencies.
+    /// A thread, by its number in the world: its start, demand and latencies.
     Thread(u32),
     /// The server.
     Server,
-    /// Calls of strangers.
+    /// Background calls.
     Strangers,
 }
 
 impl Stream {
-    /// The seed of this stream in the run of `seed`.
+    /// The seed of this stream in a run with `seed`.
     pub const fn seed(self, seed: u64) -> u64 {
         let (kind, number) = match self {
             Self::Throttle(number) => (1, number),
@@ -28,42 +28,42 @@ impl Stream {
             Self::Server => (3, 0),
             Self::Strangers => (4, 0),
         };
-        // `Rng::new` mixes its seed; this only has to keep the streams of neighbouring runs apart.
+        // `Rng::new` mixes its seed, so this only has to separate the streams of neighbouring runs.
         seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (kind << 56) ^ ((number as u64) << 8)
     }
 }
 
-/// A stream of draws.
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Chance(Rng);
 
 impl Chance {
-    /// The stream of the run of `seed`.
+    /// The stream of a run with `seed`.
     pub const fn new(seed: u64, stream: Stream) -> Self {
         Self(Rng::new(stream.seed(seed)))
     }
 
-    /// A stream that stands alone.
+    /// A stream outside any run.
     pub const fn of(seed: u64) -> Self {
         Self(Rng::new(seed))
     }
 
-    /// Drawn evenly from between 0 and 1, both excluded.
+    /// Uniform between 0 and 1, both excluded.
     pub fn unit(&mut self) -> f64 {
         (f64::from(self.0.next_u32()) + 0.5) / 4_294_967_296.0
     }
 
-    /// Drawn evenly from `least..=most`.
+    /// Uniform in `least..=most`.
     pub const fn between(&mut self, least: Span, most: Span) -> Span {
         self.0.between(least, most)
     }
 
-    /// The time until the next of events that happen at random, `mean` apart on average.
+    /// The time until the next event of a Poisson process with this mean interval.
     pub fn exponential(&mut self, mean: Span) -> Span {
         scaled(mean, -libm::log(self.unit()))
     }
 
-    /// A draw from the normal distribution (Box and Muller's method).
+    /// A standard normal draw (Box-Muller).
     #[cfg(feature = "full")]
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
@@ -71,29 +71,29 @@ impl Chance {
     }
 }
 
-/// `factor` times `span`, rounded down. What is too long for a span is the longest one.
+/// `factor` times `span`, rounded down and saturating.
 #[expect(clippy::cast_precision_loss, reason = "a draw is no more exact than a double")]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
 pub fn scaled(span: Span, factor: f64) -> Span {
     Span::from_nanos((span.as_nanos() as f64 * factor) as u64)
 }
 
-/// How a latency is spread.
+/// A distribution of latencies.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Spread {
-    /// Always the same.
+    /// A constant.
     Constant(Time),
-    /// Evenly between two.
+    /// Uniform between two times.
     Uniform(Time, Time),
     /// Exponential with this mean.
     Exponential(Time),
-    /// Lognormal: half the draws lie below the median, and the logarithm has the standard
+    /// Lognormal: half the draws are below the median, and their logarithm has the standard
     /// deviation `sigma`.
     Lognormal {
-        /// The middle one.
+        /// The median.
         median: Time,
-        /// How wide it is: 0.5 puts one draw in forty above 2.7 medians.
+        /// The spread. With 0.5, one draw in forty exceeds 2.7 medians.
         sigma: f64,
     },
 }
@@ -114,7 +114,7 @@ impl Spread {
         }
     }
 
-    /// What is wrong with it, if anything is.
+    /// What is wrong with the parameters, if anything.
     pub fn fault(&self) -> Option<&'static str> {
         match self {
             Self::Uniform(least, most) if least > most => {
@@ -143,9 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn distributions_have_the_mean_and_the_median_that_they_should() {
+    fn distributions_have_their_means_and_medians() {
         let ms = |n| Time::from(Span::from_millis(n));
-        // The mean's standard error is at most 100/sqrt(100 000) = 0.32 ms; four of those.
+        // The mean's standard error is at most 100/sqrt(100 000) = 0.32 ms. Four of those are
+        // allowed.
         for (spread, mean, median) in [
             (Spread::Constant(ms(100)), 100.0, 100.0),
             (Spread::Uniform(ms(50), ms(150)), 100.0, 100.0),
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_of_a_run_and_runs_of_neighbouring_seeds_are_not_in_step() {
+    fn streams_and_neighbouring_seeds_are_independent() {
         let mut firsts: Vec<Span> = (0..100)
             .flat_map(|seed| {
                 (0..100u32).flat_map(move |number| {
@@ -173,12 +174,12 @@ mod tests {
             .collect();
         firsts.sort();
         firsts.dedup();
-        // Of 20 000 draws of 32 bits, 0.05 pairs are equal by accident.
+        // Of 20 000 draws of 32 bits, 0.05 pairs are equal by chance.
         assert!(firsts.len() >= 19_998, "{}", firsts.len());
     }
 
     #[test]
-    fn a_factor_too_large_saturates_and_a_negative_one_gives_nothing() {
+    fn a_large_factor_saturates_and_a_negative_one_gives_zero() {
         assert_eq!(scaled(MS, 1e300), Span::MAX);
         assert_eq!(scaled(MS, -1.0), Span::ZERO);
         assert_eq!(scaled(MS, 0.5), Span::from_micros(500));

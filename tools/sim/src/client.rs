@@ -1,4 +1,4 @@
-//! A client's threads: each has at most one call outstanding, and a reason to make the next one.
+//! A client's threads. Each has at most one outstanding call.
 
 use tidegate::{Hint, Instant, Outcome, Span};
 
@@ -6,22 +6,22 @@ use crate::chance::{Chance, Stream};
 use crate::scenario::{Clients, Demand};
 use crate::throttle::{Call, Response};
 
-/// Threads do not start at the same instant, but within this time.
+/// Threads start at random within this time.
 const START_WITHIN: Span = Span::from_millis(20);
 
-/// One that was off starts again within this time.
+/// A thread that was off restarts within this time.
 const ON_WITHIN: Span = Span::from_millis(200);
 
-/// Where a thread is.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State {
-    /// It has no call to make for now.
+    /// It has no call to make now.
     Idle,
-    /// Its call waits until the throttle admits it.
+    /// Its call waits until it is admitted.
     Waiting,
-    /// Its call waits until another one of its process has come back.
+    /// Its call waits until another call of its process has returned.
     Parked,
-    /// Its call is on its way.
+    /// Its call is in flight.
     Away,
     /// It makes no more calls.
     Gone,
@@ -39,37 +39,37 @@ impl State {
 pub struct Thread {
     /// Its process.
     pub process: u32,
-    /// Where it is.
+    /// Its state.
     pub state: State,
-    /// Its call, while it has one.
+    /// Its current call, if it has one.
     pub call: Call,
-    /// When the call came to be.
+    /// When the call began.
     pub begun: Instant,
-    /// When the present attempt asked first.
+    /// When the current attempt first polled the throttle.
     pub asked: Instant,
-    /// The attempt that is on its way.
+    /// The attempt in flight.
     pub flight: Flight,
-    /// When it leaves the world.
+    /// When the thread leaves the world.
     pub to: Instant,
-    /// Its draws.
+    /// Its random numbers.
     pub chance: Chance,
     demand: Demand,
     steady: bool,
     deadline: Option<Span>,
-    /// How long it waits for an answer.
+    /// How long it waits for a response.
     timeout: Option<Span>,
-    /// How many of its calls have still to be served.
+    /// How many of its calls must still be served.
     left: u64,
-    /// When the latest of calls that arise by themselves arose.
+    /// When the latest call of an open loop arose.
     arisen: Instant,
 }
 
-/// An attempt on its way, or back from it.
+/// An attempt in flight or completed.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// The permit it was sent with.
+    /// The permit of the attempt.
     pub permit: u64,
-    /// What it comes back with.
+    /// The response.
     pub response: Response,
 }
 
@@ -103,7 +103,7 @@ impl Thread {
         }
     }
 
-    /// When it makes its first call, where it joins at `from`.
+    /// The time of its first call, if it joins at `from`.
     pub fn first(&mut self, from: Instant) -> Instant {
         if self.steady
             && let Demand::Poisson(rate) = self.demand
@@ -129,14 +129,14 @@ impl Thread {
         self.asked = now;
     }
 
-    /// When its client gives up an attempt whose response would arrive at `back`, if it does.
+    /// When the client abandons an attempt whose response would arrive at `back`, if it does.
     pub fn gives_up(&self, back: Instant) -> Option<Instant> {
         let until = self.flight.response.sent.saturating_add(self.timeout?);
         (until < back).then_some(until)
     }
 
-    /// Ends its call and says when it begins the next one; `None` if that was the last. A call
-    /// that was not served is no work done.
+    /// Ends the call and returns when the next one begins. `None` if that was the last. A call that
+    /// was not served does not count as work.
     pub fn next(&mut self, now: Instant, served: bool) -> Option<Instant> {
         self.left -= u64::from(served);
         if self.left == 0 {
@@ -164,7 +164,7 @@ impl Thread {
         })
     }
 
-    /// Whether it has so much to do and no more.
+    /// Whether it has a fixed amount of work.
     pub const fn has_fixed_work(&self) -> bool {
         matches!(self.demand, Demand::Work(_))
     }

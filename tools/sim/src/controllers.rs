@@ -1,4 +1,4 @@
-//! Every law and every peer by its name; and the real controller and queue as a throttle of this world.
+//! All laws and peers by name, and the controller and queue of core as a throttle of the simulator.
 
 use std::rc::Rc;
 
@@ -12,12 +12,12 @@ use crate::place::Place;
 use crate::queued::Queued;
 use crate::throttle::{Answer, Call, CallOf, Outlook, Response, Throttle};
 
-/// Whether a law sleeps in each thread by itself.
+/// Whether the law has a separate delay in each thread.
 fn is_per_thread(policy: &Policy) -> bool {
     matches!(policy.laws(), [AnyLaw::Heroku(_)])
 }
 
-/// The names of all laws, then of all peers that are not also laws.
+/// The names of all laws, then of all peers that are not laws.
 pub fn names() -> Vec<&'static str> {
     let peers = peer::NAMES.iter().copied().filter(|name| !is_law(name));
     Policy::NAMES.iter().copied().chain(peers).collect()
@@ -33,19 +33,19 @@ pub fn is_peer(name: &str) -> bool {
     peer::NAMES.contains(&name)
 }
 
-/// Whether a name is a law of the product, or two of them as `ONE+OTHER`, and not a peer.
+/// Whether a name is one of tidegate's laws, or two of them as `ONE+OTHER`.
 pub fn is_law(name: &str) -> bool {
     Policy::NAMES.contains(&name) || two_laws(name).is_some()
 }
 
-/// The policy of `ONE+OTHER`: two laws on one controller, otherwise as the first has it. A law that
-/// sleeps in each thread shares no controller.
+/// The policy of `ONE+OTHER`: two laws in one controller, with the other settings of the first. A
+/// law with a delay per thread cannot be combined.
 fn two_laws(name: &str) -> Option<Policy<AnyLaw, 2>> {
     let (one, other) = name.split_once('+')?;
     Some(shared(one)?.beside(&shared(other)?))
 }
 
-/// The throttle of a name, for a process; `None` if there is no such name.
+/// The throttle of a name for a process. `None` if the name is unknown.
 pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn Throttle>> {
     if let Some(policy) = place.scenario.own_law(name).or_else(|| shared(name)) {
         Some(real(policy, place))
@@ -58,8 +58,8 @@ pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn
     }
 }
 
-/// The same of the laws that the page shows at first, and of nothing else: those figures must not wait for
-/// the code of all the others.
+/// The same for the few laws that the page shows first, so that it need not load the code of the
+/// others.
 pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
     let unlimited = Policy::new(Few(None));
     let adaptive = Policy::adaptive();
@@ -73,12 +73,12 @@ pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
     Some(queued(gate, place.threads))
 }
 
-/// The policy of a name, with as many attempts of a call as it takes.
+/// The policy of a name, with unlimited attempts.
 fn endless(name: &str) -> Option<Policy> {
     Some(Policy::named(name)?.attempts(None))
 }
 
-/// The policy of a name that the threads of a process share.
+/// The policy of a name whose controller the threads of a process share.
 fn shared(name: &str) -> Option<Policy> {
     endless(name).filter(|policy| !is_per_thread(policy))
 }
@@ -102,8 +102,8 @@ where
     Box::new(Queued::new(Permits::new(gate, threads), threads))
 }
 
-/// A controller of so many laws, and the permits of its calls in flight. The world's number for one is its
-/// thread's, which has one call at a time.
+/// A controller and the permits of its calls in flight. A permit is identified by its thread,
+/// because a thread has one call at a time.
 pub struct Permits<L: Law, const LAWS: usize> {
     /// The controller.
     pub gate: Controller<L, LAWS>,
@@ -115,7 +115,7 @@ impl<L: Law, const LAWS: usize> Permits<L, LAWS> {
         Self { gate, permits: (0..threads).map(|_| None).collect() }
     }
 
-    /// The permit of a thread; of the only one, if there is one.
+    /// The permit of a thread. If there is only one permit slot, it belongs to all threads.
     pub fn permit(&mut self, thread: u32) -> &mut Option<Permit<LAWS>> {
         let count = self.permits.len();
         &mut self.permits[thread as usize % count]
@@ -167,9 +167,8 @@ where
     }
 }
 
-/// A controller for each thread of a process, for the gem's laws: in their source each thread sleeps
-/// by itself. A controller that all threads share would space the calls of all of them by what is
-/// meant as the sleep of one.
+/// One controller per thread, for the laws of the Ruby gem: its threads sleep independently. A
+/// shared controller would space the calls of all threads by the delay of one.
 struct PerThread {
     gates: Vec<Permits<AnyLaw, 1>>,
 }
@@ -177,7 +176,7 @@ struct PerThread {
 impl PerThread {
     fn new(policy: &Policy, place: &Place) -> Self {
         let &Place { seed, from: now, threads, .. } = place;
-        // The seeds of neighbouring processes differ in other bits than these.
+        // The seeds of neighbouring processes differ in other bits.
         let seed = |thread| seed ^ (u64::from(thread) << 32);
         let gate = |thread| Permits::new(Controller::new(*policy, seed(thread), now), 1);
         Self { gates: (0..threads).map(gate).collect() }
@@ -213,7 +212,7 @@ mod tests {
     use crate::world::World;
 
     #[test]
-    fn what_is_plain_is_what_its_name_says() {
+    fn plain_laws_equal_the_laws_of_the_same_name() {
         for name in ["l", "e-5-retry-after", "strangers"] {
             let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
             let scenario = Scenario::read(format!("{folder}/{name}.toml").as_ref()).unwrap();

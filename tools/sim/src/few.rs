@@ -1,4 +1,5 @@
-//! The laws of the page's first figures as one law, so that the code of the controller and the queue is there once.
+//! The laws of the page's first figures as one law type, so that the controller and the queue are
+//! compiled once.
 
 use std::num::NonZeroU16;
 
@@ -6,11 +7,11 @@ use tidegate::gate::Pacing;
 use tidegate::law::{Adaptive, AdaptiveState, Law, Move, Sample};
 use tidegate::{Instant, Quota, Rng, Span, Verdict};
 
-/// `Adaptive`, or `Fixed` without a quota and without the code that keeps one.
+/// `Adaptive`, or `Fixed` without a quota and its code.
 #[derive(Clone, Copy)]
 pub struct Few(pub Option<Adaptive>);
 
-/// A state without a law has none, and the other way round.
+/// The state and the law are of the same kind.
 impl Law for Few {
     type State = Option<AdaptiveState>;
 

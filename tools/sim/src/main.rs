@@ -1,4 +1,4 @@
-//! The command: lists scenarios and laws, runs worlds, and reports or draws what came of them.
+//! The command: lists scenarios and laws, runs simulations, and reports or plots the results.
 
 #[path = "worlds/verb.rs"]
 mod verb;
@@ -92,7 +92,7 @@ fn default_directory() -> &'static str {
 
 fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
     let (first, last) = text.split_once("..").unwrap_or((text, text));
-    let number = |text: &str| text.parse::<u64>().map_err(|_| format!("\"{text}\" is no seed"));
+    let number = |text: &str| text.parse::<u64>().map_err(|_| format!("\"{text}\" is not a seed"));
     let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
     if first > last || last - first >= 100_000 {
         return Err("the first seed must not be above the last, nor 100000 below it".into());
@@ -111,7 +111,7 @@ fn main() -> ExitCode {
     if let Some(io) = error.downcast_ref::<io::Error>()
         && io.kind() == io::ErrorKind::BrokenPipe
     {
-        return ExitCode::SUCCESS; // whoever reads has seen enough
+        return ExitCode::SUCCESS; // the reader closed the pipe
     }
     eprintln!("tidegate-sim: {error:#}");
     ExitCode::from(if error.is::<ScenarioError>() { 2 } else { 1 })
@@ -180,7 +180,7 @@ fn run(args: &RunArgs) -> anyhow::Result<()> {
 /// A scenario, and a law to run it with.
 type Pair<'a> = (&'a Scenario, &'a str);
 
-/// A scenario with each of these laws; with all that there are where none is asked for.
+/// A scenario with each requested law, or with all laws.
 fn pairs<'a>(scenario: &'a Scenario, asked: &'a [String]) -> Vec<Pair<'a>> {
     let all = scenario.law_names();
     let laws = if asked.is_empty() { all } else { asked.iter().map(String::as_str).collect() };
@@ -205,7 +205,7 @@ fn tell(pairs: &[Pair], seeds: RangeInclusive<u64>, json: bool) -> anyhow::Resul
         .collect();
     let mut out = BufWriter::new(io::stdout().lock());
     if json {
-        // One row a line: a list for machines that is also good to read and to compare.
+        // One row per line, which is easy to read and to compare.
         for (index, row) in rows.iter().enumerate() {
             let before = if index == 0 { "[" } else { ",\n" };
             write!(out, "{before}{}", serde_json::to_string(row)?)?;

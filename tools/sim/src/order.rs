@@ -1,7 +1,7 @@
-//! Sorting a few values, in a tenth of the code of the standard library's sort.
+//! A sort for short lists, with a tenth of the code size of the standard library's.
 
-/// Sorts values by `is_before`: equal values keep their order. For lists that are short or almost
-/// sorted; others take time that grows with the square of their length.
+/// Sorts values by `is_before`, stably. The time is quadratic unless the list is short or almost
+/// sorted.
 pub fn sort_few<T>(values: &mut [T], is_before: impl Fn(&T, &T) -> bool) {
     for end in 1..values.len() {
         let mut at = end;
@@ -18,10 +18,10 @@ mod tests {
     use crate::chance::Chance;
 
     #[test]
-    fn a_few_values_are_sorted_as_the_standard_library_sorts_them() {
+    fn sorting_agrees_with_the_standard_library() {
         let mut chance = Chance::of(7);
         for length in 0..40 {
-            // Few keys, so that many are equal.
+            // Few distinct keys, so that many are equal.
             let mut values: Vec<(u64, usize)> =
                 (0..length).map(|index| ((8.0 * chance.unit()) as u64, index)).collect();
             let mut expected = values.clone();

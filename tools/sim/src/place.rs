@@ -1,4 +1,4 @@
-//! The places that throttles are made for, and what can be known of the world beforehand.
+//! What a throttle is created from, and what is known of the world in advance.
 
 use tidegate::{Instant, Span};
 
@@ -15,18 +15,18 @@ pub struct Place<'a> {
     pub scenario: &'a Scenario,
     /// Its number.
     pub process: u32,
-    /// How many threads it has.
+    /// Its number of threads.
     pub threads: u32,
-    /// The law it keeps to, where it does not keep to the one under test.
+    /// Its own law, if it does not use the law under test.
     pub law: Option<&'a str>,
-    /// A seed for its throttle alone.
+    /// A seed for its throttle.
     pub seed: u64,
     /// When it joins.
     pub from: Instant,
 }
 
-/// The shortest way to the server, and how much longer one can be. The longest of a hundred stands for
-/// an exponential one; a long tail has no longest, and is taken for the way that is the default.
+/// The shortest travel time to the server, and the longest excess. For an exponential distribution
+/// the excess is the longest of a hundred. Long-tailed distributions use the default.
 fn way(latency: &Spread) -> (Span, Span) {
     match *latency {
         Spread::Constant(time) => (time.span(), Span::ZERO),
@@ -36,7 +36,7 @@ fn way(latency: &Spread) -> (Span, Span) {
     }
 }
 
-/// What can be known of the world of a scenario, for the one who may know it.
+/// What can be known in advance of a scenario's world.
 pub fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
     let member = |group: &Clients| Member {
         threads: group.threads,

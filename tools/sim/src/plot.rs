@@ -15,28 +15,28 @@ use crate::trace::{Step, What};
 use crate::world::World;
 
 const SIZE: (u32, u32) = (1_200, 1_000);
-/// More dots than this would not be told apart, and make a slow file.
+/// More dots than this could not be distinguished and would make a large file.
 const MOST_DOTS: usize = 6_000;
-/// Rates are means over so many parts of the run.
+/// Rates are averaged over this many parts of the run.
 const PARTS: usize = 120;
 /// More processes than this are drawn as one.
 const MOST_LINES: usize = 12;
 
-/// The delay axis is logarithmic, and delays so short are none.
+/// The delay axis is logarithmic. Shorter delays are drawn as none.
 const NO_WAIT: f64 = 0.001;
 
 const BLUE: RGBColor = RGBColor(43, 108, 196);
 const RED: RGBColor = RGBColor(214, 57, 57);
 const GREY: RGBColor = RGBColor(110, 110, 110);
 
-/// What is drawn: seen step by step.
+/// The data of a plot, collected step by step.
 struct Picture {
     dots: Vec<Dot>,
-    /// Of so many calls, one is a dot.
+    /// One in this many calls is drawn as a dot.
     one_in: usize,
     calls: usize,
     end: f64,
-    /// Calls served and not, of each line in each part.
+    /// Calls served and not served, per line and part.
     lines: Vec<[[f64; PARTS]; 2]>,
 }
 
@@ -83,8 +83,8 @@ impl Picture {
     }
 }
 
-/// Runs a scenario with a law and a seed, and draws it to a file: the delay of every request,
-/// coloured by its outcome; the rate served of every process; the share that was throttled.
+/// Runs a scenario with a law and a seed, and plots it to a file: the delay of every request,
+/// coloured by its outcome; the rate of every process; the throttled share.
 pub fn draw(scenario: &Scenario, law: &str, seed: u64, file: &Path) -> anyhow::Result<()> {
     let processes: usize = scenario.groups().map(|group| group.processes as usize).sum();
     let ended = match scenario.stop_when_work_is_done || scenario.stop_at_remaining.is_some() {
@@ -108,7 +108,7 @@ pub fn draw(scenario: &Scenario, law: &str, seed: u64, file: &Path) -> anyhow::R
         .with_context(|| format!("cannot draw {}", file.display()))
 }
 
-/// When a run that stops early does.
+/// The end of a run that stops early.
 fn end_of(scenario: &Scenario, law: &str, seed: u64) -> anyhow::Result<f64> {
     let mut world = World::new(scenario, law, seed).context("there is no such law")?;
     world.advance(Instant::MAX, &mut |_| {})?;
@@ -266,13 +266,13 @@ where
     Ok(chart)
 }
 
-/// A number as short as it can be.
+/// The shortest form of a number.
 fn short(number: &f64) -> String {
     let rounded = (number * 1e4).round() / 1e4;
     format!("{rounded}")
 }
 
-/// A delay with the unit that suits it.
+/// A delay with a suitable unit.
 fn span_name(seconds: f64) -> String {
     match seconds {
         3_600.0.. => format!("{} h", short(&(seconds / 3_600.0))),
@@ -282,7 +282,7 @@ fn span_name(seconds: f64) -> String {
     }
 }
 
-/// Names in a row at the upper right, each after a dot of its colour.
+/// A row of names at the upper right, each after a dot of its colour.
 fn legend<'n>(
     area: &Area,
     items: impl DoubleEndedIterator<Item = (&'n str, RGBAColor)>,

@@ -1,4 +1,4 @@
-//! The product's queue before a controller, as every frontend has it.
+//! Core's queue in front of a controller, as in every frontend.
 
 use tidegate::Instant;
 use tidegate::law::Law;
@@ -18,7 +18,7 @@ pub struct Queued<L: Law, const LAWS: usize> {
 }
 
 impl<L: Law, const LAWS: usize> Queued<L, LAWS> {
-    /// With room for a call of each thread.
+    /// Creates a queue with room for one call per thread.
     pub fn new(permits: Permits<L, LAWS>, threads: u32) -> Self {
         let places = (0..threads).map(|_| (Place::new(0, 0), None)).collect();
         let queue = Queue::new(Growing::new(Vec::new(), u32::MAX));
@@ -66,7 +66,7 @@ where
                 Next::Decided(thread, Answer::Admit(thread.into()))
             }
             Turn::Rejected(reason) => Next::Decided(thread, Answer::Reject(reason)),
-            Turn::Waiting | Turn::Unknown => Next::NOTHING, // not reached: it is decided
+            Turn::Waiting | Turn::Unknown => Next::NOTHING, // unreachable
         }
     }
 

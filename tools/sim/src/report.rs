@@ -1,4 +1,4 @@
-//! Reports: one row for each scenario and law, with medians over seeds and their spread.
+//! Reports: one row per scenario and law, with medians over seeds and their spread.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,26 @@ use crate::controllers;
 use crate::metric::median;
 use crate::world::Run;
 
-/// What came of a scenario with a law, over all seeds.
+/// The results of a scenario with a law over all seeds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// The scenario's name.
     pub scenario: String,
     /// The law's name.
     pub law: String,
-    /// Whether that is a peer, and no law of the product.
+    /// Whether the law is a peer.
     pub peer: bool,
     /// The seeds.
     pub seeds: Vec<u64>,
-    /// The median of each metric; none if it has no meaning.
+    /// The median of each metric. `None` if the metric does not apply.
     pub metrics: Figures<Option<f64>>,
-    /// The least and the most of each metric that has a meaning.
+    /// The minimum and maximum of each metric that applies.
     pub spread: Figures<[f64; 2]>,
     /// The digest of each seed's trace.
     pub digests: Vec<String>,
 }
 
-/// Named figures in order, which become a map in JSON.
+/// Named figures in order, serialized as a map.
 #[derive(Clone, Debug)]
 pub struct Figures<T>(pub Vec<(String, T)>);
 
@@ -39,14 +39,14 @@ impl<T: Serialize> Serialize for Figures<T> {
 }
 
 impl<T: Copy> Figures<T> {
-    /// The figure of a name.
+    /// The figure with this name.
     pub fn get(&self, name: &str) -> Option<T> {
         self.0.iter().find(|figure| figure.0 == name).map(|figure| figure.1)
     }
 }
 
 impl Row {
-    /// The row of these runs, one for each seed.
+    /// The row of these runs, one per seed.
     pub fn new(scenario: &str, law: &str, seeds: &[u64], runs: &[Run]) -> Self {
         let names = runs.first().map_or(&[][..], |run| &run.metrics.0);
         let (mut metrics, mut spread) = (Vec::new(), Vec::new());
@@ -71,7 +71,7 @@ impl Row {
     }
 }
 
-/// What the table leaves to the JSON rows.
+/// Metrics that appear only in JSON.
 const TOO_MUCH: [&str; 7] = [
     "ss_util",
     "wait_p50_ms",
@@ -82,7 +82,7 @@ const TOO_MUCH: [&str; 7] = [
     "calls",
 ];
 
-/// Tables for people: one for each scenario, with the metrics that have a meaning there.
+/// Tables for people: one per scenario, with the metrics that apply to it.
 pub fn tables(rows: &[Row]) -> String {
     let mut scenarios: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for row in rows {
@@ -117,7 +117,7 @@ fn table(rows: &[&Row]) -> Table {
     table
 }
 
-/// A figure as people read it: shares in per cent, the rest with about four digits.
+/// Formats a figure: shares in per cent, others with about four digits.
 fn written(name: &str, figure: Option<f64>) -> String {
     let Some(figure) = figure else { return "-".into() };
     let share = ["util", "throttled"].iter().any(|end| name.ends_with(end));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_medians_their_spread_and_null_where_a_metric_has_no_meaning() {
+    fn a_row_has_medians_their_spread_and_null_for_metrics_that_do_not_apply() {
         let runs = [run(0.9, None), run(0.5, None), run(0.8, None)];
         let row = Row::new("day", "none", &[1, 2, 3], &runs);
         let json = serde_json::to_value(&row).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_leaves_out_what_has_no_meaning_and_writes_shares_in_per_cent() {
+    fn a_table_omits_metrics_that_do_not_apply_and_shows_shares_in_per_cent() {
         let table = tables(&[Row::new("day", "none", &[1], &[run(0.987_65, None)])]);
         assert!(table.contains("98.77 %"), "{table}");
         assert!(!table.contains("jain"), "{table}");

@@ -1,4 +1,4 @@
-//! Runs many worlds on all cores, and shows how far they are.
+//! Runs many worlds on all cores, and shows their progress.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::breach::Broken;
 use crate::scenario::Scenario;
 use crate::world::{Run, World};
 
-/// A world to run.
+/// One simulation to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     /// Its scenario.
@@ -24,10 +24,10 @@ pub struct Job<'a> {
 /// Why a job has no result.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum JobError {
-    /// There is no such law.
+    /// The law is unknown.
     #[error("there is no law \"{0}\"; `tidegate-sim list` names all there are")]
     NoSuchLaw(String),
-    /// The world broke.
+    /// The run violated a promise.
     #[error("scenario {scenario} with law {law} and seed {seed} broke: {broken}")]
     Broken {
         /// The job's scenario.
@@ -41,19 +41,20 @@ pub enum JobError {
     },
 }
 
-/// A job is shown in so many steps, so that a long one is seen to move.
+/// The number of progress steps per job.
 const STEPS: u64 = 50;
 
-/// Runs all jobs. The results are in the order of the jobs, and the same for any number of cores.
+/// Runs all jobs. The results are in the order of the jobs, and do not depend on the number of
+/// cores.
 pub fn run_all(jobs: &[Job], bar: &ProgressBar) -> Result<Vec<Run>, JobError> {
     bar.set_length(jobs.len() as u64 * STEPS);
-    // Jobs differ in length by a thousand, so an idle core must be able to take any single one.
+    // Job lengths differ by a factor of a thousand, so any core must be able to take any job.
     let runs = jobs.par_iter().with_max_len(1).map(|job| run(job, bar)).collect();
     bar.finish_and_clear();
     runs
 }
 
-/// A bar on standard error, which shows nothing if that is not a terminal.
+/// A progress bar on standard error. It shows nothing if that is not a terminal.
 pub fn progress_bar() -> ProgressBar {
     let bar = ProgressBar::new(0);
     let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {eta} left");
@@ -62,7 +63,7 @@ pub fn progress_bar() -> ProgressBar {
     bar
 }
 
-/// The same, which shows nothing for the first two seconds.
+/// The same, hidden for the first two seconds.
 pub fn late_progress_bar() -> ProgressBar {
     let bar = progress_bar();
     bar.set_draw_target(ProgressDrawTarget::hidden());

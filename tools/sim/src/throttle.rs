@@ -1,21 +1,20 @@
-//! The seam between the world and what throttles its clients.
+//! The interface between the simulator and the throttles of its clients.
 
 use std::cell::RefCell;
 
 use crate::peer::Telemetry;
 use tidegate::{Hint, Instant, Outcome, Reason, Span};
 
-/// What a client process asks before each call, and tells after it.
+/// A client process polls it before each call, and reports the result afterwards.
 ///
-/// There is one for each process, shared by the process's threads; each thread has at most one
-/// call outstanding. What a peer keeps for each thread or call lives in [`Call`], or in a list
-/// indexed by [`Call::thread`].
+/// Each process has one, shared by its threads. Each thread has at most one outstanding call. A
+/// peer keeps the state of a thread or call in [`Call`], or in a list indexed by [`Call::thread`].
 pub trait Throttle {
-    /// May this call leave now?
+    /// Whether this call may be sent now.
     fn poll(&mut self, now: Instant, call: &Call) -> Answer;
 
-    /// The next call of those that [`Answer::Queued`] kept, or when to look again. The world asks after each event
-    /// of the process until it is told to sleep.
+    /// The next decided call of those that were [`Answer::Queued`], or when to look again. It is
+    /// called after each event of the process until it returns [`Next::Sleep`].
     fn next(&mut self, _now: Instant) -> Next {
         Next::NOTHING
     }
@@ -23,18 +22,19 @@ pub trait Throttle {
     /// A thread leaves the world while its call is in the queue.
     fn withdraw(&mut self, _now: Instant, _thread: u32) {}
 
-    /// Takes back a call that had left with `permit`. Exactly once for each permit.
+    /// Settles a call that was admitted with `permit`. Called once for each permit.
     fn settle(&mut self, now: Instant, permit: u64, response: &Response);
 
-    /// Plans the next attempt of a call that came back, by changing the call; `false` if there
-    /// is none: the call was served, or is given up.
+    /// Plans the next attempt of a completed call by changing `call`. `false` if there is none: the
+    /// call was served or is given up.
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool;
 
-    /// When to ask again after [`Answer::Full`], if nothing settles before; `None`: not before.
+    /// When to poll again after [`Answer::Full`] if no call settles before. `None` means not
+    /// before.
     fn next_at(&self, now: Instant) -> Option<Instant>;
 
-    /// How many permits are out, where the throttle counts them. The world compares it with the
-    /// calls that really are in flight.
+    /// How many permits have not settled, if the throttle counts them. It is compared with the
+    /// calls in flight.
     fn in_flight(&self) -> Option<u32> {
         None
     }
@@ -43,28 +43,28 @@ pub trait Throttle {
 /// The answer to [`Throttle::poll`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Answer {
-    /// The call is sent now. The number comes back when it settles.
+    /// The call is sent now. The number identifies it when it settles.
     Admit(u64),
-    /// Ask again at this instant, which lies after now.
+    /// Poll again at this instant, which is later than now.
     Wait(Instant),
-    /// Ask again when a call of this process has settled, or at [`Throttle::next_at`].
+    /// Poll again when a call of this process has settled, or at [`Throttle::next_at`].
     Full,
-    /// The call is in the throttle's queue, and [`Throttle::next`] decides it.
+    /// The call is in the throttle's queue, and [`Throttle::next`] will decide it.
     Queued,
-    /// The call will not be sent; it is lost.
+    /// The call is not sent and is lost.
     Reject(Reason),
 }
 
-/// The answer to [`Throttle::next`].
+/// The result of [`Throttle::next`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Next {
     /// The call of this thread, counted from 0 within its process, is decided.
     Decided(u32, Answer),
     /// Nothing to do until an event, or until this instant.
     Sleep {
-        /// When to look again, where more than an event helps.
+        /// When to look again, if time alone can help.
         until: Option<Instant>,
-        /// The thread that is first in the queue, if any waits for its turn.
+        /// The first thread in the queue, if any waits.
         first: Option<u32>,
     },
 }
@@ -74,27 +74,27 @@ impl Next {
     pub const NOTHING: Self = Self::Sleep { until: None, first: None };
 }
 
-/// One call of a client thread, from the first call until it is served or given up.
+/// A logical call of a client thread, until it is served or given up.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// The thread that makes the call, counted from 0 within its process.
     pub thread: u32,
-    /// The call that a controller is polled with.
+    /// The call that a controller with one law is polled with.
     pub core: tidegate::Call,
-    /// The same of a controller that keeps two laws.
+    /// The same for a controller with two laws.
     pub core_of_two: tidegate::Call<2>,
-    /// How many attempts have come back already: 0 for a first attempt. The world counts.
+    /// How many attempts have completed: 0 for a first attempt.
     pub attempt: u32,
-    /// When a peer that sleeps between attempts admits this one.
+    /// The earliest time of this attempt, for peers that sleep between attempts.
     pub not_before: Instant,
 }
 
-/// The call of a controller that keeps so many laws.
+/// Access to the call of a controller with this many laws.
 pub trait CallOf<const LAWS: usize> {
     /// The call.
     fn core(&self) -> &tidegate::Call<LAWS>;
 
-    /// Replaces it by that of the next attempt.
+    /// Replaces it by the next attempt.
     fn set_core(&mut self, next: tidegate::Call<LAWS>);
 }
 
@@ -118,42 +118,42 @@ impl CallOf<2> for Call {
     }
 }
 
-/// What a call came back with, as its client sees it.
+/// The response of a call as its client sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Response {
-    /// What became of the call.
+    /// The outcome of the call.
     pub outcome: Outcome,
-    /// What the server said about its limit.
+    /// The server's hint.
     pub hint: Hint,
     /// When the call was sent.
     pub sent: Instant,
-    /// How long this attempt had waited for its throttle before it left.
+    /// How long this attempt had waited before it was sent.
     pub waited: Span,
 }
 
-/// What no real client can know: how much the server will give, and to how many. It is for the
-/// peer that shows the best that could be done, and for nobody else.
+/// What no real client can know: the server's supply, and its clients. Only for the oracle, which
+/// shows the best possible result.
 #[derive(Debug)]
 pub struct Outlook {
-    /// The server's rate: so many calls a second from this instant on, in order of time. Outages
-    /// are parts of rate 0.
+    /// The server's rate: calls a second from this instant on, ordered by time, with rate 0 for
+    /// outages.
     pub rate: Vec<(Instant, f64)>,
-    /// How many calls the server lets through at once when it has been idle.
+    /// How many calls an idle server admits at once.
     pub burst: f64,
-    /// How many it lets through at once at the start.
+    /// How many it admits at once at the start.
     pub start: f64,
-    /// For a server that counts by fixed windows: calls in a window, its width, and when the first
-    /// window after the start of the world begins.
+    /// For a server with fixed windows: calls per window, its width, and the start of the first
+    /// window after the start of the world.
     pub window: Option<(u32, Span, Instant)>,
-    /// How long a call is on its way to the server at least, and how much longer it can take.
+    /// The shortest travel time to the server, and the longest excess.
     pub way: (Span, Span),
-    /// Calls a second by strangers that are no clients.
+    /// The rate of background calls, in calls a second.
     pub strangers: f64,
-    /// The client processes in order of their numbers.
+    /// The client processes ordered by number.
     pub members: Vec<Member>,
-    /// What those who know the outlook have promised each other so far.
+    /// Reservations shared by all oracles of a world.
     pub ledger: RefCell<Ledger>,
-    /// What the clients of a telemetry server have reported to it: no outlook, but as common to all.
+    /// Reports to a telemetry server, shared like the ledger.
     pub telemetry: RefCell<Telemetry>,
 }
 
@@ -166,22 +166,22 @@ pub struct Member {
     pub from: Instant,
     /// When it leaves.
     pub to: Instant,
-    /// Whether it is a stranger, which keeps to no throttle under test, and how many calls a second
-    /// it makes then.
+    /// Whether it is a stranger, which does not use the throttle under test, and its calls a
+    /// second.
     pub stranger: Option<f64>,
 }
 
-/// A common account of the processes that share an [`Outlook`]: all start with a blank one.
+/// Reservations shared by the processes of an [`Outlook`]. It starts blank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ledger {
-    /// Whether anybody has opened the account.
+    /// Whether it has been initialised.
     pub open: bool,
     /// Calls that may be sent at once.
     pub tokens: f64,
-    /// Up to when `tokens` has been counted.
+    /// The time up to which `tokens` is computed.
     pub at: Instant,
-    /// The earliest instant that has not been promised to anybody.
+    /// The earliest instant that is not reserved.
     pub next: Instant,
-    /// Calls promised in the present window.
+    /// Calls reserved in the current window.
     pub used: u32,
 }

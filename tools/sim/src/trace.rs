@@ -1,49 +1,49 @@
-//! The trace: every step of a run, as a line for people and as a digest for machines.
+//! The trace: every step of a run as a line of text, and a digest of all steps.
 
 use std::fmt;
 
 use tidegate::{Instant, Outcome, Reason, Span};
 
-/// Something that happened to a call.
+/// A step in the life of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Step {
     /// When.
     pub at: Instant,
     /// In which process.
     pub process: u32,
-    /// In which thread, counted over all processes.
+    /// In which thread, numbered across all processes.
     pub thread: u32,
     /// What.
     pub what: What,
 }
 
-/// What can happen to a call.
+/// A kind of step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum What {
-    /// Its throttle admits it, after it has waited this long.
+    /// Admitted and sent after this wait.
     Sent(Span),
-    /// Its throttle tells it to ask again then.
+    /// Told to poll again at this time.
     Waits(Instant),
-    /// Its throttle has no room for it.
+    /// No room.
     Full,
-    /// It is in the queue of its process.
+    /// Added to the queue of its process.
     Queued,
-    /// Its throttle will not admit it.
+    /// Rejected by its throttle.
     Rejected(Reason),
-    /// It arrives at the server, which decides.
+    /// Arrived at the server and decided.
     Decided(Outcome),
-    /// It is back at its client, having left then.
+    /// Returned to its client.
     Back {
-        /// What became of it.
+        /// The outcome.
         outcome: Outcome,
-        /// When it had been sent.
+        /// When it was sent.
         sent: Instant,
-        /// How long it had waited for its throttle.
+        /// How long it waited for its throttle.
         waited: Span,
     },
-    /// It came back, and there is no other attempt.
+    /// Returned, without another attempt.
     GivenUp,
-    /// Its client left before it did.
+    /// Withdrawn because its client left.
     Withdrawn,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// Nanoseconds, written in seconds.
+/// Nanoseconds, formatted as seconds.
 struct Point(u64);
 
 impl fmt::Display for Point {
@@ -84,12 +84,12 @@ const fn word(outcome: Outcome) -> &'static str {
     }
 }
 
-/// A number that stands for a whole trace: equal traces have equal digests, on every machine.
+/// The digest of a trace. Equal traces have equal digests on every machine.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Digest(u64);
 
 impl Digest {
-    /// The digest of a trace without steps.
+    /// The digest of an empty trace.
     pub const fn new() -> Self {
         Self(0xCBF2_9CE4_8422_2325)
     }

@@ -1,5 +1,5 @@
-//! The world: clients and a server on one agenda. It steps from event to event, and stops at the
-//! first that should not be possible.
+//! The simulation: clients and a server with one event queue. It processes event by event, and
+//! stops at the first violation.
 
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -20,11 +20,11 @@ use crate::server::Server;
 use crate::throttle::{Answer, Next, Response, Throttle};
 use crate::trace::{Digest, Step, What};
 
-/// A rejected call is lost; its thread makes the next one after this pause at the earliest, as one
-/// that goes through its own error handling would.
+/// A rejected call is lost, and its thread makes the next one at least this much later, like a
+/// program that handles the error.
 const REJECTED: Span = Span::from_millis(100);
 
-/// A run of a scenario with a law and a seed. It borrows its scenario, or shares it.
+/// A run of a scenario with a law and a seed. It borrows or shares its scenario.
 pub struct World<S> {
     scenario: S,
     server: Server,
@@ -39,7 +39,7 @@ pub struct World<S> {
     over: bool,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The digest of its trace.
@@ -48,7 +48,7 @@ pub struct Run {
     pub calls: u64,
     /// How many events there were.
     pub events: u64,
-    /// What it measured.
+    /// Its metrics.
     pub metrics: Metrics,
 }
 
@@ -58,12 +58,12 @@ struct Process {
     first: u32,
     in_flight: u32,
     parked: VecDeque<u32>,
-    /// The latest wake-up that was entered.
+    /// The latest wake-up that was scheduled.
     wake: Instant,
 }
 
 impl<S: Deref<Target = Scenario>> World<S> {
-    /// The world of `scenario` before its first event; `None` if there is no such law.
+    /// Creates the world of `scenario`. `None` if the law is unknown.
     pub fn new(scenario: S, law: &str, seed: u64) -> Option<Self> {
         let server = Server::new(scenario.server.get_ref(), seed);
         let outlook = Rc::new(outlook(&scenario, &server));
@@ -72,8 +72,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
         })
     }
 
-    /// The world of `scenario` with throttles that `make` makes, one for each process; `None`
-    /// where it makes none.
+    /// Creates the world of `scenario` with throttles from `make`, one per process. `None` if
+    /// `make` returns `None`.
     pub fn with(
         scenario: S,
         seed: u64,
@@ -133,8 +133,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
         })
     }
 
-    /// Steps through all events up to `until`, and shows each step to `watch`. True while there is
-    /// more to come before the end of the world.
+    /// Processes all events up to `until`, and passes each step to `watch`. Returns whether more
+    /// events follow before the end of the world.
     pub fn advance(
         &mut self,
         until: Instant,
@@ -172,7 +172,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         Ok(self.finish())
     }
 
-    /// What came of it so far.
+    /// The result so far.
     pub fn finish(&self) -> Run {
         let metrics = self.tally.metrics(&self.scenario, &self.server, self.now, self.books.lost());
         let events = self.agenda.entered();
@@ -184,7 +184,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         self.now
     }
 
-    /// Whether nothing more is to come.
+    /// Whether the run has ended.
     pub const fn is_over(&self) -> bool {
         self.over
     }
@@ -194,7 +194,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         self.digest
     }
 
-    /// What has been counted so far.
+    /// The counters so far.
     pub const fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -209,12 +209,12 @@ impl<S: Deref<Target = Scenario>> World<S> {
         self.threads.iter().map(|thread| thread.process)
     }
 
-    /// Lets a thread ask whether its call may be sent. False where the throttle has no room for it.
+    /// Polls the throttle for a thread's call. False if the throttle has no room.
     fn poll(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<bool, Breach> {
         let now = self.now;
         let thread = &mut self.threads[index as usize];
         if matches!(thread.state, State::Away | State::Gone) {
-            return Ok(true); // it leaves the world when its call is back, or has left
+            return Ok(true); // the thread leaves when its call has completed
         }
         if now >= thread.to {
             self.leave_world(index, watch);
@@ -233,7 +233,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         Ok(answer != Answer::Full)
     }
 
-    /// Does what a throttle says of a call.
+    /// Carries out a throttle's answer.
     fn conclude(
         &mut self,
         index: u32,
@@ -289,7 +289,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         Ok(())
     }
 
-    /// Lets a process look again at `next`, if nothing happens before. False where it does so earlier anyway.
+    /// Schedules a process to look again at `next`. False if it looks earlier anyway.
     fn sleep(&mut self, number: u32, next: Option<Instant>) -> Result<bool, Breach> {
         let process = &mut self.processes[number as usize];
         match next {
@@ -314,7 +314,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
         let mut back = now.saturating_add(answer.delay).saturating_add(way);
         if let Some(until) = thread.gives_up(back) {
-            // The server does not know, and does the work.
+            // The server does not know that the client gave up, and does the work.
             (answer.outcome, answer.hint) = (Outcome::Failed, Hint::NONE);
             back = until.max(now);
         }
@@ -368,8 +368,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
         }
     }
 
-    /// Ends a thread's call, and enters the next one unless it comes at once: then the caller goes
-    /// on with it.
+    /// Ends a thread's call, and schedules the next one unless it starts immediately: then the
+    /// caller continues with it.
     fn end_call(&mut self, index: u32, earliest: Instant, served: bool) -> Option<Instant> {
         let now = self.now;
         let thread = &mut self.threads[index as usize];
@@ -427,11 +427,11 @@ impl<S: Deref<Target = Scenario>> World<S> {
         }
     }
 
-    /// Lets the calls that a process had no room for ask again, the longest parked first.
+    /// Polls again for calls that found no room, longest wait first.
     fn wake(&mut self, process: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
         while let Some(index) = self.processes[process as usize].parked.pop_back() {
             if !self.poll(index, watch)? {
-                // It was parked anew as the last to come; it stays the first to go.
+                // The call was parked again at the end; it moves back to the front.
                 let parked = &mut self.processes[process as usize].parked;
                 parked.rotate_left(1);
                 break;

@@ -1,4 +1,4 @@
-//! The world stops at a throttle that breaks a promise, and says which one.
+//! The simulator stops at a throttle that violates a promise, and names the violation.
 
 use tidegate::Instant;
 use tidegate_sim::breach::Breach;
@@ -69,7 +69,7 @@ demand = { work = 4 }
 "#;
 
 #[test]
-fn a_broken_promise_ends_the_run_with_its_name() {
+fn a_violated_promise_ends_the_run_and_is_named() {
     let scenario = Scenario::parse(SCENARIO, "test", "test").unwrap();
     for (defect, expected) in [
         (Defect::None, None),
@@ -91,7 +91,7 @@ fn a_broken_promise_ends_the_run_with_its_name() {
     }
 }
 
-/// Lets one call be in flight, and says so with `Full`.
+/// Allows one call in flight, and answers others with `Full`.
 struct OneAtATime(u32);
 
 impl Throttle for OneAtATime {
@@ -121,7 +121,7 @@ impl Throttle for OneAtATime {
 }
 
 #[test]
-fn calls_that_find_no_room_leave_in_turn_as_others_settle() {
+fn calls_that_find_no_room_are_sent_in_order_as_others_settle() {
     let text =
         SCENARIO.replace("demand", "threads = 5\ndemand").replace("burst = 10", "burst = 20");
     let scenario = Scenario::parse(&text, "test", "test").unwrap();
@@ -136,11 +136,11 @@ fn calls_that_find_no_room_leave_in_turn_as_others_settle() {
         })
         .unwrap();
     let run = world.finish();
-    // Twenty round trips of 50 to 150 ms, one after the other.
+    // Twenty round trips of 50 to 150 ms in sequence.
     let time = run.metrics.get("time_s").unwrap();
     assert!((1.5..2.5).contains(&time), "{time} s");
     assert_eq!(order.len(), 20);
-    // Whoever came first goes first, in every round the same.
+    // The order is the same in every round.
     assert_eq!(order[..5], order[5..10]);
     assert_eq!(order[5..10], order[15..20]);
 }

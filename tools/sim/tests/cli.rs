@@ -1,4 +1,4 @@
-//! The command as people and scripts use it.
+//! The command line.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -24,7 +24,7 @@ fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// No scenario of the repository: other counts, rates and units.
+/// A scenario that is not in the repository, with other counts, rates and units.
 const OWN: &str = r#"
 title = "seven clients and a limit by the minute"
 end = "10min"
@@ -46,7 +46,7 @@ fn a_list_names_every_scenario_and_marks_the_peers() {
 }
 
 #[test]
-fn a_scenario_of_ones_own_runs_with_laws_and_seeds_of_ones_choice() {
+fn a_custom_scenario_runs_with_chosen_laws_and_seeds() {
     let path = file("own.toml", OWN);
     let args = ["run", path.to_str().unwrap(), "--law", "aimd,oracle", "--seeds", "11..13"];
     let rows: serde_json::Value =
@@ -70,7 +70,7 @@ fn a_scenario_of_ones_own_runs_with_laws_and_seeds_of_ones_choice() {
 }
 
 #[test]
-fn a_law_of_the_scenarios_own_runs_by_its_name() {
+fn a_custom_law_runs_by_its_name() {
     let law = "[laws.slow]\nautosleeper = { initial = \"3s\" }\n[server.window]";
     let path = file("laws.toml", &OWN.replace("[server.window]", law));
     let args = ["run", path.to_str().unwrap(), "--law", "slow,autosleeper", "--seeds", "1"];
@@ -95,7 +95,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn a_trace_ends_with_the_digest_that_the_json_row_has() {
+fn a_trace_ends_with_the_digest_of_the_json_row() {
     let path = file("trace.toml", OWN);
     let args = ["run", path.to_str().unwrap(), "--law", "fixed", "--seeds", "5"];
     let trace = stdout(&sim(&[&args[..], &["--trace"]].concat()));
@@ -106,7 +106,7 @@ fn a_trace_ends_with_the_digest_that_the_json_row_has() {
 }
 
 #[test]
-fn a_drawing_shows_calls_and_lines() {
+fn a_plot_shows_calls_and_lines() {
     let path = file("draw.toml", OWN);
     let out = path.with_file_name("drawing.svg");
     let args = ["run", path.to_str().unwrap(), "--law", "backoff", "--seeds", "1", "--svg"];
@@ -120,7 +120,7 @@ fn a_drawing_shows_calls_and_lines() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line_with_its_status() {
+fn an_error_is_one_line_with_an_exit_status() {
     let bad = file("bad.toml", &OWN.replace("limit = 33", "limit = 33\ncolour = 1"));
     let good = file("good.toml", OWN);
     let (bad, good) = (bad.to_str().unwrap(), good.to_str().unwrap());

@@ -1,8 +1,8 @@
-//! The world gives the figures that others got in theirs: an independent prototype of these
-//! scenarios, with the same laws written anew. Nothing is shared but the definitions.
+//! The simulator agrees with an independent prototype of these scenarios and laws. They share only
+//! the definitions.
 //!
-//! The prototype's figures are medians over three to five seeds of its own; the tolerance is what
-//! two sets of seeds may differ by, and two in the last digit that was written down.
+//! The prototype's figures are medians over three to five seeds. The tolerance is the difference
+//! between two sets of seeds, plus two in the last digit.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use tidegate_sim::metric::median;
 use tidegate_sim::{Scenario, World};
 
-/// Scenario, law, and the metrics with the prototype's figure and the tolerance.
+/// Scenario, law, and metrics with the prototype's figure and the tolerance.
 type Figures = (&'static str, &'static str, &'static [(&'static str, f64, f64)]);
 
 const FIGURES: &[Figures] = &[
@@ -241,7 +241,7 @@ const FIGURES: &[Figures] = &[
 ];
 
 #[test]
-fn the_world_gives_the_figures_of_an_independent_prototype() {
+fn the_simulator_agrees_with_an_independent_prototype() {
     let wrong: Vec<String> = FIGURES.par_iter().flat_map(|figures| compare(*figures)).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! Every fault of a scenario file is one sentence with the file, the line and the reason.
+//! Every error in a scenario file is one sentence with the file, the line and the reason.
 
 use tidegate_sim::Scenario;
 
@@ -38,12 +38,12 @@ rate = "2/s"
 "#;
 
 #[test]
-fn the_file_that_the_faults_are_made_in_is_good() {
+fn the_file_that_the_errors_are_inserted_into_is_valid() {
     Scenario::parse(GOOD, "world.toml", "world").unwrap();
 }
 
 #[test]
-fn a_fault_names_its_file_its_line_and_its_reason() {
+fn an_error_names_its_file_line_and_reason() {
     for (good, bad, line, reason) in [
         ("end = \"60s\"", "ende = \"60s\"", 2, "unknown field `ende`"),
         ("end = \"60s\"", "end = 60", 2, "expected a time with a unit"),
@@ -119,7 +119,7 @@ fn a_fault_names_its_file_its_line_and_its_reason() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn a_missing_file_is_named() {
     let error = Scenario::read("nowhere/world.toml".as_ref()).unwrap_err().to_string();
     assert!(error.starts_with("nowhere/world.toml: cannot be read: "), "{error}");
 }

@@ -1,11 +1,11 @@
-//! Fleets that share one budget: what must hold in each, and for each fault. The whole page, with more
-//! seeds, is `tests/golden/shared.md`.
+//! Fleets with a shared budget: requirements of each scenario and each fault. The complete page,
+//! with more seeds, is `tests/golden/shared.md`.
 
 use std::path::Path;
 
 use tidegate_sim::shared::{Figures, Fleet, Outcome, run};
 
-/// A run in a thread with room for a coordinator on its stack.
+/// A run in a thread with a stack large enough for a coordinator.
 fn figures(name: &str, law: &'static str, change: impl FnOnce(&mut Fleet)) -> Figures {
     seeded(11, name, law, change)
 }
@@ -24,8 +24,8 @@ fn seeded(seed: u64, name: &str, law: &'static str, change: impl FnOnce(&mut Fle
 }
 
 #[test]
-fn eight_members_use_a_limit_whole_and_evenly() {
-    // `adaptive` has to find the limit, and in this minute it is still on its way.
+fn eight_members_use_a_limit_fully_and_evenly() {
+    // `adaptive` has to find the limit, and is still searching in this minute.
     for (law, least) in [("fixed", 0.97), ("adaptive", 0.9)] {
         let [is] = &figures("eight", law, |_| ())[..] else { panic!() };
         assert!(is.util >= least, "{law}: {is:?}");
@@ -36,8 +36,8 @@ fn eight_members_use_a_limit_whole_and_evenly() {
 }
 
 #[test]
-fn what_the_server_tells_is_of_use_to_a_fleet() {
-    // What the limit is worth to one run depends on how its search for it began: the median of five.
+fn hints_help_a_fleet() {
+    // The result of one run depends on how its search began, so this is the median of five.
     for name in ["eight-retry-after", "eight-remaining", "eight-period"] {
         let runs = [11, 12, 13, 14, 15].map(|seed| seeded(seed, name, "adaptive", |_| ()));
         let median = |of: fn(&Outcome) -> f64| {
@@ -61,17 +61,17 @@ fn a_fleet_that_calls_ten_times_as_often_finds_the_limit() {
 }
 
 #[test]
-fn no_fault_admits_more_calls_than_the_limit_and_the_leases() {
+fn no_fault_admits_more_calls_than_the_limit_plus_the_leases() {
     for name in ["eight-crash", "eight-evict", "eight-outage", "eight-lossy", "eight-step"] {
         for (index, is) in figures(name, "fixed", |_| ()).iter().enumerate() {
-            // The quota's burst is of five calls.
+            // The quota's burst is five calls.
             assert!(is.excess <= 5.0 + is.leases as f64, "{name}, stretch {index}: {is:?}");
         }
     }
 }
 
 #[test]
-fn an_outage_costs_little_and_its_end_is_no_burst() {
+fn an_outage_costs_little_and_does_not_end_in_a_burst() {
     let stretches = figures("eight-outage", "fixed", |_| ());
     let [_, during, after, rest] = &stretches[..] else { panic!() };
     assert!(during.util > 0.9 && during.alone > 0.9 && during.messages == 0.0, "{during:?}");
@@ -80,7 +80,7 @@ fn an_outage_costs_little_and_its_end_is_no_burst() {
 }
 
 #[test]
-fn a_thousand_members_use_a_limit_whole_with_a_known_number_of_messages() {
+fn a_thousand_members_use_a_limit_fully_with_a_known_number_of_messages() {
     let short = |fleet: &mut Fleet| {
         fleet.end = "90s".parse().unwrap();
         fleet.stretches[0].from = "60s".parse().unwrap();
@@ -93,7 +93,7 @@ fn a_thousand_members_use_a_limit_whole_with_a_known_number_of_messages() {
 }
 
 #[test]
-fn the_same_fleet_law_and_seed_give_the_same_run() {
+fn equal_fleets_laws_and_seeds_give_equal_runs() {
     let one = figures("eight-lossy", "adaptive", |_| ());
     let two = figures("eight-lossy", "adaptive", |_| ());
     assert_eq!(format!("{one:?}"), format!("{two:?}"));

@@ -1,12 +1,12 @@
-//! The same scenario, law and seed must give the same trace natively and in WebAssembly.
+//! The same scenario, law and seed give the same trace natively and in WebAssembly.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tidegate_sim::{Scenario, World};
 
-/// Between them: Poisson, think and work, logarithms and exponentials, hints, rejections at several
-/// servers, integer laws and peers that count in floats.
+/// They cover Poisson, think and work demand, logarithms and exponentials, hints, several kinds of
+/// servers, integer laws and floating-point peers.
 const RUNS: [(&str, &str, u64); 5] = [
     ("strangers", "aimd", 1),
     ("strangers", "netflix-vegas", 2),
@@ -34,8 +34,8 @@ for (let i = 0; i < runs.length; i += 3) {
 "#;
 
 #[test]
-fn the_digests_of_five_runs_are_equal_natively_and_in_node() {
-    // `cargo xtask test sim` has built it already, on whichever road there is.
+fn five_runs_have_equal_digests_natively_and_in_node() {
+    // `cargo xtask test sim` has already built the module.
     let module = std::env::var_os("TIDEGATE_SIM_WASM").map_or_else(build, PathBuf::from);
     let mut node = Command::new("node");
     node.args(["--eval", HOST, "--"]).arg(module);
@@ -44,7 +44,7 @@ fn the_digests_of_five_runs_are_equal_natively_and_in_node() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("scenarios/{name}.toml"));
         let scenario = Scenario::read(&file).unwrap();
         let run = World::new(&scenario, law, seed).unwrap().run().unwrap();
-        assert!(run.calls > 500, "{name} is too quiet to show anything: {} calls", run.calls);
+        assert!(run.calls > 500, "{name} has too few calls: {} calls", run.calls);
         native.push(run.digest.to_string());
         node.arg(law).arg(file).arg(seed.to_string());
     }
@@ -54,7 +54,8 @@ fn the_digests_of_five_runs_are_equal_natively_and_in_node() {
     assert_eq!(wasm, native);
 }
 
-/// Builds the module in a directory of its own, for the build around this test may hold the lock.
+/// Builds the module in a separate directory, because the build that runs this test may hold the
+/// lock.
 fn build() -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("wasm");
     let status = Command::new(env!("CARGO"))

@@ -1,4 +1,4 @@
-//! What clients do in the world, and that a run depends on nothing but scenario, law and seed.
+//! Client demand, and determinism of runs.
 
 use tidegate::{Instant, Outcome, Span};
 use tidegate_sim::trace::What;
@@ -30,7 +30,7 @@ to = "90s"
 "#;
 
 #[test]
-fn the_same_seed_gives_the_same_trace_and_another_seed_another_one() {
+fn a_trace_depends_on_its_seed() {
     let scenario = scenario(SHARED);
     for law in controllers::names() {
         let digests = [1, 1, 2].map(|seed| run(&scenario, law, seed).digest);
@@ -40,7 +40,7 @@ fn the_same_seed_gives_the_same_trace_and_another_seed_another_one() {
 }
 
 #[test]
-fn a_run_in_slices_is_the_run_in_one_go() {
+fn a_run_in_slices_equals_a_run_at_once() {
     let scenario = scenario(SHARED);
     let whole = run(&scenario, "aimd", 7);
     let mut world = World::new(&scenario, "aimd", 7).unwrap();
@@ -53,7 +53,7 @@ fn a_run_in_slices_is_the_run_in_one_go() {
     assert_eq!((sliced.digest, &sliced.metrics), (whole.digest, &whole.metrics));
 }
 
-/// A scenario of one process on a server that serves all; `clients` says what it does.
+/// A scenario of one process on a server that serves everything, with these clients.
 fn generous(clients: &str) -> Scenario {
     scenario(&format!(
         "title = 'generous'\nend = '100s'\nlatency = {{ constant = '50ms' }}\n[server.bucket]\nburst = \
@@ -62,17 +62,17 @@ fn generous(clients: &str) -> Scenario {
 }
 
 #[test]
-fn clients_make_as_many_calls_as_their_demand_says() {
+fn the_number_of_calls_follows_the_demand() {
     for (clients, least, most) in [
-        // A round trip of 100 ms, for 100 s.
+        // A round trip of 100 ms for 100 s.
         ("demand = 'closed'", 998.0, 1_000.0),
         ("processes = 2\nthreads = 3", 5_988.0, 6_000.0),
         ("demand = { work = 17 }", 17.0, 17.0),
         // 100 s / (100 ms + 150 ms) with a standard deviation of 12.
         ("demand = { think = '150ms' }", 350.0, 450.0),
-        // 500 with a standard deviation of 22, and the first call comes at once.
+        // 500 with a standard deviation of 22, and the first call is immediate.
         ("demand = { poisson = '5/s' }", 411.0, 590.0),
-        // More than one thread can carry: it is never idle.
+        // More than one thread can make, so it is never idle.
         ("demand = { poisson = '20/s' }", 995.0, 1_000.0),
         ("demand = { on_off = { on = '10s', off = '40s' } }", 195.0, 202.0),
         ("from = '20s'\nto = '30s'", 99.0, 101.0),
@@ -83,26 +83,26 @@ fn clients_make_as_many_calls_as_their_demand_says() {
 }
 
 #[test]
-fn steady_clients_begin_as_they_go_on_and_others_all_at_once() {
+fn steady_clients_start_at_random_and_others_at_once() {
     let arrivals = |steady| {
         let clients = format!("threads = 500\ndemand = {{ poisson = '0.1/s' }}\nsteady = {steady}");
         let mut world = World::new(generous_of(&clients), "none", 1).unwrap();
         world.advance(Instant::from_nanos(1_000_000_000), &mut |_| {}).unwrap();
         world.tally().calls()
     };
-    // 500 threads within 20 ms, and 50 calls a second (of which those of 50 ms are still to come).
+    // 500 threads within 20 ms, and 50 calls a second (those of the last 50 ms have not arrived).
     assert!((500..560).contains(&arrivals(false)));
     assert!((25..75).contains(&arrivals(true)));
 }
 
-/// As [`generous`], owned by its world.
+/// Like [`generous`], owned by its world.
 fn generous_of(clients: &str) -> std::rc::Rc<Scenario> {
     std::rc::Rc::new(generous(clients))
 }
 
 #[test]
-fn an_answer_that_is_late_is_a_failure_for_its_client_and_work_for_the_server() {
-    // A round trip of 100 ms: the answer is there at 99 ms, or it is not.
+fn a_late_response_is_a_failure_for_the_client_and_work_for_the_server() {
+    // With a round trip of 100 ms, the response is there after 100 ms or it is too late.
     for (timeout, outcome, calls) in [
         ("101ms", Outcome::Ok, 1.0),
         ("99ms", Outcome::Failed, 2.0),
@@ -119,7 +119,7 @@ fn an_answer_that_is_late_is_a_failure_for_its_client_and_work_for_the_server() 
             })
             .unwrap()
         {}
-        // What arrives after its client has given up comes back as soon as it arrives.
+        // A response after the client gave up returns immediately.
         let longest = Span::from_millis(if outcome == Outcome::Ok { 100 } else { 99 });
         assert_eq!(backs[0].0, outcome, "{timeout}");
         assert!(backs[0].1 <= longest, "{timeout}: {:?}", backs[0]);
@@ -131,7 +131,7 @@ fn an_answer_that_is_late_is_a_failure_for_its_client_and_work_for_the_server() 
 }
 
 #[test]
-fn an_overload_outlives_its_trigger_only_where_clients_give_up_and_send_again() {
+fn an_overload_outlasts_its_trigger_only_if_clients_give_up_and_retry() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/metastable-70.toml");
     let text = std::fs::read_to_string(file).unwrap();
     let patient = text.replace("timeout = \"1s\"\n", "");
@@ -147,16 +147,16 @@ fn an_overload_outlives_its_trigger_only_where_clients_give_up_and_send_again() 
 }
 
 #[test]
-fn calls_that_pile_up_at_the_client_have_waited_since_they_arose() {
-    // At twice what a thread can carry, the last of 100 s has waited for half of that.
+fn calls_that_queue_at_the_client_have_waited_since_they_arose() {
+    // At twice what a thread can make, the last call of 100 s has waited for half of that.
     let latency = run(&generous("demand = { poisson = '20/s' }"), "none", 1);
     let p99 = latency.metrics.get("latency_p99_ms").unwrap();
     assert!((44_000.0..56_000.0).contains(&p99), "{p99} ms");
 }
 
 #[test]
-fn a_call_that_would_be_sent_after_its_deadline_is_lost_and_the_next_one_is_made() {
-    // Ten threads at ten calls a second, each with a latency of 100 ms: all must wait.
+fn a_call_beyond_its_deadline_is_lost_and_the_next_one_follows() {
+    // Ten threads at ten calls a second with a latency of 100 ms: all must wait.
     let scenario = generous("threads = 20\ndeadline = '50ms'");
     let (mut rejected, mut left) = (0, 0);
     let mut world = World::new(&scenario, "fixed", 1).unwrap();
@@ -176,7 +176,7 @@ fn a_call_that_would_be_sent_after_its_deadline_is_lost_and_the_next_one_is_made
 }
 
 #[test]
-fn calls_are_withdrawn_when_their_client_leaves_and_not_lost() {
+fn calls_of_a_client_that_leaves_are_withdrawn_not_lost() {
     let scenario = scenario(
         "title = 'leaving'\nend = '100s'\n[server.bucket]\nburst = 1\nrate = \
          '1/s'\n[[clients]]\nthreads = 9\nto = '50s'",
@@ -196,7 +196,7 @@ fn calls_are_withdrawn_when_their_client_leaves_and_not_lost() {
 }
 
 #[test]
-fn a_limit_of_work_is_the_time_of_a_fair_share() {
+fn the_fair_time_of_fixed_work_follows_from_equal_shares() {
     for (clients, limit) in [
         ("demand = { work = 500 }", 122.5),
         ("demand = { work = 500 }\n[[clients]]\nprocesses = 3", 497.5),
@@ -220,7 +220,7 @@ fn a_limit_of_work_is_the_time_of_a_fair_share() {
 }
 
 #[test]
-fn a_call_given_up_is_no_work_done_and_work_not_done_took_no_time() {
+fn a_call_given_up_is_not_work_and_unfinished_work_has_no_time() {
     let text = "title = 'work'\nend = '5000s'\nstop_when_work_is_done = true\n[server.bucket]\nburst = \
                 4\nrate = '4/s'\n[[clients]]\ndemand = { work = 1000 }";
     // It gives up more calls than are served.
@@ -234,8 +234,8 @@ fn a_call_given_up_is_no_work_done_and_work_not_done_took_no_time() {
 }
 
 #[test]
-fn the_gem_s_threads_sleep_by_themselves() {
-    // What one of four threads does with a process to itself, all four do in one.
+fn the_threads_of_the_gem_sleep_independently() {
+    // Four threads in one process behave like four processes with one thread.
     let world = |processes, threads| {
         scenario(&format!(
             "title = 'gem'\nend = '1h'\nlatency = {{ constant = '50ms' }}\n[server.bucket]\nburst = \
@@ -252,7 +252,7 @@ fn the_gem_s_threads_sleep_by_themselves() {
 }
 
 #[test]
-fn convergence_is_found_where_it_is_and_not_where_it_never_comes() {
+fn convergence_is_found_if_it_occurs_and_not_otherwise() {
     let scenario = scenario(
         "title = 'steps'\nend = '100s'\n[server.bucket]\nburst = 10\nrate = '5/s'\nsteps = [{ at = \
          '50s', rate = '50/s' }]\n[[clients]]\nprocesses = 2\nthreads = 2\n[[convergence]]\nname \
@@ -262,7 +262,7 @@ fn convergence_is_found_where_it_is_and_not_where_it_never_comes() {
          '20s'\nuntil = '80s'\nwidth = '5s'\nrate = '38/s'\n[[convergence]]\nname = \
          'fair_s'\ntoward = 'fair'\nat = '20s'\nuntil = '80s'\nwidth = '10s'\n",
     );
-    // Four threads of 100 ms, unthrottled from 50 s on: 40 calls a second at the most.
+    // Four threads of 100 ms, not throttled from 50 s on: at most 40 calls a second.
     let metrics = run(&scenario, "none", 1).metrics;
     let expected = [("up_s", 10.0), ("never_s", 40.0), ("down_s", 30.0), ("fair_s", 0.0)];
     for (name, value) in expected {
@@ -272,8 +272,8 @@ fn convergence_is_found_where_it_is_and_not_where_it_never_comes() {
 }
 
 #[test]
-fn two_laws_on_one_controller_are_as_strict_as_the_stricter_one() {
-    // Ten calls a second by one, four in flight by the other; only a slow server fills four.
+fn two_laws_in_one_controller_are_as_strict_as_the_stricter_one() {
+    // Ten calls a second by one law, four in flight by the other. Only a slow server fills four.
     let world = |service, law| {
         let text = format!(
             "title = 'two'\nend = '100s'\nlatency = {{ constant = '1ms' }}\n[server.queue]\nworkers = \
@@ -283,7 +283,7 @@ fn two_laws_on_one_controller_are_as_strict_as_the_stricter_one() {
     };
     assert_eq!(world("10ms", "fixed+aimd-concurrency"), world("10ms", "fixed"));
     assert!(world("2s", "fixed+aimd-concurrency") < world("2s", "fixed"));
-    // A peer is no law, and the gem's laws sleep in each thread.
+    // A peer is not a law, and the gem's laws have a delay per thread.
     for name in
         ["fixed+", "+fixed", "fixed+sre-k2", "fixed+heroku-gradual", "fixed+aimd-concurrency+aimd"]
     {

@@ -1,4 +1,4 @@
-//! Worlds drawn at random: what is drawn, and how it is judged.
+//! Random worlds: their distribution and their figures.
 
 use std::collections::BTreeSet;
 
@@ -19,20 +19,20 @@ fn texts(worlds: &[Drawn]) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_number_draws_the_same_worlds_again_and_nobody_else_draws_them() {
+fn a_seed_draws_the_same_worlds_and_no_other_seed_does() {
     let first = texts(&draw(Purpose::Validation, 7, 200, None));
-    assert_eq!(first.len(), 200, "no world is drawn twice");
+    assert_eq!(first.len(), 200, "all worlds differ");
     assert_eq!(first, texts(&draw(Purpose::Validation, 7, 200, None)));
     for (purpose, number) in [(Purpose::Validation, 8), (Purpose::Development, 7)] {
         assert!(first.is_disjoint(&texts(&draw(purpose, number, 200, None))));
     }
-    // A family's worlds are those that it has among all.
+    // A family's worlds do not depend on whether the other families are drawn.
     let strict = texts(&draw(Purpose::Validation, 7, 10, Some(Family::Strict)));
     assert!(strict.is_subset(&first));
 }
 
 #[test]
-fn every_world_is_a_scenario_within_the_ranges_that_are_written_down() {
+fn every_world_is_a_scenario_within_the_documented_ranges() {
     for family in Family::ALL {
         for world in draw(Purpose::Validation, 3, 60, Some(family)) {
             for hints in Hints::ALL {
@@ -84,7 +84,7 @@ fn settings(laws: &[&str], hints: &[Hints]) -> Settings {
 }
 
 #[test]
-fn hammering_waits_for_nothing_below_the_limit_and_a_fixed_rate_does() {
+fn without_pacing_no_call_waits_below_the_limit_and_with_a_fixed_rate_some_do() {
     let worlds = draw(Purpose::Validation, 1, 12, Some(Family::App));
     let settings = settings(&["none", "fixed"], &[Hints::Blind, Hints::Remaining]);
     let results = worlds::run(&worlds, &settings, &ProgressBar::hidden()).unwrap();
@@ -97,12 +97,12 @@ fn hammering_waits_for_nothing_below_the_limit_and_a_fixed_rate_does() {
     assert_eq!((none.median, none.p90, none.worst), (1.0, 1.0, 1.0));
     assert!(none.worlds >= 10, "hammering is throttled in {} of 12", 12 - none.worlds);
     assert!(wait("fixed").worst > 2.0, "{:?}", wait("fixed"));
-    // What reads no hint is not hurt by one.
+    // A law that reads no hint is not hurt by one.
     assert!(!figures.hurt.iter().any(|hurt| hurt.law == "none"), "{:?}", figures.hurt);
 }
 
 #[test]
-fn a_hint_hurts_where_it_costs_more_than_the_bounds_and_not_below_them() {
+fn a_hint_hurts_if_it_costs_more_than_the_bounds() {
     let blind = Score {
         rejected: Some(0.01),
         unused: Some(0.02),

@@ -1,4 +1,4 @@
-//! The metrics that a scenario asks for: of stretches, and of how fast clients settle.
+//! Metrics that a scenario requests: of stretches, and of how fast clients settle.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::scenario::units::{Rate, Time};
 use crate::scenario::{Clients, Convergence, Show, Stretch, Toward};
 
 impl View<'_> {
-    /// Adds what is asked for beyond [`CONVERGENCES`].
+    /// Adds the requested metrics beyond [`CONVERGENCES`].
     pub(super) fn add_asked(&self, all: &mut Metrics) {
         let mut names: Vec<&str> = Vec::new();
         for convergence in &self.scenario.convergences {
@@ -31,7 +31,7 @@ impl View<'_> {
         self.bin_of(time.span())
     }
 
-    /// Jain's index in some bins, over the processes under test that `there` holds for.
+    /// Jain's index in some bins, over the processes under test for which `there` is true.
     fn jain(&self, bins: Range<usize>, there: impl Fn(&Clients) -> bool) -> Option<f64> {
         let groups = self.scenario.groups();
         let groups = groups.flat_map(|group| (0..group.processes).map(move |_| group));
@@ -81,7 +81,7 @@ impl View<'_> {
         median(all.filter(|convergence| convergence.name == name).map(|c| self.settled(c)))
     }
 
-    /// Seconds until the clients have come to what they should, or as long as was looked.
+    /// Seconds until the clients reach the target, or the whole observed time.
     fn settled(&self, convergence: &Convergence) -> f64 {
         let Convergence { at, until, width, toward, rate, .. } = convergence;
         let (first, last, width) = (self.bin(*at), self.bin(*until), self.bin(*width));

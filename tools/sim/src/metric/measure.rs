@@ -1,4 +1,4 @@
-//! From counters to metrics.
+//! Computes metrics from counters.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::scenario::units::Rate;
 use crate::scenario::{Demand, Scenario};
 use crate::server::{Server, seconds};
 
-/// What is always measured about convergence, where a scenario says how.
+/// The convergence metrics that every report has.
 pub(super) const CONVERGENCES: [&str; 3] = ["recovery_s", "up_s", "down_s"];
 
 impl Tally {
@@ -78,7 +78,7 @@ impl Tally {
     }
 }
 
-/// A run that is over, to be looked at.
+/// A finished run to compute metrics from.
 pub(super) struct View<'a> {
     pub(super) tally: &'a Tally,
     pub(super) scenario: &'a Scenario,
@@ -116,7 +116,7 @@ impl View<'_> {
         Sums { served: sum(&self.tally.served), bad: sum(&self.tally.bad) }
     }
 
-    /// Calls served of each process under test that is there all the time.
+    /// Calls served per process under test that is always present.
     fn served_by_process(&self) -> impl Iterator<Item = f64> {
         let mut last = None;
         let mut all: Vec<f64> = Vec::new();
@@ -132,8 +132,8 @@ impl View<'_> {
         all.into_iter()
     }
 
-    /// How long the fixed work takes where the clients under test share the server evenly, and
-    /// strangers get all they ask for; `None` if it would take forever.
+    /// The time that the fixed work takes if the clients under test share the server evenly and
+    /// strangers get all they request. `None` if it never ends.
     fn fair_time(&self) -> Option<f64> {
         let own = self.scenario.groups().filter(|group| !group.are_strangers());
         let workers: f64 = own.map(|g| f64::from(g.processes) * f64::from(g.threads)).sum();
@@ -159,7 +159,7 @@ impl View<'_> {
             let taken = (strangers + others) * seconds(Instant::ZERO, until);
             self.server.capacity(Instant::ZERO, until, None) - taken
         };
-        // Bisection, to the nanosecond; a century is forever.
+        // Bisection to the nanosecond. A century counts as never.
         let (mut least, mut most) = (0, 3_155_760_000_000_000_000);
         if served_by(most) < needed {
             return None;

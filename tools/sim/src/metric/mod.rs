@@ -1,4 +1,4 @@
-//! Metrics: what a run is judged by.
+//! The metrics of a run.
 
 #[cfg(feature = "full")]
 mod asked;
@@ -9,12 +9,12 @@ use std::borrow::Cow;
 
 pub use tally::Tally;
 
-/// Named figures, in the order of the report. `None` if a metric has no meaning.
+/// Named figures in the order of the report. `None` if a metric does not apply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics(pub Vec<(Cow<'static, str>, Option<f64>)>);
 
 impl Metrics {
-    /// The figure of a name, if there is one.
+    /// The figure with this name, if there is one.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.0.iter().find(|metric| metric.0 == name).and_then(|metric| metric.1)
     }
@@ -24,8 +24,8 @@ impl Metrics {
     }
 }
 
-/// Jain's index of fairness: 1 where all are equal, 1/n where one has all. `None` if there are
-/// not at least two, or all have nothing.
+/// Jain's fairness index: 1 if all are equal, 1/n if one has all. `None` for fewer than two values,
+/// or if all are zero.
 pub fn jain(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
     for value in values {
@@ -36,7 +36,7 @@ pub fn jain(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (count > 1.0 && squares > 0.0).then(|| sum * sum / (count * squares))
 }
 
-/// The middle of some values, or the mean of the two in the middle; `None` of none.
+/// The median. `None` if there are no values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -48,7 +48,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     }
 }
 
-/// How far values are spread around their mean, as a sample; `None` if there are not two.
+/// The sample standard deviation. `None` for fewer than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -56,7 +56,7 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| libm::sqrt(squares / (count - 1.0)))
 }
 
-/// `part` of `whole`; `None` of nothing.
+/// `part / whole`. `None` if `whole` is zero.
 fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jain_is_one_where_all_are_equal_and_falls_to_the_share_of_one() {
+    fn jain_is_one_for_equal_shares_and_one_over_n_if_one_has_all() {
         for (values, expected) in [
             (vec![3.0, 3.0, 3.0], Some(1.0)),
             (vec![1.0, 0.0, 0.0, 0.0], Some(0.25)),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_median_stands_in_the_middle() {
+    fn a_median_is_the_middle_value() {
         for (values, expected) in [
             (vec![], None),
             (vec![7.0], Some(7.0)),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deviation_is_that_of_a_sample() {
+    fn a_deviation_is_that_of_the_sample() {
         assert_eq!(deviation(&[2.0, 4.0, 4.0, 4.0, 6.0]), Some(2.0_f64.sqrt()));
         assert_eq!(deviation(&[2.0]), None);
     }

@@ -1,4 +1,4 @@
-//! The tally: counters that calls go into as they happen.
+//! Counters that are updated during a run.
 
 use hdrhistogram::Histogram;
 use tidegate::{Instant, Outcome, Span};
@@ -10,21 +10,21 @@ use crate::server::Answer;
 /// The counters of a run. Calls are counted when they arrive at the server.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Calls served, and calls throttled or failed, in each bin.
+    /// Calls served, and calls throttled or failed, per bin.
     pub(super) served: Vec<u32>,
     pub(super) bad: Vec<u32>,
-    /// Calls served of each process in each bin, where a measure asks for it.
+    /// Calls served per process and bin, if a metric needs them.
     pub(super) served_by: Vec<Vec<u32>>,
-    /// Calls from `measure_from` on, of strangers that are no clients, too.
+    /// Calls from `measure_from` on, including background calls.
     pub(super) all_served: u64,
     pub(super) threads: Vec<ThreadTally>,
     /// How long attempts waited for their throttle.
     pub(super) waits: Micros,
-    /// How long calls took from their beginning until they were served.
+    /// Time from the beginning of a call until it was served.
     pub(super) latencies: Micros,
-    /// How long calls that were served were in the server.
+    /// Time that served calls spent in the server.
     pub(super) stays: Micros,
-    /// When the last thread with a fixed amount of work was done.
+    /// When the last thread completed its fixed amount of work.
     pub(super) done: Option<Instant>,
     pub(super) peak: Peak,
     bin: Bin,
@@ -36,11 +36,11 @@ pub struct Tally {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThreadTally {
     pub(super) process: u32,
-    /// Whether metrics of calls are about it.
+    /// Whether it is included in call metrics.
     pub(super) counted: bool,
-    /// Whether it keeps to the law under test.
+    /// Whether it uses the law under test.
     pub(super) under_test: bool,
-    /// Whether it keeps to that law and is there all the time.
+    /// Whether it uses that law and is always present.
     pub(super) always: bool,
     pub(super) served: u32,
     pub(super) bad: u32,
@@ -82,14 +82,14 @@ impl Tally {
         }
     }
 
-    /// A call has been sent, after so long a wait.
+    /// A call was sent after this wait.
     pub fn left(&mut self, thread: u32, now: Instant, waited: Span) {
         if now >= self.from && self.threads[thread as usize].counted {
             self.waits.add(waited);
         }
     }
 
-    /// A call has arrived, and the server has decided.
+    /// A call has arrived and the server has decided.
     pub fn arrived(&mut self, thread: u32, now: Instant, answer: &Answer) {
         let bin = self.count(now, answer.outcome);
         let thread = &mut self.threads[thread as usize];
@@ -109,26 +109,26 @@ impl Tally {
         }
     }
 
-    /// A stranger's call has arrived.
+    /// A background call has arrived.
     pub fn stranger(&mut self, now: Instant, outcome: Outcome) {
         self.count(now, outcome);
     }
 
-    /// A call that began then is back, and was served.
+    /// A call that began at `begun` returned and was served.
     pub fn served(&mut self, thread: u32, now: Instant, begun: Instant) {
         if now >= self.from && self.threads[thread as usize].counted {
             self.latencies.add(now.saturating_since(begun));
         }
     }
 
-    /// A thread has done its work; so many have not.
+    /// A thread has completed its work; `at_work` threads have not.
     pub fn work_done(&mut self, at_work: u64, now: Instant) {
         if at_work == 0 {
             self.done = Some(now);
         }
     }
 
-    /// How many calls were served, and how many throttled or failed, in each bin.
+    /// Calls served, and calls throttled or failed, per bin.
     pub fn bins(&self) -> (&[u32], &[u32]) {
         (&self.served, &self.bad)
     }
@@ -139,7 +139,7 @@ impl Tally {
         under_test.map(|thread| u64::from(thread.served)).sum()
     }
 
-    /// How many calls arrived in all.
+    /// How many calls have arrived.
     pub const fn calls(&self) -> u64 {
         self.calls
     }
@@ -158,7 +158,7 @@ impl Tally {
     }
 }
 
-/// Which bin it is: time only moves on, so that there is nothing to divide.
+/// The index of the current bin. Time only advances, so no division is needed.
 #[derive(Clone, Copy, Debug)]
 struct Bin {
     width: Span,
@@ -179,7 +179,7 @@ impl Bin {
     }
 }
 
-/// The busiest second: ten slots of a tenth, moving along.
+/// The busiest second: a sliding window of ten slots of a tenth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peak {
     slots: [u32; 10],
@@ -202,7 +202,8 @@ impl Peak {
             return;
         }
         if now.saturating_since(self.slot_ends) >= Span::from_secs(1) {
-            // Nothing for a second: tenths keep their phase, so that the figure does not move.
+            // No call for a second. Slots keep their phase, so that the result does not depend on
+            // the gap.
             let idle = now.saturating_since(self.slot_ends).as_nanos() / SLOT.as_nanos();
             self.slot_ends = self.slot_ends.saturating_add(SLOT.saturating_mul(idle));
             (self.slots, self.sum) = ([0; 10], 0);
@@ -218,7 +219,7 @@ impl Peak {
     }
 }
 
-/// A histogram of times in microseconds, exact to three digits.
+/// A histogram of times in microseconds with three significant digits.
 #[derive(Clone, Debug)]
 pub(super) struct Micros {
     histogram: Histogram<u32>,
@@ -228,9 +229,9 @@ pub(super) struct Micros {
 
 impl Micros {
     fn new() -> Self {
-        // A million seconds is the longest that is told apart from longer ones.
-        let histogram = Histogram::new_with_bounds(1, 1_000_000_000_000, 3)
-            .expect("the bounds are valid whatever the scenario");
+        // Times above a million seconds are not distinguished.
+        let histogram =
+            Histogram::new_with_bounds(1, 1_000_000_000_000, 3).expect("the bounds are valid");
         Self { histogram, sum: 0, longest: Span::ZERO }
     }
 
@@ -240,7 +241,7 @@ impl Micros {
         self.longest = self.longest.max(span);
     }
 
-    /// The time that this share of all does not exceed, in milliseconds; `None` of none.
+    /// The quantile in milliseconds. `None` if there are no values.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(super) fn quantile(&self, share: f64) -> Option<f64> {
         let some = !self.histogram.is_empty();
@@ -253,7 +254,7 @@ impl Micros {
         super::share(self.sum as f64 / 1e6, self.histogram.len() as f64)
     }
 
-    /// The longest, in milliseconds.
+    /// The maximum, in milliseconds.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(super) fn longest(&self) -> Option<f64> {
         (!self.histogram.is_empty()).then(|| self.longest.as_nanos() as f64 / 1e6)
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_times_added() {
+    fn quantiles_match_the_recorded_times() {
         let mut times = Micros::new();
         (1..=1_000).for_each(|millis| times.add(Span::from_millis(millis)));
         for (share, expected) in [(0.5, 500.0), (0.99, 990.0), (1.0, 1_000.0)] {

@@ -1,22 +1,23 @@
-//! AATB, the assisted adaptive token bucket: ATB's bucket, and a telemetry server that says how much
-//! all clients send.
+//! AATB, the assisted adaptive token bucket: ATB's bucket, and a telemetry server that reports how
+//! much all clients send.
 //!
 //! Source: arXiv 2510.04516v3 and its program, github.com/Bfarkiani/ratelimiter at 5def00a,
 //! `AATB_TB.py`, `AATB.py` and `telemetry.py` with the constants of `configs/AATB/config1.json`. A
-//! client begins like one of [`atb`](super::atb). Every 30 s, unless it was throttled within the last
-//! 30 s, it reports what it has sent. If the response reports rejections, its next call waits 30 s
-//! ± 2 s more; otherwise, if its rate is 30 s old, it multiplies it by 1.4 if it has sent less than
-//! 75 % of the mean or is alone, and by 1.2 if not. At each failure it reports too, halves its rate
-//! if it has sent less than half of the mean and takes a third of it if not, has 1.1 tokens, and
-//! waits (throttled calls + 1) / (the server's rate) + U(0, 1) s. A call is tried until it is served.
+//! client starts like one of [`atb`](super::atb). Every 30 s, unless it was throttled within the
+//! last 30 s, it reports what it has sent. If the response reports throttled calls, its next call
+//! waits 30 s ± 2 s longer. Otherwise, if its rate is 30 s old, the rate is multiplied by 1.4 if
+//! the client has sent less than 75 % of the mean or is alone, and by 1.2 if not. After each
+//! failure it also reports, halves its rate if it has sent less than half of the mean and divides
+//! it by three if not, sets its bucket to 1.1 tokens, and waits (throttled calls + 1) / (the
+//! server's rate) + U(0, 1) s. A call is repeated until it is served.
 //!
-//! The telemetry server has the server's rate from who runs it (80 a minute in the source): here
-//! that of the start of the world. Each thread is a client; a report is made at the first event of
-//! its client that is not before its time, and a sleeping client wakes for it.
+//! The telemetry server is configured with the server's rate (80 a minute in the source), here with
+//! the rate at the start of the world. Each thread is a client. A report is made at the first event
+//! of its client that is not too early, and a sleeping client wakes for it.
 //!
-//! Known defects: the rate grows by the half minute, so a client that could have a hundred calls a
-//! second has them after seven minutes; one throttled call of one client in half a minute stops all of them
-//! for half a minute; as ATB, it hears no hint.
+//! Known defects: the rate grows once per half minute, so a client that could send a hundred calls
+//! a second reaches that after seven minutes. One throttled call of one client in half a minute
+//! stops all of them for half a minute. Like ATB, it reads no hints.
 
 use std::rc::Rc;
 
@@ -38,11 +39,11 @@ const TOKENS: f64 = 1.1;
 /// The server's rate if it is not known, in calls a second.
 const SERVER: f64 = 80.0 / 60.0;
 
-/// The throttle: a client for each thread.
+/// The throttle, with one client per thread.
 pub(super) struct Aatb {
     clients: Threads<Option<Client>>,
     outlook: Rc<Outlook>,
-    /// The server's rate as the telemetry server has it, in calls a second.
+    /// The server's rate that the telemetry server is configured with, in calls a second.
     server: f64,
     dice: Dice,
 }
@@ -50,11 +51,11 @@ pub(super) struct Aatb {
 struct Client {
     number: usize,
     bucket: Bucket,
-    /// Calls that came back since the last report, and those of that report.
+    /// Calls that returned since the last report, and those of that report.
     sent: u64,
     reported: u64,
     next_report: Instant,
-    /// Before when the next call is not sent.
+    /// The earliest time of the next call.
     not_before: Instant,
     throttled: Option<Instant>,
     changed: Option<Instant>,
@@ -119,7 +120,7 @@ impl Client {
         }
     }
 
-    /// The report of every half minute; of several that are due at once, one is made.
+    /// The half-minute report. If several are due, one is made.
     fn report(&mut self, now: Instant, outlook: &Outlook, dice: &mut Dice) {
         let late = now.saturating_since(self.next_report).as_nanos() / REPORT.as_nanos();
         self.next_report = self.next_report.saturating_add(REPORT.saturating_mul(late + 1));
@@ -172,7 +173,7 @@ mod tests {
         client.clients.of(0).as_ref().unwrap().bucket.rate()
     }
 
-    /// Seconds until the client's next call is sent, looked for by doing what it says.
+    /// Seconds until the client's next call is sent, found by following its answers.
     fn next_call(client: &mut Aatb, mut now: Instant) -> f64 {
         loop {
             match client.poll(now, &call()) {
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_alone_grows_by_two_fifths_every_half_minute() {
+    fn a_single_client_grows_by_two_fifths_every_half_minute() {
         let [mut client] = clients();
         go(&mut client, 0.0);
         client.settle(at(0.1), 0, &accepted(0));
@@ -203,28 +204,28 @@ mod tests {
             go(client, 0.0);
             client.settle(at(0.1), 0, &accepted(0));
         }
-        // The first reports are not counted in the answers to them; those of a minute are.
+        // A report is not included in its own response. Those of a minute ago are.
         for now in [30.0, 60.0] {
             go(&mut busy, now);
             (0..9).for_each(|_| busy.settle(at(now), 0, &accepted(0)));
             go(&mut idle, now);
         }
-        // 0.67 x 1.4 each for want of a mean; then 9 and 0 calls against a mean of 1 of two clients.
+        // 0.67 x 1.4 each without a mean, then 9 and 0 calls against a mean of 1 for two clients.
         assert_eq!([&mut busy, &mut idle].map(rate), [1.13, 1.32]);
     }
 
     #[test]
-    fn a_throttled_client_takes_a_third_and_waits_for_all_that_were_throttled() {
+    fn a_throttled_client_keeps_a_third_of_its_rate_and_waits_for_all_throttled_calls() {
         let [mut one, mut two] = clients();
         for client in [&mut one, &mut two] {
             go(client, 0.0);
         }
         one.settle(at(1.0), 0, &throttled(0));
-        // 0.67 / 3 in hundredths. Nothing is reported yet: 1 / 4 s, and up to a second.
+        // 0.67 / 3 in hundredths. Nothing is reported yet: 1 / 4 s plus up to a second.
         assert_eq!(rate(&mut one), 0.22);
         let left = next_call(&mut one, at(1.0));
         assert!((1.25..2.25).contains(&left), "{left}");
-        // A slot later the first throttled call counts: 2 / 4 s.
+        // One slot later the first throttled call counts: 2 / 4 s.
         two.settle(at(3.0), 0, &throttled(0));
         let left = next_call(&mut two, at(3.0));
         assert!((3.5..4.5).contains(&left), "{left}");
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_throttled_call_of_one_stops_the_others_for_half_a_minute() {
+    fn a_throttled_call_stops_all_other_clients_for_half_a_minute() {
         let [mut one, mut two] = clients();
         for client in [&mut one, &mut two] {
             go(client, 0.0);
@@ -252,7 +253,7 @@ mod tests {
         two.settle(at(30.0), 0, &accepted(0));
         let left = next_call(&mut two, at(30.0));
         assert!((58.0..62.0).contains(&left), "{left}");
-        // One pause is for one call.
+        // A pause applies to one call.
         let again = next_call(&mut two, at(left));
         assert!(again < left + 2.0, "{again}");
     }

@@ -1,19 +1,20 @@
 //! ATB, the adaptive token bucket of "Rethinking HTTP API Rate Limiting: A Client-Side Approach".
 //!
-//! Source: arXiv 2510.04516v3 and its program, github.com/Bfarkiani/ratelimiter at 5def00a, `ATB.py`
-//! with the constants of `configs/ATB/config_1.json`: a bucket of 40 tokens that starts with one and
-//! fills at 40 a minute. Each success multiplies the rate by 1.2 and adds at least 0.01 a second;
-//! each failure, whatever it is, halves the rate and empties the bucket. The rate is rounded to
-//! hundredths of a call a second and is never below 0.01. A call is tried until it is served.
+//! Source: arXiv 2510.04516v3 and its program, github.com/Bfarkiani/ratelimiter at 5def00a,
+//! `ATB.py` with the constants of `configs/ATB/config_1.json`: a bucket of 40 tokens that starts
+//! with one and fills at 40 a minute. Each success multiplies the rate by 1.2 and adds at least
+//! 0.01 a second; each failure of any kind halves the rate and empties the bucket. The rate is
+//! rounded to hundredths of a call a second and is never below 0.01. A call is repeated until it is
+//! served.
 //!
-//! A client of the source makes one call at a time, so each thread is a client here. Left out: the
-//! source rounds its clock to hundredths of a second too, and gives up after ten lost connections,
-//! which are not told apart from other failures here. The rate ends at 10^9 calls a second, where
-//! the numbers of the source overflow after some four thousand successes.
+//! A client of the source makes one call at a time, so each thread is a client here. Omitted: the
+//! source also rounds its clock to hundredths of a second, and gives up after ten lost connections,
+//! which the simulator does not distinguish from other failures. The rate is limited to 10^9 calls
+//! a second, where the numbers of the source overflow after some four thousand successes.
 //!
-//! Known defects: the rate grows while nothing limits the client, so that after a long quiet time
-//! one throttled call halves a rate that was never used; the server's hints are not heard; the floor is 36
-//! calls an hour, which a thousand clients exceed together wherever the server gives less.
+//! Known defects: the rate grows while nothing limits the client, so after a long quiet time one
+//! throttled call halves a rate that was never used. It ignores the server's hints. The minimum of
+//! 36 calls an hour means that a thousand clients exceed a low limit together.
 
 use tidegate::{Instant, Outcome, Span};
 
@@ -26,11 +27,11 @@ const TOKENS: f64 = 1.0;
 const PER_MINUTE: f64 = 40.0;
 const GROWTH: f64 = 1.2;
 const CUT: f64 = 2.0;
-/// The least rate, and the least growth of it, in calls a second.
+/// The minimum rate, and the minimum growth, in calls a second.
 const STEP: f64 = 0.01;
 const MOST: f64 = 1e9;
 
-/// The throttle: a bucket for each thread.
+/// The throttle: one bucket per thread.
 #[derive(Default)]
 pub(super) struct Atb(Threads<Option<Bucket>>);
 
@@ -64,16 +65,15 @@ impl Throttle for Atb {
     }
 }
 
-/// A token bucket whose rate is changed from outside. A client that finds it empty sleeps for as
-/// long as the token takes at the rate of that moment, whatever becomes of the rate meanwhile.
+/// A token bucket whose rate is set from outside. A client that finds it empty sleeps for the time
+/// that the token takes at the current rate, even if the rate changes meanwhile.
 #[derive(Clone, Debug)]
 pub(super) struct Bucket {
     pub tokens: f64,
-    /// Tokens a second.
     rate: f64,
-    /// When a token was taken last.
+    /// When the last token was taken.
     last: Instant,
-    /// Until when the client sleeps for a token.
+    /// The end of the client's sleep for a token.
     wake: Option<Instant>,
 }
 
@@ -83,8 +83,8 @@ impl Bucket {
         Self { tokens: TOKENS, rate, last: now, wake: None }
     }
 
-    /// Takes a token, not before an instant that is asked for once for each token; or says until
-    /// when the client sleeps for it.
+    /// Takes a token, or returns until when the client sleeps. The earliest time is queried once
+    /// per token.
     pub fn acquire(
         &mut self,
         now: Instant,
@@ -99,7 +99,7 @@ impl Bucket {
         self.wake
     }
 
-    /// Counts what has flowed in since the last token was taken, and says when there is one.
+    /// Adds the tokens since the last one was taken, and returns when one is available.
     fn token_at(&mut self, now: Instant) -> Instant {
         let elapsed = now.saturating_since(self.last).as_nanos() as f64 / 1e9;
         self.tokens = (self.tokens + elapsed * self.rate).min(SIZE);
@@ -110,12 +110,12 @@ impl Bucket {
         now.saturating_add(missing.max(Span::from_nanos(1)))
     }
 
-    /// So many times the rate.
+    /// Multiplies the rate.
     pub fn grow(&mut self, times: f64) {
         self.rate = hundredths((self.rate * times).max(self.rate + STEP)).min(MOST);
     }
 
-    /// The rate divided by so much.
+    /// Divides the rate.
     pub fn cut(&mut self, by: f64) {
         self.rate = hundredths(self.rate / by).max(STEP);
     }
@@ -145,20 +145,20 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_moves_by_hundredths_as_it_does_by_hand() {
+    fn the_rate_changes_in_hundredths_as_computed_by_hand() {
         let mut bucket = Bucket::new(at(0.0));
         assert_eq!(bucket.rate(), 0.67);
         let up = rates(&mut bucket, |bucket| bucket.grow(GROWTH), 6);
         assert_eq!(up, [0.8, 0.96, 1.15, 1.38, 1.66, 1.99]);
         let down = rates(&mut bucket, |bucket| bucket.cut(CUT), 9);
         assert_eq!(down, [1.0, 0.5, 0.25, 0.13, 0.07, 0.04, 0.02, 0.01, 0.01]);
-        // A fifth of a small rate is less than the least step.
+        // A fifth of a small rate is less than the smallest step.
         let up = rates(&mut bucket, |bucket| bucket.grow(GROWTH), 7);
         assert_eq!(up, [0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08]);
     }
 
     #[test]
-    fn a_rate_that_nothing_limits_ends_where_it_is_a_number() {
+    fn an_unlimited_rate_stays_finite() {
         let mut bucket = Bucket::new(at(0.0));
         assert_eq!(rates(&mut bucket, |bucket| bucket.grow(GROWTH), 10_000)[9_999], MOST);
     }
@@ -168,7 +168,7 @@ mod tests {
         let mut atb = Atb::default();
         assert_eq!(atb.poll(at(5.0), &call()), Answer::Admit(0));
         atb.settle(at(5.1), 0, &accepted(0));
-        // 0.8 a second now, and a tenth of a second has flowed in at that rate: 0.92 are missing.
+        // 0.8 a second now, and a tenth of a second has refilled at that rate: 0.92 are missing.
         assert_eq!(atb.poll(at(5.1), &call()), Answer::Wait(at(6.25)));
         assert_eq!(atb.poll(at(6.0), &call()), Answer::Wait(at(6.25)));
         assert_eq!(atb.poll(at(6.25), &call()), Answer::Admit(0));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_client_saves_up_forty_tokens() {
+    fn an_idle_client_accumulates_forty_tokens() {
         let mut bucket = Bucket::new(at(0.0));
         assert_eq!(bucket.acquire(at(1e5), || at(1e5)), None);
         assert_eq!(bucket.tokens, 39.0);

@@ -1,13 +1,13 @@
-//! Peers that know one thing only: how long a call sleeps after it failed.
+//! Peers that only decide how long a call sleeps after a failure.
 
 use tidegate::{Instant, Span};
 
 use super::dice::Dice;
 use crate::throttle::{Answer, Call, Response, Throttle};
 
-/// How long a failed call sleeps before its next attempt.
+/// The delay between a failure and the next attempt.
 pub(super) trait Schedule {
-    /// The sleep after the failure that `response` tells of; `None` gives the call up.
+    /// The delay after `response`. `None` gives up the call.
     fn delay(
         &mut self,
         now: Instant,
@@ -17,8 +17,7 @@ pub(super) trait Schedule {
     ) -> Option<Span>;
 }
 
-/// A peer of nothing but sleeps: first attempts are sent at once, whatever happened before, and no
-/// call learns from another.
+/// A peer that only delays retries: first attempts are sent at once, and calls are independent.
 pub(super) struct Backoff<S> {
     schedule: S,
     dice: Dice,
@@ -50,17 +49,17 @@ impl<S: Schedule> Throttle for Backoff<S> {
     }
 }
 
-/// How often a call that has just failed had failed before.
+/// How many attempts of a failed call had failed before.
 pub(super) fn earlier_failures(call: &Call) -> u32 {
     call.attempt.saturating_sub(1)
 }
 
-/// The answer to a call that still sleeps.
+/// The answer for a call that still sleeps.
 pub(super) fn asleep(now: Instant, call: &Call) -> Option<Answer> {
     (call.not_before > now).then_some(Answer::Wait(call.not_before))
 }
 
-/// Puts a call to sleep for `delay`; there is a next attempt.
+/// Delays the next attempt by `delay`. Returns true, because there is a next attempt.
 pub(super) fn sleep(now: Instant, call: &mut Call, delay: Span) -> bool {
     call.not_before = now.saturating_add(delay);
     true

@@ -1,14 +1,14 @@
-//! `cenkalti/backoff`, the exponential backoff of the Go world, with its defaults.
+//! `cenkalti/backoff`, an exponential backoff for Go, with its defaults.
 //!
-//! Source: github.com/cenkalti/backoff v4.3.0 `exponential.go` and `retry.go`; v5 computes alike.
-//! The interval starts at 500 ms and grows 1.5-fold up to 60 s; a sleep is the interval ±50 %. Before
-//! a sleep that would end later than 15 minutes after the call began, `Retry` returns the last
-//! error: **the call is given up, and the simulator counts it as lost**. (What the caller does then
-//! is not the library's; a caller that starts again makes a new call.)
+//! Source: github.com/cenkalti/backoff v4.3.0 `exponential.go` and `retry.go`; v5 computes the
+//! same. The interval starts at 500 ms and grows by a factor of 1.5 up to 60 s. A sleep is the
+//! interval ±50 %. If a sleep would end more than 15 minutes after the call began, `Retry` returns
+//! the last error: **the call is given up, and the simulator counts it as lost**. (What the caller
+//! then does is outside the library. A caller that starts again makes a new call.)
 //!
-//! Known defects: the cap comes before the jitter, so a `MaxInterval` of 60 s sleeps up to 90 s
-//! (issues 117 and 139, closed as intended); the 15 minutes are a default that surprises; the
-//! server's hints are heard only by callers of v5 that wrap their errors by hand, which this one
+//! Known defects: the cap is applied before the jitter, so with a `MaxInterval` of 60 s a sleep
+//! takes up to 90 s (issues 117 and 139, closed as intended). The default of 15 minutes is
+//! unexpected. Only callers of v5 that wrap their errors by hand use the server's hints; this peer
 //! does not.
 
 use tidegate::{Instant, Span};
@@ -24,11 +24,11 @@ const RANDOMIZATION: f64 = 0.5;
 const MAX_INTERVAL: Span = Span::from_secs(60);
 const MAX_ELAPSED: Span = Span::from_secs(15 * 60);
 
-/// The schedule, of which each call has a copy of its own.
+/// The schedule, copied for each call.
 #[derive(Default)]
 pub(super) struct Cenkalti(Threads<Course>);
 
-/// How far a call has got.
+/// The state of a call.
 #[derive(Clone, Copy, Default)]
 struct Course {
     began: Instant,
@@ -40,7 +40,7 @@ impl Course {
         Self { began, interval: INITIAL }
     }
 
-    /// `NextBackOff`; `random` is a draw from 0 to 1.
+    /// `NextBackOff`. `random` is a draw from 0 to 1.
     fn next(&mut self, now: Instant, random: f64) -> Option<Span> {
         let elapsed = now.saturating_since(self.began);
         let next = randomized(self.interval, random);
@@ -49,14 +49,14 @@ impl Course {
     }
 }
 
-/// The interval ±50 %, in whole nanoseconds of which each is as likely as the other.
+/// The interval ±50 %, uniform over whole nanoseconds.
 fn randomized(interval: Span, random: f64) -> Span {
     let middle = interval.as_nanos() as f64;
     let reach = RANDOMIZATION * middle;
     Span::from_nanos((middle - reach + random * (2.0 * reach + 1.0)) as u64)
 }
 
-/// The interval after this one.
+/// The next interval.
 fn grown(interval: Span) -> Span {
     let nanos = interval.as_nanos() as f64;
     if nanos >= MAX_INTERVAL.as_nanos() as f64 / MULTIPLIER {
@@ -88,8 +88,8 @@ mod tests {
     use crate::peer::tests::{back, throttled};
 
     #[test]
-    fn the_intervals_are_the_documented_ones() {
-        // The table in the package's documentation, in milliseconds: interval, least, most.
+    fn the_intervals_match_the_documentation() {
+        // The table in the package's documentation in milliseconds: interval, minimum, maximum.
         let table = [
             (500.0, 250.0, 750.0),
             (750.0, 375.0, 1_125.0),
@@ -107,7 +107,7 @@ mod tests {
             let ours = [interval, randomized(interval, 0.0), randomized(interval, 1.0)];
             let ours = ours.map(milliseconds);
             for (ours, theirs) in ours.iter().zip([row.0, row.1, row.2]) {
-                // Theirs are cut to the millisecond at every step.
+                // The table is truncated to milliseconds at every step.
                 assert!((ours / theirs - 1.0).abs() < 1e-3, "{ours} ms, documented {theirs}");
             }
             interval = grown(interval);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_nanosecond_of_the_interval_is_equally_likely() {
-        // The package's own table: an interval of 2 ns gives 1, 2 and 3 with a third each.
+        // The package's own table: an interval of 2 ns gives 1, 2 and 3 with probability 1/3 each.
         let table = [(0.0, 1), (0.33, 1), (0.34, 2), (0.66, 2), (0.67, 3), (0.99, 3)];
         for (random, nanos) in table {
             assert_eq!(
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(randomized(interval, 1.0).as_millis(), 90_000);
     }
 
-    /// How many attempts a call makes that always fails at once, and when it is given up.
+    /// How many attempts an always failing call makes, and when it is given up.
     fn course(seed: u64) -> (u32, Instant) {
         let (mut schedule, mut dice) = (Cenkalti::default(), Dice::new(seed));
         let (mut now, mut call) = (Instant::from_nanos(7), back(1));
@@ -153,24 +153,24 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_given_up_rather_than_slept_past_a_quarter_of_an_hour() {
+    fn a_call_is_given_up_before_fifteen_minutes_have_passed() {
         let mut attempts: Vec<u32> = (0..1_000)
             .map(|seed| {
                 let (attempts, ended) = course(seed);
                 let elapsed = ended.saturating_since(Instant::from_nanos(7));
                 assert!(elapsed <= MAX_ELAPSED, "{elapsed:?}");
-                // The sleep that was not begun would have been 90 s at the most.
+                // The omitted sleep would have taken at most 90 s.
                 assert!(elapsed > MAX_ELAPSED.saturating_sub(Span::from_secs(90)), "{elapsed:?}");
                 attempts
             })
             .collect();
         attempts.sort_unstable();
-        // A simulation of the Go package over the same quarter of an hour has a median of 25.
+        // A simulation of the Go package over the same 15 minutes has a median of 25.
         assert_eq!(attempts[500], 25);
     }
 
     #[test]
-    fn the_quarter_of_an_hour_counts_from_each_calls_own_first_attempt() {
+    fn the_fifteen_minutes_start_at_the_first_attempt_of_each_call() {
         let (mut schedule, mut dice) = (Cenkalti::default(), Dice::new(1));
         let hour = 3_600_000_000_000;
         let late = schedule.delay(Instant::from_nanos(hour), &back(1), &throttled(0), &mut dice);

@@ -1,9 +1,9 @@
-//! Limits on calls in flight that adapt to the round-trip time.
+//! Concurrency limits that adapt to the round-trip time.
 //!
 //! Source: github.com/Netflix/concurrency-limits at 78a74b9, `AbstractLimiter` with the
-//! `BlockingLimiter` that its documentation gives to clients: at the limit the caller is blocked
-//! until a call comes back. A throttled call or failure is a *drop*, an abandoned call is not sampled.
-//! The library does not retry; here a dropped call asks again after U(0, 100 ms).
+//! `BlockingLimiter` that its documentation recommends for clients: at the limit the caller blocks
+//! until a call returns. A throttled call or failure is a *drop*, and an abandoned call is not
+//! sampled. The library does not retry. Here a dropped call is repeated after U(0, 100 ms).
 
 use tidegate::{Instant, Outcome, Span};
 
@@ -11,32 +11,32 @@ use super::backoff::{asleep, sleep};
 use super::dice::{Dice, seconds};
 use crate::throttle::{Answer, Call, Response, Throttle};
 
-/// How long a dropped call sleeps at the most before it asks again, in seconds.
+/// The longest delay before a dropped call is repeated, in seconds.
 const RETRY: f64 = 0.1;
 
-/// One call that has come back.
+/// A completed call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
-    /// When it came back.
+    /// When it completed.
     pub at: Instant,
-    /// How long it took; never zero.
+    /// Its round-trip time. Never zero.
     pub rtt: Span,
-    /// How many calls were in flight when it was sent, itself included.
+    /// How many calls were in flight when it was sent, including itself.
     pub in_flight: u32,
-    /// Whether it was throttled, or failed.
+    /// Whether it was throttled or failed.
     pub dropped: bool,
 }
 
-/// How the limit moves.
+/// A rule that adapts the limit.
 pub(super) trait Limit {
-    /// Learns from a call that came back.
+    /// Learns from a completed call.
     fn sample(&mut self, sample: Sample, dice: &mut Dice);
 
     /// How many calls may be in flight.
     fn limit(&self) -> u32;
 }
 
-/// The limiter: as many calls in flight as its limit allows.
+/// The limiter.
 pub(super) struct Concurrency<L> {
     limit: L,
     in_flight: u32,
@@ -58,7 +58,7 @@ impl<L: Limit> Throttle for Concurrency<L> {
             return Answer::Full;
         }
         self.in_flight += 1;
-        // What the sample needs to know of the departure is the permit.
+        // The permit is the number of calls in flight, which the sample needs.
         Answer::Admit(u64::from(self.in_flight))
     }
 
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::peer::tests::{accepted, at, call, throttled};
 
-    /// A limit that stands still and remembers its samples.
+    /// A constant limit that records its samples.
     #[derive(Default)]
     struct Still(Vec<Sample>);
 
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_over_the_limit_waits_until_another_has_come_back() {
+    fn a_call_over_the_limit_waits_until_another_completes() {
         let mut peer = Concurrency::new(Still::default(), Dice::new(1));
         let polls = [0, 1, 2].map(|_| peer.poll(at(0.0), &call()));
         assert_eq!(polls, [Answer::Admit(1), Answer::Admit(2), Answer::Full]);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_tell_the_round_trip_the_load_at_departure_and_the_drop() {
+    fn samples_have_the_round_trip_the_load_when_sent_and_the_drop() {
         let mut peer = Concurrency::new(Still::default(), Dice::new(1));
         let _ = [0, 1].map(|_| peer.poll(at(0.0), &call()));
         peer.settle(at(0.25), 2, &throttled(50_000_000));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_call_asks_again_within_a_tenth_of_a_second() {
+    fn a_dropped_call_is_repeated_within_a_tenth_of_a_second() {
         let mut peer = Concurrency::new(Still::default(), Dice::new(1));
         let mut call = call();
         for _ in 0..1_000 {

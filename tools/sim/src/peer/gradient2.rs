@@ -1,18 +1,19 @@
-//! Gradient2: follow the ratio of the long-term mean round trip to the present one.
+//! Gradient2: follows the ratio of the long-term mean round trip to the current one.
 //!
 //! Source: github.com/Netflix/concurrency-limits at 78a74b9, `Gradient2Limit.java` inside
-//! `WindowedLimit.java`, as the library's documentation and examples build it, with the defaults of
-//! both. Samples are gathered for at least a second; those of less than 100 µs and windows of fewer
-//! than 10 are dropped. A window's mean round trip, *short*, moves *long*, which is the mean of the
-//! first 10 windows and then exponential over 600; while long > 2 short, long shrinks by 5 % a
-//! window. Unless fewer than half of the limit were in flight at the most,
+//! `WindowedLimit.java`, as in the library's documentation and examples, with default settings.
+//! Samples are collected for at least a second; samples of less than 100 µs and windows of fewer
+//! than 10 are dropped. A window's mean round trip, *short*, updates *long*, which is the plain
+//! mean of the first 10 windows and an exponential mean over 600 afterwards. While long > 2 short,
+//! long shrinks by 5 % per window. If at least half of the limit was in flight,
 //!
 //! limit = 0.8 limit + 0.2 (limit * clamp(1.5 long / short, 0.5, 1) + 4), within 20 to 200.
 //!
-//! Known defects: drops change nothing (concurrency-limits, issue 176), so where a server throttles instead of queueing
-//! the limit climbs to 200; it never goes under 20, whatever happens; what stays slow becomes normal
-//! (issues 88 and 134, the limit drifts up). `gradient2.9` is what a client can use: no windows, no
-//! minimum but 1, up to 1000, and a drop multiplies the limit by 0.9 instead of being sampled.
+//! Known defects: drops change nothing (concurrency-limits, issue 176), so if a server throttles
+//! instead of queueing, the limit rises to 200. It never falls below 20. A persistently slow server
+//! becomes the norm (issues 88 and 134, the limit drifts up). `gradient2.9` is a variant for
+//! clients: no windows, a minimum of 1, a maximum of 1000, and a drop multiplies the limit by 0.9
+//! instead of being sampled.
 
 use tidegate::{Instant, Span};
 
@@ -34,17 +35,17 @@ pub(super) struct Gradient2 {
     min: f64,
     max: f64,
     long: LongMean,
-    /// `None`: every sample counts by itself, and a drop cuts.
+    /// `None`: every sample counts separately, and a drop reduces the limit.
     window: Option<Window>,
 }
 
 impl Gradient2 {
-    /// As published.
+    /// The published variant.
     pub fn published() -> Self {
         Self::of(20.0, 200.0, Some(Window::default()))
     }
 
-    /// With drops that cut the limit by a tenth.
+    /// The variant in which drops cut the limit by a tenth.
     pub fn cutting() -> Self {
         Self::of(1.0, 1_000.0, None)
     }
@@ -53,7 +54,7 @@ impl Gradient2 {
         Self { limit: 20.0, min, max, long: LongMean::default(), window }
     }
 
-    /// `Gradient2Limit`: a round trip in nanoseconds and the calls in flight.
+    /// `Gradient2Limit`, with a round trip in nanoseconds and the calls in flight.
     fn update(&mut self, short: f64, in_flight: u32) {
         let long = self.long.add(short);
         if long / short > 2.0 {
@@ -87,7 +88,7 @@ impl Limit for Gradient2 {
     }
 }
 
-/// `ExpAvgMeasurement`: a plain mean while it warms up, an exponential one then.
+/// `ExpAvgMeasurement`: a plain mean during warm-up, then an exponential mean.
 #[derive(Default)]
 struct LongMean {
     mean: f64,
@@ -119,8 +120,8 @@ struct Window {
 }
 
 impl Window {
-    /// Adds a sample; the mean round trip in whole nanoseconds and the most calls in flight, when
-    /// the window has ended and held enough.
+    /// Adds a sample. If the window has ended with enough samples, returns the mean round trip in
+    /// whole nanoseconds and the most calls in flight.
     fn add(&mut self, sample: Sample) -> Option<(f64, u32)> {
         if sample.rtt < SHORTEST_RTT {
             return None;
@@ -147,18 +148,18 @@ mod tests {
     }
 
     #[test]
-    fn updates_move_the_limit_as_computed_by_hand() {
-        // From 100, with a long mean of 100 that the sample itself joins as the second of its warm-up:
-        // long = (100 + short) / 2, gradient = clamp(1.5 long / short, 0.5, 1),
-        // limit = 80 + 0.2 (100 gradient + 4).
+    fn updates_match_values_computed_by_hand() {
+        // From 100, with a long mean of 100 to which the sample is added as the second of its
+        // warm-up: long = (100 + short) / 2, gradient = clamp(1.5 long / short, 0.5, 1), limit = 80
+        // + 0.2 (100 gradient + 4).
         let table = [
             (100.0, 100, 100.8),              // gradient 1
-            (200.0, 100, 100.8),              // long 150, gradient 1.125, held to 1
+            (200.0, 100, 100.8),              // long 150, gradient 1.125, clamped to 1
             (300.0, 100, 100.8),              // long 200, gradient 1
             (400.0, 100, 99.55),              // long 250, gradient 0.9375: 80 + 0.2 * 97.75
             (900.0, 100, 97.466_666_666_667), // long 500, gradient 0.8333
             (1e9, 100, 95.800_001_5),         // long 500 000 050, gradient 0.750 000 075
-            (100.0, 50, 100.8),               // just half of the limit in flight
+            (100.0, 50, 100.8),               // exactly half of the limit in flight
             (100.0, 49, 100.0),               // fewer
         ];
         for (short, in_flight, expected) in table {
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_never_halves_more_than_once() {
+    fn the_gradient_is_at_least_one_half() {
         let mut gradient = Gradient2 { limit: 100.0, ..Gradient2::published() };
         (0..10).for_each(|_| _ = gradient.long.add(100.0));
         gradient.update(1e6, 100);
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_long_mean_is_plain_for_ten_samples_and_exponential_then() {
+    fn the_long_mean_is_plain_for_ten_samples_then_exponential() {
         let mut long = LongMean::default();
         let plain: Vec<f64> = (1..=10).map(|i| long.add(f64::from(i))).collect();
         assert_eq!(plain, [1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5]);
@@ -198,7 +199,7 @@ mod tests {
         assert!(gradient.long.mean > 900.0);
     }
 
-    /// A sample that came back at so many milliseconds.
+    /// A sample that completed after this many milliseconds.
     fn sample(at_ms: u64, rtt: Span) -> Sample {
         let at = Instant::ZERO.saturating_add(Span::from_millis(at_ms));
         Sample { at, rtt, in_flight: 20, dropped: false }
@@ -208,7 +209,7 @@ mod tests {
     fn windows_last_a_second_and_need_ten_samples() {
         let mut window = Window::default();
         let ms = Span::from_millis;
-        // The first sample ends the window that has not begun, which is too small.
+        // The first sample ends the initial window, which is too small.
         assert_eq!(window.add(sample(100, ms(100))), None);
         let inside = (1..=9).map(|i| window.add(sample(100 + i * 100, ms(100 + i))));
         assert!(inside.eq([None; 9]));
@@ -228,7 +229,7 @@ mod tests {
         for at_ms in 0..100_000 {
             published.sample(dropped(at_ms), &mut dice);
         }
-        // It grows until 20 in flight are fewer than half of it.
+        // It grows until 20 in flight are less than half of it.
         assert_eq!(published.limit(), 40);
         let limits = [0, 1, 2].map(|at_ms| {
             cutting.sample(dropped(at_ms), &mut dice);

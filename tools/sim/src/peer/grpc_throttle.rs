@@ -31,7 +31,7 @@ const JITTER: f64 = 0.2;
 /// The throttle.
 pub(super) struct GrpcThrottle {
     tokens: Tokens,
-    /// How many of a call's failures its backoff does not count, because a pushback followed.
+    /// How many failures of a call do not count for its backoff, because a pushback followed.
     forgiven: Threads<u32>,
     dice: Dice,
 }
@@ -55,7 +55,7 @@ impl GrpcThrottle {
     }
 }
 
-/// The delay in seconds after so many earlier failures, before it is jittered.
+/// The delay in seconds after this many earlier failures, before jitter.
 fn rung(failures: u32) -> f64 {
     (INITIAL * libm::pow(MULTIPLIER, f64::from(failures))).min(MAX)
 }
@@ -88,7 +88,7 @@ impl Throttle for GrpcThrottle {
     }
 }
 
-/// The token count of a server's name, in thousandths as the ratio's three decimals ask for.
+/// The tokens of a server name, in thousandths because the ratio has three decimals.
 struct Tokens {
     count: u32,
     max: u32,
@@ -120,9 +120,9 @@ mod tests {
     use tidegate::Hint;
 
     #[test]
-    fn the_tokens_pass_the_test_of_grpc_core() {
-        // retry_throttle_test.cc: 4 tokens, ratio 1.6. A success, or a failure and whether it may be
-        // retried.
+    fn the_tokens_match_the_test_of_grpc_core() {
+        // retry_throttle_test.cc: 4 tokens, ratio 1.6. Each step is a success, or a failure and
+        // whether it may be retried.
         let (success, may, not) = (None, Some(true), Some(false));
         let table = [
             may, success, may, not, not, not, not, success, success, may, not, success, not,
@@ -141,9 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn the_throttle_passes_the_test_of_grpc_go() {
-        // TestRetryThrottling: 10 tokens, ratio 0.5; the server's replies number 0, 3, 6, ... are
-        // served. Each row: whether the call is served, and the number of its last reply.
+    fn the_throttle_matches_the_test_of_grpc_go() {
+        // TestRetryThrottling: 10 tokens, ratio 0.5. The server serves replies number 0, 3, 6, ...
+        // Each row: whether the call is served, and the number of its last reply.
         let served = [0, 3, 6, 10, 11, 12, 13, 14, 16, 18];
         let table = [
             (true, 0),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_grow_by_eight_fifths_give_or_take_a_fifth_also_of_the_cap() {
+    fn delays_grow_by_a_factor_of_1_6_with_twenty_per_cent_jitter_also_at_the_cap() {
         // 1.6^n by hand.
         let rungs =
             [(0, 1.0), (1, 1.6), (2, 2.56), (3, 4.096), (10, 109.951_162_777_6), (11, 120.0)];
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pushback_is_obeyed_exactly_and_the_backoff_starts_afresh_after_it() {
+    fn a_pushback_is_exact_and_resets_the_backoff() {
         let mut peer = throttle();
         let hint = Hint::retry_after(Span::from_millis(7_000));
         let told = Response { hint, ..throttled(0) };

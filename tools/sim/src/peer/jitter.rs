@@ -27,7 +27,7 @@ const CAP: f64 = 20.0;
 
 /// `min(cap, base * 2^n)`, in seconds.
 fn rung(base: f64, failures: u32) -> f64 {
-    // From 2^64 on even a nanosecond's base is over the cap.
+    // From 2^64 on even a base of a nanosecond exceeds the cap.
     libm::ldexp(base, failures.min(64) as i32).min(CAP)
 }
 
@@ -37,12 +37,12 @@ pub(super) struct FullJitter {
 }
 
 impl FullJitter {
-    /// Full jitter whose first rung is `base` seconds.
+    /// Full jitter with a first rung of `base` seconds.
     pub fn new(base: f64) -> Self {
         Self { base }
     }
 
-    /// The sleep after `failures` earlier failures of the same call.
+    /// The delay after `failures` earlier failures of the same call.
     pub fn sleep(&self, failures: u32, dice: &mut Dice) -> Span {
         seconds(dice.between(0.0, rung(self.base, failures)))
     }
@@ -60,7 +60,7 @@ pub(super) struct EqualJitter {
 }
 
 impl EqualJitter {
-    /// Equal jitter whose first rung is `base` seconds.
+    /// Equal jitter with a first rung of `base` seconds.
     pub fn new(base: f64) -> Self {
         Self { base }
     }
@@ -73,15 +73,15 @@ impl Schedule for EqualJitter {
     }
 }
 
-/// min(cap, U(base, 3 * the sleep before)).
+/// min(cap, U(base, 3 * the previous delay)).
 pub(super) struct Decorrelated {
     base: f64,
-    /// The sleep before, in seconds.
+    /// The previous delay, in seconds.
     last: Threads<f64>,
 }
 
 impl Decorrelated {
-    /// Decorrelated jitter that sleeps no less than `base` seconds.
+    /// Decorrelated jitter with delays of at least `base` seconds.
     pub fn new(base: f64) -> Self {
         Self { base, last: Threads::default() }
     }
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
     use crate::peer::tests::{call, throttled};
 
-    /// The sleeps in seconds of 10 000 calls that had failed so often before.
+    /// The delays in seconds of 10 000 calls after this many failures.
     fn sleeps(schedule: &mut impl Schedule, failures: u32) -> Vec<f64> {
         let mut dice = Dice::new(u64::from(failures));
         let mut delay = |attempt| {
@@ -115,7 +115,7 @@ mod tests {
         (0..10_000).map(last).collect()
     }
 
-    /// Least, mean and greatest.
+    /// Minimum, mean and maximum.
     fn shape(sleeps: &[f64]) -> (f64, f64, f64) {
         let least = sleeps.iter().fold(f64::MAX, |a, b| a.min(*b));
         let most = sleeps.iter().fold(0.0_f64, |a, b| a.max(*b));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn full_jitter_fills_each_rung_from_nothing_to_its_top() {
+    fn full_jitter_is_uniform_from_zero_to_each_rung() {
         let tops = [(0, 1.0), (1, 2.0), (2, 4.0), (4, 16.0), (5, 20.0), (6, 20.0), (4_000, 20.0)];
         for (failures, top) in tops {
             let mut dice = Dice::new(1);
@@ -135,13 +135,13 @@ mod tests {
             let draw = |_| jitter.sleep(failures, &mut dice).as_nanos() as f64 / 1e9;
             let (least, mean, most) = shape(&(0..10_000).map(draw).collect::<Vec<_>>());
             assert!(least < top * 0.001 && most <= top && most > top * 0.999, "{failures}: {most}");
-            // A uniform draw's mean of 10 000: six standard deviations are 0.0173 of the width.
+            // The mean of 10 000 uniform draws: six standard deviations are 0.0173 of the width.
             assert!(near(mean, top / 2.0, top * 0.0174), "{failures}: mean {mean}");
         }
     }
 
     #[test]
-    fn full_jitter_from_a_tenth_takes_its_steps_ten_times_smaller() {
+    fn full_jitter_from_a_tenth_has_rungs_ten_times_smaller() {
         for (failures, top) in [(0, 0.1), (1, 0.2), (7, 12.8), (8, 20.0)] {
             let (least, _, most) = shape(&sleeps(&mut FullJitter::new(0.1), failures));
             assert!(least < top * 0.001 && most <= top && most > top * 0.999, "{failures}: {most}");
@@ -159,8 +159,8 @@ mod tests {
     }
 
     #[test]
-    fn decorrelated_jitter_grows_by_a_mean_of_one_and_a_half_times_and_half_its_base() {
-        // E[U(base, 3 s)] = base/2 + 1.5 s: 0.2, 0.35, 0.575 s while the cap is far.
+    fn the_mean_of_decorrelated_jitter_is_half_its_base_plus_one_and_a_half_times_the_last() {
+        // E[U(base, 3 s)] = base/2 + 1.5 s: 0.2, 0.35, 0.575 s while far from the cap.
         let expected = [(0, 0.2, 0.3), (1, 0.35, 0.9), (2, 0.575, 2.7)];
         for (failures, expected_mean, top) in expected {
             let (least, mean, most) = shape(&sleeps(&mut Decorrelated::new(0.1), failures));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_call_starts_decorrelated_jitter_afresh() {
+    fn a_new_call_resets_decorrelated_jitter() {
         let mut jitter = Decorrelated::new(0.1);
         assert!(shape(&sleeps(&mut jitter, 30)).2 > 3.0);
         assert!(shape(&sleeps(&mut jitter, 0)).2 <= 0.3);

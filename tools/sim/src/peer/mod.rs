@@ -64,7 +64,7 @@ use sre::Sre;
 pub use telemetry::Telemetry;
 use vegas::Vegas;
 
-/// Makes a peer for a process of the world of that outlook.
+/// Creates a peer for a process of a world.
 type Make = fn(Dice, &Rc<Outlook>) -> Box<dyn Throttle>;
 
 const PEERS: &[(&str, Make)] = &[
@@ -100,8 +100,8 @@ const fn names() -> [&'static str; PEERS.len()] {
     names
 }
 
-/// The peer of a name, for a process of the world that `outlook` describes. `seed` is that of the
-/// process: equal seeds keep peers in phase.
+/// The peer with this name, for a process of the world that `outlook` describes. `seed` is the seed
+/// of the process: equal seeds would synchronise peers.
 pub fn named(name: &str, seed: u64, outlook: &Rc<Outlook>) -> Option<Box<dyn Throttle>> {
     let (_, make) = PEERS.iter().find(|(known, _)| *known == name)?;
     Some(make(Dice::new(seed), outlook))
@@ -127,12 +127,12 @@ mod tests {
         }
     }
 
-    /// A call of which so many attempts have come back.
+    /// A call after this many attempts.
     pub(super) fn back(attempt: u32) -> Call {
         Call { attempt, ..call() }
     }
 
-    /// The instant so many seconds after the start.
+    /// The instant this many seconds after the start.
     pub(super) fn at(seconds: f64) -> Instant {
         Instant::from_nanos((seconds * 1e9) as u64)
     }
@@ -142,7 +142,7 @@ mod tests {
         Response { outcome, hint: Hint::NONE, sent, waited: Span::ZERO }
     }
 
-    /// A throttled call of a call that was sent at `sent` nanoseconds.
+    /// A throttled response to a call that was sent at `sent` nanoseconds.
     pub(super) fn throttled(sent: u64) -> Response {
         response(Outcome::Throttled, sent)
     }
@@ -152,7 +152,7 @@ mod tests {
         response(Outcome::Ok, sent)
     }
 
-    /// Ten calls a second, ten at once.
+    /// Ten calls a second, with a burst of ten.
     pub(super) fn outlook() -> Outlook {
         let member = Member { threads: 1, from: Instant::ZERO, to: Instant::MAX, stranger: None };
         Outlook {
@@ -168,8 +168,8 @@ mod tests {
         }
     }
 
-    /// What four threads of a peer do in five minutes: polls, answers and planned retries. Every
-    /// third call is served, and each takes 100 ms.
+    /// The polls, answers and planned retries of four threads in five minutes. Every third call is
+    /// served, and each takes 100 ms.
     fn trace(name: &str, seed: u64) -> String {
         let mut peer = named(name, seed, &Rc::new(outlook())).unwrap();
         let mut threads = [0, 1, 2, 3].map(|thread| (Call { thread, ..call() }, None));
@@ -193,9 +193,9 @@ mod tests {
                 }
                 match peer.poll(now, call) {
                     Answer::Admit(permit) => *flight = Some((now.as_nanos(), permit)),
-                    Answer::Wait(until) => assert!(until > now, "{name} waits for nothing"),
+                    Answer::Wait(until) => assert!(until > now, "{name} waits for no time"),
                     Answer::Full | Answer::Queued => {}
-                    Answer::Reject(reason) => panic!("{name} throttles: {reason}"),
+                    Answer::Reject(reason) => panic!("{name} rejects: {reason}"),
                 }
             }
         }
@@ -203,10 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn equal_seeds_give_equal_peers_and_other_seeds_others() {
+    fn peers_depend_on_their_seeds() {
         for name in NAMES {
             let [first, again, other] = [1, 1, 2].map(|seed| trace(name, seed));
-            assert!(first.len() > 1_000, "{name} hardly calls:\n{first}");
+            assert!(first.len() > 1_000, "{name} makes few calls:\n{first}");
             assert!(first == again, "{name} differs from itself");
             let is_fixed = ["atb", "octokit", "oracle"].contains(name);
             assert_eq!(first == other, is_fixed, "{name} and its seed");
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sleep_after_a_first_failure_is_the_one_that_the_name_promises() {
+    fn the_delay_after_a_first_failure_matches_the_name() {
         let table = [
             ("fulljit", 0.0, 1.0),
             ("fulljit.1", 0.0, 0.1),
@@ -242,19 +242,19 @@ mod tests {
             let width = most - least;
             let in_first =
                 |part: f64| sleeps.iter().filter(|s| **s <= least + width * part).count();
-            // The rounding of a nanosecond, and ten in a thousand at either end.
+            // Tolerances: one nanosecond of rounding, and one per cent at either end.
             assert!(sleeps.iter().all(|s| (least - 1e-8..=most + 1e-8).contains(s)), "{name}");
             assert!(width == 0.0 || in_first(0.04) > 10 && in_first(0.96) < 990, "{name}");
         }
     }
 
     #[test]
-    fn every_name_is_a_peer_and_no_other_is() {
+    fn every_listed_name_is_a_peer_and_no_other_name_is() {
         let known = Rc::new(outlook());
         assert!(NAMES.iter().all(|name| named(name, 1, &known).is_some()));
         assert_eq!(NAMES.iter().collect::<BTreeSet<_>>().len(), NAMES.len());
         assert!(named("magic", 1, &known).is_none());
-        // A row of a table must mean one thing.
+        // A name in a table must be unique.
         assert!(tidegate::Policy::NAMES.iter().all(|law| !NAMES.contains(law)));
     }
 }

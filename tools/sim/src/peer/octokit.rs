@@ -31,16 +31,16 @@ pub(super) struct Octokit {
     calls: Threads<Progress>,
     /// Calls in flight among the ten.
     in_flight: usize,
-    /// When calls that sleep among the ten wake.
+    /// When sleeping calls among the ten wake.
     sleeping: Vec<Instant>,
 }
 
-/// How far a call has got.
+/// The state of a call.
 #[derive(Clone, Copy, Default)]
 struct Progress {
-    /// Whether it was throttled, so that its retry has no place among the ten.
+    /// Whether it was throttled, so that its retry does not count among the ten.
     throttled: bool,
-    /// How many 5xx it has met since it began, or was throttled.
+    /// How many 5xx responses it got since it began or was throttled.
     errors: u32,
 }
 
@@ -60,7 +60,7 @@ impl Throttle for Octokit {
             let place = self.sleeping.iter().position(|wake| *wake == call.not_before);
             place.map(|place| self.sleeping.swap_remove(place));
         } else {
-            // Who should have woken and did not has left the world.
+            // A thread that should have woken but did not has left the world.
             self.sleeping.retain(|wake| *wake >= now);
             if self.in_flight + self.sleeping.len() >= MAX_CONCURRENT {
                 return Answer::Full;
@@ -95,7 +95,7 @@ impl Throttle for Octokit {
         }
     }
 
-    /// Just after the next call that sleeps among the ten has gone on.
+    /// The time just after the next sleeping call among the ten has continued.
     fn next_at(&self, _: Instant) -> Option<Instant> {
         let wake = self.sleeping.iter().min()?;
         Some(wake.saturating_add(Span::from_nanos(1)))
@@ -108,7 +108,7 @@ fn pause(response: &Response) -> Span {
     if hint.remaining == Some(0) {
         return hint.reset.map_or(Span::ZERO, |reset| reset.saturating_add(AFTER_RESET));
     }
-    // The source takes a Retry-After of 0 for none.
+    // The source treats a Retry-After of 0 as missing.
     hint.retry_after.filter(|hint| *hint > Span::ZERO).unwrap_or(FALLBACK)
 }
 
@@ -127,11 +127,11 @@ mod tests {
     }
 
     #[test]
-    fn a_throttled_call_waits_for_the_reset_and_a_second_or_for_the_retry_after_or_a_minute() {
+    fn a_throttled_call_waits_for_the_reset_the_retry_after_or_a_minute() {
         let spent = Hint::NONE.and_remaining(0);
         for (hint, seconds) in [
             (spent.and_reset(Span::from_secs(30)), 31),
-            // As in the source's test of a reset that is past or missing.
+            // As in the source's test of a past or missing reset.
             (spent, 0),
             (Hint::retry_after(Span::from_secs(7)), 7),
             (Hint::retry_after(Span::from_secs(7)).and_remaining(3), 7),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_throttled_call_is_tried_once_more_and_then_given_up() {
+    fn a_throttled_call_is_retried_once_and_then_given_up() {
         let mut octokit = Octokit::default();
         let mut call = back(1);
         assert!(octokit.retry(at(0.0), &mut call, &throttled(0)));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_run_at_a_time_and_a_call_between_its_errors_keeps_its_place() {
+    fn ten_calls_run_at_a_time_and_a_call_between_errors_keeps_its_place() {
         let mut octokit = Octokit::default();
         for number in 0..10 {
             assert_eq!(octokit.poll(at(0.0), &thread(number)), Answer::Admit(1));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_retry_of_a_throttled_call_is_sent_beside_the_ten() {
+    fn the_retry_of_a_throttled_call_does_not_count_among_the_ten() {
         let mut octokit = Octokit::default();
         assert_eq!(octokit.poll(at(0.0), &thread(0)), Answer::Admit(1));
         octokit.settle(at(0.1), 1, &throttled(0));

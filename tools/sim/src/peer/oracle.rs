@@ -1,14 +1,16 @@
-//! The oracle: what could be had by clients that know the server and keep to one common account.
+//! The oracle: the best possible result of clients that know the server and coordinate perfectly.
 //!
-//! Nobody can build it. It is the best row of every table: calls are sent so that each finds its token
-//! when it arrives, first come, first served, so closed loops of equal clients get equal shares.
+//! It cannot be implemented, and is the reference of every table: calls are sent so that each finds
+//! a token when it arrives, first come, first served. So closed loops of equal clients get equal
+//! shares.
 //!
-//! A call that is sent at t arrives between t + 25 ms and t + 75 ms, or as the scenario has it, and
-//! calls overtake each other on the way. So a token is promised to a call for its *earliest* arrival;
-//! and of the server's burst the oracle leaves as much as is refilled between earliest and latest, so that no refill is lost in a full bucket while promised calls are still on their
-//! way. If the burst is smaller than that, and on the instant of an outage, calls are throttled in
-//! spite of all knowledge. What strangers take is taken off the rate, at their mean; when they come
-//! at random, some of its calls collide with theirs.
+//! A call that is sent at t arrives between t + 25 ms and t + 75 ms, or as the scenario says, and
+//! calls overtake each other on the way. A token is therefore reserved for a call's *earliest*
+//! arrival. Of the server's burst the oracle leaves what refills between earliest and latest
+//! arrival, so that no refill is lost in a full bucket while calls with reserved tokens are on
+//! their way. If the burst is smaller than that, and at the start of an outage, calls are throttled
+//! nevertheless. The mean rate of strangers is subtracted. If they arrive at random, some collide
+//! with the oracle's calls.
 
 use std::rc::Rc;
 
@@ -19,11 +21,11 @@ use super::supply::{Supply, in_seconds};
 use super::threads::Threads;
 use crate::throttle::{Answer, Call, Ledger, Outlook, Response, Throttle};
 
-/// The throttle of one process; all share the account in the outlook.
+/// The throttle of one process. All processes share the ledger in the outlook.
 pub(super) struct Oracle {
     outlook: Rc<Outlook>,
     supply: Supply,
-    /// When the present call of a thread may be sent, once that has been promised.
+    /// When the current call of a thread may be sent, once that is reserved.
     promised: Threads<Option<Instant>>,
 }
 
@@ -33,7 +35,7 @@ impl Oracle {
         Self { outlook, supply, promised: Threads::default() }
     }
 
-    /// Promises an instant to a call that asks now.
+    /// Reserves a time for a call.
     fn promise(&self, now: Instant) -> Instant {
         let mut ledger = self.outlook.ledger.borrow_mut();
         let from = now.max(ledger.next);
@@ -45,7 +47,7 @@ impl Oracle {
         leaves
     }
 
-    /// The first instant at or after `from` that finds a token, whatever way it takes.
+    /// The first instant at or after `from` that finds a token, for any travel time.
     fn by_tokens(&self, ledger: &mut Ledger, from: Instant) -> Instant {
         let (soonest, spread) = self.outlook.way;
         let arrives = from.saturating_add(soonest);
@@ -55,14 +57,14 @@ impl Oracle {
         let reserve = self.supply.at(arrives) * in_seconds(spread);
         let depth = (self.outlook.burst - reserve).max(1.0);
         let tokens = (ledger.tokens + self.supply.between(ledger.at, arrives)).min(depth);
-        // If a token has to flow in first, it finds the account empty and leaves it so.
+        // If a token has to refill first, the call finds the bucket empty and leaves it empty.
         ledger.at = self.supply.arrival(arrives, 1.0 - tokens);
         ledger.tokens = (tokens - 1.0).max(0.0);
         Instant::from_nanos(ledger.at.as_nanos() - soonest.as_nanos())
     }
 
-    /// The first instant at or after `from` whose call arrives within one window, whatever way
-    /// it takes, while strangers leave a place in that window.
+    /// The first instant at or after `from` whose call arrives within one window for any travel
+    /// time, if strangers leave room in that window.
     fn by_windows(
         &self,
         width: Span,
@@ -72,11 +74,11 @@ impl Oracle {
     ) -> Instant {
         let places = libm::round(self.supply.at(from) * in_seconds(width)).max(1.0) as u32;
         let width = width.as_nanos();
-        // Counted from one width before the first full window, so that no time comes before it.
+        // Counted from one width before the first full window, so that all numbers are positive.
         let number = |at: u64| (at + width - phase.as_nanos() % width) / width;
         let begins = |number: u64| number * width + phase.as_nanos() % width - width;
         let (soonest, spread) = self.outlook.way;
-        // Ways longer than a window leave no instant that is sure to lie within one.
+        // If travel times differ by more than a window, no instant is certain to lie within one.
         let spread = spread.as_nanos().min(width / 2);
         let earliest = from.as_nanos() + soonest.as_nanos();
         let (mut arrives, mut window) = (earliest, number(earliest));
@@ -123,7 +125,7 @@ mod tests {
     use crate::peer::tests::{at, call, outlook};
     use crate::throttle::Member;
 
-    /// The arrivals, in order, of `calls` calls of as many threads that ask without end.
+    /// The arrivals, in order, of `calls` calls of as many threads in closed loops.
     fn arrivals(outlook: Outlook, calls: usize) -> Vec<Instant> {
         let mut oracle = Oracle::new(&Rc::new(outlook));
         let (mut dice, mut now) = (Dice::new(4), Instant::ZERO);
@@ -141,7 +143,7 @@ mod tests {
         arrivals
     }
 
-    /// How many of the arrivals a token bucket throttles, counted by another arithmetic: whole
+    /// How many of the arrivals a token bucket throttles, computed independently in whole
     /// nanotokens.
     fn throttled(arrivals: &[Instant], per_second: u128, burst: u128, start: u128) -> usize {
         const TOKEN: u128 = 1_000_000_000;
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_bucket_is_used_up_without_a_throttled_call() {
+    fn a_token_bucket_is_fully_used_without_a_throttled_call() {
         let cases = [(1, 10, 10), (4, 4, 4), (100, 100, 0), (1_000, 2_000, 2_000)];
         for (rate, burst, start) in cases {
             let calls = 100 * rate as usize + start as usize;
@@ -170,13 +172,13 @@ mod tests {
             };
             let arrivals = arrivals(known, calls);
             assert_eq!(throttled(&arrivals, rate, burst, start), 0, "{rate}/s");
-            // All it had to give, within the second that a small bucket's reserve may cost.
+            // The whole supply, within the second that a small bucket's reserve may cost.
             assert!(arrivals[calls - 1] < at(101.5), "{rate}/s: {:?}", arrivals[calls - 1]);
         }
     }
 
     #[test]
-    fn a_change_of_rate_is_kept_to_and_an_outage_waited_out() {
+    fn a_change_of_rate_is_followed_and_an_outage_is_waited_out() {
         let known = Outlook {
             rate: vec![(at(0.0), 10.0), (at(10.0), 0.0), (at(60.0), 20.0)],
             burst: 2.0,
@@ -185,14 +187,14 @@ mod tests {
         };
         let arrivals = arrivals(known, 301);
         let count = |from, to| arrivals.iter().filter(|a| (at(from)..at(to)).contains(a)).count();
-        // The last call before the outage may be on its way when it begins.
+        // The last call before the outage may be on its way when the outage begins.
         assert!((99..=101).contains(&count(0.0, 10.0)), "{}", count(0.0, 10.0));
         assert!(count(10.05, 60.0) <= 1, "{}", count(10.05, 60.0));
         assert!((196..=202).contains(&count(60.0, 70.0)), "{}", count(60.0, 70.0));
     }
 
     #[test]
-    fn strangers_are_left_their_mean_share_while_they_are_there() {
+    fn strangers_keep_their_mean_share_while_present() {
         let stranger = Member { threads: 1, from: at(10.0), to: at(20.0), stranger: Some(3.0) };
         let known = Outlook {
             rate: vec![(at(0.0), 4.0)],
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn every_window_is_filled_with_what_strangers_leave_and_none_overfilled() {
+    fn every_window_is_filled_exactly_beside_the_strangers() {
         for (phase, strangers, places) in
             [(0.0, 0.0, 100), (0.03, 0.5, 70), (17.3, 0.0, 100), (60.0, 1.5, 10)]
         {
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_share_one_account() {
+    fn processes_share_one_ledger() {
         let known = Outlook { rate: vec![(at(0.0), 1.0)], burst: 1.0, start: 1.0, ..outlook() };
         let known = Rc::new(known);
         let mut oracles = [0, 1, 2].map(|_| Oracle::new(&known));

@@ -72,7 +72,7 @@ fn milliseconds(now: Instant) -> u64 {
     now.as_nanos() / 1_000_000
 }
 
-/// The leaky bucket behind the budget.
+/// The leaky bucket of the budget.
 #[derive(Default)]
 struct Budget(WindowedAdder<9, { TTL_MS / 10 }>);
 
@@ -81,7 +81,7 @@ impl Budget {
         self.0.add(now, DEPOSIT);
     }
 
-    /// Pays for a retry; `false` if there is too little.
+    /// Pays for a retry. `false` if too few tokens are left.
     fn withdraw(&mut self, now: u64) -> bool {
         let enough = self.0.sum(now) + RESERVE >= WITHDRAWAL;
         if enough {
@@ -93,11 +93,11 @@ impl Budget {
 
 /// A sum over the last `CLOSED + 1` slices of `SLICE` milliseconds each.
 ///
-/// A slice is closed when it is touched after its end, and the next one begins then: slices drift,
-/// as those of the source do.
+/// A slice is closed at the first access after its end, and the next one begins then. So slices
+/// drift, as in the source.
 struct WindowedAdder<const CLOSED: usize, const SLICE: u64> {
     closed: [i64; CLOSED],
-    /// The oldest of the closed slices, which is the next to be overwritten.
+    /// The oldest closed slice, which is overwritten next.
     oldest: usize,
     open: i64,
     opened: u64,
@@ -120,8 +120,8 @@ impl<const CLOSED: usize, const SLICE: u64> WindowedAdder<CLOSED, SLICE> {
         self.open + self.closed.iter().sum::<i64>()
     }
 
-    /// Closes the open slice if it has ended, and forgets one old slice for it and one for each
-    /// slice that nobody touched since.
+    /// Closes the open slice if it has ended, and drops one old slice for it and for each slice
+    /// without an access since.
     fn roll(&mut self, now: u64) {
         let slices = now.saturating_sub(self.opened) / SLICE;
         if slices == 0 {
@@ -146,7 +146,7 @@ mod tests {
     use crate::peer::tests::{accepted, at, back, call, throttled};
     use tidegate::Span;
 
-    /// A step of a table: seconds that pass, what is added, the sum then.
+    /// A step of a table: elapsed seconds, the amount added, the expected sum.
     type Step = (u64, i64, i64);
 
     fn replay(steps: &[Step]) {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_adder_passes_its_sources_own_tests() {
+    fn the_adder_matches_the_tests_of_the_source() {
         // WindowedAdderTest.scala: three slices of one second.
         replay(&[(0, 1, 1), (0, 1, 2), (0, 3, 5)]);
         replay(&[(0, 1, 1), (1, 0, 1), (0, 2, 3), (1, 0, 3), (1, 0, 2), (1, 0, 0)]);
@@ -186,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_of_the_calls_may_be_retried_beside_the_reserve() {
-        // RetryBudgetTest.scala: with time standing still, n requests pay for n * 20 % retries
-        // beside the ttl * minimum = 100 of the reserve.
+    fn a_fifth_of_the_calls_may_be_retried_in_addition_to_the_reserve() {
+        // RetryBudgetTest.scala: with a stopped clock, n requests pay for n * 20 % retries in
+        // addition to the reserve of ttl * minimum = 100.
         for requests in [0, 1, 4, 5, 10, 10_000] {
             let mut budget = Budget::default();
             (0..requests).for_each(|_| budget.deposit(0));
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(drain(&mut budget, 9_999), 300);
         // The deposits are 10 s old now, the withdrawals are not: 100 - 300 retries are left.
         assert_eq!(drain(&mut budget, 11_000), 0);
-        // With the withdrawals gone the reserve is whole again, without a single success.
+        // Once the withdrawals expire, the reserve is complete again without a single success.
         assert_eq!(drain(&mut budget, 30_000), 100);
     }
 
@@ -217,7 +217,7 @@ mod tests {
             assert!(call.not_before <= at(1.1).saturating_add(Span::from_secs(1)));
             retried
         });
-        // Each first attempt pays a fifth of its retry; the reserve pays 100: 100 / 0.8 = 125.
+        // Each first attempt pays a fifth of its retry, and the reserve pays 100: 100 / 0.8 = 125.
         let sent: Vec<bool> = outcomes.collect();
         assert_eq!(sent.iter().position(|sent| !sent), Some(125));
         assert_eq!(sent.iter().filter(|sent| **sent).count(), 100 + 300 / 5);

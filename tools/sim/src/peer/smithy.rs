@@ -32,7 +32,7 @@ const HINT_REACH: Span = Span::from_secs(5);
 /// The throttle.
 pub(super) struct Smithy {
     tokens: u32,
-    /// What the last retry of each thread's call took.
+    /// The cost of the last retry of each thread's call.
     paid: Threads<u32>,
     dice: Dice,
 }
@@ -48,7 +48,7 @@ impl Smithy {
     }
 }
 
-/// The backoff's base in seconds, and the price of a retry.
+/// The backoff's base in seconds, and the cost of a retry.
 fn terms(outcome: Outcome) -> Option<(f64, u32)> {
     match outcome {
         Outcome::Throttled => Some((0.5, 5)),
@@ -57,12 +57,12 @@ fn terms(outcome: Outcome) -> Option<(f64, u32)> {
     }
 }
 
-/// The top of the delay after so many earlier failures, in seconds.
+/// The maximum delay after this many earlier failures, in seconds.
 fn rung(base: f64, failures: u32) -> f64 {
     libm::ldexp(base, failures.min(64) as i32).min(CAP)
 }
 
-/// The delay that the server's word makes of this one.
+/// Combines the delay with the server's Retry-After.
 fn hinted(delay: Span, retry_after: Option<Span>) -> Span {
     retry_after.map_or(delay, |hint| hint.min(delay.saturating_add(HINT_REACH)).max(delay))
 }
@@ -109,29 +109,29 @@ mod tests {
     }
 
     #[test]
-    fn the_tokens_are_those_of_the_sources_sequences() {
+    fn the_tokens_match_the_sequences_of_the_source() {
         let mut smithy = Smithy::new(Dice::new(1));
         let mut step = |response: &Response, attempt, tokens, again| {
             assert_eq!(smithy.retry(at(0.0), &mut back(attempt), response), again, "{tokens}");
             assert_eq!(smithy.tokens, tokens);
         };
-        // "Retry eventually succeeds": the last retry is given back.
+        // "Retry eventually succeeds": the last retry is refunded.
         step(&failed(), 1, 490, true);
         step(&failed(), 2, 480, true);
         step(&accepted(0), 3, 490, false);
-        // "Fail due to max attempts reached": nothing is taken, nothing given back.
+        // "Fail due to max attempts reached": no tokens are taken or refunded.
         step(&throttled(0), 1, 485, true);
         step(&throttled(0), 2, 480, true);
         step(&throttled(0), 3, 480, false);
-        // A success at the first attempt gives 1.
+        // A success at the first attempt adds 1.
         step(&accepted(0), 1, 481, false);
-        // No more than 500.
+        // At most 500.
         (0..19).for_each(|more| step(&accepted(0), 1, 482 + more, false));
         step(&accepted(0), 1, 500, false);
     }
 
     #[test]
-    fn a_retry_is_not_made_where_the_tokens_are_short() {
+    fn a_retry_is_not_made_with_too_few_tokens() {
         let mut smithy = Smithy::new(Dice::new(1));
         let count = |smithy: &mut Smithy, response: &Response| {
             (0..200).filter(|_| smithy.retry(at(0.0), &mut back(1), response)).count()
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn delays_double_from_their_base_to_twenty_seconds() {
-        // The source's delays without chance: 100, 200 ms and 500 ms, 1 s; the cap is 20 s.
+        // The source's delays without jitter: 100, 200 ms and 500 ms, 1 s; the cap is 20 s.
         for (base, failures, top) in
             [(0.1, 0, 0.1), (0.1, 1, 0.2), (0.5, 0, 0.5), (0.5, 1, 1.0), (0.1, 8, 20.0)]
         {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_word_lengthens_a_delay_by_five_seconds_at_most() {
+    fn a_retry_after_extends_a_delay_by_at_most_five_seconds() {
         // The source's examples: 1.5 s on 50 ms, and the two bounds.
         for (delay, hint, expected) in
             [(50, 1_500, 1_500), (50, 10, 50), (50, 60_000, 5_050), (900, 900, 900)]

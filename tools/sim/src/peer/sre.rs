@@ -1,20 +1,19 @@
-//! Adaptive throttling of the Google SRE book: each call is dropped by the client itself with a
-//! probability that the last two minutes give.
+//! Adaptive throttling of the Google SRE book: the client drops each call with a probability
+//! computed from the last two minutes.
 //!
 //! Source: "Site Reliability Engineering", chapter 21 "Handling Overload", 2016. The client counts
-//! the *requests* of the layer above, dropped ones included, and the server's *accepts*, over two
+//! the *requests* of the layer above, including dropped ones, and the server's *accepts*, over two
 //! minutes, and drops the next request with probability
 //!
 //! max(0, (requests - K * accepts) / (requests + 1)), K = 2.
 //!
-//! The book leaves open when a request is counted; here that is when it is asked for, after the
-//! decision on it. The two minutes are twelve slots of ten seconds. The book has no retries: here a
-//! dropped call comes back to the layer above after 100 ms and a throttled one at once, and that
-//! layer asks again.
+//! The book does not say when a request is counted. Here it is counted after the decision on it.
+//! The two minutes are twelve slots of ten seconds. The book has no retries. Here the layer above
+//! repeats a dropped call after 100 ms and a throttled one at once.
 //!
-//! Known defects: it aims at one throttled call for each accept, so half of all that is sent is throttled
-//! whatever the limit; who has been accepted is dropped less, so one client takes all; after an
-//! outage the two minutes of failures keep it away from a server that is well.
+//! Known defects: it aims at one throttled call for each accepted one, so half of all calls are
+//! throttled whatever the limit. Accepted clients drop fewer calls, so one client takes everything.
+//! After an outage, the two minutes of failures keep clients from a healthy server.
 
 use tidegate::{Instant, Outcome, Span};
 
@@ -26,13 +25,13 @@ use crate::throttle::{Answer, Call, Response, Throttle};
 const K: f64 = 2.0;
 const SLOTS: usize = 12;
 const SLOT: Span = Span::from_secs(10);
-/// How long a dropped call takes to come back to the layer above.
+/// How long a dropped call takes to return to the layer above.
 const DROPPED: Span = Span::from_millis(100);
 
 /// The throttle.
 pub(super) struct Sre {
     history: History,
-    /// Until when a thread's dropped call is on its way back.
+    /// When a thread's dropped call returns.
     dropped: Threads<Instant>,
     dice: Dice,
 }
@@ -81,12 +80,12 @@ impl Throttle for Sre {
 struct History {
     requests: [u32; SLOTS],
     accepts: [u32; SLOTS],
-    /// The number of the present slot, from the start of the world.
+    /// The number of the current slot, counted from the start of the world.
     slot: u64,
 }
 
 impl History {
-    /// The history as of `now`: what is older than two minutes is forgotten.
+    /// The history as of `now`. Counts older than two minutes are dropped.
     fn at(&mut self, now: Instant) -> &mut Self {
         let slot = now.as_nanos() / SLOT.as_nanos();
         let passed = slot.saturating_sub(self.slot).min(SLOTS as u64);
@@ -115,7 +114,7 @@ fn index(slot: u64) -> usize {
     (slot % SLOTS as u64) as usize
 }
 
-/// The book's formula.
+/// The formula of the book.
 fn rejection(requests: u32, accepts: u32) -> f64 {
     let (requests, accepts) = (f64::from(requests), f64::from(accepts));
     ((requests - K * accepts) / (requests + 1.0)).max(0.0)
@@ -127,7 +126,7 @@ mod tests {
     use crate::peer::tests::{accepted, at, call, throttled};
 
     #[test]
-    fn the_probability_is_the_books() {
+    fn the_probability_matches_the_book() {
         // By hand: (requests - 2 accepts) / (requests + 1).
         let table = [
             (0, 0, 0.0),
@@ -145,7 +144,7 @@ mod tests {
         }
     }
 
-    /// A throttle that has asked for and been accepted this often at the start.
+    /// A throttle with these counts at the start.
     fn after(requests: u32, accepts: u32) -> Sre {
         let mut sre = Sre::new(Dice::new(9));
         for _ in 0..requests {
@@ -164,12 +163,12 @@ mod tests {
             let mut sre = Sre { dice: Dice::new(seed), ..after(199, 50) };
             dropped += u32::from(sre.poll(at(1.0), &call()) != Answer::Admit(0));
         }
-        // (199 - 100) / 200 = 0.495, give or take six standard deviations.
+        // (199 - 100) / 200 = 0.495, within six standard deviations.
         assert!((4_650..=5_250).contains(&dropped), "{dropped} of 10 000");
     }
 
     #[test]
-    fn a_dropped_call_comes_back_after_a_tenth_of_a_second_and_counts_once() {
+    fn a_dropped_call_returns_after_a_tenth_of_a_second_and_counts_once() {
         let mut sre = after(1_000_000, 0);
         assert_eq!(sre.poll(at(1.0), &call()), Answer::Wait(at(1.1)));
         assert_eq!(sre.poll(at(1.05), &call()), Answer::Wait(at(1.1)));
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn two_minutes_later_all_is_forgotten() {
+    fn counts_expire_after_two_minutes() {
         let mut sre = after(1_000, 0);
         assert!(sre.history.at(at(119.9)).rejection() > 0.99);
         assert_eq!(sre.history.at(at(120.0)).rejection(), 0.0);
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn throttled_calls_are_asked_again_at_once_and_successes_are_done() {
+    fn throttled_calls_are_repeated_at_once_and_successes_are_not() {
         let mut sre = Sre::new(Dice::new(1));
         let mut throttled_call = call();
         assert!(sre.retry(at(3.0), &mut throttled_call, &throttled(0)));

@@ -1,10 +1,10 @@
-//! What a server has to give over time, as the oracle knows it.
+//! The server's supply over time, as the oracle knows it.
 
 use tidegate::{Instant, Span};
 
 use crate::throttle::Outlook;
 
-/// Calls a second, in steps: the server's rate without what strangers take of it on average.
+/// Calls a second in steps: the server's rate minus the mean rate of strangers.
 pub(super) struct Supply(Vec<(Instant, f64)>);
 
 impl Supply {
@@ -28,7 +28,7 @@ impl Supply {
         latest(&self.0, at)
     }
 
-    /// What flows in between two instants.
+    /// The supply between two instants.
     pub fn between(&self, mut from: Instant, to: Instant) -> f64 {
         let mut sum = 0.0;
         while from < to {
@@ -39,7 +39,7 @@ impl Supply {
         sum
     }
 
-    /// When `missing` calls' worth have flown in since `from`; [`Instant::MAX`]: never.
+    /// When `missing` calls have refilled since `from`. [`Instant::MAX`] means never.
     pub fn arrival(&self, mut from: Instant, mut missing: f64) -> Instant {
         while missing > 0.0 && from < Instant::MAX {
             let (rate, until) = (self.at(from), self.change(from));
@@ -54,7 +54,7 @@ impl Supply {
         from
     }
 
-    /// The next instant after `at` at which the rate changes; [`Instant::MAX`]: never.
+    /// The next instant after `at` at which the rate changes. [`Instant::MAX`] means never.
     fn change(&self, at: Instant) -> Instant {
         let next = self.0.partition_point(|(from, _)| *from <= at);
         self.0.get(next).map_or(Instant::MAX, |(from, _)| *from)
@@ -82,7 +82,7 @@ mod tests {
         Member { threads: 1, from: at(from), to: at(to), stranger: Some(rate) }
     }
 
-    /// 11/s, nothing from 20 s to 30 s, then 5/s; strangers take 1/s all the time, 3/s more from 10 s
+    /// 11/s, zero from 20 s to 30 s, then 5/s. Strangers take 1/s all the time, 3/s more from 10 s
     /// to 40 s and another 2/s from 35 s on.
     fn supply() -> Supply {
         Supply::new(&Outlook {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_what_strangers_leave_of_it_and_never_negative() {
+    fn the_rate_excludes_strangers_and_is_never_negative() {
         let table = [
             (0.0, 10.0),
             (9.9, 10.0),
@@ -111,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn the_inflow_and_its_inverse_agree_with_sums_by_hand() {
-        // Until 10 s 100, until 20 s 70 more, from 30 s to 35 s 5 more, 2 a second from 40 s on.
+    fn the_supply_and_its_inverse_match_sums_by_hand() {
+        // 100 until 10 s, 70 more until 20 s, 5 more from 30 s to 35 s, 2 a second from 40 s on.
         let table = [(10.0, 100.0), (20.0, 170.0), (31.0, 171.0), (35.0, 175.0), (50.0, 195.0)];
         for (seconds, calls) in table {
             assert!((supply().between(at(0.0), at(seconds)) - calls).abs() < 1e-9, "{seconds} s");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_will_never_come_is_awaited_for_ever() {
+    fn a_supply_that_never_comes_has_no_arrival() {
         let supply = Supply::new(&Outlook { rate: vec![(at(0.0), 0.0)], ..outlook() });
         assert_eq!(supply.arrival(at(3.0), 1.0), Instant::MAX);
     }

@@ -1,8 +1,8 @@
-//! The telemetry server that the clients of `aatb` report to.
+//! The telemetry server of the `aatb` clients.
 //!
 //! Source: github.com/Bfarkiani/ratelimiter at 5def00a, `telemetry.py` with its defaults. It sums
-//! requests and throttled calls over 15 slots of 2 s, and counts the clients seen in 6 slots of 10 s; the
-//! slots that are still open do not count. Here reports arrive at once, and none is lost.
+//! requests and throttled calls over 15 slots of 2 s, and counts the clients seen in 6 slots of 10
+//! s. Open slots do not count. Here reports arrive immediately and none is lost.
 
 use tidegate::{Instant, Span};
 
@@ -11,42 +11,42 @@ const SLOTS: usize = 15;
 const CLIENT_SLOT: Span = Span::from_secs(10);
 const CLIENT_SLOTS: u64 = 6;
 
-/// What has been reported.
+/// The reports so far.
 #[derive(Clone, Debug, Default)]
 pub struct Telemetry {
     slot: u64,
     requests: Sum,
     throttled: Sum,
     client_slot: u64,
-    /// The slot after the one in which each client was seen last; 0: never.
+    /// The slot after the one in which each client was seen last. 0 means never.
     seen: Vec<u64>,
     clients: usize,
 }
 
-/// What a client hears of all clients.
+/// The totals that a client receives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Load {
     pub requests: f64,
     pub throttled: f64,
-    /// One at least.
+    /// At least one.
     pub clients: f64,
 }
 
 impl Load {
-    /// Requests of each client.
+    /// Requests per client.
     pub fn mean(self) -> f64 {
         self.requests / self.clients
     }
 }
 
 impl Telemetry {
-    /// The number of a new client.
+    /// Registers a client and returns its number.
     pub(super) fn join(&mut self) -> usize {
         self.seen.push(0);
         self.seen.len() - 1
     }
 
-    /// Takes in that a client has sent so many calls, and whether it was throttled just now.
+    /// Records how many calls a client has sent, and whether it was just throttled.
     pub(super) fn report(
         &mut self,
         now: Instant,
@@ -106,16 +106,16 @@ mod tests {
     use crate::peer::tests::at;
 
     #[test]
-    fn a_report_counts_once_its_slot_is_closed_and_for_half_a_minute() {
+    fn a_report_counts_from_the_end_of_its_slot_for_half_a_minute() {
         let mut telemetry = Telemetry::default();
         let (one, two) = (telemetry.join(), telemetry.join());
         let table = [
             (1.0, one, 10, true, (0.0, 0.0, 1.0)),
             (1.9, two, 5, false, (0.0, 0.0, 1.0)),
-            // The slot of 2 s is closed, that of 10 s is not.
+            // The slot of 2 s is closed, the slot of 10 s is not.
             (2.0, one, 7, false, (15.0, 1.0, 1.0)),
             (10.0, one, 0, false, (22.0, 1.0, 2.0)),
-            // Sixteen slots later the first one is forgotten.
+            // Sixteen slots later the first one has expired.
             (31.9, one, 0, false, (22.0, 1.0, 2.0)),
             (32.0, one, 0, false, (7.0, 0.0, 2.0)),
             (69.9, one, 0, false, (0.0, 0.0, 2.0)),

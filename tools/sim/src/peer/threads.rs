@@ -1,6 +1,6 @@
-//! What a peer keeps for each thread of its process.
+//! Per-thread state of a peer.
 
-/// One `T` for each thread; a thread that has not been seen has the default.
+/// One `T` per thread. A new thread has the default.
 #[derive(Debug, Default)]
 pub(super) struct Threads<T>(Vec<T>);
 
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_thread_keeps_its_own() {
+    fn each_thread_has_separate_state() {
         let mut threads = Threads::<u32>::default();
         *threads.of(3) = 7;
         *threads.of(0) = 1;

@@ -30,20 +30,20 @@ const PROBE_MULTIPLIER: f64 = 30.0;
 pub(super) struct Vegas {
     limit: f64,
     max: f64,
-    /// What a drop does.
+    /// The new limit after a drop.
     on_drop: fn(f64) -> f64,
-    /// The shortest round trip, which is taken for that of the unloaded server.
+    /// The shortest round trip, assumed to be that of the unloaded server.
     shortest: Option<Span>,
     probe: Option<Probe>,
 }
 
 impl Vegas {
-    /// As published.
+    /// The published variant.
     pub fn published() -> Self {
         Self::of(|limit| limit - log10(limit), Some(Probe::default()))
     }
 
-    /// With drops that cut the limit by a tenth, and without measuring anew.
+    /// The variant in which a drop cuts the limit by a tenth and the shortest round trip is kept.
     pub fn cutting() -> Self {
         Self::of(|limit| limit * 0.9, None)
     }
@@ -52,7 +52,7 @@ impl Vegas {
         Self { limit: 20.0, max: 1_000.0, on_drop, shortest: None, probe }
     }
 
-    /// Where the limit goes from here.
+    /// The next limit.
     fn target(&self, sample: Sample, shortest: Span) -> f64 {
         let limit = self.limit;
         if sample.dropped {
@@ -76,17 +76,17 @@ impl Vegas {
     }
 }
 
-/// When the shortest round trip is measured anew.
+/// When the shortest round trip is measured again.
 #[derive(Default)]
 struct Probe {
-    /// Samples since the last time.
+    /// Samples since the last measurement.
     samples: u32,
-    /// The next time, as a part of 30 * limit samples; drawn at the first of them.
+    /// The next measurement, as a fraction of 30 * limit samples. Drawn at the first sample.
     part: Option<f64>,
 }
 
 impl Probe {
-    /// Whether this sample is the next time.
+    /// Whether this sample is the next measurement.
     fn due(&mut self, limit: f64, dice: &mut Dice) -> bool {
         self.samples += 1;
         let part = *self.part.get_or_insert_with(|| dice.between(0.5, 1.0));
@@ -98,7 +98,7 @@ impl Probe {
     }
 }
 
-/// max(1, floor(log10 limit)), of the whole part of the limit.
+/// max(1, floor(log10 limit)) of the integer part of the limit.
 fn log10(limit: f64) -> f64 {
     f64::from((limit as u32).checked_ilog10().unwrap_or(0).max(1))
 }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use tidegate::Instant;
 
-    /// A sample of so many milliseconds.
+    /// A sample with this round trip in milliseconds.
     fn took(ms: u64, in_flight: u32) -> Sample {
         Sample { at: Instant::ZERO, rtt: Span::from_millis(ms), in_flight, dropped: false }
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_passes_its_sources_own_tests() {
+    fn the_limit_matches_the_tests_of_the_source() {
         // VegasLimitTest.java: largeLimitIncrease, increaseLimit, decreaseLimit,
         // noChangeIfWithinThresholds.
         let large = [took(10_000, 5_000), took(10_000, 6_000)];
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_moves_the_limit_as_computed_by_hand() {
+    fn each_rule_matches_values_computed_by_hand() {
         // Limit 100, shortest 100 ms, log 2: queue = ceil(100 (1 - 100 / rtt)).
         let table = [
             (102, 100, 112), // queue 2 <= 2: + 12
@@ -174,7 +174,7 @@ mod tests {
             (113, 100, 100), // queue 12: nothing
             (114, 100, 98),  // queue 13 > 12: - 2
             (500, 100, 98),  // queue 80: - 2
-            (100, 50, 112),  // just half of the limit in flight: + 12
+            (100, 50, 112),  // exactly half of the limit in flight: + 12
             (100, 49, 100),  // fewer: nothing
         ];
         for (ms, in_flight, expected) in table {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drop_takes_the_logarithm_and_the_cutting_kind_a_tenth() {
+    fn a_drop_subtracts_the_logarithm_or_cuts_a_tenth() {
         let samples = [took(100, 20), dropped(100), dropped(300), dropped(100)];
         assert_eq!(limits(Vegas::published(), &samples), [20, 19, 18, 17]);
         // 18, 16.2, 14.58.
@@ -197,13 +197,13 @@ mod tests {
         assert_eq!(limits(published(10.0, 20.0), &drops).last(), Some(&1));
         let served = [took(100, 20); 4];
         assert_eq!(limits(published(17.0, 20.0), &served), [17, 20, 20, 20]);
-        // Ever more in flight, and never a queue: from 20 up to the published 1000.
+        // Always more in flight and never a queue: from 20 up to the published 1000.
         let busy = vec![took(100, 1_000); 1_000];
         assert_eq!(limits(Vegas::published(), &busy).last(), Some(&1_000));
     }
 
     #[test]
-    fn the_cutting_kind_keeps_its_shortest_round_trip() {
+    fn the_cutting_variant_keeps_its_shortest_round_trip() {
         let (mut vegas, mut dice) = (Vegas::cutting(), Dice::new(1));
         [100; 1].into_iter().chain([200; 10_000]).for_each(|ms| {
             vegas.sample(took(ms, 1), &mut dice);
@@ -212,10 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_round_trip_is_measured_anew_after_fifteen_to_thirty_limits() {
+    fn the_shortest_round_trip_is_measured_again_after_fifteen_to_thirty_limits() {
         for seed in 0..100 {
             let (mut vegas, mut dice) = (Vegas::published(), Dice::new(seed));
-            // Fewer than half of the limit in flight, so that the limit stands still.
+            // Less than half of the limit in flight, so that the limit does not change.
             vegas.sample(took(100, 1), &mut dice);
             let probed = (2..).find(|_| {
                 vegas.sample(took(200, 1), &mut dice);

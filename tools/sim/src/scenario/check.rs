@@ -1,4 +1,4 @@
-//! What types cannot say about a scenario: how its parts must fit together.
+//! Validates a scenario beyond its types.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,7 +14,8 @@ use super::{Convergence, Stretch, Toward};
 #[cfg(feature = "full")]
 use crate::controllers;
 
-/// What is wrong with a scenario file, where, and what would be right: one sentence.
+/// An error in a scenario file: where it is, what is wrong, and what would be valid, in one
+/// sentence.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ScenarioError {
     file: String,
@@ -48,10 +49,10 @@ fn line_of(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
 }
 
-/// A fault and the part of the file that it is in.
+/// An error and the part of the file that it is in.
 pub(super) struct Fault(Range<usize>, Why);
 
-/// What is wrong. It is put in words where somebody is told.
+/// The kind of error. The text is only built if it is reported.
 enum Why {
     Said(&'static str),
     #[cfg(feature = "full")]
@@ -83,7 +84,8 @@ impl From<&'static str> for Why {
     }
 }
 
-/// More threads or counters than this would not fit the memory of a small machine.
+/// The maximum number of threads and of counters, so that a run fits in the memory of a small
+/// machine.
 const MOST_THREADS: u64 = 1 << 20;
 const MOST_COUNTERS: u64 = 1 << 26;
 

@@ -1,4 +1,4 @@
-//! Laws with parameters of their own, which a scenario gives names.
+//! Custom laws: parameters under a name that the scenario defines.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU16, NonZeroU32};
@@ -14,18 +14,18 @@ use toml::Spanned;
 
 use super::units::{Rate, Time};
 
-/// A law with parameters of its own: one of these. What is left out is as in the law of that name.
+/// A custom law: exactly one of these. Missing parameters are those of the law of that name.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct LawSpec {
-    /// A rate that does not change.
+    /// A constant rate.
     pub fixed: Option<FixedSpec>,
-    /// No rate, and delays between a call's attempts.
+    /// No rate, and a delay between a call's attempts.
     pub backoff: Option<BackoffSpec>,
-    /// A delay that scales up on failure and down on success.
+    /// A delay that grows on failure and shrinks on success.
     #[serde(alias = "responsive")]
     pub autosleeper: Option<AutosleeperSpec>,
-    /// A limit for each second, which busy responses halve.
+    /// A limit per second that busy responses halve.
     #[serde(alias = "busy")]
     pub tchannel: Option<TchannelSpec>,
 }
@@ -36,7 +36,7 @@ pub struct LawSpec {
 pub struct FixedSpec {
     /// The rate.
     pub rate: Rate,
-    /// How many calls may be sent at once; 1 unless told.
+    /// How many calls may be sent at once. The default is 1.
     pub burst: Option<u32>,
 }
 
@@ -48,23 +48,23 @@ pub struct BackoffSpec {
     pub base: Option<Time>,
     /// The longest delay.
     pub most: Option<Time>,
-    /// What each attempt multiplies the delay by.
+    /// The factor by which each attempt multiplies the delay.
     pub factor: Option<f64>,
-    /// How chance spreads it.
+    /// The kind of jitter.
     pub jitter: Option<JitterSpec>,
-    /// How many attempts a call has, the first one included; as many as it takes unless told.
+    /// How many attempts a call has, including the first. The default is unlimited.
     pub attempts: Option<NonZeroU16>,
 }
 
-/// How chance spreads a delay.
+/// A kind of jitter.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum JitterSpec {
-    /// Not at all.
+    /// No jitter.
     None,
-    /// Anything up to the delay.
+    /// From zero up to the delay.
     Full,
-    /// Half of it at least.
+    /// From half the delay up to the delay.
     Equal,
 }
 
@@ -76,17 +76,17 @@ pub struct AutosleeperSpec {
     pub initial: Option<Time>,
     /// The longest delay.
     pub most: Option<Time>,
-    /// What a failure multiplies the delay by.
+    /// The factor by which a failure multiplies the delay.
     pub up: Option<f64>,
-    /// What a step down multiplies it by ...
+    /// The factor by which a step down multiplies the delay.
     pub down: Option<f64>,
-    /// ... after so many successes.
+    /// The number of successes before a step down.
     pub threshold: Option<u16>,
-    /// Chance adds or takes up to this part of it ...
+    /// Jitter adds or subtracts up to this share of the delay ...
     pub spread: Option<f64>,
     /// ... but never more than this.
     pub most_spread: Option<Time>,
-    /// Whether it has the defects of its source.
+    /// Whether to reproduce the defects of its source.
     #[serde(default)]
     pub faithful: bool,
 }
@@ -95,43 +95,45 @@ pub struct AutosleeperSpec {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct TchannelSpec {
-    /// The limit that it begins with and never exceeds, in calls a second.
+    /// The initial and highest limit, in calls a second.
     pub most: Option<NonZeroU32>,
     /// How the limit grows back.
     pub recovery: Option<RecoverySpec>,
-    /// What becomes of a call over the limit.
+    /// What happens to a call over the limit.
     pub over: Option<OverSpec>,
-    /// Whether it does what its source's program does, and not what the source's text promises.
+    /// Whether to follow the source's program where it differs from its documentation.
     #[serde(default)]
     pub faithful: bool,
 }
 
-/// How a limit grows back, each second.
+/// How the limit grows back each second.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySpec {
-    /// By so many times itself.
+    /// By this multiple of itself.
     Rate(u32),
-    /// By so many calls a second.
+    /// By this many calls a second.
     Value(u32),
 }
 
-/// What becomes of a call over the limit.
+/// What happens to a call over the limit.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum OverSpec {
-    /// It is rejected at once.
+    /// It is rejected immediately.
     Reject,
-    /// It waits for a second that has room.
+    /// It waits for a second with room.
     Wait,
 }
 
-/// Why there is no such law.
+/// Why a custom law is invalid.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub(super) enum LawError {
-    #[error("a law of one's own has exactly one of fixed, backoff, autosleeper and tchannel")]
+    #[error("a custom law has exactly one of fixed, backoff, autosleeper and tchannel")]
     Kinds,
-    #[error("a factor or a share of a law is between 0 and 1000, with at most six decimals")]
+    #[error(
+        "a factor or share of a custom law must be between 0 and 1000, with at most six decimals"
+    )]
     Ratio,
     #[error("{0}")]
     Fixed(#[from] QuotaError),
@@ -144,7 +146,7 @@ pub(super) enum LawError {
 }
 
 impl LawSpec {
-    /// The policy that it describes.
+    /// The policy with these parameters.
     pub(super) fn policy(&self) -> Result<Policy, LawError> {
         match *self {
             Self { fixed: Some(spec), backoff: None, autosleeper: None, tchannel: None } => {
@@ -239,7 +241,7 @@ fn ratio(value: Option<f64>, usual: Option<Ratio>) -> Result<Ratio, LawError> {
     ratio.filter(|_| near && (0.0..=1_000.0).contains(&value)).ok_or(LawError::Ratio)
 }
 
-/// The name of a law that a file may call as it was called before.
+/// The current name of a law. Files may use former names.
 pub(super) fn present(name: &str) -> &str {
     match name {
         "responsive" => "autosleeper",
@@ -253,7 +255,7 @@ pub(super) fn present(name: &str) -> &str {
     }
 }
 
-/// Reads the laws of a scenario by their names.
+/// Reads the custom laws of a scenario by name.
 pub(super) fn by_name<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Vec<(String, Spanned<LawSpec>)>, D::Error> {
@@ -273,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_as_in_the_law_of_that_name() {
+    fn missing_parameters_are_those_of_the_law_of_that_name() {
         for name in ["backoff", "autosleeper", "tchannel"] {
             let scenario = Scenario::parse(&with(&format!("{name} = {{}}")), "", "").unwrap();
             let named = Policy::named(name).map(|policy| policy.attempts(None));
@@ -285,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_the_names_of_before_runs_unchanged() {
+    fn a_file_with_former_names_runs_unchanged() {
         for (before, now) in [("responsive", "autosleeper"), ("busy", "tchannel")] {
             let [before, now] = [before, now].map(|name| with(&format!("{name} = {{}}")));
             let [before, now] = [before, now].map(|text| Scenario::parse(&text, "", "").unwrap());
@@ -299,7 +301,7 @@ mod tests {
         assert_eq!(law(&file), "aws-cubic");
         let own =
             file.replace("[laws.own]", "[laws.cubic]").replace("law = 'own'", "law = 'cubic'");
-        assert_eq!(law(&own), "cubic", "a law of the file's own keeps its name");
+        assert_eq!(law(&own), "cubic", "a custom law keeps its name");
     }
 
     #[test]
@@ -336,15 +338,15 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_a_law_is_a_fault_of_the_scenario() {
+    fn an_invalid_custom_law_is_an_error_of_the_scenario() {
         for (law, why) in [
-            ("", "line 3: a law of one's own has exactly one of"),
-            (
-                "tchannel = {}\nfixed = { rate = '4/s' }",
-                "line 3: a law of one's own has exactly one of",
-            ),
+            ("", "line 3: a custom law has exactly one of"),
+            ("tchannel = {}\nfixed = { rate = '4/s' }", "line 3: a custom law has exactly one of"),
             ("autosleeper = { up = 0.5 }", "line 3: autosleeper: `up` must be at least 1"),
-            ("autosleeper = { up = -1.5 }", "line 3: a factor or a share of a law is between"),
+            (
+                "autosleeper = { up = -1.5 }",
+                "line 3: a factor or share of a custom law must be between",
+            ),
             ("backoff = { base = '30s' }", "line 3: "),
             (
                 "tchannel = { recovery = { rate = 15 } }",

@@ -1,49 +1,49 @@
-//! What to measure beyond the whole run: stretches of it, and how fast the clients settle.
+//! Metrics beyond the whole run: of stretches of it, and of how fast the clients settle.
 
 use serde::Deserialize;
 
 use super::units::{Rate, Time};
 
-/// A stretch of the run with metrics of its own, called `NAME_util`, `NAME_jain` and so on. One
-/// that repeats gives the mean over its repeats.
+/// A stretch of the run with separate metrics, called `NAME_util`, `NAME_jain` and so on. A
+/// repeated stretch gives the mean over its repeats.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
-    /// What its metrics' names begin with.
+    /// The prefix of its metrics' names.
     pub name: String,
     /// When it begins.
     pub from: Time,
     /// When it ends.
     pub to: Time,
-    /// What to show of it.
+    /// Which metrics to report.
     pub show: Vec<Show>,
-    /// The most that the clients ask for in it, where that is less than the server has to give.
+    /// The most that the clients request in it, if that is less than the server's supply.
     pub offered: Option<Rate>,
-    /// Calls that the server has saved up for it, on top of its rate.
+    /// Calls that the server has accumulated before it, in addition to its rate.
     #[serde(default)]
     pub credit: u64,
-    /// How long after its beginning it repeats.
+    /// The interval between repeats, from start to start.
     pub every: Option<Time>,
-    /// How often it takes place.
+    /// How many times it occurs.
     #[serde(default = "once")]
     pub times: u32,
 }
 
-/// What to show of a stretch.
+/// A metric of a stretch.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum Show {
-    /// Calls served, as a share of what could be.
+    /// Calls served, as a share of the possible.
     Util,
     /// Calls throttled or failed, as a share of all.
     Throttled,
     /// Calls throttled or failed.
     Throttles,
-    /// Calls a second, whatever became of them.
+    /// Calls a second, regardless of their outcome.
     Load,
-    /// Calls in the busiest bin, a second.
+    /// The rate of calls in the busiest bin.
     Peak,
-    /// Jain's index of the calls served, over the processes that are there all the time.
+    /// Jain's index of the calls served, over the processes that are always present.
     Jain,
 }
 
@@ -61,27 +61,27 @@ impl Show {
     }
 }
 
-/// A change, and what the clients are expected to come to: the metric is how many seconds it takes
-/// until the first stretch of `width` that shows it. If it never comes, the metric is the time
-/// that was observed. Several of one name give their median.
+/// A change, and the state that clients are expected to reach. The metric is the number of seconds
+/// until the first stretch of `width` that shows it, or the observed time if none does. Several
+/// with the same name give their median.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Convergence {
     /// The metric's name.
     pub name: String,
-    /// What to come to.
+    /// The expected state.
     pub toward: Toward,
-    /// When the change is.
+    /// The time of the change.
     pub at: Time,
-    /// Until when to look.
+    /// The end of the observation.
     pub until: Time,
-    /// How long the stretch is.
+    /// The length of the stretch.
     pub width: Time,
-    /// The rate to come to; not for `fair`.
+    /// The expected rate. Not used with `fair`.
     pub rate: Option<Rate>,
 }
 
-/// What clients are expected to come to.
+/// A state that clients are expected to reach.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum Toward {
@@ -89,7 +89,7 @@ pub enum Toward {
     Up,
     /// At most 5 % is throttled or fails, and at least 80 % of the rate is served.
     Down,
-    /// Jain's index over the processes that are there at that time is at least 0.9.
+    /// Jain's index over the processes present at that time is at least 0.9.
     Fair,
 }
 

@@ -1,4 +1,4 @@
-//! Scenarios: what a TOML file says about a world, checked where it is read.
+//! Scenarios: TOML files that describe a world, validated when they are read.
 //!
 //! The format is documented in `tools/sim/scenarios/README.md`.
 
@@ -24,49 +24,49 @@ pub use law::{
 pub use measure::{Convergence, Show, Stretch, Toward};
 use units::{Rate, Time};
 
-/// A world to be: a server, its clients, and what to measure.
+/// A scenario: a server, its clients, and what to measure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// The file's name without its extension.
     #[serde(skip)]
     pub name: String,
-    /// What it shows, in one line.
+    /// A one-line description.
     pub title: String,
     /// When the world ends.
     pub end: Spanned<Time>,
-    /// The width of the bins that calls are counted in; all later times are multiples of it.
+    /// The width of the bins in which calls are counted. All later times are multiples of it.
     #[serde(default = "one_second")]
     pub bin: Spanned<Time>,
-    /// From when on calls count towards the metrics of the whole run.
+    /// From when calls count for the metrics of the whole run.
     #[serde(default)]
     pub measure_from: Time,
-    /// From when on the busiest second is looked for; from `measure_from` on if absent.
+    /// From when the busiest second is searched. The default is `measure_from`.
     pub peak_from: Option<Time>,
-    /// Whether the world ends as soon as all clients with a fixed amount of work are done.
+    /// Whether the run ends when all clients with a fixed amount of work are done.
     #[serde(default)]
     pub stop_when_work_is_done: bool,
-    /// Ends the world as soon as the server has so few calls left.
+    /// Ends the run when the server has this many calls left.
     pub stop_at_remaining: Option<u64>,
-    /// Ends the world as soon as so many calls have arrived.
+    /// Ends the run when this many calls have arrived.
     pub stop_after_calls: Option<u64>,
-    /// The most that the clients together ask for, where that is less than the server has to give:
-    /// then `util` is the share of this.
+    /// The most that the clients request together, if that is less than the server's supply. `util`
+    /// is then relative to it.
     pub offered: Option<Rate>,
-    /// How long a call takes each way: drawn anew for the way there and for the way back.
+    /// The one-way travel time of a call, drawn separately for each direction.
     #[serde(default = "from_25_to_75_ms")]
     pub latency: Spanned<Spread>,
-    /// Laws with parameters of their own, by name.
+    /// Custom laws by name.
     #[serde(default, deserialize_with = "law::by_name")]
     pub laws: Vec<(String, Spanned<LawSpec>)>,
     /// The server.
     pub server: Spanned<ServerSpec>,
     /// The clients.
     pub clients: Vec<Spanned<Clients>>,
-    /// Stretches of the run with metrics of their own.
+    /// Stretches of the run with separate metrics.
     #[serde(default, rename = "stretch")]
     pub stretches: Vec<Spanned<Stretch>>,
-    /// Changes that the clients have to settle after.
+    /// Changes after which the clients have to settle.
     #[serde(default, rename = "convergence")]
     pub convergences: Vec<Spanned<Convergence>>,
 }
@@ -75,54 +75,54 @@ pub struct Scenario {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clients {
-    /// How many processes; each has one throttle.
+    /// How many processes. Each has one throttle.
     #[serde(default = "one")]
     pub processes: u32,
-    /// How many threads each has; a thread has one call outstanding at a time.
+    /// How many threads per process. A thread has one outstanding call at a time.
     #[serde(default = "one")]
     pub threads: u32,
-    /// How the threads come to make calls.
+    /// When the threads make calls.
     #[serde(default)]
     pub demand: Demand,
     /// When they join.
     #[serde(default)]
     pub from: Time,
-    /// When they leave: calls in flight come back, the others are withdrawn. Not at all if absent.
+    /// When they leave: calls in flight complete, others are withdrawn. Never if absent.
     pub to: Option<Time>,
-    /// Whether the first call of each thread arises at random as the later ones do, and not at once.
+    /// Whether the first call of each thread arises at random like later ones, instead of at once.
     #[serde(default)]
     pub steady: bool,
-    /// A law of their own, whatever law is under test: they are strangers then.
+    /// A law for this group instead of the law under test. Such clients are strangers.
     pub law: Option<String>,
-    /// How long after its beginning a call may still be sent.
+    /// How long after its start a call may still be sent.
     pub deadline: Option<Time>,
-    /// How long after it left a client waits for a call's answer. Then the attempt has failed for the
-    /// client, while the server still works on it. For ever if absent.
+    /// How long a client waits for a response. Then the attempt has failed for the client, but the
+    /// server still processes it. Forever if absent.
     pub timeout: Option<Time>,
-    /// Whether the metrics of calls are about this group alone (and others that say so).
+    /// Whether call metrics cover only this group (and others with this key).
     #[serde(default)]
     pub counted: bool,
 }
 
-/// How a thread comes to make calls.
+/// When a thread makes calls.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
-    /// The next call as soon as the one before has ended.
+    /// The next call starts when the previous one has ended.
     #[default]
     Closed,
-    /// As closed, until so many calls have been served.
+    /// Like closed, until this many calls have been served.
     Work(u64),
-    /// Calls arise at random at this mean rate, whatever becomes of those before, and queue at the
+    /// Calls arise at random at this mean rate, regardless of earlier calls, and queue at the
     /// client while one is outstanding.
     Poisson(Rate),
-    /// As closed, with a pause of random length and this mean after each call.
+    /// Like closed, with a random pause of this mean after each call.
     Think(Time),
-    /// As closed while on, silent while off, in turn from the start of the world.
+    /// Like closed while on, silent while off, alternating from the start of the world.
     OnOff {
-        /// How long it is on.
+        /// The length of the on phase.
         on: Time,
-        /// How long it is silent then.
+        /// The length of the off phase.
         off: Time,
     },
 }
@@ -137,7 +137,7 @@ impl Scenario {
         Self::parse(&text, &file, &name.unwrap_or_default())
     }
 
-    /// Reads a scenario from a file's text; `file` is what errors call it, `name` what reports do.
+    /// Parses a scenario. Errors use `file` and reports use `name`.
     pub fn parse(text: &str, file: &str, name: &str) -> Result<Self, ScenarioError> {
         let mut scenario: Self =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(text, file, &error))?;
@@ -159,12 +159,12 @@ impl Scenario {
         self.clients.iter().map(Spanned::get_ref)
     }
 
-    /// The policy of a law that has parameters of its own here.
+    /// The policy of a custom law of this scenario.
     pub fn own_law(&self, name: &str) -> Option<Policy> {
         self.laws.iter().find(|law| law.0 == name)?.1.get_ref().policy().ok()
     }
 
-    /// The names of all laws and peers, and of its own laws after them.
+    /// The names of all laws and peers, followed by the custom laws.
     pub fn law_names(&self) -> Vec<&str> {
         let own = self.laws.iter().map(|law| law.0.as_str());
         crate::controllers::names().into_iter().chain(own).collect()
@@ -178,13 +178,13 @@ impl Scenario {
 }
 
 impl Clients {
-    /// Whether the group is there from the start of a scenario to its end.
+    /// Whether the group is present for the whole scenario.
     pub fn is_always_there(&self, scenario: &Scenario) -> bool {
         let stays = self.to.is_none_or(|to| to >= *scenario.end.get_ref());
         self.from == Time::default() && stays
     }
 
-    /// Whether the group keeps to a law of its own.
+    /// Whether the group has a law of its own.
     pub const fn are_strangers(&self) -> bool {
         self.law.is_some()
     }

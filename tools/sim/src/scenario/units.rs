@@ -1,4 +1,4 @@
-//! Numbers with units, as scenario files have them: `"100ms"`, `"4/s"`, `"4500/h"`.
+//! Numbers with units, as in scenario files: `"100ms"`, `"4/s"`, `"4500/h"`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,12 +7,12 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use tidegate::{Instant, Span};
 
-/// A length of time, or a point in time counted from the start of the world.
+/// A duration, or a time counted from the start of the world.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Time(Span);
 
 impl Time {
-    /// The time as a length.
+    /// The time as a duration.
     pub const fn span(self) -> Span {
         self.0
     }
@@ -54,18 +54,17 @@ impl FromStr for Time {
     }
 }
 
-/// The longest time, in nanoseconds: a world that ends then is still sent room to add waits without
-/// saturating.
+/// The longest time, in nanoseconds. Waits can be added to it without saturating.
 pub(super) const CENTURY: u64 = 3_155_760_000_000_000_000;
 
 /// A rate of calls, exact to a millionth of a call a day.
 ///
-/// In these units a rate of calls by the second, the minute or the hour with up to six decimals is
-/// an integer, so that a bucket filled at 4500 an hour holds exactly 4500 after an hour.
+/// In these units a rate per second, minute or hour with up to six decimals is an integer, so a
+/// bucket filled at 4500 an hour holds exactly 4500 after an hour.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Rate(u64);
 
-/// What one call counts in a bucket that gains [`Rate::grains`] each nanosecond.
+/// The cost of a call in a bucket that gains [`Rate::grains`] per nanosecond.
 pub const GRAINS_PER_CALL: u128 = 86_400_000_000_000 * 1_000_000;
 
 impl Rate {
@@ -75,7 +74,7 @@ impl Rate {
         Self((calls * 86_400e6) as u64)
     }
 
-    /// What a bucket gains in a nanosecond, where a call costs [`GRAINS_PER_CALL`].
+    /// What a bucket gains per nanosecond, if a call costs [`GRAINS_PER_CALL`].
     pub const fn grains(self) -> u128 {
         self.0 as u128
     }
@@ -86,7 +85,7 @@ impl Rate {
         self.0 as f64 / 86_400e6
     }
 
-    /// The rate as so many calls in such a period, both as small as can be.
+    /// The rate as calls per period, in lowest terms.
     pub const fn count_and_period(self) -> (u64, Span) {
         // Millionths of a call a day are calls in a million days.
         const MILLION_DAYS_US: u64 = 86_400_000_000 * 1_000_000;
@@ -97,7 +96,7 @@ impl Rate {
         (self.0 / divisor, Span::from_micros(MILLION_DAYS_US / divisor))
     }
 
-    /// The mean time between two calls; the longest span for a rate of zero.
+    /// The mean time between two calls. The longest span for a rate of zero.
     #[expect(clippy::cast_possible_truncation, reason = "the quotient of a rate above 0 fits")]
     pub const fn interval(self) -> Span {
         match GRAINS_PER_CALL.checked_div(self.0 as u128) {
@@ -122,7 +121,7 @@ impl FromStr for Rate {
 }
 
 impl Rate {
-    /// As [`FromStr`] has it, with the bare reason.
+    /// Like [`FromStr`], but the error is only the reason.
     pub(super) fn read(text: &str) -> Result<Self, &'static str> {
         let (number, unit) =
             text.split_once('/').ok_or("the unit is missing, one of /s, /min, /h, /d")?;
@@ -154,7 +153,7 @@ fn millionths(number: &str) -> Option<u64> {
     whole.checked_mul(1_000_000)?.checked_add(decimals * 10_u64.pow(missing))
 }
 
-/// Reads what is written as a string, and names what was expected when it is not one.
+/// Reads a string, and says what was expected if the value is not one.
 struct Text<T>(&'static str, PhantomData<T>);
 
 impl<T: FromStr<Err = String>> Visitor<'_> for Text<T> {
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_says_what_is_wrong() {
+    fn an_invalid_rate_says_what_is_wrong() {
         for (text, part) in [
             ("4", "unit is missing"),
             ("4/week", "unit must be"),
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn times_need_a_unit_and_an_end() {
+    fn times_need_a_unit_and_are_limited() {
         assert_eq!("1h 30m".parse::<Time>().unwrap().span(), Span::from_secs(5_400));
         assert_eq!("100ms".parse::<Time>().unwrap().seconds(), 0.1);
         for (text, part) in [("100", "unit"), ("soon", "time"), ("200years", "century")] {

@@ -1,5 +1,5 @@
-//! A bucket whose rate follows the load, as table stores in the cloud have it: it saves up credit
-//! for a burst, and once the load has come near its rate for a whole period, it gets another one.
+//! A bucket whose rate follows the load, as in cloud table stores: unused calls become credit for a
+//! burst, and when the load stays near the rate for a whole period, the rate changes.
 
 use serde::Deserialize;
 use tidegate::{Instant, Outcome, Span};
@@ -10,19 +10,19 @@ use super::{Limit, Ruling};
 use crate::chance::Chance;
 use crate::scenario::units::{Rate, Time};
 
-/// What a scenario says about an autoscaling server.
+/// The scenario's settings of an autoscaling server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AutoscalingSpec {
-    /// The rate it starts with and never falls below.
+    /// The initial and lowest rate.
     pub least: Rate,
-    /// The rate it never exceeds.
+    /// The highest rate.
     pub most: Rate,
-    /// The share of its rate that it aims to have used.
+    /// The share of its rate that should be used.
     pub target: f64,
-    /// How often it looks at its load, and changes its rate to `load / target`.
+    /// How often it measures its load and sets its rate to `load / target`.
     pub period: Time,
-    /// For how long it saves up unused calls, counted at its least rate. It starts with all.
+    /// For how long it accumulates unused calls, at its lowest rate. It starts with all of it.
     pub credit: Time,
 }
 
@@ -52,7 +52,7 @@ pub struct Autoscaling {
     bucket: Bucket,
     spec: AutoscalingSpec,
     next_look: Instant,
-    /// Calls served since the last look.
+    /// Calls served since the last measurement.
     served: u32,
     rate: Rate,
 }
@@ -143,7 +143,7 @@ mod tests {
     use crate::chance::Stream;
 
     #[test]
-    fn the_rate_follows_the_load_between_its_ends() {
+    fn the_rate_follows_the_load_within_its_bounds() {
         let spec = AutoscalingSpec {
             least: "10/s".parse().unwrap(),
             most: "25/s".parse().unwrap(),
@@ -155,7 +155,7 @@ mod tests {
         let mut server = Autoscaling::new(&spec);
         let mut chance = Chance::new(1, Stream::Server);
         let at = |millis| Instant::ZERO.saturating_add(Span::from_millis(millis));
-        // 10 calls a second in the first minute, one a second in the second, none in the third.
+        // 10 calls a second in the first minute, one in the second, none in the third.
         for call in 0..600 {
             assert_eq!(server.arrive(at(100 * call), &mut chance).outcome, Outcome::Ok);
         }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn credit_serves_a_burst_above_the_rate_and_then_it_is_over() {
+    fn credit_serves_a_burst_above_the_rate_until_it_is_used_up() {
         let spec = AutoscalingSpec {
             least: "1/s".parse().unwrap(),
             most: "1/s".parse().unwrap(),

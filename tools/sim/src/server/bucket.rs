@@ -1,4 +1,5 @@
-//! A token bucket, which is GCRA by another name: a call takes a token, tokens come at a rate.
+//! A token bucket, which is equivalent to GCRA: each call takes a token, and tokens are added at a
+//! rate.
 
 use serde::Deserialize;
 use tidegate::{Instant, Span};
@@ -8,7 +9,7 @@ use super::{Limit, Ruling};
 use crate::chance::Chance;
 use crate::scenario::units::{GRAINS_PER_CALL, Rate};
 
-/// What a scenario says about a bucket.
+/// The scenario's settings of a bucket.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BucketSpec {
@@ -16,9 +17,9 @@ pub struct BucketSpec {
     pub burst: u32,
     /// How many it starts with; full if absent.
     pub start: Option<u32>,
-    /// How fast it fills.
+    /// The refill rate.
     pub rate: Rate,
-    /// Other rates from later times on.
+    /// Later rates.
     #[serde(default)]
     pub steps: Vec<Step>,
 }
@@ -26,9 +27,7 @@ pub struct BucketSpec {
 impl BucketSpec {
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.burst == 0 {
-            return Some(
-                "a bucket that holds no token never serves a call: burst must be 1 or more",
-            );
+            return Some("burst must be 1 or more: an empty bucket never serves a call");
         }
         if self.start.is_some_and(|start| start > self.burst) {
             return Some("a bucket cannot start with more than its burst");
@@ -38,7 +37,7 @@ impl BucketSpec {
     }
 }
 
-/// The bucket: credit in grains, so that nothing is lost to rounding.
+/// The bucket. Its credit is in grains, so nothing is rounded.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     credit: u128,
@@ -62,8 +61,8 @@ impl Bucket {
         Self { credit: start, burst, start, counted: Instant::ZERO, rate }
     }
 
-    /// How long it takes until so much has flowed in, as far as the present rate tells: a server does
-    /// not announce its changes.
+    /// How long it takes to gain this much at the current rate. A server does not announce changes
+    /// of its rate.
     fn filled(&self, now: Instant, grains: u128) -> Option<Span> {
         let nanos = grains.div_ceil(self.rate.at(now).grains().max(1));
         u64::try_from(nanos).ok().map(Span::from_nanos)
@@ -74,7 +73,7 @@ impl Bucket {
         (self.credit + self.rate.grains(self.counted, now)).min(self.burst)
     }
 
-    /// Fills at another rate from `at` on.
+    /// Changes the rate from `at` on.
     pub fn change(&mut self, at: Instant, rate: Rate) {
         self.rate.push(at, rate);
     }
@@ -107,7 +106,7 @@ impl Limit for Bucket {
         self.filled(now, self.burst - self.credit)
     }
 
-    /// The burst, in the time that it takes to fill.
+    /// The burst, and the time that it takes to fill.
     fn quota(&self, now: Instant) -> Option<(u64, Span)> {
         let calls = u64::try_from(self.burst / GRAINS_PER_CALL).ok()?;
         Some((calls, self.filled(now, self.burst)?))
@@ -140,7 +139,7 @@ mod tests {
     use crate::chance::Stream;
 
     #[test]
-    fn a_bucket_serves_to_the_nanosecond_what_it_should() {
+    fn a_bucket_is_exact_to_the_nanosecond() {
         let spec = BucketSpec {
             burst: 2,
             start: Some(1),
@@ -155,12 +154,12 @@ mod tests {
             (0, false, 0, Some(250 * MS)),
             (250 * MS - 1, false, 0, Some(1)),
             (250 * MS, true, 0, None),
-            // Full after half a second, and no fuller after ten.
+            // Full after half a second, and not more after ten.
             (9_500 * MS, true, 1, None),
             (9_500 * MS, true, 0, None),
             (9_500 * MS, false, 0, Some(250 * MS)),
             (9_750 * MS, true, 0, None),
-            // A quarter of a token before the step, which a hint does not foresee.
+            // A quarter of a token before the step, which the hint does not anticipate.
             (9_999 * MS, false, 0, Some(MS)),
             (10_000 * MS, true, 0, None),
             (10_999 * MS, false, 0, Some(MS)),

@@ -1,5 +1,5 @@
-//! A part of a server that is slow, or fails slowly: one node of several behind a balancer that has
-//! not noticed.
+//! A part of a server that is slow, or fails slowly: one node of several behind a load balancer
+//! that has not noticed.
 
 use serde::Deserialize;
 #[cfg(feature = "full")]
@@ -11,7 +11,7 @@ use super::Answer;
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
-/// A time in which a share of the calls that the limit lets through meet the bad part.
+/// A period in which a share of the admitted calls reach the bad part.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -23,12 +23,12 @@ pub struct Fault {
     pub share: f64,
     /// How much longer they take.
     pub delay: Time,
-    /// What they come to then.
+    /// The outcome of these calls.
     #[serde(default)]
     pub reply: Reply,
 }
 
-/// What a call that met the bad part comes to.
+/// The outcome of a call that reached the bad part.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
@@ -51,7 +51,8 @@ impl Fault {
         (!is_share).then_some("the share of a fault is above 0, and 1 at most")
     }
 
-    /// The fault that a call meets at `now`, if it does. Chance is drawn while there is one only.
+    /// The fault that a call reaches at `now`, if any. Random numbers are drawn only during a
+    /// fault.
     pub(super) fn that_hits<'a>(
         faults: &'a [Self],
         now: Instant,
@@ -61,7 +62,7 @@ impl Fault {
         faults.iter().filter(present).find(|fault| chance.unit() < fault.share)
     }
 
-    /// The answer to a call that would have taken so long.
+    /// The answer to a call that would have taken `delay`.
     pub(super) fn answer(&self, delay: Span) -> Answer {
         let outcome = match self.reply {
             Reply::Ok => Outcome::Ok,
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_meets_its_share_of_the_calls_in_its_time_alone() {
+    fn a_fault_affects_its_share_of_the_calls_during_its_time() {
         let mut chance = Chance::new(1, Stream::Server);
         let faults = [fault(0.25, Reply::Ok)];
         for (seconds, least, most) in
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_meets_it_takes_longer_and_comes_to_what_it_says_without_a_hint() {
+    fn an_affected_call_takes_longer_and_has_the_configured_outcome_without_a_hint() {
         for (reply, outcome) in [
             (Reply::Ok, Outcome::Ok),
             (Reply::Busy, Outcome::Busy),

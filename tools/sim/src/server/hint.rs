@@ -1,4 +1,4 @@
-//! What a server tells about its limit: the truth, nothing, or something else.
+//! The hints of a server: true, false or none.
 
 use serde::Deserialize;
 use tidegate::{Hint, Instant, Outcome, Span};
@@ -7,51 +7,51 @@ use super::Limit;
 use crate::chance::scaled;
 use crate::scenario::units::Time;
 
-/// How a server tells a number.
+/// How a server reports a number.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Honesty<T> {
-    /// Not at all.
+    /// Not reported.
     #[default]
     Absent,
-    /// As it is.
+    /// The true number.
     Honest,
-    /// The same number, whatever the truth is: a lie.
+    /// A constant regardless of the truth: a lie.
     Always(T),
-    /// So many times the truth: a server with a clock or a count of its own.
+    /// A multiple of the truth, as from a server with a wrong clock or count.
     Times(f64),
 }
 
-/// What a server tells.
+/// The hints of a server.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct HintSpec {
     /// `Retry-After` on throttled calls, in whole seconds, rounded up.
     #[serde(default)]
     pub retry_after: Honesty<Time>,
-    /// `RateLimit-Remaining` on every answer.
+    /// `RateLimit-Remaining` on every response.
     #[serde(default)]
     pub remaining: Honesty<u64>,
-    /// `RateLimit-Reset` on every answer.
+    /// `RateLimit-Reset` on every response.
     #[serde(default)]
     pub reset: Honesty<Time>,
-    /// The limit and its period on every answer.
+    /// The limit and its period on every response.
     #[serde(default)]
     pub quota: Honesty<QuotaSpec>,
-    /// In what form `RateLimit-Reset` is written.
+    /// The format of `RateLimit-Reset`.
     #[serde(default)]
     pub reset_form: ResetForm,
 }
 
-/// In what form a server writes when its limit is whole again.
+/// The format of a reset time.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetForm {
     /// Whole seconds from now, rounded up.
     #[default]
     Seconds,
-    /// A second of the server's clock, rounded up, which the client reads by that same clock. Windows
-    /// begin at whole seconds of it.
+    /// A second of the server's clock, rounded up. The client reads it with the same clock. Windows
+    /// begin at its whole seconds.
     Epoch,
     /// Seconds from now with three decimals, rounded up.
     Fraction,
@@ -76,7 +76,7 @@ impl ResetForm {
 #[cfg(feature = "full")]
 const SECOND: u64 = 1_000_000_000;
 
-/// So many calls in each period.
+/// Calls per period.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaSpec {
@@ -87,7 +87,7 @@ pub struct QuotaSpec {
 }
 
 impl<T> Honesty<T> {
-    /// What is told where `truth` is true, and `skew` makes so many times the truth of it.
+    /// Reports `truth`, or the configured distortion of it. `skew` scales it.
     fn tell<U: From<T>>(
         self,
         truth: impl FnOnce() -> Option<U>,
@@ -115,12 +115,12 @@ impl HintSpec {
         skewed.then_some("a skewed hint is between 0 and 1000000 times the truth")
     }
 
-    /// Whether it tells nothing at all.
+    /// Whether it reports nothing.
     pub fn is_silent(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The hint that comes with an outcome.
+    /// The hint of a response with this outcome.
     pub fn about(&self, outcome: Outcome, limit: &dyn Limit, now: Instant) -> Hint {
         let throttled = outcome != Outcome::Ok;
         let retry_after = self.retry_after.tell(|| limit.next(now), scaled).filter(|_| throttled);
@@ -144,7 +144,7 @@ impl HintSpec {
     }
 }
 
-/// `times` the count, rounded down, as servers do.
+/// The count times `times`, rounded down, as servers do.
 fn scaled_count(count: u64, times: f64) -> u64 {
     scaled(Span::from_nanos(count), times).as_nanos()
 }
@@ -160,7 +160,7 @@ mod tests {
     use crate::server::{Bucket, BucketSpec, Window, WindowSpec};
 
     #[test]
-    fn a_hint_is_the_truth_a_lie_or_nothing() {
+    fn a_hint_is_true_false_or_absent() {
         let time = |millis| Time::from(Span::from_millis(millis));
         let spec = WindowSpec { limit: 7, width: time(1_001), phase: Some(time(0)), start: None };
         let mut chance = Chance::new(1, Stream::Server);
@@ -190,9 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_is_written_in_the_form_that_the_server_has() {
+    fn a_reset_has_the_format_of_the_server() {
         let time = |millis| Time::from(Span::from_millis(millis));
-        // The world starts 2.6 s into a window of 10 s, so the server's seconds end at 0.4 s, 1.4 s, …
+        // The world starts 2.6 s into a window of 10 s, so the server's seconds end at 0.4 s, 1.4
+        // s, …
         let spec =
             WindowSpec { limit: 7, width: time(10_000), phase: Some(time(2_600)), start: None };
         let window = Window::new(&spec, &mut Chance::new(1, Stream::Server));
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_and_a_bucket_tell_their_quota_and_when_they_are_whole_again() {
+    fn a_window_and_a_bucket_report_their_quota_and_reset() {
         let seconds = |n| Span::from_secs(n);
         let window = WindowSpec {
             limit: 7,

@@ -1,4 +1,4 @@
-//! Servers: each lets so many calls through, and says so or does not.
+//! Servers. Each limits its calls, and may send hints.
 
 mod autoscaling;
 mod bucket;
@@ -22,34 +22,34 @@ pub use queue::{Queue, QueueSpec};
 pub use schedule::{Schedule, Step};
 pub use window::{Window, WindowSpec};
 
-/// What a scenario says about its server.
+/// The scenario's settings of its server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
-    /// A bucket of tokens that fills at a rate.
+    /// A token bucket.
     pub bucket: Option<BucketSpec>,
-    /// So many calls in each window of a fixed width.
+    /// A fixed window.
     pub window: Option<WindowSpec>,
-    /// Workers behind a bounded queue.
+    /// Workers with a bounded queue.
     pub queue: Option<QueueSpec>,
-    /// A bucket whose rate follows the load, and which saves up credit.
+    /// A bucket whose rate follows the load and that accumulates credit.
     pub autoscaling: Option<AutoscalingSpec>,
-    /// When nothing works.
+    /// Periods in which every call fails.
     #[serde(default)]
     pub outages: Vec<Outage>,
-    /// When a part of it is slow, or fails slowly.
+    /// Periods in which a part of it is slow, or fails slowly.
     #[serde(default)]
     pub faults: Vec<Fault>,
-    /// Calls of others that never retry and are not measured.
+    /// Background calls, which are never retried and not measured.
     pub strangers: Option<Rate>,
-    /// How long it works on a call that it serves, on top of what its limit takes.
+    /// How long it works on a served call, in addition to the time of its limit.
     pub work: Option<Spread>,
-    /// What it tells of its limit.
+    /// Its hints.
     #[serde(default)]
     pub hints: HintSpec,
 }
 
-/// A time in which every call fails, without a hint.
+/// A period in which every call fails, without a hint.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
@@ -65,26 +65,26 @@ impl Outage {
     }
 }
 
-/// A way to limit calls. It decides when a call arrives.
+/// A rate limit. It decides when a call arrives.
 pub trait Limit {
-    /// Takes a call in, or throttles it.
+    /// Admits a call or throttles it.
     fn arrive(&mut self, now: Instant, chance: &mut Chance) -> Ruling;
 
-    /// How many more calls it would serve right now, if it counts that.
+    /// How many more calls it would serve now, if it counts that.
     fn remaining(&self) -> Option<u64>;
 
-    /// How many calls it would serve at `now` if they came at once. A bucket has parts of one.
+    /// How many calls it would serve at `now` if they arrived at once. A bucket has fractions.
     fn level(&self, now: Instant) -> f64;
 
-    /// How long after a throttled call at `now` a call would be served, if it knows.
+    /// How long after a throttled call at `now` a call would be served, if known.
     fn next(&self, now: Instant) -> Option<Span>;
 
-    /// How long after `now` it would be whole again if nobody called, if it ever is.
+    /// How long after `now` it would be full again without calls, if it ever is.
     fn reset(&self, _now: Instant) -> Option<Span> {
         None
     }
 
-    /// So many calls in such a period, for limits that can be described so.
+    /// The limit as calls per period, if it has that form.
     fn quota(&self, _now: Instant) -> Option<(u64, Span)> {
         None
     }
@@ -98,48 +98,48 @@ pub trait Limit {
     /// Calls that can be served at once after a long silence.
     fn burst(&self) -> f64;
 
-    /// What the books say that cannot be, if they are wrong.
+    /// An inconsistency of its counts, if there is one.
     fn audit(&self) -> Option<&'static str>;
 
-    /// The rate over time, as far as it is known beforehand.
+    /// The rate over time, as far as it is known in advance.
     fn rate(&self) -> Vec<(Instant, f64)>;
 
-    /// The limit, width and first whole window, for limits by fixed windows.
+    /// The limit, width and first whole window of a fixed window.
     fn windows(&self) -> Option<(u32, Span, Instant)> {
         None
     }
 
-    /// Whether calls that are served wait at the server, so that its latency is worth a metric.
+    /// Whether served calls wait at the server, so that their latency is a metric.
     fn queues(&self) -> bool {
         false
     }
 }
 
-/// What a limit decides about a call.
+/// The decision on a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Ruling {
-    /// What becomes of the call.
+    /// The outcome of the call.
     pub outcome: Outcome,
     /// How long it stays in the server.
     pub delay: Span,
 }
 
 impl Ruling {
-    /// Served at once, or throttled at once.
+    /// A call that is served or throttled immediately.
     pub const fn served(served: bool) -> Self {
         let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
         Self { outcome, delay: Span::ZERO }
     }
 }
 
-/// What the server answers to a call.
+/// The server's answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// What became of the call.
+    /// The outcome of the call.
     pub outcome: Outcome,
     /// How long it stayed in the server.
     pub delay: Span,
-    /// What the server says about its limit.
+    /// The server's hint.
     pub hint: Hint,
 }
 
@@ -151,13 +151,13 @@ pub struct Server {
     work: Option<Spread>,
     #[cfg(feature = "full")]
     faults: Vec<Fault>,
-    /// `None`: it tells nothing, which most servers do.
+    /// `None` if it sends no hints, like most servers.
     hints: Option<HintSpec>,
     chance: Chance,
 }
 
 impl ServerSpec {
-    /// What is wrong with it, if anything is.
+    /// What is wrong with the settings, if anything.
     pub fn fault(&self) -> Option<&'static str> {
         let kinds = [
             self.bucket.is_some(),
@@ -220,7 +220,7 @@ impl Server {
         }
     }
 
-    /// Takes a call in.
+    /// Decides an arriving call.
     pub fn arrive(&mut self, now: Instant) -> Answer {
         if self.is_down(now) {
             return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
@@ -244,15 +244,15 @@ impl Server {
         Answer { outcome, delay, hint: self.hints.as_ref().map_or(Hint::NONE, tell) }
     }
 
-    /// How many calls could have been served between two times, outages left out, and at most
-    /// `offered` where that is told. Calls saved up at the start of the world count.
+    /// How many calls could have been served between two times, without outages and at most
+    /// `offered`, if given. Includes the calls that were available at the start.
     pub fn capacity(&self, from: Instant, to: Instant, offered: Option<Rate>) -> f64 {
         let start =
             if from == Instant::ZERO && offered.is_none() { self.limit.start() } else { 0.0 };
         start + self.flow(from, to, offered)
     }
 
-    /// As [`capacity`](Self::capacity), without what was saved up.
+    /// Like [`capacity`](Self::capacity), without the calls that were available at the start.
     pub fn flow(&self, from: Instant, to: Instant, offered: Option<Rate>) -> f64 {
         let mut cuts: Vec<Instant> = vec![from, to];
         cuts.extend(self.limit.rate().iter().map(|step| step.0));
@@ -269,7 +269,7 @@ impl Server {
         cuts.windows(2).map(flow).sum()
     }
 
-    /// The rate over time, as far as it is known beforehand, with 0 for outages.
+    /// The rate over time, as far as it is known in advance, with 0 for outages.
     pub fn rate(&self) -> Vec<(Instant, f64)> {
         let steps = self.limit.rate();
         let mut times: Vec<Instant> = steps.iter().map(|step| step.0).collect();
@@ -280,12 +280,12 @@ impl Server {
         times.into_iter().map(|time| (time, at(time))).collect()
     }
 
-    /// How many calls it would serve at `now` if they came at once.
+    /// How many calls it would serve at `now` if they arrived at once.
     pub fn level(&self, now: Instant) -> f64 {
         if self.is_down(now) { 0.0 } else { self.limit.level(now) }
     }
 
-    /// What it gives at `now`, in calls a second.
+    /// The rate at `now`, in calls a second.
     pub fn rate_at(&self, now: Instant) -> f64 {
         if self.is_down(now) { 0.0 } else { latest(&self.limit.rate(), now) }
     }
@@ -294,7 +294,7 @@ impl Server {
         self.outages.iter().any(|outage| outage.covers(now))
     }
 
-    /// The limit itself.
+    /// The limit.
     pub fn limit(&self) -> &dyn Limit {
         &*self.limit
     }

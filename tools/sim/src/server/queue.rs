@@ -1,4 +1,4 @@
-//! Workers behind a bounded queue: calls take time, and what does not fit is throttled.
+//! Workers with a bounded queue: calls take time, and calls that do not fit are throttled.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,22 +12,22 @@ use super::{Limit, Ruling, seconds};
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
-/// What a scenario says about a queueing server.
+/// The scenario's settings of a queueing server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
-    /// How many calls are worked on at once.
+    /// How many calls are processed at once.
     pub workers: u32,
     /// How many more may wait.
     pub places: u32,
-    /// How long a call is worked on: exponential with this mean.
+    /// The service time of a call: exponential with this mean.
     pub service: Time,
-    /// Other means from later times on.
+    /// Later mean service times.
     #[serde(default)]
     pub steps: Vec<ServiceStep>,
 }
 
-/// Another mean service time from a time on.
+/// A mean service time from a time on.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceStep {
@@ -49,7 +49,7 @@ impl QueueSpec {
     }
 }
 
-/// A throttled call takes this long, because it waits for nobody.
+/// A throttled call takes this long, because it does not queue.
 const THROTTLING: Span = Span::from_millis(1);
 
 /// The queueing server.
@@ -60,7 +60,7 @@ pub struct Queue {
     service: Vec<(Instant, Span)>,
     /// When each worker completes its assigned calls.
     free: BinaryHeap<Reverse<Instant>>,
-    /// When the calls inside leave.
+    /// When the calls in the server complete.
     inside: BinaryHeap<Reverse<Instant>>,
 }
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_throttled_and_fits_again_when_a_call_has_been_sent() {
+    fn a_call_that_does_not_fit_is_throttled_until_another_completes() {
         let mut queue = Queue::new(&spec(2, 3, 50));
         let mut chance = Chance::new(1, Stream::Server);
         let mut leaves: Vec<Span> = (0..5)
@@ -183,8 +183,8 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_at_half_load_waits_as_erlang_says() {
-        // M/M/1 at half load: the mean time inside is 1/(mu - lambda) = 100 ms.
+    fn a_queue_at_half_load_matches_the_formula_of_an_mm1_queue() {
+        // M/M/1 at half load: the mean time in the server is 1/(mu - lambda) = 100 ms.
         let mut queue = Queue::new(&spec(1, 1_000, 50));
         let mut chance = Chance::new(1, Stream::Server);
         let mut arrivals = Chance::new(1, Stream::Strangers);

@@ -5,7 +5,7 @@ use tidegate::Instant;
 
 use crate::scenario::units::{GRAINS_PER_CALL, Rate, Time};
 
-/// A new rate from a time on.
+/// A rate from a time on.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -20,13 +20,13 @@ pub struct Step {
 pub struct Schedule(Vec<(Instant, Rate)>);
 
 impl Schedule {
-    /// `rate`, and then the steps, which are in order of time.
+    /// A schedule of `rate` and the steps, which are ordered by time.
     pub fn new(rate: Rate, steps: &[Step]) -> Self {
         let first = (Instant::ZERO, rate);
         Self([first].into_iter().chain(steps.iter().map(|s| (s.at.instant(), s.rate))).collect())
     }
 
-    /// Another rate from `at` on; `at` lies after all steps so far.
+    /// Adds a rate from `at` on, which must be later than all steps.
     pub fn push(&mut self, at: Instant, rate: Rate) {
         self.0.push((at, rate));
     }
@@ -39,7 +39,7 @@ impl Schedule {
 
     /// What a bucket gains between two times, in grains.
     pub fn grains(&self, from: Instant, to: Instant) -> u128 {
-        // Most schedules have one step, and most questions are about the last one.
+        // Most schedules have one step, and most queries concern the last one.
         let mut index = match self.0.last() {
             Some(last) if last.0 <= from => self.0.len() - 1,
             _ => self.0.partition_point(|step| step.0 <= from).saturating_sub(1),
@@ -65,7 +65,7 @@ impl Schedule {
     }
 }
 
-/// Whether steps come in order of time, after the start of the world.
+/// Whether the times rise and are after the start of the world.
 pub fn in_order(times: impl IntoIterator<Item = Time>) -> bool {
     let mut last = Time::default();
     times.into_iter().all(|time| std::mem::replace(&mut last, time) < time)
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_must_rise() {
+    fn steps_must_be_in_order() {
         let secs = |n| Time::from(Span::from_secs(n));
         assert!(in_order([secs(1), secs(2)]));
         assert!(!in_order([secs(0)]));

@@ -1,4 +1,4 @@
-//! A fixed window: so many calls in each minute of the server's clock.
+//! A fixed window: a number of calls in each minute of the server's clock.
 
 use serde::Deserialize;
 use tidegate::{Instant, Span};
@@ -7,17 +7,17 @@ use super::{Limit, Ruling, seconds};
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
-/// What a scenario says about a fixed window.
+/// The scenario's settings of a fixed window.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowSpec {
-    /// How many calls in each window.
+    /// Calls per window.
     pub limit: u32,
-    /// How wide a window is.
+    /// The width of a window.
     pub width: Time,
-    /// How far into a window the world starts; drawn evenly if absent.
+    /// The offset of the start of the world within a window. Drawn uniformly if absent.
     pub phase: Option<Time>,
-    /// How many calls are left in the first window; all if absent.
+    /// How many calls are left in the first window. All if absent.
     pub start: Option<u32>,
 }
 
@@ -89,7 +89,7 @@ impl Limit for Window {
         Some((self.limit.into(), Span::from_nanos(self.width)))
     }
 
-    /// As if it flowed evenly: windows cut off at the ends of the run may give more than that.
+    /// Computed as an even flow. Partial windows at the ends of a run may serve more.
     fn capacity(&self, from: Instant, to: Instant) -> f64 {
         seconds(from, to) * self.rate()[0].1
     }
@@ -123,7 +123,7 @@ mod tests {
     use crate::chance::Stream;
 
     #[test]
-    fn a_window_opens_on_its_own_clock_and_forgets_what_was_unused() {
+    fn a_window_follows_the_server_clock_and_unused_calls_expire() {
         let secs = |n| Time::from(Span::from_secs(n));
         let spec = WindowSpec { limit: 2, width: secs(60), phase: Some(secs(50)), start: Some(2) };
         let mut chance = Chance::new(1, Stream::Server);

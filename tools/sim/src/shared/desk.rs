@@ -1,4 +1,5 @@
-//! The coordinators of a fleet: one that holds the budget, and those between it and the members.
+//! The coordinators of a fleet: the root with the budget, and the branches between it and the
+//! members.
 
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{AnyLaw, Fixed};
@@ -7,12 +8,12 @@ use tidegate::{Controller, Instant, Policy, Quota, Span};
 
 use super::Fleet;
 
-/// Room for all calls that are leased or in flight at a time.
+/// Room for all calls that are leased or in flight at once.
 type Root = Coordinator<Leases<AnyLaw, 16_384>, 1_024>;
-/// A coordinator that leases what it has leased itself.
+/// A coordinator that grants from its own leases.
 type Branch = Coordinator<Member<4_096>, 1_024>;
 
-/// The one that holds the budget.
+/// The root, which holds the budget.
 pub struct Desk {
     policy: Policy,
     root: Box<Root>,
@@ -20,11 +21,11 @@ pub struct Desk {
     recorded: u64,
 }
 
-/// A call that is lost on its way takes its place along for so long.
+/// A call that is lost on its way frees its place after this time.
 const EXPIRY: Span = Span::from_secs(60);
 
 impl Desk {
-    /// The coordinator of a fleet under the law of this name; `None` if there is no such law.
+    /// The coordinator of a fleet with this law. `None` if the law is unknown.
     pub fn new(fleet: &Fleet, law: &str, seed: u64, now: Instant) -> Option<Self> {
         let policy = match (law, fleet.quota) {
             ("fixed", Some(rate)) => {
@@ -41,7 +42,7 @@ impl Desk {
 
     pub fn answer(&mut self, now: Instant, request: &[u8]) -> Vec<u8> {
         let mut grant = vec![0; GRANT_BYTES];
-        let length = self.root.answer(now, request, &mut grant).expect("requests are sound");
+        let length = self.root.answer(now, request, &mut grant).expect("requests are valid");
         grant.truncate(length);
         grant
     }
@@ -51,11 +52,11 @@ impl Desk {
         self.recorded = true_now;
     }
 
-    /// Comes back from its latest snapshot.
+    /// Restores its latest snapshot.
     pub fn restore(&mut self, now: Instant, true_now: u64) {
         let away = Span::from_nanos(true_now - self.recorded);
         let root = Root::restore(self.policy, true_now, &self.record, now, away, false);
-        *self.root = root.expect("the record is sound");
+        *self.root = root.expect("the record is valid");
     }
 }
 
@@ -74,13 +75,13 @@ impl Limb {
 
     pub fn answer(&mut self, now: Instant, request: &[u8]) -> Vec<u8> {
         let mut grant = vec![0; GRANT_BYTES];
-        let length = self.branch.answer(now, request, &mut grant).expect("requests are sound");
+        let length = self.branch.answer(now, request, &mut grant).expect("requests are valid");
         grant.truncate(length);
         grant
     }
 
     pub fn hear(&mut self, now: Instant, grant: &[u8]) {
-        self.branch.source_mut().hear(now, grant).expect("grants are sound");
+        self.branch.source_mut().hear(now, grant).expect("grants are valid");
     }
 
     pub fn request(&mut self, now: Instant) -> Option<Vec<u8>> {

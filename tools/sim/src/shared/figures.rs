@@ -1,4 +1,4 @@
-//! What a run of a fleet measured.
+//! The figures of a fleet's run.
 
 use hdrhistogram::Histogram;
 use tidegate::{Instant, Outcome as Fate, Span};
@@ -6,48 +6,48 @@ use tidegate::{Instant, Outcome as Fate, Span};
 use super::{Demand, Fleet, Stretch, What};
 use crate::server::Server;
 
-/// What came of the stretches of a run, in their order.
+/// The results of the stretches of a run, in order.
 pub type Figures = Vec<Outcome>;
 
-/// What came of a stretch.
+/// The result of a stretch.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Outcome {
-    /// Served, as a share of what could be or of what was asked for.
+    /// Calls served, as a share of the possible or the requested.
     pub util: f64,
     /// Throttled, as a share of the calls that arrived.
     pub throttled: f64,
     /// Jain's index over the members.
     pub jain: f64,
-    /// Calls that no message kept back: their lease was in hand by the time that it was due.
+    /// The share of calls that no message delayed: their lease was available when it was due.
     pub local: f64,
-    /// Calls that were sent without a lease, as a share.
+    /// The share of calls that were sent without a lease.
     pub alone: f64,
-    /// The median of the time that a call waited to leave, in milliseconds.
+    /// The median wait of calls, in milliseconds.
     pub wait_p50_ms: f64,
-    /// What one call in a hundred waited for at least.
+    /// The 99th percentile of the wait.
     pub wait_p99_ms: f64,
     /// Calls that were given up.
     pub lost: u64,
-    /// The most calls that arrived above the server's rate at any time.
+    /// The most calls that arrived in excess of the server's rate at any time.
     pub excess: f64,
-    /// The most leases that were in the hands of members at a time.
+    /// The most leases that members held at once.
     pub leases: u64,
-    /// Requests to the coordinator that holds the budget, in a second.
+    /// Requests to the root per second.
     pub messages: f64,
     /// The same in the busiest second.
     pub messages_peak: u64,
-    /// Calls that were sent for each of these.
+    /// Calls sent per request.
     pub calls_a_message: f64,
     /// Bytes of a request and its answer.
     pub bytes_a_message: f64,
 }
 
-/// Counts what happens, stretch by stretch.
+/// Counts events per stretch.
 pub struct Tally {
     stretches: Vec<Count>,
     in_hand: Vec<usize>,
     all_in_hand: u64,
-    /// A bucket without a burst that fills with what arrives and drains at the server's rate.
+    /// The level of a bucket without a burst that arrivals fill and the server's rate drains.
     level: f64,
     at: Instant,
     rate: f64,

@@ -1,7 +1,7 @@
-//! Fleets that share one budget: members, a coordinator, and the way between them.
+//! Fleets with a shared budget: members, a coordinator, and the network between them.
 //!
-//! A world of its own beside [`crate::world`], because here messages travel too. The machines are the
-//! product's, and the servers those of all other worlds.
+//! This simulator is separate from [`crate::world`] because messages also travel. It uses the state
+//! machines of core and the same servers.
 
 mod desk;
 mod figures;
@@ -19,63 +19,63 @@ use crate::server::ServerSpec;
 pub use figures::{Figures, Outcome};
 pub use world::{Broken, run};
 
-/// A fleet to be.
+/// A fleet scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
     /// The file's name without its extension.
     #[serde(skip)]
     pub name: String,
-    /// What it shows, in one line.
+    /// A one-line description.
     pub title: String,
     /// When the world ends.
     pub end: Time,
     /// How many members there are.
     pub members: u32,
-    /// How many coordinators stand between the members and the one that holds the budget.
+    /// How many branches are between the members and the root.
     #[serde(default)]
     pub branches: u32,
-    /// How each comes to make calls.
+    /// When each member makes calls.
     pub demand: Demand,
-    /// How far a member is from the coordinator: drawn once for each. A message takes half of that
-    /// on average, and from 0.8 to 1.2 times as long.
+    /// The round-trip time between a member and the coordinator, drawn once per member. A message
+    /// takes half of it on average, with a factor of 0.8 to 1.2.
     pub distance: Spread,
-    /// How long a call takes to the server, each way.
+    /// The one-way travel time of a call to the server.
     pub latency: Spread,
-    /// Each clock is up to so much ahead of the true time.
+    /// The largest amount by which a clock is ahead of the true time.
     #[serde(default)]
     pub skew: Time,
-    /// How many messages of a thousand are lost, each way.
+    /// How many messages of a thousand are lost, in each direction.
     #[serde(default)]
     pub lost_per_mille: u32,
-    /// What the coordinator follows.
+    /// The laws of the coordinator.
     pub laws: Vec<String>,
-    /// The quota that the law `fixed` is told.
+    /// The quota of the law `fixed`.
     pub quota: Option<Rate>,
-    /// How many calls it admits at once.
+    /// The burst of that quota.
     #[serde(default = "one")]
     pub burst: u32,
     /// The server.
     pub server: ServerSpec,
-    /// What goes wrong, and when.
+    /// The faults and their times.
     #[serde(default, rename = "fault")]
     pub faults: Vec<Fault>,
-    /// When to look, and what must be seen.
+    /// The stretches with their requirements.
     #[serde(rename = "stretch")]
     pub stretches: Vec<Stretch>,
 }
 
-/// How calls arise in a member.
+/// When a member makes calls.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
-    /// So many callers, each of which makes its next call as soon as the one before is served.
+    /// This many callers. Each makes its next call when the previous one is served.
     Closed(u32),
-    /// At random at this mean rate, whatever becomes of those before.
+    /// At random at this mean rate, regardless of earlier calls.
     Poisson(Rate),
 }
 
-/// Something that goes wrong.
+/// A fault.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -85,42 +85,42 @@ pub struct Fault {
     pub what: What,
 }
 
-/// What goes wrong.
+/// A kind of fault.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum What {
-    /// So many members are gone, with their leases and their calls; others come in their place.
+    /// This many members crash with their leases and calls, and others replace them.
     Crash(u32),
-    /// The coordinator is gone, and comes back from its latest snapshot after so long.
+    /// The coordinator stops, and restores its latest snapshot after this time.
     Evict(Time),
-    /// Nothing reaches the coordinator or comes from it for so long.
+    /// No message reaches or leaves the coordinator for this time.
     Outage(Time),
-    /// Nothing reaches it from the first so many members for a minute, or back to them.
+    /// No message passes between it and the first members for a minute.
     Partition(u32),
-    /// Calls arise so many times as often.
+    /// The rate of calls is multiplied by this.
     Load(u32),
 }
 
-/// A part of the run with figures of its own, and what these must be.
+/// A part of the run with separate figures, and their requirements.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// When it begins.
+    /// Its start.
     #[serde(default)]
     pub from: Time,
-    /// When it ends: with the world if absent.
+    /// Its end. The default is the end of the world.
     pub to: Option<Time>,
-    /// The share of what the server has to give, or of what is asked for where that is less.
+    /// The minimum share of the server's supply, or of the requested calls if that is less.
     pub util_least: Option<f64>,
-    /// The share of calls that are throttled.
+    /// The maximum share of throttled calls.
     pub throttled_most: Option<f64>,
-    /// Jain's index over what each member got.
+    /// The minimum of Jain's index over the members.
     pub jain_least: Option<f64>,
-    /// The share of calls that no message kept back.
+    /// The minimum share of calls that no message delayed.
     pub local_least: Option<f64>,
-    /// The laws for which all of this must be so; all of them if absent.
+    /// The laws to which the requirements apply. All if absent.
     #[serde(default)]
     pub holds_for: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The page: every fleet under every law of it, and what must be seen.
+//! The page: every fleet with each of its laws, and the requirements.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::{Fleet, Outcome, Stretch, run};
 use crate::metric::median;
 
-/// One line of the page: a fleet under a law, in one stretch.
+/// One line of the page: a stretch of a fleet with a law.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Line {
     /// The fleet's name.
@@ -17,9 +17,9 @@ pub struct Line {
     pub law: String,
     /// The stretch's name.
     pub stretch: String,
-    /// The median over the seeds of each figure.
+    /// The median of each figure over the seeds.
     pub figures: Outcome,
-    /// What had to be seen, and was not.
+    /// The requirements that were not met.
     pub missed: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ pub fn lines(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<Vec<Line>> {
             .collect::<anyhow::Result<_>>()?;
         Ok(stretches(fleet, law, &runs))
     });
-    // A coordinator with room for a thousand members is a large value to make on a stack.
+    // A coordinator with room for a thousand members is a large value on a stack.
     let pool = rayon::ThreadPoolBuilder::new().stack_size(64 << 20).build()?;
     let lines: Vec<Vec<Line>> = pool.install(|| lines.collect::<anyhow::Result<_>>())?;
     bar.finish_and_clear();
@@ -91,7 +91,7 @@ fn middle<'a>(runs: impl Iterator<Item = &'a Outcome> + Clone) -> Outcome {
         alone: of(|run| run.alone),
         wait_p50_ms: of(|run| run.wait_p50_ms),
         wait_p99_ms: of(|run| run.wait_p99_ms),
-        // Nothing is lost in any of them, or the page says so.
+        // Calls lost in any run are reported.
         lost: runs.clone().map(|run| run.lost).sum(),
         excess: of(|run| run.excess),
         leases: of(|run| run.leases as f64) as u64,
@@ -136,23 +136,24 @@ impl Stretch {
     }
 }
 
-/// The page that is committed.
+/// The committed page.
 pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
     let mut page = String::new();
     let _ = writeln!(page, "# One budget for a fleet\n");
     let (first, last) = (seeds.first().unwrap_or(&0), seeds.last().unwrap_or(&0));
     let _ = writeln!(
         page,
-        "Members that share one budget through a coordinator: the machines of \
-         [core](../../core/docs/shared.md) in virtual time, with the fleets of \
+        "Members that share one budget through a coordinator: the state machines of [core](../../core/docs/shared.md) in virtual time, with the fleets of \
          [tools/sim/scenarios/shared](../../tools/sim/scenarios/shared). Medians over the seeds {first} to {last}.\n\n\
          Written by `cargo run --release -p tidegate-sim -- shared --out tests/golden/shared.md`.\n\n\
-         *util*: served, of what the server has to give or of what is asked for. *local*: calls that \
-         no message kept back, because their lease was in hand by the time that it was due. *alone*: calls that were sent without a lease. \
-         *excess*: the most calls that arrived above the server's rate at any time; *leases*: the most \
-         leases in hand at a time, which is the stated bound beside the burst (and, \
-         where some are cut off for longer than they keep their share, that share). *msg/s*: requests to \
-         the coordinator that holds the budget, and in its busiest second."
+         *util*: calls served, as a share of the possible or the requested. *local*: calls that no \
+         message delayed, because their lease was available when it was due. *alone*: calls that \
+         were sent without a lease. *excess*: the most calls that arrived in excess of the \
+         server's rate at any time. *leases*: the most leases held at once, which bounds the \
+         excess together with the burst (and with the share of members that are cut off for longer \
+         than they keep it). *msg/s*: requests per second to the coordinator that holds the \
+         budget, on average and in the busiest second. *must*: whether the scenario's requirements \
+         are met."
     );
     for fleet in fleets {
         let _ = writeln!(page, "\n## {}\n\n{}\n", fleet.name, fleet.title);

@@ -1,4 +1,4 @@
-//! The world of a fleet: calls and messages on one queue, which is the clock.
+//! The simulation of a fleet: calls and messages in one event queue.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,7 +12,7 @@ use super::{Demand, Fleet, What};
 use crate::chance::{Chance, Stream, scaled};
 use crate::server::Server;
 
-/// What should not be possible.
+/// A violation.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 #[error("at {at:?}: {what}")]
 pub struct Broken {
@@ -22,7 +22,7 @@ pub struct Broken {
     pub what: String,
 }
 
-/// Where a message goes.
+/// A sender or receiver of messages.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Node {
     Root,
@@ -34,19 +34,19 @@ enum Node {
 enum Event {
     /// A call arises in a member.
     Arise(usize),
-    /// A member or a branch looks what it has to do.
+    /// A member or a branch checks what is due.
     Look(Node),
     /// A call arrives at the server.
     Arrive(usize),
-    /// A call comes back to its member.
+    /// A call returns to its member.
     Back(usize),
-    /// A message arrives: from whom, to whom, and for a member that was there when it was sent.
+    /// A message arrives. `life` identifies the member that it was sent to or by.
     Message { from: Node, to: Node, life: u32, bytes: Vec<u8> },
     /// A snapshot is taken.
     Snapshot,
-    /// Something goes wrong.
+    /// A fault occurs.
     Fault(usize),
-    /// The coordinator comes back.
+    /// The coordinator restarts.
     Restore,
 }
 
@@ -61,14 +61,14 @@ struct Call {
 
 struct Leaf {
     member: Member<128>,
-    /// Which member it is, of those that came one after the other in its place.
+    /// Which of the successive members in this place it is.
     life: u32,
     skew: Span,
     distance: Span,
     queue: VecDeque<usize>,
-    /// When each lease in hand was heard of, where it was due before that.
+    /// When each available lease arrived, if it was due before that.
     late: VecDeque<Option<Instant>>,
-    /// The latest look that was entered.
+    /// The latest check that was scheduled.
     look: Instant,
     chance: Chance,
 }
@@ -85,31 +85,31 @@ struct World<'f> {
     entered: u64,
     server: Server,
     desk: Desk,
-    /// Until when nothing reaches the coordinator, and whether it is there at all.
+    /// The end of the coordinator's outage, and whether it runs.
     away_until: Instant,
     boughs: Vec<Bough>,
     leaves: Vec<Leaf>,
     calls: Vec<Call>,
     free: Vec<usize>,
     load: u32,
-    /// The first so many members are cut off until then.
+    /// The first members are cut off until then.
     cut_off: (usize, Instant),
     tally: Tally,
     chance: Chance,
     buffer: Vec<u8>,
 }
 
-/// What a member may send where it was told of no share.
+/// The rate at which a member without a share may send.
 const ALONE_PER_SECOND: u64 = 1;
 const SNAPSHOTS: Span = Span::from_secs(5);
 const CUT_OFF_FOR: Span = Span::from_secs(60);
-/// The coordinator's own clock is ahead by this.
+/// The coordinator's clock is ahead by this.
 const DESK_SKEW: Span = Span::from_secs(1_800);
 
-/// Runs a fleet under a law to its end. `None` if there is no such law.
+/// Runs a fleet with a law to its end. `None` if the law is unknown.
 ///
 /// # Errors
-/// [`Broken`] if something happened that must not.
+/// [`Broken`] if a promise was violated.
 pub fn run(fleet: &Fleet, law: &str, seed: u64) -> Result<Option<Figures>, Broken> {
     let Some(mut world) = World::new(fleet, law, seed) else { return Ok(None) };
     world.advance()?;
@@ -120,7 +120,7 @@ fn ahead(now: Instant, by: Span) -> Instant {
     now.saturating_add(by)
 }
 
-/// An instant of a clock that is ahead by `by`, in true time.
+/// Converts an instant of a clock that is ahead by `by` to true time.
 fn true_time(at: Instant, by: Span) -> Instant {
     Instant::from_nanos(at.as_nanos().saturating_sub(by.as_nanos()))
 }
@@ -175,7 +175,7 @@ impl<'f> World<'f> {
         Some(world)
     }
 
-    /// A member's first calls arise.
+    /// Starts a member's first calls.
     fn begin(&mut self, leaf: usize) {
         let callers = match self.fleet.demand {
             Demand::Closed(callers) => callers,
@@ -247,7 +247,7 @@ impl<'f> World<'f> {
         self.look(leaf)
     }
 
-    /// Admits a member's calls that may, and its request where one is due.
+    /// Admits a member's calls, and sends its request if one is due.
     fn look(&mut self, index: usize) -> Result<(), Broken> {
         let now = self.now;
         let leaf = &mut self.leaves[index];
@@ -282,7 +282,7 @@ impl<'f> World<'f> {
             }
         }
         let waiting = u16::try_from(leaf.queue.len()).unwrap_or(u16::MAX);
-        // A request that was given up is followed by another, sooner or later.
+        // An abandoned request is followed by another.
         for _ in 0..2 {
             if let Some(length) = leaf.member.request(own, waiting, &mut self.buffer) {
                 let to = match self.fleet.branches as usize {
@@ -324,11 +324,11 @@ impl<'f> World<'f> {
         }
     }
 
-    /// Sends a message on a way that is as long as that of member `leaf`; from branch to root all
-    /// ways are of 20 ms, there and back.
+    /// Sends a message with the travel time of member `leaf`. Between branch and root every round
+    /// trip takes 20 ms.
     fn send(&mut self, from: Node, to: Node, leaf: usize, bytes: Vec<u8>) {
         if bytes.is_empty() {
-            return; // a request that was answered before
+            return; // the request was already answered
         }
         if self.chance.unit() * 1_000.0 < f64::from(self.fleet.lost_per_mille) {
             return;
@@ -455,7 +455,7 @@ impl<'f> World<'f> {
         leaf.late.clear();
         let queue = std::mem::take(&mut leaf.queue);
         self.free.extend(queue);
-        // Poisson arrivals go on as they were; callers are gone with their process.
+        // Poisson arrivals continue. Closed-loop callers end with their process.
         if let Demand::Closed(_) = self.fleet.demand {
             self.begin(index);
         }
@@ -466,8 +466,7 @@ impl<'f> World<'f> {
     }
 }
 
-/// Of each lease of a grant, whether it was due by the time that it was granted, by the layout of
-/// messages.
+/// For each lease of a grant, whether it was due when granted, from the message layout.
 fn due_at_once(grant: &[u8]) -> impl Iterator<Item = bool> + '_ {
     let leases = grant.get(41..grant.len() - 4).unwrap_or_default();
     leases.chunks_exact(16).map(|lease| lease[8..].iter().all(|byte| *byte == 0))

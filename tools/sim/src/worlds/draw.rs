@@ -1,4 +1,4 @@
-//! The draws: from a number to a world.
+//! Draws a world from a seed.
 
 use std::fmt::Write;
 
@@ -6,49 +6,49 @@ use super::text::{Text, rate, time};
 use super::{Family, Hints, Purpose};
 use crate::chance::Chance;
 
-/// A world that was drawn.
+/// A drawn world.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// Its name: purpose, number, family, and its number in the family.
+    /// Its name: purpose, seed, family, and index in the family.
     pub name: String,
     /// What it is about.
     pub family: Family,
-    /// What its figures are measured by.
+    /// What its figures are computed from.
     pub facts: Facts,
     text: Text,
 }
 
-/// What is known of a world beforehand.
+/// What is known of a world in advance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts {
     /// How many clients it has.
     pub clients: u32,
-    /// Calls a second that the server gives at the start.
+    /// The server's rate at the start, in calls a second.
     pub rate: f64,
     /// Calls that it serves at once: its burst, or the limit of its window.
     pub pool: u32,
-    /// Whether it counts by windows.
+    /// Whether it has fixed windows.
     pub window: bool,
-    /// Seconds that the job of a cold start takes at best.
+    /// The shortest time of the job of a cold start, in seconds.
     pub ideal: f64,
-    /// Seconds that the outage lasts.
+    /// The length of the outage, in seconds.
     pub outage: f64,
 }
 
 impl Facts {
-    /// Seconds from one call of a client to its next, where all share the rate evenly.
+    /// Seconds between calls of a client if all share the rate evenly.
     pub fn interval(&self) -> f64 {
         f64::from(self.clients) / self.rate
     }
 }
 
 impl Drawn {
-    /// The scenario file of this world where the server tells these hints.
+    /// The scenario file of this world with these hints.
     pub fn text(&self, hints: Hints) -> String {
         self.text.with(hints)
     }
 
-    /// What it is, in one line.
+    /// A one-line description.
     pub fn title(&self) -> &str {
         &self.text.title
     }
@@ -79,7 +79,7 @@ pub fn draw(purpose: Purpose, number: u64, family: Family, index: u32) -> Drawn 
     Drawn { name, family, facts, text }
 }
 
-/// The seed of a name (FNV-1a): every world has a stream of draws that no other has.
+/// The seed of a name (FNV-1a). Every world has a separate stream of random numbers.
 fn seed(name: &str) -> u64 {
     name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
@@ -93,12 +93,12 @@ impl Dice {
         least + (most - least) * self.0.unit()
     }
 
-    /// Even in the logarithm; `least` where `most` is not above it.
+    /// Log-uniform. `least` if `most` is not above it.
     fn log(&mut self, least: f64, most: f64) -> f64 {
         least * libm::pow((most / least).max(1.0), self.0.unit())
     }
 
-    /// A whole number, even in the logarithm.
+    /// A log-uniform integer.
     fn count(&mut self, least: u32, most: f64) -> u32 {
         let drawn = self.log(f64::from(least), most.max(f64::from(least)) + 1.0);
         whole(drawn.floor().min(most)).max(least)
@@ -114,14 +114,14 @@ impl Dice {
     }
 }
 
-/// The whole number next to a positive one.
+/// The nearest integer of a positive number.
 fn whole(number: f64) -> u32 {
     number.round() as u32
 }
 
-/// As many calls in flight as 60 clients of 64 threads have, with one in reserve for each.
+/// The calls in flight of 60 clients with 64 threads, halved.
 const MOST_IN_FLIGHT: f64 = 60.0 * 64.0 / 2.0;
-/// About so many calls are served in a run at most, beyond what its family needs.
+/// The approximate maximum of calls served in a run, beyond what its family needs.
 const MOST_CALLS: f64 = 100_000.0;
 /// The widths of windows, in seconds.
 const WIDTHS: [f64; 13] =
@@ -129,11 +129,11 @@ const WIDTHS: [f64; 13] =
 /// A limit of this many simultaneous calls is practically no limit.
 const LARGEST_LIMIT: f64 = 12_000.0;
 
-/// How long a call is on its way.
+/// Travel times.
 struct Way {
-    /// There and back on average, in seconds.
+    /// The mean round trip, in seconds.
     trip: f64,
-    /// Within how many seconds 99 of 100 calls arrive.
+    /// The time within which 99 of 100 calls arrive, in seconds.
     jitter: f64,
     text: String,
 }
@@ -157,7 +157,7 @@ fn way(dice: &mut Dice) -> Way {
 struct Limit {
     rate: f64,
     pool: u32,
-    /// The width of its windows in seconds; a bucket has none.
+    /// The width of its windows in seconds. `None` for a bucket.
     width: Option<f64>,
     text: String,
 }
@@ -174,8 +174,8 @@ fn window(limit: u32, width: f64) -> Limit {
     Limit { rate: f64::from(limit) / width, pool: limit, width: Some(width), text }
 }
 
-/// A limit that so many clients can share, for whose calls `calls` are enough, and how many they are:
-/// as many as it takes to ask for twice the rate, and no more than the limit is large.
+/// A limit that this many clients can share with `calls` calls, and the number of clients: enough
+/// to request twice the rate, and at most the size of the limit.
 fn roomy(dice: &mut Dice, clients: u32, trip: f64, calls: f64) -> (Limit, u32) {
     let most_rate = (MOST_IN_FLIGHT / trip).min(1e4);
     if dice.happens(0.6) {
@@ -193,24 +193,24 @@ fn roomy(dice: &mut Dice, clients: u32, trip: f64, calls: f64) -> (Limit, u32) {
     }
 }
 
-/// So many threads each that `clients` can ask for twice the rate, and often for more.
+/// Threads per client, enough for `clients` to request at least twice the rate.
 fn threads(dice: &mut Dice, clients: u32, most_rate: f64, trip: f64) -> u32 {
     let needed = (2.0 * most_rate * trip / f64::from(clients)).ceil();
     let drawn = dice.pick(&[1, 1, 2, 4, 8, 16, 64]);
     whole(needed).max(drawn).min(64)
 }
 
-/// As many clients as can ask for twice the rate.
+/// Threads per client, enough for `clients` to request twice the rate.
 fn enough(clients: u32, most_rate: f64, trip: f64) -> u32 {
     clients.max(whole((2.0 * most_rate * trip / 64.0).ceil())).min(60)
 }
 
-/// How long a run is: so many calls for each client, and time to see what comes of it.
+/// The length of a run: enough for this many calls per client and for the clients to settle.
 fn length(limit: &Limit, clients: u32, calls: f64, trip: f64) -> f64 {
     let calls = (calls * f64::from(clients)).min(MOST_CALLS);
     let few = |seconds: f64| seconds.min(2.0 * MOST_CALLS / limit.rate);
     let windows = limit.width.map_or(0.0, |width| 8.0 * width);
-    // A scenario lasts a century at most.
+    // A scenario lasts at most a century.
     (calls / limit.rate).max(few(60.0)).max(few(100.0 * trip)).max(windows).min(3e9)
 }
 
@@ -220,7 +220,7 @@ fn clients(processes: u32, threads: u32, demand: &str) -> String {
 
 const CLOSED: &str = "\"closed\"";
 
-/// A world in which clients ask for more than there is, as long as it lasts.
+/// A world in which clients request more than the limit all the time.
 fn closed(
     dice: &mut Dice,
     way: &Way,
@@ -305,7 +305,7 @@ fn lying(dice: &mut Dice) -> (Text, Facts) {
 fn app(dice: &mut Dice) -> (Text, Facts) {
     let way = way(dice);
     let processes = dice.count(1, 16.0);
-    // Room for each client, so that it is the demand that keeps them below the limit.
+    // Room for each client, so that their demand keeps them below the limit.
     let least = (4 * processes).max(10);
     let (mut limit, refill) = if dice.happens(2.0 / 3.0) {
         let width = dice.pick(&WIDTHS);
@@ -331,7 +331,7 @@ fn app(dice: &mut Dice) -> (Text, Facts) {
     let threads;
     match dice.pick(&["poisson", "job", "bursts"]) {
         "poisson" => {
-            // Chance alone seldom takes so many calls beyond the limit.
+            // Chance alone rarely takes this many calls beyond the limit.
             let most = 1.0 - (4.0 / pool.sqrt()).min(0.9);
             let wanted = dice.even(0.05, 0.9).min(most) * limit.rate;
             let most = f64::from(processes) * 64.0 / busy / 3.0;
@@ -355,7 +355,7 @@ fn app(dice: &mut Dice) -> (Text, Facts) {
             }
         }
         _ => {
-            // A thread makes a call each round trip, and one more that ends later.
+            // A thread makes one call per round trip, and one more that ends later.
             threads = dice.count(1, (pool / 4.0 / f64::from(processes)).min(16.0));
             let each = pool * dice.even(0.2, 0.8) / f64::from(processes * threads);
             let on = ((each - 1.0).max(0.5) * busy).min(refill);
@@ -376,7 +376,7 @@ fn app(dice: &mut Dice) -> (Text, Facts) {
     (text, facts)
 }
 
-/// How long the server works on a call: half as long to half as long again.
+/// The server's work on a call: from half the mean to one and a half times the mean.
 fn working(mean: f64) -> String {
     format!("work = {{ uniform = [\"{}\", \"{}\"] }}\n", time(mean / 2.0), time(mean * 1.5))
 }
@@ -409,7 +409,7 @@ fn cold(dice: &mut Dice) -> (Text, Facts) {
     threads = threads.min(whole(wanted / f64::from(processes)).max(1));
     let own = (wanted / f64::from(processes * threads)).ceil();
     let calls = own * f64::from(processes * threads);
-    // Once the last token or window has arrived, its calls are still to be made.
+    // After the last token or window has arrived, its calls must still be made.
     let rounds = |calls: f64| (calls / f64::from(processes * threads)).ceil() * way.trip;
     let ideal = match limit.width {
         Some(width) => {
@@ -442,7 +442,7 @@ fn cold(dice: &mut Dice) -> (Text, Facts) {
     (text, Facts { ideal, ..facts(&limit, processes) })
 }
 
-/// A convergence of a name: the first stretch of `width` from `at` on that shows it.
+/// A named convergence: the first stretch of `width` from `at` on that shows it.
 fn convergence(name: &str, toward: &str, at: f64, until: f64, width: f64, to: f64) -> String {
     format!(
         "\n[[convergence]]\nname = \"{name}\"\ntoward = \"{toward}\"\nat = \"{}\"\nuntil = \"{}\"\n\
@@ -454,7 +454,7 @@ fn convergence(name: &str, toward: &str, at: f64, until: f64, width: f64, to: f6
     )
 }
 
-/// A bucket and its clients for measures of how fast they settle; and the width of a stretch.
+/// A bucket and its clients, to measure how fast they settle, and the width of a stretch.
 fn settling(dice: &mut Dice, peak: f64) -> (Way, Limit, u32, u32, f64) {
     let way = way(dice);
     let drawn = dice.count(1, 16.0);
@@ -463,7 +463,7 @@ fn settling(dice: &mut Dice, peak: f64) -> (Way, Limit, u32, u32, f64) {
     let burst = dice.count(number + 2, 10.0 * per_second);
     let limit = bucket(dice, per_second, burst);
     let threads = threads(dice, number, per_second * peak, way.trip);
-    // Whole seconds or milliseconds, which a file can tell exactly.
+    // Whole seconds or milliseconds, which a file can represent exactly.
     let wide = 20.0 / per_second;
     let width = if wide >= 1e3 { wide.round() } else { (wide * 1e3).round() / 1e3 };
     (way, limit, number, threads, width)
@@ -512,7 +512,7 @@ fn outages(dice: &mut Dice) -> (Text, Facts) {
     (text, facts)
 }
 
-/// Of four in turn, two are buckets of one, one is a larger bucket, and one counts by windows.
+/// Of four in turn, two are buckets of one, one is a larger bucket, and one has windows.
 fn small(dice: &mut Dice, index: u32) -> (Text, Facts) {
     let way = way(dice);
     let number = dice.count(3, 60.0);

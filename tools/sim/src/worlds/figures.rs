@@ -1,4 +1,4 @@
-//! From scores to the figures that laws are judged by.
+//! Computes the figures of laws from scores.
 
 use serde::Serialize;
 
@@ -6,24 +6,25 @@ use super::runs::{Results, Settings};
 use super::{Drawn, Facts, Family, Hints, Score, harm};
 use crate::metric::median;
 
-/// Clients are limited by their program where hammering is throttled less often than this.
+/// Clients count as limited by their program if fewer calls than this are throttled without any
+/// pacing.
 const NEVER: f64 = 0.002;
 
 /// One figure over many worlds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// In how many worlds it has a meaning.
+    /// The number of worlds in which it applies.
     pub worlds: usize,
-    /// The middle one.
+    /// The median.
     pub median: f64,
-    /// What nine worlds of ten do not exceed.
+    /// The 90th percentile.
     pub p90: f64,
     /// The largest.
     pub worst: f64,
 }
 
 impl Figure {
-    /// The figure of these values; `None` of none.
+    /// The figure of these values. `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -51,8 +52,8 @@ pub struct Row {
     pub unused: Option<Figure>,
     /// As in [`Score`].
     pub unfair: Option<Figure>,
-    /// Mean latency over that of an oracle that never lets a call wait without need: over that of
-    /// hammering, in worlds where hammering is as good as never throttled.
+    /// Mean latency divided by that of an oracle that never delays a call needlessly, which is the
+    /// latency without pacing, in worlds where that is almost never throttled.
     pub wait: Option<Figure>,
     /// As in [`Score`].
     pub cold: Option<Figure>,
@@ -62,14 +63,14 @@ pub struct Row {
     pub down: Option<Figure>,
     /// As in [`Score`].
     pub back: Option<Figure>,
-    /// The share of the server that unsynchronised calls can use, less the share that is used, where
-    /// both reject as many: in worlds whose limit lets one call through at a time.
+    /// The share of the server that uncoordinated calls can use minus the share that is used, at
+    /// the same number of throttled calls, in worlds whose limit admits one call at a time.
     pub bound: Option<Figure>,
-    /// In how many worlds these hints hurt; nothing is said of lies.
+    /// In how many worlds these hints hurt. `None` for lies.
     pub hurt: Option<usize>,
 }
 
-/// A world in which a truthful hint hurt.
+/// A world in which a true hint hurt.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hurt {
     /// The scenario: world and hints.
@@ -78,15 +79,15 @@ pub struct Hurt {
     pub hints: &'static str,
     /// The law.
     pub law: String,
-    /// In what: the names of [`Harm`](super::Harm).
+    /// How it hurt: the names of [`Harm`](super::Harm).
     pub why: Vec<&'static str>,
-    /// What is known of the world that explains it.
+    /// The known explanation.
     pub reason: &'static str,
-    /// Rejected, unused, 1 − Jain and latency in milliseconds without hints.
+    /// Throttled, unused, 1 − Jain and latency in milliseconds without hints.
     pub blind: [Option<f64>; 4],
-    /// The same with them.
+    /// The same with hints.
     pub told: [Option<f64>; 4],
-    /// What the world is.
+    /// A description of the world.
     pub title: String,
 }
 
@@ -97,22 +98,22 @@ pub struct Judged {
     pub law: String,
     /// The set of hints.
     pub hints: &'static str,
-    /// In how many worlds of how many.
+    /// The number of worlds in which it hurt.
     pub hurt: usize,
-    /// Of so many.
+    /// The number of worlds.
     pub worlds: usize,
-    /// In how many worlds a second run without hints, with other dice of the law, counts as hurt.
+    /// In how many worlds a second run without hints, with another seed of the law, counts as hurt.
     pub by_chance: usize,
 }
 
-/// All figures of a number of worlds.
+/// All figures of a set of worlds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
     /// The families with each law and set of hints.
     pub rows: Vec<Row>,
     /// How often each set of hints hurts each law.
     pub judged: Vec<Judged>,
-    /// The worlds in which one did.
+    /// The worlds in which a hint hurt.
     pub hurt: Vec<Hurt>,
 }
 
@@ -138,7 +139,7 @@ impl Figures {
 }
 
 impl Figures {
-    /// Whether a law does anything else where it is told more than `Retry-After`.
+    /// Whether a law uses more hints than `Retry-After`.
     pub(super) fn reads_more(&self, law: &str) -> bool {
         let own = || self.rows.iter().filter(|row| row.law == law);
         let least = |family| {
@@ -150,7 +151,7 @@ impl Figures {
         })
     }
 
-    /// The rows without those that repeat what a law does when it is told `Retry-After` alone.
+    /// The rows without those that repeat the results with `Retry-After` alone.
     pub(super) fn told(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| !is_more(row.hints) || self.reads_more(&row.law))
     }
@@ -171,7 +172,7 @@ impl View<'_> {
         self.results.scores.get(&(world, law, hints))
     }
 
-    /// The score without hints, and that with them, of each world in which hints are the truth.
+    /// The scores without and with hints of each world in which hints are true.
     fn pairs(&self, law: usize, hints: Hints) -> impl Iterator<Item = (usize, &Score, &Score)> {
         let honest = |world: &usize| self.worlds[*world].family != Family::Lying;
         let asked = hints != Hints::Blind;
@@ -262,7 +263,7 @@ impl View<'_> {
     }
 }
 
-/// Why a hint hurts in such a world, as far as that is known beforehand.
+/// Why a hint hurts in such a world, if that is known in advance.
 fn reason(facts: &Facts, why: &[&str]) -> &'static str {
     let calls = if facts.window { f64::from(facts.pool) } else { 1.0 };
     if calls <= facts.rate {
@@ -276,8 +277,8 @@ fn reason(facts: &Facts, why: &[&str]) -> &'static str {
     }
 }
 
-/// Calls that know nothing of each other find a token with probability 1/(1+ρ) where they are ρ times
-/// as many as tokens: ρ/(1+ρ) is used, and as much is rejected.
+/// Uncoordinated calls find a token with probability 1/(1+ρ) if there are ρ times as many as
+/// tokens: ρ/(1+ρ) is used, and as much is throttled.
 fn bound(facts: &Facts, score: &Score) -> Option<f64> {
     let one = facts.pool == 1 && !facts.window;
     score.rejected.zip(score.unused).filter(|_| one).map(|(bad, unused)| bad - (1.0 - unused))

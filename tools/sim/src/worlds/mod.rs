@@ -1,6 +1,6 @@
-//! Worlds drawn at random, and how laws do in them.
+//! Random worlds, and how laws perform in them.
 //!
-//! What is drawn, and how it is judged, is written down in `tools/sim/scenarios/README.md`.
+//! `tools/sim/scenarios/README.md` defines their distribution and the figures.
 
 mod draw;
 mod figures;
@@ -21,12 +21,12 @@ pub use runs::{Failed, Results, Settings, run};
 pub use score::{Harm, Score, harm};
 pub use table::tables;
 
-/// Which worlds are drawn. The two have nothing in common, whatever the number.
+/// The purpose of a set of worlds. The two sets are disjoint for every seed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Purpose {
-    /// Worlds that a law may be tuned to.
+    /// Worlds to tune a law with.
     Development,
-    /// Worlds that it is judged by.
+    /// Worlds to measure it with.
     Validation,
 }
 
@@ -40,30 +40,30 @@ impl Purpose {
     }
 }
 
-/// What a world is about.
+/// A family of worlds.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Family {
-    /// Clients that ask for more than there is, and no more clients than the limit is large.
+    /// Clients that request more than the limit, with no more clients than the size of the limit.
     Saturated,
-    /// Clients that ask for less than there is.
+    /// Clients that request less than the limit.
     App,
-    /// A job that is larger than what the server has at the start.
+    /// A job larger than what the server has available at the start.
     Cold,
     /// A rate that doubles, and then falls to a quarter.
     Steps,
-    /// A time in which every call fails.
+    /// A period in which every call fails.
     Outages,
     /// Limits smaller than the number of clients.
     Small,
-    /// One client, and a limit that lets one call through at a time.
+    /// One client, and a limit that admits one call at a time.
     Strict,
     /// Limits of 5 to 40 calls.
     Pools,
-    /// Windows of a second, told in whole seconds.
+    /// Windows of a second, reported in whole seconds.
     Second,
-    /// Calls that the server works on for seconds to minutes.
+    /// Calls on which the server works for seconds to minutes.
     Streams,
-    /// Saturated worlds in which every hint is a lie.
+    /// Saturated worlds in which every hint is false.
     Lying,
 }
 
@@ -100,19 +100,19 @@ impl Family {
         }
     }
 
-    /// The family of a name.
+    /// The family with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|family| family.name() == name)
     }
 
-    /// Whether its clients ask for more than there is all the time.
+    /// Whether its clients request more than the limit all the time.
     pub const fn is_saturated(self) -> bool {
         !matches!(self, Self::App | Self::Cold)
     }
 }
 
-/// Of 20 worlds, five are saturated, five limited by the program, two have steps, and one is of each
-/// other family.
+/// Of 20 worlds, five are saturated, five limited by the program, two have steps, and one is of
+/// each other family.
 const TURN: [Family; 20] = {
     use Family::{
         App, Cold, Lying, Outages, Pools, Saturated, Second, Small, Steps, Streams, Strict,
@@ -123,7 +123,7 @@ const TURN: [Family; 20] = {
     ]
 };
 
-/// The families of so many worlds, and the number of each world in its family.
+/// The families of this many worlds, and the index of each world in its family.
 pub fn plan(worlds: u32, only: Option<Family>) -> Vec<(Family, u32)> {
     let mut counts = [0; Family::ALL.len()];
     let families = TURN.into_iter().cycle().map(|family| only.unwrap_or(family));
@@ -135,18 +135,18 @@ pub fn plan(worlds: u32, only: Option<Family>) -> Vec<(Family, u32)> {
     families.take(worlds as usize).map(number).collect()
 }
 
-/// What a server tells: each set has all that come before it, but for the two in the middle.
+/// A set of hints. Each includes the previous ones, except `Quota` and `Reset`.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Hints {
     /// Nothing.
     Blind,
     /// `Retry-After`.
     RetryAfter,
-    /// That, and how many calls are left.
+    /// `Retry-After` and the remaining calls.
     Remaining,
-    /// That, and the limit with its period.
+    /// Also the limit with its period.
     Quota,
-    /// `Retry-After`, how many calls are left, and when the limit is whole again.
+    /// `Retry-After`, the remaining calls and the reset.
     Reset,
     /// All of them.
     Everything,
@@ -175,12 +175,12 @@ impl Hints {
         }
     }
 
-    /// The set of a name.
+    /// The set with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|hints| hints.name() == name)
     }
 
-    /// Whether it has `retry_after`, `remaining`, `reset` and `quota`.
+    /// Whether it includes `retry_after`, `remaining`, `reset` and `quota`.
     const fn has(self) -> [bool; 4] {
         match self {
             Self::Blind => [false; 4],

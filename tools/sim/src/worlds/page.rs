@@ -1,4 +1,4 @@
-//! The page: tests/golden/worlds.md.
+//! The page tests/golden/worlds.md.
 
 use std::collections::BTreeMap;
 
@@ -9,53 +9,59 @@ use super::{Family, Figures, Hints, Purpose, Row, Settings};
 /// The law whose hurt worlds are listed.
 pub(super) const OWN: &str = "adaptive";
 
-/// What a family is, in a sentence or two.
+/// A description of a family.
 const fn about(family: Family) -> &'static str {
     match family {
         Family::Saturated => {
-            "Clients ask for at least twice what there is. No limit is smaller than the number of clients."
+            "Clients request at least twice the limit. No limit is smaller than the number of clients."
         }
         Family::App => {
-            "Clients ask for less than there is, so every wait is needless. Latency is that over an \
-             oracle's that sees the server and never lets a call wait without need: that of hammering, in \
-             the worlds where fewer than 0.2 % of the hammered calls are throttled."
+            "Clients request less than the limit, so every wait is unnecessary. Latency is \
+            relative to an oracle that knows the server and never delays a call unnecessarily: the \
+            latency without pacing, in worlds where that has fewer than 0.2 % of its calls \
+            throttled."
         }
         Family::Cold => {
-            "A job larger than what the server has at the start, which is all or nothing. Time is that over \
-             the shortest possible; a job that is not done in time counts with the time it had."
+            "A job larger than the calls available at the start, which are all or none. Time is \
+            relative to the shortest possible. A job that is not completed counts with the \
+            observed time."
         }
         Family::Steps => {
-            "A bucket whose rate doubles and then falls to a quarter. Times are in intervals that a client \
-             had before the step; what is not found counts with the time it had."
+            "A bucket whose rate doubles and then falls to a quarter. Times are in units of a \
+            client's call interval before the step. A rate that is not found counts with the \
+            observed time."
         }
         Family::Outages => {
-            "An outage in which every call fails. The time until the rate is used again is that over the \
-             outage's."
+            "An outage in which every call fails. The time until the rate is used again is \
+            relative to the length of the outage."
         }
         Family::Small => {
-            "Limits smaller than the number of clients. Calls that know nothing of each other find a token \
-             of a bucket of one with probability 1/(1+ρ), so ρ/(1+ρ) of it is used where ρ/(1+ρ) is \
-             rejected. The first column is by how much less than that was used; below 0, calls do know of \
-             each other."
+            "Limits smaller than the number of clients. Uncoordinated calls find a token in a \
+            bucket of one with probability 1/(1+ρ), so ρ/(1+ρ) of it is used while ρ/(1+ρ) are \
+            rejected. The first column is how much less than that was used. Below 0, calls are \
+            coordinated."
         }
         Family::Strict => {
             "One client and a bucket of one, from one call an hour to an interval of twenty times the \
-             jitter of the way there."
+             jitter of the travel time."
         }
         Family::Pools => "Limits of 5 to 40 calls, with no more clients than that and at most 8.",
         Family::Second => "Windows of one second, whose end is stated in whole seconds.",
-        Family::Streams => "Saturated worlds whose calls take the server 2 seconds to 3 minutes.",
-        Family::Lying => "Saturated worlds in which every hint is a lie.",
+        Family::Streams => {
+            "Saturated worlds in which the server works on a call for 2 seconds to \
+        3 minutes."
+        }
+        Family::Lying => "Saturated worlds in which every hint is false.",
     }
 }
 
 /// The page about these figures.
 pub fn page(purpose: Purpose, number: u64, settings: &Settings, figures: &Figures) -> String {
     let mut text = format!(
-        "# Worlds\n\nLaws in worlds drawn at random ([how](../../tools/sim/scenarios/README.md#worlds-drawn-at-random)): \
+        "# Worlds\n\nLaws in random worlds ([how](../../tools/sim/scenarios/README.md#random-worlds)): \
          {} worlds from the number {number}, each with every set of hints, {} runs of each. Every cell is \
-         median / 90th percentile / worst over the worlds. A law that reads no more than `Retry-After` has no \
-         rows for further hints.\n\n\
+         median / 90th percentile / worst over the worlds. A law that reads only `Retry-After` has \
+         no rows for further hints.\n\n\
          Written by `cargo xtask bench worlds --seed {number}`. Another number draws other worlds.\n\n\
          ![For each set of hints and each law: rejected, unused and needless wait](worlds.svg)\n",
         purpose.name(),
@@ -90,10 +96,10 @@ fn hurt(figures: &Figures) -> String {
         return String::new();
     }
     let mut text = String::from(
-        "\n## Truthful hints that hurt\n\nIn how many worlds a law did worse with hints than without: half \
-         as many calls again rejected and 0.3 points more, 3 points less used, Jain's index 0.1 lower, or \
-         the mean latency a tenth higher. By chance: in how many worlds a second run without hints, \
-         with other dice of the law, was worse by the same measure.\n\n\
+        "\n## True hints that hurt\n\nThe worlds in which a law did worse with true hints than \
+        without: half as many calls again rejected and 0.3 points more, 3 points less used, Jain's \
+        index 0.1 lower, or the mean latency a tenth higher. By chance: the worlds in which a \
+        second run without hints, with another seed of the law, was worse by the same measure.\n\n\
          | law | hints | hurt | by chance | worlds |\n|---|---|---:|---:|---:|\n",
     );
     let more = |it: &&Judged| !is_more(it.hints) || figures.reads_more(&it.law);

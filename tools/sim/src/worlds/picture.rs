@@ -1,4 +1,4 @@
-//! The picture: tests/golden/worlds.svg. For each law and set of hints, median to 90th percentile.
+//! The chart tests/golden/worlds.svg: median to 90th percentile for each law and set of hints.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use super::{Family, Figure, Figures, Hints, Row};
 use crate::controllers;
 
 const WIDTH: f64 = 1_080.0;
-/// Where the rows begin, and how far they are apart.
+/// The position of the first row, and the distance between rows.
 const TOP: f64 = 118.0;
 const ROW: f64 = 14.0;
-/// Between two laws.
+/// The gap between two laws.
 const GAP: f64 = 10.0;
 
 /// A figure on a logarithmic axis.
@@ -120,7 +120,7 @@ pub fn picture(figures: &Figures) -> String {
     frame(y) + &rows + "</svg>\n"
 }
 
-/// Everything but the laws: colours for light and dark, title, axes.
+/// Everything except the data: colours for light and dark mode, title, axes.
 fn frame(bottom: f64) -> String {
     let height = bottom + 34.0;
     let mut svg = format!(
@@ -141,7 +141,7 @@ text {{ font: 11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-ser
 .bar {{ opacity: .35; }} .worst {{ opacity: .6; }}
 </style>
 <rect class="page" width="{WIDTH}" height="{height}"/>
-<text class="title" x="18" y="32">What each law loses in worlds drawn at random</text>
+<text class="title" x="18" y="32">What each law loses in random worlds</text>
 <text class="lead" x="18" y="54">For each set of hints: the median (large dot), up to the 90th percentile (bar), and the worst world (small dot). Further left is better.</text>
 "##
     );

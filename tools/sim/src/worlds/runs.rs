@@ -1,4 +1,4 @@
-//! Runs laws in drawn worlds, on all cores.
+//! Runs laws in random worlds, on all cores.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,34 +18,33 @@ use crate::{Scenario, ScenarioError, World, controllers};
 pub struct Settings {
     /// The laws.
     pub laws: Vec<String>,
-    /// The sets of hints. Without [`Hints::Blind`] nothing can be said to hurt.
+    /// The sets of hints. Without [`Hints::Blind`] no harm can be determined.
     pub hints: Vec<Hints>,
-    /// Each world is run so often, with other arrivals and latencies and other dice of the laws.
+    /// How often each world is run, with other arrivals, latencies and law seeds.
     pub seeds: u64,
 }
 
-/// The law whose calls never wait: where it is not throttled, no law has a reason to wait.
+/// The law whose calls never wait. If it is not throttled, no law has a reason to wait.
 pub const HAMMER: &str = "none";
-/// The peer that sees the server, and reads no hint.
+/// The peer that knows the server and reads no hint.
 const ORACLE: &str = "oracle";
-/// The dice of the laws in the second run without hints.
+/// The offset of the laws' seeds in the second run without hints.
 const OTHER_DICE: u64 = 1_000_000;
 
 /// The scores of all worlds.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// The score of each world (its place in the list of worlds) with a law (its place in the settings)
-    /// and hints.
+    /// The score by world (its index), law (its index in the settings) and hints.
     pub scores: BTreeMap<(usize, usize, Hints), Score>,
-    /// The score of each world with a law without hints, a second time.
+    /// The score of a second run without hints by world and law.
     pub again: BTreeMap<(usize, usize), Score>,
-    /// The score of [`HAMMER`] in worlds whose clients ask for less than there is.
+    /// The score of [`HAMMER`] in worlds whose clients request less than the limit.
     pub hammered: BTreeMap<usize, Score>,
-    /// The runs in which something happened that should not be possible.
+    /// The runs that violated a promise.
     pub failed: Vec<Failed>,
 }
 
-/// A run in which something happened that should not be possible.
+/// A run that violated a promise.
 #[derive(Clone, Debug)]
 pub struct Failed {
     /// The scenario.
@@ -56,7 +55,7 @@ pub struct Failed {
     pub why: String,
 }
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum For {
     Score(usize, Hints),
@@ -64,7 +63,7 @@ enum For {
     Hammer,
 }
 
-/// Runs all that `settings` ask for. The results are the same for any number of cores.
+/// Runs everything in `settings`. The results do not depend on the number of cores.
 pub fn run(
     worlds: &[Drawn],
     settings: &Settings,
@@ -125,8 +124,8 @@ fn purposes<'a>(world: &Drawn, settings: &'a Settings) -> impl Iterator<Item = F
     laws.chain(hammer)
 }
 
-/// One run. The world draws from `seed` and the law from `dice`; the two are the same in a run of
-/// `tidegate-sim run`.
+/// One run. The world draws from `seed` and the law from `dice`. `tidegate-sim run` uses the same
+/// value for both.
 fn play(
     scenario: &Scenario,
     world: &Drawn,

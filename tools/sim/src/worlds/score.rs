@@ -1,37 +1,38 @@
-//! What a law made of a world, and whether a hint hurt.
+//! The score of a law in a world, and whether a hint hurt.
 
 use crate::metric::Metrics;
 
 use super::{Facts, Family};
 
-/// What a law made of a world, with one set of hints: means over all seeds. What has no meaning in a
-/// world is absent.
+/// The score of a law in a world with one set of hints: means over all seeds. Figures that do not
+/// apply are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
-    /// The share of all calls that was throttled or failed: in the second half of the run where
-    /// clients ask for more than there is, else in all of it.
+    /// The share of calls that were throttled or failed: in the second half of the run if clients
+    /// request more than the limit, else in the whole run.
     pub rejected: Option<f64>,
-    /// The share of what the server gave in the second half of the run that nobody used, where
-    /// clients ask for more than there is.
+    /// The share of the server's supply in the second half of the run that was not used, if clients
+    /// request more than the limit.
     pub unused: Option<f64>,
     /// 1 − Jain's index over the clients.
     pub unfair: Option<f64>,
-    /// The mean time from a call's beginning until it was served, in milliseconds. Where clients ask for
-    /// more than there is, it is the time of all threads over the calls served: calls that still wait
-    /// at the end would otherwise be forgotten, and the latency of a law that starves some be low.
+    /// The mean time from a call's beginning until it was served, in milliseconds. If clients
+    /// request more than the limit, it is the time of all threads divided by the calls served.
+    /// Otherwise calls that still wait at the end would be omitted, and the latency of a law that
+    /// starves some would be too low.
     pub latency: Option<f64>,
-    /// Of a cold start: the time it took over the shortest possible.
+    /// Of a cold start: its time divided by the shortest possible.
     pub cold: Option<f64>,
-    /// Of a doubled rate: how long it took to use it, in intervals that a client had before.
+    /// Of a doubled rate: the time until it was used, in former call intervals of a client.
     pub up: Option<f64>,
-    /// Of a rate that fell to a quarter: as `up`.
+    /// Of a rate that fell to a quarter: like `up`.
     pub down: Option<f64>,
-    /// Of an outage: the time from its end until the rate was used again, over its length.
+    /// Of an outage: the time from its end until the rate was used again, divided by its length.
     pub back: Option<f64>,
 }
 
 impl Score {
-    /// The score of one run in which a client's call was served every so many milliseconds of a thread.
+    /// The score of one run. `spent` is the thread time per served call, in milliseconds.
     pub fn of(metrics: &Metrics, spent: Option<f64>, family: Family, facts: &Facts) -> Self {
         let get = |name| metrics.get(name);
         let saturated = family.is_saturated();
@@ -42,7 +43,7 @@ impl Score {
             unused: get("ss_util").filter(|_| saturated).map(|used| (1.0 - used).max(0.0)),
             unfair: get("jain_process").map(|jain| 1.0 - jain),
             latency: if saturated { spent } else { get("latency_mean_ms") },
-            // What was not done in time took at least that time.
+            // A job that was not completed took at least the observed time.
             cold: only(Family::Cold, Some(get("time_s").map_or(late, |s| s / facts.ideal))),
             up: only(Family::Steps, get("up_s").map(|seconds| seconds / facts.interval())),
             down: only(Family::Steps, get("down_s").map(|s| s / facts.interval() * 2.0)),
@@ -69,10 +70,10 @@ impl Score {
     }
 }
 
-/// In what a world was worse with a hint than without.
+/// How a world was worse with a hint than without.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Harm {
-    /// Half as many calls again were rejected, and 0.3 points more.
+    /// Half as many calls again were throttled, and 0.3 points more.
     Rejected,
     /// 3 points less of the server were used.
     Unused,
@@ -94,7 +95,7 @@ impl Harm {
     }
 }
 
-/// In what `told` is worse than `blind`; nothing if the hint did not hurt.
+/// How `told` is worse than `blind`. Empty if the hint did not hurt.
 pub fn harm(blind: &Score, told: &Score) -> Vec<Harm> {
     let worse = |of: fn(&Score) -> Option<f64>, test: fn(f64, f64) -> bool| {
         of(blind).zip(of(told)).is_some_and(|(before, after)| test(before, after))

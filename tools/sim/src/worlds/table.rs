@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::{Family, Figure, Figures, Row};
 
-/// What a family is judged by: the name of the column, the figure, and by what it is multiplied.
+/// A column of a family: its name, its figure, and a factor.
 type Column = (&'static str, fn(&Row) -> Option<Figure>, f64);
 
 const REJECTED: Column = ("rejected %", |row| row.rejected, 100.0);
@@ -80,7 +80,7 @@ pub fn tables(figures: &Figures) -> String {
         let cells = [share(it.hurt), share(it.by_chance), it.worlds.to_string()];
         table.add_row([it.law.clone(), it.hints.into()].into_iter().chain(cells));
     }
-    text += &format!("truthful hints that hurt\n{}\n\n", right(table));
+    text += &format!("true hints that hurt\n{}\n\n", right(table));
     for it in &figures.hurt {
         let shown = |of: &[Option<f64>; 4]| {
             let [rejected, unused, unfair, latency] =
@@ -101,7 +101,7 @@ fn new<'a>(heads: impl IntoIterator<Item = &'a str>) -> Table {
     table
 }
 
-/// Figures are aligned to the right, names to the left.
+/// Aligns figures to the right and names to the left.
 fn right(mut table: Table) -> Table {
     for column in table.column_iter_mut().skip(2) {
         column.set_cell_alignment(CellAlignment::Right);

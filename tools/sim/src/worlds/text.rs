@@ -7,7 +7,7 @@ use super::Hints;
 /// The names of the hints in a scenario, in the order of [`Hints::has`].
 const KEYS: [&str; 4] = ["retry_after", "remaining", "reset", "quota"];
 
-/// The parts of a scenario file that do not depend on what the server tells.
+/// The parts of a scenario file that do not depend on the hints.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Text {
     pub title: String,
@@ -16,21 +16,21 @@ pub(super) struct Text {
     /// In seconds.
     pub bin: f64,
     pub latency: String,
-    /// Further keys of the world, a line each.
+    /// Further keys of the world, one per line.
     pub world: String,
-    /// Keys of `[server]`, a line each.
+    /// Keys of `[server]`, one per line.
     pub server: String,
     /// `[server.bucket]` or `[server.window]`.
     pub limit: String,
     pub reset_form: &'static str,
-    /// What each hint says where it is not the truth.
+    /// The value of each hint if it is false.
     pub lies: Option<[String; 4]>,
     /// `[[clients]]` and what follows.
     pub clients: String,
 }
 
 impl Text {
-    /// The file for a server that tells these hints.
+    /// The file of a server with these hints.
     pub fn with(&self, hints: Hints) -> String {
         let Self { title, end, bin, latency, world, server, limit, clients, .. } = self;
         let mut told = String::new();
@@ -53,7 +53,7 @@ impl Text {
     }
 }
 
-/// A time in seconds as scenarios have it: to four digits or more.
+/// Formats a time in seconds for a scenario, with four digits or more.
 pub(super) fn time(seconds: f64) -> String {
     if seconds < 1.0 {
         format!("{:.0}us", seconds * 1e6)
@@ -62,7 +62,7 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
-/// Calls a second as scenarios have it.
+/// Formats a rate in calls a second for a scenario.
 pub(super) fn rate(per_second: f64) -> String {
     let units = [("s", 1.0), ("min", 60.0), ("h", 3_600.0)];
     let fits = units.into_iter().find(|(_, seconds)| per_second * seconds >= 1.0);

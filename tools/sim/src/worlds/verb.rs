@@ -1,4 +1,4 @@
-//! `tidegate-sim worlds`: draws worlds, runs laws in them, and says how they did.
+//! `tidegate-sim worlds`: draws worlds, runs laws in them, and reports the results.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The desk: the worlds that are open, by number, and what passes over the border.
+//! The open worlds by number, and the data that passes to and from the host.
 
 use std::rc::Rc;
 
@@ -8,37 +8,37 @@ use tidegate_sim::{Scenario, World};
 use crate::extent;
 use crate::watch::Watch;
 
-/// No such scenario: the text says why.
+/// The scenario is invalid. The text says why.
 const NO_SCENARIO: i32 = -1;
-/// No such law: the text says which there are.
+/// The law is unknown. The text lists the laws.
 const NO_LAW: i32 = -2;
-/// A law or the world has broken a promise: the text says which.
+/// A promise was violated. The text says which.
 const BROKEN: i32 = -3;
 
-/// What passes over the border, and the worlds.
+/// The worlds, and the data for the host.
 #[derive(Default)]
 pub struct Desk {
-    /// Text from the host, or for it.
+    /// Text from or for the host.
     pub text: Vec<u8>,
     /// Numbers for the host.
     pub numbers: Vec<f64>,
     worlds: Vec<Option<Open>>,
 }
 
-/// A world that is open.
+/// An open world.
 struct Open {
     world: World<Rc<Scenario>>,
     scenario: Rc<Scenario>,
     watch: Watch,
 }
 
-/// Why the host does not get what it asked for, in a sentence where the extent has one.
+/// Why a request failed, with a message in the `lab` build.
 pub enum Rejection {
-    /// The text is no scenario.
+    /// The text is not a scenario.
     Scenario(String),
-    /// There is no such law.
+    /// The law is unknown.
     Law(String),
-    /// The world broke.
+    /// A promise was violated.
     Broken(String),
 }
 
@@ -105,7 +105,7 @@ impl Desk {
         }
     }
 
-    /// The text becomes the reason; returns its code.
+    /// Sets the text to the reason and returns its code.
     pub fn reject(&mut self, rejection: Rejection) -> i32 {
         let (code, why) = match rejection {
             Rejection::Scenario(why) => (NO_SCENARIO, why),

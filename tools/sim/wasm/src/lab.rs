@@ -1,4 +1,4 @@
-//! The whole extent: every scenario, law and peer, and what is wrong with one, as the command says it.
+//! The complete simulator: every scenario, law and peer, with the command's error messages.
 
 use std::rc::Rc;
 
@@ -6,13 +6,13 @@ use tidegate_sim::{Broken, Scenario, World, controllers};
 
 use crate::desk::Rejection;
 
-/// The scenario of a text.
+/// Parses a scenario.
 pub fn read(text: &str) -> Result<Scenario, Rejection> {
     Scenario::parse(text, "the scenario", "")
         .map_err(|error| Rejection::Scenario(error.to_string()))
 }
 
-/// The world of a scenario with a law.
+/// Creates the world of a scenario with a law.
 pub fn world(
     scenario: &Rc<Scenario>,
     law: &str,
@@ -29,7 +29,7 @@ pub fn laws() -> Vec<&'static str> {
     controllers::names()
 }
 
-/// What has happened to a world that broke.
+/// The description of a violation.
 pub fn why(broken: &Broken) -> String {
     format!("the world broke: {broken}")
 }

@@ -1,8 +1,8 @@
-//! The simulated world in WebAssembly: scenarios as text go in, frames of numbers come out.
+//! The simulator in WebAssembly: scenarios go in as text, and frames of numbers come out.
 //!
-//! There is no table of objects and no glue: the host writes text to where [`text`] tells it, and
-//! reads texts and numbers from where [`text_at`] and [`numbers_at`] point. What is there stays
-//! until the next call. Times cross the border in seconds, as doubles.
+//! There is no object table and no generated glue. The host writes text to where [`text`] points,
+//! and reads text and numbers from where [`text_at`] and [`numbers_at`] point. They are valid until
+//! the next call. Times are seconds, as doubles.
 
 mod desk;
 #[cfg_attr(feature = "lab", path = "lab.rs")]
@@ -23,7 +23,7 @@ thread_local! {
     static DESK: RefCell<Desk> = RefCell::default();
 }
 
-/// Makes the text so many bytes long, and returns where the host is to write them.
+/// Resizes the text to this many bytes, and returns where the host should write them.
 #[unsafe(no_mangle)]
 pub extern "C" fn text(length: usize) -> *const u8 {
     DESK.with_borrow_mut(|desk| {
@@ -33,19 +33,19 @@ pub extern "C" fn text(length: usize) -> *const u8 {
     })
 }
 
-/// Where the text is.
+/// The address of the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn text_at() -> *const u8 {
     DESK.with_borrow(|desk| desk.text.as_ptr())
 }
 
-/// How many bytes the text has.
+/// The length of the text in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn text_length() -> usize {
     DESK.with_borrow(|desk| desk.text.len())
 }
 
-/// Where the numbers are.
+/// The address of the numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn numbers_at() -> *const f64 {
     DESK.with_borrow(|desk| desk.numbers.as_ptr())
@@ -57,18 +57,18 @@ pub extern "C" fn numbers_length() -> usize {
     DESK.with_borrow(|desk| desk.numbers.len())
 }
 
-/// The text becomes the names of all laws, one a line.
+/// Sets the text to the names of all laws, one per line.
 #[cfg(feature = "lab")]
 #[unsafe(no_mangle)]
 pub extern "C" fn laws() {
     DESK.with_borrow_mut(Desk::laws);
 }
 
-/// Opens the world of the text, which is so many bytes of a law's name and then a scenario, and
-/// returns its number. A frame of it has its steps too where `steps` is not 0.
+/// Opens a world and returns its number. The text contains the law's name, of the given length in
+/// bytes, followed by a scenario. If `steps` is not 0, frames include steps.
 ///
-/// The numbers become when it ends, the width of its bins, and the process of each thread.
-/// A negative number is a rejection: -1 for the scenario, -2 for the law; the text says why.
+/// Sets the numbers to the end time, the width of the bins, and the process of each thread. A
+/// negative result is an error, described in the text: -1 for the scenario, -2 for the law.
 #[unsafe(no_mangle)]
 pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
     DESK.with_borrow_mut(|desk| {
@@ -77,8 +77,8 @@ pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
     })
 }
 
-/// Lets a world go on until so many seconds after its start: 1 where there is more to come, 0 where
-/// it is over; -3 if it broke, and the text says how.
+/// Runs a world until this many seconds after its start. Returns 1 if more follows, 0 if it has
+/// ended, and -3 if it violated a promise, which the text describes.
 #[unsafe(no_mangle)]
 pub extern "C" fn advance(world: usize, until: f64) -> i32 {
     DESK.with_borrow_mut(|desk| {
@@ -87,26 +87,26 @@ pub extern "C" fn advance(world: usize, until: f64) -> i32 {
     })
 }
 
-/// The numbers become what a world shows since its last frame; see [`watch::Watch::frame`].
+/// Sets the numbers to what happened since the last frame; see [`watch::Watch::frame`].
 #[unsafe(no_mangle)]
 pub extern "C" fn frame(world: usize) {
     DESK.with_borrow_mut(|desk| desk.frame(world));
 }
 
-/// The text becomes the names of a world's metrics, one a line, and the numbers become their values
-/// for what has happened so far; NaN if one has no meaning.
+/// Sets the text to the names of a world's metrics, one per line, and the numbers to their values
+/// so far. NaN means that a metric does not apply.
 #[unsafe(no_mangle)]
 pub extern "C" fn metrics(world: usize) {
     DESK.with_borrow_mut(|desk| desk.metrics(world));
 }
 
-/// The numbers become the two halves of the digest of a world's trace so far, the upper one first.
+/// Sets the numbers to the two halves of the digest of a world's trace so far, upper half first.
 #[unsafe(no_mangle)]
 pub extern "C" fn digest(world: usize) {
     DESK.with_borrow_mut(|desk| desk.digest(world));
 }
 
-/// Forgets a world.
+/// Closes a world.
 #[unsafe(no_mangle)]
 pub extern "C" fn close(world: usize) {
     DESK.with_borrow_mut(|desk| desk.close(world));

@@ -1,5 +1,5 @@
-//! The extent of the story: plain scenarios and a few laws. What is beyond it is rejected, and
-//! why is not said: the host turns to the whole extent, which knows.
+//! A small build: plain scenarios and a few laws. It rejects anything else without a reason, and
+//! the host then uses the complete build.
 
 use std::rc::Rc;
 
@@ -7,12 +7,12 @@ use tidegate_sim::{Broken, Scenario, World, controllers};
 
 use crate::desk::Rejection;
 
-/// The scenario of a text.
+/// Parses a scenario.
 pub fn read(text: &str) -> Result<Scenario, Rejection> {
     Scenario::plain(text).ok_or_else(|| Rejection::Scenario(String::new()))
 }
 
-/// The world of a scenario with a law.
+/// Creates the world of a scenario with a law.
 pub fn world(
     scenario: &Rc<Scenario>,
     law: &str,
@@ -25,7 +25,7 @@ pub fn world(
     .ok_or_else(|| Rejection::Law(String::new()))
 }
 
-/// What has happened to a world that broke.
+/// The description of a violation.
 pub const fn why(_: &Broken) -> String {
     String::new()
 }

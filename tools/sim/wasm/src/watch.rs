@@ -1,4 +1,4 @@
-//! What is seen of a world from one frame to the next.
+//! Collects what happens in a world between two frames.
 
 use std::rc::Rc;
 
@@ -6,19 +6,19 @@ use tidegate::{Instant, Outcome, Reason, Span};
 use tidegate_sim::trace::{Step, What};
 use tidegate_sim::{Scenario, World};
 
-/// Sees the steps of a world, and keeps what the next frame shows.
+/// Collects the steps of a world for the next frame.
 pub struct Watch {
     processes: Vec<Process>,
     threads: Vec<Thread>,
     /// The width of a bin.
     bin: Span,
-    /// The first bin that no frame has shown yet.
+    /// The first bin that no frame has included.
     first: usize,
-    /// That bin and those after it, as far as anything happened.
+    /// That bin and the following ones with events.
     bins: Vec<Bin>,
     /// When the last of them ends.
     ends: Instant,
-    /// At, thread, what and value of each step since the last frame, where they are wanted.
+    /// Time, thread, kind and value of each step since the last frame, if requested.
     steps: Option<Vec<[f64; 4]>>,
 }
 
@@ -32,22 +32,22 @@ struct Process {
 #[derive(Clone, Copy)]
 struct Thread {
     process: usize,
-    /// Until when its call waits; `None` if it waits for no time.
+    /// The end of its call's wait. `None` if it does not wait for a time.
     until: Option<Instant>,
 }
 
-/// What happened in a bin, beyond what the world's own tally has.
+/// The counts of a bin in addition to the world's tally.
 #[derive(Clone)]
 struct Bin {
-    /// Calls that arrived of each process, and those of them that were served.
+    /// Calls that arrived and calls served, per process.
     by_process: Vec<[u32; 2]>,
-    /// How long calls that were sent had waited, in seconds, and how many those were.
+    /// The total wait of calls sent, in seconds, and their number.
     waited: f64,
     left: u32,
 }
 
 impl Watch {
-    /// Nothing has been seen yet of the world of `scenario`, whose threads are of these processes.
+    /// Creates a watch of a new world of `scenario`, with the process of each thread.
     pub fn new(scenario: &Scenario, threads: &[u32], steps: bool) -> Self {
         let thread = |&process: &u32| Thread { process: process as usize, until: None };
         let threads: Vec<Thread> = threads.iter().map(thread).collect();
@@ -63,7 +63,7 @@ impl Watch {
         }
     }
 
-    /// Sees a step.
+    /// Records a step.
     pub fn see(&mut self, step: &Step) {
         while step.at >= self.ends {
             self.begin_bin();
@@ -103,18 +103,18 @@ impl Watch {
         self.ends = self.ends.saturating_add(self.bin);
     }
 
-    /// Writes what there is to see, and forgets what is only told once.
+    /// Writes a frame, and clears what is reported once.
     ///
-    /// First come now, whether the world is over, the server's level and rate, the first bin, the
-    /// number of bins and that of steps. Then come columns. Of bins: offered, served, throttled, how
-    /// many calls left and how long those had waited together; offered and served by process, one bin
-    /// after the other. Of processes: how long the next call waits, how many are in flight, and how
-    /// many were served and throttled so far. Of steps: at, thread, what and value.
+    /// It starts with the time, whether the world has ended, the server's level and rate, the first
+    /// bin, the number of bins and the number of steps. Columns follow. Of bins: offered, served,
+    /// throttled, calls sent and their total wait; then offered and served by process, bin by bin.
+    /// Of processes: how long the next call waits, calls in flight, and calls served and throttled
+    /// so far. Of steps: time, thread, kind and value.
     pub fn frame(&mut self, world: &World<Rc<Scenario>>, scenario: &Scenario, out: &mut Vec<f64>) {
         let now = world.now();
         let width = self.bin.as_nanos();
         let whole = now.as_nanos() / width;
-        // The end of the world cuts its last bin off.
+        // The end of the world truncates its last bin.
         let ended = if world.is_over() { now.as_nanos().div_ceil(width) } else { whole };
         let ended = ended.min(scenario.bins()) as usize;
         while self.first + self.bins.len() < ended {
@@ -166,7 +166,7 @@ impl Watch {
     }
 }
 
-/// A step as numbers; the codes are those that a digest counts.
+/// A step as numbers, with the codes of the digest.
 fn numbers(step: &Step) -> [f64; 4] {
     let (what, value) = match step.what {
         What::Sent(waited) => (0, seconds(waited.as_nanos())),

@@ -1,9 +1,9 @@
-//! Scenarios without the TOML library: for the page, whose first figures must not wait for a parser
-//! that is larger than the world it reads about.
+//! Parses scenarios without the TOML library, for the page: its first figures should not wait for a
+//! parser that is larger than the simulator.
 //!
-//! It reads the plain part of the format, and reads it as [`Scenario::parse`] does. Where it finds
-//! anything else, or anything wrong, it gives up without a word: whoever asks then turns to the other
-//! one, which knows better or says what is wrong.
+//! It parses the plain subset of the format with the same results as [`Scenario::parse`]. For
+//! anything else it returns `None`, and the caller uses the complete parser, which reads the file
+//! or reports its errors.
 
 mod value;
 
@@ -18,7 +18,7 @@ use crate::server::{
 use value::{Table, Value};
 
 impl Scenario {
-    /// Reads a scenario that is written plainly; `None` if it is not, or is none.
+    /// Parses a scenario in the plain subset. `None` otherwise.
     pub fn plain(text: &str) -> Option<Self> {
         let mut table = Table::read(text)?;
         let scenario = Self::from_table(&mut table)?;
@@ -26,12 +26,12 @@ impl Scenario {
     }
 }
 
-/// What can be read from a table. What is left in the table is not known.
+/// A type that can be read from a table. Keys that remain in the table are unknown.
 trait FromTable: Sized {
     fn from_table(table: &mut Table) -> Option<Self>;
 }
 
-/// What can be read from a value.
+/// A type that can be read from a value.
 trait FromValue: Sized {
     fn from_value(value: Value) -> Option<Self>;
 }
@@ -45,7 +45,7 @@ impl<T: FromTable> FromValue for T {
 }
 
 impl Table<'_> {
-    /// What a key stands for; `Some(None)` where it is not there.
+    /// The value of a key. `Some(None)` if the key is missing.
     fn get<T: FromValue>(&mut self, key: &str) -> Option<Option<T>> {
         match self.take(key) {
             Some(value) => T::from_value(value).map(Some),
@@ -251,7 +251,7 @@ impl FromValue for bool {
 impl FromValue for u64 {
     fn from_value(value: Value) -> Option<Self> {
         let Value::Word(word) = value else { return None };
-        // TOML has no number that begins with a nought, but for nought itself.
+        // A TOML number does not start with zero, unless it is zero.
         let number = !word.starts_with('0') || word.len() == 1;
         digits(word).filter(|value| number && *value <= i64::MAX as Self)
     }
@@ -263,8 +263,8 @@ impl FromValue for u32 {
     }
 }
 
-/// A number with few digits: it and the power of ten are exact as doubles, so that their
-/// quotient is the double nearest to it, as any parser gives it.
+/// A number with few digits. It and the power of ten are exact as doubles, so their quotient is the
+/// nearest double, as in any parser.
 impl FromValue for f64 {
     fn from_value(value: Value) -> Option<Self> {
         let Value::Word(word) = value else { return None };
@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scenario_that_is_read_plainly_is_the_scenario_that_it_is() {
+    fn the_plain_parser_agrees_with_the_complete_one() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
         let (mut read, mut left) = (0, Vec::new());
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -343,12 +343,12 @@ mod tests {
                 None => left.push(name),
             }
         }
-        // Those have a measure of their own, a long tail, or a server of another kind or with faults.
-        assert!(read > 30 && left.len() < 30, "{read} are read plainly, but not {left:?}");
+        // The others use stretches, a long-tailed latency, another kind of server, or faults.
+        assert!(read > 30 && left.len() < 30, "{read} are read, but not {left:?}");
         assert!(!left.iter().any(|name| name == "day" || name == "e-5"), "{left:?}");
     }
 
-    /// A scenario as it is written for debugging, without where its parts stood in the file.
+    /// The debug output of a scenario without positions in the file.
     fn without_spans(scenario: &Scenario) -> String {
         let text = format!("{scenario:?}");
         let parts = text.split("span: ").map(|part| match part.split_once(", ") {

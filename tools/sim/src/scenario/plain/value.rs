@@ -1,6 +1,6 @@
-//! The part of TOML that scenarios are mostly written in, as a tree that borrows the text.
+//! The subset of TOML that most scenarios use, as a tree that borrows the text.
 
-/// A table; a key is there once.
+/// A table with unique keys.
 #[derive(Debug, Default)]
 pub struct Table<'t>(Vec<Entry<'t>>);
 
@@ -8,25 +8,25 @@ pub struct Table<'t>(Vec<Entry<'t>>);
 struct Entry<'t> {
     key: &'t str,
     value: Value<'t>,
-    /// Whether it comes from a header, so that others may add to it.
+    /// Whether it has a header, so that other headers may extend it.
     headed: bool,
 }
 
-/// What a key stands for.
+/// The value of a key.
 #[derive(Debug)]
 pub enum Value<'t> {
     /// A string without escapes.
     Text(&'t str),
-    /// A number or a truth value, as it is written.
+    /// A number or a boolean, as written.
     Word(&'t str),
-    /// An array, or the tables of one name.
+    /// An array, or an array of tables.
     List(Vec<Value<'t>>),
-    /// A table, whether it has a header or stands in a line.
+    /// A table, with a header or inline.
     Table(Table<'t>),
 }
 
 impl<'t> Table<'t> {
-    /// The table of a whole text; `None` if it is no TOML, or more of it than is known here.
+    /// Parses a whole text. `None` if it is not TOML, or uses more of it than is supported.
     pub fn read(text: &'t str) -> Option<Self> {
         let mut root = Self::default();
         let mut table = &mut root;
@@ -56,13 +56,13 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// Takes a value out.
+    /// Removes a value.
     pub fn take(&mut self, key: &str) -> Option<Value<'t>> {
         let at = self.find(key)?;
         Some(self.0.swap_remove(at).value)
     }
 
-    /// Whether everything has been taken out.
+    /// Whether everything has been removed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -79,7 +79,7 @@ impl<'t> Table<'t> {
         self.0.last_mut().map(|entry| &mut entry.value)
     }
 
-    /// What a key in a header stands for.
+    /// The value of a key in a header.
     fn headed(&mut self, key: &'t str, blank: Value<'t>) -> Option<&mut Value<'t>> {
         match self.find(key) {
             Some(at) => self.0[at].headed.then_some(&mut self.0[at].value),
@@ -87,7 +87,7 @@ impl<'t> Table<'t> {
         }
     }
 
-    /// The table of a name; a `new` one is not there yet.
+    /// The table of a name. A `new` one must not exist yet.
     fn open(&mut self, key: &'t str, new: bool) -> Option<&mut Self> {
         if new && self.find(key).is_some() {
             return None;
@@ -98,7 +98,7 @@ impl<'t> Table<'t> {
         Some(table)
     }
 
-    /// One more table of a name.
+    /// Adds a table to an array of tables.
     fn append(&mut self, key: &'t str) -> Option<&mut Self> {
         let Value::List(tables) = self.headed(key, Value::List(Vec::new()))? else { return None };
         tables.push(Value::Table(Self::default()));
@@ -118,7 +118,7 @@ impl<'t> Cursor<'t> {
         rest.is_some()
     }
 
-    /// As much as there is of such bytes, all of them ASCII.
+    /// The longest prefix of such bytes, which are all ASCII.
     fn span(&mut self, of: impl Fn(u8) -> bool) -> &'t str {
         let end = self.0.bytes().position(|byte| !of(byte)).unwrap_or(self.0.len());
         let (span, rest) = self.0.split_at_checked(end).unwrap_or_default();
@@ -150,7 +150,7 @@ impl<'t> Cursor<'t> {
         (self.0.is_empty() || self.0.starts_with(['\r', '\n'])).then_some(())
     }
 
-    /// A bare key, or what a number or a truth value is written with but for its points.
+    /// A bare key, or the characters of a number or boolean without points.
     fn word(&mut self) -> Option<&'t str> {
         self.skip_spaces();
         let word = self.span(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
@@ -169,7 +169,7 @@ impl<'t> Cursor<'t> {
                 let (text, rest) = self.0.split_once(quote)?;
                 self.0 = rest;
                 let plain = text.bytes().all(|byte| byte >= b' ' && byte != b'\\');
-                // Three quotes begin a string of several lines.
+                // Three quotes begin a multi-line string.
                 return (plain && !rest.starts_with(quote)).then_some(Value::Text(text));
             }
         }
