@@ -1,6 +1,6 @@
-// The rows of the committed tables: what fleets have done, stretch by stretch.
+// The rows of the committed tables: the results of fleets by stretch.
 
-/** How a table begins. */
+/** The head of a table. */
 export const HEAD = [
   "| law | stretch | util | throttled | jain | no round trip | alone | excess | msg/s | msg/call | must |",
   "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
@@ -8,7 +8,7 @@ export const HEAD = [
 
 const percent = (part, digits) => `${(part * 100).toFixed(digits)} %`;
 
-/** What a fleet has done under a law, whose excess is at most `bound` where it is held to a rate. */
+/** The rows of a fleet with a law. `bound` is the maximum excess of `fixed`. */
 export function rows(law, { stretches, inHand, lost, crashed, twice }, bound) {
   const lines = stretches.map((is) => {
     const must = is.must && (misses(is) ?? "met");
@@ -21,7 +21,7 @@ export function rows(law, { stretches, inHand, lost, crashed, twice }, bound) {
     ];
     return `| ${cells.join(" | ")} |`;
   });
-  return [...lines, `| ${law} | in all | lost ${lost} | twice ${twice} | crashed ${crashed} | | | in hand ${inHand} | | | ${lost + twice ? "**not met**" : "met"} |`];
+  return [...lines, `| ${law} | in all | lost ${lost} | twice ${twice} | crashed ${crashed} | | | held ${inHand} | | | ${lost + twice ? "**not met**" : "met"} |`];
 }
 
 function misses({ must, ...is }) {

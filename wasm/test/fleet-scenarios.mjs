@@ -22,14 +22,14 @@ export const LAWS = {
  */
 export const SCENARIOS = {
   eight: {
-    about: "8 isolates with more to do than there is room for",
+    about: "8 saturated isolates",
     stretches: (_, law) => [
       ["settling", law === "fixed" ? 5 : 120],
       ["then", law === "fixed" ? 60 : 120, undefined, { utilisation: 0.97, throttled: 0.005, jain: 0.98, local: 0.9 }],
     ],
   },
   apart: {
-    about: "8 isolates that share no budget: each finds out by itself how much the others leave it",
+    about: "8 isolates without a shared budget: each searches for its share alone",
     fleet: { shares: false },
     stretches: () => [["settling", 60], ["then", 60]],
   },
@@ -39,7 +39,7 @@ export const SCENARIOS = {
     stretches: (long) => [["settling", 5], ["then", long ? 60 : 8]],
   },
   crash: {
-    about: "the process of 2 of 8 isolates is killed with their leases and their calls, and 2 others come",
+    about: "the process of 2 of 8 isolates is killed with their leases and calls, and 2 others replace them",
     fleet: APART,
     stretches: (long) => [
       ["before", long ? 30 : 4],
@@ -51,7 +51,7 @@ export const SCENARIOS = {
     ],
   },
   evict: {
-    about: "the object aborts itself, and wakes up from its record",
+    about: "the object aborts and restores its record",
     stretches: (long) => [
       ["before", long ? 30 : 9],
       ["from the abort", long ? 30 : 6, (fleet) => fleet.tell("evict")],
@@ -59,7 +59,7 @@ export const SCENARIOS = {
     ],
   },
   slow: {
-    about: "each answer of the object takes 3 s, and then no longer",
+    about: "the object takes 3 s to answer for a while",
     stretches: () => [
       ["before", 30],
       ["while it is slow", 30, (fleet) => fleet.tell("stall?ms=3000")],
@@ -67,7 +67,7 @@ export const SCENARIOS = {
     ],
   },
   outage: {
-    about: "the process of the object is killed, and another goes on from what it has stored",
+    about: "the process of the object is killed, and another continues from the stored state",
     fleet: APART,
     stretches: (long) => [
       ["before", long ? 30 : 5],
@@ -77,7 +77,7 @@ export const SCENARIOS = {
     ],
   },
   step: {
-    about: "ten times the load from one moment to the next: from 10 calls a second to 100",
+    about: "the load suddenly grows tenfold: from 10 calls a second to 100",
     begin: (fleet) => fleet.arise(10),
     stretches: (long) => [
       ["before", long ? 30 : 6],

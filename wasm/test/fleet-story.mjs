@@ -1,4 +1,4 @@
-// How a fleet of processes is taken through stretches of time, some of which begin with a fault.
+// Runs a fleet of processes through stretches of time, some of which begin with a fault.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { figures, LIMIT, mark } from "./fleet-figures.mjs";
@@ -18,8 +18,8 @@ export const replace = (end) => async (fleet) => {
 };
 
 /**
- * Takes a fleet of this kind through the stretches under a law; `step` is told of each as it begins. `long` makes
- * the seconds of the committed table.
+ * Runs a fleet through the stretches with a law, and calls `step` at the start of each. `long` uses the durations of
+ * the committed table.
  */
 export async function story(test, Fleet, stretches, law, long, step = () => {}) {
   const { policy, settling } = LAWS[law];

@@ -1,5 +1,5 @@
-// Puts a fleet of Cloudflare workers through everything, and writes what came of it:
-// `node fleet-table.mjs FILE`, which `cargo xtask bench shared` runs.
+// Runs all scenarios with a fleet of Cloudflare workers, and writes the results: `node fleet-table.mjs FILE`.
+// `cargo xtask bench shared` runs it.
 
 import fs from "node:fs";
 import { BOUND, LIMIT } from "./fleet-figures.mjs";
@@ -31,23 +31,23 @@ for (const { name, law } of RUNS) {
 
 const page = `# One budget for a fleet of Cloudflare workers
 
-Eight isolates of \`tidegate/durable\` in Cloudflare's runtime lease from one Durable Object, which stores what it knows on disk; a real
-HTTP API allows ${LIMIT} calls a second (a bucket of 10) and tells nothing. Where something is killed, the object has a process of its own, and
-the isolates have two. All on one machine, in real time: another run differs by a little.
+Eight isolates of \`tidegate/durable\` in Cloudflare's runtime lease from one Durable Object, which stores its state on disk. A real
+HTTP API allows ${LIMIT} calls a second (a bucket of 10) and sends no hints. Where something is killed, the object has a separate process, and
+the isolates have two. Everything runs on one machine in real time, so results vary slightly between runs.
 
 Written by \`cargo xtask bench shared\`.
 
-*util*: served, of what the API had to give. *no round trip*: calls that no message kept back beyond the limit: their lease
-was in hand, or was not due yet when the answer came that brought it; the strict share stands at the end. *alone*: calls that were sent
-without a lease. *excess*: the most calls that had been sent above ${LIMIT} a second at any time. The stated bound of \`fixed\` is ${BOUND}: a
-call, and the leases that can be in hand, 13/16 s ahead and ½ s after their instant; \`adaptive\` looks for the limit, and goes past it.
-*msg*: requests to the object. *lost*: calls that did not come back served, of isolates that did not crash; *twice*: calls that the API
-served twice; *in hand*: the most leases that were seen in the hands of all isolates.
+*util*: calls served, as a share of the API's limit. *no round trip*: calls that no message delayed in addition to the limit: their
+lease was available, or was not due yet when it arrived. The strict share is at the end. *alone*: calls that were sent without a lease.
+*excess*: the most calls that were sent in excess of ${LIMIT} a second at any time. The bound of \`fixed\` is ${BOUND}: one call, plus the leases
+that can be held, from 13/16 s before to ½ s after they are due. \`adaptive\` exceeds the limit while it searches for it. *msg*: requests
+to the object. *lost*: calls that were not served, of isolates that did not crash. *twice*: calls that the API served twice. *held*: the
+most leases that all isolates held at once.
 ${lines.join("\n")}
 
-## A lease in hand
+## Available leases
 
-Of all calls, those that found a lease in hand when they were first in line, due or not, so that nobody had to ask for them:
+The share of calls that found a lease, due or not, when they were first in the queue, so that no request was necessary:
 
 ${ready.map((line) => `- ${line}`).join("\n")}
 `;

@@ -1,5 +1,5 @@
-// Takes a fleet of processes on one machine, and one of tabs, through everything, and writes what came of it: `node
-// local-table.mjs FILE`, which `cargo xtask bench shared` runs.
+// Runs all stretches with a fleet of processes on one machine and with one of tabs, and writes the results:
+// `node local-table.mjs FILE`. `cargo xtask bench shared` runs it.
 
 import fs from "node:fs";
 import { BOUND, LIMIT } from "./fleet-figures.mjs";
@@ -36,25 +36,25 @@ const ofTabs = await table("tabs", tabs, TAB_BOUND);
 const page = `# One budget for the processes of one machine, and for the tabs of one browser
 
 Eight processes share one budget through a socket: four in Node with a gate of \`tidegate/local\`, four in Rust with one of
-\`tidegate_tower::local\`. Each always has six calls to make. A real HTTP API allows ${LIMIT} calls a second (a bucket of 10) and tells
-nothing. All on one machine, in real time: another run differs by a little.
+\`tidegate_tower::local\`. Each always has six calls to make. A real HTTP API allows ${LIMIT} calls a second (a bucket of 10) and
+sends no hints. Everything runs on one machine in real time, so results vary slightly between runs.
 
 Written by \`cargo xtask bench shared\`.
 
-*the holder*: the process that holds the budget. *util*: served, of what the API had to give. *no round trip*: calls that no message
-kept back beyond the limit. *alone*: calls that were sent without a lease. *excess*: the most calls that had been sent above ${LIMIT} a second at any time. The stated
-bound of \`fixed\` is ${BOUND}: a call, and the leases that can be in hand, 13/16 s ahead and ½ s after their instant; \`adaptive\` looks for
-the limit, and goes past it. *msg*: requests to the holder. *lost*: calls that did not come back served, of processes that did not end;
-*twice*: calls that the API served twice; *crashed*: calls that were under way in a process that was killed; *in hand*: the most
-leases that were seen in the hands of all.
+*the holder*: the process that holds the budget. *util*: calls served, as a share of the API's limit. *no round trip*: calls that no
+message delayed in addition to the limit. *alone*: calls that were sent without a lease. *excess*: the most calls that were sent in
+excess of ${LIMIT} a second at any time. The bound of \`fixed\` is ${BOUND}: one call, plus the leases that can be held, from 13/16 s before to
+½ s after they are due. \`adaptive\` exceeds the limit while it searches for it. *msg*: requests to the holder. *lost*: calls that were
+not served, of processes that did not end. *twice*: calls that the API served twice. *crashed*: calls in flight in a killed process.
+*held*: the most leases that all processes held at once.
 
 ## Processes
 ${ofProcesses}
 
 ## Tabs
 
-Six tabs of one window of Chromium, five of them hidden, share one budget by \`tidegate/tabs\`; the API allows ${TabFleet.limit} calls a second. The
-browser freezes a tab as it does one that has been hidden for a while. *jain* is of the tabs that are neither frozen nor closed. The
+Six tabs of one window of Chromium, five of them hidden, share one budget with \`tidegate/tabs\`. The API allows ${TabFleet.limit} calls a second. The
+browser freezes a tab like one that has been hidden for a while. *jain* covers tabs that are neither frozen nor closed. The
 bound of \`fixed\` is ${TAB_BOUND.toFixed(1)}.
 ${ofTabs}
 `;

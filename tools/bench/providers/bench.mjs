@@ -1,5 +1,5 @@
-// The npm package beside others, at servers that limit as real providers do. `cargo xtask bench providers`
-// runs this; `--help` lists the options.
+// Compares the npm package with others, against servers that limit like real providers. `cargo
+// xtask bench providers` runs this; `--help` lists the options.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -10,15 +10,15 @@ import { picture } from "./picture.mjs";
 import { PROVIDERS } from "./providers.mjs";
 import { limit, run, stop } from "./run.mjs";
 
-const HELP = `Run the npm package and its rivals at servers that limit as real providers do: ten minutes a run
+const HELP = `Run the npm package and other packages against servers that limit like real providers: ten minutes a run
 
 Usage: cargo xtask bench providers [OPTIONS]
 
 Options:
-      --runs <N>     So many runs of everything; the figures are medians [default: 1]
-      --only <TEXT>  Only rows whose server, load or client has this in its name; more than one narrows further. Writes no page
+      --runs <N>     Number of runs; the figures are medians [default: 1]
+      --only <TEXT>  Only rows whose server, load or client contains this text; may be repeated. Writes no page
       --fast         A quarter of the calls. Writes no page
-      --json         Print rows, and write no page
+      --json         Print rows and write no page
   -h, --help         Print help`;
 
 const { values } = parseArgs({
@@ -33,7 +33,7 @@ if (values.help) {
 }
 const runs = Number(values.runs ?? 1);
 if (!(runs >= 1) || runs % 1) {
-  console.error(`providers: --runs is ${values.runs}; it is a whole number from 1 on.`);
+  console.error(`providers: --runs is ${values.runs}; it must be a whole number of at least 1.`);
   process.exit(2);
 }
 
@@ -49,8 +49,8 @@ const RIVALS = ["p-retry", "ky", "bottleneck", "p-throttle", "smithy adaptive", 
 const PLAIN = ["tidegate", "plain fetch"];
 
 /**
- * What runs side by side: loads, their clients, how many rows at once, and milliseconds between two that
- * begin, because three hundred new connections take a processor a while.
+ * The phases: loads, their clients, how many rows run at once, and the milliseconds between the
+ * starts of two rows, because three hundred new connections occupy a processor for a while.
  */
 const PHASES = [
   { loads: ["300 at once", "300 at once, three processes"], clients: ["tidegate", "tidegate, retry: true", ...RIVALS], most: 48, apart: 1_000 },
@@ -59,7 +59,7 @@ const PHASES = [
   { loads: ["sequential job"], clients: PLAIN, most: 4, apart: 0 },
 ];
 
-/** Whether a client is for this provider. */
+/** Whether a client supports this provider. */
 const fits = (client, { octokit, method }) => (client === "octokit" ? octokit : client !== "tidegate, retry: true" || method === "POST");
 
 function rowsOf({ loads, clients }) {
@@ -72,14 +72,17 @@ function rowsOf({ loads, clients }) {
     }
   }
   const chosen = rows.filter(({ provider, load, client }) => fits(client, provider) && values.only.every((text) => [provider.name, load, client].some((name) => name.includes(text))));
-  // Those that may take longest begin first; the rest keep their order.
+  // The rows with the longest limits start first. The others keep their order.
   const longest = ({ provider, load, fast }) => Math.round(limit(provider, load, fast) / 30_000);
   return chosen.sort((a, b) => longest(b) - longest(a));
 }
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** The share of the time for which somebody on this machine had to wait for a processor, since the one before. */
+/**
+ * The share of the time since the last call during which a program on this machine waited for a
+ * processor.
+ */
 function busy() {
   try {
     return Number(/some .*total=(\d+)/.exec(fs.readFileSync("/proc/pressure/cpu", "utf8"))[1]) / 1_000;
@@ -91,7 +94,7 @@ function busy() {
 const phases = PHASES.map((phase) => ({ ...phase, rows: rowsOf(phase) }));
 const all = phases.reduce((sum, { rows }) => sum + rows.length, 0);
 if (!all) {
-  console.error(`providers: no row has ${values.only.join(" and ")} in its names. Servers: ${PROVIDERS.map(({ name }) => name).join("; ")}. Clients: ${Object.keys(CLIENTS).join("; ")}.`);
+  console.error(`providers: no row matches ${values.only.join(" and ")}. Servers: ${PROVIDERS.map(({ name }) => name).join("; ")}. Clients: ${Object.keys(CLIENTS).join("; ")}.`);
   process.exit(2);
 }
 const [before, since] = [busy(), performance.now()];

@@ -1,14 +1,17 @@
-// Who calls: the npm package as it comes, and what others use in its place. A client is made for a
-// provider, of whose limit it may be told (`rule`, and how many processes share it), and answers a
-// function that sends one call and its retries. Each package is loaded by who needs it.
+// The clients: the npm package with default settings, and alternatives. A client is created for a
+// provider, and may know its limit (`rule`, and how many processes share it). It returns a function
+// that sends one call with its retries. Each package is loaded only if it is used.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { isThrottled, PROVIDERS } from "./providers.mjs";
 
-/** Attempts of a call, for those that must be told: as many as tidegate makes by default. p-retry makes one more. */
+/**
+ * Attempts per call, for clients that have to be configured: the default of tidegate. p-retry makes
+ * one more.
+ */
 const ATTEMPTS = 10;
 
-/** One attempt, which fails where the server throttled it. */
+/** One attempt, which rejects if the server throttled it. */
 const once = (provider) => async (url, init) => {
   const response = await fetch(url, init);
   const body = await response.text();
@@ -21,31 +24,33 @@ const gate = (options) => async () => {
   return async (url, init) => (await gate.fetch(url, init, options)).text();
 };
 
-/** So many calls in so many milliseconds are a rule's limit, and a process's part of it. */
+/** The calls per period of a rule, divided among the processes. */
 function part({ kind, size, rate, cost = 1, limit, period, lasts }, processes) {
   const [calls, time] = kind === "bucket" ? [Math.floor(size / cost), (size / rate) * 1_000] : [limit, period ?? lasts];
   const own = Math.max(1, Math.floor(calls / processes));
   return { own, time: (time * own * processes) / calls };
 }
 
-/** Where a limit is for less than this, calls are spaced: how late timers fire would make two bursts of it one. */
+/**
+ * Calls are spaced if the period is shorter than this, because late timers would merge two bursts.
+ */
 const SHORT = 2_000;
-/** How much slower than the limit, so that the way to the server may take different times. */
+/** How much slower than the limit, to allow for variable travel times. */
 const SLACK = 1.02;
 
-/** What `p-throttle` is told. */
+/** The settings of `p-throttle`. */
 function interval(rule, processes) {
   const { own, time } = part(rule, processes);
   return time < SHORT ? { limit: 1, interval: Math.ceil((time / own) * SLACK) } : { limit: own, interval: Math.ceil(time * SLACK) };
 }
 
-/** What `bottleneck` is told: its reservoirs are filled at multiples of 250 ms. */
+/** The settings of `bottleneck`. Its reservoirs are refilled at multiples of 250 ms. */
 function reservoir(rule, processes) {
   const { own, time } = part(rule, processes);
   if (rule.kind === "concurrency") return { maxConcurrent: own };
   if (time < SHORT) return { minTime: Math.ceil((time / own) * SLACK) };
   if (rule.kind !== "bucket") return { reservoir: own, reservoirRefreshAmount: own, reservoirRefreshInterval: 250 * Math.ceil((time * SLACK) / 250) };
-  // As often as loses next to nothing of the rate by whole numbers.
+  // Often enough that rounding to whole numbers loses almost none of the rate.
   const gains = (ms) => (own / time) * ms + 1e-9;
   const intervals = Array.from({ length: 20 }, (_, n) => 250 * (n + 1)).filter((ms) => gains(ms) >= 1);
   const loss = (ms) => (gains(ms) % 1) / gains(ms);
@@ -54,7 +59,7 @@ function reservoir(rule, processes) {
   return { reservoir: own, reservoirIncreaseAmount, reservoirIncreaseInterval, reservoirIncreaseMaximum: own };
 }
 
-/** By name; the first is ours. */
+/** By name. The first is tidegate. */
 export const CLIENTS = {
   tidegate: gate(),
   "tidegate, retry: true": gate({ retry: true }),
@@ -95,7 +100,7 @@ export const CLIENTS = {
           await attempt(url, init);
           return strategy.recordSuccess(token);
         } catch (error) {
-          // As its middleware does: only this header tells it a wait.
+          // Like its middleware, which reads a wait only from this header.
           const after = Number(error.response?.headers.get("retry-after"));
           const retryAfterHint = after ? new Date(Date.now() + after * 1_000) : undefined;
           token = await strategy.refreshRetryTokenForRetry(token, { errorType: "THROTTLING", retryAfterHint });
@@ -113,7 +118,9 @@ export const CLIENTS = {
   },
 };
 
-/** What a process does: `calls` of them at once, one after the other, or one each `every` milliseconds. */
+/**
+ * The load of a process: `calls` at once, one after the other, or one every `every` milliseconds.
+ */
 async function call(send, url, { process: own, calls, order, every, method }) {
   const init = { method, ...(method === "POST" && { body: "{}", headers: { "content-type": "application/json" } }) };
   const one = (n) => send(`${url}/calls/${own}-${n}`, init).catch(() => {});
@@ -130,7 +137,8 @@ async function call(send, url, { process: own, calls, order, every, method }) {
   await Promise.all(all);
 }
 
-// A process of the benchmark takes part in many rows at a time: it makes ready for a task, and begins when it is told to.
+// A process of the benchmark takes part in many rows at a time. It prepares for a task, and starts
+// on command.
 if (process.send) {
   process.on("disconnect", () => process.exit());
   const ready = new Map();

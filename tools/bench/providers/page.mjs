@@ -1,11 +1,11 @@
-// The page: a table for each load, the bars, and the servers.
+// The page: a table for each load, the targets, and the servers.
 
 import { PROVIDERS } from "./providers.mjs";
 import { LATENCY } from "./server.mjs";
 
 const median = (numbers) => numbers.filter((number) => number !== undefined).sort((a, b) => a - b)[Math.floor((numbers.length - 1) / 2)];
 
-/** The rows of all runs as one each: medians, but the most lost, and the most sent twice. */
+/** Combines the rows of all runs: medians, but the maximum of lost and duplicate calls. */
 export function middle(rows) {
   const groups = new Map();
   for (const row of rows) {
@@ -26,7 +26,7 @@ export function middle(rows) {
 const percent = (share) => `${(share * 100).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`;
 const told = ({ tells }) => tells !== "nothing";
 
-/** What came of a row: seconds, throttled, lost. */
+/** The result of a row: seconds, throttled, lost. */
 function cell(row, seconds = row?.seconds) {
   if (!row) return "";
   const more = row.twice ? `, ${row.twice} twice` : "";
@@ -36,10 +36,10 @@ function cell(row, seconds = row?.seconds) {
 const line = (cells) => `| ${cells.join(" | ")} |`;
 const head = (cells, left) => [line(cells), `|${cells.map((_, at) => (at < left ? "---" : "--:")).join("|")}|`];
 
-/** A load that lost calls did not end. */
+/** A load that lost calls is not complete. */
 const whole = (times) => (row, plain) => (row.lost ? Infinity : times(row, plain));
 
-/** What is asked of tidegate: where, of which figure, at most how much. */
+/** The targets of tidegate: the load, the figure and its maximum. */
 const BARS = [
   { load: "sequential job", what: "seconds, at most 1.05 times plain fetch's", is: whole((row, plain) => row.seconds / plain.seconds), most: () => 1.05 },
   { load: "trickle", what: "seconds, at most 1.05 times plain fetch's", is: whole((row, plain) => row.seconds / plain.seconds), most: () => 1.05 },
@@ -65,7 +65,7 @@ function bars(find) {
     lines.push(`- ${title}: ${verdicts.length - missed.length} of ${verdicts.length}; ${list}.`);
   };
   for (const { load, what, of = () => true, is, most, show = (is) => (is < Infinity ? is.toFixed(2) : "calls lost") } of BARS) {
-    const kind = of === told ? " where the server tells something" : of.length ? " where it tells nothing" : "";
+    const kind = of === told ? " with hints" : of.length ? " without hints" : "";
     put(`${load}${kind}: ${what}`, PROVIDERS.filter(of).flatMap((provider) => {
       const [row, plain] = ["tidegate", "plain fetch"].map((client) => find(provider.name, load, client));
       if (!row || (AGAINST_PLAIN.includes(load) && !plain)) return [];
@@ -88,34 +88,34 @@ const BURSTS = ["300 at once", "300 at once, three processes"];
 const LOADS = [...BURSTS, "cold start", "trickle", "sequential job"];
 const CLIENTS = ["tidegate", "p-retry", "ky", "bottleneck", "p-throttle", "smithy adaptive", "octokit"];
 
-/** The share of that time from which on the figures are not those of an idle machine. */
+/** From this share on, the figures do not represent an idle machine. */
 const BUSY = 0.25;
 
-/** What stands above each table. */
+/** The text above each table. */
 const ABOUT = {
-  "300 at once": "A cell says seconds until the last response / the share of throttled calls, of all that the server got / calls that it never served.",
-  "300 at once, three processes": "A hundred calls in each of three processes that do not talk to each other. `bottleneck` and `p-throttle` are set to a third of the limit each.",
+  "300 at once": "A cell contains the seconds until the last response / the throttled share of all calls at the server / the calls that were never served.",
+  "300 at once, three processes": "A hundred calls in each of three processes that do not talk to each other. `bottleneck` and `p-throttle` are configured with a third of the limit each.",
   "cold start":
-    "Twenty calls at once where others have just used up the quota. A cell says seconds until the first call is served / throttled / never served. *soonest* is when the server can serve the first; *said* is what it tells the first call that it throttles.",
-  trickle: "Calls at a third of the limit, at even intervals, for about twenty seconds. *Latest call*: how long after its time the most delayed one passed.",
-  "sequential job": "Sixty calls, one after the other, on a plan a hundred times as large, of which one part in a hundred is used up; its window or refill takes as long as documented.",
+    "Twenty calls at once after others have used up the quota. A cell contains the seconds until the first call is served / throttled / never served. *soonest* is when the server can serve the first call; *said* is the wait in its first response to a throttled call.",
+  trickle: "Calls at a third of the limit, at even intervals, for about twenty seconds. *Latest call*: the longest delay of a call.",
+  "sequential job": "Sixty calls, one after the other, with a quota a hundred times as large, of which a hundredth is used up. Its window or refill takes as long as documented.",
 };
 
 export function page(rows, { runs, share }) {
   const find = (server, load, client) => rows.find((row) => row.server === server && row.load === load && row.client === client);
   const text = [
-    "# The npm package at servers that limit as providers do", "",
+    "# The npm package with servers that limit like real providers", "",
     `${PROVIDERS.length} servers on this machine follow the documented limits of real providers, with their headers, statuses and bodies; a response takes ${LATENCY} ms.`,
-    `Figures are the servers' own count, and medians of ${runs === 1 ? "one run" : `${runs} runs`}, but the most of calls lost. \`tidegate\` is \`gate.fetch\` without options.`,
-    "`p-retry` (eleven attempts, its default), `ky` (ten attempts, the server's status among those that it retries), the adaptive strategy of `@smithy/util-retry` (ten attempts)",
-    "and octokit's throttling plugin know nothing of the limit. `bottleneck` and `p-throttle` are told it, stay 2 % below where it must be kept to the millisecond, and retry what is throttled all the same.",
-    "*Ideal* is what a client takes that knows the rule and is alone, computed from the rule.",
-    "A row that takes longer than two and a half times the ideal and a minute is stopped (>), and what is not served then is lost. A bar of time is not met where calls are lost.",
-    "Nine processes make the calls of all rows, many rows side by side: three those of `tidegate` and plain fetch, three those of `bottleneck` and `p-throttle`, three the rest.",
-    share === undefined ? "" : `While this ran, some program of the machine waited for a processor ${percent(share)} of the time.`,
-    share > BUSY ? "**The machine was busy with other work: an idle one gives shorter times and fewer throttled calls, for every client.**" : "", "",
-    "![For each client, seconds in times of the ideal and calls throttled, at every server](providers.svg)", "",
-    "## Bars of tidegate", "",
+    `Figures are the servers' counts, as medians of ${runs === 1 ? "one run" : `${runs} runs`}, except for the maximum of lost calls. \`tidegate\` is \`gate.fetch\` without options.`,
+    "`p-retry` (eleven attempts, its default), `ky` (ten attempts, configured to retry the server's status), the adaptive strategy of `@smithy/util-retry` (ten attempts)",
+    "and octokit's throttling plugin do not know the limit. `bottleneck` and `p-throttle` are configured with it, stay 2 % below it where milliseconds matter, and also retry throttled calls.",
+    "*Ideal* is the time of a single client that knows the rule, computed from the rule.",
+    "A row that takes longer than two and a half times the ideal plus a minute is stopped (>), and calls not served by then are lost. A target for time is missed if calls are lost.",
+    "Nine processes make the calls of all rows, with many rows in parallel: three for `tidegate` and plain fetch, three for `bottleneck` and `p-throttle`, three for the rest.",
+    share === undefined ? "" : `During the run, programs on the machine waited for a processor ${percent(share)} of the time.`,
+    share > BUSY ? "**The machine was busy with other work. On an idle one, times are shorter and fewer calls are throttled, for every client.**" : "", "",
+    "![For each client, seconds relative to the ideal and calls throttled, at every server](providers.svg)", "",
+    "## Targets of tidegate", "",
     ...bars(find),
   ];
   for (const load of LOADS) {
@@ -143,8 +143,8 @@ export function page(rows, { runs, share }) {
     }
   }
   text.push("", "## The servers", "");
-  text.push("*tells*: the quota with every response, only a wait when it throttles, or nothing. *time*: how many times shorter than documented; seconds above are not scaled back.");
-  text.push("Where a day stands, the provider's page was read on it, in a stored copy; where none stands, from accounts that others give of it.", "");
+  text.push("*tells*: the quota with every response, only a wait when it throttles, or nothing. *time*: how many times shorter than documented. Seconds above are not scaled back.");
+  text.push("A date says when the provider's page was read, from a stored copy. Without a date, the source is what others report about it.", "");
   text.push(...head(["server", "tells", "limit", "time", "source", "read"], 6));
   for (const { name, tells, documented, scale, source, read } of PROVIDERS) {
     text.push(line([name, tells, documented, scale === 1 ? "as it is" : `1/${scale}`, source ? `<${source}>` : "none: a rule of many servers", read ?? ""]));

@@ -1,13 +1,14 @@
-// The picture: for each client, seconds in times of the ideal and the share of calls throttled, a dot for each server.
+// The chart: for each client, seconds relative to the ideal and the share of throttled calls, with
+// a dot per server.
 
 const WIDTH = 960;
 const TOP = 118;
 const ROW = 40;
 
-/** A figure on an axis from left to right. */
+/** A figure on a horizontal axis. */
 const PANELS = [
   {
-    head: "seconds, times the ideal: less is better", left: 150, right: 520, is: ({ times }) => times,
+    head: "seconds, relative to the ideal: less is better", left: 150, right: 520, is: ({ times }) => times,
     at: (is) => Math.log(Math.min(Math.max(is, 0.5), 16) / 0.5) / Math.log(32),
     ticks: [[0.5, "≤ 0.5"], [1, "1"], [2, "2"], [4, "4"], [8, "8"], [16, "≥ 16"]],
   },
@@ -34,11 +35,11 @@ export function picture(rows, rivals) {
   const clients = ["tidegate", ...rivals];
   const bottom = TOP + ROW * clients.length;
   const svg = [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${bottom + 40}" width="${WIDTH}" height="${bottom + 40}" role="img" aria-label="Seconds in times of the ideal and calls throttled, for each client">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${bottom + 40}" width="${WIDTH}" height="${bottom + 40}" role="img" aria-label="Seconds relative to the ideal and calls throttled, for each client">`,
     `<style>${STYLE}</style>`,
     `<rect class="page" width="${WIDTH}" height="${bottom + 40}"/>`,
-    `<text class="title" x="18" y="32">300 calls at once, at servers that limit as providers do</text>`,
-    `<text x="18" y="54">A dot is a server; a ring is one at which calls were lost. octokit is for GitHub only; bottleneck and p-throttle are told the limit.</text>`,
+    `<text class="title" x="18" y="32">300 calls at once, with servers that limit like real providers</text>`,
+    `<text x="18" y="54">A dot is a server, and a ring one where calls were lost. octokit supports only GitHub. bottleneck and p-throttle know the limit.</text>`,
     `<rect class="lane" x="8" y="${TOP}" width="${WIDTH - 16}" height="${ROW}" rx="4"/>`,
   ];
   for (const { head, left, right, at, ticks } of PANELS) {
@@ -56,7 +57,7 @@ export function picture(rows, rivals) {
     const here = rows.filter((row) => row.client === client && row.load === "300 at once" && row.seconds);
     for (const { left, right, is, at } of PANELS) {
       for (const [order, row] of here.entries()) {
-        // Apart from each other, so that equal ones show.
+        // Rows are offset so that equal dots are visible.
         const shift = ((order % 5) - 2) * 5;
         const cx = (left + (right - left) * at(is(row))).toFixed(1);
         svg.push(`<circle class="${kind} ${row.lost ? "lost" : "one"}" cx="${cx}" cy="${y + shift}" r="4"><title>${row.server}</title></circle>`);

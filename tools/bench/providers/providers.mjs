@@ -1,15 +1,15 @@
-// The servers, a row each: what the provider's documentation says of its limit, its headers, its statuses
-// and its bodies. `scale` tells how many times shorter than documented its time is; ratios are kept, and
-// what a header can say (whole seconds, say) is not scaled.
+// The servers, one row each, with the documented limit, headers, statuses and bodies of a provider.
+// `scale` is how many times shorter than documented its period is. Ratios are kept, and units of
+// headers (such as whole seconds) are not scaled.
 
 import { randomUUID } from "node:crypto";
 
-/** What a row's functions are given: the rule at work, and the time. */
+/** The arguments of a row's functions are the active rule and the time. */
 const seconds = (ms) => Math.max(1, Math.ceil(ms / 1_000));
 const epoch = (now, ms) => Math.ceil((now + ms) / 1_000);
 const iso = (now, ms) => new Date(epoch(now, ms) * 1_000).toISOString().replace(".000", "");
 
-/** A duration as Go writes it. */
+/** A duration in Go's format. */
 function go(ms) {
   if (ms < 1_000) return `${Math.ceil(ms)}ms`;
   const all = Math.ceil(ms / 10) / 100;
@@ -28,7 +28,7 @@ const github = (limit, remaining, reset, used) => ({
   "x-ratelimit-reset": reset, "x-ratelimit-resource": "core",
 });
 
-/** GitHub's primary quota beside the secondary limit that is exceeded: nearly whole. */
+/** GitHub's primary quota, almost full, beside the exceeded secondary limit. */
 const plenty = (now) => github(5_000, 4_700, epoch(now, 3_000_000), 300);
 
 const SECONDARY = {
@@ -37,13 +37,14 @@ const SECONDARY = {
 };
 
 /**
- * The rows. `tells`: the quota (how much is left of it, or its size, with every response), only a wait (when it
- * throttles), or nothing. `said` is the wait, in milliseconds, that a throttled call is told.
+ * The rows. `tells` is the quota (remaining calls or size with every response), only a wait (when
+ * it throttles), or nothing. `said` is the wait in milliseconds in the response to a throttled
+ * call.
  */
 export const PROVIDERS = [
   {
     name: "OpenAI, requests", tells: "quota", ...scaled,
-    documented: "60 requests a minute, a bucket of 60 that is refilled all the time; headers with every response; 429",
+    documented: "60 requests a minute, a bucket of 60 that refills continuously; headers with every response; 429",
     rule: { kind: "bucket", size: 60, rate: 10 },
     headers: (at, now) => ({
       "x-ratelimit-limit-requests": at.limit, "x-ratelimit-remaining-requests": at.left(now), "x-ratelimit-reset-requests": go(at.reset(now)),
@@ -55,7 +56,7 @@ export const PROVIDERS = [
   },
   {
     name: "OpenAI, tokens", tells: "quota", ...scaled, method: "POST",
-    documented: "150,000 tokens a minute, a bucket as above; here each call takes 2,500, which its body tells, and requests are plenty; POST",
+    documented: "150,000 tokens a minute, a bucket as above; here each call takes 2,500, as its body says, and requests are not limited; POST",
     rule: { kind: "bucket", size: 150_000, rate: 25_000, cost: 2_500 },
     headers: (at, now) => ({
       "x-ratelimit-limit-requests": 10_000, "x-ratelimit-remaining-requests": 9_990, "x-ratelimit-reset-requests": "6ms",
@@ -95,7 +96,7 @@ export const PROVIDERS = [
   },
   {
     name: "GitHub, secondary", tells: "wait", ...scaled, octokit: true,
-    documented: "900 points a minute, a GET is one; 403 with retry-after, while the primary quota remains",
+    documented: "900 points a minute, one per GET; 403 with retry-after, while the primary quota remains",
     rule: { kind: "window", limit: 90, period: MINUTE },
     headers: (_, now) => plenty(now),
     throttled: { status: 403, headers: (at, now) => ({ "retry-after": seconds(at.wait(now)) }), body: SECONDARY },
@@ -104,7 +105,7 @@ export const PROVIDERS = [
   },
   {
     name: "GitHub, secondary, no Retry-After", tells: "nothing", scale: 1, octokit: true,
-    documented: "900 points a minute, here of an endpoint of 5; 403 without retry-after: wait for at least a minute",
+    documented: "900 points a minute, here with 5 points a call; 403 without retry-after: wait for at least a minute",
     rule: { kind: "window", limit: 180, period: 60_000 },
     headers: (_, now) => plenty(now),
     throttled: { status: 403, body: SECONDARY },
@@ -122,7 +123,7 @@ export const PROVIDERS = [
   },
   {
     name: "Shopify GraphQL", tells: "quota", scale: 1, method: "POST",
-    documented: "100 points a second, a bucket of 2,000, here 20 a query; POST; throttled with status 200 and THROTTLED in the body, which also tells the bucket",
+    documented: "100 points a second, a bucket of 2,000, here 20 a query; POST; throttled with status 200 and THROTTLED in the body, which also reports the bucket",
     rule: { kind: "bucket", size: 2_000, rate: 100, cost: 20 },
     headers: () => ({}),
     served: (at, now) => ({ data: { shop: { name: "served" } }, extensions: cost(at, now, at.cost) }),
@@ -212,7 +213,7 @@ export const PROVIDERS = [
   },
   {
     name: "Azure Resource Manager", tells: "quota", scale: 1, method: "DELETE",
-    documented: "deletes: a bucket of 200, 10 a second; what remains with every response; 429 with Retry-After",
+    documented: "deletes: a bucket of 200, 10 a second; remaining calls with every response; 429 with Retry-After",
     rule: { kind: "bucket", size: 200, rate: 10 },
     headers: (at, now) => ({ "x-ms-ratelimit-remaining-subscription-deletes": at.left(now) }),
     throttled: {
@@ -273,7 +274,7 @@ export const PROVIDERS = [
   },
 ];
 
-/** What GraphQL tells of a query's cost. */
+/** The cost of a query in a GraphQL response. */
 function cost(at, now, actual) {
   return {
     cost: {
@@ -283,6 +284,6 @@ function cost(at, now, actual) {
   };
 }
 
-/** Whether a provider throttled the call that it answered like this. */
+/** Whether this response means that the provider throttled the call. */
 export const isThrottled = ({ throttled }, status, body) =>
   throttled.status === 200 ? body.includes('"THROTTLED"') : status === throttled.status;

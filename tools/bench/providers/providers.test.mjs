@@ -1,5 +1,5 @@
-// The servers limit as they say, and the npm package gets every call through one that tells its limit and one
-// that tells nothing. Counts alone: how long it takes is for `cargo xtask bench providers`.
+// The servers limit as declared, and the npm package gets every call through a server with hints
+// and one without. These tests only count; times are measured by `cargo xtask bench providers`.
 
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
@@ -22,14 +22,14 @@ test("the ideal is what the rule allows", () => {
 });
 
 for (const name of ["OpenAI, requests", "Stripe"]) {
-  test(`${name}: what is above the limit is throttled`, async () => {
+  test(`${name}: calls above the limit are throttled`, async () => {
     const { calls, offered, throttled, lost, twice } = await row(name, "plain fetch");
     assert.equal(offered, calls);
     assert.ok(throttled > 0 && lost === throttled && twice === 0, `${throttled} throttled, ${lost} lost, ${twice} twice`);
   });
 
   for (const load of ["300 at once", "300 at once, three processes"]) {
-    test(`${name}, ${load}: the package loses nothing and sends nothing twice`, async () => {
+    test(`${name}, ${load}: the package loses no call and sends none twice`, async () => {
       const { calls, offered, throttled, lost, twice } = await row(name, "tidegate", load);
       assert.deepEqual({ lost, twice, offered }, { lost: 0, twice: 0, offered: calls + throttled });
     });

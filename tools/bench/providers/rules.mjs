@@ -1,7 +1,10 @@
-// How servers count: each rule says whether a call may pass, how many more may, and when.
-// Times are milliseconds since 1970.
+// The rules of servers: whether a call may pass, how many more may, and when. Times are
+// milliseconds since 1970.
 
-/** A token bucket that is refilled all the time: `size` and `rate` a second, in points; a call takes `cost`. */
+/**
+ * A token bucket that refills continuously: `size` and `rate` a second, in points. A call takes
+ * `cost`.
+ */
 class Bucket {
   #level;
   #at;
@@ -19,23 +22,26 @@ class Bucket {
   }
 
   take(now) {
-    // A millionth of a point is rounding.
+    // A millionth of a point is a rounding error.
     const fits = this.points(now) >= this.cost - 1e-6;
     if (fits) this.#level -= this.cost;
     return fits;
   }
 
   left = (now) => Math.floor(this.points(now) / this.cost + 1e-6);
-  /** Until one more call fits. */
+  /** Time until one more call fits. */
   wait = (now) => Math.max(0, ((this.cost - this.points(now)) * 1_000) / this.rate);
-  /** Until the whole quota is there again. */
+  /** Time until the whole quota is available. */
   reset = (now) => ((this.size - this.points(now)) * 1_000) / this.rate;
 }
 
-/** The part of a window that is over where others have used it up. */
+/** The elapsed part of a window that others have exhausted. */
 const OVER = 0.4;
 
-/** So many calls in each window. It begins with the first call, or with that call's second where resets are told in seconds. */
+/**
+ * Calls per window. A window begins with the first call, or with that call's second if resets are
+ * in seconds.
+ */
 class Window {
   #begin;
   #used;
@@ -77,7 +83,7 @@ class Window {
   wait = (now) => (this.left(now) ? 0 : this.reset(now));
 }
 
-/** So many calls in any stretch of this length. */
+/** Calls in any period of this length. */
 class Sliding {
   #times = [];
 
@@ -96,7 +102,10 @@ class Sliding {
   reset = (now) => (this.#times.length ? this.#times.at(-1) + this.period - now : 0);
 }
 
-/** So many calls at a time, each of which takes `lasts`. Others who have all places keep them for two seconds. */
+/**
+ * Concurrent calls, each of which takes `lasts`. Others that occupy all places keep them for two
+ * seconds.
+ */
 class Concurrency {
   #ends = [];
 
@@ -117,10 +126,13 @@ class Concurrency {
 
 const KINDS = { bucket: Bucket, window: Window, sliding: Sliding, concurrency: Concurrency };
 
-/** A rule at work from `now` on; `left` is the part of the quota that is left then. */
+/** Starts a rule at `now`, with the share `left` of its quota. */
 export const start = (rule, now, left) => new KINDS[rule.kind](rule, now, left);
 
-/** When the last of so many calls passes whose client knows the rule and is alone; they are there from `now` on. */
+/**
+ * When the last of `calls` calls passes if a single client knows the rule and all calls exist from
+ * `now` on.
+ */
 export function ideal(rule, now, left, calls) {
   const at = start(rule, now, left);
   let time = now;
@@ -131,11 +143,11 @@ export function ideal(rule, now, left, calls) {
   return time - now;
 }
 
-/** Calls a second that the rule lets pass in the long run. */
+/** The long-term rate of the rule, in calls a second. */
 export const rate = ({ kind, size, rate, cost = 1, limit, period, lasts }) =>
   kind === "bucket" ? rate / cost : (limit * 1_000) / (period ?? lasts);
 
-/** The rule of a plan a hundred times as large, in the provider's own time. */
+/** The rule of a plan a hundred times as large, with the provider's own period. */
 export const large = (rule, scale) => ({
   ...rule,
   ...(rule.kind === "bucket" && { size: rule.size * 100, rate: (rule.rate * 100) / scale }),

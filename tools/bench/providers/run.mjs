@@ -7,10 +7,13 @@ import { LATENCY, serve } from "./server.mjs";
 const AT_ONCE = 300;
 const JOB = 60;
 const COLD = 20;
-/** A trickle goes on for so many seconds, within bounds of its calls. */
+/** The length of a trickle in seconds, and the bounds of its number of calls. */
 const TRICKLE = { seconds: 20, least: 20, most: 60 };
 
-/** The loads: what each process does, and which part of the quota is left. `fast` makes them a quarter of the size. */
+/**
+ * The loads: what each process does, and which share of the quota is left. `fast` reduces them to a
+ * quarter.
+ */
 export const LOADS = {
   "300 at once": (_, fast) => ({ calls: fast ? AT_ONCE / 4 : AT_ONCE, processes: 1, left: 1 }),
   "300 at once, three processes": (_, fast) => ({ calls: fast ? AT_ONCE / 4 : AT_ONCE, processes: 3, left: 1 }),
@@ -23,13 +26,13 @@ export const LOADS = {
   "sequential job": ({ rule, scale }) => ({ calls: JOB, processes: 1, left: 0.99, order: "sequential", rule: large(rule, scale) }),
 };
 
-/** How long a row may take, in milliseconds: what is not served then is lost. */
+/** The time limit of a row, in milliseconds. Calls not served by then are lost. */
 export function limit(provider, load, fast) {
   const { calls, left, every = 0, rule = provider.rule } = LOADS[load](provider, fast);
   return 2.5 * ideal(rule, 0, left, calls) + 60_000 + calls * every;
 }
 
-/** Three processes each, so that the herds of clients that only retry keep nobody else waiting. */
+/** Three processes per pool, so that bursts of retries of one pool delay no other. */
 const POOLS = [/tidegate|plain/, /bottleneck|p-throttle/, /./].map((who) => ({ who, processes: [], turn: 0 }));
 let rows = 0;
 
@@ -42,10 +45,10 @@ const start = () => {
   return child;
 };
 
-/** Ends every process of the benchmark. */
+/** Ends all processes of the benchmark. */
 export const stop = () => POOLS.forEach((pool) => pool.processes.forEach((child) => child.kill("SIGKILL")));
 
-/** The processes of a row: all three of its pool, or one after the other. */
+/** The processes of a row: all three of its pool, or one in turn. */
 function processesFor(client, most) {
   const pool = POOLS.find(({ who }) => who.test(client));
   while (pool.processes.length < 3) pool.processes.push(start());
@@ -62,10 +65,10 @@ const said = (child, row, what) =>
     child.on("message", listen);
   });
 
-/** How long calls that were stopped may take to end, in milliseconds. */
+/** How long stopped calls may take to end, in milliseconds. */
 const REST = 60_000;
 
-/** Runs a row; what came of it, by the server's count. */
+/** Runs a row and returns its result from the server's counts. */
 export async function run({ provider, load, client, fast = false }) {
   const { calls, processes: most, left, order, every, rule = provider.rule } = LOADS[load](provider, fast);
   const server = await serve(provider, { rule, left });
@@ -90,13 +93,13 @@ export async function run({ provider, load, client, fast = false }) {
   const counts = server.counts(calls, every);
   if (ended === "late") {
     counts.seconds = limit(provider, load, fast) / 1_000;
-    // What is under way ends soon where everything passes.
+    // Calls in flight end soon because all are now admitted.
     server.open();
     Promise.race([done, new Promise((done) => setTimeout(done, REST).unref())]).then(() => server.close());
   } else {
     server.close();
   }
-  // Where the load itself takes its time, that is what it can be done in.
+  // If the load itself takes time, that is the ideal.
   if (every) counts.ideal = ((calls - 1) * every + (rule.lasts ?? LATENCY)) / 1_000;
   if (order) counts.ideal = (calls * (rule.lasts ?? LATENCY)) / 1_000;
   return { server: provider.name, load, client, calls, ...counts, stopped: ended === "late" };

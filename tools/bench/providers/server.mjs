@@ -1,14 +1,14 @@
-// A server on this machine that limits as a provider does, and counts what it did with each call.
+// A server on this machine that limits like a provider, and counts the results of each call.
 
 import { createServer } from "node:http";
 import { ideal, start } from "./rules.mjs";
 
-/** How long a response takes, in milliseconds. */
+/** The latency of a response, in milliseconds. */
 export const LATENCY = 40;
 
 const clock = () => performance.timeOrigin + performance.now();
 
-/** Serves a provider's `rule`, of whose quota the part `left` is left at the beginning. Calls are `/calls/ID`. */
+/** Serves a provider's `rule` with the share `left` of its quota. Calls are `/calls/ID`. */
 export async function serve(provider, { rule, left }) {
   const latency = rule.lasts ?? LATENCY;
   /** When each call passed. */
@@ -49,15 +49,18 @@ export async function serve(provider, { rule, left }) {
 
   return {
     url: `http://127.0.0.1:${server.address().port}`,
-    /** The load begins now. */
+    /** Starts the load. */
     begin() {
       began = clock();
       at = start(rule, began, left);
       counting = true;
     },
-    /** From now on everything passes, and nothing counts. */
+    /** From now on every call is admitted and none is counted. */
     open: () => (counting = false),
-    /** What came of so many calls, of which one is due each `every` milliseconds; times are seconds since the beginning. */
+    /**
+     * The results of `calls` calls, one of which is due every `every` milliseconds. Times are
+     * seconds since the start.
+     */
     counts(calls, every) {
       const since = (time) => time && (time - began) / 1_000;
       const soonest = (calls) => (ideal(rule, began, left, calls) + latency) / 1_000;

@@ -1,9 +1,9 @@
-//! Tells the linker that the table ROOTS must be in each image, and nothing else need be.
+//! Requires the table ROOTS, and nothing else, in each image.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-link-arg-bins=--gc-sections");
     println!("cargo::rustc-link-arg-bins=--entry=ROOTS");
-    // A second name is an error where there is no first.
+    // A second name is an error if the first is missing.
     println!("cargo::rustc-link-arg-bins=--defsym=required=ROOTS");
 }

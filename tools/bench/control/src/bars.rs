@@ -1,11 +1,11 @@
-//! The bars: what `adaptive` must reach, and what it aims at.
+//! The targets of `adaptive`: what it must reach, and what it aims at.
 
 use crate::metric::{self, written};
 use crate::rows::Rows;
 
-/// A bar for one metric of some scenarios: each must meet it.
+/// A target for one metric of some scenarios. Each scenario must meet it.
 pub struct Bar {
-    /// What the bar is about, in a few words; bars of one heading stand together.
+    /// A short description. Targets with the same description are listed together.
     pub about: &'static str,
     pub scenarios: &'static [&'static str],
     pub metric: &'static str,
@@ -14,12 +14,12 @@ pub struct Bar {
     pub law: &'static str,
 }
 
-/// A figure not to be missed.
+/// A target value.
 #[derive(Clone, Copy)]
 pub enum Mark {
-    /// The metric itself, in the direction in which it is good.
+    /// A value of the metric. Whether it is a minimum or a maximum depends on the metric.
     Figure(f64),
-    /// So many times the metric of another scenario.
+    /// A multiple of the same metric in another scenario.
     Times(f64, &'static str),
 }
 
@@ -39,12 +39,12 @@ impl Bar {
         Self { aim: Some(Figure(aim)), ..self }
     }
 
-    /// With the window on.
+    /// The same target for the law with a concurrency limit.
     const fn windowed(self) -> Self {
         Self { law: WINDOWED, ..self }
     }
 
-    /// An aim alone.
+    /// A target with an aim only.
     const fn only_aim(
         about: &'static str,
         scenarios: &'static [&'static str],
@@ -54,7 +54,7 @@ impl Bar {
         Self { about, scenarios, metric, must: None, aim: Some(Figure(aim)), law: LAW }
     }
 
-    /// At most twice what another scenario has, and as much at best.
+    /// At most twice the value of another scenario, and ideally the same.
     const fn beside(
         about: &'static str,
         scenario: &'static [&'static str],
@@ -72,15 +72,15 @@ impl Bar {
     }
 }
 
-const REMAINING: &str = "4500 an hour, told what is left";
-const QUOTA: &str = "4500 an hour, told the quota";
-const BLIND: &str = "4500 an hour, blind";
+const REMAINING: &str = "4500 an hour, remaining reported";
+const QUOTA: &str = "4500 an hour, quota reported";
+const BLIND: &str = "4500 an hour, no hints";
 const SCAN: &str = "scan alone";
 const STRANGERS: &str = "scan with 2 strangers";
 const CREDIT: &str = "burst credit, doubled rate";
 const OVERLOAD: &str = "overload, steady";
 const FLAPPY: &str = "overload, flapping";
-const RESET: &str = "fixed window, told what is left and until when";
+const RESET: &str = "fixed window, remaining and reset reported";
 const RETRY_AFTER: &str = "fixed window, Retry-After";
 const OUTAGE: &str = "outage";
 const STEPS: &str = "capacity in steps";
@@ -92,7 +92,7 @@ const ON_OFF: &str = "on and off";
 const TRIPS: &str = "round trips of 5 and 400 ms";
 const IDLE: &str = "no contention";
 
-/// All bars, in the order of the page.
+/// All targets in the order of the page.
 #[rustfmt::skip]
 pub const BARS: &[Bar] = &[
     must(REMAINING, &["day"], "ss_throttled", 0.002),
@@ -169,12 +169,12 @@ pub const BARS: &[Bar] = &[
     must(IDLE, &["l"], "wait_max_ms", 0.0),
 ];
 
-/// The law that the bars are for.
+/// The law of the targets.
 pub const LAW: &str = "adaptive";
-/// The same beside a window that delay steers, for servers that queue.
+/// The same law with a concurrency limit that follows latency, for servers that queue.
 pub const WINDOWED: &str = "adaptive+vegas";
 
-/// One scenario measured against a bar.
+/// One scenario measured against a target.
 pub struct Measured {
     pub about: &'static str,
     pub scenario: &'static str,
@@ -185,14 +185,14 @@ pub struct Measured {
     pub figure: f64,
 }
 
-/// Which of its marks a figure reaches.
+/// Which targets a figure reaches.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Reached {
-    /// All there are.
+    /// Both, or the only one.
     Both,
-    /// What it must, and not what it aims at.
+    /// The required one, but not the aim.
     Must,
-    /// Not what it must; or not the aim where there is nothing else.
+    /// Not the required one, or not the aim if there is nothing else.
     No,
 }
 
@@ -211,7 +211,7 @@ impl Measured {
         }
     }
 
-    /// A mark with its direction.
+    /// Formats a target with its direction.
     pub fn sign(&self, mark: Option<f64>) -> String {
         let Some(mark) = mark else { return String::new() };
         let sign = if metric::is_better_high(self.metric) { "≥" } else { "≤" };
@@ -219,7 +219,7 @@ impl Measured {
     }
 }
 
-/// Every bar whose scenario was run.
+/// Every target whose scenario was run.
 pub fn measured(rows: &Rows) -> Vec<Measured> {
     let all =
         BARS.iter().flat_map(|bar| bar.scenarios.iter().map(move |scenario| (bar, *scenario)));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_is_held_against_its_marks_in_the_direction_that_is_good() {
+    fn a_figure_is_compared_in_the_direction_of_its_metric() {
         for (scenario, metric, figure, expected) in [
             ("a-5x5", "ss_throttled", 0.02, Reached::Both),
             ("a-5x5", "ss_throttled", 0.025, Reached::Must),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_beside_another_scenario_is_as_many_times_its_figure() {
+    fn a_relative_target_is_a_multiple_of_the_other_scenario() {
         let mut rows = rows("b-4", "throttles", 8.0);
         rows.take(json!({ "scenario": "b-4-rtt-5", "law": LAW, "metrics": { "throttles": 17.0 } }));
         let measured = measured(&rows);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bar_names_a_scenario_that_is_there() {
+    fn every_target_names_an_existing_scenario() {
         let there = crate::scenarios().unwrap();
         for bar in BARS {
             for name in bar.scenarios {

@@ -1,5 +1,5 @@
-//! Runs every law in every scenario, and writes what came of it: tests/golden/control.md and its
-//! picture. `cargo xtask bench control` runs this.
+//! Runs every law in every scenario, and writes tests/golden/control.md and its chart. `cargo xtask
+//! bench control` runs this.
 
 mod bars;
 mod metric;
@@ -48,7 +48,7 @@ struct Cli {
     out: Option<PathBuf>,
 }
 
-/// No law was tuned with these.
+/// Seeds that no law was tuned with.
 const SEEDS: &str = "1001..1009";
 
 fn known_law(name: &str) -> Result<String, String> {
@@ -61,7 +61,7 @@ fn known_law(name: &str) -> Result<String, String> {
 fn main() -> ExitCode {
     match run(&Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS, // the reader has seen enough
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS, // the reader closed the pipe
         Err(error) => {
             eprintln!("bench control: {error:#}");
             ExitCode::FAILURE
@@ -85,9 +85,8 @@ fn run(cli: &Cli) -> Result<()> {
     let asked = |law: &str| cli.laws.is_empty() || cli.laws.iter().any(|asked| asked == law);
 
     if let Some(out) = &cli.out {
-        // Before minutes of work that could not be kept.
-        std::fs::create_dir_all(out)
-            .with_context(|| format!("{} cannot be made", out.display()))?;
+        // Fails before minutes of work whose result could not be written.
+        std::fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
     }
 
     let kept = folder().join("../../../target/control/rows.json");
@@ -99,7 +98,7 @@ fn run(cli: &Cli) -> Result<()> {
         let took = since.elapsed().as_secs();
         eprintln!("  {:>2}/{}  {} ({took} s)", number + 1, chosen.len(), scenario.name);
         if whole || cli.update {
-            rows.keep_in(&kept)?; // what was run is not lost with the rest
+            rows.keep_in(&kept)?; // keeps these results if a later step fails
         }
     }
 
@@ -112,7 +111,7 @@ fn run(cli: &Cli) -> Result<()> {
     let publish = whole || cli.update;
     if publish && let Some(missing) = missing(&rows, &all) {
         bail!(
-            "the latest run lacks {missing}: run it with --update too, or everything without a choice"
+            "the latest run does not contain {missing}: run that with --update too, or run everything"
         );
     }
     let shown: Vec<Scenario> = if publish { all } else { chosen };
@@ -140,14 +139,14 @@ fn take(scenario: &Scenario, laws: Vec<&str>, seeds: &[u64], rows: &mut Rows) ->
     Ok(())
 }
 
-/// Every law and peer, and the one that joins two.
+/// Every law and peer, and the combined law.
 fn laws() -> Vec<&'static str> {
     let own = [bars::LAW, bars::WINDOWED];
     let others = controllers::names().into_iter().filter(|law| !own.contains(law));
     own.into_iter().chain(others).collect()
 }
 
-/// The scenarios that are only here for a bar, and the laws that have bars.
+/// Scenarios that exist only for a target run only the laws with targets.
 fn laws_for(scenario: &Scenario) -> Vec<&'static str> {
     let own = folder().join("scenarios").join(format!("{}.toml", scenario.name)).exists();
     if own { vec![bars::LAW] } else { laws() }
@@ -165,12 +164,12 @@ fn missing(rows: &Rows, scenarios: &[Scenario]) -> Option<String> {
     })
 }
 
-/// Where this crate is.
+/// The folder of this crate.
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every scenario, those of the simulator and those for the bars, by name.
+/// Every scenario of the simulator and of the targets, by name.
 fn scenarios() -> Result<Vec<Scenario>> {
     let mut files: BTreeSet<PathBuf> = BTreeSet::new();
     for folder in [folder().join("../../sim/scenarios"), folder().join("scenarios")] {
@@ -203,7 +202,7 @@ fn choose(all: &[Scenario], asked: &[String]) -> Result<Vec<Scenario>> {
 fn seeds(text: &str) -> Result<Vec<u64>> {
     let (first, last) = text.split_once("..").unwrap_or((text, text));
     let (Ok(first), Ok(last)) = (first.parse::<u64>(), last.parse::<u64>()) else {
-        bail!("\"{text}\" are no seeds: write the first and the last, as in {SEEDS}");
+        bail!("\"{text}\" is not a range of seeds: write the first and the last, as in {SEEDS}");
     };
     if first > last || last - first >= 10_000 {
         bail!("the first seed must not be above the last, nor 10000 below it");
@@ -212,5 +211,5 @@ fn seeds(text: &str) -> Result<Vec<u64>> {
 }
 
 fn write(file: &Path, text: &str) -> Result<()> {
-    std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -1,6 +1,6 @@
-//! Metrics: which of them tell something about a scenario, which way is better, how to write them.
+//! Which metrics matter for a scenario, which direction is better, and how to format them.
 
-/// Which metrics tell the tale of the scenarios whose names begin so. The first that fits counts.
+/// The relevant metrics of scenarios by name prefix. The first match counts.
 const TELLING: &[(&str, &[&str])] = &[
     ("autoscaling", &["util", "throttled", "last_util", "last_jain", "leave_s", "wait_p99_ms"]),
     ("a-", &["util", "ss_throttled", "throttled", "jain_worker", "wait_p50_ms", "wait_max_ms"]),
@@ -77,8 +77,8 @@ pub fn telling(scenario: &str) -> &'static [&'static str] {
     fits.map_or(&[], |(_, metrics)| metrics)
 }
 
-/// What the two metrics are called here that matter most: the share of the server that was used, and
-/// the share of calls that were throttled. `None` if a scenario is not about the two.
+/// The names in this scenario of the share of the server that was used and of the share of
+/// throttled calls. `None` if the scenario is not about them.
 pub fn use_and_throttled(scenario: &str) -> Option<(&'static str, &'static str)> {
     match scenario {
         "l" | "clear" | "drastic-slowdown" | "one-big-spike" => None,
@@ -96,7 +96,7 @@ pub fn use_and_throttled(scenario: &str) -> Option<(&'static str, &'static str)>
     }
 }
 
-/// Whether more of it is better; of all else less is.
+/// Whether higher is better. For all other metrics lower is better.
 pub fn is_better_high(metric: &str) -> bool {
     ["util", "jain"].iter().any(|word| metric.split('_').any(|part| part == *word))
 }
@@ -105,13 +105,13 @@ fn is_share(metric: &str) -> bool {
     ["util", "throttled"].iter().any(|end| metric.ends_with(end))
 }
 
-/// How a table's head names it.
+/// The name of a metric in a table head.
 pub fn head(metric: &str) -> String {
     let name = metric.strip_suffix("_ms").unwrap_or(metric);
     name.strip_suffix("_s").filter(|_| metric.ends_with("_s")).unwrap_or(name).replace('_', " ")
 }
 
-/// A figure as people read it.
+/// Formats a figure.
 pub fn written(metric: &str, figure: f64) -> String {
     if is_share(metric) {
         let percent = figure * 100.0;
@@ -126,7 +126,7 @@ pub fn written(metric: &str, figure: f64) -> String {
     }
 }
 
-/// Three digits that count, and no zeros behind the point.
+/// Three significant digits, without trailing zeros after the point.
 fn digits(figure: f64) -> String {
     let places = match figure.abs() {
         100.0.. => 1,
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_written_with_their_units() {
+    fn figures_have_their_units() {
         for (metric, figure, expected) in [
             ("util", 0.99934, "99.93 %"),
             ("ss_throttled", 0.0014, "0.14 %"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_scenario_has_metrics_that_tell_its_tale() {
+    fn every_scenario_has_relevant_metrics() {
         for (scenario, first) in [
             ("c", "util"),
             ("clear", "time_s"),

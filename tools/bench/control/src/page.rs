@@ -1,4 +1,4 @@
-//! The page: the bars, a short form, and a table for each scenario.
+//! The page: the targets, a summary, and a table for each scenario.
 
 use std::fmt::Write;
 
@@ -9,15 +9,15 @@ use crate::metric::{self, head, telling, use_and_throttled, written};
 use crate::reasons::{self, BOUNDS};
 use crate::rows::Rows;
 
-/// What knows the server's schedule is no law, and takes no mark.
+/// The peer that knows the server's schedule. It is not ranked.
 pub const ORACLE: &str = "oracle";
 
-/// The whole page about these scenarios and laws.
+/// The whole page for these scenarios and laws.
 pub fn page(rows: &Rows, scenarios: &[Scenario], laws: &[&str], seeds: &str) -> String {
     let mut page = format!(
         "# Control\n\n\
-         Every law in every scenario of [tools/sim/scenarios](../../tools/sim/scenarios/README.md), which says \
-         what the metrics mean, and `{LAW}` in some more for its bars. Medians over the seeds \
+         Every law in every scenario of \
+         [tools/sim/scenarios](../../tools/sim/scenarios/README.md), which explains the metrics, and `{LAW}` in some more for its targets. Medians over the seeds \
          {seeds}, none of which was used to tune a law.\n\n\
          Written by `cargo xtask bench control`. The same commit, scenarios and seeds give the same \
          page on every machine.\n\n"
@@ -26,10 +26,10 @@ pub fn page(rows: &Rows, scenarios: &[Scenario], laws: &[&str], seeds: &str) -> 
     write_short(&mut page, rows, scenarios, laws);
     page.push_str(
         "## Every scenario\n\n\
-         **Best** and *second best* of each column; `oracle` knows the server's schedule and takes \
-         no mark. No column says much alone: `none` waits for nothing and uses all of a server, and \
-         most of its calls are throttled. Names in `code` are tidegate's laws, the others are what \
-         other libraries do.\n\n",
+         **Best** and *second best* of each column. `oracle` knows the server's schedule and is \
+         not ranked. No column is meaningful alone: `none` never waits and uses all of a server, \
+         but most of its calls are throttled. Names in `code` are tidegate's laws; the others are \
+         other libraries.\n\n",
     );
     for scenario in scenarios {
         write_scenario(&mut page, rows, scenario, laws);
@@ -50,7 +50,10 @@ fn write_bars(page: &mut String, measured: &[Measured]) {
     };
     let must = count(|m| m.must, &[Reached::Both, Reached::Must]);
     let aim = count(|m| m.aim, &[Reached::Both]);
-    _ = writeln!(page, "## Bars of `{LAW}`\n\n{must} musts are met, and {aim} aims.\n");
+    _ = writeln!(
+        page,
+        "## Targets of `{LAW}`\n\n{must} required values are reached, and {aim} aims.\n"
+    );
     page.push_str(
         "| | scenario | metric | must | aim | is | |\n|---|---|---|---:|---:|---:|---|\n",
     );
@@ -80,7 +83,7 @@ fn write_bars(page: &mut String, measured: &[Measured]) {
     write_reasons(page, measured);
 }
 
-/// Why not more: one line for each reason, with all the marks that it is the reason for.
+/// Why targets are missed: one line per reason with all its targets.
 fn write_reasons(page: &mut String, measured: &[Measured]) {
     let missed = measured.iter().filter(|m| m.reached() != Reached::Both);
     let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
@@ -95,14 +98,14 @@ fn write_reasons(page: &mut String, measured: &[Measured]) {
     if lines.is_empty() {
         return;
     }
-    _ = writeln!(page, "## Why not more\n\n{BOUNDS}\n\n| missed | why |\n|---|---|");
+    _ = writeln!(page, "## Why targets are missed\n\n{BOUNDS}\n\n| missed | why |\n|---|---|");
     for (why, marks) in lines {
         _ = writeln!(page, "| {} | {why} |", marks.join("; "));
     }
     page.push('\n');
 }
 
-/// What the short form compares: the figures of one law.
+/// The figures of one law in the summary.
 struct Brief {
     used: f64,
     throttled: f64,
@@ -150,7 +153,7 @@ fn write_short(page: &mut String, rows: &Rows, scenarios: &[Scenario], laws: &[&
         page,
         "## In short\n\n\
          `{LAW}` beside the law with the fewest throttled calls among those that use as much of the server, \
-         less one point. Used and throttled are of the second half (a, day, s), the overload (d), the \
+         minus one point. Used and throttled refer to the second half (a, day, s), the overload (d), the \
          time on (i), the ten minutes after the outage (f), the last two minutes (metastable), the fault \
          (black-hole, slow-503s), or the whole run.\n\n\
          | scenario | used | throttled | Jain | next best | used | throttled | Jain |\n\
@@ -203,7 +206,7 @@ fn write_scenario(page: &mut String, rows: &Rows, scenario: &Scenario, laws: &[&
     page.push('\n');
 }
 
-/// The best and the second best figure as they are written, where there is a difference at all.
+/// The best and second best figure as formatted, if figures differ.
 fn podium(metric: &str, mut figures: Vec<f64>) -> [Option<String>; 2] {
     figures.sort_by(f64::total_cmp);
     if metric::is_better_high(metric) {
@@ -229,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_alike_shares_its_place_and_what_is_all_alike_has_none() {
+    fn equal_figures_share_a_rank_and_without_differences_there_is_none() {
         let text = |figures| podium("throttled", figures).map(|place| place.unwrap_or_default());
         assert_eq!(text(vec![0.3, 0.1, 0.100_001, 0.2]), ["10 %", "20 %"]);
         assert_eq!(text(vec![0.1, 0.1]), ["", ""]);

@@ -1,4 +1,4 @@
-//! The picture: for each law, how many of its calls are throttled and how much of the server it uses.
+//! The chart: for each law, the share of throttled calls and the used share of the server.
 
 use std::fmt::Write;
 
@@ -11,15 +11,15 @@ use crate::page::ORACLE;
 use crate::rows::Rows;
 
 const WIDTH: f64 = 960.0;
-/// The longest names begin so far left of the drawing's origin.
+/// How far the longest names extend to the left of the drawing's origin.
 const MARGIN: f64 = 24.0;
-/// Where the rows begin, and how far they are apart.
+/// The position of the first row, and the distance between rows.
 const TOP: f64 = 118.0;
 const ROW: f64 = 21.0;
-/// Shares below this are drawn at the edge.
+/// Smaller shares are drawn at the edge.
 const LEAST: f64 = 1e-4;
 
-/// One half of the picture: a share on a logarithmic axis, from left to right.
+/// One half of the chart: a share on a logarithmic axis.
 struct Panel {
     head: &'static str,
     left: f64,
@@ -52,18 +52,18 @@ impl Panel {
     }
 }
 
-/// A law in all scenarios: its shares in each, in ascending order.
+/// The shares of a law in all scenarios, in ascending order.
 struct Strip<'a> {
     law: &'a str,
     throttled: Vec<f64>,
     unused: Vec<f64>,
-    /// In the middle of the scenarios, what it lost of its calls and of the server together.
+    /// The median over the scenarios of the lost shares of calls and server combined.
     lost: f64,
 }
 
-/// Draws all laws over all scenarios that are about use and throttled calls.
+/// Draws all laws over all scenarios with use and throttled calls.
 pub fn draw(rows: &Rows, scenarios: &[Scenario], laws: &[&str]) -> String {
-    // What only one law was run in compares nothing.
+    // Scenarios with a single law are left out.
     let compared: Vec<&str> = scenarios
         .iter()
         .map(|scenario| scenario.name.as_str())
@@ -72,7 +72,7 @@ pub fn draw(rows: &Rows, scenarios: &[Scenario], laws: &[&str]) -> String {
         .collect();
     let strips = laws.iter().filter_map(|law| strip(rows, &compared, law));
     let mut strips: Vec<Strip> = strips.collect();
-    // The best on top, below what is possible.
+    // The best first, after the oracle.
     strips.sort_by(|one, other| {
         (one.law != ORACLE).cmp(&(other.law != ORACLE)).then(one.lost.total_cmp(&other.lost))
     });
@@ -149,7 +149,7 @@ impl Strip<'_> {
     }
 }
 
-/// Everything but the laws: colours for light and dark, title, axes.
+/// Everything except the data: colours for light and dark mode, title, axes.
 fn frame(laws: usize, scenarios: usize) -> String {
     let bottom = TOP + ROW * laws as f64;
     let (wide, height) = (WIDTH + MARGIN, bottom + 40.0);
@@ -171,7 +171,7 @@ text.oracle {{ font-style: italic; }}
 .half {{ opacity: .35; }} .one {{ opacity: .3; }}
 </style>
 <rect class="page" x="-{MARGIN}" width="{wide}" height="{height}"/>
-<text class="title" x="18" y="32">What each law loses: calls that are throttled, and room that stays unused</text>
+<text class="title" x="18" y="32">What each law loses: throttled calls and unused capacity</text>
 <text x="18" y="54"><tspan class="own">adaptive</tspan>, <tspan class="law">tidegate's other laws</tspan>, <tspan class="peer">other libraries</tspan>: {scenarios} scenarios (small dots), their median (large dot), their middle half (bar).</text>
 "##
     );

@@ -1,4 +1,4 @@
-//! Rows: what came of a scenario with a law, as `tidegate-sim run --json` tells it.
+//! Results of scenarios with laws, in the format of `tidegate-sim run --json`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,17 +12,17 @@ use serde_json::Value;
 pub struct Rows(BTreeMap<(String, String), Value>);
 
 impl Rows {
-    /// The rows that an earlier run has kept in `file`; none if there is no such file.
+    /// The rows that an earlier run saved in `file`. Empty if the file is missing.
     pub fn kept_in(file: &Path) -> Result<Self> {
         let Ok(text) = fs::read_to_string(file) else { return Ok(Self::default()) };
         let mut rows = Self::default();
         let list: Vec<Value> = serde_json::from_str(&text)
-            .with_context(|| format!("{} is no list of rows: delete it", file.display()))?;
+            .with_context(|| format!("{} is not a list of rows: delete it", file.display()))?;
         list.into_iter().for_each(|row| rows.take(row));
         Ok(rows)
     }
 
-    /// Takes a row in, in place of an older one.
+    /// Adds a row, replacing an older one.
     pub fn take(&mut self, row: Value) {
         let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
         self.0.insert((text("scenario"), text("law")), row);
@@ -32,12 +32,12 @@ impl Rows {
         self.0.get(&(scenario.to_owned(), law.to_owned()))
     }
 
-    /// The median of a metric, where it has a meaning.
+    /// The median of a metric, if it applies.
     pub fn metric(&self, scenario: &str, law: &str, metric: &str) -> Option<f64> {
         self.get(scenario, law)?["metrics"][metric].as_f64()
     }
 
-    /// The rows of these scenarios and laws, one a line.
+    /// The rows of these scenarios and laws, one per line.
     pub fn json(&self, scenarios: &[String], laws: &[&str]) -> String {
         let pairs =
             scenarios.iter().flat_map(|scenario| laws.iter().map(move |law| (scenario, law)));
@@ -52,7 +52,7 @@ impl Rows {
             fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         }
         fs::write(file, format!("[{}]\n", rows.join(",\n")))
-            .with_context(|| format!("{} cannot be written", file.display()))
+            .with_context(|| format!("cannot write {}", file.display()))
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_newer_row_takes_the_place_of_the_older_and_a_metric_may_have_no_meaning() {
+    fn a_newer_row_replaces_the_older_and_a_metric_may_not_apply() {
         let mut rows = Rows::default();
         for util in [0.5, 0.75] {
             rows.take(

@@ -1,4 +1,4 @@
-//! The AWS SDKs' adaptive mode as they have it, in floating point: botocore's `ClientRateLimiter`
+//! The adaptive mode of the AWS SDKs in floating point: botocore's `ClientRateLimiter`
 //! (`retries/adaptive.py`, `throttling.py`, `bucket.py`) with the clock as an argument.
 
 use std::hint::black_box;
@@ -10,15 +10,13 @@ const KEPT: f64 = 0.7;
 const SMOOTHING: f64 = 0.8;
 const FLOOR: f64 = 0.5;
 
-/// A token bucket, the cubic that sets its rate, and the meter that bounds it.
+/// A token bucket, the cubic function that sets its rate, and the measured rate that bounds it.
 struct Limiter {
     on: bool,
-    // The bucket.
     fill_rate: f64,
     capacity: f64,
     tokens: f64,
     filled_at: f64,
-    // The cubic.
     plateau: f64,
     k: f64,
     cut_at: f64,
@@ -50,7 +48,7 @@ impl Limiter {
         self.filled_at = now;
     }
 
-    /// How long a call has to wait; nothing if it leaves.
+    /// How long a call has to wait. Zero if it was sent.
     fn acquire(&mut self, now: f64) -> f64 {
         if !self.on {
             return 0.0;
@@ -63,7 +61,7 @@ impl Limiter {
         0.0
     }
 
-    /// A call has come back.
+    /// Records the result of a call.
     fn update(&mut self, now: f64, throttled: bool) {
         self.measure(now);
         let rate = if throttled {
@@ -96,14 +94,14 @@ impl Limiter {
     }
 }
 
-/// Ten calls a second, as `adaptive` has them: throttled calls are in the figure as often as they come.
+/// Ten calls a second, like `adaptive`. Throttled calls are included as they occur.
 pub fn pair() {
     const REGAIN: f64 = 0.1;
     const ROUND_TRIP: f64 = 0.02;
     let mut now = 1.0;
     let (mut limiter, mut full) = (black_box(Limiter::new(now)), 0.0_f64);
     run(|on| {
-        // A look that takes no token: how long the wait would be.
+        // Computes the wait without taking a token.
         limiter.refill(now);
         if limiter.on && limiter.tokens < 1.0 {
             now += (1.0 - limiter.tokens) / limiter.fill_rate + 1e-9;
@@ -118,7 +116,7 @@ pub fn pair() {
             limiter.update(then, throttled);
             left
         });
-        assert!(left, "a call that had waited was kept back");
+        assert!(left, "a call that had waited was delayed again");
         now = then;
     });
 }

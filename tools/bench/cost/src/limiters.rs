@@ -1,4 +1,4 @@
-//! Plain limiters: a quota that is known, and a caller that keeps to it.
+//! Plain limiters with a known quota.
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -12,13 +12,13 @@ use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Span
 
 use crate::meter::{meter, run};
 
-/// All limiters keep to a thousand a second with bursts of ten, and are called every other
-/// millisecond, so that every call may be sent.
+/// All limiters allow a thousand calls a second with bursts of ten, and are called every other
+/// millisecond, so every call may be sent.
 const RATE: u32 = 1_000;
 const BURST: u32 = 10;
 pub const STEP: Span = Span::from_millis(2);
 
-/// Nothing: what measuring itself costs.
+/// The overhead of measuring.
 pub fn empty() {
     run(|on| meter(on, || black_box(())));
 }
@@ -31,7 +31,7 @@ pub fn fixed() -> Controller<Fixed> {
     black_box(Controller::new(Policy::new(Fixed::new(quota())), 7, Instant::ZERO))
 }
 
-/// Whether a call might be sent: nothing is charged.
+/// Whether a call may be sent, without charging it.
 pub fn fixed_check() {
     let (gate, call, mut now) = (fixed(), black_box(Call::new()), Instant::ZERO);
     run(|on| {
@@ -40,7 +40,7 @@ pub fn fixed_check() {
     });
 }
 
-/// The call is sent; what it came back with is not counted.
+/// A call that is sent. Its completion is not included.
 pub fn fixed_poll() {
     let (mut gate, call, mut now) = (fixed(), black_box(Call::new()), Instant::ZERO);
     run(|on| {
@@ -52,7 +52,7 @@ pub fn fixed_poll() {
     });
 }
 
-/// The call is sent and comes back.
+/// A call that is sent and completes.
 pub fn fixed_pair() {
     let (mut gate, call, mut now) = (fixed(), black_box(Call::new()), Instant::ZERO);
     run(|on| {
@@ -68,7 +68,7 @@ pub fn fixed_pair() {
     });
 }
 
-/// The bucket of a controller by itself: asked, and charged.
+/// The controller's bucket alone: checked and charged.
 pub fn pacing() {
     let quota = black_box(quota());
     let (mut pacing, mut now) = (black_box(Pacing::new(Instant::ZERO)), Instant::ZERO);
@@ -83,7 +83,7 @@ fn governors_quota(rate: u32, burst: u32) -> governor::Quota {
     governor::Quota::per_second(rate).allow_burst(burst)
 }
 
-/// governor, whose clock costs next to nothing.
+/// governor with a fake clock that costs almost nothing.
 pub fn governor() {
     let clock = FakeRelativeClock::default();
     let limiter = RateLimiter::direct_with_clock(governors_quota(RATE, BURST), clock.clone());
@@ -94,7 +94,7 @@ pub fn governor() {
     });
 }
 
-/// governor as it comes, with its own clock, which no test can hurry: a burst for the whole run.
+/// governor with its own clock, which cannot be accelerated: the whole run is one burst.
 pub fn governor_with_its_clock() {
     let limiter = black_box(RateLimiter::direct(governors_quota(1_000_000, 1_000_000)));
     run(|on| assert!(meter(on, || limiter.check()).is_ok()));

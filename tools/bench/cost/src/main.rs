@@ -1,5 +1,5 @@
-//! Runs one subject many times, so that callgrind can count the instructions of what is in
-//! `meter::measured` and of nothing else. `cargo xtask bench cost` runs it and does the division.
+//! Runs one subject many times, so that callgrind counts only the instructions inside
+//! `meter::measured`. `cargo xtask bench cost` runs it and computes the mean.
 
 mod cubic;
 mod limiters;
@@ -9,7 +9,7 @@ mod tiers;
 
 use std::process::ExitCode;
 
-/// Each subject by its name. All are measured alike: so many calls after so many that only warm up.
+/// The subjects by name. Each has the same number of calls, after the same warm-up.
 const SUBJECTS: [(&str, fn()); 16] = [
     ("empty", limiters::empty),
     ("adaptive-open", tiers::open),
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         }
         None => {
             let names = SUBJECTS.map(|(name, _)| name).join(", ");
-            eprintln!("tidegate-cost: there is no subject `{asked}`; there are {names}.");
+            eprintln!("tidegate-cost: unknown subject `{asked}`; the subjects are {names}.");
             ExitCode::from(2)
         }
     }

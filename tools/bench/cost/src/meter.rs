@@ -1,23 +1,23 @@
-//! The meter: one function that callgrind is told to count in.
+//! The function in which callgrind counts.
 
-/// So many calls only warm up: they bring a law to where it stays.
+/// Calls for warm-up, until a law reaches its steady state.
 pub const WARMING: u32 = 2_000;
-/// So many are measured.
+/// Calls that are measured.
 pub const MEASURED: u32 = 10_000;
 
-/// Calls `turn` for each call of a run, with whether that one is measured.
+/// Calls `turn` for each call of a run, with whether it is measured.
 pub fn run(mut turn: impl FnMut(bool)) {
     for call in 0..WARMING + MEASURED {
         turn(call >= WARMING);
     }
 }
 
-/// Does `work`, in the meter where this call is measured.
+/// Does `work`, inside the measured function if this call is measured.
 pub fn meter<R>(on: bool, work: impl FnOnce() -> R) -> R {
     if on { measured(work) } else { work() }
 }
 
-/// What callgrind counts: the work, and as much more as the subject `empty` has.
+/// The function that callgrind counts: the work plus the overhead of the subject `empty`.
 #[inline(never)]
 fn measured<R>(work: impl FnOnce() -> R) -> R {
     work()

@@ -1,4 +1,4 @@
-//! The queue in front of a controller that admits every call: as many wait after a call as before it.
+//! The queue with a controller that admits every call. The number of waiting calls stays constant.
 
 use std::hint::black_box;
 
@@ -16,11 +16,11 @@ struct Bench {
     chance: Rng,
 }
 
-/// Later than any of these calls.
+/// Longer than any of these calls takes.
 const PATIENCE: Span = Span::from_secs(86_400);
 
 impl Bench {
-    /// So many calls wait, of random priorities and deadlines.
+    /// A queue with this many waiting calls, with random priorities and deadlines.
     fn new(waiting: u32) -> Self {
         let queue = Queue::new(Growing::new(Vec::new(), waiting + 1));
         let mut bench = Self { queue, gate: fixed(), now: Instant::ZERO, chance: Rng::new(7) };
@@ -39,7 +39,7 @@ impl Bench {
         (black_box(Call::new().deadline(self.now.saturating_add(within))), (dice % 8) as u8)
     }
 
-    /// A call joins, another is admitted and comes back.
+    /// A call joins, and another is admitted and completes.
     fn turn(&mut self, on: bool) {
         self.now = self.now.saturating_add(STEP);
         let (call, priority) = self.call();
@@ -55,19 +55,19 @@ impl Bench {
     }
 }
 
-/// Before a thousand calls.
+/// With a thousand waiting calls.
 pub fn of_a_thousand() {
     let mut bench = Bench::new(1_000);
     run(|on| bench.turn(on));
 }
 
-/// Before a hundred thousand.
+/// With a hundred thousand waiting calls.
 pub fn of_a_hundred_thousand() {
     let mut bench = Bench::new(100_000);
     run(|on| bench.turn(on));
 }
 
-/// A look before the first call may be sent.
+/// A check before the first call may be sent.
 pub fn idle() {
     let mut bench = Bench::new(1_000);
     let Bench { queue, gate, now, .. } = &mut bench;

@@ -1,4 +1,4 @@
-//! `adaptive`, with a server of ten calls a second that tells more or less of its limit.
+//! `adaptive` with a server of ten calls a second that sends more or fewer hints.
 
 use std::hint::black_box;
 
@@ -9,7 +9,7 @@ use crate::meter::{meter, run};
 
 /// How long a call takes.
 const ROUND_TRIP: Span = Span::from_millis(20);
-/// How long the server takes to regain one call.
+/// The time in which the server regains one call.
 const REGAIN: u64 = 100_000_000;
 
 /// A client that always has another call to make.
@@ -35,7 +35,7 @@ impl Client {
         }
     }
 
-    /// The call that is sent now and comes back with `reply`.
+    /// Sends a call that completes with `reply`.
     fn call(&mut self, on: bool, reply: Reply) {
         let then = self.now.saturating_add(ROUND_TRIP);
         let left = meter(on, || match self.gate.poll(self.now, &self.call) {
@@ -45,7 +45,7 @@ impl Client {
             }
             _ => false,
         });
-        assert!(left, "a call that had waited was kept back");
+        assert!(left, "a call that had waited was delayed again");
         self.now = then;
     }
 }
@@ -62,7 +62,7 @@ impl Bucket {
         Self { size, full: 0 }
     }
 
-    /// Whether a call is served, and how many more would be.
+    /// Whether a call is served, and how many calls remain.
     fn serve(&mut self, now: Instant) -> (Outcome, u64) {
         let now = now.as_nanos();
         let missing = |full: u64| full.saturating_sub(now).div_ceil(REGAIN);
@@ -76,13 +76,13 @@ impl Bucket {
     }
 }
 
-/// No throttled call yet: nothing waits.
+/// No throttled call yet, so no call waits.
 pub fn open() {
     let mut client = Client::new();
     run(|on| client.call(on, Outcome::Ok.into()));
 }
 
-/// Throttled calls are all that is known. They are in the figure, as often as they come.
+/// Only throttled calls are known. They are included as they occur.
 pub fn blind() {
     let (mut client, mut server) = (Client::new(), Bucket::new(4));
     run(|on| {
@@ -92,7 +92,7 @@ pub fn blind() {
     });
 }
 
-/// The same, and only the polls that are told to wait: one for each call.
+/// The same, but only the polls that return a wait: one for each call.
 pub fn blind_waits() {
     let (mut client, mut server) = (Client::new(), Bucket::new(4));
     run(|on| {
@@ -102,7 +102,7 @@ pub fn blind_waits() {
     });
 }
 
-/// The server tells how many calls are left.
+/// The server reports the remaining calls.
 pub fn remaining() {
     let (mut client, mut server) = (Client::new(), Bucket::new(60));
     run(|on| {
@@ -112,7 +112,7 @@ pub fn remaining() {
     });
 }
 
-/// A hundred calls in each ten seconds; the server tells that, how many are left, and for how long.
+/// A hundred calls per ten seconds. The server reports that, the remaining calls and the reset.
 pub fn period() {
     const LIMIT: u64 = 100;
     const PERIOD: Span = Span::from_secs(10);

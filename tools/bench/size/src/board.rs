@@ -1,12 +1,12 @@
-//! What a board gives to the images with a throttle: a clock, an interrupt lock, and a seed. A few
-//! bytes each; real ones are the firmware's own.
+//! What images with a throttle need from a board: a clock, a critical section and a seed, of a few
+//! bytes each. Real ones belong to the firmware.
 
 use core::task::Waker;
 
 use critical_section::RawRestoreState;
 use embassy_time_driver::Driver;
 
-/// A register that tells something, as far as the optimiser knows.
+/// A register whose value the optimiser cannot know.
 static REGISTER: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
 
 fn read() -> u32 {
@@ -43,7 +43,7 @@ unsafe impl critical_section::Impl for Lock {
     }
 }
 
-/// What makes this chip another than its neighbour.
+/// A number that differs between chips.
 pub fn seed() -> u64 {
     u64::from(read())
 }

@@ -1,7 +1,7 @@
-//! The frame that all images share. Each image is this frame and one table `ROOTS` of functions that
-//! the linker must keep; what an image weighs is what it has more than the one whose table is empty.
+//! The frame of all images. Each image is this frame with one table `ROOTS` of functions that the
+//! linker must keep. The size of a part is the difference to the image with an empty table.
 //!
-//! The optimiser has to assume any caller with any argument, so nothing is folded away that firmware
+//! The optimiser has to assume any caller with any argument, so it cannot remove code that firmware
 //! could need.
 #![no_std]
 
@@ -16,7 +16,7 @@ unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
 }
 
-/// No image links in which a panic can be reached.
+/// An image from which a panic is reachable does not link.
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     unsafe { a_panic_is_reachable() }
@@ -25,7 +25,7 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 /// A controller whose policy is in flash.
 pub type Gate<L> = Controller<L, 1, &'static Policy<L>>;
 
-/// What firmware does with a controller of one limit.
+/// The functions of a controller with one limit that firmware uses.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Verbs<L: Law + 'static> {
     new: fn(&'static Policy<L>, u64, Instant) -> Gate<L>,
@@ -34,12 +34,11 @@ pub struct Verbs<L: Law + 'static> {
 }
 
 impl<L: Law> Verbs<L> {
-    /// All of them.
     pub const ALL: Self =
         Self { new: Controller::new, poll: Controller::poll, settle: Controller::settle };
 }
 
-/// The same where calls are tried again, and a program sleeps between them.
+/// The same for firmware that retries calls and sleeps in between.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct RetryVerbs<L: Law + 'static> {
     gate: Verbs<L>,
@@ -48,12 +47,11 @@ pub struct RetryVerbs<L: Law + 'static> {
 }
 
 impl<L: Law> RetryVerbs<L> {
-    /// All of them.
     pub const ALL: Self =
         Self { gate: Verbs::ALL, retry: Controller::retry, next_at: Controller::next_at };
 }
 
-/// What firmware does with a queue of four calls before such a controller.
+/// The functions of a queue of four calls with such a controller.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct QueueVerbs<L: Law + 'static> {
     gate: Verbs<L>,
@@ -66,7 +64,6 @@ pub struct QueueVerbs<L: Law + 'static> {
 type Few = Queue<[Slot; 4]>;
 
 impl<L: Law> QueueVerbs<L> {
-    /// All of them.
     pub const ALL: Self = Self {
         gate: Verbs::ALL,
         enter: |queue, call, priority| {
@@ -79,7 +76,7 @@ impl<L: Law> QueueVerbs<L> {
     };
 }
 
-/// The same, and the look at those before a call that joins.
+/// The same, with the check of earlier calls when a call joins.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct JoinVerbs<L: Law + 'static> {
     queue: QueueVerbs<L>,
@@ -87,6 +84,5 @@ pub struct JoinVerbs<L: Law + 'static> {
 }
 
 impl<L: Law> JoinVerbs<L> {
-    /// All of them.
     pub const ALL: Self = Self { queue: QueueVerbs::ALL, join: Queue::join };
 }

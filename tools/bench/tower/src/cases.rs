@@ -1,4 +1,4 @@
-//! The ten servers, the load on each, and what would be ideal.
+//! The ten servers, their loads, and the ideal times.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub struct Case {
     pub load: &'static str,
     limit: (Limit, Duration),
     calls: Load,
-    /// The rate that the clients get that need one, in calls a second.
+    /// The rate for clients that have to be configured, in calls a second.
     rate: u32,
 }
 
@@ -30,7 +30,7 @@ const fn window(calls: u32, seconds: u64) -> (Limit, Duration) {
     (Limit::Window { calls, length: Duration::from_secs(seconds) }, FAST)
 }
 
-/// Those that take some client long come first, so that none is still under way when all others are done.
+/// The longest cases start first, so that none runs alone at the end.
 pub const CASES: [Case; 10] = [
     Case {
         server: "300 a minute, Retry-After",
@@ -121,7 +121,7 @@ impl Case {
         self.rate
     }
 
-    /// What a client takes that knows the server and always calls as soon as it may.
+    /// The time of a client that knows the server and always calls as soon as possible.
     pub fn ideal(&self) -> f64 {
         let (calls, latency) = (self.calls.calls(), self.latency().as_secs_f64());
         let after = |count: f64, (rate, burst): (f64, f64)| (count - burst).max(0.0) / rate;
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ideal_is_what_the_limit_and_the_load_leave() {
+    fn the_ideal_follows_from_the_limit_and_the_load() {
         let ideals = CASES.map(|case| (case.ideal() * 10.0).round() / 10.0);
         assert_eq!(ideals, [60.0, 20.0, 2.0, 5.6, 5.6, 4.0, 10.0, 9.6, 15.8, 6.5]);
     }

@@ -1,4 +1,4 @@
-//! The clients that are compared, each as a tower service over the same HTTP client.
+//! The compared clients, each as a tower service with the same HTTP client.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::server::TOKENS;
 
 pub type Client = BoxCloneService<Request, Response, BoxError>;
 
-/// Who limits and retries the calls.
+/// The implementation that limits and retries the calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Who {
     Tidegate,
@@ -32,7 +32,7 @@ pub enum Who {
 
 impl Who {
     pub const ALL: [Self; 4] = [Self::Tidegate, Self::Governor, Self::Retry, Self::Tower];
-    /// All but tidegate.
+    /// All except tidegate.
     pub const PEERS: [Self; 3] = [Self::Governor, Self::Retry, Self::Tower];
 
     pub const fn name(self) -> &'static str {
@@ -44,16 +44,16 @@ impl Who {
         }
     }
 
-    /// Whether it needs a rate to start with.
+    /// Whether it has to be configured with a rate.
     pub const fn is_told(self) -> bool {
         matches!(self, Self::Governor | Self::Tower)
     }
 
-    /// A client with its own connections. `rate` is for clients that need one; `counts_tokens`
-    /// says that the server limits tokens too.
+    /// A client with separate connections. `rate` is for clients that need one. `counts_tokens`
+    /// says that the server also limits tokens.
     pub fn client(self, rate: u32, counts_tokens: bool) -> Result<Client> {
         let http = Http::builder().no_proxy().build()?;
-        let rate = NonZeroU32::new(rate).context("a rate of no calls")?;
+        let rate = NonZeroU32::new(rate).context("the rate is zero")?;
         Ok(match self {
             Self::Tidegate if counts_tokens => throttled_by_tokens(http),
             Self::Tidegate => {
@@ -81,7 +81,7 @@ impl Who {
                 })
                 .boxed_clone()
             }
-            // The retry is outside of the limit, so retries are paced too.
+            // The retry is outside the limit, so retries are paced too.
             Self::Tower => ServiceBuilder::new()
                 .retry(Attempts { left: RETRIES, backoff: None })
                 .buffer(1_024)
@@ -92,13 +92,13 @@ impl Who {
     }
 }
 
-/// How often the peers try again, as often as tidegate's policy does at most.
+/// Retries of the other clients, the same maximum as in tidegate's policy.
 const RETRIES: u32 = 9;
-/// Their shortest and their longest backoff.
+/// Their shortest and longest backoff.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(20)];
 
-/// The gate with a limit for requests and one for tokens: it reserves what the request may use, and corrects
-/// it by what the response has used.
+/// A gate with limits for requests and for tokens. It reserves the tokens that a request may use,
+/// and corrects them by those that the response used.
 fn throttled_by_tokens(http: Http) -> Client {
     let gate: Gate<2> = {
         let one = Policy::adaptive();
@@ -132,7 +132,7 @@ fn retried(http: Http) -> reqwest_middleware::ClientWithMiddleware {
     ClientBuilder::new(http).with(RetryTransientMiddleware::new_with_policy(policy)).build()
 }
 
-/// tower's Retry with its own backoff.
+/// tower's Retry with its backoff.
 #[derive(Clone)]
 struct Attempts {
     left: u32,
@@ -152,7 +152,7 @@ impl tower::retry::Policy<Request, Response, BoxError> for Attempts {
         }
         self.left = self.left.checked_sub(1)?;
         if self.backoff.is_none() {
-            // One for each call: a clone of a generator makes the same jitter.
+            // One generator per call, because clones would produce the same jitter.
             let maker = ExponentialBackoffMaker::new(BACKOFF[0], BACKOFF[1], 1.0, HasherRng::new());
             self.backoff = maker.ok().map(|mut maker| maker.make_backoff());
         }

@@ -1,4 +1,4 @@
-//! What a call that may be sent at once costs, beside what it costs with others.
+//! The cost of a call that may be sent at once, compared with others.
 
 use std::future::{Ready, ready};
 use std::hint::black_box;
@@ -15,17 +15,17 @@ use tidegate_tower::tidegate::{self, Policy};
 use tidegate_tower::{Gate, ThrottleLayer};
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt, service_fn};
 
-/// The fastest of so many runs counts: whatever else the machine does only slows one down.
+/// The fastest of these runs counts, because other load on the machine can only slow a run down.
 const RUNS: u32 = 200;
-/// Calls of a run.
+/// Calls per run.
 const CALLS: u32 = 1_000;
-/// A rate, and a burst, that no run comes near to.
+/// A rate and a burst that no run reaches.
 const RATE: u32 = 100_000_000;
 
 type Call = Request<Empty<Bytes>>;
 type Served = Response<Empty<Bytes>>;
 
-/// What a call costs, less what the service itself takes.
+/// The cost of a call, minus that of the service.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
     pub client: &'static str,
@@ -44,7 +44,7 @@ pub async fn measure() -> Result<[Cost; 5]> {
     let mut fixed = layer(Gate::new(Policy::new(Fixed::new(quota))));
     let mut adaptive = layer(Gate::adaptive());
 
-    let rate = NonZeroU32::new(RATE).context("a rate of no calls")?;
+    let rate = NonZeroU32::new(RATE).context("the rate is zero")?;
     let limiter = RateLimiter::direct(Quota::per_second(rate));
     let limiter = &limiter;
     let mut governor = service_fn(|call: Call| async move {
@@ -98,7 +98,7 @@ where
     Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS))
 }
 
-/// Would retry what is not served, which is nothing here.
+/// A retry policy that never has to retry here.
 #[derive(Clone)]
 struct Never;
 

@@ -1,4 +1,4 @@
-//! How the calls come, and what became of them.
+//! The loads and their results.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use tower::ServiceExt;
 use crate::clients::Client;
 use crate::server::TOKENS;
 
-/// What is not served by then is lost.
+/// Calls not served by then are lost.
 pub const LIMIT: Duration = Duration::from_secs(150);
 
-/// How the calls come.
+/// When calls start.
 #[derive(Clone, Copy, Debug)]
 pub enum Load {
     AtOnce(u32),
@@ -29,7 +29,7 @@ impl Load {
         }
     }
 
-    /// When a call of it comes.
+    /// When a call starts.
     fn comes(self, call: u32) -> Duration {
         match self {
             Self::Every(each, _) => each * call,
@@ -38,7 +38,7 @@ impl Load {
     }
 }
 
-/// How long all calls took, and how many of them were not served.
+/// How long all calls took, and how many were not served.
 #[derive(Clone, Copy, Debug)]
 pub struct Took {
     pub seconds: f64,

@@ -1,5 +1,5 @@
-//! tidegate-tower beside the limits and retries that others use: ten servers on loopback, a high rate, and the
-//! cost of a call. `cargo xtask bench tower` runs it.
+//! Compares tidegate-tower with other rate limiters and retries: ten servers on loopback, a high
+//! rate, and the cost of a call. `cargo xtask bench tower` runs it.
 
 mod cases;
 mod clients;
@@ -22,9 +22,9 @@ use clients::Who;
 use load::Took;
 use server::{Limit, Server};
 
-/// Each client meets each server so often; the median counts.
+/// Runs per client and server. The median counts.
 const RUNS: usize = 3;
-/// So many of them at once: most of their time they wait.
+/// Runs in parallel. They mostly wait.
 const AT_ONCE: usize = 16;
 
 /// One client at one server.
@@ -56,7 +56,7 @@ fn run() -> Result<()> {
         Some("--json") => true,
         Some(other) => bail!("`{other}` is not --json"),
     };
-    // Each call at once has a connection, and each connection two ends.
+    // Each concurrent call has a connection with two ends.
     rlimit::increase_nofile_limit(u64::MAX)?;
     let one_thread = Builder::new_current_thread().enable_all().build()?;
     let costs = one_thread.block_on(cost::measure())?;

@@ -1,4 +1,4 @@
-//! The table, its bars, and the same as rows.
+//! The table, its targets, and the same data as JSON rows.
 
 use std::fmt::Write;
 
@@ -10,21 +10,22 @@ use crate::clients::Who;
 use crate::cost::Cost;
 use crate::speed::Speed;
 
-/// How much longer than the fastest other client that lost nothing it may take.
+/// The highest time relative to the fastest other client that lost no call.
 const TIME: f64 = 1.25;
-/// How much of what reqwest-retry has rejected, which is not told a rate either.
+/// The highest number of rejections relative to reqwest-retry, which is also not configured with a
+/// rate.
 const REJECTED: f64 = 0.25;
-/// How much of the high rate is to be used.
+/// The lowest share of the high rate.
 const SHARE: f64 = 0.99;
 
-/// All that was measured.
+/// All measurements.
 pub struct Page<'a> {
     pub runs: &'a [Run],
     pub speeds: &'a [Speed],
     pub costs: &'a [Cost],
 }
 
-/// What became of the runs of one client at one server.
+/// The results of one client at one server.
 #[derive(Clone, Copy)]
 struct Middle {
     seconds: f64,
@@ -35,16 +36,17 @@ struct Middle {
 impl Page<'_> {
     pub fn text(&self) -> String {
         let mut page = String::from(
-            "# tidegate-tower beside others\n\n\
+            "# tidegate-tower compared with others\n\n\
              Ten servers on loopback, each with a load, and four clients. `tidegate-tower` is \
-             `ThrottleLayer` with `Gate::adaptive()`, and is told nothing; for the language model it has a \
-             second limit, of tokens. governor and tower's RateLimit are told the rate in the last column \
-             (governor with a burst of a second). All try a call at most ten times, the others with backoff \
+             `ThrottleLayer` with `Gate::adaptive()`, and does not know the limit. For the \
+             language model it has a second limit, of tokens. governor and tower's RateLimit are \
+             configured with the rate in the last column (governor with a burst of a second). All \
+             make at most ten attempts per call, the others with backoff \
              from 0.1 s to 20 s. All use the same version of reqwest.\n\n\
-             A cell says: seconds until the last call has ended / calls that the server rejected / calls \
-             that were lost, all attempts used up. Times and rejections are medians of three runs, losses \
-             the most of them. Ideal is what a client takes that knows the server and is alone. Another run \
-             differs by a little.\n\n",
+             A cell contains: seconds until the last call has ended / calls that the server \
+             rejected / calls that were lost after their last attempt. Times and rejections are \
+             medians of three runs, losses are the maximum. Ideal is the time of a single client \
+             that knows the limit. Results vary slightly between runs.\n\n",
         );
         page.push_str("| server | load | ideal |");
         for who in Who::ALL {
@@ -67,7 +69,7 @@ impl Page<'_> {
         page
     }
 
-    /// What was asked of tidegate-tower at each server, and what it did.
+    /// The targets of tidegate-tower at each server, and its figures.
     fn bars(&self, page: &mut String) {
         let mut met = [0; 3];
         let mut table = String::from(
@@ -94,10 +96,11 @@ impl Page<'_> {
         let [time, rejected, lost] = met;
         _ = writeln!(
             page,
-            "\n## Bars of tidegate-tower\n\n\
+            "\n## Targets of tidegate-tower\n\n\
              - At most {TIME} times the seconds of the fastest other client that lost nothing: met at {time} of \
              {all} servers.\n\
-             - At most a quarter of the rejections of reqwest-retry, which is not told the rate either: met at \
+             - At most a quarter of the rejections of reqwest-retry, which does not know the rate \
+             either: met at \
              {rejected} of {all}.\n\
              - No call lost: met at {lost} of {all}.\n\n{table}",
         );
@@ -108,7 +111,7 @@ impl Page<'_> {
             page,
             "## 20 000 calls a second\n\n\
              128 tasks call a server on loopback that allows everything and runs in another thread, with \
-             hyper's client; the limit is 20 000 a second. The fastest of ten runs of a second each.\n\n\
+             hyper's client. The limit is 20 000 a second. The fastest of ten runs of a second each.\n\n\
              | client | calls a second | share of the rate |\n|---|---:|---:|",
         );
         for speed in self.speeds {
@@ -119,7 +122,7 @@ impl Page<'_> {
             let verdict = verdict(first.share() >= SHARE);
             _ = writeln!(
                 page,
-                "\nBar: `fixed` uses at least {:.0} % of the rate: {verdict}.\n",
+                "\nTarget: `fixed` uses at least {:.0} % of the rate: {verdict}.\n",
                 SHARE * 100.0
             );
         }
@@ -133,8 +136,8 @@ impl Page<'_> {
         let (governor, tower) = (of("governor"), of("tower RateLimit"));
         page.push_str(
             "## The cost of a call\n\n\
-             A call that may be sent at once, to a service that is ready at once: one thread, one call after \
-             the other, less what the service itself takes. The fastest of 200 runs of 1000 calls. \
+             A call that may be sent at once, to a service that is ready at once: one thread, one \
+             call after the other, minus the time of the service. The fastest of 200 runs of 1000 calls. \
              tidegate-tower also reads the response, and keeps the permit until the body ends.\n\n\
              | client | ns | times governor | times tower, one task |\n|---|---:|---:|---:|\n",
         );
@@ -144,7 +147,7 @@ impl Page<'_> {
         }
     }
 
-    /// One a line.
+    /// One row per line.
     pub fn rows(&self) -> String {
         let mut rows = Vec::new();
         for (number, case) in CASES.iter().enumerate() {
@@ -195,7 +198,7 @@ mod tests {
     use super::*;
     use crate::load::Took;
 
-    /// Every client takes as long and is rejected as often as this says, in each of three runs.
+    /// Every client has these figures in each of three runs.
     fn runs(figures: impl Fn(Who) -> (f64, u32, u32)) -> Vec<Run> {
         let one = |case, who| {
             let (seconds, rejected, lost) = figures(who);
@@ -215,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bars_are_held_against_those_that_lost_nothing_and_were_told_nothing() {
+    fn the_targets_refer_to_clients_that_lost_no_call_and_know_no_rate() {
         let others = |who| match who {
             Who::Governor => (4.0, 0, 1),
             Who::Retry => (10.0, 100, 0),
@@ -227,13 +230,13 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_the_middle_one() {
+    fn the_median_is_the_middle_value() {
         assert_eq!(median(vec![5, 1, 3], u32::cmp), Some(3));
         assert_eq!(median(Vec::new(), u32::cmp), None);
     }
 
     #[test]
-    fn rows_are_json_and_say_who_was_told_a_rate() {
+    fn rows_are_json_and_say_which_clients_know_the_rate() {
         let runs = runs(|_| (1.0, 2, 3));
         let rows = Page { runs: &runs, speeds: &[], costs: &[] }.rows();
         let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();

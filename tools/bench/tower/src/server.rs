@@ -1,4 +1,4 @@
-//! A real HTTP server on loopback with a limit, which counts what it serves and what it rejects.
+//! A real HTTP server on loopback with a limit, which counts served and rejected calls.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -16,19 +16,19 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-/// The tokens that a request says it will use, and a response says it has used.
+/// The header with the tokens that a request will use, or that a response has used.
 pub const TOKENS: &str = "x-tokens";
 
-/// What a server allows.
+/// The limit of a server.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
-    /// A token bucket, which `tells` its state in `X-RateLimit-*`.
+    /// A token bucket. If `tells` is true, it reports its state in `X-RateLimit-*`.
     Bucket { rate: f64, burst: f64, tells: bool },
-    /// So many calls in each window, counted from the start; a rejection has `Retry-After`.
+    /// Calls per window, counted from the start. A rejection has `Retry-After`.
     Window { calls: u32, length: Duration },
-    /// A bucket of requests and one of tokens, told as the APIs of language models tell them.
+    /// A bucket of requests and one of tokens, reported like APIs of language models.
     Model { requests: (f64, f64), tokens: (f64, f64) },
-    /// So many calls at once, each of which takes this long.
+    /// Concurrent calls, each of which takes this long.
     InFlight { most: u32, work: Work },
 }
 
@@ -37,7 +37,7 @@ pub enum Limit {
 pub enum Work {
     /// Before the headers.
     Headers(Duration),
-    /// Between the pieces of the body.
+    /// Between the chunks of the body.
     Stream(Duration),
 }
 
@@ -57,7 +57,7 @@ struct Inner {
     rejected: AtomicU32,
 }
 
-/// What is left of the limits.
+/// The state of the limits.
 struct Books {
     requests: Bucket,
     tokens: Bucket,
@@ -106,7 +106,7 @@ async fn answer(State(server): State<Arc<Inner>>, headers: HeaderMap) -> Respons
 }
 
 impl Inner {
-    /// Charges the call, where the limit leaves room for it.
+    /// Charges the call if the limit has room for it.
     fn decide(&self, headers: &HeaderMap) -> Response {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match self.limit {
@@ -165,7 +165,7 @@ impl Inner {
         }
     }
 
-    /// Does the work of a call, where not too many are at it.
+    /// Does the work of a call, unless too many are in flight.
     async fn work(self: Arc<Self>, most: u32, work: Work) -> Response {
         let flight = Flight::new(self);
         if flight.number > most {
@@ -190,7 +190,7 @@ impl Inner {
 
 const PIECES: u32 = 5;
 
-/// Counts a call until its work is done.
+/// Counts a call as in flight until its work is done.
 struct Flight {
     server: Arc<Inner>,
     number: u32,
@@ -220,7 +220,7 @@ impl Books {
     }
 }
 
-/// A token bucket, full at first.
+/// A token bucket that starts full.
 struct Bucket {
     rate: f64,
     burst: f64,
@@ -267,7 +267,7 @@ fn set(response: &mut Response, name: &str, value: &str) {
 mod tests {
     use super::*;
 
-    /// The statuses of calls at once, and how many of them are rejections by the server's own count.
+    /// The statuses of simultaneous calls, and how many the server counted as rejected.
     async fn statuses(limit: Limit, calls: usize) -> (usize, u32, Vec<reqwest::Response>) {
         let server = Server::start(limit, Duration::from_millis(20)).await.unwrap();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bucket_serves_its_burst_and_says_what_is_left() {
+    async fn a_bucket_serves_its_burst_and_reports_the_remaining_calls() {
         let limit = Limit::Bucket { rate: 0.001, burst: 5.0, tells: true };
         let (served, rejected, responses) = statuses(limit, 8).await;
         assert_eq!((served, rejected), (5, 3));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_window_rejects_until_the_next_one_and_says_when_that_is() {
+    async fn a_window_rejects_until_the_next_one_and_reports_when_it_begins() {
         let limit = Limit::Window { calls: 5, length: Duration::from_secs(600) };
         let (served, rejected, responses) = statuses(limit, 8).await;
         assert_eq!((served, rejected), (5, 3));

@@ -1,4 +1,4 @@
-//! A limit of 20 000 calls a second on loopback, through the layer and through what others use.
+//! A limit of 20 000 calls a second on loopback, with the layer and with alternatives.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -23,19 +23,19 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-/// Calls a second that the limits allow.
+/// The limit, in calls a second.
 const RATE: u32 = 20_000;
 
-/// The fastest of so many runs counts.
+/// The fastest of these runs counts.
 const RUNS: u32 = 10;
 const WARMING: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_secs(1);
-/// So many tasks call, each one call after the other.
+/// The number of tasks. Each makes one call after the other.
 const TASKS: u32 = 128;
 
 type Call = Request<Empty<Bytes>>;
 
-/// How many calls a second a client made.
+/// The call rate of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
     pub client: &'static str,
@@ -43,15 +43,15 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// The part of the rate that it used.
+    /// The share of the rate that it used.
     pub fn share(&self) -> f64 {
         self.per_second / f64::from(RATE)
     }
 }
 
-/// tidegate comes first, and what the machine does without a limit last.
+/// Measures tidegate first, and the machine without a limit last.
 pub async fn measure() -> Result<[Speed; 4]> {
-    // The server runs in another thread, as if it were another process.
+    // The server runs in another thread, like a separate process.
     let server = Builder::new_multi_thread().worker_threads(1).enable_io().build()?;
     let listener = server.spawn(TcpListener::bind("127.0.0.1:0")).await??;
     let uri: Uri = format!("http://{}/", listener.local_addr()?).parse()?;
@@ -66,8 +66,8 @@ pub async fn measure() -> Result<[Speed; 4]> {
         let gate: Gate = Gate::new(Policy::new(Fixed::new(quota)));
         let tidegate = ThrottleLayer::new(gate).layer(http.clone());
 
-        let rate = NonZeroU32::new(RATE).context("a rate of no calls")?;
-        // Without the burst of a second that it allows by default: tidegate has none either.
+        let rate = NonZeroU32::new(RATE).context("the rate is zero")?;
+        // Without governor's default burst of a second, because tidegate has no burst either.
         let quota = Quota::per_second(rate).allow_burst(NonZeroU32::MIN);
         let limiter = Arc::new(RateLimiter::direct(quota));
         let client = http.clone();
@@ -96,7 +96,7 @@ pub async fn measure() -> Result<[Speed; 4]> {
     Ok(speeds)
 }
 
-/// How many calls a second all tasks make together.
+/// The combined call rate of all tasks.
 async fn calls_per_second<S, B>(service: S, uri: &Uri) -> Result<f64>
 where
     S: Service<Call, Response = Response<B>, Future: Send> + Clone + Send + 'static,
@@ -131,7 +131,7 @@ where
     Ok((after - before) as f64 / seconds)
 }
 
-/// Answers every request on every connection, and does nothing else.
+/// Answers every request on every connection.
 async fn serve(listener: TcpListener) {
     while let Ok((stream, _)) = listener.accept().await {
         tokio::spawn(answer(stream));

@@ -1,4 +1,4 @@
-//! A controller with `adaptive` and no other law.
+//! A controller with only `adaptive`.
 #![no_std]
 #![no_main]
 

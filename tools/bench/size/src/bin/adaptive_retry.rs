@@ -1,4 +1,4 @@
-//! A controller with `adaptive` and no other law, with retries and sleep.
+//! A controller with only `adaptive`, with retries and sleep.
 #![no_std]
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A controller with `aimd` and no other law.
+//! A controller with only `aimd`.
 #![no_std]
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A controller whose law is chosen by name at run time: every law is in it.
+//! A controller whose law is chosen by name at run time, so it contains every law.
 #![no_std]
 #![no_main]
 

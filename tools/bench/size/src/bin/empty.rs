@@ -1,4 +1,4 @@
-//! The frame alone.
+//! The common frame alone.
 #![no_std]
 #![no_main]
 

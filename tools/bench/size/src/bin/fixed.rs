@@ -1,4 +1,4 @@
-//! A controller with `fixed`, the least of the laws: what every controller needs.
+//! A controller with `fixed`, the smallest law: the part that every controller needs.
 #![no_std]
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! A controller with `fixed`, the least of the laws: what every controller needs, with retries and sleep.
+//! A controller with `fixed`, the smallest law, with retries and sleep.
 #![no_std]
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The parsers of what an HTTP server says about its limits.
+//! The parsers of HTTP rate limit headers.
 #![no_std]
 #![no_main]
 
@@ -7,7 +7,6 @@ use tidegate_size as _;
 use tidegate::signal::http::{Answer, Profile, Reading};
 use tidegate::{Hint, Span};
 
-/// Reads one response.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Parsers {
     reading: fn(u16, Profile) -> Reading,

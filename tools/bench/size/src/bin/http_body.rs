@@ -1,4 +1,4 @@
-//! The parsers of what an HTTP server says about its limits, in headers and in bodies.
+//! The parsers of HTTP rate limit headers and of response bodies.
 #![no_std]
 #![no_main]
 
@@ -8,7 +8,6 @@ use tidegate::signal::body::Body;
 use tidegate::signal::http::{Answer, Profile, Reading};
 use tidegate::{Hint, Span};
 
-/// Reads one response.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Parsers {
     reading: fn(u16, Profile) -> Reading,

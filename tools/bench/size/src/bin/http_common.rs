@@ -1,4 +1,4 @@
-//! The parser of the common dialects of HTTP.
+//! The parser of the common HTTP dialects.
 #![no_std]
 #![no_main]
 
@@ -7,7 +7,6 @@ use tidegate_size as _;
 use tidegate::Reply;
 use tidegate::signal::http::CommonReading;
 
-/// Reads one response.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Parsers {
     reading: fn(u16) -> CommonReading,

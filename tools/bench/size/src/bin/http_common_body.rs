@@ -1,4 +1,4 @@
-//! The parser of the common dialects of HTTP, and that of bodies.
+//! The parser of the common HTTP dialects, and the parser of bodies.
 #![no_std]
 #![no_main]
 
@@ -8,7 +8,6 @@ use tidegate::Reply;
 use tidegate::signal::body::Body;
 use tidegate::signal::http::CommonReading;
 
-/// Reads one response.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Parsers {
     reading: fn(u16) -> CommonReading,

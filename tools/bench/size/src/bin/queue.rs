@@ -1,4 +1,4 @@
-//! The queue before a controller with `fixed`.
+//! The queue with a controller with `fixed`.
 #![no_std]
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The same as in `queue`, with calls that are rejected for those before them.
+//! Like `queue`, also with the check of earlier calls when a call joins.
 #![no_std]
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What is kept in memory: nothing but arrays as large as the types are.
+//! Memory use: arrays with the sizes of the types.
 #![no_std]
 #![no_main]
 
@@ -9,7 +9,7 @@ use tidegate::law::{Adaptive, AdaptiveState, Aimd, Fixed};
 use tidegate::queue::{Queue, Slot};
 use tidegate_embassy::{Acquire, Throttle};
 
-/// As many bytes as a `T` has on this machine.
+/// An array with the size of `T` on this machine.
 macro_rules! as_large_as {
     ($name:ident, $type:ty) => {
         #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! A throttle with `adaptive` that reads what an HTTP server says of its limit in the common dialects.
+//! A throttle with `adaptive` that reads the common dialects of HTTP.
 #![no_std]
 #![no_main]
 
@@ -16,7 +16,7 @@ use tidegate_size::board;
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
     Throttle::new(&Policy::adaptive(), board::seed);
 
-/// What an HTTP client hands over.
+/// The response of an HTTP client.
 pub struct Response {
     status: u16,
     headers: &'static [(&'static str, &'static [u8])],
@@ -33,12 +33,12 @@ pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<Reply, R
             }
             reading.finish(None)
         });
-        // It may stand at any of its awaits.
+        // It may be suspended at any of its awaits.
         black_box(pin!(call)).as_mut().poll(context)
     };
 
-/// The compiler lets every `async` block panic that is polled after its end. Nobody does, but the
-/// linker cannot know.
+/// Every `async` block panics if it is polled after completion. That never happens, but the linker
+/// cannot know.
 #[unsafe(no_mangle)]
 extern "C" fn a_panic_is_reachable() -> ! {
     loop {}

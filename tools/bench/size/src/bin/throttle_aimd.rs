@@ -1,4 +1,4 @@
-//! A throttle with `aimd`, whose server says no more than an outcome.
+//! A throttle with `aimd` that only reads the outcome.
 #![no_std]
 #![no_main]
 
@@ -19,12 +19,12 @@ static UPLINK: Throttle<CriticalSectionRawMutex, Aimd> =
 pub static ROOTS: fn(fn() -> Outcome, &mut Context<'_>) -> Poll<Result<Outcome, Rejection>> =
     |publish, context| {
         let call = UPLINK.run(async || publish());
-        // It may stand at any of its awaits.
+        // It may be suspended at any of its awaits.
         black_box(pin!(call)).as_mut().poll(context)
     };
 
-/// The compiler lets every `async` block panic that is polled after its end. Nobody does, but the
-/// linker cannot know.
+/// Every `async` block panics if it is polled after completion. That never happens, but the linker
+/// cannot know.
 #[unsafe(no_mangle)]
 extern "C" fn a_panic_is_reachable() -> ! {
     loop {}
