@@ -1,4 +1,4 @@
-"""The schedules between the attempts of one call."""
+"""The backoff schedules between the attempts of a call."""
 
 from exact import SECOND, part, part_up, within
 
@@ -6,7 +6,7 @@ DEFAULT = [["exponential", 2, 1], "full", SECOND // 10, 20 * SECOND]
 
 
 class Backoff:
-    """Capped before chance spreads it, and never longer than its most; delays round up."""
+    """Capped before jitter is applied, and never above the maximum. Delays are rounded up."""
 
     def __init__(self, growth, jitter, base, most):
         self.growth, self.jitter, self.base, self.most = growth, jitter, base, most

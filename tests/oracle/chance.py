@@ -1,4 +1,4 @@
-"""The generator: SplitMix64 for the seed, xoroshiro64** 1.0 for the draws, as published.
+"""The random generator: SplitMix64 for the seed, xoroshiro64** 1.0 for the draws, as published.
 
 Source: Blackman and Vigna, prng.di.unimi.it: `splitmix64.c` and `xoroshiro64starstar.c`.
 """
@@ -19,7 +19,7 @@ def rotl(word, by):
 
 class Chance:
     def __init__(self, seed):
-        # The first output of the mixer, its low half first; nothing but zeros would stay so.
+        # The first output of the mixer, low half first. A state of zeros would never change.
         mixed = splitmix64(seed) or 1
         self.s = [mixed & U32, mixed >> 32]
 
@@ -31,6 +31,6 @@ class Chance:
         return result
 
     def between(self, least, most):
-        """One word, spread evenly over all whole numbers from the least to the most."""
+        """A uniform integer from `least` to `most`."""
         count = max(0, most - least) + 1
         return within(least + (count * self.word() >> 32))

@@ -1,7 +1,7 @@
-"""Whole numbers as a machine of 64 bits has them, and the rounding that the documents name.
+"""Integers of a 64-bit machine, and the documented rounding.
 
-Everything is worked out in Python's own integers and fractions, which have no end, and is cut to
-what fits only where the documents say so: sums and products saturate, a difference ends at zero.
+Everything is computed with Python's unbounded integers and fractions, and limited only where the
+documentation says so: sums and products saturate, a difference is at least zero.
 """
 
 from fractions import Fraction
@@ -10,33 +10,33 @@ SECOND = 10**9
 MS, HOUR, DAY, YEAR = 10**6, 3600 * SECOND, 86_400 * SECOND, 365 * 86_400 * SECOND
 U16, U32, U64 = 2**16 - 1, 2**32 - 1, 2**64 - 1
 END = U64
-"""The end of time. As a deadline it means that there is none."""
+"""The largest instant. As a deadline it means none."""
 LAST = END - 1
-"""How late a wait may end, so that it does end."""
+"""The latest end of a wait."""
 
 
 def within(number, most=U64):
-    """The nearest number from zero to the most."""
+    """The nearest number from zero to `most`."""
     return max(0, min(number, most))
 
 
 def since(earlier, later):
-    """How long `later` is after `earlier`; a clock that stepped back has earned nothing."""
+    """How long `later` is after `earlier`. Zero if the clock stepped back."""
     return max(0, later - earlier)
 
 
 def floor(number):
-    """Rounded down: credits."""
+    """Rounded down, for credits."""
     return number.numerator // number.denominator
 
 
 def ceil(number):
-    """Rounded up: waits."""
+    """Rounded up, for waits."""
     return -(-number.numerator // number.denominator)
 
 
 def part(ratio, number):
-    """The part of a number that a pair (numerator, denominator) names, rounded down."""
+    """The part of a number given by a pair (numerator, denominator), rounded down."""
     return within(floor(Fraction(*ratio) * number))
 
 
@@ -46,5 +46,5 @@ def part_up(ratio, number):
 
 
 def towards_zero(a, b):
-    """A signed quotient without its fraction; nothing where the divisor is nothing."""
+    """A signed quotient rounded towards zero. Zero if the divisor is zero."""
     return 0 if b == 0 else abs(a) // b * (1 if a >= 0 else -1)

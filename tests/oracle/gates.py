@@ -1,9 +1,9 @@
-"""The other gates: cooldown, calls in flight, retry budget."""
+"""The other gates: cooldown, concurrency limit, retry budget."""
 
 from exact import LAST, part, within
 
 class Cooldown:
-    """A cooldown that the server asked for."""
+    """A cooldown requested by the server."""
 
     def __init__(self):
         self.until = 0
@@ -11,18 +11,19 @@ class Cooldown:
     def raise_to(self, now, asked, policy, chance):
         ceiling, spread = policy
         reach = part(((spread[0] << 31) // spread[1], 1 << 31), min(asked, ceiling))
-        if asked < ceiling:  # A floor, so chance adds ...
+        if asked < ceiling:  # A floor: jitter is added.
             cooldown = chance.between(asked, min(within(asked + reach), ceiling))
-        else:  # ... and where it is not met anyway, chance takes off.
+        else:  # Capped: jitter is subtracted.
             cooldown = chance.between(ceiling - reach, ceiling)
         self.until = max(self.until, min(within(now + cooldown), LAST))
 
 
 class Calls:
-    """The calls in flight. Time is cut into periods of an expiry, and a call counts in its own and the next.
+    """The calls in flight. Time is divided into periods of one expiry, and a call counts in its
+    own period and the next.
 
-    A period begins with the first call after the one before has ended: at its end where that was less than
-    an expiry ago, or with the call.
+    A period begins with the first call after the previous one has ended: at that end if it was
+    less than an expiry ago, or else with the call.
     """
 
     def __init__(self, now, seed, policy):
@@ -37,7 +38,7 @@ class Calls:
         return sum(calls for period, calls in self.sent.items() if self.counts(period))
 
     def alive(self, now, policy):
-        over = (now - self.ends) // policy[1]  # Whole expiry times since the period has ended.
+        over = (now - self.ends) // policy[1]  # Whole expiry times since the end of the period.
         youngest = self.sent.get(self.number, 0)
         return self.count() if over < 0 else youngest if over == 0 else 0
 
@@ -54,7 +55,7 @@ class Calls:
         return self.number
 
     def renew(self, now, expiry):
-        """Another expiry, which is this: all keep their places for both at least."""
+        """Changes the expiry. All calls keep their places for both expiry times at least."""
         self.ends = within(max(self.ends, now) + expiry)
 
     def remove(self, period):
@@ -70,7 +71,7 @@ class Calls:
 
 
 class RetryBudget:
-    """Retries, of which each success pays for a part."""
+    """The retry budget. Each success adds a part of a retry."""
 
     def __init__(self, policy):
         (self.earns, self.costs), reserve = policy

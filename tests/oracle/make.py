@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/vectors/*.jsonl, or with --check says whether they are what it would write."""
+"""Writes tests/vectors/*.jsonl. With --check, reports whether they are up to date."""
 
 import json
 import sys
@@ -33,7 +33,7 @@ def text_of(vectors):
         names.add(vector["name"])
         lines.append(line(vector))
         fault = SHAPE.fault(json.loads(lines[-1]))
-        assert fault is None, f"{vector['name']!r} is not as schema.json says: {fault}"
+        assert fault is None, f"{vector['name']!r} does not match schema.json: {fault}"
     return "\n".join(lines) + "\n", len(lines)
 
 
@@ -52,7 +52,7 @@ def main():
     print(f"{'all':<14} {total:>6} vectors")
     if stale:
         sys.exit(
-            f"not what the oracle writes: {', '.join(stale)}; run python3 tests/oracle/make.py"
+            f"out of date: {', '.join(stale)}; run python3 tests/oracle/make.py"
         )
 
 

@@ -1,4 +1,4 @@
-"""Policies: what a vector leaves out is the default, and what makes no sense is rejected by name."""
+"""Policies: defaults for missing settings, and named errors for invalid ones."""
 
 import backoff
 from exact import SECOND
@@ -22,7 +22,7 @@ def law_of(config, now):
 
 
 def whole(policy):
-    """The policy with all that it leaves out."""
+    """The policy with all defaults."""
     if "named" in policy:
         policy = {**NAMED[policy["named"]], **{k: v for k, v in policy.items() if k != "named"}}
     laws = [LAWS[config["law"]].whole(config) for config in policy["laws"]]
@@ -31,7 +31,7 @@ def whole(policy):
 
 
 def wrong(policy):
-    """What is wrong with a whole policy, by the name of the error; `None` where nothing is."""
+    """The error of a complete policy, by name. `None` if it is valid."""
     found = [LAWS[law["law"]].wrong(law) for law in policy["laws"]]
     ceiling, spread = policy["cooldown"]
     found.append("ZeroCeiling" if ceiling == 0 else "SpreadAboveOne" if above_one(spread) else None)

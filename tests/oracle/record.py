@@ -1,13 +1,13 @@
-"""The record that a controller is written down as: little-endian numbers, and a check at the end.
+"""The record of a controller: little-endian numbers, and a checksum at the end.
 
-Instants are distances from the record's own, so that it does not depend on what a clock counts from.
+Instants are stored relative to the record's instant, so it does not depend on the clock's epoch.
 """
 
 from exact import END, LAST, U64, within
 
 VERSION = 2
 NEVER = 2**63 - 1
-FARTHEST = NEVER - 1  # 292 years, either way.
+FARTHEST = NEVER - 1  # 292 years in either direction.
 
 
 def fnv1a(data, digest=0x811C9DC5):
@@ -49,7 +49,7 @@ class Writer:
         self.u64(NEVER if value == END else distance & U64)
 
     def variant(self, size, tag, write=lambda out: None):
-        """A kind, what it holds, and nothing behind it up to a size that is the same for all."""
+        """A tag and its content, padded to a size that all variants share."""
         end = len(self.data) + size
         self.u8(tag)
         write(self)
@@ -57,7 +57,7 @@ class Writer:
 
 
 class Rejected(Exception):
-    """A record that is not taken, and why."""
+    """A rejected record and the reason."""
 
 
 class Reader:
@@ -105,7 +105,7 @@ class Reader:
         return within(self.now + distance - self.away, LAST if distance >= self.away else END)
 
     def variant(self, size, kinds):
-        """What one of the kinds reads; `kinds` has a function for each tag."""
+        """The content of one of the variants. `kinds` has a function for each tag."""
         end = self.at + size
         tag = self.u8()
         if tag not in kinds:

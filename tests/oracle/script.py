@@ -1,4 +1,4 @@
-"""A script plays a client to the oracle's controller and writes down every step and its answer."""
+"""A script plays a client of the oracle's controller, and records every step and its answer."""
 
 import json
 
@@ -13,7 +13,7 @@ PLAIN = 0
 
 
 def spelt(value):
-    """Numbers past 2^53 become strings of digits: a double would round them."""
+    """Numbers above 2^53 become strings of digits, because a double would round them."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):
@@ -30,13 +30,13 @@ def line(vector):
 
 
 def reply_of(told, limits):
-    """A reply as vectors write it: an outcome, or an object with what the server said."""
+    """A reply as written in vectors: an outcome, or an object with hints."""
     if isinstance(told, str):
         told = {"outcome": told}
     told = dict(told)
     outcome, used, hints = told.pop("outcome"), told.pop("used", None), told.pop("hints", None)
     if hints is None:
-        # Numbers without a unit count calls, the first limit; a cooldown is meant for all.
+        # Numbers without a unit count calls, the first limit. A cooldown applies to all limits.
         all_alike = {part: told[part] for part in ("after", "no_retry", "concurrency") if part in told}
         first, rest = Hint(**told), Hint(**all_alike)
         made = [first] + [rest] * (limits - 1)
@@ -79,7 +79,7 @@ class Script:
         return answer
 
     def settle(self, reply="ok", now=None, permit=None):
-        """Of the call that has been out longest, if none is named; of none where none is out."""
+        """Settles the oldest call if none is named, or nothing if no call is in flight."""
         self.at(now)
         if not self.outs:
             return
@@ -89,7 +89,7 @@ class Script:
         self.note("settle", self.now, permit, reply)
 
     def retry(self, call=PLAIN, reply="throttled", into=None, now=None):
-        """The next attempt's call, under a name of its own; `None` where there is none."""
+        """The next attempt's call, under a separate name. `None` if there is none."""
         self.at(now)
         again = self.gate.retry(self.now, self.described[call], reply_of(reply, self.limits))
         into = call if into is None else into
@@ -127,7 +127,7 @@ class Script:
         self.note("save", self.now)
 
     def restore(self, now, away, seed=8, damage=None, policy=None):
-        """Goes on from the record; where it is rejected, with what there was."""
+        """Continues from the record. If it is rejected, continues with the old state."""
         self.at(now)
         asked = self.told if policy is None else policy
         data, answer = damaged(self.saved, damage), "Ok"
@@ -140,10 +140,10 @@ class Script:
         self.note("restore", self.now, away, seed, damage, policy, answer)
         return answer
 
-    # Many steps in one, for what shows only after many.
+    # Many steps in one, for effects that need many calls.
 
     def calls(self, count, reply="ok", took=0, gap=0, call=PLAIN):
-        """Calls one after the other, each polled until it goes, and a gap behind each."""
+        """Calls one after the other. Each is polled until it is admitted, with a gap after it."""
         admitted, first = 0, self.now
         while admitted < count:
             answer = self.gate.poll(self.now, self.described[call])
@@ -159,8 +159,8 @@ class Script:
         self.note("calls", first, call, reply, took, gap, count, [admitted, self.now])
 
     def queue(self, count, callers, work, reply="ok"):
-        """So many calls of so many callers, who stand in one line before a server that works on one
-        call at a time."""
+        """Calls of several callers, who wait in one queue for a server that processes one call
+        at a time."""
         admitted, first, free, line = 0, self.now, self.now, []
         while admitted < count:
             while len(line) < callers and admitted + len(line) < count:
@@ -178,7 +178,7 @@ class Script:
         self.note("queue", first, reply, callers, work, count, [admitted, self.now])
 
     def retries(self, count, call=PLAIN, reply="failed", into=1, now=None):
-        """The call after so many attempts that all came back at once."""
+        """The call after this many attempts that all completed at once."""
         self.at(now)
         self.described[into] = self.described[call]
         for _ in range(count):
@@ -189,7 +189,7 @@ class Script:
         last = self.described[into]
         self.note("retries", self.now, call, reply, into, count, [last.not_before, last.attempt])
 
-    # What clients do.
+    # Actions of clients.
 
     def at(self, now):
         self.now = self.now if now is None else now
@@ -198,7 +198,7 @@ class Script:
         self.now = min(self.now + nanos, END)
 
     def admit(self, call=PLAIN, most=20):
-        """Polls, and waits as told, until the call is sent or cannot."""
+        """Polls and waits as told, until the call is admitted or rejected."""
         for _ in range(most):
             answer = self.poll(call=call)
             if answer[0] != "wait":
@@ -207,7 +207,7 @@ class Script:
         return answer
 
     def call(self, reply="ok", took=0, call=PLAIN):
-        """One call, from its first poll until it has come back."""
+        """One call, from its first poll to its completion."""
         if self.admit(call)[0] == "admit":
             self.after(took)
             self.settle(reply, permit=self.outs[-1])
@@ -226,7 +226,7 @@ class Script:
 
 
 def damaged(data, damage):
-    """A record after what `damage` does to it: a bit flipped, bytes cut off, bytes put in."""
+    """A record with `damage`: flipped bits, truncation, or inserted bytes."""
     data = bytearray(data)
     for what, *numbers in damage or []:
         if what == "flip":
@@ -235,7 +235,7 @@ def damaged(data, damage):
             del data[numbers[0] :]
         elif what == "grow":
             data += bytes(numbers[0])
-        else:  # Put in, and sealed again: a record that somebody else wrote.
+        else:  # Inserted, with a new checksum: a forged record.
             place, *new = numbers
             data[place : place + len(new)] = bytes(new)
             data[-4:] = record.fnv1a(data[:-4]).to_bytes(4, "little")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Vectors at random, to look for what no family of vectors has thought of.
+"""Random vectors, to explore beyond the families of vectors.
 
-python3 tests/oracle/search.py SEED COUNT FOLDER
+    python3 tests/oracle/search.py SEED COUNT FOLDER
 """
 
 import sys
@@ -20,7 +20,7 @@ OUTCOMES = ["ok"] * 6 + ["throttled", "throttled", "busy", "failed", "abandoned"
 
 
 class Chaos(Dice):
-    """Dice that prefer the ends of things."""
+    """Random numbers that prefer extreme values."""
 
     def number(self, most=U64):
         made = [
@@ -53,7 +53,7 @@ class Chaos(Dice):
 
 
 def config(dice):
-    """A law with any of its settings."""
+    """A law with random settings."""
     few = lambda: 1 + dice.below(5)
     settings = {
         "fixed": {"quota": dice.burst},
@@ -103,7 +103,7 @@ def config(dice):
 
 
 def policy(dice, limits):
-    """A policy that is none is thrown away."""
+    """Invalid policies are discarded."""
     while True:
         made = {"laws": [config(dice) for _ in range(limits)]}
         rules = {
@@ -142,7 +142,7 @@ def reply(dice, limits):
 
 
 def client(dice, number):
-    """Anything that a caller may do, in any order, at any time."""
+    """Random actions of a caller, in any order, at any time."""
     limits = dice.of([1, 1, 2])
     start = dice.of([0, SECOND, DAY, dice.number(), END - 10 * SECOND])
     script = Script(f"client {number}", [], policy(dice, limits), dice.number(), start)
@@ -220,7 +220,7 @@ def misspelt(dice, text):
 
 
 def response(dice, number):
-    """Headers of every form, misspelt."""
+    """Headers of every format, misspelt."""
     headers = []
     for _ in range(1 + dice.below(4)):
         name, values = dice.of(FORMS)

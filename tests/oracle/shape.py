@@ -1,4 +1,4 @@
-"""Whether a vector has the shape that schema.json describes; of JSON Schema what that file uses."""
+"""Validates vectors against schema.json, with the part of JSON Schema that it uses."""
 
 import re
 
@@ -19,20 +19,20 @@ class Shape:
         self.root = schema
 
     def fault(self, value, schema=None, at="the vector"):
-        """What is wrong with a value, and where; `None` where nothing is."""
+        """What is wrong with a value, and where. `None` if it is valid."""
         schema = self.root if schema is None else schema
         if "$ref" in schema:
             return self.fault(value, self.root["$defs"][schema["$ref"].rpartition("/")[2]], at)
         kinds = schema.get("type", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds
         if kinds and not any(is_of(value, kind) for kind in kinds):
-            return f"{at} is no {' or '.join(kinds)}"
+            return f"{at} is not of type {' or '.join(kinds)}"
         if "const" in schema and value != schema["const"]:
             return f"{at} is not {schema['const']!r}"
         if "enum" in schema and value not in schema["enum"]:
-            return f"{at} is {value!r}, which is none of those known"
+            return f"{at} is {value!r}, which is unknown"
         if "anyOf" in schema and all(self.fault(value, one, at) for one in schema["anyOf"]):
-            return f"{at} is {value!r}, which has none of its shapes"
+            return f"{at} is {value!r}, which matches no alternative"
         for one in schema.get("allOf", []):
             if "if" not in one or self.fault(value, one["if"], at) is None:
                 fault = self.fault(value, one.get("then", one), at)
@@ -47,7 +47,7 @@ class Shape:
             missing = [name for name in schema.get("required", []) if name not in value]
             unknown = set(value) - set(known) if schema.get("additionalProperties") is False else []
             if missing or unknown:
-                return f"{at} lacks {missing}" if missing else f"{at} has {sorted(unknown)}"
+                return f"{at} lacks {missing}" if missing else f"{at} has unknown {sorted(unknown)}"
             parts = [(value[name], known[name], f"`{name}`") for name in known if name in value]
         elif isinstance(value, list):
             if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):

@@ -1,4 +1,4 @@
-"""Numbers to ask with: where arithmetic breaks, and anywhere else."""
+"""Random numbers: edge cases, and any others."""
 
 import random
 
@@ -7,7 +7,7 @@ from lemma import SECOND, U16, U32, U64
 
 class Dice(random.Random):
     def number(self, low, high):
-        """From `low` to `high`: an end, a power of two or near one, a small or a large number."""
+        """From `low` to `high`: an end, near a power of two, small or large."""
         kind = self.randrange(6)
         if kind == 0:
             made = self.choice([low, high, low + 1, high - 1])
@@ -35,7 +35,7 @@ class Dice(random.Random):
         return self.randrange(2)
 
     def instant(self):
-        """One that a record holds exactly; often of the first hours."""
+        """An instant that a record stores exactly, often within the first hours."""
         if self.flag():
             return self.randint(2, 10_000 * SECOND)
         return self.number(2, U64 - 3)
@@ -48,12 +48,12 @@ class Dice(random.Random):
         return [self.number(0, below if most_one else U32), below]
 
     def quota(self):
-        if self.flag():  # As people write them.
+        if self.flag():  # Typical values.
             period = self.choice([1, 60, 3600, 86_400]) * SECOND
             return [self.randint(1, 5000), period, self.randint(1, 50)]
         period = self.u64(1)
         return [self.u64(1), period, self.number(1, min(U32, U64 // period))]
 
     def state(self):
-        """Of the generator: any but the one that it never has."""
+        """Any generator state except zero, which does not occur."""
         return [self.u32(), self.u32(1)]

@@ -1,14 +1,13 @@
-"""What a lemma is, and the arithmetic that its model is written in.
+"""Lemmas, and the arithmetic of their models.
 
-A model is a function of numbers. It is given whole numbers, and then it answers as the core does,
-or variables of the solver, and then it is the formula that the lemma is about: one text for
-both."""
+A model is a function of numbers. With integers it computes the same result as core. With solver
+variables it builds the formula of the lemma. So one definition serves both."""
 
 import z3
 
 U8, U16, U32, U64 = 2**8 - 1, 2**16 - 1, 2**32 - 1, 2**64 - 1
 END, LAST = U64, U64 - 1
-"""The end of time, and the instant before it."""
+"""The largest instant, and the instant before it."""
 SECOND = 10**9
 
 STEPS, LEMMAS = [], []
@@ -44,7 +43,7 @@ def implies(condition, claim):
 
 
 def div(a, b):
-    """Rounded down; neither is below zero."""
+    """Rounded down, for non-negative numbers."""
     return a / b if is_formula(a, b) else a // b
 
 
@@ -76,7 +75,7 @@ def clamp(number, low, high):
 
 
 class Given:
-    """The variables of a lemma, with what is known of them."""
+    """The variables of a lemma, and the assumptions about them."""
 
     def __init__(self):
         self.facts = []
@@ -99,7 +98,7 @@ class Given:
         self.facts += facts
 
     def quota(self):
-        """A quota as policies can have it: its burst of periods fits 64 bits."""
+        """A valid quota of a policy: its burst of periods fits 64 bits."""
         count, period = self.numbers("count period", 1, U64)
         burst = self.number("burst", 1, U32)
         self.that(period * burst <= U64)
@@ -107,7 +106,7 @@ class Given:
 
 
 class Lemma:
-    """A claim about a model, and a wrong model of which it must not hold."""
+    """A claim about a model, and a wrong model that must violate it."""
 
     def __init__(self, claim, place, wrong):
         self.claim, self.place, self.wrong = claim, place, wrong
@@ -115,8 +114,8 @@ class Lemma:
         self.says = " ".join(claim.__doc__.split())
 
     def answer(self, wrong, seconds, seed=0):
-        """`proved`, `refuted` with the numbers that refute it, or `unknown` with the reason. `seed` is
-        the solver's own chance, on which no answer may depend."""
+        """`proved`, `refuted` with a counterexample, or `unknown` with the reason. `seed` is the
+        solver's random seed, which must not matter."""
         given = Given()
         claim = self.claim(given, **(self.wrong if wrong else {}))
         solver = z3.Solver()
@@ -134,8 +133,8 @@ class Lemma:
 
 
 def lemma(place, **wrong):
-    """Registers a claim about the function `place` of the core; `wrong` names the parts of the
-    model that are replaced to see that the claim can fail."""
+    """Registers a claim about the function `place` of core. `wrong` names the parts of the model
+    to replace in order to see that the claim can fail."""
     assert wrong, "a lemma needs a wrong variant"
 
     def register(claim):
@@ -146,7 +145,7 @@ def lemma(place, **wrong):
 
 
 class Step:
-    """A model and the core's own step of that name, which must answer alike."""
+    """A model and core's function of that name, which must return the same."""
 
     def __init__(self, name, model, draw):
         self.name, self.model, self.draw = name, model, draw
@@ -156,9 +155,9 @@ class Step:
 
 
 def step(name, draw=None):
-    """Registers a model; `draw` makes the numbers to ask with, and without one there is one answer.
-    The model takes the numbers, and a last one named `word` where the core draws by chance: the
-    word that it drew, which it tells first. (One that is given the generator draws by itself.)"""
+    """Registers a model. `draw` generates arguments; without it there is one result. If core
+    draws at random, the model takes a last argument `word`, the drawn word, which core returns
+    first. (A model that takes the generator draws by itself.)"""
 
     def register(model):
         STEPS.append(Step(name, model, draw))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Proves the lemmas, and sees that their models are the core.
+"""Proves the lemmas, and compares their models with core.
 
-cargo xtask test proofs                        # brings the solver, and takes both
-python prove.py                                # the models against the core, then the lemmas
-python prove.py --mutate                       # each lemma's wrong variant, which must be refuted
-python prove.py --models                       # the models against the core alone
+cargo xtask test proofs                        # installs the solver and runs everything
+python prove.py                                # compares the models with core, then proves the lemmas
+python prove.py --mutate                       # refutes the wrong variant of each lemma
+python prove.py --models                       # only compares the models with core
 """
 
 import argparse
@@ -25,16 +25,16 @@ from lemma import LEMMAS, STEPS
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent.parent
 SECONDS = 60
-"""How long the solver may think of one lemma; the slowest takes a twentieth of it."""
+"""The time limit of the solver per lemma. The slowest takes a twentieth of it."""
 
 
 def program():
-    """The core's steps, built from the files of this very tree."""
+    """Core's steps, built from this source tree."""
     build = ["cargo", "build", "--quiet", "--package", "tidegate-steps", "--message-format", "json"]
     built = subprocess.run(build, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if built.returncode:
         sys.exit(
-            "prove.py: the core's steps do not build; `cargo build -p tidegate-steps` says why."
+            "prove.py: the steps do not build; run `cargo build -p tidegate-steps`."
         )
     messages = (json.loads(line) for line in built.stdout.splitlines())
     return [message["executable"] for message in messages if message.get("executable")][-1]
@@ -47,22 +47,22 @@ def plain(answer):
 def ask(core, lines):
     asked = subprocess.run([core], input="\n".join(lines) + "\n", capture_output=True, text=True)
     if asked.returncode:
-        sys.exit(f"prove.py: the core's steps: {asked.stderr.strip()}")
+        sys.exit(f"prove.py: the steps failed: {asked.stderr.strip()}")
     return [[int(word) for word in line.split()] for line in asked.stdout.splitlines()]
 
 
 def compare(core, step, tries, seed):
-    """How the model differs from the core on some numbers, if it does."""
+    """The first difference between the model and core, if there is one."""
     dice = Dice(f"{step.name} {seed}")
     asked = [step.draw(dice) for _ in range(tries)] if step.draw else [[]]
     hinted = ask(core, [" ".join(map(str, [step.name, *numbers])) for numbers in asked])
     for numbers, core_says in zip(asked, hinted, strict=True):
-        # A step that draws by chance tells first which word it drew.
+        # For a random step, core returns the drawn word first.
         words = core_says[: step.draws]
         model_says = plain(step.model(*numbers, *words))
         core_says = core_says[step.draws :]
         if model_says != core_says:
-            return f"{step.name} {numbers}: the core says {core_says}, the model {model_says}"
+            return f"{step.name} {numbers}: core returns {core_says}, the model {model_says}"
     return None
 
 
@@ -115,13 +115,13 @@ def seconds(since):
 
 
 def main():
-    read = argparse.ArgumentParser(description="Proves the lemmas about the core's arithmetic.")
-    read.add_argument("--models", action="store_true", help="ask the models and the core, no more")
-    read.add_argument("--lemmas", action="store_true", help="prove the lemmas, no more")
-    read.add_argument("--mutate", action="store_true", help="refute each lemma's wrong variant")
-    read.add_argument("--tries", type=int, default=1000, help="how often each step is asked")
-    read.add_argument("--seed", type=int, default=0, help="another one: other numbers to ask with")
-    read.add_argument("--json", action="store_true", help="one object, for scripts")
+    read = argparse.ArgumentParser(description="Proves the lemmas about core's arithmetic.")
+    read.add_argument("--models", action="store_true", help="only compare the models with core")
+    read.add_argument("--lemmas", action="store_true", help="only prove the lemmas")
+    read.add_argument("--mutate", action="store_true", help="refute the wrong variant of each lemma")
+    read.add_argument("--tries", type=int, default=1000, help="comparisons per step")
+    read.add_argument("--seed", type=int, default=0, help="the seed of the comparisons")
+    read.add_argument("--json", action="store_true", help="print a JSON object")
     options = read.parse_args()
 
     def tell(line):
@@ -136,7 +136,7 @@ def main():
         tell("\n" + line("wrong variant of" if options.mutate else "lemma", "of core/src", "", ""))
         proved = prove_all(options.mutate, options.seed, tell)
     if not compared and not proved:
-        sys.exit("prove.py: there is nothing to prove.")
+        sys.exit("prove.py: nothing was checked.")
     failed = [row for row in compared if row["differs"]] + [
         row for row in proved if not row["good"]
     ]
@@ -145,7 +145,7 @@ def main():
     what = "wrong variants refuted" if options.mutate else "lemmas proved"
     good = sum(row["good"] for row in proved)
     alike = sum(not row["differs"] for row in compared)
-    said = [f"{alike} of {len(compared)} models answer as the core"] if compared else []
+    said = [f"{alike} of {len(compared)} models agree with core"] if compared else []
     said += [f"{good} of {len(proved)} {what}"] if proved else []
     tell(f"\n{'; '.join(said)} ({seconds(since).strip()})")
     return 1 if failed else 0

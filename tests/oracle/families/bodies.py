@@ -1,4 +1,4 @@
-"""What servers send in bodies: those that were captured, every code at every path, and numbers of all forms."""
+"""Response bodies: captured ones, every code at every path, and every number format."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def vector(name, status, text):
 
 
 def at(path, value, listed=False):
-    """JSON with the value there, and each object in a list where that is asked for."""
+    """JSON with the value at this path, optionally with each object in a list."""
     for key in reversed(path.split(".")):
         value = {key: value}
         value = [value] if listed else value
@@ -43,7 +43,7 @@ def at(path, value, listed=False):
 
 
 def some(dice, items, count):
-    """So many of the items, each once."""
+    """A random selection of items."""
     left = list(items)
     return [left.pop(dice.below(len(left))) for _ in range(min(count, len(left)))]
 

@@ -1,4 +1,4 @@
-"""Clients that every law must stand: each is a script of one bug class or of an ordinary day."""
+"""Clients that every law must handle. Each script covers one class of bugs or an ordinary day."""
 
 from exact import DAY, END, HOUR, MS, SECOND, YEAR
 from families.tools import HOSTILE, Dice
@@ -123,7 +123,7 @@ def reboot(script):
     for outcome in ["ok", "throttled", "ok"]:
         script.call(outcome, took=40 * MS)
     script.save()
-    # The clock begins anew, and the time away is longer than it has run.
+    # The clock starts again, and the time away is longer than it has run.
     script.restore(now=5 * SECOND, away=90 * SECOND)
     script.admit()
     script.save()
@@ -241,7 +241,7 @@ def exhausted(script):
 
 
 def told_beyond_the_deadline(script):
-    """The wait is longer than the call has time, whatever the ceiling makes of it."""
+    """The wait is longer than the call's time, regardless of the ceiling."""
     told = {"outcome": "throttled", "after": 2 * DAY}
     for call, deadline in enumerate((10 * SECOND, 30 * HOUR, 60 * HOUR), 1):
         script.describe(call, deadline=script.now + deadline)

@@ -1,4 +1,4 @@
-"""The gates one by one: the pacing alone, and the others behind a law that sets no rate."""
+"""The gates separately: pacing alone, and the others with a law that sets no rate."""
 
 import policy as policies
 from controller import Controller
@@ -24,7 +24,7 @@ QUOTAS = [
     ("no quota", None, []),
 ]
 
-# Instants at which calls come, as what each does with the clock.
+# The instants of calls, as functions of the clock.
 CLOCKS = [
     ("all together", [], lambda now, turn, wait: now),
     ("as told", [], lambda now, turn, wait: wait or now),
@@ -64,7 +64,7 @@ def pacing_answer(pacing, now, cost, quota):
 
 
 class PacingScript:
-    """As a script of a controller, of pacing alone."""
+    """A script of a controller with pacing only."""
 
     def __init__(self, name, flags, quota, now):
         self.name, self.flags, self.told, self.start = name, flags, quota, now
@@ -120,7 +120,7 @@ def pacings():
 
 
 def corrections(name, quota, flags):
-    """A refund never fills more than the bucket, and a debt has an end."""
+    """A refund never exceeds the bucket, and a debt is limited."""
     script = PacingScript(f"pacing {name}, costs corrected", [*flags, "CostCorrected"], quota, 5)
     for charged, used in [
         (0, 1),
@@ -140,7 +140,7 @@ def corrections(name, quota, flags):
 
 
 def delays(name, quota, flags):
-    """A law's cooldown stands beside the bucket, and ends before time does."""
+    """A law's cooldown is independent of the bucket, and ends before the largest instant."""
     script = PacingScript(f"pacing {name}, cooldowns", [*flags, "ClockAtMax"], quota, 9)
     for now, span in [(9, 100), (50, 10), (40, 90), (60, END), (END - 5, 3)]:
         script.do("delay", now, span)
@@ -236,7 +236,7 @@ def retry_budgets():
 
 
 def records():
-    """Records at every distance of clocks, and by another's hand."""
+    """Records at any distance between clocks, and modified records."""
     policy = {**FREE, "laws": [{"law": "fixed", "quota": [1, HOUR, 3]}], "retry_budget": [[1, 2], 4]}
     for wrote in (0, SECOND, DAY, END - DAY):
         for reads in (0, 1, HOUR, END - 1, END):
@@ -271,7 +271,7 @@ def records():
 
 
 def extremes():
-    """The least and the largest draw, wherever one is made of what a caller chose."""
+    """The smallest and the largest draw from each range that a caller can choose."""
     for draw, seed in (("DrawMin", DRAW_MIN), ("DrawMax", DRAW_MAX)):
         for jitter in ("full", "equal", ["spread", 1, 1], ["spread", 1, 2]):
             for most in (SECOND, END):

@@ -1,4 +1,4 @@
-"""Every law, in every configuration that has an arithmetic of its own, with every client."""
+"""Every law, in every configuration with separate arithmetic, with every client."""
 
 from exact import DAY, END, HOUR, MS, SECOND
 from families.clients import CLIENTS
@@ -12,7 +12,7 @@ def scripts(law, configs):
         for client, flags, play in CLIENTS:
             turn += 1
             slow = ["SlowRate"] if "day" in config or "hour" in config else []
-            # The extreme draws take turns, for each is as good as any seed.
+            # The extreme draws alternate, because each is as good as any seed.
             seed, extra = [(turn, []), (DRAW_MIN, ["DrawMin"]), (DRAW_MAX, ["DrawMax"])][turn % 3]
             script = Script(f"{law} {config}: {client}", flags + slow + extra, policy, seed)
             play(script)
@@ -20,7 +20,7 @@ def scripts(law, configs):
 
 
 def long_runs(law, configs):
-    """What shows only after many calls: the way back, the top, the longest delay."""
+    """Effects that appear only after many calls: recovery, the maximum, the longest delay."""
     for config, policy in configs:
         for spacing in (0, 30 * MS, SECOND // 2, 40 * SECOND):
             script = Script(
@@ -40,7 +40,7 @@ def long_runs(law, configs):
 
 
 def recoveries():
-    """How `tchannel` grows back after any number of seconds, busy ones and quiet ones."""
+    """The recovery of `tchannel` after any number of seconds, busy or quiet."""
     for variant in ("faithful", "promised"):
         for recovery in ({"rate": 2}, {"rate": 14}, {"value": 1}, {"value": 4_294_967_295}):
             for most in (1, 5, 5000, 9_999_999):
@@ -65,7 +65,7 @@ def recoveries():
 
 
 def silences():
-    """How far `autosleeper` comes down in silence: each stretch of it is shorter than the one before."""
+    """How far `autosleeper` recovers in silence: each interval is shorter than the previous one."""
     for config, policy in LAWS["autosleeper"].SITUATIONS:
         threshold = policy.get("laws", [{}])[0].get("threshold", 10)
         for rejected in (1, 4, 12):
@@ -74,7 +74,7 @@ def silences():
                 script.calls(rejected, "throttled", MS)
                 delay = script.gate.intervals(script.now)[0] or 0
                 script.at(max(script.now, script.gate.next_at(script.now) or 0))
-                # One nanosecond too short, and half a stretch more.
+                # One nanosecond too short, and half an interval more.
                 for silence in (delay * threshold - 1, delay * threshold * stretches // 2):
                     script.after(max(0, min(silence, 500 * DAY)))
                     script.calls(1, "ok", MS)

@@ -1,4 +1,4 @@
-"""Servers that queue, for the laws that count calls in flight: round after round of late answers."""
+"""Servers that queue, for the laws that limit concurrency: rounds of slow responses."""
 
 from exact import MS, SECOND
 from families.tools import DRAW_MAX, Dice
@@ -10,7 +10,7 @@ LAWS = [
     ("adaptive beside vegas", {"laws": [{"law": "adaptive"}, {"law": "vegas"}]}),
 ]
 
-# How many workers the server has, how many callers there are in each phase, and how long work takes.
+# Workers of the server, callers in each phase, and the time of a call.
 SERVERS = [
     ("one worker", 1, [1, 6, 2], lambda dice: 10 * MS),
     ("four workers", 4, [2, 16, 16], lambda dice: 40 * MS),
@@ -20,7 +20,7 @@ SERVERS = [
 
 
 def queue(script, workers, phases, work, rejects):
-    """Callers stand in one line; the first worker that is free takes the first of them."""
+    """Callers wait in one queue, and the first free worker takes the first of them."""
     dice, line, free = Dice(workers), [], [script.now] * workers
     for callers in phases:
         for turn in range(42):
@@ -62,7 +62,7 @@ def vectors():
 
 
 def wide():
-    """Windows that are wide enough for rounds of more than 32 calls."""
+    """Limits that are large enough for rounds of more than 32 calls."""
     for workers, callers in ((8, 24), (20, 31), (14, 31)):
         script = Script(
             f"vegas before {workers} workers and {callers} callers",
@@ -76,7 +76,7 @@ def wide():
 
 
 def steady():
-    """Latencies that a broken clock shows, and bases that are forgotten after 64 rounds."""
+    """Latencies as shown by a broken clock, and minima that expire after 64 rounds."""
     for took in (0, 999, 1000, 7 * MS, 5000 * SECOND, 2**64 - 1):
         script = Script(f"vegas, calls of {took} ns", ["LongRun", "ClockAtMax"], {"named": "vegas"})
         script.calls(100, "ok", 10 * MS)
@@ -88,8 +88,8 @@ def steady():
 
 
 def longer_ways():
-    """A way that becomes longer for good: what was the least is known for 32 rounds of 32 calls, and no
-    longer than for 64. And a server that lets go, after lines that were too long."""
+    """A path that becomes permanently slower: the old minimum is kept for 32 rounds of 32 calls,
+    and for 64 rounds at most. And a server that recovers after long queues."""
     for callers, work, longer in ((6, 10 * MS, 3), (9, 700_000, 2), (3, 900, 40)):
         name = f"vegas, {callers} callers at a server that becomes {longer} times slower for good"
         script = Script(name, ["LongRun"], {"named": "vegas"}, callers)

@@ -1,4 +1,4 @@
-"""Backoff schedules, the generator itself, wrapping counters, and policies that are none."""
+"""Backoff schedules, the random generator, wrapping counters, and invalid policies."""
 
 from backoff import Backoff
 from chance import Chance
@@ -88,7 +88,8 @@ def counters():
                 if count is None:
                     count = reading
                 else:
-                    # Up to half of the range ahead is ahead; what is behind counts as the latest.
+                    # A reading less than half the range ahead is ahead. One that is behind counts
+                    # as the latest.
                     ahead = (reading - count) % 2**32
                     count += ahead if ahead < 2**31 else 0
                 instants.append([reading, min(count * SECOND // hertz, U64)])
@@ -181,8 +182,8 @@ def policies():
 
 
 def attempts():
-    """Attempts are counted up to 65 535, and go on; by default there are ten, and 64 of a call that is
-    throttled for less than two minutes."""
+    """Attempts are counted up to 65 535 and continue after that. The default is ten, and 64 for
+    a call that has been throttled for less than two minutes."""
     for growth in ("constant", "linear", ["exponential", 2, 1], "decorrelated"):
         policy = {"laws": [{"law": "fixed"}], "backoff": [growth, "full", MS, YEAR], "attempts": None}
         script = Script(

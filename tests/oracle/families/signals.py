@@ -1,4 +1,4 @@
-"""What servers send: every header with every form of value, and what no server should send."""
+"""Responses: every header with every format of value, including invalid ones."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
@@ -183,7 +183,7 @@ def statuses():
 
 
 def mixtures():
-    """Many limits in one response, in any order: more than fit, twice, and against each other."""
+    """Several limits in one response, in any order: too many, duplicates, and contradictions."""
     dice = Dice(2)
     pool = [
         (name, value)
@@ -199,7 +199,7 @@ def mixtures():
         clock = dice.of([None, CLOCK])
         yield vector(f"mixture {number}", ["HostileHint"], status, headers, clock=clock)
 
-# A response a line, its headers in any order.
+# One response per line, with its headers in any order.
 CONTRADICTIONS = """RateLimit-Limit: 10|RateLimit-Remaining: 11
 RateLimit-Limit: 0|RateLimit-Remaining: 0
 RateLimit-Policy: "a";q=10;w=60|RateLimit: "a";r=1;t=999999
@@ -213,7 +213,7 @@ RateLimit: "a";r=5|RateLimit-Policy: "a";q=9;pk=:YWJj:|RateLimit-Policy: "a";q=9
 RateLimit: limit=9, remaining=4|RateLimit-Policy: 9;w=60|RateLimit-Policy: 9;w=3600
 RateLimit: "a";r=0;t=5, "b";r=0;t=50|RateLimit: "c";r=0|RateLimit: "d";r=0;t=500"""
 
-# What is left of two limits; the lesser share binds, exact to one part in 2^32.
+# The remaining calls of two limits. The smaller share binds, exact to one part in 2^32.
 SHARES = [
     ((1, 3), (334, 1_000)),
     ((999_999_999, 1_000_000_000), (1, 1)),
@@ -242,7 +242,7 @@ def contradictions():
 
 
 def drawn():
-    """Quotas of any name and size, and dates in every form, each of which is also misspelt."""
+    """Quotas of any name and size, and dates in every format, each also misspelt."""
     dice = Dice(3)
     for number in range(100):
         limit, window = 1 + dice.below(10**15 - 1), 1 + dice.below(10**7 - 1)

@@ -1,11 +1,11 @@
-"""What the families of vectors have in common: dice, seeds of extreme draws, clocks, servers."""
+"""Tools for the families of vectors: dice, seeds of extreme draws, clocks, servers."""
 
 from chance import Chance
 from exact import END, SECOND, U32, U64, YEAR
 
 
 class Dice:
-    """Plain numbers for whatever is not the subject; the words of SplitMix64 in a row."""
+    """Random numbers for secondary parameters: consecutive outputs of SplitMix64."""
 
     def __init__(self, seed):
         self.state = seed
@@ -21,7 +21,7 @@ class Dice:
 
 
 def unshift(word, by, bits):
-    """The number that gives the word when it is xored with itself shifted right."""
+    """The inverse of xoring a word with itself shifted right."""
     made = word
     for _ in range(bits // by + 1):
         made = word ^ made >> by
@@ -29,7 +29,7 @@ def unshift(word, by, bits):
 
 
 def seed_of(low, high):
-    """The seed that mixes to this state: every step of SplitMix64 can be taken back."""
+    """The seed that mixes to this state. Every step of SplitMix64 is invertible."""
     z = unshift(high << 32 | low, 31, 64)
     z = z * pow(0x94D049BB133111EB, -1, 2**64) & U64
     z = unshift(z, 27, 64) * pow(0xBF58476D1CE4E5B9, -1, 2**64) & U64
@@ -37,7 +37,7 @@ def seed_of(low, high):
 
 
 def first_of(word):
-    """The half of a state from which this word is drawn."""
+    """The half of a state that produces this word."""
     turned = word * pow(5, -1, 2**32) & U32
     turned = (turned >> 5 | turned << 27) & U32
     return turned * pow(0x9E3779BB, -1, 2**32) & U32
@@ -47,7 +47,7 @@ def seed_that_draws(first, second):
     """The seed whose first two words are these."""
     low = first_of(first)
     turned = (low << 26 | low >> 6) & U32
-    # The next half is turned ^ mixed ^ mixed << 9, and this is what mixed must be.
+    # The next half is turned ^ mixed ^ mixed << 9. Solve for mixed.
     mixed, wanted = 0, first_of(second) ^ turned
     for bit in range(32):
         below = mixed >> bit - 9 & 1 if bit >= 9 else 0
@@ -58,7 +58,7 @@ def seed_that_draws(first, second):
     return seed
 
 
-# Two of the least words would need the one state that the generator never has.
+# Two smallest words would require the state of zeros, which never occurs.
 DRAW_MIN = seed_that_draws(0, 1)
 DRAW_MAX = seed_that_draws(U32, U32)
 SEEDS = [
@@ -67,7 +67,7 @@ SEEDS = [
     ("largest draw", ["DrawMax"], DRAW_MAX),
 ]
 
-# What a server may say that no client should trust.
+# Hostile hints.
 HOSTILE = [
     ("a century", {"after": 100 * YEAR}),
     ("for ever", {"after": END}),

@@ -1,4 +1,4 @@
-"""The laws: each is a file of this folder, and no list names it."""
+"""The laws. Each is a file of this folder, and there is no other list."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -7,12 +7,12 @@ from record import Rejected
 
 
 def law_rate(count, period):
-    """Calls a second with 20 bits of fraction, rounded down, but never to nothing."""
+    """Calls a second with 20 bits of fraction, rounded down, but never to zero."""
     return max(1, within(count * PER // period))
 
 
 class Aimd(Law):
-    """Additive increase, multiplicative decrease, and a cooldown that doubles from cut to cut."""
+    """Additive increase, multiplicative decrease, and a cooldown that doubles with each cut."""
 
     TAG = 1
     NAME = "aimd"
@@ -115,7 +115,7 @@ class Aimd(Law):
         return "faster" if self.rate > before else None
 
     def set(self, rate, pacing, now):
-        """What has passed has drained at the rate of before."""
+        """The elapsed time has drained at the old rate."""
         pacing.drain(now - self.late(now), self.quota())
         self.rate, self.successes = rate, 0
 
@@ -124,7 +124,7 @@ class Aimd(Law):
         if self.config["cooldown"]:
             base, most, _ = self.config["cooldown"]
             self.calm = 0
-            # Past the longest cooldown there is nothing that successes could take back.
+            # Beyond the longest cooldown, successes have nothing to undo.
             if base << self.doublings < most:
                 self.doublings += 1
             cooldown = min(base << self.doublings, most)

@@ -6,7 +6,7 @@ from record import Rejected
 
 
 class AimdConcurrency(Law):
-    """A concurrency limit that a limit's worth of successes opens by one."""
+    """A concurrency limit that grows by one after a limit's worth of successes."""
 
     TAG = 3
     NAME = "aimd-concurrency"

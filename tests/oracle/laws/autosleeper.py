@@ -1,4 +1,4 @@
-"""`autosleeper`: AutoSleeper, as its source has it and mended."""
+"""`autosleeper`: AutoSleeper, as in its source and corrected."""
 
 from exact import END, MS, SECOND, U16, U64, part, part_up, since, within
 from laws.base import Law, above_one, below_one
@@ -95,7 +95,8 @@ class Autosleeper(Law):
         return self.now_delay or None
 
     def higher(self):
-        """The source rounds down; mended, up, or a delay of one nanosecond would stay."""
+        """The source rounds down. The corrected variant rounds up, or a delay of one nanosecond
+        would never grow."""
         if self.now_delay == 0:
             return self.config["initial"]
         return (part if self.faithful else part_up)(self.config["up"], self.now_delay)
@@ -120,7 +121,7 @@ class Autosleeper(Law):
     def released(self, pacing, now, cost, chance):
         if self.faithful:
             return
-        # Silence lowers the delay as successes would have; 256 steps are enough for any policy.
+        # Silence lowers the delay like successes. 256 steps suffice for any policy.
         silence = since(self.quiet_from, now)
         for _ in range(256):
             stretch = within(self.now_delay * self.config["threshold"])

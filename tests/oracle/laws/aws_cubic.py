@@ -13,7 +13,7 @@ HALF_SECOND = SECOND // 2
 
 
 def cube_root(number):
-    """The whole cube root, rounded down."""
+    """The integer cube root, rounded down."""
     low, high = 0, 1
     while high**3 <= number:
         high *= 2
@@ -24,7 +24,8 @@ def cube_root(number):
 
 
 def cube_root_q20(number):
-    """Of the number times 2^40 where that fits 64 bits, else three bits less for each of the root."""
+    """The cube root of the number times 2^40 if that fits 64 bits, else with three bits less per
+    bit of the root."""
     up, down = 40, 0
     while up > 64 - number.bit_length() and up > 3:
         up, down = up - 3, down + 1
@@ -32,7 +33,7 @@ def cube_root_q20(number):
 
 
 def quota(rate):
-    """A rate with its bucket: a second's worth, and a call at least."""
+    """A rate and its bucket: a second's worth, but at least one call."""
     return Quota(rate, PER, max(1, min(rate >> 20, MOST_BURST)))
 
 
@@ -51,7 +52,7 @@ class AwsCubic(Law):
     def __init__(self, config, now):
         self.rate, self.on, self.tokens, self.counted = ONE, False, 0, now
         self.plateau, self.cut_at, self.measured, self.responses = 0, now, 0, 0
-        # The sources begin with the last whole second.
+        # The sources start with the last whole second.
         self.half_second = now // HALF_SECOND // 2 * 2
 
     def quota(self):
@@ -95,7 +96,7 @@ class AwsCubic(Law):
         self.rate = max(FLOOR, min(aimed, within(2 * self.measured)))
         new = quota(self.rate)
         if was_on:
-            # The room in the bucket stays, as far as there is room for it.
+            # The room in the bucket is kept as far as possible.
             room = quota(before).burst - pacing.fill
             pacing.fill = max(Fraction(0), min(new.burst - room, Fraction(U64, PER)))
         elif self.on:

@@ -1,9 +1,9 @@
-"""What every law answers to the controller, where it has nothing of its own to say."""
+"""The default answers of a law to the controller."""
 
 from exact import MS, U64
 
 PER = 10**9 << 20
-"""Laws count calls a second with 20 bits of fraction: that is calls per this many nanoseconds."""
+"""Laws count calls a second with 20 bits of fraction: calls per this many nanoseconds."""
 MOST_BURST = U64 // PER
 
 
@@ -31,13 +31,13 @@ def quota_wrong(count, period, burst=1):
 class Law:
     NAME = ""
     DEFAULT = {}
-    """What a configuration leaves out."""
+    """The defaults of a configuration."""
     NAMED = {}
-    """The policies that go by a name."""
+    """The policies with names."""
     LATE = 2 * MS
-    """How much of what a call is sent late its bucket makes up for."""
+    """How much of the lateness of a call its bucket makes up for."""
     SITUATIONS = []
-    """What every client plays with: every configuration that has an arithmetic of its own."""
+    """The configurations with separate arithmetic, which every client is tested with."""
 
     @classmethod
     def whole(cls, config):
@@ -45,7 +45,7 @@ class Law:
 
     @staticmethod
     def wrong(config):
-        """What is wrong with a whole configuration, by the name of the error."""
+        """The error of a complete configuration, by name."""
         return None
 
     def quota(self):
@@ -55,14 +55,14 @@ class Law:
         return min(now, self.LATE)
 
     def check(self, now, in_flight):
-        """The instant from which on the law admits a call."""
+        """The instant from which the law admits a call."""
         return 0
 
     def concurrency(self, now):
         return None
 
     def widens_at(self, now):
-        """When the concurrency limit is next wider by time."""
+        """When the concurrency limit next grows with time."""
         return None
 
     def interval(self, now):

@@ -1,4 +1,4 @@
-"""`fixed`, and what sets no rate: `none` and `backoff`."""
+"""`fixed`, and the laws without a rate: `none` and `backoff`."""
 
 from exact import DAY, MS, SECOND
 from laws.base import Law, quota_wrong
@@ -6,7 +6,7 @@ from pacing import Quota
 
 
 class Fixed(Law):
-    """A rate that never moves, or none."""
+    """A constant rate, or none."""
 
     TAG = 5
     NAME = "fixed"

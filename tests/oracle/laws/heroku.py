@@ -8,7 +8,7 @@ LN_2 = 2_977_044_472
 
 
 def exp_neg(x, y):
-    """2^32 e^(-x / y) as the documents round it: twelve terms, each product rounded down."""
+    """2^32 e^(-x / y) with the documented rounding: twelve terms, each product rounded down."""
     if x // y >= 23:
         return 0
     z = x * ONE // y

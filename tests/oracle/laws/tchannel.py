@@ -1,4 +1,4 @@
-"""`tchannel`: TChannel's limit for each second, as its program and as its text have it."""
+"""`tchannel`: TChannel's limit per second, as in its program and as in its documentation."""
 
 from fractions import Fraction
 
@@ -66,12 +66,12 @@ class Tchannel(Law):
         return twin
 
     def grown(self, seconds=1):
-        """The limit after so many quiet seconds, at most its most."""
+        """The limit after this many quiet seconds, capped at the maximum."""
         if "value" in self.config:
             return min(self.limit + self.config["value"] * seconds, self.most)
         factor = self.config["rate"] + (1 if self.faithful else 0)
         limit = self.limit
-        # A limit of at least a grain is at the top after 60 doublings.
+        # A limit of at least one grain reaches the maximum after 60 doublings.
         for _ in range(min(seconds, 64)):
             limit = min(limit * factor, self.most)
         return limit
@@ -79,9 +79,9 @@ class Tchannel(Law):
     def end_second(self):
         if self.faithful:
             limit = self.limit * (self.config.get("rate", 0) + 1) + self.config.get("value", 0)
-            # What is to be halved has 64 bits: from 2^28 calls a second on it is no more.
+            # The value to be halved has 64 bits, so it saturates from 2^28 calls a second.
             limit = min(limit, U64 * GRAIN) / 2 ** min(self.busy, MOST_HALVINGS)
-            # What is below a grain is dropped, but for the last grain.
+            # Fractions of a grain are dropped, but at least one grain remains.
             self.limit = max(GRAIN, min(floor(limit / GRAIN) * GRAIN, self.most))
         elif self.busy > 0:
             self.limit = max(Fraction(1), min(Fraction(self.sent, 2), self.most))
@@ -96,7 +96,7 @@ class Tchannel(Law):
         self.second = within(self.second + SECOND)
 
     def pass_time(self, now):
-        """An update for each second that has ended."""
+        """One update for each second that has ended."""
         ended = since(self.second, now) // SECOND
         at_end = self.second + ended * SECOND
         if ended > 0:

@@ -1,4 +1,5 @@
-"""`vegas`: a concurrency limit that delay steers, round by round. Times in microseconds, rounded down."""
+"""`vegas`: a concurrency limit that follows latency in rounds. Times are microseconds, rounded
+down."""
 
 from math import isqrt
 
@@ -24,7 +25,7 @@ class Vegas(Law):
 
     def __init__(self, config, now):
         self.open, self.throttled, self.size = True, False, 0
-        self.bases, self.rounds = [U32, U32], 0  # Of the period before, and of the latest.
+        self.bases, self.rounds = [U32, U32], 0  # Of the previous and the current period.
         self.begin(now)
 
     def begin(self, now):
@@ -74,7 +75,7 @@ class Vegas(Law):
         calls = len(took)
         mean = sum(took) // calls
         jumps = sum(abs(a - b) for a, b in zip(took, took[1:]))
-        # The deviation over the root of n, which has four bits of fraction.
+        # The deviation divided by the square root of n, which has four bits of fraction.
         error = jumps // (calls - 1) * 16 // isqrt(calls * 256)
 
         def in_flight(micros):

@@ -1,4 +1,4 @@
-"""What the JSON body of a response says, as the table of `tidegate::signal::body` has it: here with a whole parser."""
+"""Reads JSON bodies like the table of `tidegate::signal::body`, here with a complete parser."""
 
 import json
 import re
@@ -17,7 +17,7 @@ CODES = {
 }
 MEANS = {code: outcome for outcome, codes in CODES.items() for code in codes.split()}
 MEANS.update(dict.fromkeys(AWS_THROTTLES, "throttled"))
-# Meta's numbers: of an app, a user, a page, one call, and of business use cases.
+# Meta's codes: of an app, a user, a page, a single call, and of business use cases.
 METAS = {4, 17, 32, 613, *range(80_000, 80_015)}
 
 ERRORS = """error.code error.type error.status error.errors.reason error.details.reason code Code __type error errorType
@@ -30,7 +30,7 @@ BUCKET = COST + "throttleStatus."
 
 
 def leaves(value, path=()):
-    """Each text and number, and the keys on the way to it: a list is no step."""
+    """Each string and number with its path of keys. Lists add nothing to the path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, (*path, key))
@@ -42,7 +42,7 @@ def leaves(value, path=()):
 
 
 def number(text):
-    """Seconds, as thousandths."""
+    """Seconds as thousandths."""
     found = re.fullmatch(r"([0-9]+)(?:\.([0-9]*))?s?", text)
     if not found:
         return None
@@ -52,7 +52,7 @@ def number(text):
 
 class Body:
     def __init__(self, text):
-        # Numbers as they are written.
+        # Numbers as written.
         try:
             parsed = json.loads(text, parse_int=str, parse_float=str)
         except ValueError:
@@ -90,7 +90,8 @@ class Body:
         return "exhausted" if status == 429 and self.has("perday") else found
 
     def after(self):
-        """How long the server asks to wait, or until its bucket has what the call requests: in whole seconds."""
+        """The requested wait, or the time until the bucket has what the call requests, in whole
+        seconds."""
         waits = [number(text) * SECOND // 1000 for text in self.all(*DELAYS) if number(text) is not None]
         left, rate = self.latest(BUCKET + "currentlyAvailable"), self.latest(BUCKET + "restoreRate")
         requested = self.latest(COST + "requestedQueryCost")

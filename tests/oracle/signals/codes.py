@@ -1,4 +1,4 @@
-"""Codes: HTTP, gRPC, MQTT 5, CoAP and AWS, as their specifications number them."""
+"""The codes of HTTP, gRPC, MQTT 5, CoAP and AWS, as numbered by their specifications."""
 
 import re
 
@@ -21,7 +21,8 @@ GRPC.update({14: "busy", 15: "failed"})
 
 
 def grpc(code, pushback):
-    """The outcome and the hint; a pushback that is no number asks for no further attempt (gRFC A6)."""
+    """The outcome and the hint. A pushback that is not a number forbids another attempt (gRFC
+    A6)."""
     outcome = GRPC.get(code, "ok" if code <= 16 else "failed")
     if pushback is None or outcome in ("ok", "abandoned"):
         return outcome, {}
@@ -39,7 +40,7 @@ def mqtt(reason):
 
 
 def coap(code, option):
-    """The age that an option tells, the outcome and the hint."""
+    """The age in an option, the outcome and the hint."""
     age = (
         None
         if option is None or len(option) > 4
@@ -59,7 +60,7 @@ TooManyRequestsException TransactionInProgressException""".split()
 
 
 def aws(code):
-    """What an error code says; what stands before a # and behind a : is no part of it."""
+    """The meaning of an error code. Text before a # and after a : is ignored."""
     code = code.partition(":")[0].rpartition("#")[2].replace(" ", "")
     if code in AWS_THROTTLES:
         return "throttled"

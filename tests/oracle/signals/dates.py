@@ -1,4 +1,4 @@
-"""Points in time in every form that servers use (RFC 9110, RFC 3339, Go), as nanoseconds."""
+"""Points in time in every format that servers use (RFC 9110, RFC 3339, Go), as nanoseconds."""
 
 import re
 from datetime import date
@@ -28,22 +28,23 @@ DURATION = f"(?:{NUMBER}(?:{UNIT}))+"
 
 
 class Garbage(Exception):
-    """What is none of its kind."""
+    """Invalid input."""
 
 
 def scaled(digits, places):
-    """A decimal number times a power of ten, rounded down; the last ten that fit count as the most."""
+    """A decimal number times a power of ten, rounded down. The last ten values that fit count as
+    the maximum."""
     whole, _, fraction = digits.partition(".")
     number = int((whole + fraction[:places]).ljust(len(whole) + places, "0"))
     return number if number < U64 // 10 * 10 else U64
 
 
 def midnight(year, month, day):
-    """Days since 1970; none for what was before."""
+    """Days since 1970. `None` for earlier dates."""
     if year > 9999:
         raise Garbage
     try:
-        # The calendar repeats after 400 years, so the year nought can be looked at as another.
+        # The calendar repeats after 400 years, which makes the year zero representable.
         days = date(year + 400 if year == 0 else year, month, day).toordinal()
     except ValueError:
         raise Garbage from None
@@ -75,7 +76,7 @@ def instant(found):
 
 
 def meaning(profile, digits):
-    """Where a bare number belongs, and how many places its nanoseconds are away."""
+    """The reference of a bare number, and its distance from nanoseconds in decimal places."""
     number = scaled(digits.partition(".")[0], 0)
     if profile in ("delta", "delta-millis"):
         return IN, 9 if profile == "delta" else 6
@@ -91,7 +92,7 @@ def meaning(profile, digits):
 
 
 def moment(text, at, profile):
-    """Where the point in time counts from, its nanoseconds, and what follows it."""
+    """The reference of the point in time, its nanoseconds, and the rest of the text."""
     for form in DATES:
         found = re.compile(form).match(text, at)
         if found:
@@ -125,7 +126,7 @@ def moments(text, profile):
 
 
 def behind_comma(text, at):
-    """Where the next member of a list begins; `None` at the end."""
+    """The start of the next member of a list. `None` at the end."""
     found = re.compile("[ \t]*(?:\\Z|,[ \t]*)").match(text, at)
     if not found:
         raise Garbage

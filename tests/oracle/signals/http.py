@@ -1,4 +1,4 @@
-"""What one HTTP response says, as the table of `tidegate::signal::http` has it."""
+"""Reads one HTTP response like the table of `tidegate::signal::http`."""
 
 import re
 
@@ -184,7 +184,8 @@ class Reading:
         return outcome, hint, answers, self.ignored
 
     def waited(self, now):
-        """Of two cooldowns that differ by less than a second the finer one, else the longer one."""
+        """If two cooldowns differ by less than a second, the finer one. Otherwise the longer
+        one."""
         self.ignored += self.cooldown.settle(now) + self.fine.settle(now)
         coarse, fine = self.cooldown.get(IN), self.fine.get(IN)
         if coarse is None or fine is None:
@@ -192,7 +193,7 @@ class Reading:
         return coarse if coarse - fine >= SECOND else fine
 
     def joined(self):
-        """A quota without a name belongs to the limits of as many calls."""
+        """A quota without a name belongs to the limits with the same number of calls."""
         loose = [draft for draft in self.limits if draft.loose]
         for draft in self.limits:
             if "period" not in draft.told:

@@ -1,4 +1,4 @@
-"""Limits while their numbers come together, and what they are called."""
+"""Limits while their numbers are collected, and their names."""
 
 import re
 
@@ -29,7 +29,7 @@ CAREFUL = {
     "pk": most,
     "cost": most,
 }
-# What a limit counts where its name does not say, and whether that is of a day.
+# What a limit counts if its name does not say, and whether it is daily.
 COUNTS = {
     "x-ms": ("requests", False),
     "api-usage": ("requests", True),
@@ -45,7 +45,8 @@ COUNTS = {
 
 
 class Draft:
-    """A limit while its numbers come together; of two of a kind the more careful one counts."""
+    """A limit while its numbers are collected. Of two values of a kind the more conservative
+    counts."""
 
     def __init__(self, name=0):
         self.name, self.told, self.loose = name, {}, False
@@ -65,7 +66,7 @@ class Draft:
         return self.loose or bool(set(self.told) - {"unit", "pk"})
 
     def count(self, name, counts=None):
-        """What is counted, and in which period, as far as a name tells, and what else is known."""
+        """What is counted and in which period, as far as a name says, and what else is known."""
         unit, is_daily = COUNTS.get(counts, (counts, False))
         seen = {{"requests": "req", "tokens": "token", "in-flight": "concurrent"}.get(unit)}
         if is_daily:
@@ -88,7 +89,7 @@ class Draft:
         self.tell("unit", UNITS.index(unit))
 
     def settle(self, now):
-        """Makes the numbers agree; the answer is how many made no sense."""
+        """Makes the numbers consistent. Returns how many were invalid."""
         ignored = 0
         limit = self.get("limit", U64)
         if limit == 0:

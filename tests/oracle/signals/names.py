@@ -1,4 +1,4 @@
-"""The names of headers that are about limits."""
+"""The names of rate limit headers."""
 
 EXACT = {
     "date": "date",
@@ -30,7 +30,7 @@ EXACT = {
     "beta-ratelimit": "service",
     "beta-ratelimit-policy": "policy",
 }
-# What the limit of one of them is called, if not `ratelimit`.
+# The name of the limit in these headers, if not `ratelimit`.
 CALLED = {
     "x-shopify-shop-api-call-limit": "shopify",
     "sforce-limit-info": "api-usage",
@@ -63,7 +63,7 @@ NAMES = [*NUMBERS, "utilization", "status"]
 
 
 def header(name):
-    """What a header is about, the name of its limit, and the word that qualifies it."""
+    """The kind of a header, the name of its limit, and a qualifier."""
     name = name.lower()
     if name in EXACT:
         return EXACT[name], CALLED.get(name, "ratelimit"), ""

@@ -1,4 +1,4 @@
-"""The part of structured fields (RFC 9651) that the `RateLimit` fields are made of."""
+"""The part of structured fields (RFC 9651) that the `RateLimit` fields use."""
 
 import re
 
@@ -22,12 +22,12 @@ PARAMETERS = {
 
 TOKEN = "[!#-+\\--:<>-~]*"
 STRING = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
-# Base 64 stands between colons; a backslash is judged as it is between quotes.
+# Base 64 is enclosed in colons. A backslash is parsed as in quotes.
 BYTES = re.compile(r':((?:[ -9;-\[\]-~]|\\["\\])*):')
 
 
 def bare(text, at):
-    """A value without its parameters: its kind, the value, and what follows."""
+    """A value without its parameters: its kind, the value, and the rest of the text."""
     for pattern in (STRING, BYTES):
         found = pattern.match(text, at)
         if found:

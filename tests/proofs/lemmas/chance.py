@@ -1,4 +1,4 @@
-"""The generator, and what is made of its words."""
+"""The random generator, and values derived from its words."""
 
 import z3
 
@@ -12,12 +12,12 @@ def rotated(word, by):
 
 
 def cut(word):
-    """To 32 bits; the solver's words have no more."""
+    """Truncates to 32 bits. Words of the solver already have 32."""
     return word if is_formula(word) else word & U32
 
 
 def turned(low, high):
-    """`Rng::next_u32`: the state after it."""
+    """`Rng::next_u32`: the next state."""
     mixed = high ^ low
     return rotated(low, 26) ^ mixed ^ cut(mixed << 9), rotated(mixed, 13)
 
@@ -71,7 +71,7 @@ def between_two(_low, _high, low, high, word):
     draw=lambda word, low, high: low + div((high - low + 1) * (word + 1), 2**32),
 )
 def a_draw_is_never_out_of_range(given, draw=drawn):
-    """Whatever the word, what is drawn is from the least to the most."""
+    """For any word, the drawn value is from the minimum to the maximum."""
     low, high = given.numbers("low high", 0, U64)
     word = given.number("word", 0, U32)
     given.that(low <= high)
@@ -87,8 +87,8 @@ def halves(upper, lower, word):
     reduced=lambda upper, lower, word: upper * word + div(lower * word, 2**32),
 )
 def a_draw_is_the_word_scaled_to_the_range(given, reduced=halves):
-    """The two halves add to the product of the word and the size of the range over 2^32, rounded
-    down, and neither leaves 64 bits."""
+    """The two halves add up to the product of the word and the size of the range divided by
+    2^32, rounded down, and neither exceeds 64 bits."""
     upper, lower, word = given.numbers("upper lower word", 0, U32)
     whole = (upper * 2**32 + lower + 1) * word
     made = reduced(upper, lower, word)
@@ -97,15 +97,15 @@ def a_draw_is_the_word_scaled_to_the_range(given, reduced=halves):
 
 
 def first_word(size, value):
-    """The first of the words that are reduced to a value or to a higher one."""
+    """The first word that maps to a value or to a higher one."""
     return up(value * 2**32, size)
 
 
 @lemma("rng.rs Rng::between", first=lambda size, value: first_word(size, value) + 1)
-def no_value_is_drawn_by_more_than_one_word_more_than_another(given, first=first_word):
-    """In a range of no more than 2^32, a value is drawn by the words from its first to before the
-    first of the next, and these are its equal part of the 2^32 words, rounded down or up: that is
-    the whole bias."""
+def value_frequencies_differ_by_at_most_one_word(given, first=first_word):
+    """In a range of at most 2^32, a value is drawn by the words from its first word up to the
+    first word of the next value. Their number is its equal share of the 2^32 words, rounded down
+    or up, and that is the whole bias."""
     size = given.number("size", 1, 2**32)
     value, word = given.numbers("value word", 0, U32)
     given.that(value < size)
@@ -117,7 +117,7 @@ def no_value_is_drawn_by_more_than_one_word_more_than_another(given, first=first
 
 @lemma("rng.rs Rng::next_u32", turn=lambda low, high: (low & high, rotated(high, 13)))
 def the_generator_loses_no_state(given, turn=turned):
-    """Two states have never the same state after them, so all lie on cycles and none is a trap."""
+    """No two states have the same next state, so all states lie on cycles."""
     low, high, other_low, other_high = given.bits("low high other_low other_high", 32)
     given.that(z3.Or(low != other_low, high != other_high))
     one, two = turn(low, high), turn(other_low, other_high)
@@ -125,8 +125,8 @@ def the_generator_loses_no_state(given, turn=turned):
 
 
 @lemma("rng.rs Rng::next_u32", turn=lambda low, high: (low & high, high))
-def the_generator_never_comes_to_rest(given, turn=turned):
-    """From no other state does it come to the one of zeros, which it would never be sent."""
+def the_generator_never_reaches_zero(given, turn=turned):
+    """No other state leads to the state of zeros, which would never change."""
     low, high = given.bits("low high", 32)
     given.that(z3.Or(low != 0, high != 0))
     after = turn(low, high)

@@ -1,4 +1,4 @@
-"""Counters of ticks."""
+"""Tick counters."""
 
 from lemma import U32, U64, all_of, any_of, div, ite, lemma, step, up, within
 
@@ -17,7 +17,7 @@ def ticks(hertz, span):
 
 
 def ahead(latest, reading):
-    """`Ticks::extend`: how many ticks it is, if the reading is not a late one."""
+    """`Ticks::extend`: the number of ticks ahead, unless the reading is a late one."""
     low = latest % 2**32
     passed = ite(reading >= low, reading - low, reading + 2**32 - low)
     return ite(passed > U32 // 2, latest, within(latest + passed))
@@ -39,8 +39,8 @@ def extend(hertz, first, *readings):
 
 @lemma("time.rs Ticks::to_ticks_ceil", rounded=div)
 def ticks_cover_a_span_and_one_less_does_not(given, rounded=up):
-    """A timer set for so many ticks never fires early, and never a tick late. Where there are more
-    than 64 bits hold, they are as many as those hold."""
+    """A timer set for this many ticks never fires early, and less than a tick late. If they
+    exceed 64 bits, they saturate."""
     hertz, span = given.number("hertz", 1, U32), given.number("span", 0, U64)
     count = to_ticks(hertz, span, rounded)
     covers = all_of(count * BILLION >= span * hertz, (count - 1) * BILLION < span * hertz)
@@ -49,8 +49,8 @@ def ticks_cover_a_span_and_one_less_does_not(given, rounded=up):
 
 @lemma("time.rs Ticks::extend", later=lambda latest, reading: div(latest, 2**32) * 2**32 + reading)
 def ticks_never_run_backwards(given, later=ahead):
-    """Whatever the reading, the count is no less than before, and ahead by less than half the
-    counter's range; where it moves, it ends in the reading, as far as it fits 64 bits."""
+    """For any reading, the count never decreases, and advances by less than half the counter's
+    range. If it advances, it ends with the reading, as far as it fits 64 bits."""
     latest = given.number("latest", 0, U64)
     reading = given.number("reading", 0, U32)
     after = later(latest, reading)
@@ -60,8 +60,8 @@ def ticks_never_run_backwards(given, later=ahead):
 
 @lemma("time.rs Ticks::extend", instant=lambda hertz, count: count % hertz * BILLION)
 def no_instant_of_ticks_wraps_nor_runs_backwards(given, instant=instant_of):
-    """A later count is no earlier instant, and the rest of a second, in ticks, times a billion fits
-    64 bits."""
+    """A later count is never an earlier instant, and the rest of a second, in ticks, times a
+    billion fits 64 bits."""
     hertz = given.number("hertz", 1, U32)
     count, later = given.numbers("count later", 0, U64)
     given.that(count <= later)

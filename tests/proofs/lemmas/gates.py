@@ -1,4 +1,4 @@
-"""The budget and the cooldown."""
+"""The retry budget and the cooldown."""
 
 from lemma import LAST, U32, U64, all_of, implies, ite, least, lemma, minus, most, step, within
 from lemmas.chance import drawn
@@ -27,8 +27,8 @@ def retry_budget(numerator, denominator, reserve, saved):
 
 
 @lemma("gate/retry_budget.rs RetryBudget::deposit", put=lambda saved, numerator, brim: saved + numerator)
-def the_budget_stays_within_its_brim(given, put=deposit):
-    """Full at the start, it is never fuller than its reserve, and never below nothing."""
+def the_budget_never_exceeds_its_reserve(given, put=deposit):
+    """It starts full, never exceeds its reserve, and is never negative."""
     numerator, denominator, reserve = given.numbers("numerator denominator reserve", 1, U32)
     saved = given.number("saved", 0, U64)
     brim = denominator * reserve
@@ -39,8 +39,8 @@ def the_budget_stays_within_its_brim(given, put=deposit):
 
 @lemma("gate/retry_budget.rs RetryBudget::check", enough=lambda saved, cost: saved > 0)
 def successes_pay_for_retries(given, enough=lambda saved, cost: saved >= cost):
-    """What the retries so far have cost is no more than the reserve and what the successes have paid
-    in: if it was not, then so it is after each retry that may be sent, and after each success."""
+    """The cost of the retries so far is at most the reserve plus what successes have added: if
+    this holds, it still holds after each admitted retry and each success."""
     numerator, cost = given.numbers("numerator denominator", 1, U32)
     brim, saved = given.number("brim", 1, U64), given.number("saved", 0, U64)
     spent, paid = given.numbers("spent paid", 0, 2**128)
@@ -52,7 +52,7 @@ def successes_pay_for_retries(given, enough=lambda saved, cost: saved >= cost):
 
 @lemma("gate/retry_budget.rs RetryBudget::deposit", put=lambda saved, more, brim: saved + more)
 def a_split_deposit_pays_no_more_than_one(given, put=deposit):
-    """Two successes one after the other leave what both at once would have been sent."""
+    """Two successes in sequence add the same as both at once."""
     one, two = given.numbers("one two", 1, U32)
     brim = given.number("brim", 1, U32 * U32)
     saved = given.number("saved", 0, U64)
@@ -61,7 +61,8 @@ def a_split_deposit_pays_no_more_than_one(given, put=deposit):
 
 
 def spread(asked, ceiling, reach, word):
-    """`CooldownPolicy::cooldown`: upward from what the server asked for, downward from the ceiling."""
+    """`CooldownPolicy::cooldown`: upward from what the server asked for, downward from the
+    ceiling."""
     below = asked < ceiling
     low = ite(below, asked, minus(ceiling, reach))
     high = ite(below, least(within(asked + reach), ceiling), ceiling)
@@ -90,8 +91,8 @@ def cooldown(ceiling, numerator, denominator, until, _l, _h, now, asked, word):
     wait=lambda asked, ceiling, reach, word: drawn(word, asked, asked + reach),
 )
 def a_cooldown_is_as_long_as_the_server_asks_and_below_the_ceiling(given, wait=spread):
-    """A Retry-After below the ceiling is a floor, one above it is cut to the ceiling: whatever a
-    server says, the client is not stopped for longer than the policy allows."""
+    """A Retry-After below the ceiling is a floor, and one above it is reduced to the ceiling. So
+    no server can stop the client for longer than the policy allows."""
     asked, ceiling, reach = given.numbers("asked ceiling reach", 0, U64)
     word = given.number("word", 0, U32)
     given.that(reach <= least(asked, ceiling))
@@ -101,8 +102,9 @@ def a_cooldown_is_as_long_as_the_server_asks_and_below_the_ceiling(given, wait=s
 
 
 @lemma("gate/cooldown.rs Cooldown::raise", longer=lambda until, now, span: within(now + span))
-def a_cooldown_is_never_taken_back_and_never_for_ever(given, longer=raised):
-    """A second cooldown does not end the first one sooner, and none lasts until the end of time."""
+def a_cooldown_is_never_shortened_and_always_ends(given, longer=raised):
+    """A second cooldown does not end the first one earlier, and none lasts until the largest
+    instant."""
     now, span = given.numbers("now span", 0, U64)
     until = given.number("until", 0, LAST)
     after = longer(until, now, span)

@@ -1,5 +1,5 @@
-"""The logarithms of `adaptive`. A solver does not like their polynomials: all fractions of an octave
-are tried instead."""
+"""The logarithms of `adaptive`. Solvers are slow with their polynomials, so all fractions of an
+octave are tried instead."""
 
 from math import log2
 
@@ -11,7 +11,7 @@ FRACTIONS = 2**16
 
 
 def signed(word, bits=32):
-    """Two's complement, taken back."""
+    """Decodes two's complement."""
     return word - 2**bits if word >> bits - 1 & 1 else word
 
 
@@ -62,13 +62,13 @@ def power(log):
 
 @step("growth", lambda dice: [dice.choice([dice.randint(-8192, 2048) & U32, dice.u32()])])
 def of_growth(growth):
-    """`Log::of_growth`: what a rate gains that grows by 2^growth."""
+    """`Log::of_growth`: the logarithm of a rate's growth by 2^growth."""
     return min(power(sum32(signed(growth & U32), 135 + 4096)), OCTAVE)
 
 
 @step("cut", lambda dice: [dice.u32() >> dice.randrange(32)])
 def of_cut(cut):
-    """`Log::of_cut`: what an interval gains whose rate loses cut / 2^16."""
+    """`Log::of_cut`: the logarithm of an interval's growth if its rate loses cut / 2^16."""
     return 16 * OCTAVE - log_of(65_536 - min(cut, 32_768))
 
 
@@ -78,7 +78,7 @@ def rises(values):
 
 @lemma("law/adaptive/log.rs Log::of", fraction=lambda part: fraction_of(part, 23_000))
 def a_logarithm_is_right_to_a_900th_of_an_octave(given, fraction=fraction_of):
-    """Whatever the number, and it never falls; of the number, its first 17 bits are taken."""
+    """For any number, and monotonic. Only the first 17 bits of the number are used."""
     made = [fraction(part) for part in range(FRACTIONS)]
     exact = [log2(1 + part / FRACTIONS) * OCTAVE for part in range(FRACTIONS + 1)]
     near = all(
@@ -91,7 +91,7 @@ def a_logarithm_is_right_to_a_900th_of_an_octave(given, fraction=fraction_of):
 
 @lemma("law/adaptive/log.rs Log::span", mantissa=lambda part: mantissa_of(part, 17_000))
 def a_span_is_right_to_a_fiftieth_of_a_per_cent(given, mantissa=mantissa_of):
-    """But for the nanosecond that is rounded down; and it never falls."""
+    """Except for rounding down to a nanosecond; and monotonic."""
     made = [mantissa(part) for part in range(FRACTIONS)]
     exact = [2 ** (part / FRACTIONS) * OCTAVE for part in range(FRACTIONS)]
     near = all(abs(one / other - 1) < 0.0002 for one, other in zip(made, exact, strict=True))
@@ -99,8 +99,8 @@ def a_span_is_right_to_a_fiftieth_of_a_per_cent(given, mantissa=mantissa_of):
 
 
 @lemma("law/adaptive/log.rs power", back=lambda log: power(log + 1))
-def a_coarse_logarithm_is_taken_back_to_a_256th(given, back=power):
-    """Of every count below 2^23; rounded down."""
+def a_coarse_logarithm_is_inverted_to_a_256th(given, back=power):
+    """For every count below 2^23, rounded down."""
 
     def cooldowns(log):
         first = (256 | log & 255) << (log >> 8) >> 8
@@ -112,7 +112,7 @@ def a_coarse_logarithm_is_taken_back_to_a_256th(given, back=power):
 
 @lemma("law/adaptive/log.rs Log::of_cut", cut_of=lambda cut: 16 * OCTAVE - log_of(65_536 - cut))
 def a_cut_is_an_octave_at_most(given, cut_of=of_cut):
-    """However much is to be lost; no cut makes a rate faster, nor does a deeper one cut less."""
+    """For any loss. No cut makes a rate faster, and a deeper one never cuts less."""
     made = [cut_of(cut) for cut in range(49_153)]
     return rises([0, *made, OCTAVE])
 
@@ -121,6 +121,6 @@ def a_cut_is_an_octave_at_most(given, cut_of=of_cut):
 def all_calls_in_flight_grow_a_rate_by_a_tenth_of_an_octave(
     given, most=lambda flight: -1024 - flight
 ):
-    """At most, however many there are: each by no more than a sixteenth of its share."""
+    """In total, for any number of calls in flight: each adds at most a sixteenth of its share."""
     flights = range(16 << 8)
     return all(of_growth(most(flight)) * power(flight) <= 0.1 * OCTAVE * 256 for flight in flights)

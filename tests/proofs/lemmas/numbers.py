@@ -1,4 +1,4 @@
-"""Ratios, products, and the numbers of quotas."""
+"""Ratios, products, and quotas."""
 
 from lemma import U32, U64, all_of, div, implies, ite, lemma, most, step, up, within
 
@@ -6,7 +6,7 @@ LAW_PERIOD = 10**9 << 20
 
 
 def split(numerator, denominator, value):
-    """`Ratio::split`: division first, so that no product leaves 64 bits."""
+    """`Ratio::split`: divides first, so that no product exceeds 64 bits."""
     whole, rest = div(value, denominator), value % denominator
     product = rest * numerator
     return within(within(whole * numerator) + div(product, denominator)), product % denominator
@@ -32,9 +32,9 @@ def rounded_up_first(numerator, denominator, value):
 
 @lemma("fixed.rs Ratio::split", split=rounded_up_first)
 def a_ratio_is_exact_to_its_remainder_or_the_largest_number(given, split=split):
-    """The fraction rounded down, times the denominator, and the remainder are the whole product:
-    nothing is lost by dividing first. Where the fraction does not fit 64 bits, it is the largest
-    number that does."""
+    """The quotient, rounded down, times the denominator plus the remainder is the whole product:
+    dividing first loses nothing. If the quotient does not fit 64 bits, it is the largest number
+    that does."""
     ratio, value = a_fraction(given)
     floor, rest = split(*ratio, value)
     exact = value * ratio[0] == floor * ratio[1] + rest
@@ -48,14 +48,14 @@ def a_fraction(given):
 
 
 def most_of(numerator, denominator, value, made):
-    """It is the largest number only if the fraction is no smaller."""
+    """It is the largest number only if the quotient is at least that."""
     return implies(made == U64, value * numerator > (U64 - 1) * denominator)
 
 
 @lemma("fixed.rs Ratio::split", bits=31)
 def the_product_of_a_ratio_fits(given, bits=32):
-    """The product of a remainder and a numerator, for which the core uses an instruction that
-    wraps, is below 2^64."""
+    """The product of a remainder and a numerator, which core computes with a wrapping
+    instruction, is below 2^64."""
     rest, numerator = given.numbers("rest numerator", 0, U32)
     given.that(rest < given.number("denominator", 1, U32))
     return rest * numerator < 1 << 2 * bits
@@ -63,8 +63,8 @@ def the_product_of_a_ratio_fits(given, bits=32):
 
 @lemma("fixed.rs Ratio::ceil_of", ceil=lambda *of: floor_of(*of) + 1)
 def a_ratio_rounds_up_by_less_than_one(given, ceil=ceil_of):
-    """Rounded up is the least number that is no less than the fraction, or the largest number
-    where that does not fit 64 bits."""
+    """Rounded up is the smallest number that is at least the quotient, or the largest number if
+    that does not fit 64 bits."""
     ratio, value = a_fraction(given)
     made, exact = ceil(*ratio, value), value * ratio[0]
     covers = all_of(made * ratio[1] >= exact, (made - 1) * ratio[1] < exact)
@@ -72,10 +72,10 @@ def a_ratio_rounds_up_by_less_than_one(given, ceil=ceil_of):
 
 
 @lemma("fixed.rs Ratio::floor_of", floor=lambda *of: split(*of)[0] + 1)
-def a_ratio_keeps_to_its_side_of_one(given, floor=floor_of):
-    """A part of at most one is never more than the whole, one below one is less of it, and a factor
-    of one or more is never less, rounded down or up. (What a law keeps, or spreads, or multiplies by
-    is such a ratio, as its constructor sees to.)"""
+def a_ratio_preserves_the_order_relative_to_one(given, floor=floor_of):
+    """With a ratio of at most one the result is never more than the value, below one it is less,
+    and with one or more never less, rounded down or up. (Laws' factors are such ratios, as their
+    constructors check.)"""
     ratio, value = a_fraction(given)
     made = floor(*ratio, value)
     part = implies(ratio[0] <= ratio[1], made <= value)
@@ -95,7 +95,7 @@ def mul_div_floor(a, b, divisor):
 
 
 def add_below(x, y, modulus):
-    """`add_below`: the sum of two numbers below the modulus, without the sum."""
+    """`add_below`: adds two numbers below the modulus without an overflow."""
     missing = modulus - x
     return ite(y >= missing, 1, 0), ite(y >= missing, y - missing, within(x + y))
 
@@ -115,8 +115,8 @@ def added_with_a_gap(x, y, modulus):
 
 @lemma("fixed.rs add_below", add=added_with_a_gap)
 def a_sum_below_a_modulus_is_its_carry_and_its_rest(given, add=add_below):
-    """Two numbers below a modulus add to the carry times the modulus and a rest below it, and
-    nothing on the way leaves 64 bits."""
+    """Two numbers below a modulus add up to the carry times the modulus plus a remainder below
+    it, and no intermediate value exceeds 64 bits."""
     modulus = given.number("modulus", 1, U64)
     x, y = given.numbers("x y", 0, U64)
     given.that(x < modulus, y < modulus)
@@ -129,10 +129,10 @@ def doubled_only(quotient, rest, bit, whole, part, divisor):
 
 
 @lemma("fixed.rs mul_div_floor", turn=doubled_only)
-def a_turn_of_double_and_add_keeps_the_product(given, turn=double_and_add):
-    """If the quotient times the divisor and the rest were the product of a with what was read of b,
-    or the quotient was the largest number and the product no smaller, then so it is with one bit
-    more. (It is at the start, with nothing read; 64 turns read all of b.)"""
+def a_step_of_double_and_add_keeps_the_product(given, turn=double_and_add):
+    """If the quotient times the divisor plus the remainder is the product of a with the bits of
+    b read so far, or the quotient is saturated and the product is at least that, then it is so
+    with one more bit. (It holds at the start with no bits read, and 64 steps read all of b.)"""
     divisor = given.number("divisor", 1, U64)
     whole, quotient, rest, part, read = given.numbers("whole quotient rest part read", 0, U64)
     bit = given.number("bit", 0, 1)
@@ -166,8 +166,8 @@ def horner(rest, term, total):
 
 @lemma("fixed.rs exp_neg_q32", ln_2=2**33)
 def no_product_of_the_exponential_saturates(given, ln_2=2_977_044_472):
-    """Below ln 2 every product of the series is below 2^64, and every partial sum is from nothing to
-    one. (How near the sum is to e^-z is a test's, not a lemma's.)"""
+    """Below ln 2 every product of the series is below 2^64, and every partial sum is from zero
+    to one. (A test checks how near the sum is to e^-z.)"""
     rest = given.number("rest", 0, ln_2 - 1)
     total = given.number("total", 0, 2**32)
     claims = []
@@ -185,8 +185,8 @@ def interval(count, period, burst=1):
 
 @lemma("rate.rs Quota::interval", rounded=div)
 def an_interval_is_no_shorter_than_the_quotas(given, rounded=up):
-    """So many intervals as the quota counts cover its period, and with a nanosecond less they would
-    not."""
+    """As many intervals as the quota's calls cover its period, and with a nanosecond less they
+    would not."""
     count, period, burst = given.quota()
     made = rounded(period, count)
     return all_of(made * count >= period, (made - 1) * count < period)
@@ -199,8 +199,8 @@ def law_rate(count, period, burst=1):
 
 @lemma("rate.rs Quota::law_rate", rate_of=lambda *quota: law_rate(*quota) + 1)
 def a_laws_rate_is_never_more_than_the_quotas(given, rate_of=law_rate):
-    """In a law's numbers, which are from a 2^-20th of a call a second to what 64 bits hold, a quota
-    is no faster than it was, nor slower by a whole 2^-20th. One below the least is the least."""
+    """In the numbers of laws, from 2^-20 calls a second to the largest 64-bit number, a quota is
+    never faster than it was, nor slower by 2^-20 or more. Smaller quotas become the smallest."""
     count, period, burst = given.quota()
     rate, exact = rate_of(count, period), count * LAW_PERIOD
     near = implies(rate < U64, (rate + 1) * period > exact)
@@ -219,7 +219,6 @@ def clamped(burst):
 
 @lemma("rate.rs LawBurst::clamped", clamp=lambda burst: within(burst, U32))
 def a_laws_burst_of_periods_fits(given, clamp=clamped):
-    """Whatever burst a law comes to, so many of its periods fit 64 bits, and at least one call may be
-    sent."""
+    """For any burst of a law, its periods fit 64 bits, and at least one call may be sent."""
     burst = given.number("burst", 0, U64)
     return all_of(clamp(burst) >= 1, clamp(burst) * LAW_PERIOD <= U64)

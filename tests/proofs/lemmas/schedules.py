@@ -1,4 +1,4 @@
-"""Backoff: rungs and their delays."""
+"""Backoff: rungs and delays."""
 
 from lemma import U32, U64, all_of, any_of, div, ite, least, lemma, minus, most, step, within
 from lemmas.chance import drawn
@@ -17,7 +17,7 @@ def climbed(growth, grown, base, longest, rung, word):
 
 
 def delayed(jitter, reach, longest, rung, word):
-    """`Backoff::delay`, where `reach` is the rung's part."""
+    """`Backoff::delay`, where `reach` is the jitter's share of the rung."""
     low = ite(jitter == FULL, 0, ite(jitter == EQUAL, div(rung, 2), minus(rung, reach)))
     high = ite(jitter == SPREAD, least(within(rung + reach), longest), rung)
     return ite(jitter == NONE, rung, drawn(word, low, high))
@@ -51,7 +51,7 @@ def delay(growth, n, d, jitter, part_n, part_d, base, longest, _l, _h, rung, wor
     climbing=lambda growth, grown, base, longest, rung, word: most(grown, base),
 )
 def a_rung_is_from_the_base_to_the_maximum(given, climbing=climbed):
-    """Whatever the rung below it was, and however large the factor."""
+    """For any previous rung and any factor."""
     growth = given.number("growth", 0, 3)
     grown, rung = given.numbers("grown rung", 0, U64)
     base, longest = given.numbers("base longest", 1, U64)
@@ -63,7 +63,7 @@ def a_rung_is_from_the_base_to_the_maximum(given, climbing=climbed):
 
 @lemma("backoff.rs Backoff::delay", spread=lambda jitter, reach, longest, rung, word: rung + reach)
 def a_delay_is_within_its_jitter_and_below_the_maximum(given, spread=delayed):
-    """Chance takes a rung no further down or up than its jitter says, and never past the maximum."""
+    """Jitter changes a rung by at most its configured share, and never beyond the maximum."""
     jitter = given.number("jitter", 0, 3)
     rung, longest, reach = given.numbers("rung longest reach", 0, U64)
     word = given.number("word", 0, U32)
@@ -76,9 +76,9 @@ def a_delay_is_within_its_jitter_and_below_the_maximum(given, spread=delayed):
 
 
 @lemma("backoff.rs Backoff::climb", rounded=floor_of)
-def an_exponential_schedule_that_grows_does_grow(given, rounded=ceil_of):
-    """With a factor above one, rounded up, every rung is above the one below it, until it is at the
-    maximum."""
+def an_exponential_schedule_with_a_factor_above_one_grows(given, rounded=ceil_of):
+    """With a factor above one, rounded up, every rung is above the previous one until it reaches
+    the maximum."""
     n, d = given.numbers("n d", 1, U32)
     base, longest, rung = given.numbers("base longest rung", 1, U64)
     given.that(n > d, base <= longest, rung <= longest)

@@ -1,5 +1,5 @@
-//! Steps of `adaptive`: its parts by the files that only its own folder can reach, and the rest by what
-//! happens to a state.
+//! Steps of `adaptive`: its parts through files that only its folder can access, and the rest
+//! through changes of a state.
 
 #[path = "../../../core/src/law/adaptive/cap.rs"]
 mod cap;
@@ -27,8 +27,8 @@ const OPEN: &[Kind] = &[Two, Two, Two, Byte, Byte, Byte, Two, Byte, Byte, Two, T
 const LOG: &[Kind] = &[Four];
 const PROBE: &[Kind] = &[Byte, Two, Byte, Four, Two, Byte, Byte, Four];
 const USUAL: &[Kind] = &[Four, Byte];
-/// What happens while calls are paced, the meter, the slot and the release, the interval, the event, the
-/// usual call, and what was told.
+/// The layout of the state: paced calls, the meter, interval end and release, the interval, the
+/// event, the usual call, and hints.
 #[rustfmt::skip]
 const PACED: &[Kind] = &[
     Byte, Four, Byte, Two, Byte, Four, Two, Byte, Byte, Four, Byte, Byte, Byte, Byte,
@@ -40,7 +40,7 @@ const PACED: &[Kind] = &[
 ];
 const LAW: Adaptive = Adaptive::DEFAULT;
 
-/// What the step answers; `None` if it is none of these.
+/// The result of the step. `None` if it is not one of these.
 pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     number(step, of).or_else(|| part(step, of)).or_else(|| event(step, of))
 }
@@ -91,7 +91,7 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     Some(answer)
 }
 
-/// Of what happens to a state: the slot and the release after it.
+/// Changes of a state: interval end and release afterwards.
 fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     if step == "cool_down" {
         return cool_down(of);
@@ -125,7 +125,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     Some(draws.then_some(word).into_iter().chain([after[19], after[20]]).collect())
 }
 
-/// The server asks for a wait before there is any rate.
+/// A wait that the server requests before there is a rate.
 fn cool_down(of: &mut Numbers) -> Option<Vec<u64>> {
     let mut rng = of.rng()?;
     let word = u64::from(rng.clone().next_u32());

@@ -1,12 +1,11 @@
-//! Takes the steps of the core's arithmetic one by one: a line names a step and its numbers, and the
-//! answer is a line of numbers.
+//! Runs single steps of core's arithmetic. An input line names a step and its numbers, and the
+//! output line contains the resulting numbers.
 //!
-//! The lemmas are about models of these steps. That the models are the code is seen by asking both
-//! the same; and so that single steps can be asked, which no user of the core can reach, this program
-//! is made of the core's own files.
-#![cfg(not(test))] // The tests in these files are the core's.
-#![allow(dead_code, unreachable_pub, unused_imports, reason = "most of the core is not asked")]
-#![allow(clippy::all, unfulfilled_lint_expectations, reason = "the core is linted where it lives")]
+//! The lemmas are about models of these steps, and comparing both shows that the models match the
+//! code. Users of core cannot call single steps, so this program includes core's source files.
+#![cfg(not(test))] // The tests in these files belong to core.
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "most of core is not used")]
+#![allow(clippy::all, unfulfilled_lint_expectations, reason = "core is linted as its own crate")]
 
 #[path = "../../../core/src/backoff.rs"]
 mod backoff;
@@ -63,14 +62,14 @@ fn main() -> ExitCode {
         let mut words = line.split_whitespace();
         let Some(step) = words.next() else { continue };
         let Some(mut numbers) = Numbers::of(words) else {
-            eprintln!("`{line}`: a step's name is followed by whole numbers below 2^64.");
+            eprintln!("`{line}`: expected a step's name and whole numbers below 2^64.");
             return ExitCode::FAILURE;
         };
         let taken = plain::take(step, &mut numbers)
             .or_else(|| states::take(step, &mut numbers))
             .or_else(|| adaptive::take(step, &mut numbers));
         let Some(answer) = taken.filter(|_| numbers.fit()) else {
-            eprintln!("`{line}`: there is no such step, or it takes other numbers.");
+            eprintln!("`{line}`: unknown step, or wrong numbers.");
             return ExitCode::FAILURE;
         };
         let answer: Vec<String> = answer.iter().map(u64::to_string).collect();

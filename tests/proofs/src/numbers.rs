@@ -1,11 +1,11 @@
-//! The numbers that a step is asked with, taken one after the other.
+//! The arguments of a step, read one after the other.
 
 use std::num::NonZeroU32;
 
 use crate::snapshot::{Field, Reader, Record, Writer};
 use crate::{Instant, Quota, Ratio, Rng, Span};
 
-/// Records keep instants as their distance from this one, so that all from 2 to 2^64 - 3 are exact.
+/// Records store instants relative to this one, so all from 2 to 2^64 - 3 are exact.
 const MIDDLE: Instant = Instant::from_nanos(1 << 63);
 
 pub struct Numbers {
@@ -19,7 +19,7 @@ impl Numbers {
         Some(Self { left: numbers?.into_iter(), short: false })
     }
 
-    /// Whether there were as many as were taken.
+    /// Whether exactly all numbers were read.
     pub fn fit(&self) -> bool {
         !self.short && self.left.len() == 0
     }
@@ -47,7 +47,7 @@ impl Numbers {
         self.u64() as u8
     }
 
-    /// A number that may be below zero, in two's complement.
+    /// A signed number in two's complement.
     pub fn i32(&mut self) -> i32 {
         self.u64() as i32
     }
@@ -80,14 +80,14 @@ impl Numbers {
 
     /// A generator in this state.
     pub fn rng(&mut self) -> Option<Rng> {
-        // No door leads to its fields, but a seed to each of its states: SplitMix64, taken back.
+        // Its fields are private, but a seed leads to each of its states: SplitMix64 inverted.
         let word = u64::from(self.u32()) | u64::from(self.u32()) << 32;
         let mut mixed = unshift(word, 31).wrapping_mul(0x3196_42B2_D24D_8EC3);
         mixed = unshift(mixed, 27).wrapping_mul(0x96DE_1B17_3F11_9089);
         Some(Rng::new(unshift(mixed, 30).wrapping_sub(0x9E37_79B9_7F4A_7C15)))
     }
 
-    /// A part of a state, in as many numbers as `bytes` tells, each of so many bytes; instants as such.
+    /// A part of a state: one number per element of `bytes`, of that many bytes, or an instant.
     pub fn field<T: Field>(&mut self, bytes: &[Kind]) -> Option<T> {
         let record = self.record(bytes);
         let mut input = Reader::new(&record, MIDDLE, Span::ZERO);
@@ -118,7 +118,7 @@ impl Numbers {
     }
 }
 
-/// What a number of a record is.
+/// The type of a number in a record.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Byte,
@@ -128,14 +128,14 @@ pub enum Kind {
     At,
 }
 
-/// What a law's state holds, as numbers.
+/// The content of a law's state as numbers.
 pub fn hinted<L: Record>(law: &L, state: &L::State, kinds: &[Kind]) -> Vec<u64> {
     let mut record = [0; 128];
     law.write(state, &mut Writer::new(&mut record, MIDDLE));
     numbers(&record, kinds)
 }
 
-/// What a part of a state holds, as numbers.
+/// The content of a part of a state as numbers.
 pub fn hinted_field(field: &impl Field, kinds: &[Kind]) -> Vec<u64> {
     let mut record = [0; 128];
     field.write(&mut Writer::new(&mut record, MIDDLE));

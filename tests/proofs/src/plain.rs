@@ -1,4 +1,4 @@
-//! Steps of numbers alone: ratios, products, quotas, draws, clocks, schedules.
+//! Steps on plain numbers: ratios, products, quotas, draws, clocks, schedules.
 
 use crate::backoff::{Backoff, Growth, Jitter};
 use crate::fixed::{exp_neg_q32, mul_div_floor};
@@ -7,7 +7,7 @@ use crate::rate::LawBurst;
 use crate::time::Ticks;
 use crate::{Quota, Ratio, Rng, Span};
 
-/// What the step answers; `None` if it is none of these.
+/// The result of the step. `None` if it is not one of these.
 pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     Some(match step {
         "ratio" => {

@@ -1,4 +1,4 @@
-//! Steps of the gates: a state, an event, and the state after it.
+//! Steps of the gates: a state, an event, and the next state.
 
 use crate::gate::{Cooldown, CooldownPolicy, Pacing, RetryBudget, RetryBudgetPolicy};
 use crate::numbers::Kind::{self, At, Eight};
@@ -9,7 +9,7 @@ const PACING: &[Kind] = &[Eight, At, At];
 const RETRY_BUDGET: &[Kind] = &[Eight];
 const HOLD: &[Kind] = &[At];
 
-/// What the step answers; `None` if it is none of these.
+/// The result of the step. `None` if it is not one of these.
 pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     match step {
         "pacing_check" | "pacing_take" | "pacing_correct" | "pacing_delay" | "pacing_resize"
@@ -55,7 +55,7 @@ fn pacing(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     Some(answer)
 }
 
-/// Whether a retry may be sent, and what is saved after a success, and after a retry.
+/// Whether a retry may be sent, and the budget after a success and after a retry.
 fn retry_budget(of: &mut Numbers) -> Option<Vec<u64>> {
     let policy = RetryBudgetPolicy::new(of.ratio(), of.u32()).ok()?;
     let saved: RetryBudget = of.field(RETRY_BUDGET)?;

@@ -134,8 +134,8 @@ impl Api {
         }
         if self.tokens.is_some() && !matches!(self.hints, Hints::Ietf | Hints::Openai) {
             return Err(format!(
-                "--hints {name} describes calls, not tokens; use none, \
-                 retry-after, retry-date, ietf, openai or aws"
+                "--hints {name} cannot describe the tokens of --tokens; use none, retry-after, \
+                 retry-date, ietf, openai or aws"
             ));
         }
         let periods = [
