@@ -1,4 +1,4 @@
-// Plays files of vectors with a module's exports. It imports nothing, so that its text runs anywhere.
+// Replays vector files with a module's exports. It imports nothing, so its text runs anywhere.
 export function play(exports, files) {
   const { memory } = exports;
   const played = { vectors: 0, steps: 0, differences: [] };

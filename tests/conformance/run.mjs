@@ -1,4 +1,5 @@
-// node run.mjs node|chromium|workerd MODULE: plays all vectors there, and says how many there were.
+// `node run.mjs node|chromium|workerd MODULE`: replays all vectors in that runtime and prints their
+// number.
 
 import fs from "node:fs";
 import { play } from "./play.mjs";

@@ -1,4 +1,4 @@
-//! A controller, step by step.
+//! Replays the steps of a controller.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -22,7 +22,7 @@ pub(crate) fn play(vector: &Vector<'_>) -> Played {
     match laws(field(&vector.fields, "policy")?)? {
         1 => Play::<1>::of(&vector.fields)?.all(vector),
         2 => Play::<2>::of(&vector.fields)?.all(vector),
-        more => Err(format!("{more} limits are more than are played")),
+        more => Err(format!("{more} limits are not supported")),
     }
 }
 
@@ -30,7 +30,7 @@ struct Play<const LIMITS: usize> {
     gate: Controller<AnyLaw, LIMITS>,
     policy: Value,
     calls: BTreeMap<u64, Call<LIMITS>>,
-    /// By their order, also of the controllers before a restore.
+    /// Permits by their order, including those from before a restore.
     permits: BTreeMap<u64, Permit<LIMITS>>,
     admitted: u64,
     saved: Vec<u8>,
@@ -39,7 +39,7 @@ struct Play<const LIMITS: usize> {
 impl<const LIMITS: usize> Play<LIMITS> {
     const BYTES: usize = Controller::<AnyLaw, LIMITS>::SNAPSHOT_BYTES;
 
-    /// In a box, for on a small machine a controller is a large part of the stack.
+    /// Boxed, because a controller is a large part of a small machine's stack.
     #[inline(never)]
     fn of(vector: &Value) -> Read<Box<Self>> {
         let asked = field(vector, "policy")?;
@@ -60,13 +60,13 @@ impl<const LIMITS: usize> Play<LIMITS> {
         same("what was counted", field(&vector.fields, "stats")?, &counted).map(|()| steps)
     }
 
-    /// One step: `[verb, arguments …, answer, digest]`; some have no digest, for they change nothing.
+    /// One step: `[verb, arguments …, answer, digest]`. Steps that change nothing have no digest.
     fn step(&mut self, event: &Value) -> Read<()> {
         let argument = |place| at(event, place);
         let verb = text(argument(0)?)?;
         if verb == "call" {
             let costs = list(argument(2)?)?.iter().map(small).collect::<Read<Vec<u32>>>()?;
-            let costs = costs.try_into().map_err(|_| "a cost for each limit")?;
+            let costs = costs.try_into().map_err(|_| "expected one cost per limit")?;
             let mut call = Call::of(costs);
             if let Some(deadline) = given(argument(3)?, instant)? {
                 call = call.deadline(deadline);
@@ -99,7 +99,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 same("the answer of a check", &at(&answer, 0)?.clone(), &pure)?;
             }
             "settle" => {
-                let permit = self.permits.remove(&number(argument(2)?)?).ok_or("no such permit")?;
+                let permit = self.permits.remove(&number(argument(2)?)?).ok_or("unknown permit")?;
                 self.gate.settle(now, permit, reply(argument(3)?)?);
             }
             "retry" => {
@@ -120,7 +120,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 let count = number(argument(6)?)?;
                 let (admitted, end) = self.calls(now, &call, reply(argument(3)?)?, times, count);
                 let answer = json!([spelt(admitted), spelt(end.as_nanos())]);
-                same("how far calls went", argument(7)?, &answer)?;
+                same("the result of the calls", argument(7)?, &answer)?;
                 now = end;
             }
             "queue" => {
@@ -128,7 +128,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 let count = number(argument(5)?)?;
                 let (admitted, end) = self.queue(now, reply(argument(2)?)?, callers, work, count);
                 let answer = json!([spelt(admitted), spelt(end.as_nanos())]);
-                same("how far the queue went", argument(6)?, &answer)?;
+                same("the result of the queue", argument(6)?, &answer)?;
                 now = end;
             }
             "retries" => {
@@ -150,7 +150,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 let answer = self.restore(now, event)?;
                 same("the record", argument(6)?, &Value::from(answer))?;
             }
-            other => return Err(format!("there is no step `{other}`")),
+            other => return Err(format!("unknown step `{other}`")),
         }
         let record = self.record(now)?;
         let tail = record.last_chunk().map_or(0, |tail| u32::from_le_bytes(*tail));
@@ -165,7 +165,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
         Ok(())
     }
 
-    /// Goes on from the record, after what befell it.
+    /// Continues from the record after applying `damage`.
     #[inline(never)]
     fn restore(&mut self, now: Instant, event: &Value) -> Read<String> {
         let asked = given(at(event, 5)?, |policy| Ok(policy.clone()))?;
@@ -181,8 +181,8 @@ impl<const LIMITS: usize> Play<LIMITS> {
         }
     }
 
-    /// Calls one after the other, each polled until it goes, as far as they go. The times are how
-    /// long each takes, and the gap behind it.
+    /// Calls one after the other, each polled until it is admitted, as far as possible, with the
+    /// time of each call and the gap after it.
     fn calls(
         &mut self,
         mut now: Instant,
@@ -208,8 +208,8 @@ impl<const LIMITS: usize> Play<LIMITS> {
         (admitted, now)
     }
 
-    /// So many calls of so many callers, who stand in one line before a server that works on one call
-    /// at a time.
+    /// Calls of several callers, who wait in one queue for a server that processes one call at a
+    /// time.
     fn queue(
         &mut self,
         mut now: Instant,
@@ -252,7 +252,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
     }
 
     fn call(&self, name: &Value) -> Read<&Call<LIMITS>> {
-        self.calls.get(&number(name)?).ok_or_else(|| format!("there is no ask {name}"))
+        self.calls.get(&number(name)?).ok_or_else(|| format!("unknown call {name}"))
     }
 
     fn record(&self, now: Instant) -> Read<Vec<u8>> {
@@ -262,7 +262,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
     }
 }
 
-/// The kind of the answer that `check` gives, which must be that of `poll`.
+/// The decision of `check`, which must agree with `poll`.
 fn decision<const LIMITS: usize>(
     gate: &Controller<AnyLaw, LIMITS>,
     now: Instant,
@@ -313,13 +313,13 @@ fn reply<const LIMITS: usize>(value: &Value) -> Read<Reply<LIMITS>> {
     let reply: Reply<LIMITS> = match value.get("hints") {
         Some(hints) => {
             let hints = list(hints)?.iter().map(hint).collect::<Read<Vec<_>>>()?;
-            Reply::about(outcome, hints.try_into().map_err(|_| "a hint for each limit")?)
+            Reply::about(outcome, hints.try_into().map_err(|_| "expected one hint per limit")?)
         }
         None => outcome.with(hint(value)?),
     };
     let Some(used) = value.get("used") else { return Ok(reply) };
     let used = list(used)?.iter().map(small).collect::<Read<Vec<u32>>>()?;
-    Ok(reply.using(used.try_into().map_err(|_| "a cost for each limit")?))
+    Ok(reply.using(used.try_into().map_err(|_| "expected one cost per limit")?))
 }
 
 fn outcome(value: &Value) -> Read<Outcome> {
@@ -330,7 +330,7 @@ fn outcome(value: &Value) -> Read<Outcome> {
         "failed" => Outcome::Failed,
         "abandoned" => Outcome::Abandoned,
         "exhausted" => Outcome::Exhausted,
-        other => return Err(format!("there is no outcome `{other}`")),
+        other => return Err(format!("unknown outcome `{other}`")),
     })
 }
 
@@ -373,7 +373,7 @@ fn stats(stats: &Stats) -> Value {
     ])
 }
 
-/// A record after what befell it.
+/// Applies damage to a record.
 fn damaged(mut record: Vec<u8>, damage: &Value) -> Read<Vec<u8>> {
     for blow in damage.as_array().into_iter().flatten() {
         let place: usize = small(at(blow, 1)?)?;
@@ -397,7 +397,7 @@ fn damaged(mut record: Vec<u8>, damage: &Value) -> Read<Vec<u8>> {
     Ok(record)
 }
 
-/// The check at the end of a record, as its description says.
+/// The checksum of a record, as documented.
 fn fnv1a(bytes: &[u8]) -> u32 {
     bytes
         .iter()

@@ -1,7 +1,7 @@
-//! Plays vectors: what a client asks and what comes back to it, line by line, held against the
-//! answers that an oracle in exact numbers has worked out (`tests/vectors/README.md`).
+//! Replays vectors: a client's actions line by line, compared with the answers that an exact oracle
+//! computed (`tests/vectors/README.md`).
 //!
-//! It needs no more than an allocator, so that every machine that the core runs on can play.
+//! It requires only an allocator, so it runs on every target of core.
 #![no_std]
 
 extern crate alloc;
@@ -22,7 +22,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use value::{field, text};
 
-/// How a vector went.
+/// The result of a vector: its number of steps, or the difference.
 pub type Played = Result<usize, String>;
 
 /// A vector whose events are read one by one, so that a long one fits a small machine.
@@ -42,7 +42,7 @@ impl<'a> Vector<'a> {
         Ok(Self { fields: Value::Object(fields), events })
     }
 
-    /// Has each event played.
+    /// Replays each event.
     fn each(&self, mut play: impl FnMut(&Value) -> Result<(), String>) -> Played {
         for (step, raw) in self.events.iter().enumerate() {
             let event = serde_json::from_str(raw.get()).map_err(|error| format!("{error}"))?;
@@ -52,10 +52,10 @@ impl<'a> Vector<'a> {
     }
 }
 
-/// Plays the vector of one line. The answer is how many steps it had, or what differs and where.
+/// Replays the vector in one line. Returns its number of steps, or the first difference.
 ///
 /// # Errors
-/// A sentence that names the vector, the step, and both answers.
+/// A sentence with the vector, the step, and both answers.
 pub fn play(line: &str) -> Played {
     let vector = Vector::read(line).map_err(|error| format!("not a vector: {error}"))?;
     let fields = &vector.fields;
@@ -73,7 +73,7 @@ pub fn play(line: &str) -> Played {
         "coap" => signal::coap(fields),
         "aws" => signal::aws(fields),
         "body" => signal::body(fields),
-        other => Err(format!("there is no kind `{other}`")),
+        other => Err(format!("unknown kind `{other}`")),
     };
     played.map_err(|difference| format!("{name}: {difference}"))
 }

@@ -1,4 +1,4 @@
-//! Plays all vectors on this machine, and prints how many there are.
+//! Replays all vectors on this machine, and prints their number.
 
 use std::error::Error;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use tidegate_conformance::play;
 
-/// So many differences are told; the rest is counted.
+/// The maximum number of differences to print.
 const TOLD: usize = 20;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {

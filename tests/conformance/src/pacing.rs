@@ -1,4 +1,4 @@
-//! The pacing alone, as whoever needs one limiter and no controller uses it.
+//! Replays pacing alone, as used without a controller.
 
 use alloc::format;
 
@@ -28,7 +28,7 @@ pub(crate) fn play(vector: &Vector<'_>) -> Played {
             ("correct", _) => pacing.correct(now, cost?, small(at(event, 3)?)?, quota),
             ("delay", _) => pacing.delay(now, span(at(event, 2)?)?),
             ("drain", _) => pacing.drain(now, quota),
-            (other, _) => return Err(format!("there is no step `{other}`")),
+            (other, _) => return Err(format!("unknown step `{other}`")),
         }
         Ok(())
     })

@@ -1,4 +1,4 @@
-//! Policies as vectors write them; what they leave out is the default.
+//! Policies as written in vectors. Missing settings have their defaults.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,12 +21,12 @@ use crate::value::{
     Read, at, field, flag, given, list, number, object, ratio, same, small, span, text,
 };
 
-/// How many laws a policy has.
+/// The number of laws of a policy.
 pub(crate) fn laws(value: &Value) -> Read<usize> {
     value.get("laws").map_or(Ok(1), |laws| list(laws).map(Vec::len))
 }
 
-/// The policy, or why it is none: what a constructor calls the error is the whole of that.
+/// The policy, or the name of the constructor's error.
 pub(crate) fn policy<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
     let mut policy = named(value)?;
     let mut concurrency = None;
@@ -52,7 +52,7 @@ pub(crate) fn policy<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, 
 fn named<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
     let Some(name) = value.get("named") else {
         let laws = list(field(value, "laws")?)?.iter().map(law).collect::<Read<Vec<_>>>()?;
-        let laws = laws.try_into().map_err(|_| String::from("as many laws as limits"))?;
+        let laws = laws.try_into().map_err(|_| String::from("expected as many laws as limits"))?;
         return Ok(Policy::of(laws));
     };
     let named = policy_of(text(name)?)?;
@@ -60,7 +60,7 @@ fn named<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
 }
 
 fn policy_of(name: &str) -> Read<Policy> {
-    Policy::named(name).ok_or_else(|| format!("no policy has the name {name}"))
+    Policy::named(name).ok_or_else(|| format!("unknown policy {name}"))
 }
 
 fn law_of(policy: Policy) -> AnyLaw {
@@ -68,7 +68,7 @@ fn law_of(policy: Policy) -> AnyLaw {
     law
 }
 
-/// What a constructor made, or the name of its error.
+/// The constructor's value, or the name of its error.
 fn made<T, E: Debug>(result: Result<T, E>) -> Read<T> {
     result.map_err(|error| format!("{error:?}"))
 }
@@ -98,7 +98,7 @@ pub(crate) fn backoff(value: &Value) -> Read<Backoff> {
     made(Backoff::new(growth, jitter, span(at(value, 2)?)?, span(at(value, 3)?)?))
 }
 
-/// The ratio behind a word, `["exponential", 3, 2]`.
+/// The ratio after a word: `["exponential", 3, 2]`.
 fn behind(value: &Value) -> Read<Ratio> {
     ratio(&Value::from(list(value)?.get(1..).unwrap_or_default()))
 }
@@ -224,7 +224,7 @@ fn autosleeper(value: &Value) -> Read<Autosleeper> {
     made(Autosleeper::new(config))
 }
 
-/// A policy that is rejected, by the name of the error; or taken.
+/// Replays a policy, which is valid or rejected with a named error.
 pub(crate) fn play(vector: &Value) -> Played {
     let asked = field(vector, "policy")?;
     let answer = match policy::<1>(asked) {

@@ -1,4 +1,4 @@
-//! What is asked without a controller: backoff schedules, the generator, wrapping counters.
+//! Replays parts without a controller: backoff schedules, the random generator, wrapping counters.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -11,7 +11,7 @@ use crate::Played;
 use crate::policy;
 use crate::value::{at, field, list, number, same, small, span, spelt};
 
-/// Rung by rung: `[rung, delay]`.
+/// Each rung: `[rung, delay]`.
 pub(crate) fn backoff(vector: &Value) -> Played {
     let schedule = policy::backoff(field(vector, "backoff")?)?;
     let mut rng = Rng::new(number(field(vector, "seed")?)?);
@@ -27,7 +27,7 @@ pub(crate) fn backoff(vector: &Value) -> Played {
     same("the delays", field(vector, "delays")?, &Value::from(made)).map(|()| delays.len())
 }
 
-/// Draws: `[least, most, drawn]`; words where there is one number only.
+/// Draws: `[least, most, drawn]`, or a word if there is only one number.
 pub(crate) fn chance(vector: &Value) -> Played {
     let mut rng = Rng::new(number(field(vector, "seed")?)?);
     let draws = list(field(vector, "draws")?)?;
@@ -47,7 +47,7 @@ pub(crate) fn chance(vector: &Value) -> Played {
 /// Readings: `[reading, instant]`; and spans: `[span, ticks]`.
 pub(crate) fn ticks(vector: &Value) -> Played {
     let hertz: NonZeroU32 =
-        small::<u32>(field(vector, "hertz")?)?.try_into().map_err(|_| "no ticks a second")?;
+        small::<u32>(field(vector, "hertz")?)?.try_into().map_err(|_| "the frequency is zero")?;
     let mut ticks = Ticks::new(hertz);
     let readings = list(field(vector, "readings")?)?;
     for reading in readings {

@@ -1,4 +1,4 @@
-//! What servers say, byte by byte.
+//! Replays responses of servers.
 
 use alloc::format;
 use alloc::string::String;
@@ -20,7 +20,7 @@ pub(crate) fn http(vector: &Value) -> Played {
         "delta-millis" => Profile::DeltaMillis,
         "epoch" => Profile::Epoch,
         "epoch-millis" => Profile::EpochMillis,
-        other => return Err(format!("there is no profile `{other}`")),
+        other => return Err(format!("unknown profile `{other}`")),
     };
     let mut reading = Reading::with_profile(small(field(vector, "status")?)?, profile);
     let headers = list(field(vector, "headers")?)?;
@@ -32,7 +32,7 @@ pub(crate) fn http(vector: &Value) -> Played {
     same("the hint", field(vector, "hint")?, &hint(&answer.hint))?;
     let limits: Vec<Value> = answer.limits().map(limit).collect();
     same("the limits", field(vector, "limits")?, &Value::from(limits))?;
-    same("how much was ignored", field(vector, "ignored")?, &Value::from(answer.ignored))?;
+    same("the number of ignored headers", field(vector, "ignored")?, &Value::from(answer.ignored))?;
     Ok(headers.len().max(1))
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn body(vector: &Value) -> Played {
     let mut byte_by_byte = Body::new();
     text.as_bytes().chunks(1).for_each(|byte| byte_by_byte.feed(byte));
     if byte_by_byte != body {
-        return Err(String::from("where the body is cut matters"));
+        return Err(String::from("the result depends on the chunks of the body"));
     }
     let status = small(field(vector, "status")?)?;
     let said = body.outcome(status).map_or(Value::Null, outcome);
@@ -91,10 +91,10 @@ fn answer(vector: &Value, reply: &Reply) -> Played {
     same("the hint", field(vector, "hint")?, &hint(&reply.hints[0])).map(|()| 1)
 }
 
-/// Text, of which each character is a byte: those above 0x7F stand for themselves.
+/// Text whose characters each stand for one byte, also above 0x7F.
 fn bytes(value: &Value) -> Read<Vec<u8>> {
     let byte =
-        |letter: char| u8::try_from(u32::from(letter)).map_err(|_| format!("{value}: no byte"));
+        |letter: char| u8::try_from(u32::from(letter)).map_err(|_| format!("{value}: not a byte"));
     text(value)?.chars().map(byte).collect()
 }
 

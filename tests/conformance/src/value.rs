@@ -1,4 +1,4 @@
-//! What a vector is made of: numbers, lists and words.
+//! The values of vectors: numbers, lists and words.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -9,48 +9,48 @@ use tidegate::{Instant, Ratio, Span};
 
 pub(crate) type Read<T> = Result<T, String>;
 
-/// The largest number that a double holds exactly, with all below it. Larger ones are written as
+/// The largest number up to which a double holds all integers exactly. Larger ones are written as
 /// strings.
 const EXACT: u64 = 1 << 53;
 
-/// The value of this name.
+/// The value with this name.
 pub(crate) fn field<'a>(object: &'a Value, name: &str) -> Read<&'a Value> {
     object.get(name).ok_or_else(|| format!("`{name}` is missing"))
 }
 
-/// The value at this place.
+/// The value at this index.
 pub(crate) fn at(list: &Value, place: usize) -> Read<&Value> {
     list.get(place).ok_or_else(|| format!("{list} has no value {place}"))
 }
 
 pub(crate) fn text(value: &Value) -> Read<&str> {
-    value.as_str().ok_or_else(|| format!("{value} is no text"))
+    value.as_str().ok_or_else(|| format!("{value} is not a string"))
 }
 
 pub(crate) fn list(value: &Value) -> Read<&Vec<Value>> {
-    value.as_array().ok_or_else(|| format!("{value} is no list"))
+    value.as_array().ok_or_else(|| format!("{value} is not a list"))
 }
 
 pub(crate) fn object(value: &Value) -> Read<&Map<String, Value>> {
-    value.as_object().ok_or_else(|| format!("{value} is no object"))
+    value.as_object().ok_or_else(|| format!("{value} is not an object"))
 }
 
-/// A number, or the digits of one.
+/// A number, or a string of digits.
 pub(crate) fn number(value: &Value) -> Read<u64> {
     let read = match value {
         Value::String(digits) => digits.parse().ok(),
         other => other.as_u64(),
     };
-    read.ok_or_else(|| format!("{value} is no whole number"))
+    read.ok_or_else(|| format!("{value} is not a whole number"))
 }
 
-/// A number that fits a smaller kind.
+/// A number of a smaller type.
 pub(crate) fn small<T: TryFrom<u64>>(value: &Value) -> Read<T> {
     T::try_from(number(value)?).map_err(|_| format!("{value} is too large"))
 }
 
 pub(crate) fn flag(value: &Value) -> Read<bool> {
-    value.as_bool().ok_or_else(|| format!("{value} is neither true nor false"))
+    value.as_bool().ok_or_else(|| format!("{value} is not a boolean"))
 }
 
 pub(crate) fn instant(value: &Value) -> Read<Instant> {
@@ -61,26 +61,26 @@ pub(crate) fn span(value: &Value) -> Read<Span> {
     number(value).map(Span::from_nanos)
 }
 
-/// A pair, numerator and denominator.
+/// A pair of numerator and denominator.
 pub(crate) fn ratio(value: &Value) -> Read<Ratio> {
     let ratio = Ratio::new(small(at(value, 0)?)?, small(at(value, 1)?)?);
-    ratio.ok_or_else(|| format!("{value} is no ratio"))
+    ratio.ok_or_else(|| format!("{value} is not a ratio"))
 }
 
-/// What is there, unless it is `null`.
+/// The value, unless it is `null`.
 pub(crate) fn given<T>(value: &Value, read: impl FnOnce(&Value) -> Read<T>) -> Read<Option<T>> {
     if value.is_null() { Ok(None) } else { read(value).map(Some) }
 }
 
-/// A number as vectors write it.
+/// A number as written in vectors.
 pub(crate) fn spelt(number: u64) -> Value {
     if number <= EXACT { Value::from(number) } else { Value::from(number.to_string()) }
 }
 
-/// Both, or what differs.
+/// Compares both, and describes the difference.
 pub(crate) fn same(what: &str, expected: &Value, answer: &Value) -> Read<()> {
     if expected == answer {
         return Ok(());
     }
-    Err(format!("{what}: the oracle says {expected}, the core {answer}"))
+    Err(format!("{what}: the oracle returns {expected}, core {answer}"))
 }

@@ -1,4 +1,4 @@
-//! The vectors as a test, for whoever runs tests only: the search for mutants does.
+//! The vectors as a test, for mutation testing, which only runs tests.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use tidegate_conformance::play;
 
 #[test]
-fn every_vector_is_answered_as_the_oracle_says() {
+fn every_vector_agrees_with_the_oracle() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors");
     let mut played = 0;
     for entry in fs::read_dir(&folder).unwrap() {
@@ -18,5 +18,5 @@ fn every_vector_is_answered_as_the_oracle_says() {
             }
         }
     }
-    assert!(played > 5_000, "there are {played} vectors only");
+    assert!(played > 5_000, "only {played} vectors");
 }

@@ -1,4 +1,4 @@
-//! Any response: a status, a clock and headers, under every profile.
+//! Any HTTP response: a status, a clock and headers, under every profile.
 
 use tidegate::signal::http::{Answer, CommonReading, Name, Profile, Reading, Unit, Which};
 use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
@@ -9,19 +9,20 @@ const PROFILES: [Profile; 5] =
     [Profile::Auto, Profile::Delta, Profile::DeltaMillis, Profile::Epoch, Profile::EpochMillis];
 const STATUSES: [u16; 8] = [200, 429, 503, 403, 404, 202, 500, 529];
 const UNITS: [Unit; 4] = [Unit::Requests, Unit::Tokens, Unit::InputTokens, Unit::Bytes];
-/// How many limits a reading has room for.
+/// The number of limits that a reading can hold.
 const ROOM: usize = 8;
 
 const LAWS: [&str; 4] = ["adaptive", "aimd", "backoff", "vegas"];
 
-/// The longest that a response may make a new client wait: two hours after a rejection (one for the cooldown,
-/// one to spread a fleet), and 30 hours after a success, which is a day and a quarter of it.
+/// The longest that a response may make a new client wait: two hours after a throttled call (one
+/// for the cooldown, one to spread a fleet), and 30 hours after a success, a day and a quarter of
+/// it.
 const MOST_THROTTLED: Span = Span::from_secs(7_200);
 const MOST_SERVED: Span = Span::from_secs(108_000);
 
 type Header<'a> = (&'a [u8], &'a [u8]);
 
-/// A status, a clock, and then a header a line.
+/// A status, a clock, and then one header per line.
 pub fn try_with(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let kind = input.u8();
@@ -42,7 +43,7 @@ pub fn try_with(bytes: &[u8]) {
     common(status, clock, &headers);
 }
 
-/// The common dialects alone.
+/// The common dialects only.
 fn common(status: u16, clock: Option<Span>, headers: &[Header<'_>]) {
     let seconds = |clock: Span| u32::try_from(clock.as_nanos() / 1_000_000_000).ok();
     let mut reading = CommonReading::new(status);
@@ -50,9 +51,9 @@ fn common(status: u16, clock: Option<Span>, headers: &[Header<'_>]) {
         reading.header(name, value);
     }
     let reply: Reply = reading.finish(clock.and_then(seconds));
-    assert_eq!(reply, reading.finish(clock.and_then(seconds)), "to look is to change nothing");
+    assert_eq!(reply, reading.finish(clock.and_then(seconds)), "a read changes the state");
     sound(reply.outcome, reply.hints[0]);
-    LAWS.iter().for_each(|law| keeps_nobody_for_good(law, reply));
+    LAWS.iter().for_each(|law| does_not_stop_a_client_for_good(law, reply));
 }
 
 /// `Name: value`
@@ -78,29 +79,29 @@ fn read<'a>(
 fn response(status: u16, clock: Option<Span>, headers: &[Header<'_>], profile: Profile) {
     let reading = read(status, profile, headers.iter());
     let answer = reading.finish(clock);
-    assert_eq!(answer, reading.finish(clock), "to look is to change nothing");
+    assert_eq!(answer, reading.finish(clock), "a read changes the state");
     consistent(&answer);
     if profile == Profile::Auto {
-        LAWS.iter().for_each(|law| keeps_nobody_for_good(law, answer.into()));
+        LAWS.iter().for_each(|law| does_not_stop_a_client_for_good(law, answer.into()));
     }
 
-    // Limits that there is no room for are those that come last, so then the order does matter.
+    // The last limits are dropped if there are too many, and then the order does matter.
     if told_at_most(headers) <= ROOM {
         let backwards = read(status, profile, headers.iter().rev()).finish(clock);
-        assert_eq!(answer, backwards, "the order of the headers matters");
+        assert_eq!(answer, backwards, "the result depends on the order of headers");
         let (one, two) = headers.split_at(headers.len() / 2);
         let turned = read(status, profile, two.iter().chain(one)).finish(clock);
-        assert_eq!(answer, turned, "the order of the headers matters");
+        assert_eq!(answer, turned, "the result depends on the order of headers");
     }
 
     let mut shouted = Reading::with_profile(status, profile);
     for (name, value) in headers {
         shouted.header(name.to_ascii_uppercase(), value);
     }
-    assert_eq!(answer, shouted.finish(clock), "the case of a name matters");
+    assert_eq!(answer, shouted.finish(clock), "the result depends on the case of a name");
 }
 
-/// How many limits the headers can tell of: one each, and one more with every item of a list.
+/// The most limits that the headers can describe: one each, plus one per further list item.
 fn told_at_most(headers: &[Header<'_>]) -> usize {
     let is_of_limits =
         |name: &[u8]| name.to_ascii_lowercase().windows(5).any(|part| part == b"limit");
@@ -108,18 +109,15 @@ fn told_at_most(headers: &[Header<'_>]) -> usize {
     of_limits.map(|(_, value)| 2 + value.iter().filter(|byte| **byte == b',').count()).sum()
 }
 
-/// What holds for an answer, whatever was sent.
+/// Properties of every reading.
 fn consistent(answer: &Answer) {
     for hint in answer.limits().map(|limit| limit.hint).chain([answer.hint]) {
         sound(answer.outcome, hint);
     }
     assert!(answer.limits().count() <= 4);
-    // The first limit binds: nothing behind it is used up if it is not.
+    // The first limit binds: no later limit is exhausted if the first is not.
     let spent: Vec<_> = answer.limits().map(|limit| limit.hint.remaining == Some(0)).collect();
-    assert!(
-        spent.is_sorted_by(|a, b| a >= b),
-        "a limit that is used up stands behind one that is not"
-    );
+    assert!(spent.is_sorted_by(|a, b| a >= b), "an exhausted limit comes after one that is not");
 
     let reply: Reply<2> = (*answer).into();
     assert_eq!((reply.outcome, reply.hints[0]), (answer.outcome, answer.hint));
@@ -135,22 +133,25 @@ fn consistent(answer: &Answer) {
     }
 }
 
-/// What holds for a hint.
+/// Properties of every hint.
 pub(crate) fn sound(outcome: Outcome, hint: Hint) {
-    assert_ne!(hint.limit, Some(0), "a limit of nothing");
-    assert_ne!(hint.period, Some(Span::ZERO), "a period of nothing");
+    assert_ne!(hint.limit, Some(0), "a limit of zero");
+    assert_ne!(hint.period, Some(Span::ZERO), "a period of zero");
     if let (Some(remaining), Some(limit)) = (hint.remaining, hint.limit) {
-        assert!(remaining <= limit, "more is left than there is");
+        assert!(remaining <= limit, "more calls remain than the limit");
     }
     if let (Some(reset), Some(period)) = (hint.reset, hint.period) {
-        assert!(reset <= period, "the reset lies beyond the period");
+        assert!(reset <= period, "the reset is later than the period");
     }
-    assert!(hint.retry_after.is_none() || outcome != Outcome::Ok, "served, yet told off");
+    assert!(
+        hint.retry_after.is_none() || outcome != Outcome::Ok,
+        "a served call with a Retry-After"
+    );
 }
 
-/// How long a client waits whose first answer this is.
-pub(crate) fn keeps_nobody_for_good(law: &str, reply: Reply) {
-    let policy = Policy::named(law).expect("a law of this name");
+/// Checks how long a client waits after this first reply.
+pub(crate) fn does_not_stop_a_client_for_good(law: &str, reply: Reply) {
+    let policy = Policy::named(law).expect("a known law");
     let (start, now) = (Instant::ZERO, Instant::from_nanos(50_000_000));
     let mut gate: Controller = Controller::new(policy, 7, start);
     let Decision::Admit(permit) = gate.poll(start, &Call::new()) else {
@@ -168,6 +169,6 @@ pub(crate) fn keeps_nobody_for_good(law: &str, reply: Reply) {
             let most = if reply.outcome.is_pushback() { MOST_THROTTLED } else { MOST_SERVED };
             assert!(wait <= most, "{law} waits {wait:?} after {reply:?}");
         }
-        other => panic!("{law} answers {other:?}"),
+        other => panic!("{law} returns {other:?}"),
     }
 }

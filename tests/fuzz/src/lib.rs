@@ -1,9 +1,8 @@
-//! What holds for tidegate whatever comes in.
+//! Fuzz targets: properties of tidegate that hold for any input.
 //!
-//! A *target* makes something of any bytes (the headers of a response, a policy and what happens
-//! under it) and panics where tidegate does not keep what it promises. `cargo xtask fuzz` searches
-//! for bytes that break one, led by what they reach in the code; `cargo xtask test fuzz` tries
-//! again all that a search has kept.
+//! A *target* interprets arbitrary bytes (as response headers, or as a policy and events) and
+//! panics if tidegate violates a promise. `cargo xtask fuzz` searches for such bytes, guided by
+//! code coverage. `cargo xtask test fuzz` replays every input that a search has kept.
 
 mod body;
 mod http;
@@ -11,12 +10,12 @@ pub mod pack;
 mod shared;
 mod signals;
 
-/// One thing to try with any bytes.
+/// A fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// What it is called on the command line, and what its corpus is called.
+    /// Its name on the command line, and the name of its corpus.
     pub name: &'static str,
-    /// Panics where a promise is broken.
+    /// Panics if a promise is violated.
     pub try_with: fn(&[u8]),
 }
 
@@ -30,12 +29,12 @@ pub const TARGETS: [Target; 6] = [
     Target { name: "shared", try_with: shared::try_with },
 ];
 
-/// The target of this name.
+/// The target with this name.
 ///
 /// # Errors
-/// A sentence that names those that there are.
+/// A sentence that lists the targets.
 pub fn target(name: &str) -> Result<Target, String> {
     let names = TARGETS.map(|target| target.name).join(", ");
     let found = TARGETS.into_iter().find(|target| target.name == name);
-    found.ok_or_else(|| format!("there is no target `{name}`; there are {names}"))
+    found.ok_or_else(|| format!("unknown target `{name}`; the targets are {names}"))
 }

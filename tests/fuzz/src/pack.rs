@@ -1,16 +1,16 @@
-//! A corpus in one file: each input behind its length, because thousands of tiny files help nobody.
+//! A corpus in one file, with the length before each input. It replaces thousands of tiny files.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// The inputs that a file holds, each behind its length in four bytes, the least significant first.
+/// Reads the inputs of a file. Each is preceded by its length in four bytes, little-endian.
 ///
 /// # Errors
-/// Those of reading the file; `InvalidData` where it ends within an input.
+/// Errors of reading the file; `InvalidData` if it ends within an input.
 pub fn read(file: &Path) -> io::Result<Vec<Vec<u8>>> {
     let packed = fs::read(file)?;
     inputs(&packed).ok_or_else(|| {
-        let told = format!("{} ends within an input: it was cut", file.display());
+        let told = format!("{} is truncated within an input", file.display());
         io::Error::new(io::ErrorKind::InvalidData, told)
     })
 }
@@ -26,10 +26,10 @@ fn inputs(mut packed: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(inputs)
 }
 
-/// Writes the inputs to a file, the short ones first, so that the same inputs make the same file.
+/// Writes the inputs to a file, short ones first, so that equal inputs give equal files.
 ///
 /// # Errors
-/// Those of writing the file.
+/// Errors of writing the file.
 pub fn write(file: &Path, mut inputs: Vec<Vec<u8>>) -> io::Result<()> {
     inputs.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     inputs.dedup();
@@ -46,14 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_packed_is_unpacked() {
+    fn packed_inputs_are_unpacked() {
         let kept = vec![vec![], vec![7], vec![0; 300]];
         assert_eq!(inputs(&packed(&kept)), Some(kept));
         assert_eq!(inputs(&[]), Some(vec![]));
     }
 
     #[test]
-    fn a_file_that_was_cut_is_found() {
+    fn a_truncated_file_is_detected() {
         let whole = packed(&[vec![1, 2, 3]]);
         for length in 1..whole.len() {
             assert_eq!(inputs(&whole[..length]), None, "{length}");

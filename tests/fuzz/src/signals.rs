@@ -1,5 +1,5 @@
-//! Everything that is no HTTP response: codes, trailers, options, and single values with their
-//! dates, each against another reader of the same.
+//! Signals other than HTTP responses: codes, trailers, options, and single values with dates, each
+//! compared with an independent parser.
 
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
@@ -10,7 +10,7 @@ use tidegate::{Hint, Outcome, Reply, Span};
 
 use tidegate_promises::Input;
 
-/// The end of what a span of nanoseconds can hold, in the year 2554.
+/// The largest time that a span of nanoseconds can represent, in the year 2554.
 const END: u64 = u64::MAX / 1_000_000_000;
 const NAMES: [&str; 16] = [
     "date",
@@ -35,7 +35,7 @@ const NAMES: [&str; 16] = [
 pub fn try_with(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     match input.u8() % 8 {
-        // Such bytes are read without a panic, and nothing is promised of them.
+        // Such bytes are read without a panic, and nothing else is promised.
         1 | 4 if is_odd(input.rest()) => _ = grpc::reply::<1>(14, Some(input.rest()), None),
         0 => aws_code(input.rest()),
         1 => grpc_status(input.u8().into(), input.rest()),
@@ -91,19 +91,19 @@ fn mqtt_codes(reason: u8, most: u16) {
     assert_eq!(mqtt::receive_maximum(Some(most)).map_or(0, |most| most.get()), most);
 }
 
-/// Digits with optional white space around them, as the standard library reads them; saturates.
+/// Digits with optional white space, as the standard library parses them. Saturates.
 fn unsigned(value: &[u8]) -> Option<u64> {
     let digits = core::str::from_utf8(value.trim_ascii()).ok()?;
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
-/// Whether there is white space around it that no header and no trailer has.
+/// Whether it is surrounded by white space that no header or trailer can have.
 fn is_odd(value: &[u8]) -> bool {
     value.iter().any(|byte| byte.is_ascii_whitespace() && !b" \t".contains(byte))
 }
 
-/// Plain digits are read as the number that they are, by both readings.
+/// Both readings parse plain digits as a number.
 fn digits(value: &[u8]) {
     let (mut reading, mut common) = (Reading::new(429), CommonReading::new(429));
     for name in ["RateLimit-Remaining", "Retry-After"] {
@@ -122,17 +122,21 @@ fn digits(value: &[u8]) {
     assert_eq!(Name::of(value), Name::of(value));
 }
 
-/// How long from now a reset with this value is.
+/// The time from now until a reset with this value.
 fn reset(profile: Profile, value: &[u8]) -> Option<Span> {
     let mut reading = Reading::with_profile(200, profile);
     reading.header("X-RateLimit-Remaining", "1");
     reading.header("X-RateLimit-Reset", value);
     let answer = reading.finish(Some(Span::ZERO));
-    assert_eq!(answer.ignored, u16::from(answer.hint.reset.is_none()), "garbage is counted");
+    assert_eq!(
+        answer.ignored,
+        u16::from(answer.hint.reset.is_none()),
+        "an invalid value is counted"
+    );
     answer.hint.reset
 }
 
-/// A date and a duration come back as they were written.
+/// Formatted dates and durations are parsed back.
 fn written(mut input: Input<'_>) {
     let (seconds, nanos) = (input.u64() % (END + 1), input.u32() % 1_000_000_000);
     let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds));
@@ -140,14 +144,14 @@ fn written(mut input: Input<'_>) {
 
     let span = Span::from_secs(seconds).saturating_add(Span::from_nanos(nanos.into()));
     let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
-    // A fraction is read against its unit, so an hour's may lose what is below a nanosecond.
+    // The fraction of an hour may lose what is below a nanosecond.
     let duration = format!("{hours}h{minutes}m{}.{nanos:09}s", seconds % 60);
     assert_eq!(reset(Profile::Epoch, duration.as_bytes()), Some(span), "{duration}");
     let plain = format!("{seconds}.{nanos:09}");
     assert_eq!(reset(Profile::Delta, plain.as_bytes()), Some(span), "{plain}");
 }
 
-/// Whatever another reader of dates takes for one, and would write so itself, is the same date here.
+/// If another parser accepts a date and would format it the same, this one reads the same date.
 fn date(value: &[u8]) {
     let told = reset(Profile::Auto, value);
     let Ok(text) = core::str::from_utf8(value) else { return };
@@ -159,13 +163,13 @@ fn date(value: &[u8]) {
     }
 }
 
-/// One header with any bytes in it, the line breaks that no response can have among them.
+/// A header with any bytes, including line breaks that no response can contain.
 fn header(mut input: Input<'_>) {
     let name = input.pick(&NAMES);
     let mut reading = Reading::new(429);
     reading.header(name, input.rest());
     let answer = reading.finish(None);
-    // Once for itself, and once for each of its items.
+    // Once for the header, and once for each of its items.
     let items = input.rest().iter().filter(|byte| **byte == b',').count() + 1;
     assert!(usize::from(answer.ignored) <= 1 + items, "it is ignored {} times", answer.ignored);
     assert!(answer.hint.retry_after.is_none() || answer.outcome != Outcome::Ok);

@@ -1,11 +1,11 @@
-//! Every input that a search has kept is tried again.
+//! Replays every input that a search has kept.
 #![allow(missing_docs, clippy::panic, clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::path::Path;
 
 use tidegate_fuzz::{pack, target};
 
-/// A search keeps thousands of inputs. So few mean that the corpus was lost, and the test with it.
+/// A corpus has thousands of inputs. Fewer than this mean that it was lost.
 const LEAST: usize = 500;
 
 fn replay(name: &str) {
@@ -15,36 +15,36 @@ fn replay(name: &str) {
     assert!(inputs.len() >= LEAST, "{} holds only {} inputs", file.display(), inputs.len());
     for (number, input) in inputs.iter().enumerate() {
         let told = std::panic::catch_unwind(|| (target.try_with)(input));
-        assert!(told.is_ok(), "input {number} of {} breaks a promise: {input:?}", file.display());
+        assert!(told.is_ok(), "input {number} of {} violates a promise: {input:?}", file.display());
     }
 }
 
 #[test]
-fn every_response_that_was_kept_is_read_consistently() {
+fn every_kept_response_is_read_consistently() {
     replay("http");
 }
 
 #[test]
-fn every_body_that_was_kept_is_read_alike_in_any_chunks() {
+fn every_kept_body_is_read_alike_in_any_chunks() {
     replay("body");
 }
 
 #[test]
-fn every_signal_that_was_kept_is_read_as_its_oracle_reads_it() {
+fn every_kept_signal_is_read_like_its_oracle() {
     replay("signals");
 }
 
 #[test]
-fn every_sequence_of_events_that_was_kept_finds_every_contract_held() {
+fn every_kept_sequence_of_events_satisfies_every_contract() {
     replay("events");
 }
 
 #[test]
-fn every_record_that_was_kept_is_rejected_or_gone_on_from() {
+fn every_kept_record_is_rejected_or_restored() {
     replay("restore");
 }
 
 #[test]
-fn every_message_that_was_kept_grants_and_uses_no_more_than_there_is() {
+fn every_kept_message_stays_within_the_budget() {
     replay("shared");
 }

@@ -1,4 +1,4 @@
-//! The fuzz corpus as responses: every header that a search has kept, sent as it stands.
+//! The fuzz corpus as responses: every header that a search has kept, sent unchanged.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,16 +7,16 @@ use std::path::Path;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// One response: the bytes of its head.
+/// A response: the bytes of its head.
 #[derive(Clone, Debug)]
 pub struct Response {
     head: Vec<u8>,
 }
 
-/// The statuses that the fuzz target tries, in its order.
+/// The statuses of the fuzz target, in its order.
 const STATUSES: [u16; 8] = [200, 429, 503, 403, 404, 202, 500, 529];
 
-/// Headers that are read for what they tell of a limit.
+/// Headers that describe a limit.
 const NAMES: [&str; 6] = [
     "Retry-After",
     "RateLimit",
@@ -26,14 +26,14 @@ const NAMES: [&str; 6] = [
     "X-RateLimit-Reset",
 ];
 
-/// These say how long the body is, which is ours to say: it is what ends the response.
+/// Headers that define the length of the body, which the server sets itself.
 const FRAMES: [&str; 4] = ["content-length", "transfer-encoding", "connection", "upgrade"];
 
-/// Every response of the corpus of the repository; then each of its headers alone, for one byte that
-/// an HTTP parser throttles hides all others; and then each value under the names that are read.
+/// All responses of the corpus; then each of their headers alone, because an invalid byte hides all
+/// others from an HTTP parser; and then each value under known header names.
 ///
 /// # Errors
-/// Those of reading its file.
+/// Errors of reading the file.
 pub fn responses() -> io::Result<Vec<Response>> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/http.pack");
     let inputs = tidegate_fuzz::pack::read(&file)?;
@@ -49,14 +49,14 @@ pub fn responses() -> io::Result<Vec<Response>> {
     Ok(whole.chain(alone).chain(values.iter().map(under)).collect())
 }
 
-/// The status and the headers of one input of the target `http`: a byte that chooses the status and
-/// the clock, then a header a line.
+/// The status and headers of an input of the target `http`: a byte for status and clock, then one
+/// header per line.
 fn told(input: &[u8]) -> (u16, Vec<&[u8]>) {
     let (kind, mut rest) = input.split_first().map_or((0, input), |(kind, rest)| (*kind, rest));
     let status = STATUSES.get(usize::from(kind & 15)).copied().unwrap_or_else(|| {
         let number = rest.first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes));
         rest = rest.get(2..).unwrap_or_default();
-        // What is no status no parser would take, and then none of its headers would count.
+        // An invalid status would be rejected before its headers are read.
         number % 400 + 200
     });
     if kind >> 4 & 3 == 3 {
@@ -66,7 +66,7 @@ fn told(input: &[u8]) -> (u16, Vec<&[u8]>) {
     (status, lines.filter(|line| !line.is_empty() && !frames(line)).collect())
 }
 
-/// Whether a header says where the response ends.
+/// Whether a header defines the end of the response.
 fn frames(line: &[u8]) -> bool {
     let name = line.split(|byte| *byte == b':').next().unwrap_or_default().trim_ascii();
     FRAMES.iter().any(|frame| name.eq_ignore_ascii_case(frame.as_bytes()))
@@ -88,7 +88,7 @@ impl Response {
         Self { head }
     }
 
-    /// Sends it; the connection carries no other.
+    /// Sends it. The connection is not reused.
     pub(crate) async fn send(&self, stream: &mut TcpStream) -> io::Result<()> {
         stream.write_all(&self.head).await?;
         stream.shutdown().await
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_response_has_all_its_headers_in_one_head_that_ends_once() {
+    fn a_response_has_one_head_with_all_its_headers() {
         let (status, lines) =
             told(b"\x01Retry-After: 7\n\nContent-Length: 9\n\xFF\x00: \x80\r\n\r\n");
         let response = Response::new(status, &lines);

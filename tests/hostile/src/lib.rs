@@ -1,7 +1,7 @@
-//! A server on loopback that does what no server should, and what is left of a client after it.
+//! A hostile server on loopback, and tests of clients against it.
 //!
-//! What tidegate promises against it: nothing that a server says stops a client for good or makes it
-//! spin, every call ends, and memory stays bounded.
+//! tidegate's promises against such a server: no response stops a client for good or makes it spin,
+//! every call ends, and memory stays bounded.
 
 pub mod corpus;
 pub mod ordeal;

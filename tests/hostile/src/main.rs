@@ -1,4 +1,4 @@
-//! `tidegate-hostile`: the server by itself, or the whole ordeal of a client.
+//! `tidegate-hostile`: the server alone, or all tests of a client.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use tidegate_hostile::ordeal::{Ordeal, Plan};
 use tidegate_hostile::{MOODS, Mood, Server, corpus};
 use tokio::task::JoinSet;
 
-/// A server on loopback that does what no server should, and what is left of a client after it.
+/// A hostile server on loopback, and tests of clients against it.
 #[derive(Parser)]
 #[command(name = "tidegate-hostile")]
 struct Options {
@@ -22,10 +22,10 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve every mood at its name, every response of the fuzz corpus at /corpus/NUMBER, and what
-    /// was counted at /counts, until standard input closes
+    /// Serve every mood at its name, every response of the fuzz corpus at /corpus/NUMBER, and the
+    /// counts at /counts, until standard input closes
     Serve,
-    /// Expose a client of tools/live to every mood
+    /// Run a client of tools/live against every mood
     Run {
         /// The program of tools/live
         #[arg(long, value_name = "PATH")]
@@ -76,16 +76,17 @@ async fn serve() -> Result<()> {
         "serves": serves,
     });
     writeln!(io::stdout(), "{told}")?;
-    // Whoever started it may die of anything; then its end of the pipe closes.
+    // If the parent process ends for any reason, its end of the pipe closes.
     tokio::task::spawn_blocking(|| io::copy(&mut io::stdin(), &mut io::sink())).await??;
     Ok(())
 }
 
-/// How many clients run at once: each has four workers, and a small machine should not be what is slow.
+/// How many clients run at once. Each has four workers, and the machine should not be the
+/// bottleneck.
 const AT_ONCE: usize = 6;
 
 async fn run(plan: Plan, json: bool, asked: &[String]) -> Result<()> {
-    ensure!(Policy::named(&plan.law).is_some(), "there is no law {}", plan.law);
+    ensure!(Policy::named(&plan.law).is_some(), "unknown law {}", plan.law);
     let moods: Vec<Mood> = match asked {
         [] => MOODS.to_vec(),
         asked => asked.iter().map(|name| mood(name)).collect::<Result<_>>()?,
@@ -123,7 +124,7 @@ fn mood(name: &str) -> Result<Mood> {
     match Mood::named(name) {
         Some(mood) => Ok(mood),
         None => {
-            bail!("there is no mood {name}; there are {}", MOODS.map(|mood| mood.name).join(", "))
+            bail!("unknown mood {name}; the moods are {}", MOODS.map(|mood| mood.name).join(", "))
         }
     }
 }

@@ -1,31 +1,31 @@
-//! What a hostile server does to whoever calls it, by name.
+//! The behaviours of the hostile server, by name.
 
-/// One way to be hostile.
+/// A behaviour of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Mood {
-    /// What it is called on the command line, and its path.
+    /// Its name on the command line, and its path.
     pub name: &'static str,
     pub(crate) act: Act,
 }
 
-/// What is done with a call.
+/// How a call is handled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
-    /// A throttled call, or another answer, that is whole: its status and headers.
+    /// A complete response: status and headers.
     Answer(u16, &'static str),
-    /// These two in turn, for so many milliseconds each.
+    /// These two alternately, for this many milliseconds each.
     Flap(u64),
-    /// Answers whose headers contradict each other, in turn.
+    /// Responses with contradictory headers, in turn.
     Contradict,
-    /// A head, and then a body of one byte every so many milliseconds, forever.
+    /// A head, followed by an endless body with one byte every so many milliseconds.
     TrickleBody(u64),
-    /// A body without end, as fast as it is taken.
+    /// An endless body, as fast as it is read.
     FloodBody,
-    /// A head of one byte every so many milliseconds, forever.
+    /// An endless head with one byte every so many milliseconds.
     TrickleHead(u64),
-    /// Headers without end.
+    /// Endless headers.
     FloodHead,
-    /// "Wait for it" without end.
+    /// Endless informational responses.
     Informational,
     /// Closes in the middle of the head.
     CutHead,
@@ -33,11 +33,11 @@ pub(crate) enum Act {
     CutBody,
     /// Resets the connection.
     Reset,
-    /// Says nothing, and keeps the connection.
+    /// Sends nothing and keeps the connection open.
     Silence,
-    /// Something that is no HTTP.
+    /// Sends data that is not HTTP.
     Noise,
-    /// Two answers to one question.
+    /// Two responses to one request.
     Twice,
 }
 
@@ -87,27 +87,27 @@ pub const MOODS: [Mood; 25] = [
 ];
 
 impl Mood {
-    /// The mood of this name.
+    /// The mood with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         MOODS.into_iter().find(|mood| mood.name == name)
     }
 
-    /// Whether it gives no answer that ends, so that only patience ends a call.
+    /// Whether no response ever ends, so that calls end only by a time limit.
     #[must_use]
     pub const fn never_ends(&self) -> bool {
         use Act::{Informational, Silence, TrickleBody, TrickleHead};
         matches!(self.act, TrickleBody(_) | TrickleHead(_) | Informational | Silence)
     }
 
-    /// Whether it serves calls that deserve to be served, so that many are no fault.
+    /// Whether it serves some calls, so that a high call rate is acceptable.
     #[must_use]
     pub const fn serves(&self) -> bool {
         matches!(self.act, Act::Answer(200, _) | Act::Flap(_) | Act::Contradict | Act::Twice)
     }
 }
 
-/// Headers that cannot all be true, each with the status that it comes with.
+/// Headers that cannot all be true, each with its status.
 pub(crate) const CONTRADICTIONS: [(u16, &str); 6] = [
     (
         200,

@@ -1,4 +1,4 @@
-//! A real client process and a hostile server, for some seconds.
+//! Runs a real client process against a hostile server for some seconds.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,49 +13,50 @@ use tokio::time::{interval, sleep, timeout};
 use crate::{Mood, Server, life};
 
 const WORKERS: u64 = 4;
-/// How long an attempt and a call may take.
+/// The time limits of an attempt and of a call.
 const PATIENCE: Duration = Duration::from_secs(1);
 const DEADLINE: Duration = Duration::from_secs(3);
-/// How long an attempt in flight may still take when the time is over.
+/// How long an attempt in flight may take after the end of the run.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// After this long a client has learned what it deals with.
+/// The number of seconds in which a client adapts.
 const START: usize = 3;
-/// So many calls a second to a server that serves none are hammering.
+/// The most calls per second to a server that serves none.
 const MOST_THROTTLED: u64 = 50;
-/// A client that takes more than a quarter of a processor spins.
+/// The highest share of a processor. A client above it spins.
 const MOST_PROCESSOR: f64 = 0.25;
-/// And more memory than this it hoards.
+/// The highest memory use.
 const MOST_MEMORY: u64 = 64 << 10;
-/// The longest wait: two hours, of which one spreads a fleet; a period that is told, a day and a quarter.
+/// The longest wait: two hours, one of which spreads a fleet; or a day and a quarter for a hinted
+/// period.
 const MOST_WAIT_US: u64 = 108_000 * 1_000_000;
 
-/// What a client went through.
+/// The results of a client.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ordeal {
     /// The server's mood.
     pub mood: &'static str,
-    /// Attempts that arrived at the server, and the most of one second after the start.
+    /// Attempts that arrived at the server, and the most in one second after the start.
     pub attempts: u64,
     /// See [`attempts`](Self::attempts).
     pub busiest: u64,
     /// Calls that the client's workers made.
     pub calls: u64,
-    /// Those that ended with a value ...
+    /// Calls that ended with a response ...
     pub answered: u64,
     /// ... with an error, or at their deadline ...
     pub given_up: u64,
-    /// ... and those that were under way when the time was over: one a worker at most.
+    /// ... and calls that had not ended at the end of the run: at most one per worker.
     pub unfinished: u64,
-    /// The longest wait that a worker was told, in microseconds.
+    /// The longest wait of a worker, in microseconds.
     pub longest_wait_us: u64,
-    /// The client's processor time over that of the run, where the system tells.
+    /// The client's share of a processor, if the system reports it.
     pub processor: Option<f64>,
-    /// The client's largest resident memory in KiB, where the system tells.
+    /// The client's largest resident memory in KiB, if the system reports it.
     pub memory_kib: Option<u64>,
 }
 
-/// What a client tells several times a second, as far as it matters here.
+/// The fields used here of a client's reports.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct Tally {
     calls: u64,
@@ -64,7 +65,7 @@ struct Tally {
     wait_us: u64,
 }
 
-/// Which client, and for how long.
+/// The client to test, and for how long.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The program of tools/live.
@@ -76,10 +77,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Exposes a client to this mood.
+    /// Runs a client against this mood.
     ///
     /// # Errors
-    /// A sentence that says which promise was broken, or what does not start.
+    /// A sentence that says which promise was violated, or what failed to start.
     pub async fn undergo(&self, mood: Mood) -> Result<Ordeal> {
         let server = Server::open(mood, Vec::new()).await?;
         let mut child = self.start(&server)?;
@@ -95,7 +96,7 @@ impl Plan {
         drop(input);
         let (tally, longest_wait_us) = self.farewell(mood, &mut child, said).await?;
         let seconds = server.calls(mood);
-        // The last second is none that is whole.
+        // The last second is incomplete.
         let settled = seconds.get(START..).unwrap_or_default();
         let ordeal = Ordeal {
             mood: mood.name,
@@ -126,10 +127,10 @@ impl Plan {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .with_context(|| format!("{} does not start", show(&self.program)))
+            .with_context(|| format!("cannot start {}", show(&self.program)))
     }
 
-    /// The client's last counts, once it has ended by itself and said nothing wrong.
+    /// The client's last counts, after it has ended without an error.
     async fn farewell(
         &self,
         mood: Mood,
@@ -151,20 +152,26 @@ impl Ordeal {
     fn judge(&self, mood: Mood, time: Duration) -> Result<()> {
         ensure!(self.attempts > 0, "no call arrived");
         ensure!(self.unfinished <= WORKERS, "calls were lost");
-        // Each worker's calls take their deadline at most.
+        // Each call takes at most its deadline.
         let least = WORKERS * (time.as_secs() / DEADLINE.as_secs()).saturating_sub(1);
         ensure!(self.answered + self.given_up >= least, "calls do not end");
-        ensure!(mood.serves() || self.busiest <= MOST_THROTTLED, "the client hammers");
+        ensure!(mood.serves() || self.busiest <= MOST_THROTTLED, "the client calls too often");
         ensure!(self.longest_wait_us <= MOST_WAIT_US, "the client is stopped");
         if !mood.serves() {
-            ensure!(self.processor.is_none_or(|part| part <= MOST_PROCESSOR), "the client spins");
+            ensure!(
+                self.processor.is_none_or(|part| part <= MOST_PROCESSOR),
+                "the client uses too much processor time"
+            );
         }
-        ensure!(self.memory_kib.is_none_or(|memory| memory <= MOST_MEMORY), "the client hoards");
+        ensure!(
+            self.memory_kib.is_none_or(|memory| memory <= MOST_MEMORY),
+            "the client uses too much memory"
+        );
         Ok(())
     }
 }
 
-/// That no connection is left when the client is gone.
+/// Checks that no connection remains when the client has ended.
 async fn closed(server: &Server) -> Result<()> {
     for _ in 0..100 {
         if server.connections() == 0 {
@@ -172,10 +179,10 @@ async fn closed(server: &Server) -> Result<()> {
         }
         sleep(Duration::from_millis(50)).await;
     }
-    anyhow::bail!("{} connections are left open", server.connections())
+    anyhow::bail!("{} connections remain open", server.connections())
 }
 
-/// Looks at a process for so long; returns the most memory that it took.
+/// Observes a process for this time, and returns its highest memory use.
 async fn watch(process: u32, time: Duration) -> Option<u64> {
     let (mut ticks, mut most) = (interval(Duration::from_millis(100)), None);
     let looks = async {
@@ -188,7 +195,7 @@ async fn watch(process: u32, time: Duration) -> Option<u64> {
     most
 }
 
-/// The last counts, and the longest wait of all.
+/// The last counts, and the longest of all waits.
 async fn read(output: ChildStdout) -> (Tally, u64) {
     let mut lines = BufReader::new(output).lines();
     let (mut latest, mut longest) = (Tally::default(), 0);

@@ -1,4 +1,4 @@
-//! The server: raw sockets, for no HTTP library would send what this one must.
+//! The server. It uses raw sockets because no HTTP library sends such responses.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,10 +15,10 @@ use tokio::time::sleep;
 use crate::corpus::Response;
 use crate::mood::{Act, CONTRADICTIONS, Mood};
 
-/// A request's head is no longer than this.
+/// The maximum length of a request's head.
 const LONGEST_HEAD: usize = 16 << 10;
 
-/// A running server. Dropped, it stops, and all its connections are closed.
+/// A running server. Dropping it stops it and closes all connections.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -29,7 +29,7 @@ pub struct Server {
 #[derive(Debug)]
 struct Desk {
     opened: Instant,
-    /// What `/` does; other paths name their mood, or a response of the corpus by its number.
+    /// The mood of `/`. Other paths name a mood, or a response of the corpus by its number.
     mood: Mood,
     corpus: Vec<Response>,
     connections: AtomicU64,
@@ -37,10 +37,10 @@ struct Desk {
 }
 
 impl Server {
-    /// Serves on any free port of the loopback interface.
+    /// Serves on a free port of the loopback interface.
     ///
     /// # Errors
-    /// Those of binding it.
+    /// Errors of binding the port.
     pub async fn open(mood: Mood, corpus: Vec<Response>) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -55,19 +55,19 @@ impl Server {
         Ok(Self { address, desk, task })
     }
 
-    /// Where it is.
+    /// Its address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The calls of each second since it opened, to this mood.
+    /// The calls of this mood in each second since the start.
     #[must_use]
     pub fn calls(&self, mood: Mood) -> Vec<u64> {
         self.desk.calls().get(mood.name).cloned().unwrap_or_default()
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.desk.connections.load(Ordering::Relaxed)
@@ -81,14 +81,14 @@ impl Drop for Server {
 }
 
 async fn accept(listener: TcpListener, desk: Arc<Desk>) {
-    // Its tasks end with it.
+    // Dropping the set ends its tasks.
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         while connections.try_join_next().is_some() {}
         let desk = desk.clone();
         connections.spawn(async move {
             desk.connections.fetch_add(1, Ordering::Relaxed);
-            // A client that went away is what most moods end with.
+            // In most moods the client closes the connection.
             let _ = serve(stream, &desk).await;
             desk.connections.fetch_sub(1, Ordering::Relaxed);
         });
@@ -105,7 +105,7 @@ async fn serve(mut stream: TcpStream, desk: &Desk) -> io::Result<()> {
             "/counts" => answer(&mut stream, 200, "", desk.counts().as_bytes()).await,
             path => match path.strip_prefix("/corpus/").map(|number| desk.response(number)) {
                 Some(Some(response)) => response.send(&mut stream).await.map(|()| false),
-                Some(None) => answer(&mut stream, 404, "", b"no such response").await,
+                Some(None) => answer(&mut stream, 404, "", b"unknown response").await,
                 None => {
                     let mood = Mood::named(&path[1..]).unwrap_or(desk.mood);
                     let turn = desk.count(mood);
@@ -120,7 +120,7 @@ async fn serve(mut stream: TcpStream, desk: &Desk) -> io::Result<()> {
     Ok(())
 }
 
-/// The path of the next request; `None` if there is no other.
+/// The path of the next request. `None` at the end of the connection.
 async fn request(stream: &mut TcpStream) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -158,22 +158,22 @@ async fn act(stream: &mut TcpStream, act: Act, turn: u64, opened: Instant) -> Go
             answer(stream, 200, "", b"x").await?;
             return answer(stream, 429, "Retry-After: 1000000\r\n", b"y").await;
         }
-        Act::TrickleBody(millis) => for_ever(stream, CHUNKED, b"1\r\nx\r\n", millis).await?,
+        Act::TrickleBody(millis) => endlessly(stream, CHUNKED, b"1\r\nx\r\n", millis).await?,
         Act::FloodBody => {
             let chunk = [b"10000\r\n", [b'x'; 0x10000].as_slice(), b"\r\n"].concat();
-            for_ever(stream, CHUNKED, &chunk, 0).await?;
+            endlessly(stream, CHUNKED, &chunk, 0).await?;
         }
-        Act::TrickleHead(millis) => for_ever(stream, HEAD, b"X: y\r\n", millis).await?,
-        Act::FloodHead => for_ever(stream, HEAD, &b"X: y\r\n".repeat(1000), 0).await?,
-        Act::Informational => for_ever(stream, b"", b"HTTP/1.1 103 X\r\nA: b\r\n\r\n", 20).await?,
+        Act::TrickleHead(millis) => endlessly(stream, HEAD, b"X: y\r\n", millis).await?,
+        Act::FloodHead => endlessly(stream, HEAD, &b"X: y\r\n".repeat(1000), 0).await?,
+        Act::Informational => endlessly(stream, b"", b"HTTP/1.1 103 X\r\nA: b\r\n\r\n", 20).await?,
         Act::CutHead => stream.write_all(b"HTTP/1.1 200 OK\r\nRetry-Aft").await?,
         Act::CutBody => {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nxxx").await?;
         }
-        // What was not read is lost, and the system says so with a reset.
+        // Unread data makes the system reset the connection.
         Act::Reset => stream.set_zero_linger()?,
         Act::Silence => {
-            // Until the client closes its end.
+            // Waits until the client closes its end.
             while stream.read(&mut [0; 64]).await? > 0 {}
         }
         Act::Noise => stream.write_all(&[0xFF, 0, b'\n', b'{', 0x80].repeat(50)).await?,
@@ -181,8 +181,8 @@ async fn act(stream: &mut TcpStream, act: Act, turn: u64, opened: Instant) -> Go
     Ok(false)
 }
 
-/// Begins, and goes on with the same until the client has had enough.
-async fn for_ever(
+/// Sends a start, then repeats the same until the client closes the connection.
+async fn endlessly(
     stream: &mut TcpStream,
     begin: &[u8],
     more: &[u8],
@@ -200,7 +200,7 @@ impl Desk {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a call, and tells how many came before it.
+    /// Counts a call, and returns how many came before it.
     fn count(&self, mood: Mood) -> u64 {
         let second = self.opened.elapsed().as_secs() as usize;
         let mut calls = self.calls();
@@ -217,7 +217,7 @@ impl Desk {
         self.corpus.get(number.parse::<usize>().ok()?)
     }
 
-    /// The calls of each second by mood, and the open connections: this one is one of them.
+    /// The calls of each second by mood, and the number of open connections including this one.
     fn counts(&self) -> String {
         let connections = self.connections.load(Ordering::Relaxed);
         serde_json::json!({ "connections": connections, "calls": *self.calls() }).to_string()

@@ -1,5 +1,5 @@
-//! One process in Rust of a fleet that shares a budget on one machine: `wasm/test/fleet-member.mjs` is the same in
-//! Node. It makes calls as it is told in lines of JSON, and tells of each when it begins, leaves and ends.
+//! A Rust process of a fleet with a shared budget. `wasm/test/fleet-member.mjs` is the same in
+//! Node. It is controlled by lines of JSON, and reports when each call begins, is sent and ends.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -29,7 +29,7 @@ struct Member {
 fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = LocalSet::new().block_on(&runtime, run());
-    // It reads what nobody will write.
+    // The runtime may still block on a read that never completes.
     runtime.shutdown_background();
     done
 }
@@ -96,7 +96,7 @@ async fn calls(member: Rc<Member>) {
     }
 }
 
-/// Tells every 50 ms what was counted.
+/// Reports the counts every 50 ms.
 async fn stats(member: Rc<Member>) {
     loop {
         let stats = member.gate.stats();
@@ -109,7 +109,7 @@ async fn stats(member: Rc<Member>) {
     }
 }
 
-/// Writes a line, or ends with the process that would read it.
+/// Writes a line. The process exits if nobody reads it.
 fn tell(what: &Value) {
     let line = format!("{what}\n");
     let mut out = std::io::stdout().lock();

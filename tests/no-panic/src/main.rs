@@ -1,11 +1,11 @@
-//! An image of core's verbs that links only if no panic can be reached from any of them.
+//! An image of core's functions that links only if none of them can reach a panic.
 //!
-//! The panic handler calls a function that does not exist, and the linker reports it exactly when
-//! the optimiser could not remove every call of the handler. The verbs stand in tables that the
-//! linker must keep (`build.rs` names them), so that the optimiser has to assume any caller with
-//! any argument. With overflow checks on, sums and products are covered too.
+//! The panic handler calls an undefined function, so the linker reports an error exactly if the
+//! optimiser could not remove every call of the handler. The functions are in tables that the
+//! linker must keep (`build.rs` names them), so the optimiser has to assume any caller with any
+//! argument. With overflow checks, arithmetic is covered too.
 //!
-//! `cargo xtask test no-panic` links it, and where that fails says which panics are reachable.
+//! `cargo xtask test no-panic` links it, and lists the reachable panics if that fails.
 #![no_std]
 #![no_main]
 
@@ -42,7 +42,7 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
     unsafe { a_panic_is_reachable() }
 }
 
-/// The law is chosen at run time: every law is in this one.
+/// The law is chosen at run time, so every law is included.
 #[unsafe(no_mangle)]
 pub static CHOSEN: Verbs<AnyLaw, 1> = Verbs::ALL;
 
@@ -50,11 +50,10 @@ pub static CHOSEN: Verbs<AnyLaw, 1> = Verbs::ALL;
 #[unsafe(no_mangle)]
 pub static SETTLED: Verbs<Aimd, 2> = Verbs::ALL;
 
-/// Each law by itself, where the optimiser sees less of it at a time.
+/// Each law alone, so that the optimiser sees less at a time.
 #[unsafe(no_mangle)]
 pub static FIXED: Verbs<Fixed, 1> = Verbs::ALL;
 
-/// As above.
 #[unsafe(no_mangle)]
 pub static AUTOSLEEPER: Verbs<Autosleeper, 1> = Verbs::ALL;
 
@@ -68,11 +67,11 @@ pub static KEYED: Table = Table {
     get: Keyed::get,
 };
 
-/// Few calls in front of one controller.
+/// A small queue with a controller.
 #[unsafe(no_mangle)]
 pub static FEW: Calls<Controller<Aimd, 2>, Few> = Calls::ALL;
 
-/// Sessions, and calls that must be done in time.
+/// Sessions, and calls that must be done by a deadline.
 #[unsafe(no_mangle)]
 pub static SESSIONS: Sessions = Sessions {
     new: Session::new,
@@ -86,11 +85,11 @@ pub static SESSIONS: Sessions = Sessions {
     leave_by: CallTime::leave_by,
 };
 
-/// Many calls in front of one controller.
+/// A large queue with a controller.
 #[unsafe(no_mangle)]
 pub static MANY: Calls<Controller<Aimd, 2>, Many> = Calls::ALL;
 
-/// One budget for many, whose messages are anybody's.
+/// A shared budget, with messages from anyone.
 #[unsafe(no_mangle)]
 pub static SHARED: Shared = Shared {
     member: Member::new,
@@ -115,7 +114,7 @@ pub static SHARED: Shared = Shared {
     branch_answer: Coordinator::answer,
 };
 
-/// What a policy is made from.
+/// The constructors of policies.
 #[unsafe(no_mangle)]
 pub static PARTS: Parts = Parts {
     named: Policy::named,
@@ -129,7 +128,7 @@ pub static PARTS: Parts = Parts {
     autosleeper: Autosleeper::new,
 };
 
-/// What frontends convert with.
+/// The conversions of frontends.
 #[unsafe(no_mangle)]
 pub static CONVERSIONS: Conversions = Conversions {
     status: http::outcome,
@@ -140,7 +139,7 @@ pub static CONVERSIONS: Conversions = Conversions {
     around: Rng::around,
 };
 
-/// What servers say.
+/// The parsers of responses.
 #[unsafe(no_mangle)]
 pub static SIGNALS: Signals = Signals {
     reading: Reading::with_profile,
@@ -168,7 +167,7 @@ pub static SIGNALS: Signals = Signals {
     max_age: coap::max_age,
 };
 
-/// The verbs of a session, and of what is learned of calls.
+/// The functions of sessions and call times.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Sessions {
     new: fn(Backoff, Span, u64) -> Session,
@@ -182,7 +181,7 @@ pub struct Sessions {
     leave_by: fn(&mut CallTime, Instant, Instant) -> Instant,
 }
 
-/// The verbs of a controller.
+/// The functions of a controller.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Verbs<L: Law, const LIMITS: usize> {
     new: fn(Policy<L, LIMITS>, u64, Instant) -> Controller<L, LIMITS>,
@@ -210,7 +209,7 @@ pub struct Verbs<L: Law, const LIMITS: usize> {
         Instant,
         Span,
     ) -> Result<Controller<L, LIMITS>, SnapshotError>,
-    /// The control: this one can panic, and the image with it must not link.
+    /// The negative control: it can panic, and the image with it must not link.
     #[cfg(feature = "bad")]
     bad: fn(u64, u64) -> u64,
 }
@@ -238,7 +237,7 @@ impl<L: Record + Copy + PartialEq, const LIMITS: usize> Verbs<L, LIMITS> {
 
 type Gates = Keyed<u32, Fixed, 4>;
 
-/// The verbs of a table of controllers.
+/// The functions of a table of controllers.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Table {
     new: fn(Policy<Fixed>, u64) -> Gates,
@@ -248,7 +247,7 @@ pub struct Table {
     get: for<'a> fn(&'a Gates, &u32) -> Option<&'a Controller<Fixed>>,
 }
 
-/// A list that does not grow far.
+/// A list with a small capacity.
 pub struct Nodes {
     nodes: [Node<2>; 4],
     length: usize,
@@ -280,7 +279,7 @@ impl Extend<Node<2>> for Nodes {
 type Few = Queue<[Slot<2>; 4], 2>;
 type Many = Queue<Growing<Nodes, 2>, 2>;
 
-/// The verbs of a queue.
+/// The functions of a queue.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Calls<G, Q> {
     place: fn(&mut Q, u8) -> Place,
@@ -309,7 +308,7 @@ impl<G: queue::Gate<2>, S: Storage<2>> Calls<G, Queue<S, 2>> {
 type Desk = Coordinator<Leases<AnyLaw, 8>, 4>;
 type Branch = Coordinator<Member<8>, 4>;
 
-/// The verbs of a shared budget.
+/// The functions of a shared budget.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Shared {
     member: fn(u64, Quota, Instant) -> Member<8>,
@@ -332,7 +331,7 @@ pub struct Shared {
     branch_answer: fn(&mut Branch, Instant, &[u8], &mut [u8]) -> Result<usize, MessageError>,
 }
 
-/// The constructors that check what they are given.
+/// The constructors that validate their arguments.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Parts {
     named: fn(&str) -> Option<Policy>,
@@ -346,7 +345,7 @@ pub struct Parts {
     autosleeper: fn(AutosleeperConfig) -> Result<Autosleeper, AutosleeperError>,
 }
 
-/// The conversions, and the dice.
+/// The conversions, and the random generator.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Conversions {
     status: fn(u16) -> Outcome,
@@ -357,7 +356,7 @@ pub struct Conversions {
     around: fn(&mut Rng, Span, Ratio) -> Span,
 }
 
-/// The parsers, whose input is anybody's.
+/// The parsers, with input from anyone.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Signals {
     reading: fn(u16, Profile) -> Reading,

@@ -1,16 +1,16 @@
-//! What a reference remembers of what was sent: sums of whole numbers, and no gate's arithmetic.
+//! The reference accounts of calls sent: plain sums, independent of the gates' arithmetic.
 
 use tidegate::{Instant, Quota, Span};
 
-/// What was sent of one limit, beyond what its rate allows.
+/// The calls sent of one limit, in excess of its rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
-    /// The most of any stretch of time up to the latest call, in parts of calls.
+    /// The maximum over all periods up to the latest call, in parts of calls.
     burst: i128,
     /// The time since then that the gate has seen, and the latest instant that it has seen.
     passed: u128,
     seen: Instant,
-    /// A debt saturates; past that the sum says nothing.
+    /// Whether the sum is valid. A debt saturates, and then it is not.
     sound: bool,
 }
 
@@ -19,17 +19,17 @@ impl Account {
         Self { burst: 0, passed: 0, seen: Instant::ZERO, sound: true }
     }
 
-    /// The gate has seen the clock: a call was sent or has come back. Only the latest instant of those that
-    /// it has seen earns anything.
+    /// The gate has seen the clock: a call was sent or completed. Only progress beyond the latest
+    /// instant earns calls.
     pub fn see(&mut self, now: Instant) {
         self.passed += u128::from(now.saturating_since(self.seen).as_nanos());
         self.seen = self.seen.max(now);
     }
 
-    /// It goes on after so long, by another clock.
+    /// Continues after this time on another clock.
     pub fn wake(&mut self, now: Instant, there: Instant, away: Span) {
         self.see(now);
-        // If the new clock is younger than that, the rest is added now.
+        // If the new clock has run for less than that, the rest is added now.
         let before = away.as_nanos().saturating_sub(there.as_nanos());
         self.passed += u128::from(before);
         let ahead = self.seen.saturating_since(now);
@@ -37,15 +37,16 @@ impl Account {
         self.seen = then.saturating_add(ahead);
     }
 
-    /// No stretch of time has more than the burst and its rate allow, for it and for the 2 ms that timers
-    /// may be late by.
+    /// No period has more calls than the burst and its rate allow, for its length plus the 2 ms by
+    /// which timers may be late.
     pub fn admit(&mut self, cost: u32, quota: Quota) {
         if cost == 0 {
             return;
         }
         let earned = self.passed.saturating_mul(quota.count().into());
         self.passed = 0;
-        // The largest sum of all stretches that end here is that of those that ended before, or none.
+        // The largest sum of periods that end here extends that of the periods that ended before,
+        // or starts now.
         self.burst = self.burst.saturating_sub_unsigned(earned).max(0);
         self.burst += parts(cost, quota);
         let late = i128::from(quota.count()) * 2_000_000;
@@ -53,7 +54,7 @@ impl Account {
         assert!(!self.sound || self.burst <= allowed, "{} sent, of {allowed}", self.burst);
     }
 
-    /// A call turned out to cost something else.
+    /// The actual cost of a call differed.
     pub fn correct(&mut self, charged: u32, used: u32, quota: Quota) {
         let earned = self.passed.saturating_mul(quota.count().into());
         self.passed = 0;
@@ -67,7 +68,8 @@ fn parts(cost: u32, quota: Quota) -> i128 {
     i128::from(cost) * i128::from(quota.period().as_nanos())
 }
 
-/// What retries the successes have paid for: so much for each, of what one costs, and a reserve.
+/// The retries that successes have paid for: an amount per success, the cost of a retry, and a
+/// reserve.
 #[derive(Clone, Copy, Debug)]
 pub struct Retries {
     earned: u64,

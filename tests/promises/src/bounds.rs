@@ -1,4 +1,4 @@
-//! What a law's state stays within, whatever happens.
+//! The bounds of a law's state, whatever happens.
 
 use core::num::{NonZeroU16, NonZeroU32};
 
@@ -10,25 +10,25 @@ use tidegate::{Instant, Quota, Span};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Bounds {
-    /// None that can be seen from outside.
+    /// No bounds that are visible from outside.
     None,
-    /// The least and the largest rate, in calls a second with 20 bits of fraction.
+    /// The lowest and highest rate, in calls a second with 20 bits of fraction.
     Rate(u128, u128),
-    /// So many calls in flight, and at least one.
+    /// At most this many calls in flight, and at least one.
     Calls(NonZeroU16),
-    /// No delay, or from this one to that one.
+    /// No delay, or a delay in this range.
     Delay(Span, Span),
-    /// A sleep that is no shorter.
+    /// A sleep of at least this.
     Sleep(Span),
-    /// So many calls a second.
+    /// At most this many calls a second.
     Seconds(NonZeroU32),
-    /// Half a call a second at least.
+    /// At least half a call a second.
     Cubic,
 }
 
 impl Bounds {
     pub fn of_aimd(config: &AimdConfig) -> Self {
-        // A law keeps its rates to a part of them, rounded.
+        // A law rounds its rates to their representation.
         Self::Rate(rate(config.floor).saturating_sub(1), rate(config.ceiling) + 1)
     }
 
@@ -40,7 +40,7 @@ impl Bounds {
         }
     }
 
-    /// As its source has it, it has none.
+    /// The faithful variant has no bounds.
     pub fn of_autosleeper(config: &AutosleeperConfig) -> Self {
         match config.variant {
             AutosleeperVariant::Mended => Self::Delay(config.initial, config.most),
@@ -74,7 +74,7 @@ impl Bounds {
     }
 }
 
-/// Calls a second, with 20 bits of fraction, of which laws keep 64 bits.
+/// Calls a second with 20 bits of fraction. Laws store 64 bits of it.
 fn rate(quota: Quota) -> u128 {
     let calls = (u128::from(quota.count()) * 1_000_000_000) << 20;
     (calls / u128::from(quota.period().as_nanos())).min(u64::MAX.into())

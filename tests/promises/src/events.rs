@@ -1,4 +1,4 @@
-//! What bytes let happen: calls, answers, clocks that jump, restarts.
+//! Events from bytes: calls, responses, clock jumps, restarts.
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -9,22 +9,22 @@ use crate::input::Input;
 use crate::terms::{self, Terms};
 use crate::world::{Call, World};
 
-/// Whether each event is told of, with what the controller knew before it.
+/// Whether each event is printed with the state before it.
 static TELLS: AtomicBool = AtomicBool::new(false);
 
-/// From now on each event is printed, to make one run easy to follow.
+/// Prints each event from now on, to follow a single run.
 pub fn tell_of_events() {
     TELLS.store(true, Relaxed);
 }
 
-/// How many events one try has at most, so that each ends soon.
+/// The maximum number of events per try.
 const EVENTS: usize = 150;
 
-/// One limit or two, a policy, a seed and a clock, and then the events.
+/// One limit or two, a policy, a seed and a clock, followed by events.
 pub fn try_with(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     match input.u8() {
-        // Every sixteenth or so is tried twice, and must come out the same.
+        // About one in sixteen is run twice, with equal results.
         kind @ 240.. if kind & 1 == 0 => twice::<1>(input),
         240.. => twice::<2>(input),
         kind if kind & 1 == 0 => _ = run::<1>(input),
@@ -34,7 +34,7 @@ pub fn try_with(bytes: &[u8]) {
 
 fn twice<const LIMITS: usize>(input: Input<'_>) {
     let (one, two) = (run::<LIMITS>(input), run::<LIMITS>(input));
-    assert!(one.is_as(&two), "the same seed, policy and calls gave other answers");
+    assert!(one.is_as(&two), "the same seed, policy and calls gave different decisions");
 }
 
 fn run<const LIMITS: usize>(mut input: Input<'_>) -> World<LIMITS> {
@@ -42,11 +42,11 @@ fn run<const LIMITS: usize>(mut input: Input<'_>) -> World<LIMITS> {
     let (seed, start) = (input.u8(), input.instant());
     let mut world = World::new(terms, seed.into(), start);
     happen(&mut world, input);
-    world.a_call_that_follows_its_waits_leaves();
+    world.a_call_that_waits_as_told_is_sent();
     world
 }
 
-/// Lets happen what the input tells, with every promise looked at after each event.
+/// Runs the events of the input, and checks every promise after each.
 pub fn happen<const LIMITS: usize>(world: &mut World<LIMITS>, mut input: Input<'_>) {
     for _ in 0..EVENTS {
         if input.is_empty() {

@@ -1,4 +1,4 @@
-//! Everything that a server can say, honest or not.
+//! Any hints of a server, honest or not.
 
 use tidegate::{Hint, Outcome, Reply};
 
@@ -15,7 +15,7 @@ pub fn outcome(byte: u8) -> Outcome {
     }
 }
 
-/// The outcome with any hints, of the call or of each limit, and perhaps with what it really cost.
+/// The outcome with any hints, for the call or for each limit, and optionally with its actual cost.
 pub fn reply<const LIMITS: usize>(outcome: Outcome, input: &mut Input<'_>) -> Reply<LIMITS> {
     let flags = input.u8();
     let mut reply = if flags & 1 == 0 {
@@ -26,7 +26,7 @@ pub fn reply<const LIMITS: usize>(outcome: Outcome, input: &mut Input<'_>) -> Re
     if flags & 2 != 0 {
         reply = reply.using([(); LIMITS].map(|()| input.small()));
     }
-    // A server may report the cost of some limits only.
+    // A server may report the cost of only some limits.
     if let (true, Some(first)) = (flags & 4 != 0, reply.used.first_mut()) {
         *first = None;
     }

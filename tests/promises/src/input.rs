@@ -1,16 +1,15 @@
-//! The bytes of one try, read from the left.
+//! Reads the bytes of a try from left to right.
 
 use tidegate::{Instant, Span};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// What is left of a try's bytes. Past the end every number is zero, so any bytes are a whole try
-/// and a try that was cut short is a shorter one.
+/// The remaining bytes of a try. Past the end every number is zero, so any bytes are a valid try.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
-    /// The bytes of a whole try.
+    /// A try with these bytes.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
@@ -59,12 +58,12 @@ impl<'a> Input<'a> {
         self.number(8)
     }
 
-    /// One of these.
+    /// One of these values.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[usize::from(self.u8()) % from.len()]
     }
 
-    /// A number of any size, the usual ones in few bytes.
+    /// A number of any size. Common ones need few bytes.
     pub fn count(&mut self) -> u64 {
         match self.u8() {
             255 => u64::MAX - u64::from(self.u8()),
@@ -75,12 +74,12 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The same, cut off where 32 bits end.
+    /// The same, truncated to 32 bits.
     pub fn small(&mut self) -> u32 {
         u32::try_from(self.count()).unwrap_or(u32::MAX)
     }
 
-    /// A span of any length, in the units that calls are made in or to the nanosecond.
+    /// A span of any length, in common units or in nanoseconds.
     pub fn span(&mut self) -> Span {
         let kind = self.u8();
         let count = u64::from(kind / 8);
@@ -96,7 +95,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// An instant: near the beginning of time, near its end, or anywhere.
+    /// An instant near zero, near the maximum, or anywhere.
     pub fn instant(&mut self) -> Instant {
         Instant::from_nanos(self.span().as_nanos())
     }

@@ -1,9 +1,9 @@
-//! What a controller promises, each promise once, for whatever lets events happen to it.
+//! The promises of a controller, each checked in one place.
 //!
-//! A `World` is a controller, its client and a clock. Its methods are events, and each holds what happened
-//! against the promises; it panics where one is broken. Three drivers supply the events: every order of a
-//! few of them (`exhaustive`), bytes that a search has found or that are drawn at random (`events`), and
-//! records that are anybody's (`records`).
+//! A `World` is a controller, its client and a clock. Its methods are events. Each checks its
+//! effects against the promises, and panics if one is violated. There are three sources of events:
+//! every order of a few of them (`exhaustive`), fuzzed or random bytes (`events`), and arbitrary
+//! records (`records`).
 
 pub mod exhaustive;
 

@@ -8,7 +8,7 @@ fn main() -> ExitCode {
     let known = ["--quick", "--json"];
     if let Some(unknown) = arguments.iter().find(|word| !known.contains(&word.as_str())) {
         eprintln!(
-            "exhaustive: there is no `{unknown}`; there are --quick (three events less) and --json."
+            "exhaustive: unknown argument `{unknown}`; use --quick (three events fewer) or --json."
         );
         return ExitCode::from(2);
     }

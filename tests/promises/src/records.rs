@@ -1,4 +1,4 @@
-//! Any bytes as a record: whole, or a true one that somebody has changed and signed again.
+//! Arbitrary records: any bytes, or a valid record that was modified with a new checksum.
 
 use tidegate::snapshot::{SnapshotError, VERSION};
 use tidegate::{Controller, Instant, Span};
@@ -9,7 +9,7 @@ use crate::restart::record_of;
 use crate::terms::Terms;
 use crate::world::{Kept, World};
 
-/// One limit or two, a policy, and then the record and what happens after it.
+/// One limit or two, a policy, and then the record and the events after it.
 pub fn try_with(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     if input.u8() & 1 == 0 { restore::<1>(input) } else { restore::<2>(input) }
@@ -45,7 +45,7 @@ fn restore<const LIMITS: usize>(mut input: Input<'_>) {
     }
 }
 
-/// Whatever a record said, the controller keeps its contracts and can be written down again.
+/// After any record, the controller keeps its contracts and can be saved again.
 fn goes_on<const LIMITS: usize>(
     gate: Kept<LIMITS>,
     terms: Terms<LIMITS>,
@@ -59,7 +59,7 @@ fn goes_on<const LIMITS: usize>(
     let mut world = World::with(gate, terms, now);
     world.doubts_its_memory();
     happen(&mut world, input);
-    world.a_call_that_follows_its_waits_leaves();
+    world.a_call_that_waits_as_told_is_sent();
 }
 
 fn is_said_rightly<const LIMITS: usize>(error: SnapshotError, record: &[u8]) {
@@ -75,7 +75,7 @@ fn is_said_rightly<const LIMITS: usize>(error: SnapshotError, record: &[u8]) {
     assert_eq!(error, expected);
 }
 
-/// The check that the documentation tells of, written from there.
+/// The checksum, implemented from the documentation.
 fn seal(record: &mut [u8]) {
     let Some((body, check)) = record.split_last_chunk_mut::<4>() else { return };
     let hash = body

@@ -1,11 +1,11 @@
-//! Restarts in the midst of it: what was written down goes on, on this clock or another.
+//! Restarts: a restored controller continues on this clock or another.
 
 use tidegate::{Call, Controller, Instant, Span, Verdict};
 
 use crate::account::Account;
 use crate::world::{Kept, World};
 
-/// Below it, nothing that a controller remembers lies past the end of time.
+/// Below this instant, everything that a controller remembers fits into its clock.
 const EARLY: Instant = Instant::from_nanos(u64::MAX / 4);
 
 pub fn record_of<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Vec<u8> {
@@ -14,27 +14,27 @@ pub fn record_of<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Vec<
     record
 }
 
-/// How long a plain call waits, where that ends before the end of time on every early clock.
+/// How long a plain call waits, if the end fits into every early clock.
 fn wait<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Option<Span> {
     let Verdict::Wait(until) = gate.check(now, &Call::new()) else { return None };
     Some(until.saturating_since(now)).filter(|wait| wait.as_nanos() < EARLY.as_nanos())
 }
 
 impl<const LIMITS: usize> World<LIMITS> {
-    /// Is away for a time that somebody has measured, and the clock may have run ahead of it.
+    /// Sleeps for a measured time. The clock may have advanced more.
     pub fn sleep(&mut self, ahead: Span, away: Span) {
         let there = self.now.saturating_add(ahead).saturating_add(away);
         let record = record_of(&self.gate, self.now);
         let again = self.restored(&record, there, away);
-        // On the same clock nothing changes; from there on the two must agree. (What lies further
-        // than 292 years away is nearer in a record.)
+        // On the same clock nothing changes, and later decisions must agree. (Instants more than
+        // 292 years away are clamped in a record.)
         let same = self.restored(&record, self.now, Span::ZERO);
         assert_eq!(record_of(&same, self.now), record);
         self.says_what_would_have_been_said(&same);
         if self.latest.max(there) < EARLY {
             let past = self.now.saturating_add(away);
             assert_eq!(record_of(&again, there), record_of(&same, past));
-            // What would end past the end of time is rejected instead.
+            // A wait beyond the largest instant is rejected instead.
             let told = (again.check(there, &Call::new()), same.check(past, &Call::new()));
             if !matches!(told, (Verdict::Reject(_), _) | (_, Verdict::Reject(_))) {
                 assert_eq!(wait(&again, there), wait(&same, past));
@@ -43,18 +43,20 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.wake(again, there, away);
     }
 
-    /// Goes on at once, on a clock that says anything.
+    /// Continues immediately, on a clock with any reading.
     pub fn wake_on_another_clock(&mut self, there: Instant) {
         let record = record_of(&self.gate, self.now);
         let again = self.restored(&record, there, Span::ZERO);
         let same = self.restored(&record, self.now, Span::ZERO);
-        // On a clock that is behind, the second in which one law has yet to halve may not have ended.
+        // If the clock is behind, the second in which one law has yet to halve may not have ended.
         let told = self.latest.max(there) < EARLY && !self.halves_where_a_second_ends();
         if let (true, Some(before)) = (told, wait(&same, self.now)) {
             match again.check(there, &Call::new()) {
-                Verdict::Admit => panic!("{before:?} were left to wait, and it leaves at once"),
+                Verdict::Admit => {
+                    panic!("{before:?} remained to wait, but the call is admitted at once")
+                }
                 Verdict::Wait(until) => assert!(until.saturating_since(there) >= before),
-                // It would wait beyond the end of time.
+                // The wait would end after the largest instant.
                 Verdict::Full | Verdict::Reject(_) => {}
             }
         }
@@ -69,7 +71,8 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
-    /// But for a concurrency limit that was full of calls of which nothing is known any more.
+    /// Compares decisions, except when the concurrency limit was full of calls that are now
+    /// unknown.
     fn says_what_would_have_been_said(&self, again: &Kept<LIMITS>) {
         if self.latest >= EARLY || self.halves_where_a_second_ends() {
             return;
@@ -78,10 +81,10 @@ impl<const LIMITS: usize> World<LIMITS> {
             let then = self.now.saturating_add(Span::from_nanos(later));
             let (said, says) =
                 (self.gate.check(then, &Call::new()), again.check(then, &Call::new()));
-            // What lies past the end of early clocks is nearer in a record.
+            // Instants past the end of early clocks are clamped in a record.
             let far = matches!(said, Verdict::Wait(until) if until >= EARLY);
             let same = said == says || said == Verdict::Full || far;
-            assert!(same, "{later} ns on: {says:?}, not {said:?}");
+            assert!(same, "{later} ns later: {says:?}, not {said:?}");
         }
     }
 
@@ -89,13 +92,13 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert_eq!(again.in_flight(), 0);
         let left = self.cooldown.saturating_since(self.now);
         let then = Instant::from_nanos(there.as_nanos().saturating_sub(away.as_nanos()));
-        // The end of time stays the end of time.
+        // The largest instant is kept.
         if self.cooldown < Instant::MAX {
             self.cooldown = then.saturating_add(left);
         }
         for account in &mut self.accounts {
             account.wake(self.now, there, away);
-            // What lies far away is nearer in a record.
+            // Distant instants are clamped in a record.
             if self.latest.max(there) >= EARLY {
                 *account = Account::new();
             }
@@ -105,7 +108,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.latest = there;
         self.now = there;
         self.flying.iter_mut().for_each(|flying| flying.stale = true);
-        // What waits was planned on the clock before.
+        // Waits were planned on the previous clock.
         self.waiting.clear();
         self.told = there;
     }

@@ -1,4 +1,4 @@
-//! Calls that come back, with anything and in any order.
+//! Calls that complete with any reply, in any order.
 
 use tidegate::{Hint, Instant, Outcome, Reason, Reply, Span, Verdict};
 
@@ -15,18 +15,18 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.gate.settle(self.now, flying.permit.twin(), reply);
         if self.gate.in_flight() == before.in_flight() {
             let ended = flying.sent.saturating_add(self.expiry) <= self.latest;
-            assert!(flying.stale || ended, "a call in flight is late");
-            assert!(self.gate.states().eq(before.states()), "a late call has taught a law");
+            assert!(flying.stale || ended, "a call in flight was late");
+            assert!(self.gate.states().eq(before.states()), "a late call changed a law");
             if !matches!(reply.outcome, Outcome::Ok | Outcome::Abandoned)
                 && reply.hints.iter().any(|hint| hint.cooldown().is_some())
             {
                 self.heeds(&flying.call, &reply);
             } else {
                 let record = |gate| record_of(gate, self.now);
-                assert_eq!(record(&self.gate), record(&before), "a late call has taught");
+                assert_eq!(record(&self.gate), record(&before), "a late call changed the state");
             }
         } else {
-            assert!(!flying.stale, "a permit from before the restart gave a place back");
+            assert!(!flying.stale, "a permit from before the restart freed a place");
             self.has_come_back(&flying, &reply, &before);
         }
         if reply.outcome == Outcome::Ok {
@@ -41,9 +41,9 @@ impl<const LIMITS: usize> World<LIMITS> {
         reply: &Reply<LIMITS>,
         before: &Kept<LIMITS>,
     ) {
-        assert_eq!(self.gate.in_flight() + 1, before.in_flight(), "it gave its place back");
-        // Of several limits each has its own cuts, and the counter does not say whose it was.
-        // What a served call tells is news whenever it left, and no congestion.
+        assert_eq!(self.gate.in_flight() + 1, before.in_flight(), "its place is free");
+        // With several limits each has its own cuts, and the counter does not say whose. A served
+        // call's hint is news regardless of when it was sent, and is not a congestion event.
         let told =
             LIMITS == 1 && !self.terms.cuts_for_each_throttled && reply.outcome != Outcome::Ok;
         if self.gate.stats().slower > before.stats().slower && told {
@@ -51,8 +51,8 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
         if reply.outcome == Outcome::Abandoned {
             let record = |gate| record_of(gate, self.now);
-            assert_eq!(record(&self.gate), record(before), "an abandoned call has taught");
-            // Room in the concurrency limit is all that has changed.
+            assert_eq!(record(&self.gate), record(before), "an abandoned call changed the state");
+            // Only the room in the concurrency limit has changed.
             let verdict = before.check(self.now, &tidegate::Call::new());
             assert!(
                 verdict == Verdict::Full
@@ -61,7 +61,7 @@ impl<const LIMITS: usize> World<LIMITS> {
             return;
         }
         if reply.outcome == Outcome::Exhausted && reply.used == [None; LIMITS] {
-            assert!(self.gate.states().eq(before.states()), "a quota that is used up taught a law");
+            assert!(self.gate.states().eq(before.states()), "an exhausted quota changed a law");
         }
         for (limit, account) in self.accounts.iter_mut().enumerate() {
             account.see(self.now);
@@ -76,7 +76,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
-    /// What a server asks for is a floor, up to the policy's ceiling.
+    /// A server's Retry-After is a floor, up to the policy's ceiling.
     fn heeds(&mut self, call: &Call<LIMITS>, reply: &Reply<LIMITS>) {
         let concerned = reply.hints.iter().zip(call.costs).filter(|(_, cost)| *cost > 0);
         let Some(asked) = concerned.filter_map(|(hint, _)| hint.cooldown()).max() else { return };
@@ -84,12 +84,12 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.cooldown = self.cooldown.max(self.now.saturating_add(ceiling));
         let least = ceiling.saturating_sub(Span::from_nanos(spread.floor_of(ceiling.as_nanos())));
         let floor = if asked < ceiling { asked } else { least };
-        // The last instant of all is kept free, so that every cooldown ends.
+        // The largest instant is excluded, so that every cooldown ends.
         let last = Instant::from_nanos(u64::MAX - 1);
         let until = self.now.saturating_add(floor).min(last);
         let free = [(); LIMITS].map(|()| 0);
         match self.gate.check(self.now, &tidegate::Call::of(free)) {
-            Verdict::Admit => assert!(until <= self.now, "a request for {asked:?} was not heeded"),
+            Verdict::Admit => assert!(until <= self.now, "a wait of {asked:?} was ignored"),
             Verdict::Wait(told) => assert!(told >= until, "{asked:?} was cut short"),
             Verdict::Full | Verdict::Reject(_) => {}
         }
@@ -98,7 +98,7 @@ impl<const LIMITS: usize> World<LIMITS> {
     fn retry(&mut self, call: &Call<LIMITS>, reply: &Reply<LIMITS>) {
         let before = self.gate.clone();
         let next = self.gate.retry(self.now, &call.core, *reply).ok();
-        assert!(self.gate.states().eq(before.states()), "a plan for a retry teaches a law");
+        assert!(self.gate.states().eq(before.states()), "planning a retry changed a law");
         let Some(next) = next else { return };
         assert!(
             reply.outcome.is_retryable() && !reply.hints.iter().any(|hint: &Hint| hint.no_retry)

@@ -1,4 +1,4 @@
-//! A policy made of bytes, with what the promises need to know of it.
+//! A policy from bytes, with the data that the promises need.
 
 use core::num::{NonZeroU16, NonZeroU32};
 
@@ -20,25 +20,25 @@ const EIGHTH: Ratio = match Ratio::new(1, 8) {
     None => Ratio::ZERO,
 };
 
-/// A policy, and what it is made of.
+/// A policy and its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<const LIMITS: usize> {
     pub policy: Policy<AnyLaw, LIMITS>,
     pub laws: [AnyLaw; LIMITS],
-    /// The quota of a limit whose law keeps one as it stands.
+    /// The quota of each limit with a constant rate.
     pub quotas: [Option<Quota>; LIMITS],
     pub bounds: [Bounds; LIMITS],
-    /// Whether a law cuts for every rejection, as its source does and its documentation says.
+    /// Whether a law cuts for every rejection, as documented for its source.
     pub cuts_for_each_throttled: bool,
     pub cooldown: CooldownPolicy,
     pub spread: Ratio,
     pub concurrency: ConcurrencyLimit,
-    /// What a success pays in, what a retry costs, and for how many there is at the start.
+    /// What a success adds, what a retry costs, and the initial number of retries.
     pub retry_budget: Option<(u64, u64, u64)>,
     /// The longest delay of a backoff.
     pub backoff: Option<Span>,
     pub attempts: Option<NonZeroU16>,
-    /// No wait is longer, if that is known.
+    /// The longest possible wait, if known.
     pub longest: Option<Span>,
 }
 
@@ -75,7 +75,7 @@ impl<const LIMITS: usize> Terms<LIMITS> {
     }
 }
 
-/// A law, and what the promises need to know of it.
+/// A law with the data that the promises need.
 pub struct Made {
     pub law: AnyLaw,
     pub quota: Option<Quota>,
@@ -99,7 +99,7 @@ impl Made {
 
 fn law(input: &mut Input<'_>) -> Made {
     let kind = input.u8();
-    // The last few bytes make a law of any name, also of those that have no settings below.
+    // The last few values select a law by name, including laws without settings below.
     if let Some(name) = kind.checked_sub(240).and_then(|nth| Policy::NAMES.get(usize::from(nth))) {
         let [law] = Policy::named(name).unwrap_or_else(|| unreachable!("it is a name")).laws();
         let each = matches!(law, AnyLaw::AwsCubic(_) | AnyLaw::Heroku(_));
@@ -137,7 +137,7 @@ fn law(input: &mut Input<'_>) -> Made {
     }
 }
 
-/// Any quota; ten a second where the bytes make none.
+/// Any quota. Ten a second if the bytes are not a valid one.
 fn quota(input: &mut Input<'_>) -> Quota {
     let (count, period, burst) = (input.count(), input.span(), input.small());
     let quota = Quota::per(count, period).and_then(|quota| quota.with_burst(burst));
@@ -194,17 +194,17 @@ fn aimd(input: &mut Input<'_>) -> Made {
             discount: input.u16(),
         }),
     };
-    // Bytes seldom put the start between the floor and the ceiling.
+    // Random bytes rarely put the start between floor and ceiling.
     let within = AimdConfig { floor: config.start, ceiling: config.start, ..config };
     let tried = [config, within, AimdConfig::DEFAULT];
     let (law, config) = first(tried, |config| Aimd::new(config).ok());
     Made::plain(law, Bounds::of_aimd(&config))
 }
 
-/// The first of these that a law is made of.
+/// The first valid configuration.
 fn first<C: Copy, L>(tried: impl IntoIterator<Item = C>, made: impl Fn(C) -> Option<L>) -> (L, C) {
     let found = tried.into_iter().find_map(|config| Some((made(config)?, config)));
-    found.unwrap_or_else(|| unreachable!("a law is made of its default"))
+    found.unwrap_or_else(|| unreachable!("the default configuration is valid"))
 }
 
 fn aimd_concurrency(input: &mut Input<'_>) -> Made {
@@ -253,7 +253,7 @@ fn autosleeper(input: &mut Input<'_>) -> Made {
     Made::plain(law, Bounds::of_autosleeper(&config)).faithful(faithful)
 }
 
-/// Any cooldown, and how far chance moves it.
+/// Any cooldown, and its jitter.
 fn cooldown(input: &mut Input<'_>) -> (CooldownPolicy, Ratio) {
     let (ceiling, spread) = (input.span(), ratio(input));
     CooldownPolicy::new(ceiling, spread).map_or(DEFAULT_COOLDOWN, |cooldown| (cooldown, spread))
@@ -264,12 +264,12 @@ fn few() -> ConcurrencyLimit {
     ConcurrencyLimit::new(3, ConcurrencyLimit::DEFAULT.expiry()).unwrap_or_default()
 }
 
-/// Any concurrency limit; the default where the bytes make none.
+/// Any concurrency limit. The default if the bytes are not a valid one.
 pub fn concurrency(input: &mut Input<'_>) -> ConcurrencyLimit {
     ConcurrencyLimit::new(input.u8().into(), input.span()).unwrap_or(ConcurrencyLimit::DEFAULT)
 }
 
-/// Any budget, and its numbers; a retry for each success where the bytes make none.
+/// Any retry budget and its numbers. One retry per success if the bytes are not a valid one.
 fn retry_budget(input: &mut Input<'_>) -> (RetryBudgetPolicy, (u64, u64, u64)) {
     let (numerator, denominator) = match (input.u8(), input.u8()) {
         (_, 0) => (1, 2),
@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_named_law_is_among_those_that_bytes_make() {
+    fn every_named_law_can_be_made_from_bytes() {
         let bare = |policy: Policy| policy.backoff(None).cooldown(CooldownPolicy::DEFAULT);
         let laws: Vec<AnyLaw> = (0..=255).map(|kind| law(&mut Input::new(&[kind])).law).collect();
         for name in Policy::NAMES {

@@ -1,4 +1,4 @@
-//! A controller and its client, and what every call that is asked for is promised.
+//! A controller and its client, and the promises for every call.
 
 use tidegate::gate::{ConcurrencyLimit, Gate, Permit};
 use tidegate::law::AnyLaw;
@@ -9,13 +9,13 @@ use crate::bounds::Bounds;
 use crate::terms::Terms;
 
 const SECOND: u64 = 1_000_000_000;
-/// How many polls a call may need that waits as it is told: one for each gate that may have a
-/// reason of its own, with some to spare.
+/// The maximum number of polls of a call that waits as told: one per gate that may have a separate
+/// reason, plus some.
 const POLLS: usize = 8;
 
 pub type Kept<const LIMITS: usize> = Controller<AnyLaw, LIMITS>;
 
-/// A call that is asked for, or was sent.
+/// A call that is polled or in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<const LIMITS: usize> {
     pub core: tidegate::Call<LIMITS>,
@@ -33,20 +33,20 @@ pub struct World<const LIMITS: usize> {
     pub gate: Kept<LIMITS>,
     pub terms: Terms<LIMITS>,
     pub now: Instant,
-    /// The latest instant that the clock has shown.
+    /// The latest instant of the clock.
     pub latest: Instant,
     pub waiting: Vec<Call<LIMITS>>,
     pub flying: Vec<Flying<LIMITS>>,
-    /// When the last one that had to wait may be sent.
+    /// When the last call that had to wait may be sent.
     pub told: Instant,
-    /// No cooldown ends later: each raise adds the policy's ceiling to the clock at most.
+    /// The latest end of a cooldown: each adds at most the policy's ceiling to the clock.
     pub cooldown: Instant,
     pub accounts: [Account; LIMITS],
     pub retries: Retries,
-    /// The shortest expiry that any concurrency limit had.
+    /// The shortest expiry of any concurrency limit so far.
     pub expiry: Span,
     pub restarts: u64,
-    /// A digest of all answers.
+    /// A digest of all decisions.
     answers: u64,
 }
 
@@ -55,11 +55,11 @@ pub struct Flying<const LIMITS: usize> {
     pub permit: Permit<LIMITS>,
     pub call: Call<LIMITS>,
     pub sent: Instant,
-    /// How many cuts there had been when it was sent.
+    /// The number of cuts when it was sent.
     pub cuts: u32,
-    /// It was sent before a restart.
+    /// Whether it was sent before a restart.
     pub stale: bool,
-    /// Which of the limits it was charged to still keep the account that it was charged to.
+    /// For each limit, whether the account that it was charged to still exists.
     pub charged: [bool; LIMITS],
 }
 
@@ -92,7 +92,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
-    /// Forgets what was known: the state now comes from a record that anybody may have written.
+    /// Discards the expectations: the state now comes from an arbitrary record.
     pub fn doubts_its_memory(&mut self) {
         self.cooldown = Instant::MAX;
         self.terms.retry_budget = None;
@@ -100,7 +100,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.terms.bounds = [Bounds::None; LIMITS];
     }
 
-    /// The same answers have led to the same controller.
+    /// Whether equal decisions have led to equal controllers.
     pub fn is_as(&self, other: &Self) -> bool {
         (self.answers, &self.gate) == (other.answers, &other.gate)
     }
@@ -114,7 +114,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.set_clock(self.now.saturating_add(span));
     }
 
-    /// Sleeps until what the last poll said, and asks again.
+    /// Sleeps as the last poll said, and polls again.
     pub fn wait_as_told(&mut self) {
         self.set_clock(self.told.max(self.now));
         self.poll_again(usize::MAX);
@@ -128,13 +128,13 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
-    /// Returns whether it was sent; where it has to wait, it is asked for again.
+    /// Returns whether the call was sent. If it has to wait, it is polled again later.
     pub fn poll(&mut self, call: Call<LIMITS>) -> bool {
         let before = self.gate.clone();
         let verdict = self.gate.check(self.now, &call.core);
         let why = self.gate.why(self.now, &call.core);
-        assert_eq!(self.gate, before, "to ask is to change nothing");
-        assert!(verdict != Verdict::Admit || why.is_none(), "{why:?} stands in nobody's way");
+        assert_eq!(self.gate, before, "check changes the state");
+        assert!(verdict != Verdict::Admit || why.is_none(), "{why:?} delays no call");
         self.a_deadline_rejects_what_would_be_late(&call.core, verdict);
         let decision = self.gate.poll(self.now, &call.core);
         self.note(&decision);
@@ -146,7 +146,7 @@ impl<const LIMITS: usize> World<LIMITS> {
             }
             Decision::Wait(until) => {
                 assert_eq!(verdict, Verdict::Wait(until));
-                self.a_wait_is_long_enough_and_no_longer(&call.core, until, why);
+                self.a_wait_is_exact(&call.core, until, why);
                 self.waiting.push(call);
             }
             Decision::Full => {
@@ -156,16 +156,22 @@ impl<const LIMITS: usize> World<LIMITS> {
             }
             Decision::Reject(reason) => {
                 assert_eq!(verdict, Verdict::Reject(reason));
-                assert!(reason != Reason::RetryBudget || call.core.attempt() > 0, "it is no retry");
+                assert!(
+                    reason != Reason::RetryBudget || call.core.attempt() > 0,
+                    "the call is not a retry"
+                );
             }
         }
-        // It may note that the law is the limit now, and no more.
-        assert!(self.gate.states().eq(before.states()), "a poll that was kept back has taught");
+        // It may note that the law is the limit now, and nothing else.
+        assert!(
+            self.gate.states().eq(before.states()),
+            "a poll that was not admitted changed a law"
+        );
         self.has_cost_nothing(&before, &call.core);
         false
     }
 
-    /// What was not sent has cost nothing: every later answer is what it would have been.
+    /// A call that was not sent has cost nothing: later decisions are unchanged.
     pub fn has_cost_nothing(&self, before: &Kept<LIMITS>, call: &tidegate::Call<LIMITS>) {
         assert_eq!(self.gate.in_flight(), before.in_flight());
         for later in [0, 1, SECOND / 7, 4_000 * SECOND] {
@@ -176,7 +182,8 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
     }
 
-    /// At once, with the time that it would have taken; and nothing that would be in time.
+    /// A late call is rejected at once with the time that it would have taken, and no other call
+    /// is.
     fn a_deadline_rejects_what_would_be_late(
         &self,
         call: &tidegate::Call<LIMITS>,
@@ -184,8 +191,8 @@ impl<const LIMITS: usize> World<LIMITS> {
     ) {
         let last = call.not_after();
         match verdict {
-            Verdict::Wait(until) => assert!(until <= last, "it waits past its deadline"),
-            Verdict::Reject(Reason::Late(at)) => assert!(at > last, "it would be in time"),
+            Verdict::Wait(until) => assert!(until <= last, "the wait ends after the deadline"),
+            Verdict::Reject(Reason::Late(at)) => assert!(at > last, "the call would be in time"),
             _ => {}
         }
         if call.attempt() == 0 && last < Instant::MAX {
@@ -195,8 +202,11 @@ impl<const LIMITS: usize> World<LIMITS> {
                 Verdict::Admit if self.now > last => Verdict::Reject(Reason::Late(self.now)),
                 other => other,
             };
-            let full = free == Verdict::Full; // what stands behind it may be too late
-            assert!(verdict == expected || full, "{verdict:?} by {last:?}, else {free:?}");
+            let full = free == Verdict::Full; // another gate behind it may be too late
+            assert!(
+                verdict == expected || full,
+                "{verdict:?} with deadline {last:?}, {free:?} without"
+            );
         }
     }
 
@@ -204,15 +214,15 @@ impl<const LIMITS: usize> World<LIMITS> {
         let in_flight = self.gate.in_flight();
         assert!(in_flight > 0 && in_flight <= before.in_flight() + 1);
         let limit = self.terms.concurrency.limit();
-        assert!(in_flight <= limit, "{in_flight} in flight, where {limit} may be");
+        assert!(in_flight <= limit, "{in_flight} in flight, with a limit of {limit}");
         let alive = |flying: &&Flying<LIMITS>| {
             !flying.stale && flying.sent.saturating_add(self.expiry) > self.latest
         };
         let others = self.flying.iter().filter(alive).count();
-        assert!(others < usize::from(limit), "{others} others, where {limit} may be");
+        assert!(others < usize::from(limit), "{others} others, with a limit of {limit}");
         assert_eq!(self.gate.stats().admitted, before.stats().admitted + 1);
         let limits = self.accounts.iter_mut().zip(call.costs).zip(self.terms.quotas);
-        // A limit that the call costs nothing of does not see its time either.
+        // A limit with no cost for this call does not see the time either.
         for ((account, cost), quota) in limits.filter(|((_, cost), _)| *cost > 0) {
             account.see(self.now);
             if let Some(quota) = quota {
@@ -227,7 +237,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.flying.push(Flying { permit, call, sent: self.now, cuts, stale: false, charged });
     }
 
-    fn a_wait_is_long_enough_and_no_longer(
+    fn a_wait_is_exact(
         &mut self,
         call: &tidegate::Call<LIMITS>,
         until: Instant,
@@ -238,7 +248,10 @@ impl<const LIMITS: usize> World<LIMITS> {
         let wait = until.saturating_since(self.now);
         assert!(self.terms.longest.is_none_or(|longest| wait <= longest), "it waits {wait:?}");
         if why == Some(Gate::Cooldown) {
-            assert!(until <= self.cooldown.max(call.not_before()), "a cooldown above its ceiling");
+            assert!(
+                until <= self.cooldown.max(call.not_before()),
+                "a cooldown exceeds its ceiling"
+            );
         }
         if LIMITS > 1 && self.halves_where_a_second_ends() {
             return;
@@ -247,7 +260,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         let same = self.gate.why(until, call) == why;
         assert!(
             !(matches!(then, Verdict::Wait(_)) && same),
-            "{why:?} said {until:?}, then {then:?}"
+            "{why:?} returned {until:?}, then {then:?}"
         );
         let sooner = Instant::from_nanos(until.as_nanos() - 1);
         assert_ne!(self.gate.check(sooner, call), Verdict::Admit, "the wait is longer than needed");
@@ -269,9 +282,9 @@ impl<const LIMITS: usize> World<LIMITS> {
         let states = self.gate.states().zip(before.states());
         for (limit, (state, old)) in states.enumerate() {
             if terms.laws[limit] == self.terms.laws[limit] {
-                assert_eq!(state, old, "a law that stays has forgotten");
+                assert_eq!(state, old, "an unchanged law lost its state");
                 self.accounts[limit].see(self.now);
-                // Its state may come from a record that anybody may have written.
+                // The state may come from an arbitrary record.
                 terms.bounds[limit] = self.terms.bounds[limit];
                 terms.quotas[limit] = self.terms.quotas[limit];
             } else {
@@ -280,29 +293,30 @@ impl<const LIMITS: usize> World<LIMITS> {
             }
         }
         self.expiry = self.expiry.min(terms.concurrency.expiry());
-        // What was saved up under the budget before is not known.
+        // The balance of the previous retry budget is not known.
         let retry_budget = terms.retry_budget.filter(|_| terms.policy == self.terms.policy);
         self.terms = Terms { retry_budget, ..terms };
     }
 
-    /// As its source has it, one law halves its limit where a second ends: it may let a call go now
-    /// and not later, when another limit's wait is over.
+    /// The faithful variant of a law halves its limit when a second ends, so it may admit a call
+    /// now and not later, when another limit's wait is over.
     pub fn halves_where_a_second_ends(&self) -> bool {
         let halves = |law: &AnyLaw| matches!(law, AnyLaw::Tchannel(_));
         self.terms.cuts_for_each_throttled && self.terms.laws.iter().any(halves)
     }
 
-    /// What holds of every state.
+    /// Properties of every state.
     pub fn every_promise_holds(&self) {
         let laws = self.terms.laws.iter().zip(self.terms.bounds).zip(self.gate.states());
         laws.for_each(|((law, bounds), state)| bounds.contain(law, state, self.now));
-        self.the_next_instant_is_honest();
+        self.next_at_is_exact();
     }
 
-    /// A plain call is sent at `next_at` and not before, costs no more than a dearer one, and what may be
-    /// sent now may be sent later.
-    fn the_next_instant_is_honest(&self) {
-        // A rejection by this law hides a cooldown. It never sets one itself, but a record may contain one.
+    /// A plain call is sent at `next_at` and not before, never waits longer than a more expensive
+    /// one, and a call that may be sent now may be sent later.
+    fn next_at_is_exact(&self) {
+        // A rejection by this law hides a cooldown. The law never sets one itself, but a record may
+        // contain one.
         let tchannel = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Tchannel(_)));
         let made_up = self.cooldown == Instant::MAX;
         if self.halves_where_a_second_ends() || (tchannel && made_up) {
@@ -311,34 +325,38 @@ impl<const LIMITS: usize> World<LIMITS> {
         let plain = tidegate::Call::new();
         let verdict = self.gate.check(self.now, &plain);
         if self.gate.check(self.now, &tidegate::Call::of([2; LIMITS])) == Verdict::Admit {
-            assert_eq!(verdict, Verdict::Admit, "two calls' worth may be sent, and one may not");
+            assert_eq!(
+                verdict,
+                Verdict::Admit,
+                "a cost of two is admitted, but a cost of one is not"
+            );
         }
         if verdict == Verdict::Admit {
             for later in [1, SECOND / 7, 4_000 * SECOND] {
                 let later =
                     self.gate.check(self.now.saturating_add(Span::from_nanos(later)), &plain);
-                assert_eq!(later, Verdict::Admit, "it may be sent now, and not later");
+                assert_eq!(later, Verdict::Admit, "the call may be sent now, but not later");
             }
         }
         let (Verdict::Wait(_) | Verdict::Full) = verdict else { return };
         let Some(next) = self.gate.next_at(self.now) else {
-            panic!("{:?} is in the way, and for no time", self.gate.why(self.now, &plain))
+            panic!("{:?} delays the call for no time", self.gate.why(self.now, &plain))
         };
         if next == Instant::MAX {
-            return; // there is no later instant at which to see
+            return; // the clock ends here
         }
-        assert!(next > self.now, "the next instant is past");
-        assert_eq!(self.gate.check(next, &plain), Verdict::Admit, "at the instant that was told");
+        assert!(next > self.now, "next_at is in the past");
+        assert_eq!(self.gate.check(next, &plain), Verdict::Admit, "at next_at");
         let sooner = Instant::from_nanos(next.as_nanos() - 1);
         assert_ne!(
             self.gate.check(sooner, &plain),
             Verdict::Admit,
-            "it could have been sent sooner"
+            "the call could have been sent sooner"
         );
     }
 
     /// A call that waits as told is sent after a few polls, and does not spin.
-    pub fn a_call_that_follows_its_waits_leaves(&self) {
+    pub fn a_call_that_waits_as_told_is_sent(&self) {
         let (mut gate, mut now) = (self.gate.clone(), self.now);
         if now > Instant::from_nanos(u64::MAX / 2) {
             return; // the clock is near its end
@@ -350,9 +368,9 @@ impl<const LIMITS: usize> World<LIMITS> {
                 Decision::Full => match gate.next_at(now) {
                     Some(Instant::MAX) => return, // an expiry that never ends
                     Some(next) => now = next,
-                    None => panic!("full, and for no reason"),
+                    None => panic!("full without a reason"),
                 },
-                // A wait beyond the end of time, and a law that rejects instead of waiting.
+                // A wait beyond the largest instant, or a law that rejects instead of waiting.
                 Decision::Reject(Reason::Never | Reason::OverLimit) => return,
                 Decision::Reject(reason) => panic!("a plain call is rejected: {reason}"),
             }

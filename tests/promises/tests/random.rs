@@ -1,4 +1,4 @@
-//! Bytes at random, as many as a few seconds allow; `cargo xtask fuzz` searches for better ones.
+//! Random bytes for a few seconds. `cargo xtask fuzz` searches more thoroughly.
 #![allow(missing_docs, reason = "a test")]
 
 use tidegate::Rng;
@@ -10,21 +10,21 @@ fn try_at_random(target: fn(&[u8])) {
         let mut chance = Rng::new(seed);
         let length = chance.next_u32() % 500;
         let mut bytes: Vec<u8> = (0..length).map(|_| (chance.next_u32() >> 24) as u8).collect();
-        // Half of them mostly of small numbers, which the usual lengths of time are made of.
+        // Half of the seeds use mostly small numbers, which make common lengths of time.
         if seed % 2 == 0 {
             bytes.iter_mut().for_each(|byte| *byte >>= chance.next_u32() % 8);
         }
         let told = std::panic::catch_unwind(|| target(&bytes));
-        assert!(told.is_ok(), "the bytes of seed {seed} break a promise: {bytes:?}");
+        assert!(told.is_ok(), "the bytes of seed {seed} violate a promise: {bytes:?}");
     }
 }
 
 #[test]
-fn every_promise_is_kept_in_any_order_of_events() {
+fn every_promise_holds_in_any_order_of_events() {
     try_at_random(tidegate_promises::events);
 }
 
 #[test]
-fn every_promise_is_kept_whatever_a_record_says() {
+fn every_promise_holds_after_any_record() {
     try_at_random(tidegate_promises::records);
 }

@@ -1,11 +1,11 @@
-//! What happens next: events in order of time, and at the same time in the order they were entered.
+//! An event queue, ordered by time and then by order of entry.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use tidegate::Instant;
 
-/// The events to come.
+/// The pending events.
 #[derive(Debug)]
 pub struct Agenda<E> {
     heap: BinaryHeap<Reverse<Entry<E>>>,
@@ -26,13 +26,13 @@ impl<E> Default for Agenda<E> {
 }
 
 impl<E> Agenda<E> {
-    /// Enters an event.
+    /// Adds an event.
     pub fn enter(&mut self, at: Instant, event: E) {
         self.entered += 1;
         self.heap.push(Reverse(Entry { at, number: self.entered, event }));
     }
 
-    /// Takes the next event off the agenda.
+    /// Removes the next event.
     pub fn take(&mut self) -> Option<(Instant, E)> {
         self.heap.pop().map(|Reverse(entry)| (entry.at, entry.event))
     }

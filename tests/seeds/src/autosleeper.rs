@@ -7,7 +7,7 @@ use crate::published::AUTOSLEEPER;
 use crate::ratio;
 use crate::report::{Report, Table};
 
-/// The source's defaults, without jitter.
+/// The source's defaults without jitter.
 pub const PLAIN: AutosleeperConfig = AutosleeperConfig {
     spread: Ratio::ZERO,
     variant: AutosleeperVariant::Faithful,
@@ -24,7 +24,7 @@ pub fn graph_config() -> AutosleeperConfig {
     AutosleeperConfig { initial: Span::from_millis(1), down: ratio(6, 10), threshold: 5, ..PLAIN }
 }
 
-/// One worker whose calls take no time, as in the source's own tests.
+/// One worker whose calls take no time, as in the source's tests.
 #[derive(Debug)]
 pub struct Worker {
     gate: Controller<Autosleeper>,
@@ -33,21 +33,21 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker that has made no call yet.
+    /// A worker that has not made a call yet.
     ///
     /// # Panics
-    /// The configuration is none.
+    /// The configuration is invalid.
     #[must_use]
     pub fn new(config: AutosleeperConfig, seed: u64) -> Self {
-        let law = Autosleeper::new(config).expect("a configuration that the law takes");
+        let law = Autosleeper::new(config).expect("a valid configuration");
         let gate = Controller::new(Policy::new(law).backoff(None), seed, Instant::ZERO);
         Self { gate, now: Instant::ZERO, slept: 0 }
     }
 
-    /// Calls, and sleeps until the next call may be sent; returns how long.
+    /// Makes a call, and sleeps until the next one may be sent. Returns the length of the sleep.
     ///
     /// # Panics
-    /// The core admits no call at the instant that it named.
+    /// The controller does not admit a call after its own wait.
     pub fn call(&mut self, outcome: Outcome) -> Span {
         let delayed = self.delay() > Span::ZERO;
         let Decision::Admit(permit) = self.gate.poll(self.now, &Call::new()) else {
@@ -58,19 +58,19 @@ impl Worker {
         if let Decision::Wait(until) = self.gate.poll(self.now, &Call::new()) {
             self.now = until;
         }
-        // As the source counts: a step down that ends the delay still "sleeps", for no time.
+        // Counted like the source: a step down that ends the delay still "sleeps" for no time.
         self.slept += u32::from(delayed || self.delay() > Span::ZERO);
         self.now.saturating_since(since)
     }
 
-    /// Calls several times.
+    /// Makes several calls.
     pub fn calls(&mut self, outcome: Outcome, times: u32) {
         for _ in 0..times {
             self.call(outcome);
         }
     }
 
-    /// The law's present delay.
+    /// The current delay.
     #[must_use]
     pub fn delay(&self) -> Span {
         self.gate.states().next().map_or(Span::ZERO, AutosleeperState::delay)
@@ -97,7 +97,7 @@ pub fn graph() -> Vec<String> {
     while runs.len() < 28 {
         let least = Span::from_millis(if worker.descended() { 60 } else { 250 });
         let served = delay >= least;
-        // Rounded half up to a tenth of a millisecond, as the figure does.
+        // Rounded half up to a tenth of a millisecond, like the figure.
         let tenths = (delay.as_nanos() + 50_000) / 100_000;
         let label = format!("{}.{}{}", tenths / 10, tenths % 10, if served { 'S' } else { 'F' });
         match runs.last_mut() {
@@ -111,7 +111,7 @@ pub fn graph() -> Vec<String> {
     runs.into_iter().map(label).collect()
 }
 
-/// The vectors of the source's own tests, by name.
+/// The vectors of the source's tests, by name.
 #[must_use]
 pub fn vectors() -> [(&'static str, Worker); 3] {
     let config = |initial, most, up, down, threshold| AutosleeperConfig {
@@ -139,16 +139,16 @@ pub fn vectors() -> [(&'static str, Worker); 3] {
     [("single sleeps", single), ("many sleeps", many), ("at the maximum", highest)]
 }
 
-/// A server that answers by how long ago the call before was.
+/// A server whose answers depend on the time since the previous call.
 #[derive(Clone, Copy, Debug)]
 pub enum Threshold {
-    /// Fails what comes sooner than this.
+    /// Fails calls that arrive earlier than this.
     Hard(Span),
-    /// Fails by chance: half of what comes after this time, less of what comes later.
+    /// Fails at random: half of the calls after this time, and fewer of later ones.
     Soft(Span),
 }
 
-/// How many of so many calls fail once a worker and a server have come to terms, in per cent.
+/// The percentage of calls that fail once a worker and a server have reached equilibrium.
 pub fn failure_share(config: AutosleeperConfig, server: Threshold, calls: u32) -> f64 {
     let mut worker = Worker::new(config, 7);
     let mut chance = Rng::new(11);
@@ -166,8 +166,8 @@ pub fn failure_share(config: AutosleeperConfig, server: Threshold, calls: u32) -
     100.0 * f64::from(failed) / f64::from(calls)
 }
 
-/// The share of failures at which the logarithm of the delay has no drift, in per cent:
-/// f ln(up) = (1 - f) / N * -ln(down), with the mean over the jitter where there is one.
+/// The failure rate in per cent at which the logarithm of the delay has no drift: f ln(up) = (1 -
+/// f) / N * -ln(down), with the mean over the jitter if there is one.
 #[must_use]
 pub fn share_by_arithmetic(config: AutosleeperConfig) -> f64 {
     let value = |ratio: Ratio| f64::from(ratio.numerator()) / f64::from(ratio.denominator());
@@ -185,16 +185,16 @@ pub fn share_by_arithmetic(config: AutosleeperConfig) -> f64 {
     100.0 * down / (up + down)
 }
 
-/// The three configurations whose share of failures is compared.
+/// The three configurations whose failure rates are compared.
 #[must_use]
 pub fn equilibria() -> [(&'static str, AutosleeperConfig); 3] {
     [("defaults, no jitter", PLAIN), ("defaults", DEFAULTS), ("graph", graph_config())]
 }
 
-/// How long calls have to be apart for the hard server: far from both ends of the law's delays.
+/// The minimum interval of the hard server: far from both ends of the law's delays.
 pub const APART: Span = Span::from_secs(20);
 
-/// After how long the soft server serves every other call.
+/// The interval at which the soft server serves every other call.
 pub const EVEN: Span = Span::from_secs(1);
 
 fn ends() -> Vec<Vec<String>> {
@@ -212,7 +212,7 @@ fn ends() -> Vec<Vec<String>> {
     let metrics = worker.metrics();
     let lasted = metrics.4.saturating_sub(climbed.4);
 
-    // From the cap a step down may go up, by its jitter and beyond the cap.
+    // From the cap a step down may increase the delay, by its jitter and beyond the cap.
     let longest = (0..1_000).map(|seed| {
         let mut worker = Worker::new(DEFAULTS, seed);
         while worker.delay() < DEFAULTS.most {
@@ -224,9 +224,9 @@ fn ends() -> Vec<Vec<String>> {
     let longest = longest.max().unwrap_or(Span::ZERO);
     let row = |what: &str, value: String| vec![what.to_string(), value];
     vec![
-        row("failures from nothing to the longest delay", failures.to_string()),
-        row("successes from there to nothing", successes.to_string()),
-        row("steps down on the way", metrics.2.to_string()),
+        row("failures from no delay to the longest", failures.to_string()),
+        row("successes from the longest delay to none", successes.to_string()),
+        row("steps down in between", metrics.2.to_string()),
         row("hours it takes", format!("{:.1}", crate::seconds(lasted) / 3_600.0)),
         row(
             "longest delay after a step down from 900 s, of 1000 (s)",
@@ -266,7 +266,7 @@ pub fn report() -> Report {
         source: "sakthipriyan/go-utils, sleeper.go, sleeper_test.go, and the article's figure, 2022",
         tables: vec![
             Table {
-                title: "The article's figure: delay in ms, S served or F failed, times in a row",
+                title: "The article's figure: delay in ms, S served or F failed, number in a row",
                 columns: &["step", "ours", "published"],
                 rows: labels.collect(),
                 notes: &[],
@@ -278,16 +278,16 @@ pub fn report() -> Report {
                 notes: &[],
             },
             Table {
-                title: "Calls that fail in the long run, in per cent of a million",
+                title: "Calls that fail in the long run, in per cent of a million calls",
                 columns: &["configuration", "hard threshold", "soft threshold", "by arithmetic"],
                 rows: equilibria.into(),
                 notes: &[
-                    "One server fails all calls less than 20 s apart; one fails them by chance, half of those",
-                    "1 s apart. The share is the law's own: its ups and downs have to cancel out.",
+                    "One server fails all calls less than 20 s apart. The other fails calls at random, half of those",
+                    "1 s apart. The share depends only on the law, whose steps up and down have to cancel out.",
                 ],
             },
             Table {
-                title: "The ends of the default delays",
+                title: "The limits of the default delays",
                 columns: &["what", "ours"],
                 rows: ends(),
                 notes: &[],

@@ -10,18 +10,18 @@ use crate::at_millis;
 use crate::published::AWS;
 use crate::report::{Report, Table};
 
-/// A client on a clock that only it moves.
+/// A client with a manual clock.
 struct Client {
     gate: Controller<AwsCubic>,
     now: Instant,
     flights: VecDeque<Permit>,
 }
 
-/// How many calls had been sent, and the rate then, at a time after the start of a run.
+/// The number of calls sent and the rate at a time after the start of a run.
 pub type Mark = (u32, Option<f64>);
 
 impl Client {
-    /// As recorded, on a whole second; late enough for the clock to step back an hour.
+    /// Starts on a whole second, as recorded, late enough for the clock to step back an hour.
     fn new() -> Self {
         let now = at_millis(10_000_000);
         let policy = Policy::new(AwsCubic).backoff(None);
@@ -38,7 +38,7 @@ impl Client {
         self.now = self.now.saturating_add(span);
     }
 
-    /// Sends calls whose answers come later; the limiter must not be on.
+    /// Sends calls that are answered later. The limiter must not be active.
     fn send(&mut self, calls: u32) {
         for _ in 0..calls {
             let Decision::Admit(permit) = self.gate.poll(self.now, &Call::new()) else {
@@ -48,13 +48,13 @@ impl Client {
         }
     }
 
-    /// The oldest call in flight comes back.
+    /// Answers the oldest call in flight.
     fn answer(&mut self, outcome: Outcome) {
         let permit = self.flights.pop_front().expect("a call in flight");
         self.gate.settle(self.now, permit, outcome);
     }
 
-    /// Calls one after the other that come back at once, with a pause before each.
+    /// Calls one after the other that complete immediately, with a pause before each.
     fn calls(&mut self, calls: u32, cooldown: Span, outcome: Outcome) {
         for _ in 0..calls {
             self.pass(cooldown);
@@ -74,7 +74,7 @@ impl Client {
                 Decision::Admit(permit) => {
                     self.pass(trip);
                     let answered = self.now.saturating_since(start);
-                    // What comes back later than the mark is not yet counted there.
+                    // Calls that complete after the mark are not counted there yet.
                     for _ in marks[seen.len()..].iter().take_while(|mark| answered > **mark) {
                         seen.push((sent, last));
                     }
@@ -91,11 +91,11 @@ impl Client {
 
 /// The rates at 5, 6, ... 11 s after a cut at ten calls a second.
 ///
-/// The rate is also bound by twice of what is measured, so that calls which had been sent before the cut
-/// keep coming back, forty a second.
+/// The rate is also limited to twice the measured one, so calls that were sent before the cut keep
+/// completing, forty a second.
 ///
 /// # Panics
-/// The limiter is on before its first throttling response, or off after it.
+/// The limiter is active before its first throttling response, or inactive after it.
 #[must_use]
 pub fn vector() -> Vec<f64> {
     let mut client = Client::new();
@@ -116,7 +116,7 @@ pub fn vector() -> Vec<f64> {
     rates
 }
 
-/// What botocore's classes were recorded with, played to the core.
+/// The recordings of botocore's classes, replayed with core.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     /// The rate after a throttling response within the first half second.
@@ -125,20 +125,20 @@ pub struct Recorded {
     pub then: Vec<Mark>,
     /// The rate after one throttling response at a hundred calls a second.
     pub at_hundred: f64,
-    /// What one caller sends then, at 0.5 to 60 s.
+    /// What one caller sends then, from 0.5 to 60 s.
     pub after: Vec<Mark>,
-    /// What it sends after a minute without a call, at 0.1 to 30 s.
+    /// What it sends after a minute without a call, from 0.1 to 30 s.
     pub idle: Vec<Mark>,
-    /// How long the next call waits when the clock has stepped back by an hour, in seconds.
+    /// How long the next call waits after the clock has stepped back an hour, in seconds.
     pub clock_back: f64,
     /// The rate after twenty throttling responses to calls that were in flight together.
     pub burst: f64,
 }
 
-/// Plays it.
+/// Replays the recordings.
 ///
 /// # Panics
-/// The limiter is on before its first throttling response, or off after it.
+/// The limiter is active before its first throttling response, or inactive after it.
 #[must_use]
 pub fn recorded() -> Recorded {
     let (one, ten) = (Span::from_millis(1), Span::from_millis(10));
@@ -174,7 +174,7 @@ pub fn recorded() -> Recorded {
     Recorded { at_once, then, at_hundred, after, idle, clock_back: crate::seconds(next), burst }
 }
 
-/// The published marks of a section: when, how many sent, and at which rate.
+/// The published marks of a section: time, calls sent, and rate.
 pub fn marks(section: &'static str) -> impl Iterator<Item = (Span, Mark)> {
     AWS.section(section).filter_map(|line| {
         let (at, rest) = line.split_once(':')?;
@@ -230,7 +230,7 @@ pub fn report() -> Report {
                 notes: &["Rates here have 20 bits of fraction, six digits."],
             },
             Table {
-                title: "Rates after throttling responses, and other corners",
+                title: "Rates after throttling responses, and other cases",
                 columns: &["what", "botocore", "ours"],
                 rows: vec![
                     corner(
@@ -263,11 +263,11 @@ pub fn report() -> Report {
                     ),
                 ],
                 notes: &[
-                    "The last one is mended: a clock that steps back takes no tokens away here.",
+                    "The last one is corrected: a clock that steps back removes no tokens here.",
                 ],
             },
             Table {
-                title: "What one caller then sends, back to back",
+                title: "Calls that one caller then sends, back to back",
                 columns: &["when", "botocore sent", "botocore rate", "our sent", "our rate"],
                 rows: runs,
                 notes: &[],

@@ -1,4 +1,5 @@
-//! The EMR article: a scan of a thousand calls against four a second, alone and with others.
+//! The EMR article: a scan of a thousand calls against a limit of four a second, alone and with
+//! others.
 
 use std::num::NonZeroU16;
 
@@ -12,15 +13,15 @@ use crate::report::{Report, Table};
 use crate::statistics::mean;
 use crate::world::{Answer, Server, Stranger, World};
 
-/// "Typical response times around 100ms", throttled calls included. Around, because with exactly 100 ms and
-/// exactly four a second each call would meet its token to the nanosecond.
+/// "Typical response times around 100ms", including throttled calls. Not exactly 100 ms, because
+/// with exactly four a second each call would then arrive exactly with its token.
 const TRIP: Span = Span::from_millis(100);
 /// "1000 clusters".
 const CALLS: u32 = 1_000;
-/// Where a client that does not come to an end is stopped.
+/// When a client that does not finish is stopped.
 const GIVE_UP: Instant = Instant::from_nanos(20_000_000_000_000);
 
-/// A limit of so many calls a second, as a bucket of tokens or as windows of a second.
+/// A limit of calls per second, as a token bucket or as windows of a second.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     kind: Kind,
@@ -39,13 +40,13 @@ enum Kind {
 const CALL: u64 = 1_000_000_000;
 
 impl Limit {
-    /// A bucket that starts full, with a second's worth.
+    /// A full bucket with a second's worth of calls.
     #[must_use]
     pub const fn bucket(per_second: u64) -> Self {
         Self { kind: Kind::Bucket, per_second, left: per_second * CALL, last: Instant::ZERO }
     }
 
-    /// So many calls in each second of the clock.
+    /// Calls in each second of the clock.
     #[must_use]
     pub const fn window(per_second: u64) -> Self {
         Self { kind: Kind::Window, ..Self::bucket(per_second) }
@@ -72,7 +73,7 @@ impl Server for Limit {
     }
 }
 
-/// What others share the limit with the scan.
+/// The limit, and other clients that share it with the scan.
 #[derive(Clone, Copy, Debug)]
 pub struct Environment {
     /// Its name.
@@ -100,7 +101,7 @@ pub const ENVIRONMENTS: [Environment; 5] = [
     Environment { name: "other 4/s, 1 min of 3", limit: Limit::bucket(4), stranger: Some(bursts) },
 ];
 
-/// The next call of somebody who calls at random, so many milliseconds apart on average.
+/// The next call of a Poisson process with this mean interval in milliseconds.
 fn poisson(now: Instant, mean_millis: u32, chance: &mut Rng) -> Instant {
     let drawn = (f64::from(chance.next_u32()) + 1.0) / 4_294_967_296.0;
     let nanos = -libm::log(drawn) * f64::from(mean_millis) * 1e6;
@@ -115,10 +116,10 @@ fn bursts(now: Instant, chance: &mut Rng) -> Instant {
     Instant::from_nanos(if next % cycle < minute { next } else { (next / cycle + 1) * cycle })
 }
 
-/// What the article compares, and what it misses.
+/// The configurations that the article compares, and those that it misses.
 ///
 /// # Panics
-/// A configuration is none.
+/// A configuration is invalid.
 #[must_use]
 pub fn clients() -> Vec<(&'static str, Policy)> {
     let unlimited = Policy::new(AnyLaw::Fixed(Fixed::UNLIMITED)).backoff(None);
@@ -153,20 +154,20 @@ fn doubling() -> Backoff {
     Backoff::new(twice, Jitter::None, base, most).expect("a schedule")
 }
 
-/// "Likely get 4 requests in and then wait for 10 seconds": the schedule's last delay at once.
+/// "Likely get 4 requests in and then wait for 10 seconds": the last delay of the schedule at once.
 fn longest() -> Backoff {
     let most = Span::from_millis(10_240);
     Backoff::new(Growth::Constant, Jitter::None, most, most).expect("a schedule")
 }
 
-/// What a scan came to.
+/// The results of a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan {
     /// How long it took, in seconds.
     pub seconds: f64,
-    /// How many of its calls were throttled, in per cent.
+    /// The percentage of its calls that were throttled.
     pub own: f64,
-    /// How many of the other client's, if there is one.
+    /// The percentage for the other client, if there is one.
     pub others: Option<f64>,
 }
 
@@ -201,11 +202,11 @@ pub fn scans(policy: Policy, environment: Environment) -> Scan {
     }
 }
 
-/// The rates of the adaptive law after each call of one client, whose calls all end the same way, in
-/// calls a thousand seconds.
+/// The rates of the adaptive law after each call of one client whose calls all have this outcome,
+/// in calls per thousand seconds.
 ///
 /// # Panics
-/// The core does not say when the next call may be sent.
+/// The controller does not say when the next call may be sent.
 pub fn rates(outcome: Outcome) -> impl Iterator<Item = u64> {
     let law = Aimd::DEFAULT;
     let mut gate: Controller<Aimd> =
@@ -226,10 +227,10 @@ pub fn rates(outcome: Outcome) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The longest wait that the article's backoff comes to in its ten retries, in seconds.
+/// The longest wait of the article's backoff in ten retries, in seconds.
 ///
 /// # Panics
-/// The core grants fewer retries than it is told to.
+/// The controller grants fewer retries than configured.
 #[must_use]
 pub fn longest_wait() -> f64 {
     let most = NonZeroU16::new(12);
@@ -251,7 +252,7 @@ fn claims() -> Table {
     let backoff = naive.backoff(Some(longest()));
     let per_second = |rate: u64| format!("{}.{:03}", rate / 1_000, rate % 1_000);
     let halved: Vec<String> = rates(Outcome::Throttled).take(3).map(per_second).collect();
-    // One call a second more for ten successes: ten million of them lead to the highest rate.
+    // Ten successes add one call a second. Ten million reach the highest rate.
     let ends = [
         rates(Outcome::Throttled).take(100).min().map_or_else(String::new, per_second),
         rates(Outcome::Ok).take(10_100_000).max().map_or_else(String::new, per_second),
@@ -290,8 +291,8 @@ fn claims() -> Table {
             vec!["lowest and highest rate".into(), "-".into(), ends.join(" ")],
         ],
         notes: &[
-            "2500 s is 1000 calls at exactly 4 in 10 s. The server goes on filling while the client calls,",
-            "so that five or six get through in each turn, and the same backoff takes less.",
+            "2500 s is 1000 calls at exactly 4 in 10 s. The bucket refills while the client calls,",
+            "so five or six calls are served in each turn, and the same backoff takes less time.",
         ],
     }
 }
@@ -317,7 +318,7 @@ pub fn report() -> Report {
     table(
         "The other client's calls that are throttled, in per cent",
         &[
-            "Means of 20. Time alone is the wrong measure: hammering wins it, and takes it from the others.",
+            "Means of 20 runs. Time alone is not a good measure: calling without a limit is fastest, at the others' expense.",
             "An even share with 2/s takes 500 s, with 3/s 1000 s.",
         ],
         &|scan| scan.others.map_or_else(|| "-".into(), |others| format!("{others:.1}")),
@@ -325,7 +326,7 @@ pub fn report() -> Report {
     Report {
         name: "emr",
         title: "The scan of a thousand clusters (EMR DescribeCluster)",
-        source: "an article on rate limiting and backoff against AWS; environments as it describes them",
+        source: "an article on rate limiting and backoff against AWS, with its environments",
         tables,
         listing: Vec::new(),
     }

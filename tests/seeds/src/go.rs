@@ -1,5 +1,6 @@
-//! "Go: Rate-limiting (done right)": retry until success with cenkalti's backoff, while the call keeps
-//! its place among those in flight; and the "dynamic value" for that number which the post wishes for.
+//! "Go: Rate-limiting (done right)": retries until success with cenkalti's backoff, while the call
+//! stays in flight; and the "dynamic value" for the number of calls in flight that the post
+//! suggests.
 
 use std::collections::VecDeque;
 
@@ -12,18 +13,18 @@ use crate::report::{Report, Table};
 use crate::statistics::{Spread, mean, rank};
 use crate::{at_millis, of_seeds, ratio, seconds};
 
-/// cenkalti's defaults with another initial interval, in our schedule.
+/// cenkalti's defaults with another initial interval, as a schedule of core.
 ///
 /// # Panics
-/// The schedule is none.
+/// The schedule is invalid.
 #[must_use]
 pub fn schedule(initial: Span, spread: Ratio) -> Backoff {
     let growth = Growth::Exponential(ratio(3, 2));
     Backoff::new(growth, Jitter::Spread(spread), initial, Span::from_secs(60)).expect("a schedule")
 }
 
-/// The waits between the attempts of a call that keeps failing, up to so many, as long as the policy
-/// grants them. The call itself takes no time.
+/// The waits between the attempts of a failing call, as far as the policy grants them. The call
+/// takes no time.
 #[must_use]
 pub fn waits(schedule: Backoff, elapsed: Option<Span>, most: usize, seed: u64) -> Vec<Span> {
     let endless = Policy::new(Fixed::UNLIMITED).attempts(None);
@@ -45,12 +46,12 @@ pub fn waits(schedule: Backoff, elapsed: Option<Span>, most: usize, seed: u64) -
     waits
 }
 
-/// A gap of the post's list beside our schedule.
+/// A gap of the post's list compared with our schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Gap {
     /// The schedule without jitter, in milliseconds.
     pub nominal: f64,
-    /// The shortest and the longest of ten thousand waits.
+    /// The shortest and longest of ten thousand waits.
     pub band: (f64, f64),
     /// The published gap between two attempts.
     pub published: f64,
@@ -76,7 +77,7 @@ pub fn gaps() -> Vec<Gap> {
     gaps.map(gap).collect()
 }
 
-/// The milliseconds that sixteen waits take together, ten thousand times.
+/// The sum of sixteen waits in milliseconds, ten thousand times.
 #[must_use]
 pub fn totals() -> Vec<f64> {
     let schedule = schedule(Span::from_millis(1), Ratio::HALF);
@@ -85,7 +86,7 @@ pub fn totals() -> Vec<f64> {
     })
 }
 
-/// How many attempts a quarter of an hour has room for, a thousand times.
+/// The number of attempts in 15 minutes, a thousand times.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "some dozens")]
 pub fn attempts(initial: Span) -> Vec<f64> {
@@ -95,11 +96,11 @@ pub fn attempts(initial: Span) -> Vec<f64> {
     })
 }
 
-/// The window of the law `aimd-concurrency` after each answer of a database that has time for so many writes at
-/// once and lets all above it time out, while more writes are waiting than it admits.
+/// The limit of `aimd-concurrency` after each answer of a database that handles this many writes at
+/// once and lets all others time out, with more writes waiting than the limit.
 ///
 /// # Panics
-/// Nothing is in flight, and still no call may be sent.
+/// Nothing is in flight, but no call may be sent.
 #[must_use]
 pub fn windows(capacity: usize, answers: usize) -> Vec<u16> {
     let law = AimdConcurrency::DEFAULT;
@@ -142,12 +143,10 @@ fn elapsed_table() -> Table {
     row.push(format!("rank {:.0}", rank(&totals, published)));
     rows.push(row);
     Table {
-        title: "The post's list of elapsed times: each wait in ms, beside the shortest and longest of 10000",
+        title: "The post's list of elapsed times: each wait in ms, with the shortest and longest of 10000",
         columns: &["wait", "shortest", "no jitter", "longest", "published", "above"],
         rows,
-        notes: &[
-            "What lies above the longest wait is the time that the write itself took: 0.13 ms at most.",
-        ],
+        notes: &["The excess over the longest wait is the time of the write: at most 0.13 ms."],
     }
 }
 
@@ -164,10 +163,10 @@ fn defaults_table() -> Table {
         })
         .collect();
     Table {
-        title: "cenkalti's defaults: 0.5 s, times 1.5, at most 60 s; here without jitter",
+        title: "cenkalti's defaults: 0.5 s, factor 1.5, at most 60 s, here without jitter",
         columns: &["what", "published", "ours"],
         rows,
-        notes: &["The published intervals are cut off after three digits."],
+        notes: &["The published intervals are truncated to three digits."],
     }
 }
 
@@ -181,7 +180,7 @@ fn differences_table() -> Table {
         vec![what.to_string(), GO.row("by its source", key).join(" "), ours]
     };
     Table {
-        title: "Where ours differs on purpose, at the defaults (60 s at most, ±50 %, for 15 min)",
+        title: "Intended differences, at the defaults (at most 60 s, ±50 %, for 15 min)",
         columns: &["what", "cenkalti", "ours"],
         rows: vec![
             row("longest wait, s", "longest", format!("{:.1}", seconds(longest))),
@@ -190,8 +189,8 @@ fn differences_table() -> Table {
             row("attempts from 1 ms, median", "from 1 ms", attempts(1)),
         ],
         notes: &[
-            "cenkalti caps the interval and then spreads it, up to 90 s. Here no wait exceeds the maximum,",
-            "so that more attempts fit into the time. The time runs from the first failure here, and from",
+            "cenkalti caps the interval and then adds jitter, up to 90 s. Here no wait exceeds the maximum,",
+            "so there are more attempts in that time. The time starts at the first failure here, and at",
             "the first attempt there.",
         ],
     }
@@ -201,24 +200,27 @@ fn window_table() -> Table {
     let windows = windows(20, 2_000);
     let reached = windows.iter().position(|concurrency| *concurrency > 20).unwrap_or(windows.len());
     let settled = &windows[1_000..];
-    // Each opening by one takes a window's worth of answers.
+    // Each increase by one takes a limit's worth of answers.
     let widest = self::windows(usize::MAX, 520_000).into_iter().max().unwrap_or(0);
     let row = |what: &str, value: String| vec![what.to_string(), value];
     Table {
-        title: "The \"dynamic value for <limit>\": writes in flight, by law aimd-concurrency, where 20 find a place",
+        title: "The \"dynamic value for <limit>\": writes in flight with aimd-concurrency, for a capacity of 20",
         columns: &["what", "ours"],
         rows: vec![
             row("at the start", windows[0].to_string()),
             row("answers until 21 are tried", (reached + 1).to_string()),
-            row("after that, least", settled.iter().min().map_or_else(String::new, u16::to_string)),
+            row(
+                "minimum after that",
+                settled.iter().min().map_or_else(String::new, u16::to_string),
+            ),
             row("most", settled.iter().max().map_or_else(String::new, u16::to_string)),
             row(
                 "mean",
                 format!("{:.2}", mean(&settled.iter().map(|w| f64::from(*w)).collect::<Vec<_>>())),
             ),
-            row("most, where all find a place", widest.to_string()),
+            row("maximum with unlimited capacity", widest.to_string()),
         ],
-        notes: &["Not published: a Go channel's capacity is fixed when it is made."],
+        notes: &["Not published: the capacity of a Go channel is fixed when it is created."],
     }
 }
 
@@ -227,7 +229,7 @@ fn window_table() -> Table {
 pub fn report() -> Report {
     Report {
         name: "go",
-        title: "Retrying in Go (cenkalti/backoff, and a limit of calls in flight)",
+        title: "Retries in Go (cenkalti/backoff, and a concurrency limit)",
         source: "\"Go: Rate-limiting (done right)\", joaodlf.com, 2017; cenkalti/backoff's documentation",
         tables: vec![elapsed_table(), defaults_table(), differences_table(), window_table()],
         listing: Vec::new(),

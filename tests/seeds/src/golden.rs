@@ -7,13 +7,13 @@ use anyhow::{Context, Result};
 
 use crate::report::Report;
 
-/// Where the golden file of this name lies.
+/// The path of this golden file.
 #[must_use]
 pub fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../golden").join(format!("{name}.txt"))
 }
 
-/// Writes a report's golden file; says whether it has changed.
+/// Writes a report's golden file, and returns whether it has changed.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -34,7 +34,7 @@ pub fn read(name: &str) -> Result<String> {
     let path = path(name);
     fs::read_to_string(&path).with_context(|| {
         format!(
-            "cannot read {}; `cargo run --release -p tidegate-seeds -- --write` makes it",
+            "cannot read {}; `cargo run --release -p tidegate-seeds -- --write` creates it",
             path.display()
         )
     })

@@ -1,11 +1,11 @@
-//! What the systems that tidegate learned from published about themselves, beside what the core
-//! that ships comes to when it runs the same law in the same situation.
+//! Published figures of the systems that tidegate's laws come from, compared with core running the
+//! same law in the same situation.
 //!
-//! Each module is one source. Its figures all come from a [`tidegate::Controller`] that is polled
-//! and settled as a frontend would do it; nothing here knows how a law works. What was published
-//! lies in `published/`, what we come to is committed in `tests/golden/`.
+//! Each module is one source. All its figures come from a [`tidegate::Controller`] that is polled
+//! and settled like in a frontend. The published figures are in `published/`, and our results are
+//! committed in `tests/golden/`.
 //!
-//! Build it with `--release`: some of its days have a hundred thousand calls, and there are many.
+//! Build it with `--release`: some days have a hundred thousand calls, and there are many days.
 
 pub mod agenda;
 pub mod autosleeper;
@@ -57,7 +57,7 @@ fn seconds(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e9
 }
 
-/// What comes of the seeds from 0 on, on all cores; in the order of the seeds.
+/// The results for the seeds from 0, computed on all cores, in the order of the seeds.
 pub fn of_seeds<T: Send>(count: u64, of: impl Fn(u64) -> T + Send + Sync) -> Vec<T> {
     (0..count).into_par_iter().map(of).collect()
 }

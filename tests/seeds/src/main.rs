@@ -1,4 +1,4 @@
-//! `tidegate-seeds`: prints what tidegate's ancestors published beside what the core comes to.
+//! `tidegate-seeds`: prints published figures beside those of core.
 
 use std::process::ExitCode;
 
@@ -7,8 +7,7 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use tidegate_seeds::{SOURCES, Source, golden};
 
-/// Runs the laws of the systems that tidegate learned from, and shows their published figures beside
-/// what the core that ships comes to.
+/// Runs the laws of other systems, and shows their published figures beside the results of core.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate-seeds", version, max_term_width = 100)]
 struct Options {
@@ -26,10 +25,7 @@ struct Options {
 fn source(name: &str) -> Result<Source, String> {
     let found = SOURCES.into_iter().find(|source| source.name == name);
     found.ok_or_else(|| {
-        format!(
-            "there is no such source; there are {}",
-            SOURCES.map(|source| source.name).join(", ")
-        )
+        format!("unknown source; the sources are {}", SOURCES.map(|source| source.name).join(", "))
     })
 }
 

@@ -1,7 +1,7 @@
-//! What the sources published, as they published it.
+//! The published figures, as published.
 //!
-//! The files in `published/` name where each figure stands. A line that begins with `#` is a
-//! comment, `[a name]` begins a section, and every other line belongs to the section above it.
+//! The files in `published/` state where each figure comes from. A line that begins with `#` is a
+//! comment, `[a name]` begins a section, and other lines belong to the section above.
 
 /// A file of published figures.
 #[derive(Clone, Copy, Debug)]
@@ -9,19 +9,19 @@ pub struct Published(&'static str);
 
 /// The graph and the test vectors of `AutoSleeper`.
 pub const AUTOSLEEPER: Published = Published(include_str!("../published/autosleeper.txt"));
-/// The numbers that the EMR article states.
+/// The numbers of the EMR article.
 pub const EMR: Published = Published(include_str!("../published/emr.txt"));
-/// The benchmark of `rate_throttle_client`, and what the README of its demonstration says.
+/// The benchmark of `rate_throttle_client`, and the README of its demonstration.
 pub const HEROKU: Published = Published(include_str!("../published/heroku.txt"));
 /// The list of elapsed times in "Go: Rate-limiting (done right)", and cenkalti's documentation.
 pub const GO: Published = Published(include_str!("../published/go.txt"));
 /// The four tables of `TChannel`'s busy throttling.
 pub const TCHANNEL: Published = Published(include_str!("../published/tchannel.txt"));
-/// The vector that the AWS SDKs share, and what botocore's own classes did.
+/// The vector that the AWS SDKs share, and recordings of botocore's classes.
 pub const AWS: Published = Published(include_str!("../published/aws.txt"));
 
 impl Published {
-    /// The lines of a section; none if there is no such section.
+    /// The lines of a section. Empty if it does not exist.
     pub fn section(self, name: &str) -> impl Iterator<Item = &'static str> {
         let head = format!("[{name}]");
         self.0
@@ -37,10 +37,10 @@ impl Published {
         self.section(section).flat_map(str::split_whitespace)
     }
 
-    /// What stands behind the colon of the line that begins with `key` in a section.
+    /// The text after the colon of the line that begins with `key` in a section.
     ///
     /// # Panics
-    /// There is no such line: a mistake in the file or in the name.
+    /// There is no such line.
     #[must_use]
     pub fn row(self, section: &str, key: &str) -> Vec<&'static str> {
         let found = self.section(section).find_map(|line| {
@@ -54,12 +54,12 @@ impl Published {
     /// A [`row`](Self::row) of numbers.
     ///
     /// # Panics
-    /// There is no such line, or it does not hold numbers.
+    /// There is no such line, or it contains something else.
     #[must_use]
     pub fn numbers(self, section: &str, key: &str) -> Vec<f64> {
         let number = |word: &str| match word.parse() {
             Ok(number) => number,
-            Err(_) => panic!("`{word}` in the line `{key}:` of [{section}] is no number"),
+            Err(_) => panic!("`{word}` in the line `{key}:` of [{section}] is not a number"),
         };
         self.row(section, key).into_iter().map(number).collect()
     }

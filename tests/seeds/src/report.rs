@@ -1,4 +1,4 @@
-//! Tables for people to read, files to keep and programs to take in: one form, three uses.
+//! Tables for people, for files and for programs.
 
 use std::fmt::Write;
 
@@ -9,31 +9,31 @@ use serde_json::{Map, Number, Value};
 pub struct Report {
     /// The name of its golden file.
     pub name: &'static str,
-    /// What it is.
+    /// A description.
     pub title: &'static str,
     /// Where its published figures come from.
     pub source: &'static str,
     /// The figures.
     pub tables: Vec<Table>,
-    /// What belongs into the golden file but is too long for a screen, line by line.
+    /// Lines that belong into the golden file but are too long for a screen.
     pub listing: Vec<String>,
 }
 
-/// A table: the first column to the left, the others to the right.
+/// A table: the first column is aligned left, others right.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// What it shows.
     pub title: &'static str,
     /// The names of its columns.
     pub columns: &'static [&'static str],
-    /// Its rows, each with a cell for every column.
+    /// Its rows, with one cell per column.
     pub rows: Vec<Vec<String>>,
-    /// What a reader has to know, line by line.
+    /// Notes, line by line.
     pub notes: &'static [&'static str],
 }
 
 impl Report {
-    /// What a person sees.
+    /// The text for a person.
     #[must_use]
     pub fn screen(&self) -> String {
         let mut text =
@@ -45,13 +45,13 @@ impl Report {
         text
     }
 
-    /// What the golden file holds.
+    /// The content of the golden file.
     #[must_use]
     pub fn golden(&self) -> String {
         let mut text = format!(
-            "# {}.\n# Computed by the core that ships; published figures are marked as such.\n\
+            "# {}.\n# Computed with core; published figures are marked as such.\n\
              # Source: {}\n\
-             # Written by `cargo run --release -p tidegate-seeds -- --write`; a test compares.\n",
+             # Written by `cargo run --release -p tidegate-seeds -- --write`; a test compares it.\n",
             self.title, self.source,
         );
         for table in &self.tables {
@@ -68,7 +68,7 @@ impl Report {
         text
     }
 
-    /// A row for each row of each table; cells that are numbers become numbers.
+    /// One JSON row for each row of each table. Numeric cells become numbers.
     #[must_use]
     pub fn rows(&self) -> Vec<Value> {
         let mut rows = Vec::new();
@@ -88,7 +88,7 @@ impl Report {
     }
 }
 
-/// Whole where it is written so.
+/// An integer if it is written as one.
 fn number(cell: &str) -> Option<Number> {
     let float = || cell.parse().ok().and_then(Number::from_f64);
     cell.parse::<u64>().ok().map(Number::from).or_else(float)

@@ -1,13 +1,13 @@
-//! Means, deviations and quantiles, each in the form that the sources use.
+//! Means, deviations and quantiles in the forms that the sources use.
 
-/// The mean; 0 of nothing.
+/// The mean. 0 if there are no values.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52 of them")]
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The deviation of a sample, with one less than its size below the line.
+/// The sample standard deviation (n - 1).
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52 of them")]
 pub fn deviation(values: &[f64]) -> f64 {
@@ -16,7 +16,7 @@ pub fn deviation(values: &[f64]) -> f64 {
     (squares / (values.len() as f64 - 1.0)).sqrt()
 }
 
-/// The values between which the middle nine tenths of a set lie, and its median.
+/// The bounds of the middle nine tenths of a set, and its median.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// A twentieth lies below.
@@ -28,7 +28,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// The spread of a set that is not empty.
+    /// The spread of a non-empty set.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
@@ -38,14 +38,14 @@ impl Spread {
         Self { low: part(5), median: part(50), high: part(95) }
     }
 
-    /// Whether a value lies between the two ends.
+    /// Whether a value is between the bounds.
     #[must_use]
     pub fn holds(self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 }
 
-/// How many per cent of a set are no more than a value.
+/// The percentage of a set that is at most a value.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52 of them")]
 pub fn rank(values: &[f64], value: f64) -> f64 {

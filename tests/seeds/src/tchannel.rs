@@ -1,4 +1,4 @@
-//! `TChannel`: a limit for each second, halved by busy responses.
+//! `TChannel`: a limit per second, halved by busy responses.
 
 use tidegate::gate::Permit;
 use tidegate::law::{Over, Recovery, Tchannel, TchannelConfig, TchannelState, TchannelVariant};
@@ -6,15 +6,15 @@ use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Reason, Spa
 
 use crate::report::{Report, Table};
 
-/// What the document's program offers each second, and how much of it may come back busy.
+/// The calls that the document's program offers each second, and how many of them may be busy.
 const OFFERED: u64 = 5_000;
 const BUSY: u64 = 3_000;
-/// Calls of the first second whose answers are late; more than a run has seconds.
+/// Calls of the first second that are answered late. More than the seconds of a run.
 const LATE: u64 = 32;
 /// Bits of fraction in the law's limit.
 const FRACTION: u32 = 36;
 
-/// When the server answers busy.
+/// When the server is busy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Pattern {
     /// In every second.
@@ -32,7 +32,7 @@ pub struct Run {
     pub recovery: Recovery,
     /// Second by second.
     pub rows: Vec<Row>,
-    /// Whether the last row was back at full traffic.
+    /// Whether the last row had full traffic again.
     pub converged: bool,
 }
 
@@ -43,16 +43,16 @@ pub struct Row {
     pub recovering: bool,
     /// The second, as the document counts.
     pub time: u64,
-    /// What happened in it.
+    /// The calls of that second.
     pub second: Second,
 }
 
-/// What happened in a second.
+/// The calls of a second.
 #[derive(Clone, Copy, Debug)]
 pub struct Second {
     /// Calls that were sent.
     pub sent: u64,
-    /// Calls that came back busy.
+    /// Calls with a busy response.
     pub busy: u64,
     /// The limit of the second, in calls with 36 bits of fraction.
     pub limit: u64,
@@ -67,8 +67,8 @@ pub const DOCUMENT: [(Pattern, Recovery); 4] = [
 ];
 
 impl Row {
-    /// The line that the document's program prints. Recovering, it does not round the limit before
-    /// it takes it from the traffic, which is why 4999 are throttled where nothing is sent.
+    /// The line that the document's program prints. During recovery it does not round the limit
+    /// before subtracting it from the traffic, so 4999 are throttled when nothing is sent.
     #[must_use]
     pub fn line(&self) -> String {
         let Second { sent, busy, limit } = self.second;
@@ -131,7 +131,7 @@ fn recovery_name(recovery: Recovery) -> String {
 /// A client with calls to make every second, and the controller that admits them.
 struct Client {
     gate: Controller<Tchannel>,
-    /// Calls whose answers are late: one comes in at the start of each second, served.
+    /// Calls that are answered late: one at the start of each second, as served.
     late: Vec<Permit>,
     now: Instant,
 }
@@ -149,10 +149,10 @@ impl Client {
         }
     }
 
-    /// Offers a second's calls. `busy` says whether the n-th call that is sent comes back busy.
+    /// Offers a second's calls. `busy` says whether the n-th call sent is answered busy.
     fn second(&mut self, busy: impl Fn(u64) -> bool) -> Second {
-        // The controller counts seconds when it is spoken to: with the late answer it takes note
-        // of the new one, even if it admits no call in it.
+        // The controller notices a new second when it is called. The late answer ensures that, even
+        // if no call is admitted.
         if let Some(permit) = self.late.pop() {
             self.gate.settle(self.now, permit, Outcome::Ok);
         }
@@ -190,7 +190,7 @@ pub fn run(variant: TchannelVariant, pattern: Pattern, recovery: Recovery) -> Ru
         let second = client.second(|number| may_be_busy && number <= BUSY);
         rows.push(Row { recovering: false, time, second });
     }
-    // The document's clock leaves out its tenth second, and the limit does not grow in it.
+    // The document's clock skips its tenth second, and the limit does not grow in it.
     for time in 11..=31 {
         let second = client.second(|_| false);
         rows.push(Row { recovering: true, time, second });
@@ -201,8 +201,8 @@ pub fn run(variant: TchannelVariant, pattern: Pattern, recovery: Recovery) -> Ru
     Run { pattern, recovery, rows, converged: false }
 }
 
-/// What part of a server's capacity, in per mille, the rule makes use of when the server answers
-/// busy to what is above it.
+/// The share of a server's capacity that the rule uses, in per mille, if the server answers busy to
+/// calls above it.
 #[must_use]
 pub fn closed_loop(variant: TchannelVariant, recovery: Recovery, capacity: u64) -> u64 {
     let mut client = Client::new(variant, recovery);
@@ -217,7 +217,7 @@ pub fn closed_loop(variant: TchannelVariant, recovery: Recovery, capacity: u64) 
 /// The figures of this source.
 ///
 /// # Panics
-/// The core lets another number of calls are sent than its limit says.
+/// The controller admits a different number of calls than its limit.
 #[must_use]
 pub fn report() -> Report {
     let faithful =
@@ -244,7 +244,7 @@ pub fn report() -> Report {
     let columns = &["run", "ours", "published", "calls", "busy", "same lines"];
     Report {
         name: "tchannel",
-        title: "Throttling on busy responses (TChannel): its four tables and what they hide",
+        title: "Throttling on busy responses (TChannel): its four tables, and the use of the server",
         source: "uber/tchannel, docs/busy-throttling.md and docs/throttling.py, branch busy-throttling, 2015",
         tables: vec![
             Table {
@@ -252,15 +252,15 @@ pub fn report() -> Report {
                 columns,
                 rows: summary(&faithful),
                 notes: &[
-                    "The lines themselves are in tests/golden/tchannel.txt, and equal the published ones.",
+                    "The lines are in tests/golden/tchannel.txt, and equal the published ones.",
                 ],
             },
             Table {
-                title: "The text (law tchannel, promised: half of what was measured, three times a second)",
+                title: "The text (law tchannel, promised: half of the measured rate, three times a second)",
                 columns,
                 rows: summary(&promised),
                 notes: &[
-                    "Meant to differ: no collapse to nothing, and the longer busy, the later the recovery begins.",
+                    "Intended differences: no collapse to zero, and a later recovery after a longer busy time.",
                 ],
             },
             by_second(&faithful),
@@ -314,11 +314,9 @@ fn closed() -> Table {
         ]
     });
     Table {
-        title: "What the tables hide: per cent of a server's capacity in use, 5000 calls a second offered",
+        title: "Per cent of a server's capacity in use, with 5000 calls a second offered",
         columns: &["capacity", "x4", "+200", "promised x3", "promised +200"],
         rows: rows.into(),
-        notes: &[
-            "The server answers busy to what is above its capacity. Not published: our own question.",
-        ],
+        notes: &["The server answers busy to calls above its capacity. Not published."],
     }
 }

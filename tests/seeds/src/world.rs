@@ -1,5 +1,5 @@
-//! A closed loop in virtual time: threads that call one after the other, controllers that let them,
-//! and a server with a limit.
+//! A closed loop in virtual time: threads that call one after the other, their controllers, and a
+//! server with a limit.
 
 use tidegate::gate::Permit;
 use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Rng, Span};
@@ -8,36 +8,36 @@ use crate::agenda::Agenda;
 
 /// A server that serves or throttles.
 pub trait Server {
-    /// Takes a call in.
+    /// Decides an arriving call.
     fn hit(&mut self, now: Instant) -> Answer;
 }
 
-/// What a server answers.
+/// The answer of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Answer {
     /// Whether it served the call.
     pub served: bool,
-    /// How many more it says it would serve.
+    /// How many more it would serve, according to its hint.
     pub remaining: Option<u64>,
 }
 
-/// A stranger's calls: when the next one comes after this one.
+/// The next call of a stranger after this one.
 pub type Stranger = fn(Instant, &mut Rng) -> Instant;
 
-/// What may happen.
+/// An event.
 #[derive(Debug)]
 enum Event {
-    /// A thread asks its controller.
+    /// A thread polls its controller.
     Call(usize),
     /// A thread's call arrives at the server.
     Arrive(usize, Span),
-    /// A thread's call comes back.
+    /// A thread's call returns.
     Return(usize, Answer),
     /// A stranger's call arrives at the server.
     Stranger,
 }
 
-/// A thread, which calls again as soon as it may.
+/// A thread, which calls again as soon as possible.
 #[derive(Debug)]
 pub struct Thread {
     gate: usize,
@@ -47,9 +47,9 @@ pub struct Thread {
     pub sent: u32,
     /// Those of them that were throttled.
     pub throttled: u32,
-    /// The longest time that its controller made it wait.
+    /// The longest wait of a call.
     pub longest: Span,
-    /// When it made its last call, if it has.
+    /// When it made its last call, if it has finished.
     pub done: Option<Instant>,
 }
 
@@ -64,7 +64,7 @@ impl Thread {
 /// Threads, controllers and a server.
 pub struct World<S> {
     server: S,
-    /// How long a call takes to the server and back, on average.
+    /// The mean round trip of a call.
     trip: Span,
     stranger: Option<Stranger>,
     gates: Vec<Controller>,
@@ -73,13 +73,13 @@ pub struct World<S> {
     agenda: Agenda<Event>,
     now: Instant,
     chance: Rng,
-    /// A stranger's calls that were served, and those that were throttled.
+    /// Calls of strangers that were served, and that were throttled.
     pub strangers: (u32, u32),
 }
 
 impl<S: Server> World<S> {
-    /// A world without threads. A call takes between half and one and a half of `trip`, as long to the
-    /// server as back.
+    /// A world without threads. A call takes from half to one and a half of `trip`, equally in both
+    /// directions.
     pub fn new(server: S, trip: Span, seed: u64) -> Self {
         Self {
             server,
@@ -94,7 +94,7 @@ impl<S: Server> World<S> {
         }
     }
 
-    /// Has a stranger call as well, who heeds nothing.
+    /// Adds a stranger, who ignores the limit.
     pub fn share_with(&mut self, stranger: Stranger) {
         self.stranger = Some(stranger);
         let first = stranger(self.now, &mut self.chance);
@@ -126,12 +126,11 @@ impl<S: Server> World<S> {
         &self.gates
     }
 
-    /// Runs until `end`, or until every thread is done. `done` is asked after each call that was
-    /// served.
+    /// Runs until `end`, or until every thread is done. `done` is called after each served call.
     pub fn run(&mut self, end: Instant, done: impl Fn(&Thread, Answer) -> bool) {
         while let Some((at, event)) = self.agenda.take() {
             if at > end || self.threads.iter().all(|thread| thread.done.is_some()) {
-                // Kept, so that a longer run goes on here.
+                // Kept, so that a longer run can continue here.
                 self.agenda.enter(at, event);
                 return;
             }

@@ -1,5 +1,5 @@
-//! Plays vectors in WebAssembly. There is no glue: the host writes a line to where [`text`] tells it,
-//! and where a vector differs it reads from there what does.
+//! Replays vectors in WebAssembly without generated glue. The host writes a line to where [`text`]
+//! points, and if the vector differs, it reads the difference from there.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ thread_local! {
     static TEXT: RefCell<Vec<u8>> = RefCell::default();
 }
 
-/// Makes the text so many bytes long, and returns where the host is to write them.
+/// Resizes the text to this many bytes, and returns where the host should write them.
 #[unsafe(no_mangle)]
 pub extern "C" fn text(length: usize) -> *const u8 {
     TEXT.with_borrow_mut(|text| {
@@ -17,20 +17,20 @@ pub extern "C" fn text(length: usize) -> *const u8 {
     })
 }
 
-/// Where the text is.
+/// The address of the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn text_at() -> *const u8 {
     TEXT.with_borrow(|text| text.as_ptr())
 }
 
-/// How many bytes the text has.
+/// The length of the text in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn text_length() -> usize {
     TEXT.with_borrow(Vec::len)
 }
 
-/// Plays the vector that the text is: how many steps it had, or -1 if it differs. Then the text
-/// says in what.
+/// Replays the vector in the text. Returns its number of steps, or -1 if it differs. The text then
+/// describes the difference.
 #[unsafe(no_mangle)]
 pub extern "C" fn play() -> i32 {
     TEXT.with_borrow_mut(|text| {

@@ -1,4 +1,4 @@
-//! Packs and unpacks a corpus, and tries one input by itself.
+//! Packs and unpacks a corpus, and tries a single input.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,9 +7,9 @@ use std::{env, fs, io};
 use tidegate_fuzz::{pack, target};
 
 const USAGE: &str = "\
-corpus unpack FILE FOLDER   one file an input, for the search
-corpus pack FOLDER FILE     all files of the folder as one
-corpus try TARGET FILE      one input by itself";
+corpus unpack FILE FOLDER   one file per input, for the search
+corpus pack FOLDER FILE     all files of the folder in one file
+corpus try TARGET FILE      a single input";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -49,6 +49,6 @@ fn try_one(name: &str, file: &Path) -> io::Result<()> {
     let target = target(name).map_err(io::Error::other)?;
     tidegate_promises::tell_of_events();
     (target.try_with)(&fs::read(file)?);
-    println!("{}: every promise of `{name}` is kept", file.display());
+    println!("{}: every promise of `{name}` holds", file.display());
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The search: libFuzzer, led by what an input reaches in the code. Started by `cargo xtask fuzz`,
-//! which names the target in the environment.
+//! Coverage-guided fuzzing with libFuzzer. `cargo xtask fuzz` starts it and names the target in the
+//! environment.
 #![no_main]
 
 use std::sync::LazyLock;

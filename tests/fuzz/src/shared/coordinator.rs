@@ -1,4 +1,4 @@
-//! Any requests to a coordinator: all that it ever grants keeps to its quota, across its restores too.
+//! Any requests to a coordinator: all grants keep to its quota, also across restores.
 
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
@@ -11,9 +11,9 @@ use tidegate_promises::Input;
 type Desk = Coordinator<Leases<Fixed, 32>, 4>;
 
 const SECOND: u64 = 1_000_000_000;
-/// What the way may take.
+/// The maximum travel time of a message.
 const WAY: u64 = SECOND / 16;
-/// A heartbeat and a half, and the way.
+/// One and a half heartbeats plus the travel time.
 const LOOKAHEAD_OF_ONE: u64 = SECOND * 3 / 4 + WAY;
 
 struct World {
@@ -21,16 +21,16 @@ struct World {
     policy: Policy<Fixed>,
     rate: u64,
     burst: u32,
-    /// The coordinator's own time, which never steps back, and how far it is ahead of what it is told.
+    /// The coordinator's true time, which never steps back, and how far it is ahead of the clock.
     now: u64,
     ahead: u64,
-    /// Each lease granted, by that time.
+    /// The time of each granted lease.
     granted: Vec<u64>,
     /// The latest record, and when it was written.
     record: Option<(u64, Vec<u8>)>,
 }
 
-/// A quota, and then what happens.
+/// A quota, followed by events.
 pub fn happen(mut input: Input<'_>) {
     let (rate, burst) = (1 + u64::from(input.u8()), 1 + u32::from(input.u8() % 32));
     let quota = Quota::per_second(rate).and_then(|quota| quota.with_burst(burst)).expect("small");
@@ -68,13 +68,13 @@ impl World {
         self.now += span.as_nanos();
     }
 
-    /// It goes on from where it was.
+    /// The clock steps back.
     fn step_back(&mut self, span: Span) {
         let most = self.told().as_nanos();
         self.ahead += span.as_nanos().min(most);
     }
 
-    /// What it granted, where the message was a request of this number that is new to it.
+    /// The grant in response to a request with a new number.
     fn answer(&mut self, request: &[u8]) -> Option<Grant> {
         let mut grant = [0; GRANT_BYTES];
         let length = self.desk.answer(self.told(), request, &mut grant).ok()?;
@@ -126,17 +126,17 @@ impl World {
             assert!(count <= usize::from(want).min(64) && (leaving == 0 || count == 0));
         }
         let again = self.answer(&message);
-        assert!(again.is_none(), "it has answered a request twice");
+        assert!(again.is_none(), "a request was answered twice");
     }
 
     fn write_down(&mut self) -> Vec<u8> {
         let mut record = vec![0; Desk::SNAPSHOT_BYTES];
-        self.desk.snapshot(self.told(), &mut record).expect("there is room");
+        self.desk.snapshot(self.told(), &mut record).expect("the record has room");
         self.record = Some((self.now, record.clone()));
         record
     }
 
-    /// A record is written, and cannot be kept.
+    /// A record is written but lost.
     fn lose(&mut self) {
         let kept = self.record.take();
         self.write_down();
@@ -144,7 +144,7 @@ impl World {
         self.record = kept;
     }
 
-    /// It is gone, and another comes: from the record that it ended with, from an older one, or from none.
+    /// The coordinator is replaced: from its last record, an older one, or none.
     fn restore(&mut self, input: &mut Input<'_>) {
         let how = input.u8() % 3;
         if how == 0 {
@@ -154,7 +154,7 @@ impl World {
         self.pass(Span::from_millis(input.u16().into()));
         let latest = self.granted.iter().copied().max().unwrap_or(0);
         if how == 2 && latest > self.now + LOOKAHEAD_OF_ONE {
-            return; // it grants further ahead than whoever knows nothing of it assumes
+            return; // its lookahead exceeds what a coordinator without its record assumes
         }
         self.ahead = 0;
         let (now, away) = (self.told(), Span::from_nanos(self.now - then));
@@ -162,11 +162,12 @@ impl World {
             let anew = Controller::new(self.policy, 7, now);
             Desk::new(Leases::new(anew), now).in_place_of_another(now, Span::ZERO)
         } else {
-            Desk::restore(self.policy, self.now, &record, now, away, how == 0).expect("it is sound")
+            Desk::restore(self.policy, self.now, &record, now, away, how == 0)
+                .expect("the record is valid")
         };
     }
 
-    /// In no time more than the burst and what the rate allows, by GCRA in exact numbers.
+    /// At any time at most the burst and the rate are used, by GCRA with exact numbers.
     fn keeps_to_its_quota(mut self) {
         self.granted.sort_unstable();
         let (mut level, mut before) = (0u128, 0);
@@ -174,7 +175,8 @@ impl World {
             let drained = u128::from(at - before) * u128::from(self.rate);
             level = level.saturating_sub(drained) + u128::from(SECOND);
             before = at;
-            // What the rate allows in the 2 ms that timers may be late by, and each clock's rounding.
+            // The calls of the rate in the 2 ms by which timers may be late, and each clock's
+            // rounding.
             let most =
                 u128::from(self.burst) * u128::from(SECOND) + u128::from(self.rate) * 2_000_002;
             assert!(level <= most, "over the quota at {at}: {level} of {most}");

@@ -1,5 +1,5 @@
-//! Any grants to a member: it uses no more than it was granted, asks in order, and waits no longer than
-//! it says that it may.
+//! Any grants to a member: it uses no more than it was granted, requests in order, and waits no
+//! longer than allowed.
 
 use tidegate::gate::CooldownPolicy;
 use tidegate::shared::{Member, REQUEST_BYTES};
@@ -8,7 +8,7 @@ use tidegate::{Call, Decision, Hint, Instant, Outcome, Quota, Span};
 use super::message::{Message, Request};
 use tidegate_promises::Input;
 
-/// Nothing that a coordinator says lies further ahead, nor any cooldown.
+/// The longest lookahead and cooldown that a member accepts from a coordinator.
 const FURTHEST: Span = Span::from_secs(3_600);
 const NUMBER: u64 = 42;
 const SLOTS: usize = 8;
@@ -16,10 +16,10 @@ const SLOTS: usize = 8;
 struct World {
     member: Member<SLOTS>,
     now: Instant,
-    /// The latest request that it has written.
+    /// The number of its latest request.
     sequence: u32,
     away: Vec<u64>,
-    /// Leases that it may have taken in hand, and calls that were sent with one.
+    /// Leases that it may have accepted, and calls that were sent with one.
     told: usize,
     leased: usize,
 }
@@ -47,7 +47,10 @@ pub fn happen(mut input: Input<'_>) {
         assert!(world.leased + world.member.in_hand() <= world.told, "more than was granted");
         assert!(usize::from(world.member.in_flight()) <= SLOTS);
         let latest = world.now.saturating_add(FURTHEST);
-        assert!(world.member.request_at().is_none_or(|at| at <= latest), "it never asks again");
+        assert!(
+            world.member.request_at().is_none_or(|at| at <= latest),
+            "it never sends another request"
+        );
     }
     world.a_call_that_follows_its_waits_is_decided();
 }
@@ -62,11 +65,11 @@ impl World {
         if self.member.hear(self.now, grant).is_ok() {
             self.told += most;
         } else {
-            assert_eq!(self.member.in_hand(), before, "it has taken something of no grant");
+            assert_eq!(self.member.in_hand(), before, "it accepted a lease without a grant");
         }
     }
 
-    /// A grant that answers the latest request, mostly.
+    /// A grant that usually answers the latest request.
     fn grant(&mut self, input: &mut Input<'_>) {
         let (kind, leases) = (input.u8(), input.u8() % 70);
         let sequence = self.sequence.wrapping_sub(u32::from(kind % 16 == 1));
@@ -92,7 +95,8 @@ impl World {
         let (alone, before) = (self.member.is_alone(), self.member.in_hand());
         match self.member.poll(self.now, &Call::new()) {
             Decision::Admit(permit) => {
-                // What left with the last one was sent with a lease; of use no more, it is given back.
+                // A call that was sent with the last lease counts as leased. A lease that is too
+                // old is returned.
                 self.leased += usize::from(!alone && self.member.in_hand() < before);
                 self.away.push(permit);
             }
@@ -117,7 +121,7 @@ impl World {
         ]);
         let kind = input.u8();
         let hint = if kind & 1 == 1 { Hint::retry_after(input.span()) } else { Hint::NONE };
-        // One that is away, or one that no call was sent with.
+        // The permit of a call in flight, or one that belongs to no call.
         let permit = if kind & 2 == 0 { self.away.pop() } else { None };
         let permit = permit.unwrap_or(input.u8().into());
         self.member.settle(self.now, permit, outcome.with(hint));
@@ -134,7 +138,7 @@ impl World {
         let mut room = [0; REQUEST_BYTES];
         if let Some(length) = self.member.leave(self.now, &mut room) {
             assert!(self.read(&room[..length]).leaving);
-            assert_eq!(self.member.in_hand(), 0, "it leaves with something in hand");
+            assert_eq!(self.member.in_hand(), 0, "it leaves with leases");
         }
     }
 
@@ -146,7 +150,7 @@ impl World {
         request
     }
 
-    /// Whatever it was told: each wait is for a lease that is used, or of no use any more.
+    /// After any grants, each wait ends with a lease that is used or too old.
     fn a_call_that_follows_its_waits_is_decided(mut self) {
         for _ in 0..200 {
             match self.member.poll(self.now, &Call::new()) {
@@ -157,6 +161,6 @@ impl World {
                 _ => return,
             }
         }
-        panic!("it waits for ever");
+        panic!("it waits forever");
     }
 }

@@ -1,12 +1,12 @@
-//! The messages, written and read by the documented layout alone.
+//! Messages, written and read by the documented layout only.
 
 use tidegate_promises::Input;
 
-/// A message that grows field by field.
+/// A message that is written field by field.
 pub struct Message(Vec<u8>);
 
 impl Message {
-    /// The first bytes of this kind.
+    /// Starts a message of this kind.
     pub fn new(kind: u8) -> Self {
         Self(vec![1, kind])
     }
@@ -16,7 +16,7 @@ impl Message {
         self
     }
 
-    /// Up to two of its bytes changed, and the check that it has then.
+    /// Changes up to two bytes and adds a valid checksum.
     pub fn bent(mut self, input: &mut Input<'_>) -> Vec<u8> {
         for _ in 0..input.u8() % 3 {
             let place = usize::from(input.u8()) % self.0.len();
@@ -35,10 +35,10 @@ fn check(bytes: &[u8]) -> u32 {
         .fold(2_166_136_261, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619))
 }
 
-/// A sound message of one of ours, but for its check.
+/// The body of a valid message of this kind, without its checksum.
 fn body(message: &[u8], kind: u8) -> &[u8] {
     let (body, told) = message.split_last_chunk::<4>().expect("a message has a check");
-    assert_eq!(u32::from_le_bytes(*told), check(body), "its own check is wrong");
+    assert_eq!(u32::from_le_bytes(*told), check(body), "its checksum is wrong");
     assert_eq!(body[..2], [1, kind]);
     body
 }
@@ -47,12 +47,12 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// A grant that a coordinator has written.
+/// A grant written by a coordinator.
 pub struct Grant {
     pub sequence: u32,
     pub heartbeat: u64,
     pub cooldown: u64,
-    /// How far from the grant each lease lies.
+    /// The distance of each lease from the grant.
     pub ahead: Vec<i64>,
 }
 
@@ -69,7 +69,7 @@ impl Grant {
     }
 }
 
-/// A request that a member has written.
+/// A request written by a member.
 pub struct Request {
     pub leaving: bool,
     pub member: u64,

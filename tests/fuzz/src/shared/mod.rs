@@ -1,5 +1,5 @@
-//! Any messages to a shared budget's coordinator, and to a member: garbage, true ones that somebody
-//! has bent and signed again, late and doubled ones.
+//! Any messages to a coordinator or a member of a shared budget: garbage, valid ones that were
+//! modified with a new checksum, late and duplicate ones.
 
 mod coordinator;
 mod member;
@@ -7,7 +7,7 @@ mod message;
 
 use tidegate_promises::Input;
 
-/// Who hears them, and then what happens.
+/// The receiver, followed by events.
 pub fn try_with(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     match input.u8() % 2 {

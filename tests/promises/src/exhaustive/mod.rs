@@ -1,8 +1,8 @@
-//! Walks through all that can happen to small policies, event by event.
+//! An exhaustive walk through the events of small policies.
 //!
-//! A search at random tries long runs and meets few of the short ones. This is the other half: every
-//! order of polls, answers, hints, clocks and restarts, up to a depth, over numbers so small that
-//! everything meets everything.
+//! Random tests cover long sequences, but few of the short ones. This test covers every order of
+//! polls, responses, hints, clock changes and restarts up to a depth, with numbers so small that
+//! all edge cases coincide.
 
 mod moves;
 mod policies;
@@ -15,7 +15,8 @@ use std::time::Instant;
 use policies::Small;
 use walk::Walked;
 
-/// Walks, so many events less far than usual, and tells what it has seen; whether all promises are kept.
+/// Runs the walks, with this many fewer events than usual, and prints the results. Returns whether
+/// all promises hold.
 #[must_use]
 pub fn run(less: u32, json: bool) -> bool {
     let since = Instant::now();
@@ -42,7 +43,7 @@ pub fn run(less: u32, json: bool) -> bool {
     broken == 0
 }
 
-/// As many at a time as there are cores; each is told of when it is done.
+/// As many at a time as there are cores. Each is printed when it ends.
 fn walk_all(policies: &[Small], less: u32, quiet: bool) -> Vec<Walked> {
     let next = AtomicUsize::new(0);
     let workers =

@@ -1,33 +1,33 @@
-//! What can happen: a client polls, the clock goes on or back, an answer comes, the device sleeps.
+//! The possible events: polls, clock changes, responses, sleep.
 
 use tidegate::{Hint, Outcome, Reply, Span};
 
 /// One event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Move {
-    /// A plain call asks.
+    /// A plain call is polled.
     Poll,
-    /// A call that costs two asks.
+    /// A call with a cost of two is polled.
     PollTwo,
-    /// A call asks that must be sent now or never.
+    /// A call is polled that must be sent immediately or never.
     PollHasty,
-    /// The next attempt of a call that failed asks.
+    /// The next attempt of a failed call is polled.
     PollRetry,
-    /// The clock goes on by one of the policy's spans.
+    /// The clock advances by one of the policy's spans.
     Pass(usize),
-    /// It goes on to when the controller says that something may be sent.
+    /// The clock advances to the controller's `next_at`.
     PassToNext,
-    /// It steps back by the shortest of the policy's spans.
+    /// The clock steps back by the shortest of the policy's spans.
     StepBack,
-    /// The call that has been out longest comes back, with one of the answers.
+    /// The oldest call in flight completes with one of the replies.
     SettleFirst(usize),
-    /// The one that was sent last does.
+    /// The latest call in flight completes with one of the replies.
     SettleLast(usize),
-    /// It is written down, and goes on from its record, after one of the policy's spans or at once.
+    /// The controller is saved and restored, after one of the policy's spans or immediately.
     Sleep(usize),
 }
 
-/// All that may come back, from the plain to the hostile.
+/// All replies, from plain to hostile.
 pub fn replies(short: Span) -> [Reply; 11] {
     let day = Span::from_secs(86_400);
     [
@@ -45,7 +45,7 @@ pub fn replies(short: Span) -> [Reply; 11] {
     ]
 }
 
-/// Everything that may happen in any state.
+/// Every event that can happen in any state.
 pub fn all() -> Vec<Move> {
     use Move::{
         Pass, PassToNext, Poll, PollHasty, PollRetry, PollTwo, SettleFirst, SettleLast, Sleep,
@@ -53,7 +53,8 @@ pub fn all() -> Vec<Move> {
     };
     let mut moves = vec![Poll, PollTwo, PollHasty, PollRetry, Pass(0), Pass(1), PassToNext];
     moves.extend((0..replies(Span::ZERO).len()).map(SettleFirst));
-    // In which order they come back matters to what they left under; one good and one bad will do.
+    // The order of completion only matters for the state in which a call was sent, so one success
+    // and one failure suffice.
     moves.extend([SettleLast(0), SettleLast(1), StepBack, Sleep(0), Sleep(1)]);
     moves
 }

@@ -1,4 +1,4 @@
-//! Policies so small that every number meets every other within a few events.
+//! Policies so small that all numbers interact within a few events.
 
 use core::num::{NonZeroU16, NonZeroU32};
 
@@ -15,20 +15,20 @@ use super::moves::Move;
 use crate::bounds::Bounds;
 use crate::terms::{Made, Terms, heroku};
 
-/// A policy, and how far a walk goes under it.
+/// A policy, and the depth of its walk.
 #[derive(Debug)]
 pub struct Small {
     pub name: &'static str,
     pub terms: Terms<1>,
-    /// By how much the clock goes on: a short and a long while.
+    /// How far the clock advances: a short and a long time.
     pub spans: [Span; 2],
-    /// How many events a walk goes.
+    /// The number of events of a walk.
     pub depth: u32,
-    /// What happens before the walk begins.
+    /// The events before the walk.
     pub prologue: Prologue,
 }
 
-/// How often, and what.
+/// Repeat counts and events.
 type Prologue = &'static [(u32, &'static [Move])];
 
 const MS: u64 = 1_000_000;
@@ -40,7 +40,7 @@ const SERVED: &[Move] = &[Move::Poll, Move::Pass(0), Move::SettleFirst(0)];
 fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
     let (law, spans) = (made.law, spans.map(Span::from_nanos));
     let cooldown = CooldownPolicy::new(spans[1], Ratio::HALF).unwrap_or_default();
-    // Few, so that all are soon in flight.
+    // Few, so that the limit is reached soon.
     let concurrency =
         ConcurrencyLimit::new(3, ConcurrencyLimit::DEFAULT.expiry()).unwrap_or_default();
     let backoff = Backoff::new(Growth::Linear, Jitter::Full, spans[0], spans[1]);
@@ -107,8 +107,7 @@ fn fixed(name: &'static str, of: (u64, u64, u32), spans: [u64; 2]) -> Small {
     small(name, Made::fixed(quota(of.0, of.1, of.2)), spans, 6)
 }
 
-/// Two calls' worth of the longest interval, which is 2^52 ns, and a half of them for chance, is the
-/// longest wait.
+/// The longest wait is two calls at the longest interval of 2^52 ns, and half of that for jitter.
 fn adaptive(name: &'static str) -> Small {
     let longest = Some(Span::from_nanos(3 << 52));
     small(name, plain(Adaptive::DEFAULT), [40 * MS, 900 * MS], 6)
@@ -187,17 +186,22 @@ pub fn all() -> Vec<Small> {
         fixed("fixed, 2 per 7 ns, burst 1", (2, 7, 1), [2, 9]),
         fixed("fixed, 2 per 7 ns, burst 3", (2, 7, 3), [2, 9]),
         fixed("fixed, 7 per 2 ns", (7, 2, 2), [1, 5]),
-        fixed("fixed, with a concurrency limit and a budget", (2, 7, 2), [2, 9])
+        fixed("fixed, with a concurrency limit and a retry budget", (2, 7, 2), [2, 9])
             .concurrency(2, EXPIRY)
             .retry_budget(1, 2, 1),
         small("a concurrency limit of one", plain(Fixed::UNLIMITED), [2, 25], 6)
             .concurrency(1, EXPIRY),
-        small("a concurrency limit of two, and a budget", plain(Fixed::UNLIMITED), [2, 25], 6)
-            .concurrency(2, EXPIRY)
-            .retry_budget(2, 3, 1),
+        small(
+            "a concurrency limit of two, and a retry budget",
+            plain(Fixed::UNLIMITED),
+            [2, 25],
+            6,
+        )
+        .concurrency(2, EXPIRY)
+        .retry_budget(2, 3, 1),
         small("aimd", aimd(false), [125 * MS, 600 * MS], 6),
         small(
-            "aimd, with cooldowns, a concurrency limit and a budget",
+            "aimd, with cooldowns, a concurrency limit and a retry budget",
             aimd(true),
             [125 * MS, 600 * MS],
             6,
@@ -211,7 +215,7 @@ pub fn all() -> Vec<Small> {
             [500 * MS, 3_000 * MS],
             6,
         ),
-        small("tchannel, as its source has it", faithful, [500 * MS, 3_000 * MS], 6),
+        small("tchannel, faithful", faithful, [500 * MS, 3_000 * MS], 6),
         small("aimd-concurrency", aimd_concurrency(), [2, 25], 6).concurrency(2, EXPIRY),
         small("vegas, after its first round", plain(Vegas), [2 * MS, 9 * MS], 6)
             .after(&[(33, SERVED), (1, &[Poll, SettleFirst(2)])]),
@@ -222,18 +226,13 @@ pub fn all() -> Vec<Small> {
             6,
         ),
         small("autosleeper", autosleeper(AutosleeperVariant::Mended), [3, 20], 6),
-        small(
-            "autosleeper, as its source has it",
-            autosleeper(AutosleeperVariant::Faithful),
-            [3, 20],
-            6,
-        ),
+        small("autosleeper, faithful", autosleeper(AutosleeperVariant::Faithful), [3, 20], 6),
         adaptive("adaptive"),
         adaptive("adaptive, blind").after(&[(1, SERVED), (1, &[Poll, Pass(0), SettleFirst(1)])]),
-        adaptive("adaptive, told of a period").after(&[(1, &[Poll, Pass(0), SettleFirst(7)])]),
-        adaptive("adaptive, told of a bucket")
+        adaptive("adaptive, with a period hint").after(&[(1, &[Poll, Pass(0), SettleFirst(7)])]),
+        adaptive("adaptive, with a bucket hint")
             .after(&[(3, SERVED), (1, &[Poll, Pass(0), SettleFirst(8)])]),
-        Small { depth: 5, ..adaptive("adaptive, with a concurrency limit and a budget") }
+        Small { depth: 5, ..adaptive("adaptive, with a concurrency limit and a retry budget") }
             .concurrency(2, Span::from_secs(2))
             .retry_budget(1, 2, 1)
             .after(&[(1, SERVED)]),
@@ -241,12 +240,12 @@ pub fn all() -> Vec<Small> {
     for (name, strategy) in [
         ("heroku, exponential", Strategy::Exponential),
         ("heroku, gradual", Strategy::Gradual(Span::from_nanos(2))),
-        ("heroku, by its divisor", Strategy::Proportional),
-        ("heroku, by what is left", Strategy::Remaining),
+        ("heroku, proportional", Strategy::Proportional),
+        ("heroku, remaining", Strategy::Remaining),
     ] {
         all.push(small(name, gem(strategy), [3, 20], 6));
     }
     let demo = heroku(HerokuConfig::DEMO);
-    all.push(small("heroku, the demonstration's", demo, [900 * MS, 4_000 * MS], 6));
+    all.push(small("heroku, demonstration", demo, [900 * MS, 4_000 * MS], 6));
     all
 }

@@ -1,4 +1,4 @@
-//! The walk: breadth first, each state once.
+//! The walk: breadth first, with each state once.
 
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -13,18 +13,18 @@ use super::moves::{self, Move, replies};
 use super::policies::Small;
 use crate::world::{Call, World};
 
-/// What a walk has seen.
+/// The results of a walk.
 pub struct Walked {
     pub depth: u32,
     pub states: u64,
     pub events: u64,
     pub seconds: f32,
-    /// The way to a promise that did not hold.
+    /// The events that lead to a violated promise.
     pub broken: Option<String>,
 }
 
-/// Every sequence of so many events from the start; of those that come to the same state, one goes
-/// on.
+/// Every sequence of this many events from the start. Of sequences that lead to the same state, one
+/// continues.
 pub fn all_from(policy: &Small, depth: u32) -> Walked {
     let since = Instant::now();
     let moves = moves::all();
@@ -55,7 +55,7 @@ pub fn all_from(policy: &Small, depth: u32) -> Walked {
     Walked { depth, states: seen.len() as u64, events, seconds, broken }
 }
 
-/// A world, with at most one call that is tried again.
+/// A world, with at most one call that is retried.
 #[derive(Clone)]
 struct State {
     world: World<1>,
@@ -64,7 +64,7 @@ struct State {
 }
 
 impl State {
-    /// After the policy's prologue, which brings a law to where it is worth looking at.
+    /// The start, after the policy's prologue.
     fn start(policy: &Small) -> Self {
         let start = tidegate::Instant::from_nanos(1_000 * policy.spans[1].as_nanos());
         let world = World::new(policy.terms, 7, start);
@@ -75,7 +75,7 @@ impl State {
         state
     }
 
-    /// Lets it happen. `false`: in this state it cannot.
+    /// Runs an event. `false` if it is impossible in this state.
     fn happen(&mut self, step: Move) -> bool {
         let (world, short) = (&mut self.world, self.spans[0]);
         let first = |call| Call { core: call, costs: [1] };
@@ -110,7 +110,7 @@ impl State {
             }
             Move::Sleep(which) => {
                 world.sleep(Span::ZERO, if which == 0 { Span::ZERO } else { short });
-                // What was under way is unknown to it.
+                // The restored controller does not know the calls in flight.
                 world.flying.clear();
             }
         }
@@ -120,8 +120,9 @@ impl State {
         true
     }
 
-    /// All that what happens next depends on. The gate's counters are not: they come last in it, and are
-    /// left out. (That two of half a million states share one of 2^64 digests is a chance of 10^-8.)
+    /// A digest of everything that future decisions depend on. The gate's counters are excluded;
+    /// they come last. (The chance that two of half a million states share a 64-bit digest is
+    /// 10^-8.)
     fn digest(&self) -> u64 {
         let World { gate, now, flying, terms, .. } = &self.world;
         let account = terms.quotas[0].map(|_| self.world.accounts);
@@ -131,7 +132,7 @@ impl State {
         told.truncate(told.rfind(", stats: ").unwrap_or(told.len()));
         let Self { again, .. } = self;
         _ = write!(told, "{now:?}{flying:?}{account:?}{retries:?}{again:?}");
-        // How many calls there were before does not matter, only which of them was the latest.
+        // The number of earlier calls does not matter, only which was the latest.
         let told = without_numbers(&told, "number: ");
         let mut hasher = DefaultHasher::new();
         told.hash(&mut hasher);
@@ -139,7 +140,7 @@ impl State {
     }
 }
 
-/// The text without the number behind each such label.
+/// The text without the number after each such label.
 fn without_numbers(text: &str, label: &str) -> String {
     let mut parts = text.split(label);
     let first = parts.next().unwrap_or_default();
@@ -153,7 +154,7 @@ fn told(way: &[Move], last: Move) -> String {
 }
 
 impl Walked {
-    /// One row, for scripts.
+    /// One row for scripts.
     pub fn json(&self, name: &str) -> String {
         let broken = self.broken.as_ref().map_or("null".into(), |broken| format!("{broken:?}"));
         format!(

@@ -1,8 +1,8 @@
 //! The gem's benchmark: half an hour, two processes of five threads, a bucket that starts empty.
 //!
-//! The gem's threads sleep by themselves, so each has a controller of its own. (In the gem those of
-//! a process share the value of the sleep, but with no time between two calls a thread reads back
-//! the value that it has just written.)
+//! The gem's threads sleep independently, so each has its own controller. (In the gem the threads
+//! of a process share the sleep's value, but with no time between two calls a thread reads the
+//! value that it has just written.)
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ use crate::statistics::{Spread, deviation, mean, rank};
 use crate::world::World;
 use crate::{of_seeds, ratio};
 
-/// The gem's strategies by our names; its fifth, `Null`, does nothing.
+/// The gem's strategies by our names. Its fifth, `Null`, does nothing.
 pub const STRATEGIES: [(&str, Strategy); 4] = [
     ("exponential", Strategy::Exponential),
     ("gradual", Strategy::Gradual(Span::from_millis(800))),
@@ -24,21 +24,21 @@ pub const STRATEGIES: [(&str, Strategy); 4] = [
     ("remaining", Strategy::Remaining),
 ];
 
-/// The time that a call takes in the benchmark. Its clock runs ten times too fast, so these are
-/// 8 ms of a local server.
+/// The time of a call in the benchmark. Its clock runs ten times too fast, so this corresponds to 8
+/// ms of a local server.
 pub const TRIP: Span = Span::from_millis(80);
 
-/// How often the benchmark is run.
+/// The number of runs.
 pub const RUNS: u64 = 1_000;
 
-/// What a run of the benchmark prints.
+/// The output of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// The mean of the threads' shares of throttled requests, in per cent.
     pub retry: f64,
     /// The longest sleep in seconds.
     pub longest: f64,
-    /// The deviation of the threads' request counts.
+    /// The standard deviation of the threads' request counts.
     pub deviation: f64,
 }
 
@@ -55,10 +55,10 @@ pub const FIGURES: [Figure; 3] = [
 /// The policy of a configuration.
 ///
 /// # Panics
-/// The law does not take the configuration.
+/// The configuration is invalid.
 #[must_use]
 pub fn policy(config: HerokuConfig) -> Policy {
-    let law = Heroku::new(config).expect("a configuration that the law takes");
+    let law = Heroku::new(config).expect("a valid configuration");
     Policy::new(AnyLaw::Heroku(law)).backoff(None).attempts(None)
 }
 
@@ -85,8 +85,8 @@ pub fn bench(config: HerokuConfig, trip: Span, seed: u64) -> Outcome {
     }
 }
 
-/// The benchmark with each of the [`STRATEGIES`], and last with a backoff that doubles. It takes a
-/// while, so it is made once.
+/// The benchmark with each of the [`STRATEGIES`], and with a backoff that doubles. Computed once,
+/// because it is slow.
 pub static BENCH: LazyLock<Vec<(&str, Vec<Outcome>)>> = LazyLock::new(|| {
     let gem = STRATEGIES.map(|(name, strategy)| (name, HerokuConfig::gem(strategy)));
     let doubling = HerokuConfig { times: ratio(2, 1), ..HerokuConfig::gem(Strategy::Exponential) };
@@ -94,7 +94,7 @@ pub static BENCH: LazyLock<Vec<(&str, Vec<Outcome>)>> = LazyLock::new(|| {
     all.map(|(name, config)| (name, benches(config, TRIP, RUNS))).collect()
 });
 
-/// What was published of each of [`BENCH`].
+/// The published figures for each of [`BENCH`].
 #[must_use]
 pub fn published(name: &str) -> Vec<f64> {
     match name {
@@ -103,13 +103,13 @@ pub fn published(name: &str) -> Vec<f64> {
     }
 }
 
-/// Runs the benchmark with so many seeds.
+/// Runs the benchmark with this many seeds.
 #[must_use]
 pub fn benches(config: HerokuConfig, trip: Span, runs: u64) -> Vec<Outcome> {
     of_seeds(runs, |seed| bench(config, trip, seed))
 }
 
-/// The seconds that ten threads which start with a sleep take to empty a bucket of 4500 down to ten.
+/// The seconds in which ten threads that start with a sleep empty a bucket of 4500 down to ten.
 #[must_use]
 pub fn clear(strategy: Strategy, start: Span, bucket: Bucket, trip: Span, seed: u64) -> f64 {
     let config = HerokuConfig { start, ..HerokuConfig::gem(strategy) };
@@ -151,12 +151,12 @@ fn half_hour() -> Table {
         rows.push(row(name, "retry % by its rows", &values, 100.0 * mean(&shares)));
     }
     Table {
-        title: "The benchmark, 1000 times: does the published figure lie where nine tenths of ours do?",
+        title: "The benchmark, 1000 times: is the published figure within the middle nine tenths of ours?",
         columns: &["strategy", "published", "5 %", "median", "95 %", "rank", "inside"],
         rows,
         notes: &[
-            "A call takes 80 ms, as one of 8 ms does on the benchmark's clock. Of so many figures one in",
-            "ten lies outside by chance. The blog's 60.08 does not agree with the rows of its own run.",
+            "A call takes 80 ms, which is 8 ms on the benchmark's clock. One figure in",
+            "ten is outside by chance. The blog's 60.08 does not agree with the rows of its own run.",
         ],
     }
 }
@@ -176,12 +176,12 @@ fn trips() -> Table {
         }
     }
     Table {
-        title: "The published figures' rank among ours, by the ms that a call takes (300 runs)",
+        title: "The rank of the published figures among ours, by the time of a call in ms (300 runs)",
         columns: &["strategy", "40", "60", "80", "100", "130"],
         rows,
         notes: &[
-            "The README does not say how long its calls took. Backoff without a memory is bound by it;",
-            "the two proportional strategies are not.",
+            "The README does not say how long its calls took. Backoff without memory depends on it;",
+            "the two proportional strategies do not.",
         ],
     }
 }
@@ -214,9 +214,9 @@ fn clearing() -> Table {
         columns: &["strategy", "30 ms", "130 ms", "published", "again"],
         rows: rows.into_iter().chain([long]).collect(),
         notes: &[
-            "The published times contain the start of a web server, on a clock ten times too fast, and",
-            "differ from run to run by as much. The gem sleeps before the first call as well; the core",
-            "does not, and is that one second faster.",
+            "The published times include the start of a web server, on a clock ten times too fast, and",
+            "vary by as much between runs. The gem also sleeps before the first call. core",
+            "does not, and is one second faster.",
         ],
     }
 }

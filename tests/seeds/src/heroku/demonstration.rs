@@ -1,5 +1,5 @@
-//! What the README of the demonstration wants to see, and says it cannot test: "without the ability
-//! to simulate running through an entire day in a few seconds, I don't know how we could do that."
+//! The goals in the README of the demonstration, which it cannot test: "without the ability to
+//! simulate running through an entire day in a few seconds, I don't know how we could do that."
 
 use std::sync::LazyLock;
 
@@ -13,13 +13,13 @@ use crate::report::Table;
 use crate::statistics::{Spread, mean};
 use crate::world::World;
 
-/// How long a call takes.
+/// The time of a call.
 pub const TRIP: Span = Span::from_millis(100);
 
-/// How often each behaviour is watched.
+/// The number of runs.
 pub const RUNS: u64 = 8;
 
-/// The demonstration's law, and the same without each of its ideas.
+/// The demonstration's law, and variants without each of its ideas.
 #[must_use]
 pub fn configs() -> [(&'static str, HerokuConfig); 4] {
     let demo = HerokuConfig::DEMO;
@@ -35,7 +35,7 @@ fn hours(hours: u64) -> Instant {
     Instant::ZERO.saturating_add(Span::from_secs(3_600 * hours))
 }
 
-/// "One client consumes all available requests quickly": the seconds in which one thread takes a
+/// "One client consumes all available requests quickly": the seconds in which one thread empties a
 /// full bucket down to ten.
 #[must_use]
 pub fn alone(config: HerokuConfig, seed: u64) -> f64 {
@@ -46,22 +46,22 @@ pub fn alone(config: HerokuConfig, seed: u64) -> f64 {
     crate::seconds(done.unwrap_or(Instant::MAX).saturating_since(Instant::ZERO))
 }
 
-/// How threads that sleep for 4 s at first and one that sleeps for 40 s share the server for a day:
-/// "fast/slow client allows slow client to come down", and "the fast client is more likely to
+/// How threads that start with a sleep of 4 s and one that starts with 40 s share the server for a
+/// day: "fast/slow client allows slow client to come down", and "the fast client is more likely to
 /// be chosen".
 #[derive(Clone, Copy, Debug)]
 pub struct FastAndSlow {
-    /// How many times longer than the fast ones' mean the slow one sleeps, after an hour.
+    /// The slow one's sleep after an hour, divided by the mean of the fast ones.
     pub after_an_hour: f64,
     /// The same after a day.
     pub after_a_day: f64,
-    /// How many 429s a fast one gets in the first hour.
+    /// 429s of a fast one in the first hour.
     pub fast_hits: f64,
-    /// How many the slow one gets.
+    /// 429s of the slow one.
     pub slow_hits: f64,
 }
 
-/// Runs that day.
+/// Runs a day with fast threads and a slow one.
 #[must_use]
 pub fn fast_and_slow(config: HerokuConfig, fast: u32, seed: u64) -> FastAndSlow {
     let mut world = World::new(Bucket::starting_with(500.0), TRIP, seed);
@@ -89,7 +89,7 @@ fn sleeps(gates: &[Controller]) -> Vec<f64> {
     gates.iter().flat_map(Controller::states).map(sleep).collect()
 }
 
-/// 25 threads for a day, in so many processes that share a controller: the share of throttled
+/// 25 threads for a day, in this many processes with a controller each: the share of throttled
 /// requests in per cent.
 #[must_use]
 pub fn day(config: HerokuConfig, processes: u32, seed: u64) -> f64 {
@@ -103,12 +103,12 @@ pub fn day(config: HerokuConfig, processes: u32, seed: u64) -> f64 {
     100.0 * f64::from(throttled) / f64::from(sent)
 }
 
-/// What a law of the demonstration or of the gem comes to with all seeds.
+/// The results of a law of the demonstration or of the gem with all seeds.
 #[derive(Debug)]
 pub struct Wishes {
-    /// Whose law it is.
+    /// The origin of the law.
     pub law: &'static str,
-    /// What one client takes to empty the bucket.
+    /// The time in which one client empties the bucket.
     pub alone: Vec<f64>,
     /// 24 fast threads and a slow one.
     pub crowd: Vec<FastAndSlow>,
@@ -116,7 +116,7 @@ pub struct Wishes {
     pub two: Vec<FastAndSlow>,
 }
 
-/// The README's wishes. They take a while, so they are made once.
+/// The goals of the README. Computed once, because they are slow.
 pub static WISHES: LazyLock<[Wishes; 2]> = LazyLock::new(|| {
     let gem = HerokuConfig::gem(Strategy::Remaining);
     [("demonstration", HerokuConfig::DEMO), ("gem", gem)].map(|(law, config)| Wishes {
@@ -127,18 +127,18 @@ pub static WISHES: LazyLock<[Wishes; 2]> = LazyLock::new(|| {
     })
 });
 
-/// What a day of 25 threads comes to with all seeds.
+/// The results of a day of 25 threads with all seeds.
 #[derive(Debug)]
 pub struct Days {
-    /// The law, as [`configs`] names it.
+    /// The law, as named by [`configs`].
     pub law: &'static str,
-    /// The shares of throttled requests where each thread has a controller.
+    /// The shares of throttled requests if each thread has a controller.
     pub own: Vec<f64>,
-    /// The same where five processes have one each.
+    /// The same if five processes have one each.
     pub shared: Vec<f64>,
 }
 
-/// The days with each of [`configs`]. They take a while, so they are made once.
+/// The days with each of [`configs`]. Computed once, because they are slow.
 pub static DAYS: LazyLock<[Days; 4]> = LazyLock::new(|| {
     configs().map(|(law, config)| Days {
         law,
@@ -174,7 +174,7 @@ fn wishes() -> Table {
         ]
     });
     Table {
-        title: "What the README wants to see: one client; 24 fast ones and a slow one (median of 8)",
+        title: "The goals of the README: one client; 24 fast ones and a slow one (median of 8)",
         columns: &[
             "law",
             "alone s",
@@ -187,10 +187,10 @@ fn wishes() -> Table {
         ],
         rows: rows.collect(),
         notes: &[
-            "alone: seconds in which one client takes all 4500. slow/fast: the sleep of one that begins",
-            "at 40 s over those that begin at 4 s. 429s: of each in the first hour. two: the same ratio",
-            "for one fast and one slow alone, where the demonstration fails: the fast one is seldom",
-            "throttled often enough to slow down for long, while each doubling of the slow one stays.",
+            "alone: seconds in which one client uses all 4500. slow/fast: the sleep of one that starts",
+            "at 40 s divided by those that start at 4 s. 429s: per client in the first hour. two: the same ratio",
+            "for one fast and one slow client, where the demonstration fails: the fast one is rarely",
+            "throttled often enough to slow down for long, while the slow one keeps each doubling.",
         ],
     }
 }
@@ -216,7 +216,7 @@ fn days() -> Table {
         ],
         rows: rows.collect(),
         notes: &[
-            "own: each thread has a controller; shared: each of five processes has one. Published, for",
+            "own: a controller per thread. shared: a controller for each of five processes. Published for",
             "five processes and all three ideas: \"2-3%\", \"around 2%\".",
         ],
     }

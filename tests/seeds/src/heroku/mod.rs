@@ -1,4 +1,4 @@
-//! The Heroku client's throttle: a sleep that grows on throttled call and shrinks in proportion.
+//! The Heroku client's throttle: a sleep that grows on throttled calls and shrinks in proportion.
 
 pub mod bench;
 pub mod demonstration;

@@ -1,14 +1,14 @@
-//! The servers of the benchmark, as the gem's `gcra_fake_server.rb` has them.
+//! The servers of the benchmark, like the gem's `gcra_fake_server.rb`.
 
 use tidegate::Instant;
 
 use crate::world::{Answer, Server};
 
-/// Calls that the server has to give at most, and how many it gives an hour.
+/// The size of the bucket, and its refill per hour.
 pub const LIMIT: f64 = 4_500.0;
 
-/// A bucket that fills, counted in floating point and with the source's quirk: while it is full, the
-/// time of the last call stands still.
+/// A bucket with floating-point arithmetic and the source's quirk: while it is full, the time of
+/// the last call does not change.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
     left: f64,
@@ -17,7 +17,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket with so many calls in it.
+    /// A bucket with this many calls.
     #[must_use]
     pub const fn starting_with(left: f64) -> Self {
         Self { left, per_second: LIMIT / 3_600.0, last: None }
@@ -29,7 +29,7 @@ impl Bucket {
         Self::starting_with(LIMIT)
     }
 
-    /// The source's `decrease_only` server: full, and never filled again.
+    /// The source's `decrease_only` server: full, and never refilled.
     #[must_use]
     pub const fn draining() -> Self {
         Self { left: LIMIT, per_second: 0.0, last: None }

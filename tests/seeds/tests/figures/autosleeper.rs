@@ -4,14 +4,14 @@ use tidegate_seeds::autosleeper::{
 use tidegate_seeds::published::AUTOSLEEPER;
 
 #[test]
-fn the_27_labels_of_the_published_graph_come_out() {
+fn the_27_labels_of_the_published_graph_are_reproduced() {
     let published: Vec<&str> = AUTOSLEEPER.words("graph").collect();
     assert_eq!(published.len(), 27);
     assert_eq!(graph(), published);
 }
 
 #[test]
-fn the_vectors_of_the_sources_own_tests_come_out() {
+fn the_vectors_of_the_source_are_reproduced() {
     for (name, worker) in vectors() {
         let (invoked, up, down, slept, total) = worker.metrics();
         let counts = [invoked, up, down, slept].map(f64::from);
@@ -25,7 +25,7 @@ fn the_vectors_of_the_sources_own_tests_come_out() {
 }
 
 #[test]
-fn in_the_long_run_as_many_calls_fail_as_the_arithmetic_says_whatever_the_server() {
+fn the_long_term_failure_rate_matches_the_arithmetic_with_either_server() {
     for ((name, config), expected) in equilibria().into_iter().zip([2.53, 3.00, 20.13]) {
         assert!((share_by_arithmetic(config) - expected).abs() < 0.005, "{name}");
         for server in [Threshold::Hard(APART), Threshold::Soft(EVEN)] {

@@ -2,7 +2,7 @@ use tidegate_seeds::aws::{marks, recorded, vector};
 use tidegate_seeds::published::AWS;
 
 #[test]
-fn the_vector_that_the_sdks_share_comes_out_to_six_digits() {
+fn the_vector_that_the_sdks_share_is_reproduced_to_six_digits() {
     let ours = vector();
     let published: Vec<f64> = AWS.words("vector").map(|word| word.parse().unwrap()).collect();
     assert_eq!((ours.len(), published.len()), (7, 7));
@@ -12,7 +12,7 @@ fn the_vector_that_the_sdks_share_comes_out_to_six_digits() {
 }
 
 #[test]
-fn rates_after_throttling_responses_are_those_of_botocore() {
+fn rates_after_throttling_responses_match_botocore() {
     let ours = recorded();
     for (section, ours) in [
         ("throttled at once", ours.at_once),
@@ -25,7 +25,7 @@ fn rates_after_throttling_responses_are_those_of_botocore() {
 }
 
 #[test]
-fn one_caller_sends_as_many_calls_as_with_botocore_at_every_mark() {
+fn one_caller_sends_as_many_calls_as_with_botocore() {
     let ours = recorded();
     for (section, ours) in [
         ("throttled at once", ours.then),

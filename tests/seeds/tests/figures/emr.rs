@@ -13,7 +13,7 @@ fn claim(key: &str) -> Vec<f64> {
 }
 
 #[test]
-fn the_scan_takes_what_the_limit_takes_and_a_fixed_rate_is_never_throttled_alone() {
+fn the_scan_takes_as_long_as_the_limit_requires_and_a_single_fixed_rate_is_never_throttled() {
     let fixed = scan("fixed 4/s", "alone, bucket");
     assert!((fixed.seconds - claim("the limit")[0]).abs() < 1.0, "{fixed:?}");
     assert_eq!(fixed.own, claim("fixed, throttled")[0]);
@@ -27,10 +27,10 @@ fn the_adaptive_rate_halves_as_the_article_says() {
 }
 
 #[test]
-fn the_backoff_comes_to_ten_seconds_and_the_scan_to_less_than_the_article_fears() {
+fn the_backoff_reaches_ten_seconds_and_the_scan_takes_less_than_the_article_expects() {
     assert!((longest_wait() - claim("longest wait")[0]).abs() < 0.25);
     for environment in ["alone, bucket", "alone, 1 s windows"] {
-        // 1000 calls at 4 in each 10 s would be 2500 s; five or six get through.
+        // 1000 calls at 4 in each 10 s would be 2500 s. Five or six are served.
         let backoff = scan("backoff, always 10.24 s", environment);
         let claimed = claim("backoff")[0];
         assert!(backoff.seconds > 0.6 * claimed && backoff.seconds < claimed, "{backoff:?}");
@@ -38,7 +38,7 @@ fn the_backoff_comes_to_ten_seconds_and_the_scan_to_less_than_the_article_fears(
 }
 
 #[test]
-fn hammering_is_fast_and_makes_everybody_else_miserable() {
+fn calling_without_a_limit_is_fast_and_starves_other_clients() {
     // "This will place us into heavy contention with other clients and will basically make life
     // miserable for all the clients."
     for environment in ["other 2/s", "other 3/s"] {
@@ -49,7 +49,7 @@ fn hammering_is_fast_and_makes_everybody_else_miserable() {
 }
 
 #[test]
-fn rate_and_backoff_together_are_a_good_citizen_everywhere_and_quick_where_there_is_room() {
+fn rate_and_backoff_together_are_fair_everywhere_and_fast_below_the_limit() {
     for place in ENVIRONMENTS {
         let (both, backoff) =
             (scan("aimd with pause", place.name), scan("backoff, each call anew", place.name));

@@ -17,7 +17,7 @@ fn every_published_gap_fits_the_schedule_and_the_time_of_a_write() {
 }
 
 #[test]
-fn the_published_total_lies_where_nine_tenths_of_ours_do() {
+fn the_published_total_is_within_nine_tenths_of_ours() {
     let spread = Spread::of(&totals());
     assert!(spread.holds(1_208.119_654), "{spread:?}");
     // 2 * (1.5^16 - 1) ms
@@ -25,18 +25,18 @@ fn the_published_total_lies_where_nine_tenths_of_ours_do() {
 }
 
 #[test]
-fn the_documented_intervals_come_out() {
+fn the_documented_intervals_are_reproduced() {
     let half = Span::from_millis(500);
     let ours = waits(schedule(half, Ratio::ZERO), None, 10, 0);
     for (published, ours) in GO.numbers("defaults", "intervals").into_iter().zip(ours) {
         let ours = ours.as_nanos() as f64 / 1e9;
-        // Cut off after three digits, and the later ones from values that had been cut off.
+        // Truncated to three digits, the later ones computed from truncated values.
         assert!((published - ours).abs() < 0.001 * ours, "{published} and {ours}");
     }
 }
 
 #[test]
-fn no_wait_exceeds_the_maximum_so_more_attempts_fit_than_in_the_source() {
+fn no_wait_exceeds_the_maximum_so_there_are_more_attempts_than_in_the_source() {
     let most = Span::from_secs(60);
     let waits = waits(schedule(most, Ratio::HALF), None, 10_000, 1);
     assert!(waits.iter().all(|wait| *wait <= most && *wait >= Span::from_secs(30)));
@@ -48,7 +48,7 @@ fn no_wait_exceeds_the_maximum_so_more_attempts_fit_than_in_the_source() {
 }
 
 #[test]
-fn the_window_finds_how_many_writes_the_database_has_time_for() {
+fn the_limit_finds_the_capacity_of_the_database() {
     let windows = windows(20, 2_000);
     let settled = &windows[1_000..];
     assert!(settled.iter().all(|window| (18..=21).contains(window)), "{settled:?}");

@@ -9,38 +9,38 @@ fn compare(name: &str) {
     assert_eq!(
         committed: committed,
         computed: (source.report)().golden(),
-        "tests/golden/{name}.txt is not what the core comes to. If that is meant, \
-         `cargo run --release -p tidegate-seeds -- --write` writes it anew."
+        "tests/golden/{name}.txt differs from core. If that is intended, \
+         `cargo run --release -p tidegate-seeds -- --write` updates it."
     );
 }
 
 #[test]
-fn the_table_of_autosleeper_is_the_committed_one() {
+fn the_table_of_autosleeper_is_up_to_date() {
     compare("autosleeper");
 }
 
 #[test]
-fn the_table_of_the_emr_scan_is_the_committed_one() {
+fn the_table_of_the_emr_scan_is_up_to_date() {
     compare("emr");
 }
 
 #[test]
-fn the_table_of_the_heroku_client_is_the_committed_one() {
+fn the_table_of_the_heroku_client_is_up_to_date() {
     compare("heroku");
 }
 
 #[test]
-fn the_table_of_the_go_post_is_the_committed_one() {
+fn the_table_of_the_go_post_is_up_to_date() {
     compare("go");
 }
 
 #[test]
-fn the_table_of_tchannel_is_the_committed_one() {
+fn the_table_of_tchannel_is_up_to_date() {
     compare("tchannel");
 }
 
 #[test]
-fn the_table_of_the_aws_sdks_is_the_committed_one() {
+fn the_table_of_the_aws_sdks_is_up_to_date() {
     compare("aws");
 }
 

@@ -7,13 +7,13 @@ use tidegate_seeds::of_seeds;
 use tidegate_seeds::published::HEROKU;
 use tidegate_seeds::statistics::{Spread, mean, rank};
 
-/// The figures whose published value lies outside of the middle nine tenths of ours, and its rank in
-/// per cent. Of so many, one in ten does by chance; the last one contradicts the rows of its own run.
+/// The figures whose published value is outside the middle nine tenths of ours, and its rank in per
+/// cent. One in ten is outside by chance. The last one contradicts the rows of its own run.
 const OUTSIDE: [(&str, &str, f64); 2] =
     [("gradual", "longest sleep s", 4.0), ("exponential x2", "retry %", 0.0)];
 
 #[test]
-fn the_published_benchmark_lies_where_nine_tenths_of_ours_do() {
+fn the_published_benchmark_is_within_nine_tenths_of_ours() {
     let mut outside = Vec::new();
     for (name, outcomes) in &*BENCH {
         assert!(outcomes.len() >= 100);
@@ -28,7 +28,7 @@ fn the_published_benchmark_lies_where_nine_tenths_of_ours_do() {
 }
 
 #[test]
-fn doubling_backoff_is_throttled_as_often_as_the_rows_of_the_published_run_say() {
+fn doubling_backoff_is_throttled_as_often_as_in_the_published_run() {
     let (_, outcomes) = BENCH.last().unwrap();
     let shares: Vec<f64> = outcomes.iter().map(|outcome| outcome.retry).collect();
     let by_its_rows = 100.0 * mean(&HEROKU.numbers("doubling", "shares"));
@@ -36,14 +36,14 @@ fn doubling_backoff_is_throttled_as_often_as_the_rows_of_the_published_run_say()
 }
 
 #[test]
-fn a_bucket_of_4500_is_cleared_in_what_the_published_times_leave_for_it() {
+fn a_bucket_of_4500_is_cleared_within_the_published_times() {
     let median = |strategy| {
         let start = Span::from_secs(1);
         let trip = Span::from_millis(130);
         Spread::of(&of_seeds(20, |seed| clear(strategy, start, Bucket::draining(), trip, seed)))
             .median
     };
-    // The published times contain the start of a web server, up to six of its seconds, which are
+    // The published times include the start of a web server, up to six of its seconds, which are
     // sixty of the benchmark's.
     for (name, strategy) in STRATEGIES {
         let published = [HEROKU.numbers("bench", name)[3], HEROKU.numbers("clear again", name)[0]];
@@ -51,7 +51,7 @@ fn a_bucket_of_4500_is_cleared_in_what_the_published_times_leave_for_it() {
         let ours = median(strategy);
         assert!(ours < high && ours > low - 60.0, "{name}: {ours}, published {published:?}");
     }
-    // Proportional decrease is the one that clears slowly: in the published times by 6 to 8.
+    // Proportional decrease clears slowly: by a factor of 6 to 8 in the published times.
     assert!(median(Strategy::Proportional) > 6.0 * median(Strategy::Remaining));
 }
 
@@ -64,9 +64,9 @@ fn from_ten_seconds_proportional_decrease_takes_nearly_seven_hours_to_clear() {
 
 /// "One client consumes all available requests quickly."
 #[test]
-fn one_client_takes_all_that_is_free() {
+fn one_client_uses_all_available_calls() {
     for wishes in &*WISHES {
-        // At its fair pace the bucket lasts an hour.
+        // At its fair share the bucket lasts an hour.
         assert!(wishes.alone.iter().all(|seconds| *seconds < 1_800.0), "{wishes:?}");
     }
 }
@@ -74,7 +74,7 @@ fn one_client_takes_all_that_is_free() {
 /// "Fast/Slow client allows slow client to come down", and "when fast/slow clients both hit a rate
 /// limit the fast client is more likely to be chosen".
 #[test]
-fn a_slow_client_comes_down_and_the_fast_ones_are_hit_more_often() {
+fn a_slow_client_speeds_up_and_the_fast_ones_are_throttled_more_often() {
     for wishes in &*WISHES {
         let of = |figure| median(&wishes.crowd, figure);
         // Ten times as slow as the others at first.
@@ -84,9 +84,9 @@ fn a_slow_client_comes_down_and_the_fast_ones_are_hit_more_often() {
     }
 }
 
-/// What the README does not say: two clients alone are another matter.
+/// Not in the README: two clients alone behave differently.
 #[test]
-fn of_two_clients_alone_the_demonstration_starves_one_and_the_gem_does_not() {
+fn with_two_clients_the_demonstration_starves_one_and_the_gem_does_not() {
     let [demonstration, gem] = &*WISHES;
     assert!(median(&demonstration.two, |day| day.after_a_day) > 100.0, "{demonstration:?}");
     assert!(median(&gem.two, |day| day.after_a_day) < 10.0, "{gem:?}");
@@ -96,7 +96,7 @@ fn of_two_clients_alone_the_demonstration_starves_one_and_the_gem_does_not() {
 /// simulations of this behavior look like rate limits account for 2-3% of requests)": "25 total
 /// threads (5 processes with 5 threads)".
 #[test]
-fn two_to_three_per_cent_of_a_days_requests_are_throttled() {
+fn two_to_three_per_cent_of_the_requests_of_a_day_are_throttled() {
     let published = HEROKU.numbers("demonstration", "throttled");
     let median = Spread::of(&DAYS[0].shared).median;
     assert!(median >= published[0] && median <= published[1], "{:?}", DAYS[0]);

@@ -1,5 +1,5 @@
-//! The figures of tidegate's ancestors, from the core that ships: against what was published, and
-//! against the committed tables.
+//! The figures of other systems, computed with core and compared with the published ones and the
+//! committed tables.
 #![allow(
     clippy::expect_used,
     clippy::panic,
