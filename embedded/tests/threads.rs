@@ -1,5 +1,5 @@
-//! Real threads that run at once: nobody's wake-up is lost.
-#![allow(clippy::std_instead_of_core, clippy::unwrap_used, reason = "this is no firmware")]
+//! Real concurrent threads: no wake-up is lost.
+#![allow(clippy::std_instead_of_core, clippy::unwrap_used, reason = "this is not firmware")]
 
 use std::future::Future;
 use std::pin::pin;
@@ -23,7 +23,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future on this thread, which sleeps until it is woken.
+/// Runs a future on this thread, which sleeps until woken.
 fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
@@ -36,7 +36,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn eight_threads_share_two_places_and_all_come_to_their_end() {
+fn eight_threads_share_two_places_and_all_end() {
     let quota = Quota::per_second(2_000).unwrap();
     let concurrency = ConcurrencyLimit::new(2, Span::from_secs(3_600)).unwrap();
     let policy = Policy::new(Fixed::new(quota)).concurrency(concurrency);
@@ -55,7 +55,7 @@ fn eight_threads_share_two_places_and_all_come_to_their_end() {
             scope.spawn(move || {
                 for call in 0..50 {
                     if (number + call) % 5 == 0 {
-                        // Some think better of it.
+                        // Some cancel their call.
                         block_on(async { drop(throttle.acquire().await) });
                     } else {
                         assert_eq!(block_on(throttle.run(work)), Ok(Outcome::Ok));

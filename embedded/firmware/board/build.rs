@@ -1,26 +1,26 @@
-//! Writes the memory map of the board that goes with the target.
+//! Writes the memory map of the target's board.
 
 use std::path::PathBuf;
 use std::{env, fs};
 
 fn main() {
-    let target = env::var("TARGET").expect("cargo names the target");
+    let target = env::var("TARGET").expect("cargo sets TARGET");
     let map = match &*target {
         // QEMU's microbit: a Nordic nRF51 (Cortex-M0).
         "thumbv6m-none-eabi" => arm("256K", "15K"),
-        // QEMU's mps2-an386 (Cortex-M4F), with the memory of a middling microcontroller.
+        // QEMU's mps2-an386 (Cortex-M4F), with the memory of a medium-sized microcontroller.
         "thumbv7em-none-eabihf" => arm("512K", "63K"),
         // QEMU's virt: everything in one memory.
         _ if target.starts_with("riscv32") => RISCV.to_owned(),
         _ => return,
     };
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo names a folder"));
-    fs::write(out.join("memory.x"), map).expect("the folder can be written");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    fs::write(out.join("memory.x"), map).expect("OUT_DIR is writable");
     println!("cargo::rustc-link-search={}", out.display());
     println!("cargo::rerun-if-changed=build.rs");
 }
 
-/// What lies behind the RAM is kept over a reset: neither the runtime nor the loader writes there.
+/// Memory after the RAM survives a reset: neither the runtime nor the loader writes there.
 fn arm(flash: &str, ram: &str) -> String {
     format!(
         "MEMORY {{\n    FLASH : ORIGIN = 0, LENGTH = {flash}\n    \

@@ -39,26 +39,26 @@ impl Driver for Clock {
     }
 }
 
-/// The right to the one clock there is: tests take turns.
+/// Exclusive access to the clock, so that tests run in turn.
 pub struct Time(#[allow(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 static TURN: Mutex<()> = Mutex::new(());
 
 impl Time {
-    /// The clock at zero, with no timer set.
+    /// Resets the clock to zero, without timers.
     pub fn begin() -> Self {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         CLOCK.with(|state| *state = State { now: 0, queue: Queue::new() });
         Self(turn)
     }
 
-    /// Lets time pass, with all timers that fall into it.
+    /// Advances the clock, firing all timers on the way.
     pub fn pass(&self, duration: Duration) {
         let end = Instant::now() + duration;
         while self.jump(end) {}
     }
 
-    /// Jumps to the next timer, or to `end` where there is none before; whether there was one.
+    /// Jumps to the next timer, or to `end` if there is none before. Returns whether there was one.
     pub fn jump(&self, end: Instant) -> bool {
         CLOCK.with(|state| {
             let next = state.queue.next_expiration(state.now);

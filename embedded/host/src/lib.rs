@@ -1,5 +1,5 @@
-//! Virtual time for the tests: a clock that jumps from timer to timer, and tasks that run when they
-//! are woken. Unlike embassy-time's own mock clock it ticks at any rate.
+//! Virtual time for tests: a clock that jumps from timer to timer, and tasks that run when woken.
+//! Unlike embassy-time's mock clock, it supports any tick rate.
 
 mod clock;
 mod tasks;

@@ -1,4 +1,4 @@
-//! The tasks: polled when they were woken and not otherwise, as embassy's executor does.
+//! Tasks that are polled only when woken, as in embassy's executor.
 
 use core::future::{Future, poll_fn};
 use core::pin::Pin;
@@ -28,7 +28,7 @@ struct Task<'a> {
     polls: u64,
 }
 
-/// Tasks that run side by side.
+/// Concurrent tasks.
 #[derive(Default)]
 pub struct Tasks<'a> {
     tasks: Vec<Option<Task<'a>>>,
@@ -36,19 +36,19 @@ pub struct Tasks<'a> {
 }
 
 impl<'a> Tasks<'a> {
-    /// No task yet.
+    /// No tasks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One more, and its number.
+    /// Adds a task, and returns its number.
     pub fn spawn(&mut self, future: impl Future<Output = ()> + 'a) -> usize {
         let woken = Arc::new(Woken(AtomicU64::new(1)));
         self.tasks.push(Some(Task { future: Box::pin(future), woken, seen: 0, polls: 0 }));
         self.tasks.len() - 1
     }
 
-    /// Polls once every task that was woken; whether there was one.
+    /// Polls every woken task once. Returns whether there was one.
     pub fn turn(&mut self) -> bool {
         let mut any = false;
         for slot in &mut self.tasks {
@@ -69,10 +69,10 @@ impl<'a> Tasks<'a> {
         any
     }
 
-    /// Runs until all are done or `end` has come.
+    /// Runs until all tasks are done or `end` is reached.
     ///
     /// # Panics
-    /// Where a task is polled again and again and time stands still.
+    /// Panics if a task is polled endlessly without progress of time.
     pub fn run(&mut self, time: &Time, end: Instant) {
         loop {
             let mut turns = 0;
@@ -87,28 +87,28 @@ impl<'a> Tasks<'a> {
         }
     }
 
-    /// Drops a task where it stands.
+    /// Drops a task.
     pub fn cancel(&mut self, number: usize) {
         self.tasks[number] = None;
     }
 
-    /// How many are not done.
+    /// How many tasks are not done.
     pub fn left(&self) -> usize {
         self.tasks.iter().flatten().count()
     }
 
-    /// How often a task was polled; 0 where it is done.
+    /// How often a task was polled. 0 if it is done.
     pub fn polls_of(&self, number: usize) -> u64 {
         self.tasks[number].as_ref().map_or(0, |task| task.polls)
     }
 
-    /// How often all of them were polled.
+    /// How often all tasks were polled.
     pub fn polls(&self) -> u64 {
         self.polls
     }
 }
 
-/// Waits until the task is polled once more, and asks for that.
+/// Waits until the task is polled once more, and wakes it.
 pub async fn next_poll() {
     let mut polled = false;
     poll_fn(|context| {

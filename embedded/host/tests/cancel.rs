@@ -1,4 +1,5 @@
-//! A task may be dropped at any await: it leaves no call in flight, no place in line and no waker.
+//! A task can be dropped at any await without leaving a call in flight, a place in the queue or a
+//! waker.
 
 use std::cell::Cell;
 
@@ -25,7 +26,7 @@ fn uplink() -> Uplink {
     )
 }
 
-/// Calls five times, for 300 ms a call: six of these keep the concurrency limit full.
+/// Makes five calls of 300 ms each. Six of these keep the concurrency limit full.
 async fn other(uplink: &Uplink, served: &Cell<u32>) {
     for _ in 0..5 {
         let work = async || {
@@ -37,7 +38,8 @@ async fn other(uplink: &Uplink, served: &Cell<u32>) {
     }
 }
 
-/// Runs `victim` among six others and drops it after so many polls; whether it was at its end before.
+/// Runs `victim` with six others, and drops it after this many polls. Returns whether it had ended
+/// before.
 fn ends_within(polls: u64, victim: impl AsyncFn(&Uplink)) -> bool {
     let time = Time::begin();
     let uplink = uplink();
@@ -56,7 +58,7 @@ fn ends_within(polls: u64, victim: impl AsyncFn(&Uplink)) -> bool {
         tasks.cancel(number);
     }
     while tasks.left() > 0 {
-        assert!(Instant::now() < far(), "dropped after {polls} polls, it holds somebody up");
+        assert!(Instant::now() < far(), "dropped after {polls} polls, it delays another task");
         if !dropped && !ended.get() && tasks.polls_of(number) == polls {
             dropped = true;
             tasks.cancel(number);
@@ -66,20 +68,20 @@ fn ends_within(polls: u64, victim: impl AsyncFn(&Uplink)) -> bool {
         }
     }
     assert_eq!(served.get(), 30, "dropped after {polls} polls");
-    assert_eq!(uplink.in_flight(), 0, "dropped after {polls} polls, it leaves a call in flight");
-    assert_eq!(uplink.waiting(), 0, "dropped after {polls} polls, it leaves a place in line");
+    assert_eq!(uplink.in_flight(), 0, "dropped after {polls} polls, a call is in flight");
+    assert_eq!(uplink.waiting(), 0, "dropped after {polls} polls, a place is occupied");
     let stats = uplink.stats();
     assert_eq!(stats.admitted, stats.settled() + stats.abandoned, "dropped after {polls} polls");
     ended.get()
 }
 
-/// Drops `victim` after every number of polls up to its end, and tells how many these are.
+/// Drops `victim` after every number of polls up to its end. Returns that number.
 fn at_every_await(victim: impl AsyncFn(&Uplink)) -> u64 {
-    (0..10_000).find(|polls| ends_within(*polls, &victim)).expect("it comes to its end")
+    (0..10_000).find(|polls| ends_within(*polls, &victim)).expect("it ends")
 }
 
 #[test]
-fn a_permit_that_is_waited_for_or_held() {
+fn a_permit_can_be_dropped_while_waiting_or_held() {
     let polls = at_every_await(async |uplink| {
         let permit = uplink.acquire().await.unwrap();
         next_poll().await;
@@ -91,7 +93,7 @@ fn a_permit_that_is_waited_for_or_held() {
 }
 
 #[test]
-fn a_call_that_fails_twice_is_backed_off_and_served() {
+fn a_call_that_fails_twice_can_be_dropped() {
     let polls = at_every_await(async |uplink| {
         let mut attempts = 0;
         let work = async || {
@@ -106,7 +108,7 @@ fn a_call_that_fails_twice_is_backed_off_and_served() {
 }
 
 #[test]
-fn a_call_that_is_polled_for_other_reasons_too() {
+fn a_call_that_is_also_polled_for_other_reasons_can_be_dropped() {
     let polls = at_every_await(async |uplink| {
         let mut attempts = 0;
         let calls = async {
@@ -128,7 +130,7 @@ fn a_call_that_is_polled_for_other_reasons_too() {
 }
 
 #[test]
-fn a_call_whose_deadline_passes_in_line_or_under_way() {
+fn a_call_whose_deadline_passes_can_be_dropped() {
     let polls = at_every_await(async |uplink| {
         let late = uplink.with_timeout(Duration::from_millis(700));
         _ = late.run(async || Timer::after_secs(3_600).await).await;
@@ -137,10 +139,10 @@ fn a_call_whose_deadline_passes_in_line_or_under_way() {
     assert!(polls >= 3, "{polls}");
 }
 
-/// Room for two keys, where three are called.
+/// Room for two keys, while three are called.
 type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 2, 8>;
 
-/// Calls now the one key and now the other, with a retry each time, and again after they had to go.
+/// Calls two keys alternately with a retry each time, and again after their eviction.
 async fn wanderer(apis: &Apis, served: &Cell<u32>, first: u8) {
     for round in 0..5 {
         let mut attempts = 0;
@@ -154,8 +156,8 @@ async fn wanderer(apis: &Apis, served: &Cell<u32>, first: u8) {
     }
 }
 
-/// Runs a victim among five others whose keys take each other's places in the table, and drops it
-/// after so many polls; whether it was at its end before.
+/// Runs a victim with five others whose keys evict each other, and drops it after this many polls.
+/// Returns whether it had ended before.
 fn ends_among_keys_within(polls: u64) -> bool {
     let time = Time::begin();
     let law = Fixed::new(Quota::per_second(10).unwrap());
@@ -184,7 +186,7 @@ fn ends_among_keys_within(polls: u64) -> bool {
         tasks.cancel(number);
     }
     while tasks.left() > 0 {
-        assert!(Instant::now() < far(), "dropped after {polls} polls, it holds somebody up");
+        assert!(Instant::now() < far(), "dropped after {polls} polls, it delays another task");
         if !dropped && !ended.get() && tasks.polls_of(number) == polls {
             dropped = true;
             tasks.cancel(number);
@@ -195,12 +197,12 @@ fn ends_among_keys_within(polls: u64) -> bool {
     }
     assert!(apis.evicted() > 0);
     assert_eq!(served.get(), 25, "dropped after {polls} polls");
-    assert_eq!(apis.waiting(), 0, "dropped after {polls} polls, it leaves a place in line");
+    assert_eq!(apis.waiting(), 0, "dropped after {polls} polls, a place is occupied");
     ended.get()
 }
 
 #[test]
-fn a_call_of_a_key_that_has_to_go_for_others() {
+fn a_call_of_an_evicted_key_can_be_dropped() {
     let polls = (0..10_000).find(|polls| ends_among_keys_within(*polls));
     assert!(polls.is_some_and(|polls| polls >= 10), "{polls:?}");
 }
@@ -209,7 +211,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_task_dropped_at_any_await_leaves_the_others_in_order(
+    fn a_task_dropped_at_any_await_does_not_affect_the_order_of_others(
         victims in prop::collection::vec((0..2_000u64, 0..2_000u64, 0..400u64), 1..6),
         stayers in prop::collection::vec((0..2_000u64, 0..400u64), 1..4),
     ) {

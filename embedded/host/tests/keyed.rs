@@ -1,4 +1,4 @@
-//! A line for each key.
+//! Queues per key.
 
 use core::future::Future;
 use core::pin::pin;
@@ -18,13 +18,13 @@ type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 3, 8>;
 
 const UNLIMITED: Policy<Fixed> = Policy::new(Fixed::UNLIMITED);
 
-/// One a second for each key.
+/// One call a second for each key.
 fn apis() -> Apis {
     Apis::seeded(leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap()))), 7)
 }
 
 #[test]
-fn keys_neither_wait_for_each_other_nor_take_each_others_turns() {
+fn keys_are_independent_of_each_other() {
     let time = Time::begin();
     let apis = apis();
     let left_at = RefCell::new(Vec::new());
@@ -47,7 +47,7 @@ fn a_call_that_waits_for_an_evicted_key_is_served() {
     let time = Time::begin();
     let apis = apis();
     let mut tasks = Tasks::new();
-    // Two for each of five keys, where there is room for three.
+    // Two calls for each of five keys, with room for three.
     for number in 0..8 {
         let apis = &apis;
         tasks.spawn(async move {
@@ -61,7 +61,7 @@ fn a_call_that_waits_for_an_evicted_key_is_served() {
 }
 
 #[test]
-fn another_policy_and_concurrency_limit_hold_for_every_key_and_for_those_who_wait_already() {
+fn a_new_policy_and_concurrency_limit_apply_to_every_key_and_to_waiting_calls() {
     let time = Time::begin();
     let apis = apis();
     let done_at = RefCell::new(Vec::new());
@@ -88,17 +88,17 @@ fn another_policy_and_concurrency_limit_hold_for_every_key_and_for_those_who_wai
 }
 
 #[test]
-fn a_key_goes_on_from_its_own_snapshot_and_wakes_who_waits_for_it() {
+fn a_key_continues_from_its_snapshot_and_wakes_waiting_calls() {
     let time = Time::begin();
     let apis = apis();
     let mut record = [0; Apis::SNAPSHOT_BYTES];
-    assert_eq!(apis.snapshot(&1, &mut record), Ok(0), "a key that nobody has used");
+    assert_eq!(apis.snapshot(&1, &mut record), Ok(0), "an unused key");
     apis.call(2).try_acquire().unwrap().settle(Outcome::Ok);
     time.pass(Duration::from_secs(10));
     let fresh = apis.call(1).try_acquire().unwrap();
     assert_eq!(apis.snapshot(&2, &mut record), Ok(Apis::SNAPSHOT_BYTES));
 
-    // What is restored may be sent at once, and has no call in flight.
+    // After a restore the next call may be sent at once, and none is in flight.
     let mut tasks = Tasks::new();
     tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
     tasks.turn();
@@ -118,7 +118,7 @@ fn a_key_goes_on_from_its_own_snapshot_and_wakes_who_waits_for_it() {
 /// Room for two keys, and for two calls of each.
 type Pair = KeyedThrottle<NoopRawMutex, u8, Fixed, 2, 8>;
 
-/// Key 1 has made its calls of this minute.
+/// Key 1 has used its calls of this minute.
 fn spent() -> Pair {
     let quota = Quota::per_minute(2).unwrap().with_burst(2).unwrap();
     let apis = Pair::seeded(leak(Policy::new(Fixed::new(quota))), 7);
@@ -128,7 +128,7 @@ fn spent() -> Pair {
     apis
 }
 
-/// Uses two other keys, so that key 1 has to go.
+/// Uses two other keys, so that key 1 is evicted.
 fn evict_the_first(apis: &Pair) {
     for key in [2, 3] {
         apis.call(key).try_acquire().unwrap().settle(Outcome::Ok);
@@ -137,7 +137,7 @@ fn evict_the_first(apis: &Pair) {
 }
 
 #[test]
-fn no_call_falls_into_a_cooldown_that_was_asked_for_though_there_are_more_keys_than_places() {
+fn no_call_is_sent_during_a_cooldown_even_with_more_keys_than_places() {
     let time = Time::begin();
     let apis: KeyedThrottle<NoopRawMutex, u8, Adaptive, 4, 8> =
         KeyedThrottle::seeded(const { &Policy::adaptive() }, 7);
@@ -162,7 +162,7 @@ fn no_call_falls_into_a_cooldown_that_was_asked_for_though_there_are_more_keys_t
 }
 
 #[test]
-fn a_call_of_an_evicted_key_wakes_the_task_that_sleeps_on_its_old_gates() {
+fn a_call_of_an_evicted_key_wakes_the_task_that_waits_for_its_old_gates() {
     let time = Time::begin();
     let apis = spent();
     let mut tasks = Tasks::new();
@@ -178,7 +178,7 @@ fn a_call_of_an_evicted_key_wakes_the_task_that_sleeps_on_its_old_gates() {
 }
 
 #[test]
-fn a_task_that_does_not_run_holds_nobody_up_but_by_its_permit() {
+fn a_task_that_does_not_run_delays_others_only_by_its_permit() {
     let time = Time::begin();
     let apis = spent();
     apis.set_concurrency(ConcurrencyLimit::new(1, Span::from_secs(600)).unwrap());
@@ -188,7 +188,7 @@ fn a_task_that_does_not_run_holds_nobody_up_but_by_its_permit() {
     let rejected_at = Cell::new(None);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
-        // It admits the first one, whose permit is the only one there is.
+        // The first one is admitted and holds the only permit.
         let late = apis.call(1).with_timeout(Duration::from_secs(1)).acquire().await;
         assert!(matches!(late, Err(Rejection::Late(_))));
         rejected_at.set(Some(Instant::now()));

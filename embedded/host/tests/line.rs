@@ -1,4 +1,4 @@
-//! The line: first come, first served, and whoever leaves makes room.
+//! The queue: first come, first served, and a task that leaves frees its place.
 
 use core::future::Future;
 use core::pin::pin;
@@ -42,18 +42,18 @@ fn sixteen_tasks_take_turns_for_a_thousand_rounds() {
     }
     tasks.run(&time, far());
     assert_eq!(tasks.left(), 0);
-    // The first one went before the others had come.
+    // The first one was admitted before the others arrived.
     let order = order.take();
     assert_eq!(order[0], 0);
     for (place, number) in order[1..].iter().enumerate().take(15_984) {
         assert_eq!(*number, place % 16);
     }
-    // Each takes its turn and comes again in one poll: nobody stirs for somebody else's.
+    // Each takes its turn and queues again in one poll, without unnecessary wake-ups.
     assert!(tasks.polls() <= 16_000 + 16, "{} polls", tasks.polls());
 }
 
 #[test]
-fn one_task_more_than_there_are_places_is_rejected_and_the_others_are_served() {
+fn a_task_beyond_the_places_is_rejected_and_the_others_are_served() {
     let time = Time::begin();
     let throttle = throttle::<3>();
     let served = Cell::new(0);
@@ -78,7 +78,7 @@ fn one_task_more_than_there_are_places_is_rejected_and_the_others_are_served() {
 }
 
 #[test]
-fn nobody_goes_before_those_who_wait() {
+fn no_call_overtakes_waiting_calls() {
     let time = Time::begin();
     let throttle = throttle::<4>();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
@@ -86,7 +86,7 @@ fn nobody_goes_before_those_who_wait() {
     tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
     tasks.turn();
     assert_eq!(throttle.waiting(), 1);
-    // Its time has come, and it has not run yet.
+    // It may be sent now, but it has not run yet.
     time.pass(Duration::from_millis(100));
     assert!(throttle.try_acquire().is_none());
     tasks.run(&time, far());
@@ -94,7 +94,7 @@ fn nobody_goes_before_those_who_wait() {
 }
 
 #[test]
-fn slow_calls_all_start_as_the_law_lets_more_be_in_flight() {
+fn slow_calls_start_as_the_law_raises_its_limit() {
     let time = Time::begin();
     let throttle: Throttle<NoopRawMutex, Adaptive, 64> =
         Throttle::seeded(const { &Policy::adaptive() }, 7);
@@ -117,7 +117,7 @@ fn slow_calls_all_start_as_the_law_lets_more_be_in_flight() {
 }
 
 #[test]
-fn a_call_that_comes_back_wakes_who_waits_for_room() {
+fn a_settled_call_wakes_a_task_that_waits_for_room() {
     let time = Time::begin();
     let throttle = throttle::<4>();
     let one = throttle.try_acquire().unwrap();
@@ -138,7 +138,7 @@ fn a_call_that_comes_back_wakes_who_waits_for_room() {
 }
 
 #[test]
-fn a_call_that_never_comes_back_makes_room_after_two_expiry_times_at_most() {
+fn a_lost_call_frees_its_place_after_at_most_two_expiry_times() {
     let time = Time::begin();
     let throttle = throttle::<4>();
     core::mem::forget(throttle.try_acquire().unwrap());
@@ -151,7 +151,7 @@ fn a_call_that_never_comes_back_makes_room_after_two_expiry_times_at_most() {
 }
 
 #[test]
-fn a_deadline_that_cannot_be_met_is_rejected_at_once_and_one_that_passes_in_line_then() {
+fn a_call_is_rejected_as_soon_as_it_cannot_meet_its_deadline() {
     let clock = Time::begin();
     let throttle = throttle::<4>();
     let one = throttle.try_acquire().unwrap();
@@ -161,7 +161,7 @@ fn a_deadline_that_cannot_be_met_is_rejected_at_once_and_one_that_passes_in_line
         let hasty = throttle.with_timeout(Duration::from_millis(99)).acquire().await;
         assert_eq!(hasty.unwrap_err(), Rejection::Late(due(100)));
         assert_eq!(Instant::now(), Instant::from_ticks(0));
-        // First in line, then behind nobody's fault but a full concurrency limit's.
+        // First in the queue, then delayed by a full concurrency limit.
         let two = throttle.acquire().await.unwrap();
         let late = throttle.with_timeout(Duration::from_secs(2)).acquire().await;
         assert!(matches!(late, Err(Rejection::Late(_))));
@@ -178,7 +178,7 @@ fn a_deadline_that_cannot_be_met_is_rejected_at_once_and_one_that_passes_in_line
 }
 
 #[test]
-fn a_call_behind_too_many_others_is_rejected_when_it_would_be_next() {
+fn a_call_behind_too_many_others_is_rejected_when_it_is_next() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
@@ -188,7 +188,7 @@ fn a_call_behind_too_many_others_is_rejected_when_it_would_be_next() {
         tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
     }
     tasks.spawn(async {
-        // The two before it leave after one minute and after two.
+        // The two before it are sent after one minute and after two.
         let late = throttle.with_timeout(Duration::from_secs(179)).acquire().await;
         assert_eq!(late.unwrap_err(), Rejection::Late(Instant::from_secs(180)));
         assert_eq!(Instant::now(), Instant::from_secs(120));
@@ -216,7 +216,7 @@ fn a_call_behind_others_is_rejected_when_the_first_wait_makes_it_late() {
         rejected_at.set(Some(Instant::now()));
     });
     tasks.turn();
-    // It looked well when it came.
+    // It could meet its deadline when it arrived.
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
     tasks.run(&time, far());
     // The second of the others may be sent after 120 s, which is known when the first one is sent.
@@ -225,7 +225,7 @@ fn a_call_behind_others_is_rejected_when_the_first_wait_makes_it_late() {
 }
 
 #[test]
-fn a_call_with_priority_overtakes_those_that_wait_and_its_retry_does_too() {
+fn a_call_with_priority_and_its_retry_overtake_waiting_calls() {
     let time = Time::begin();
     let throttle = throttle::<4>();
     throttle.set_policy(leak(policy().backoff(None)));
@@ -246,7 +246,7 @@ fn a_call_with_priority_overtakes_those_that_wait_and_its_retry_does_too() {
     }
     tasks.run(&time, far());
     assert_eq!(*order.borrow(), [2, 2, 3, 0, 1]);
-    // A timer or two for each attempt: the first one had one before it was overtaken.
+    // One or two timers per attempt: the first one had one before it was overtaken.
     assert!(tasks.polls() <= 4 + 5 + 2, "{} polls", tasks.polls());
 }
 
@@ -271,7 +271,7 @@ fn a_deadline_holds_behind_a_task_that_does_not_run() {
 }
 
 #[test]
-fn a_policy_that_is_faster_or_a_concurrency_limit_that_opens_is_felt_at_once() {
+fn a_faster_policy_or_higher_concurrency_limit_takes_effect_at_once() {
     let time = Time::begin();
     let throttle = throttle::<4>();
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
@@ -300,7 +300,7 @@ fn a_policy_that_is_faster_or_a_concurrency_limit_that_opens_is_felt_at_once() {
 }
 
 #[test]
-fn two_waits_in_one_task_do_not_keep_it_spinning() {
+fn two_waits_in_one_task_do_not_spin() {
     let time = Time::begin();
     let throttle = throttle::<4>();
     let mut tasks = Tasks::new();
@@ -314,16 +314,16 @@ fn two_waits_in_one_task_do_not_keep_it_spinning() {
     tasks.run(&time, far());
     assert_eq!(throttle.stats().ok, 200);
     assert!(tasks.polls() <= 800, "{} polls", tasks.polls());
-    // And the gates are not asked anew for each poll.
+    // The gates are not checked again for each poll.
     assert!(throttle.stats().waits <= 200, "{} waits", throttle.stats().waits);
 }
 
 #[test]
-fn the_next_task_takes_the_turn_of_one_that_was_dropped() {
+fn the_next_task_takes_the_turn_of_a_dropped_one() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_second(10).unwrap()))));
-    // Nothing comes back that could wake anybody.
+    // Nothing completes that could wake another task.
     let _kept = throttle.try_acquire().unwrap();
     let left_at = RefCell::new(Vec::new());
     let mut tasks = Tasks::new();
@@ -356,7 +356,7 @@ fn a_task_that_was_admitted_and_dropped_before_it_ran_costs_nothing() {
     tasks.turn();
     time.pass(Duration::from_millis(101));
     let now = Instant::now();
-    // Another one comes, and admits the first, whose task has not run yet.
+    // Another call arrives and admits the first, whose task has not run yet.
     let mut other = pin!(throttle.acquire());
     assert!(other.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     assert_eq!((throttle.in_flight(), throttle.waiting()), (1, 3));
@@ -366,7 +366,7 @@ fn a_task_that_was_admitted_and_dropped_before_it_ran_costs_nothing() {
     assert_eq!((tasks.left(), throttle.in_flight(), throttle.waiting()), (0, 0, 1));
 }
 
-/// The first tick that is not before so many milliseconds.
+/// The first tick that is at least this many milliseconds.
 fn due(millis: u64) -> Instant {
     time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
 }

@@ -1,4 +1,4 @@
-//! The pacing, over an hour of virtual time.
+//! Pacing over an hour of virtual time.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,7 +14,7 @@ fn fixed(per_second: u64) -> Throttle<NoopRawMutex, Fixed> {
 }
 
 #[test]
-fn an_hour_at_four_a_second_is_14_401_calls_to_the_tick_and_two_polls_each() {
+fn an_hour_at_four_a_second_is_exactly_14_401_calls_with_two_polls_each() {
     let time = Time::begin();
     let throttle = fixed(4);
     let mut tasks = Tasks::new();
@@ -33,34 +33,34 @@ fn an_hour_at_four_a_second_is_14_401_calls_to_the_tick_and_two_polls_each() {
 }
 
 #[test]
-fn no_call_is_sent_before_its_time_and_none_more_than_a_tick_after() {
-    // Seven a second fit into no tick rate.
+fn calls_are_sent_within_a_tick_after_their_time() {
+    // Seven a second is not a multiple of any tick rate.
     let time = Time::begin();
     let throttle = fixed(7);
     let mut tasks = Tasks::new();
     tasks.spawn(async {
         throttle.acquire().await.unwrap().settle(Outcome::Ok);
         let first = Instant::now();
-        // What each is late by does not add up.
+        // Rounding does not accumulate.
         for call in 1..5_000 {
             throttle.acquire().await.unwrap().settle(Outcome::Ok);
             let ticks = u128::from((Instant::now() - first).as_ticks());
             let due = call * u128::from(TICK_HZ);
             assert!(ticks * 7 >= due, "{ticks} ticks are less than {call} sevenths of a second");
-            assert!((ticks - 1) * 7 < due, "{ticks} ticks are more than it takes");
+            assert!((ticks - 1) * 7 < due, "{ticks} ticks are more than necessary");
         }
     });
     tasks.run(&time, far());
     assert_eq!(tasks.left(), 0);
 }
 
-/// A server that serves five calls a second and says how long to wait.
+/// A server that serves five calls a second and sends Retry-After.
 struct Server {
     second: Cell<u64>,
     used: Cell<u32>,
     delivered: RefCell<Vec<u32>>,
     throttled: Cell<u32>,
-    /// Before when it asked not to be called.
+    /// The end of its cooldown.
     quiet: Cell<Instant>,
     disturbed: Cell<u32>,
 }
@@ -107,7 +107,7 @@ impl Server {
 }
 
 #[test]
-fn two_thousand_batches_pass_a_limit_and_an_outage_and_each_arrives_once() {
+fn two_thousand_batches_arrive_once_each_despite_a_limit_and_an_outage() {
     let time = Time::begin();
     let uplink: Throttle<NoopRawMutex, Adaptive> =
         Throttle::seeded(const { &Policy::adaptive().attempts(None) }, 11);
@@ -134,6 +134,6 @@ fn two_thousand_batches_pass_a_limit_and_an_outage_and_each_arrives_once() {
         server.throttled.get()
     );
     assert_eq!(server.disturbed.get(), 0, "calls were sent during a cooldown");
-    // How fast is the law's own matter; that nobody was forgotten is not.
+    // The rate depends on the law. This only checks that no task was forgotten.
     assert!(Instant::now().as_secs() < 3_600, "it took {} s", Instant::now().as_secs());
 }

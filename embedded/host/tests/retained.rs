@@ -1,4 +1,4 @@
-//! Over a deep sleep: what has been learnt goes on, and no burst comes of it.
+//! Deep sleep: the throttle continues with what it has learned, without a burst.
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant};
@@ -10,12 +10,12 @@ use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 type Uplink = Throttle<NoopRawMutex, Fixed>;
 
-/// One a minute, and three to begin with.
+/// One a minute, with an initial burst of three.
 fn policy() -> &'static Policy<Fixed> {
     leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap().with_burst(3).unwrap())))
 }
 
-/// Spends what there is, and falls asleep at so many seconds.
+/// Uses all available calls, and goes to sleep at this second.
 fn fall_asleep(at: u64) -> [u8; Uplink::SNAPSHOT_BYTES] {
     let time = Time::begin();
     let uplink = Uplink::seeded(policy(), 7);
@@ -28,7 +28,7 @@ fn fall_asleep(at: u64) -> [u8; Uplink::SNAPSHOT_BYTES] {
     record
 }
 
-/// Wakes up `away` later with a clock at zero, and tells when the next call is sent.
+/// Wakes up `away` later with a clock at zero. Returns when the next call is sent.
 fn next_after(record: &[u8], away: Duration) -> Instant {
     let time = Time::begin();
     let uplink = Uplink::new(policy(), || 8);
@@ -40,7 +40,7 @@ fn next_after(record: &[u8], away: Duration) -> Instant {
 }
 
 #[test]
-fn the_next_call_waits_for_what_was_left_less_the_time_asleep() {
+fn the_next_call_waits_for_the_remaining_time_minus_the_sleep() {
     let record = fall_asleep(20);
     for (away, left) in [(0, 40), (15, 25), (40, 0), (3_600, 0)] {
         let left = Instant::from_secs(left);
@@ -49,7 +49,7 @@ fn the_next_call_waits_for_what_was_left_less_the_time_asleep() {
 }
 
 #[test]
-fn a_record_that_is_damaged_or_another_laws_changes_nothing() {
+fn a_record_that_is_damaged_or_of_another_law_changes_nothing() {
     let mut record = fall_asleep(20);
     let _time = Time::begin();
     let uplink = Uplink::seeded(policy(), 7);
@@ -65,7 +65,7 @@ fn a_record_that_is_damaged_or_another_laws_changes_nothing() {
 }
 
 #[test]
-fn calls_in_flight_teach_nothing_to_what_is_restored_and_waiters_stay_in_line() {
+fn after_a_restore_old_calls_teach_nothing_and_waiting_calls_keep_their_order() {
     let record = fall_asleep(20);
     let time = Time::begin();
     let uplink = Uplink::seeded(policy(), 7);
@@ -84,7 +84,7 @@ fn calls_in_flight_teach_nothing_to_what_is_restored_and_waiters_stay_in_line() 
 }
 
 #[test]
-fn a_permit_from_between_snapshot_and_restore_is_not_taken_for_a_later_one() {
+fn a_permit_from_between_snapshot_and_restore_is_not_mistaken_for_a_later_one() {
     let _time = Time::begin();
     let uplink = Uplink::seeded(policy(), 7);
     let mut record = [0; Uplink::SNAPSHOT_BYTES];
@@ -101,9 +101,9 @@ fn a_permit_from_between_snapshot_and_restore_is_not_taken_for_a_later_one() {
 
 type Sleeper = Throttle<NoopRawMutex, Adaptive>;
 
-/// A reading each time the device wakes up, within ten seconds, from a server of 100 a day that names the end
-/// of the day, for a fortnight. The device's clock begins anew with each boot. Returns how many were served, and
-/// how many calls were throttled.
+/// One reading each time the device wakes up, within ten seconds, for a fortnight, from a server of
+/// 100 calls a day that reports the end of the day. The device's clock restarts with each boot.
+/// Returns how many calls were served and how many throttled.
 fn readings(asleep: u64, knows: bool) -> (u64, u64) {
     const DAY: u64 = 86_400;
     let policy = leak(Policy::new(Adaptive::DEFAULT));
@@ -144,7 +144,7 @@ fn readings(asleep: u64, knows: bool) -> (u64, u64) {
 }
 
 #[test]
-fn a_device_that_does_not_know_how_long_it_slept_uses_its_quota_all_the_same() {
+fn a_device_that_does_not_know_how_long_it_slept_still_uses_its_quota() {
     for asleep in [300, 600, 3_600] {
         let ((known, usual), (served, throttled)) =
             (readings(asleep, true), readings(asleep, false));
@@ -154,7 +154,7 @@ fn a_device_that_does_not_know_how_long_it_slept_uses_its_quota_all_the_same() {
 }
 
 #[test]
-fn a_record_of_another_length_or_with_a_bent_sleep_changes_nothing() {
+fn a_record_of_another_length_or_with_a_modified_sleep_changes_nothing() {
     let _time = Time::begin();
     let policy = leak(Policy::new(Adaptive::DEFAULT));
     let uplink = Sleeper::seeded(policy, 7);

@@ -1,4 +1,4 @@
-//! Retries: each has the place of its first attempt, and is not lost for want of one.
+//! Retries keep the place of their first attempt, and are not lost if the queue is full.
 
 use std::cell::{Cell, RefCell};
 
@@ -23,7 +23,7 @@ fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS> {
 }
 
 #[test]
-fn a_retry_goes_before_the_calls_that_came_after_it() {
+fn a_retry_precedes_calls_that_arrived_after_it() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.set_policy(leak(policy().backoff(None)));
@@ -46,7 +46,7 @@ fn a_retry_goes_before_the_calls_that_came_after_it() {
 }
 
 #[test]
-fn a_call_that_is_backed_off_is_in_nobodys_way() {
+fn a_call_that_is_backed_off_does_not_delay_others() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     let minute = Span::from_secs(60);
@@ -74,7 +74,7 @@ fn a_call_that_is_backed_off_is_in_nobodys_way() {
 }
 
 #[test]
-fn each_attempt_asks_the_gates_anew() {
+fn each_attempt_is_checked_by_the_gates() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     let tenth = Span::from_millis(100);
@@ -84,7 +84,7 @@ fn each_attempt_asks_the_gates_anew() {
         unlimited.concurrency(ConcurrencyLimit::new(1, Span::from_secs(30)).unwrap()),
     ));
     let mut tasks = Tasks::new();
-    // While the one is backed off, the other fills the concurrency limit.
+    // While one is backed off, the other fills the concurrency limit.
     tasks.spawn(async {
         for _ in 0..3 {
             let answer = throttle.run(async || {
@@ -105,12 +105,13 @@ fn each_attempt_asks_the_gates_anew() {
     });
     tasks.run(&time, far());
     assert_eq!(tasks.left(), 0);
-    // Each of the one's three attempts found it full, and two of the other's three calls.
+    // Each of the first call's three attempts found it full, and so did two of the other's three
+    // calls.
     assert_eq!((throttle.stats().full, throttle.stats().ok), (5, 4));
 }
 
 #[test]
-fn a_policys_time_is_up_for_a_retry_that_waits_in_line_too() {
+fn the_time_limit_of_a_policy_applies_to_a_waiting_retry() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     let second = Span::from_secs(1);
@@ -137,7 +138,7 @@ fn a_policys_time_is_up_for_a_retry_that_waits_in_line_too() {
 }
 
 #[test]
-fn a_retry_that_finds_no_place_in_line_comes_again_when_the_gates_open() {
+fn a_retry_without_a_place_is_sent_when_the_gates_open() {
     let time = Time::begin();
     let throttle = throttle::<5>();
     let slow = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
@@ -162,8 +163,8 @@ fn a_retry_that_finds_no_place_in_line_comes_again_when_the_gates_open() {
     assert!(tasks.polls() <= 40, "{} polls", tasks.polls());
 }
 
-/// A retry finds the concurrency limit full, and another call in the one place there is to wait; these come back
-/// after so long. When it ended, and how.
+/// A retry finds the concurrency limit full and another call in the only place of the queue. Those
+/// complete after this time. Returns when the retry ended, and how.
 fn without_a_place(takes: Duration, timeout: Duration) -> (Instant, Result<Outcome, Rejection>) {
     let time = Time::begin();
     let throttle = throttle::<1>();
@@ -198,20 +199,20 @@ fn without_a_place(takes: Duration, timeout: Duration) -> (Instant, Result<Outco
 }
 
 #[test]
-fn a_retry_that_finds_no_place_in_line_takes_one_when_somebody_has_left() {
+fn a_retry_without_a_place_takes_one_that_becomes_free() {
     let ended = without_a_place(Duration::from_millis(3_500), Duration::from_secs(60));
     assert_eq!(ended, (Instant::from_secs(7), Ok(Outcome::Ok)));
 }
 
 #[test]
-fn a_retry_that_finds_no_place_in_line_ends_with_its_deadline() {
+fn a_retry_without_a_place_ends_with_its_deadline() {
     let ended = without_a_place(Duration::from_secs(60), Duration::from_secs(5));
     let late = Instant::from_secs(5) + Duration::from_ticks(1);
     assert_eq!(ended, (late, Ok(Outcome::Failed)));
 }
 
 #[test]
-fn a_call_whose_deadline_passes_under_way_is_given_up_and_not_said_to_be_unsent() {
+fn a_call_whose_deadline_passes_in_flight_is_given_up_and_not_refunded() {
     let time = Time::begin();
     let throttle = throttle::<4>();
     let sent = Cell::new(0);
@@ -230,7 +231,7 @@ fn a_call_whose_deadline_passes_under_way_is_given_up_and_not_said_to_be_unsent(
 }
 
 #[test]
-fn the_gates_learn_of_who_waits_again_when_a_retry_went_before_it() {
+fn the_gates_know_of_a_waiting_call_after_a_retry_overtook_it() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     let second = Span::from_secs(1);
@@ -257,23 +258,23 @@ fn the_gates_learn_of_who_waits_again_when_a_retry_went_before_it() {
     tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
     tasks.turn();
     assert_eq!(throttle.stats().full, 1);
-    // Room for the retry, which takes it as its time comes; whoever waits has been woken as well.
+    // Room for the retry, which uses it in its turn. The waiting task has been woken too.
     time.pass(Duration::from_secs(1));
     drop(held);
     tasks.turn();
     assert_eq!((throttle.in_flight(), throttle.waiting()), (1, 1));
-    assert_eq!(throttle.stats().full, 2, "the gates do not know that somebody waits");
+    assert_eq!(throttle.stats().full, 2, "the gates do not know that a call waits");
     tasks.run(&time, far());
     assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
 }
 
-/// The first tick that is not before so many milliseconds.
+/// The first tick that is at least this many milliseconds.
 fn due(millis: u64) -> Instant {
     time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
 }
 
 #[test]
-fn a_quota_that_is_used_up_or_renewed_after_the_deadline_ends_a_call_at_once() {
+fn a_quota_that_is_exhausted_until_after_the_deadline_ends_a_call_at_once() {
     let time = Time::begin();
     let throttle = throttle::<2>();
     let calls = Cell::new(0);
@@ -295,7 +296,7 @@ fn a_quota_that_is_used_up_or_renewed_after_the_deadline_ends_a_call_at_once() {
         let call = throttle.with_timeout(Duration::from_secs(10));
         let answer = call.run(async || send(403, &reset, github).await).await.unwrap();
         assert_eq!(answer.outcome, Outcome::Throttled);
-        // The next one is told when it could be sent.
+        // The next call is rejected with the time at which it could be sent.
         let next = throttle.with_timeout(Duration::from_secs(10)).acquire().await;
         let renewed = Instant::now() + Duration::from_secs(2_400);
         assert!(matches!(next, Err(Rejection::Late(at)) if at >= renewed));

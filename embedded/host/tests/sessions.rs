@@ -13,7 +13,8 @@ use tidegate_embassy_host::{Tasks, Time, far};
 
 type Supervisor = Sessions<NoopRawMutex>;
 
-/// A device whose sessions are accepted and last for so long each: how often it connects within an hour.
+/// A device whose sessions are accepted and last for this long. Returns how often it connects
+/// within an hour.
 fn connects(lasts: Duration) -> usize {
     let time = Time::begin();
     let sessions = Supervisor::new(|| 7);
@@ -32,8 +33,8 @@ fn connects(lasts: Duration) -> usize {
 }
 
 #[test]
-fn a_broker_that_drops_each_session_at_once_is_asked_less_and_less_often() {
-    // Delays of two minutes at most, of which a quarter is left out on average.
+fn a_broker_that_drops_each_session_at_once_is_called_less_and_less_often() {
+    // Delays of at most two minutes, reduced by a quarter on average.
     let [dropped, short, long] = [0, 30, 60].map(|secs| connects(Duration::from_secs(secs)));
     assert!((30..=60).contains(&dropped), "{dropped}");
     assert!((24..=45).contains(&short), "{short}");
@@ -41,7 +42,7 @@ fn a_broker_that_drops_each_session_at_once_is_asked_less_and_less_often() {
 }
 
 #[test]
-fn a_link_that_is_back_lets_the_next_attempt_go_at_once() {
+fn a_restored_link_admits_the_next_attempt_at_once() {
     let time = Time::begin();
     let sessions = Supervisor::new(|| 7);
     let attempts = RefCell::new(Vec::new());
@@ -66,7 +67,7 @@ fn a_link_that_is_back_lets_the_next_attempt_go_at_once() {
 }
 
 #[test]
-fn a_start_is_spread_and_a_connection_whose_task_is_dropped_ends() {
+fn a_start_is_jittered_and_dropping_the_task_ends_the_connection() {
     let time = Time::begin();
     let sessions = Supervisor::new(|| 7);
     sessions.spread_start(Duration::from_secs(100));
@@ -91,7 +92,7 @@ fn a_start_is_spread_and_a_connection_whose_task_is_dropped_ends() {
 }
 
 #[test]
-fn as_many_messages_are_in_flight_as_the_broker_takes_however_long_it_keeps_them() {
+fn the_limit_of_the_broker_holds_however_long_it_delays_acknowledgements() {
     let time = Time::begin();
     let uplink: Throttle<NoopRawMutex, Adaptive, 8> =
         Throttle::seeded(const { &Policy::adaptive() }, 7);
@@ -120,7 +121,7 @@ fn as_many_messages_are_in_flight_as_the_broker_takes_however_long_it_keeps_them
 }
 
 #[test]
-fn an_error_that_never_ends_is_tried_ten_times_and_a_final_one_once() {
+fn a_persistent_error_is_tried_ten_times_and_a_final_one_once() {
     let time = Time::begin();
     let uplink: Throttle<NoopRawMutex, Adaptive> =
         Throttle::seeded(const { &Policy::adaptive() }, 7);

@@ -1,4 +1,4 @@
-//! Calls that matter more than others, or no longer matter.
+//! Priorities, and calls that become obsolete.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,13 +10,13 @@ use tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
 use tidegate_embassy::{Rejection, Throttle};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
 
-/// One a second, and places for two tasks.
+/// One call a second, and places for two tasks.
 fn throttle() -> Throttle<NoopRawMutex, Fixed, 2> {
     Throttle::seeded(leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap()))), 7)
 }
 
 #[test]
-fn an_urgent_call_takes_the_place_of_the_last_one_that_is_not_and_goes_first() {
+fn an_urgent_call_takes_the_place_of_the_last_ordinary_one_and_is_sent_first() {
     let time = Time::begin();
     let throttle = throttle();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
@@ -34,13 +34,13 @@ fn an_urgent_call_takes_the_place_of_the_last_one_that_is_not_and_goes_first() {
     tasks.run(&time, far());
     let full = Err(Rejection::LineFull);
     let order = order.take();
-    // The third urgent call finds both places taken by others that are as urgent, and comes again.
+    // The third urgent call finds both places taken by equally urgent calls, and queues again.
     assert_eq!(order[..2], [(1, full, 0), (0, full, 0)]);
     assert_eq!(order[2..], [(70, Ok(()), 1), (71, Ok(()), 2), (72, Ok(()), 3)]);
 }
 
 #[test]
-fn an_attempt_that_has_an_answer_to_lose_keeps_its_place() {
+fn an_attempt_that_could_lose_a_response_keeps_its_place() {
     let time = Time::begin();
     let throttle: Throttle<NoopRawMutex, Fixed, 1> = Throttle::seeded(
         leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap())).backoff(None)),
@@ -89,9 +89,10 @@ impl Window {
     }
 }
 
-/// A day of eight telemetry tasks (a reading each minute in all), a bulk download of four at a time, and an alarm
-/// each half hour, at 100 calls an hour. Returns how many alarms waited for more than one interval of the limit though
-/// the window had room, how many other calls were admitted while one waited, and how many alarms were lost.
+/// A day of eight telemetry tasks (a reading each minute in total), a bulk download with four calls
+/// at a time, and an alarm every half hour, at 100 calls an hour. Returns how many alarms waited
+/// for more than one interval of the limit although the window had room, how many other calls were
+/// admitted while one waited, and how many alarms were lost.
 fn alarms<const WAITERS: usize>() -> (u32, u32, u32) {
     const DAY: Duration = Duration::from_secs(86_400);
     let time = Time::begin();
@@ -143,16 +144,16 @@ fn alarms<const WAITERS: usize>() -> (u32, u32, u32) {
 }
 
 #[test]
-fn no_alarm_is_lost_beside_telemetry_and_a_download_and_none_is_overtaken() {
+fn no_alarm_is_lost_or_overtaken_beside_telemetry_and_a_download() {
     for (long, overtaken, lost) in [alarms::<4>(), alarms::<16>()] {
         assert_eq!((overtaken, lost), (0, 0));
-        // At the begin of a window the law waits a little longer, whoever is next.
+        // At the start of a window the law waits a little longer for any call.
         assert!(long <= 1, "{long} of 47");
     }
 }
 
 #[test]
-fn a_call_that_is_read_when_it_is_sent_sends_the_latest_reading() {
+fn a_call_that_reads_when_it_is_sent_sends_the_latest_reading() {
     let time = Time::begin();
     let throttle = throttle();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
@@ -192,7 +193,7 @@ fn a_stale_reading_that_waits_is_withdrawn() {
 }
 
 #[test]
-fn calls_of_five_seconds_are_cut_off_only_where_they_must_be_done_and_are_not_started_late() {
+fn slow_calls_are_cut_off_only_at_a_completion_deadline_and_not_started_late() {
     for (timeout, cut) in [(30, 0), (10, 0), (4, 1)] {
         let time = Time::begin();
         let throttle = throttle();
@@ -220,7 +221,7 @@ fn calls_of_five_seconds_are_cut_off_only_where_they_must_be_done_and_are_not_st
         let sums = (served.get(), given_up.get(), late.get());
         match cut {
             0 => assert_eq!(sums, (40, 0, 0), "{timeout} s"),
-            // After one that was cut off, others are not started, but for one now and then.
+            // After one that was cut off, no others are started, except for an occasional one.
             _ => assert!(sums.0 == 0 && sums.1 < 24 && sums.1 + sums.2 == 40, "{sums:?}"),
         }
     }

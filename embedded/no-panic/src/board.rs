@@ -1,4 +1,4 @@
-//! What a board gives: a clock and an interrupt lock, of which the optimiser knows nothing.
+//! A clock and a critical section that are opaque to the optimiser.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::task::Waker;

@@ -1,5 +1,5 @@
-//! An image of the throttle's verbs that links only if no panic can be reached from any of them; how
-//! it works is told in tests/no-panic, which is the same for core.
+//! An image of the throttle's functions that links only if none of them can reach a panic.
+//! tests/no-panic explains how it works.
 #![no_std]
 #![no_main]
 
@@ -30,22 +30,22 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 
 type Mutex = CriticalSectionRawMutex;
 
-/// As firmware has it: the policy is a constant, and the rest grows at the first call.
+/// As in firmware: the policy is a constant, and the state is created by the first call.
 static UPLINK: Throttle<Mutex, Adaptive> = Throttle::new(&Policy::adaptive(), board::seed);
 
 /// The throttle of a `static`.
 #[unsafe(no_mangle)]
 pub static STATIC: fn() -> &'static Throttle<Mutex, Adaptive> = || &UPLINK;
 
-/// The default.
+/// The default throttle.
 #[unsafe(no_mangle)]
 pub static ADAPTIVE: Verbs<Adaptive, 4, 1> = Verbs::ALL;
 
-/// Two limits for each call, of another law, in other numbers.
+/// Two limits per call, with another law and other sizes.
 #[unsafe(no_mangle)]
 pub static AIMD: Verbs<Aimd, 9, 2> = Verbs::ALL;
 
-/// A line for each key.
+/// Queues per key.
 #[unsafe(no_mangle)]
 pub static KEYED: Table = Table {
     new: |policy| KeyedThrottle::new(policy, board::seed),
@@ -61,7 +61,7 @@ pub static KEYED: Table = Table {
     next_at: KeyedThrottle::next_at,
 };
 
-/// Sessions, but for the waiting itself.
+/// Sessions, except for the waiting itself.
 #[unsafe(no_mangle)]
 pub static SESSIONS: Supervisor = Supervisor {
     new: || Sessions::new(board::seed),
@@ -71,7 +71,7 @@ pub static SESSIONS: Supervisor = Supervisor {
     end: |_| (),
 };
 
-/// Clocks, at a rate that is no multiple of anything decimal.
+/// Clocks with a tick rate that is not a decimal fraction.
 #[unsafe(no_mangle)]
 pub static CONVERSIONS: Conversions = Conversions {
     instant: time::instant,
@@ -80,7 +80,7 @@ pub static CONVERSIONS: Conversions = Conversions {
     duration: time::duration,
 };
 
-/// The verbs of a throttle.
+/// The functions of a throttle.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: usize> {
     new: fn(&'static Policy<L, LIMITS>) -> Uplink<L, WAITERS, LIMITS>,
@@ -102,7 +102,7 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
         &mut Context<'_>,
     )
         -> Poll<Result<Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Rejection>>,
-    /// Drops it, wherever it stands.
+    /// Drops the future in any state.
     leave: for<'a> fn(Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>),
     settle: for<'a> fn(Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Reply<LIMITS>),
     spread_start: fn(&Uplink<L, WAITERS, LIMITS>, Duration),
@@ -129,10 +129,10 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
         &[u8],
         Option<Duration>,
     ) -> Result<(), SnapshotError>,
-    /// The control: this one can panic, and the image with it must not link.
+    /// The negative control: it can panic, and the image with it must not link.
     #[cfg(feature = "bad")]
     bad: fn(u64, u64) -> u64,
-    /// A call that is asked for with a function, so that no panic in it is the caller's.
+    /// A call as a function, so that the caller's code contains no panic.
     #[cfg(feature = "run")]
     run: fn(
         &'static Uplink<L, WAITERS, LIMITS>,
@@ -172,7 +172,7 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
         #[cfg(feature = "run")]
         run: |uplink, work, context| {
             let call = uplink.call().done_within(Duration::from_secs(1)).run(async || work());
-            // It may stand at any of its awaits.
+            // It may be suspended at any of its awaits.
             core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)
         },
     };
@@ -180,7 +180,7 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
 
 type Apis = KeyedThrottle<Mutex, u32, Aimd, 3>;
 
-/// The verbs of a table of throttles.
+/// The functions of a table of throttles.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Table {
     new: fn(&'static Policy<Aimd>) -> Apis,
@@ -199,7 +199,7 @@ pub struct Table {
     next_at: fn(&Apis, &u32) -> Option<Instant>,
 }
 
-/// The verbs of sessions.
+/// The functions of sessions.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Supervisor {
     new: fn() -> Sessions<Mutex>,
@@ -209,7 +209,7 @@ pub struct Supervisor {
     end: for<'a> fn(Connection<'a, Mutex>),
 }
 
-/// Between embassy's clock and the core's.
+/// The conversions between embassy's clock and core's.
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct Conversions {
     instant: fn(Instant) -> tidegate::Instant,

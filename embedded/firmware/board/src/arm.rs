@@ -11,7 +11,7 @@ use cortex_m_rt::{ExceptionFrame, exception};
 
 use crate::{Trouble, fail};
 
-/// Begins anew: all memory but [`retained`](crate::retained) is as after power has come.
+/// Resets the machine. All memory except [`retained`](crate::retained) is as after power-on.
 pub fn reset() -> ! {
     cortex_m::peripheral::SCB::sys_reset()
 }
@@ -21,15 +21,15 @@ pub(crate) fn start_clock() {
     cmsdk::start();
 }
 
-/// Sleeps until an interrupt comes, unless `busy`, which is asked with interrupts off: one that
-/// comes behind the question ends the sleep at once.
+/// Sleeps until an interrupt, unless `busy`, which is called with interrupts off. An interrupt
+/// after that ends the sleep immediately.
 #[cfg(feature = "time")]
 pub(crate) fn idle_unless(busy: impl FnOnce() -> bool) {
     cortex_m::interrupt::disable();
     if !busy() {
         cortex_m::asm::wfi();
     }
-    // SAFETY: this is no critical section of anybody's.
+    // SAFETY: this does not end a critical section.
     unsafe { cortex_m::interrupt::enable() };
 }
 

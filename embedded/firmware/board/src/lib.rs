@@ -1,6 +1,6 @@
 //! The emulated boards that the images run on: memory, clock, network, log and exit code.
 //!
-//! The target chooses the board, and QEMU emulates it:
+//! The target selects the board, which QEMU emulates:
 //!
 //! | target | machine |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | `thumbv7em-none-eabihf` | `mps2-an386`, a Cortex-M4F with a LAN9118 |
 //! | `riscv32…` | `virt`, with virtio-net |
 //!
-//! The drivers are for these machines only: they do what QEMU's devices need and no more. The log
-//! leaves through semihosting, where nothing else may be printed.
+//! The drivers support only these emulated devices. The log uses semihosting, so nothing else may
+//! be printed.
 #![no_std]
 
 #[cfg(target_arch = "arm")]
@@ -36,26 +36,26 @@ use defmt_semihosting as _;
 pub use executor::run;
 pub use machine::{count, reset};
 
-/// How an image that fails ends.
+/// How an image fails.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub enum Trouble {
-    /// It has seen what must not be; the log says what.
+    /// A check failed. The log says which.
     Wrong = 1,
-    /// It has panicked; the log says where.
+    /// The image panicked. The log says where.
     Panic = 101,
-    /// The processor has stopped at an instruction.
+    /// The processor stopped at an instruction.
     Fault = 102,
-    /// An interrupt came that nobody waits for.
+    /// An unexpected interrupt.
     Interrupt = 103,
 }
 
-/// Ends the machine, and QEMU with exit code 0.
+/// Stops the machine with exit code 0.
 pub fn done() -> ! {
     semihosting::process::exit(0)
 }
 
-/// Ends the machine, and QEMU with the exit code of this trouble.
+/// Stops the machine with this exit code.
 pub fn fail(trouble: Trouble) -> ! {
     semihosting::process::exit(i32::from(trouble as u8))
 }
@@ -66,7 +66,7 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     fail(Trouble::Panic)
 }
 
-/// A panic of the log itself: it has told why.
+/// A panic of the log itself, which has already printed the reason.
 #[defmt::panic_handler]
 fn panic_that_is_told() -> ! {
     fail(Trouble::Panic)

@@ -1,4 +1,4 @@
-//! The network: the board's card under embassy-net, at the address that QEMU's user network expects.
+//! The network: the board's card with embassy-net, at the address that QEMU's user network expects.
 
 use embassy_executor::Spawner;
 use embassy_net::{Config, Ipv4Address, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4};
@@ -7,17 +7,18 @@ use static_cell::StaticCell;
 use crate::machine::card::{Card, card};
 use crate::{Trouble, fail};
 
-/// The one host there is: what it serves is forwarded to the loopback of whoever runs QEMU.
+/// The only reachable host. Its ports are forwarded to the loopback interface of the machine that
+/// runs QEMU.
 pub const HOST: Ipv4Address = Ipv4Address::new(10, 0, 2, 100);
 
-/// As many sockets as an image opens, and one for names.
+/// The most sockets of an image, plus one for DNS.
 const SOCKETS: usize = 4;
 
-/// Starts the network; it is up when the stack says so.
+/// Starts the network. The stack says when it is up.
 pub fn start(spawner: Spawner) -> Stack<'static> {
     static RESOURCES: StaticCell<StackResources<SOCKETS>> = StaticCell::new();
     let Some(card) = card() else {
-        defmt::error!("the machine has no network card: start QEMU with one");
+        defmt::error!("the machine has no network card");
         fail(Trouble::Wrong)
     };
     let config = Config::ipv4_static(StaticConfigV4 {
@@ -33,7 +34,7 @@ pub fn start(spawner: Spawner) -> Stack<'static> {
     stack
 }
 
-/// For the ports and sequence numbers of connections: in an emulator, the time will do.
+/// For ports and sequence numbers. In an emulator the time suffices.
 fn seed() -> u64 {
     embassy_time::Instant::now().as_ticks() ^ 0x9E37_79B9_7F4A_7C15
 }
@@ -43,8 +44,8 @@ async fn run(mut runner: Runner<'static, Card>) -> ! {
     runner.run().await
 }
 
-/// QEMU looks at the host's sockets only when something wakes it, and this card sends without
-/// waking it: a call after an idle second would take up to a second more.
+/// QEMU polls the host's sockets only when something wakes it, and sending with this card does not.
+/// A call after an idle second would take up to a second longer.
 #[cfg(target_arch = "arm")]
 #[embassy_executor::task]
 async fn beat() -> ! {

@@ -1,24 +1,24 @@
-//! Memory that a reset leaves as it is, as an RTC's is in deep sleep.
+//! Memory that survives a reset, like RTC memory in deep sleep.
 //!
-//! It lies behind what the linker gives away, so that neither the runtime nor the loader clears it.
+//! It is outside the linker's memory regions, so neither the runtime nor the loader clears it.
 
-/// How many bytes are kept.
+/// The number of retained bytes.
 pub const BYTES: usize = 1024;
 
 unsafe extern "C" {
-    /// Where they are: the board's memory map says it.
+    /// Defined in the board's memory map.
     #[link_name = "_retained"]
     static mut RETAINED: [u8; BYTES];
 }
 
-/// A copy of what is there: after power has come, whatever the memory holds then.
+/// Returns a copy. After power-on the content is arbitrary.
 #[must_use]
 pub fn load() -> [u8; BYTES] {
-    // SAFETY: the memory is there, it is nobody else's, and any byte is a byte.
+    // SAFETY: the memory exists, nothing else uses it, and any byte is valid.
     unsafe { (&raw const RETAINED).read_volatile() }
 }
 
-/// Keeps these bytes.
+/// Stores these bytes.
 pub fn store(bytes: &[u8; BYTES]) {
     // SAFETY: as above.
     unsafe { (&raw mut RETAINED).write_volatile(*bytes) }

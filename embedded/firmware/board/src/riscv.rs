@@ -10,11 +10,11 @@ pub mod count;
 use crate::register::write;
 use crate::{Trouble, fail};
 
-/// The device by which a program ends or restarts the machine.
+/// The device that stops or resets the machine.
 const FINISHER: usize = 0x0010_0000;
 const RESTART: u32 = 0x7777;
 
-/// Begins anew: all memory but [`retained`](crate::retained) is as after power has come.
+/// Resets the machine. All memory except [`retained`](crate::retained) is as after power-on.
 pub fn reset() -> ! {
     write(FINISHER, RESTART);
     loop {
@@ -25,12 +25,12 @@ pub fn reset() -> ! {
 #[cfg(feature = "time")]
 pub(crate) fn start_clock() {
     clint::start();
-    // SAFETY: this is no critical section of anybody's.
+    // SAFETY: this does not end a critical section.
     unsafe { riscv::interrupt::enable() };
 }
 
-/// Sleeps until an interrupt comes, unless `busy`, which is asked with interrupts off: one that
-/// comes behind the question ends the sleep at once.
+/// Sleeps until an interrupt, unless `busy`, which is called with interrupts off. An interrupt
+/// after that ends the sleep immediately.
 #[cfg(feature = "time")]
 pub(crate) fn idle_unless(busy: impl FnOnce() -> bool) {
     riscv::interrupt::disable();

@@ -1,19 +1,19 @@
-//! How deep the stack goes: what lies below it is painted, and what of that is painted still is
-//! looked for behind.
+//! Measures stack depth: fills the stack below the caller with a pattern, and then searches for the
+//! lowest changed word.
 
 use core::hint::black_box;
 
-/// How far below the caller is looked.
+/// How far below the caller to search.
 const DEEPEST: usize = 2048;
 const PAINT: u32 = 0x5EA1_F00D;
 
-/// How many bytes of stack `work` takes, its own frames and those of all that it calls. No interrupt
-/// may come meanwhile.
+/// How many bytes of stack `work` uses, including all functions that it calls. Interrupts must be
+/// off.
 pub fn of(work: impl FnOnce()) -> usize {
     taken(work).saturating_sub(taken(|| ()))
 }
 
-/// The same, with what measuring takes.
+/// The same, including the overhead of measuring.
 #[inline(never)]
 fn taken(work: impl FnOnce()) -> usize {
     let mark = 0_u32;
@@ -23,10 +23,10 @@ fn taken(work: impl FnOnce()) -> usize {
     deepest(below).map_or(0, |lowest| below + MARGIN - lowest)
 }
 
-/// Room for the frames of the functions that paint and look.
+/// Room for the frames of the functions that fill and search.
 const MARGIN: usize = 64;
 
-/// In a frame of its own, so that what is measured is the work's.
+/// Not inlined, so that only `work` is measured.
 #[inline(never)]
 fn run(work: impl FnOnce()) {
     work();
@@ -36,7 +36,7 @@ fn run(work: impl FnOnce()) {
 #[inline(never)]
 fn paint(below: usize) {
     for word in words(below) {
-        // SAFETY: it is stack that nobody has taken yet: the boards have far more than `DEEPEST`.
+        // SAFETY: this part of the stack is unused. The boards have far more than `DEEPEST`.
         unsafe { word.write_volatile(PAINT) };
     }
 }

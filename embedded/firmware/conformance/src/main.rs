@@ -1,7 +1,6 @@
-//! Plays the vectors in the file that the command line names, and tells how many there were.
+//! Replays the vectors in the file that the command line names, and prints their number.
 //!
-//! A board has less memory than the longest vectors are long. What does not fit is passed over, and
-//! told as well.
+//! A board has less memory than the longest vectors need. Those are skipped and counted.
 #![no_std]
 #![no_main]
 
@@ -20,8 +19,8 @@ use tidegate_conformance::play;
 #[global_allocator]
 static HEAP: Heap = Heap::empty();
 
-/// How much of the memory is for what a vector is made of, the stack has the rest; and how long a line
-/// fits there with all that is read of it.
+/// The size of the heap for a vector (the stack has the rest), and the longest line that fits with
+/// its parsed content.
 const ROOM: usize = SIZES.0;
 const LONGEST: usize = SIZES.1;
 const SIZES: (usize, usize) = if cfg!(target_arch = "riscv32") {
@@ -32,25 +31,25 @@ const SIZES: (usize, usize) = if cfg!(target_arch = "riscv32") {
     (16 << 10, 4 << 10)
 };
 
-/// Where that memory is.
+/// The heap.
 #[cfg(not(all(target_arch = "arm", not(target_abi = "eabihf"))))]
 fn room() -> usize {
     static mut MEMORY: [MaybeUninit<u8>; ROOM] = [MaybeUninit::uninit(); ROOM];
     &raw mut MEMORY as usize
 }
 
-/// The smallest board has it behind what its map knows of: the nRF51822 is also made with 32 KiB.
+/// On the smallest board it is outside the memory map: the nRF51822 also exists with 32 KiB.
 #[cfg(all(target_arch = "arm", not(target_abi = "eabihf")))]
 fn room() -> usize {
     0x2000_4000
 }
 
-/// So many bytes are asked for at once, for every question stops the machine.
+/// The number of bytes per read, because every read stops the machine.
 const CHUNK: usize = 512;
 
 #[unsafe(no_mangle)]
 extern "C" fn main() -> ! {
-    // SAFETY: it is called once, before anything is allocated, and nobody else knows this memory.
+    // SAFETY: it is called once, before any allocation, and nothing else uses this memory.
     unsafe { HEAP.init(room(), ROOM) };
     let mut tally = Tally::default();
     if tally.read().is_err() {
@@ -65,7 +64,7 @@ extern "C" fn main() -> ! {
     board::done()
 }
 
-/// What came of the vectors so far.
+/// The results so far.
 #[derive(Default)]
 struct Tally {
     vectors: u32,
@@ -118,7 +117,7 @@ impl Tally {
     }
 }
 
-/// Whether there was room for it.
+/// Appends if there is room, and returns whether there was.
 fn push(line: &mut Vec<u8>, more: &[u8]) -> bool {
     let fits = line.len() + more.len() <= LONGEST;
     if fits {

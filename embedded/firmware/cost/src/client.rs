@@ -11,7 +11,7 @@ use crate::server::Server;
 /// How long a call takes.
 const ROUND_TRIP: Span = Span::from_millis(20);
 
-/// Its gate, and its clock, which only moves when it waits or calls.
+/// Its gate, and its clock, which only advances when it waits or calls.
 pub struct Client<L: Law + Copy> {
     gate: Controller<L>,
     call: Call,
@@ -19,17 +19,17 @@ pub struct Client<L: Law + Copy> {
 }
 
 impl<L: Law + Copy> Client<L> {
-    /// One that has called nobody yet.
+    /// A client that has not made a call.
     pub fn new(policy: Policy<L>) -> Self {
         let now = Instant::from_nanos(1_000_000_000);
         Self { gate: black_box(Controller::new(policy, 7, now)), call: black_box(Call::new()), now }
     }
 
-    /// Waits until a call may be sent, makes it, and takes it back.
+    /// Waits until a call may be sent, makes it, and settles it.
     pub fn call(&mut self, server: &mut impl Server, meters: &mut Meters) {
         let permit = loop {
             let (call, now) = (black_box(self.call), black_box(self.now));
-            // Which meter it is for is known only when it has been answered.
+            // Only the decision determines the meter.
             let waits = !matches!(self.gate.check(now, &call), tidegate::Verdict::Admit);
             let meter = if waits { &mut meters.wait } else { &mut meters.admit };
             match meter.of(&mut self.gate, |gate| gate.poll(now, &call)) {

@@ -1,4 +1,4 @@
-//! What a decision costs on a microcontroller: instructions, and how deep the stack goes.
+//! Measures the cost of a decision on a microcontroller: instructions and stack depth.
 //!
 //! It runs under `-icount shift=0`, where each instruction takes a nanosecond of the board's clock.
 #![no_std]
@@ -15,12 +15,12 @@ use server::{Bucket, Period, Server};
 use tidegate::law::{Aimd, Fixed, Law};
 use tidegate::{Outcome, Policy, Quota};
 
-/// So many calls only warm up: they bring a law to where it stays.
+/// Calls for warm-up, until a law reaches its steady state.
 const WARMING: u32 = 300;
-/// So many are measured.
+/// Calls that are measured.
 const MEASURED: u32 = 2_000;
 
-/// A client meets a server, and the log tells what its verbs took.
+/// Runs a client against a server, and logs the cost of each function.
 fn measure<L: Law + Copy>(name: &str, policy: Policy<L>, mut server: impl Server) {
     let mut client = Client::new(policy.backoff(None));
     let mut meters = Meters::new();

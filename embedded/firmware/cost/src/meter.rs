@@ -1,18 +1,18 @@
-//! What one verb took.
+//! The cost of one function.
 
 use board::{count, stack};
 
-/// The verbs of a client.
+/// The functions of a client.
 pub struct Meters {
     /// A poll that admits the call.
     pub admit: Meter,
     /// A poll that must wait.
     pub wait: Meter,
-    /// The call comes back.
+    /// The settlement of a call.
     pub settle: Meter,
 }
 
-/// Sums up instructions and the deepest stack.
+/// Sums instructions, and keeps the deepest stack.
 pub struct Meter {
     calls: u64,
     instructions: u64,
@@ -20,12 +20,12 @@ pub struct Meter {
 }
 
 impl Meters {
-    /// Nothing has been measured yet.
+    /// A meter without measurements.
     pub const fn new() -> Self {
         Self { admit: Meter::new(), wait: Meter::new(), settle: Meter::new() }
     }
 
-    /// Tells the log what each took.
+    /// Logs each result.
     pub fn tell(&self, name: &str) {
         let empty = empty();
         for (verb, meter) in
@@ -50,7 +50,7 @@ impl Meter {
         Self { calls: 0, instructions: 0, stack: 0 }
     }
 
-    /// Does `work` twice on equal copies: once for the instructions, once for the stack.
+    /// Does `work` twice on equal copies: once to count instructions, once to measure the stack.
     pub fn of<T: Clone, R>(&mut self, subject: &mut T, work: impl Fn(&mut T) -> R) -> R {
         let mut copy = subject.clone();
         self.stack = self.stack.max(stack::of(|| {
@@ -66,7 +66,7 @@ impl Meter {
     }
 }
 
-/// What measuring itself takes.
+/// The overhead of measuring.
 fn empty() -> u64 {
     let mut meter = Meter::new();
     for _ in 0..1_000 {

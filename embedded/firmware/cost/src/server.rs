@@ -1,10 +1,10 @@
-//! Servers of ten calls a second, which tell more or less.
+//! Servers of ten calls a second with more or fewer hints.
 
 use tidegate::{Hint, Instant, Outcome, Reply, Span};
 
 /// Answers calls.
 pub trait Server {
-    /// The reply to a call that comes now.
+    /// The reply to a call now.
     fn serve(&mut self, now: Instant) -> Reply;
 }
 
@@ -14,7 +14,7 @@ impl<F: FnMut(Instant) -> Reply> Server for F {
     }
 }
 
-/// How long it takes to regain one call.
+/// The time in which the server regains one call.
 const REGAIN: u64 = 100_000_000;
 
 /// A bucket of calls that refills one by one.
@@ -26,12 +26,12 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// One that tells nothing.
+    /// A bucket without hints.
     pub const fn silent(size: u64) -> Self {
         Self { size, full: 0, tells: false }
     }
 
-    /// One that tells how many calls it holds.
+    /// A bucket that reports its remaining calls.
     pub const fn telling(size: u64) -> Self {
         Self { tells: true, ..Self::silent(size) }
     }
@@ -54,7 +54,7 @@ impl Server for Bucket {
     }
 }
 
-/// A hundred calls in each ten seconds; it tells that, how many are left, and for how long.
+/// A hundred calls per ten seconds. It reports that, the remaining calls and the reset.
 pub struct Period {
     number: u64,
     used: u64,
@@ -64,7 +64,7 @@ impl Period {
     const LIMIT: u64 = 100;
     const LONG: u64 = 10_000_000_000;
 
-    /// The first period.
+    /// The start of the first period.
     pub const fn new() -> Self {
         Self { number: 0, used: 0 }
     }

@@ -1,9 +1,9 @@
-//! A throttle that goes on after a deep sleep: it neither bursts, nor forgets what it has learnt,
-//! nor calls in a cooldown that the server asked for before.
+//! A throttle that continues after deep sleep: it does not burst, keeps what it has learned, and
+//! respects an earlier cooldown.
 //!
-//! Deep sleep ends with a reset, after which only the retained memory is as it was. The image wakes
-//! twice. The server that it calls is in it too, and lives on in the retained memory; nothing else
-//! happens in a sleep, so that it takes no time here.
+//! Deep sleep ends with a reset, which preserves only the retained memory. The image wakes twice.
+//! The server is part of the image, and its state is also in the retained memory. Nothing happens
+//! during a sleep, so it takes no time here.
 #![no_std]
 #![no_main]
 
@@ -22,15 +22,15 @@ use world::World;
 
 const POLICY: Policy<Adaptive> = Policy::adaptive();
 type Uplink = Throttle<NoopRawMutex, Adaptive>;
-/// What is retained of it.
+/// The retained record of the throttle.
 type Kept = [u8; Uplink::SNAPSHOT_BYTES];
 
-/// Awake for so long, the first time and the second.
+/// How long the device is awake on the first two days.
 const AWAKE: Duration = Duration::from_secs(20);
-/// How the device begins is seen within so long.
+/// The time in which the start of a day is observed.
 const BEGINNING: Duration = Duration::from_secs(5);
 const LONG_SLEEP: Duration = Duration::from_secs(600);
-/// What the server asks for before the second sleep, which is shorter.
+/// The cooldown that the server requests before the second sleep, which is shorter.
 const COOLDOWN: Duration = Duration::from_secs(60);
 const SHORT_SLEEP: Duration = Duration::from_secs(20);
 
@@ -48,7 +48,7 @@ async fn live() {
     }
 }
 
-/// Knows nothing, and learns the server's rate by its throttled calls.
+/// Knows nothing, and learns the server's rate from throttled calls.
 async fn first_day() -> ! {
     defmt::info!("deep-sleep: day 1, nothing is retained");
     let uplink = Uplink::seeded(&POLICY, 7);
@@ -56,16 +56,16 @@ async fn first_day() -> ! {
     let throttled = call(&uplink, &mut server, BEGINNING).await;
     call(&uplink, &mut server, AWAKE - BEGINNING).await;
     defmt::info!("deep-sleep: {=u32} throttled calls at the beginning", throttled);
-    check(throttled > 0, "a client that knows nothing is throttled at its beginning");
+    check(throttled > 0, "a new client is throttled at first");
     sleep(2, &uplink, server, LONG_SLEEP, throttled)
 }
 
-/// Goes on at the rate that it had learnt.
+/// Continues at the learned rate.
 async fn second_day(world: World) -> ! {
     let mut server = world.server();
     let uplink = Uplink::seeded(&POLICY, 8);
     let restored = uplink.restore(&POLICY, 9, &world.record, LONG_SLEEP);
-    check(restored.is_ok(), "the record is whole");
+    check(restored.is_ok(), "the record is valid");
     let interval = uplink.interval();
     let throttled = call(&uplink, &mut server, BEGINNING).await;
     defmt::info!(
@@ -73,9 +73,9 @@ async fn second_day(world: World) -> ! {
         interval.map_or(0, |interval| interval.as_millis()),
         throttled
     );
-    check(interval.is_some(), "the rate has been kept");
-    check(throttled == 0, "nothing is throttled at the beginning: there is no burst");
-    check(throttled < world.throttled, "it begins better than it began on the first day");
+    check(interval.is_some(), "the rate is restored");
+    check(throttled == 0, "nothing is throttled at first, because there is no burst");
+    check(throttled < world.throttled, "fewer calls are throttled than on the first day");
     call(&uplink, &mut server, AWAKE - BEGINNING).await;
     server.close(COOLDOWN);
     call(&uplink, &mut server, Duration::from_secs(1)).await;
@@ -83,29 +83,29 @@ async fn second_day(world: World) -> ! {
     sleep(3, &uplink, server, SHORT_SLEEP, throttled)
 }
 
-/// Keeps the rest of the cooldown; and begins anew where the record is damaged.
+/// Respects the rest of the cooldown, and starts from scratch if the record is damaged.
 fn third_day(world: World) -> ! {
     let uplink = Uplink::seeded(&POLICY, 10);
     let mut damaged = world.record;
     damaged[20] ^= 1 << 3;
     let throttled = uplink.restore(&POLICY, 11, &damaged, SHORT_SLEEP);
-    check(throttled.is_err(), "a flipped bit is seen");
-    check(uplink.try_acquire().is_some(), "without a record it begins anew");
+    check(throttled.is_err(), "a flipped bit is detected");
+    check(uplink.try_acquire().is_some(), "without a record it starts from scratch");
 
     let restored = uplink.restore(&POLICY, 11, &world.record, SHORT_SLEEP);
-    check(restored.is_ok(), "the record is whole");
+    check(restored.is_ok(), "the record is valid");
     let now = Instant::now();
     let left = uplink.next_at().map(|at| at.saturating_duration_since(now));
     let seconds = left.map_or(0, |left| left.as_secs());
-    defmt::info!("deep-sleep: day 3, the cooldown lasts {=u64} s more", seconds);
-    // It began within a second of the sleep.
+    defmt::info!("deep-sleep: day 3, the cooldown lasts another {=u64} s", seconds);
+    // It started within a second before the sleep.
     let rest = COOLDOWN - SHORT_SLEEP - Duration::from_secs(2);
-    check(uplink.try_acquire().is_none(), "nothing is sent in the cooldown");
-    check(left.is_some_and(|left| left >= rest), "the cooldown lasts as long as was asked for");
+    check(uplink.try_acquire().is_none(), "nothing is sent during the cooldown");
+    check(left.is_some_and(|left| left >= rest), "the cooldown lasts as long as requested");
     done()
 }
 
-/// Calls the server as often as the throttle lets it; how many calls were throttled.
+/// Calls the server as often as the throttle admits. Returns how many calls were throttled.
 async fn call(uplink: &Uplink, server: &mut Server, time: Duration) -> u32 {
     let until = Instant::now() + time;
     let before = uplink.stats().throttled;
@@ -122,19 +122,19 @@ async fn call(uplink: &Uplink, server: &mut Server, time: Duration) -> u32 {
     uplink.stats().throttled - before
 }
 
-/// Retains what has been learnt, sleeps, and wakes with a reset.
+/// Saves what was learned, sleeps, and wakes with a reset.
 fn sleep(day: u8, uplink: &Uplink, server: Server, time: Duration, throttled: u32) -> ! {
     let mut record: Kept = [0; _];
     check(uplink.snapshot(&mut record).is_ok(), "there is room for the record");
     World { day, throttled, record, full: server.full_in(Instant::now() + time) }.store();
-    defmt::info!("deep-sleep: asleep for {=u64} s, and awake by a reset", time.as_secs());
+    defmt::info!("deep-sleep: asleep for {=u64} s, then reset", time.as_secs());
     board::reset()
 }
 
-/// Ends the image where something is not as it must be.
+/// Stops the image if a check fails.
 fn check(holds: bool, what: &str) {
     if !holds {
-        defmt::error!("deep-sleep: it does not hold that {=str}", what);
+        defmt::error!("deep-sleep: check failed: {=str}", what);
         fail(Trouble::Wrong)
     }
 }

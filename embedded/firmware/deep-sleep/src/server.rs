@@ -3,15 +3,15 @@
 use embassy_time::{Duration, Instant};
 use tidegate::{Hint, Outcome, Reply, Span};
 
-/// How long it takes to regain one call.
+/// The time in which the server regains one call.
 const REGAIN: Duration = Duration::from_millis(200);
 const BURST: u32 = 5;
 
-/// What it knows of its one client.
+/// The server's state of its only client.
 pub struct Server {
     /// When its bucket is full again.
     full: Instant,
-    /// How long it wants to be left alone.
+    /// The cooldown that it requests, if any.
     closed: Option<Duration>,
     asked: bool,
 }
@@ -22,27 +22,27 @@ impl Server {
         Self::full_at(Instant::MIN)
     }
 
-    /// Open, with a bucket that is full then.
+    /// Open, with a bucket that is full at this time.
     pub const fn full_at(full: Instant) -> Self {
         Self { full, closed: None, asked: false }
     }
 
-    /// How far from now its bucket is full.
+    /// The time until its bucket is full.
     pub fn full_in(&self, now: Instant) -> Duration {
         self.full.saturating_duration_since(now)
     }
 
-    /// From now on it asks for a cooldown of this length.
+    /// From now on it requests a cooldown of this length.
     pub const fn close(&mut self, cooldown: Duration) {
         self.closed = Some(cooldown);
     }
 
-    /// Whether it has asked for one.
+    /// Whether it has requested one.
     pub const fn has_asked(&self) -> bool {
         self.asked
     }
 
-    /// What it answers to a call.
+    /// Answers a call.
     pub fn serve(&mut self, now: Instant) -> Reply {
         if let Some(cooldown) = self.closed {
             self.asked = true;

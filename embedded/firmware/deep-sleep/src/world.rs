@@ -1,5 +1,4 @@
-//! What is retained over a deep sleep: the throttle's record, and the server that is part of this
-//! image.
+//! The retained state: the throttle's record, and the server that is part of this image.
 
 use board::retained;
 use embassy_time::{Duration, Instant};
@@ -7,23 +6,23 @@ use embassy_time::{Duration, Instant};
 use crate::Kept;
 use crate::server::Server;
 
-/// It has been written by this image, and not by chance.
+/// Marks memory that this image has written.
 const MARK: [u8; 8] = *b"tidegate";
 
 /// The retained memory.
 pub struct World {
-    /// Which day begins after the sleep.
+    /// The day that begins after the sleep.
     pub day: u8,
-    /// How many calls were throttled at the beginning of the day.
+    /// How many calls were throttled at the start of the day.
     pub throttled: u32,
-    /// What the throttle has learnt.
+    /// The throttle's record.
     pub record: Kept,
-    /// How far from the reset the server's bucket is full.
+    /// The time from the reset until the server's bucket is full.
     pub full: Duration,
 }
 
 impl World {
-    /// What is there; nothing after power has come.
+    /// Loads the state. `None` after power-on.
     pub fn load() -> Option<Self> {
         let bytes = retained::load();
         let (mark, rest) = bytes.split_first_chunk()?;
@@ -39,7 +38,7 @@ impl World {
         })
     }
 
-    /// Keeps it.
+    /// Stores the state.
     pub fn store(&self) {
         let mut bytes = [0; retained::BYTES];
         let parts: [&[u8]; 5] = [
@@ -58,7 +57,7 @@ impl World {
         retained::store(&bytes);
     }
 
-    /// The server, whose clock is this machine's.
+    /// The server, with times of this machine's clock.
     pub fn server(&self) -> Server {
         Server::full_at(Instant::now() + self.full)
     }

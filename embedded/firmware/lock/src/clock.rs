@@ -1,4 +1,4 @@
-//! A clock that jumps to the next alarm: nothing here takes time.
+//! A clock that jumps to the next alarm, so nothing takes time.
 
 use core::cell::Cell;
 use core::task::Waker;
@@ -29,7 +29,7 @@ impl Driver for Clock {
     }
 }
 
-/// Jumps to the earliest alarm since the last jump, or on by `else_by` ticks.
+/// Jumps to the earliest alarm since the last jump, or by `else_by` ticks.
 pub fn jump(else_by: u64) {
     critical_section::with(|section| {
         let (now, alarm) = (CLOCK.now.borrow(section), CLOCK.alarm.borrow(section));
@@ -41,7 +41,7 @@ pub fn jump(else_by: u64) {
     });
 }
 
-/// Lets so many ticks pass.
+/// Advances by this many ticks.
 pub fn pass(ticks: u64) {
     critical_section::with(|section| {
         let now = CLOCK.now.borrow(section);

@@ -1,7 +1,8 @@
-//! For how long interrupts are off when a throttle decides: the longest lock of each verb, in instructions.
+//! Measures for how long a throttle disables interrupts: the longest lock of each function, in
+//! instructions.
 //!
-//! It runs under `-icount shift=0`, where each instruction takes a nanosecond of the board's clock, which ticks
-//! each 62 of them.
+//! It runs under `-icount shift=0`, where each instruction takes a nanosecond of the board's clock,
+//! with a tick every 62.
 #![no_std]
 #![no_main]
 
@@ -23,12 +24,12 @@ use tidegate_embassy::{KeyedThrottle, Permit, Throttle};
 
 type Gate<L> = Throttle<Counted, L>;
 
-/// So many calls of each client.
+/// Calls per client.
 const CALLS: u32 = 500;
 /// A round trip, in ticks.
 const ROUND_TRIP: u64 = 20_000;
 
-/// Polls a future until it is ready, and jumps from alarm to alarm.
+/// Polls a future until it is ready, jumping from alarm to alarm.
 fn wait<F: Future>(future: F, meter: &mut Meter) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
@@ -40,7 +41,7 @@ fn wait<F: Future>(future: F, meter: &mut Meter) -> F::Output {
     }
 }
 
-/// A client of one law at one server.
+/// A client with one law and one server.
 fn measure<L: Law + Copy + Record>(name: &str, policy: &'static Policy<L>, says: Says)
 where
     Gate<L>: 'static,
@@ -55,7 +56,7 @@ where
         clock::pass(ROUND_TRIP);
         let reply = black_box(server.serve());
         {
-            // Others wait behind, with a deadline and without.
+            // Others wait behind it, with and without a deadline.
             let mut context = Context::from_waker(Waker::noop());
             let timeout = embassy_time::Duration::from_secs(60);
             let mut one = pin!(gate.acquire());
@@ -77,7 +78,7 @@ where
     meters.iter().for_each(|meter| meter.tell(name));
 }
 
-/// New keys, each of which takes the place of another.
+/// New keys, each of which evicts another.
 fn keys(policy: &'static Policy<Adaptive>) {
     let apis: KeyedThrottle<Counted, u32, Adaptive> = KeyedThrottle::seeded(policy, black_box(7));
     let mut meters = ["acquire", "settle"].map(Meter::new);

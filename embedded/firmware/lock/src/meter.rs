@@ -6,12 +6,12 @@ use board::count;
 use critical_section::Mutex as Section;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 
-/// So many instructions take a tenth of a millisecond at 16 MHz, which is one byte at 115 200 baud.
+/// The limit: a tenth of a millisecond at 16 MHz, the time of one byte at 115 200 baud.
 const MOST: u64 = 1_500;
 /// The counter's ticks.
 const TICK: u64 = 63;
 
-/// What a verb's locks have taken so far.
+/// The locks of a function so far.
 #[derive(Clone, Copy)]
 struct Sum {
     longest: u64,
@@ -23,10 +23,10 @@ const EMPTY: Sum = Sum { longest: 0, all: 0, locks: 0 };
 
 static SUM: Section<Cell<Sum>> = Section::new(Cell::new(EMPTY));
 
-/// In place of a critical section.
+/// Replaces a critical section.
 pub struct Counted;
 
-// SAFETY: one thread runs here, and no interrupt uses a throttle.
+// SAFETY: there is one thread, and no interrupt uses a throttle.
 unsafe impl RawMutex for Counted {
     const INIT: Self = Self;
 
@@ -45,14 +45,14 @@ unsafe impl RawMutex for Counted {
     }
 }
 
-/// The locks of one verb.
+/// The locks of one function.
 pub struct Meter {
     name: &'static str,
     sum: Sum,
 }
 
 impl Meter {
-    /// Nothing has been measured yet.
+    /// A meter without measurements.
     pub const fn new(name: &'static str) -> Self {
         Self { name, sum: EMPTY }
     }
@@ -69,7 +69,7 @@ impl Meter {
         result
     }
 
-    /// Tells the log, and fails if a lock took too long.
+    /// Logs the result, and fails if a lock took too long.
     pub fn tell(&self, subject: &str) {
         defmt::info!(
             "lock {=str}: {=str}: longest {=u64} instructions, mean {=u64}, {=u64} locks",

@@ -1,9 +1,9 @@
-//! A server of a bucket of four calls that regains ten a second.
+//! A server with a bucket of four calls that regains ten a second.
 
 use embassy_time::Instant;
 use tidegate::{Hint, Outcome, Reply, Span};
 
-/// What it says.
+/// Its hints.
 #[derive(Clone, Copy)]
 pub enum Says {
     Nothing,
@@ -11,24 +11,24 @@ pub enum Says {
     All,
 }
 
-/// Answers calls that come now.
+/// Answers calls at the current time.
 pub struct Server {
     /// When its bucket is full again, in ticks.
     full: u64,
     says: Says,
 }
 
-/// How long it takes to regain one call.
+/// The time in which the server regains one call.
 const REGAIN: u64 = 100_000;
 const SIZE: u64 = 4;
 
 impl Server {
-    /// One with a full bucket.
+    /// A server with a full bucket.
     pub const fn new(says: Says) -> Self {
         Self { full: 0, says }
     }
 
-    /// The reply to a call that comes now.
+    /// The reply to a call now.
     pub fn serve(&mut self) -> Reply {
         let now = Instant::now().as_ticks();
         let missing = |full: u64| full.saturating_sub(now).div_ceil(REGAIN);

@@ -1,5 +1,5 @@
-//! A sensor's telemetry goes to an MQTT 5 broker with QoS 1: through its throttled calls, its restarts and
-//! as many messages in flight as it takes, until every message that was queued is acknowledged.
+//! Sends a sensor's telemetry to an MQTT 5 broker with QoS 1, despite throttled messages, restarts
+//! and a limit of messages in flight, until every queued message is acknowledged.
 #![no_std]
 #![no_main]
 
@@ -17,19 +17,20 @@ use tidegate::law::Adaptive;
 use tidegate::{Outcome, Policy};
 use tidegate_embassy::{Sessions, Throttle};
 
-/// No more messages are in flight than this, and no more than the broker takes.
+/// The maximum number of messages in flight, also limited by the broker.
 const IN_FLIGHT: NonZeroU16 = NonZeroU16::new(4).unwrap();
 const FLIGHTS: usize = IN_FLIGHT.get() as usize;
 
 type Gate = Throttle<CriticalSectionRawMutex, Adaptive, 1>;
 
-/// When a message may be sent: the broker may have a quota for them.
+/// Admits messages, for which the broker may have a quota.
 static MESSAGES: Gate = Gate::new(&Policy::adaptive(), seed);
 
-/// When a connection may be tried: where the broker is down or rejects connections, trying more often does not help.
+/// Admits connection attempts, so that a broker that is down or rejects connections is not
+/// overloaded.
 static SESSIONS: Sessions<CriticalSectionRawMutex> = Sessions::new(seed);
 
-/// An emulator has nothing better; a chip has a generator, or a number of its own.
+/// An emulator has nothing better. A chip has a random generator or a serial number.
 fn seed() -> u64 {
     Instant::now().as_ticks()
 }
@@ -42,7 +43,7 @@ extern "C" fn main() -> ! {
     })
 }
 
-/// Holds one connection after the other.
+/// Opens one connection after the other.
 #[embassy_executor::task]
 async fn talk(stack: Stack<'static>) {
     stack.wait_link_up().await;
@@ -68,7 +69,7 @@ async fn talk(stack: Stack<'static>) {
         ends[3],
     );
     defmt::info!(
-        "mqtt: messages {=u32} gone, {=u32} throttled, {=u32} found the concurrency limit full in {=u64} s",
+        "mqtt: messages {=u32} sent, {=u32} throttled, {=u32} found the concurrency limit full in {=u64} s",
         messages.admitted,
         messages.throttled,
         messages.full,

@@ -1,7 +1,7 @@
-//! Messages on their way: those that wait, and those that the broker has not acknowledged yet.
+//! Waiting messages, and messages that the broker has not acknowledged.
 //!
-//! What waits is bounded, and what does not fit is dropped at the door. What has been queued once is
-//! sent until it is acknowledged, a second time where an acknowledgement was lost.
+//! The queue is bounded, and messages that do not fit are dropped. A queued message is sent until
+//! it is acknowledged, again if an acknowledgement was lost.
 
 use heapless::{Deque, Vec};
 use rust_mqtt::types::PacketIdentifier;
@@ -10,9 +10,9 @@ use tidegate_embassy::Permit;
 
 use crate::{FLIGHTS, Gate};
 
-/// So many messages are queued in all.
+/// The total number of messages to queue.
 pub const MESSAGES: u32 = 120;
-/// So many wait at most, those in flight included: these may have to wait again.
+/// The size of the queue, including messages in flight, which may have to wait again.
 const PLACES: usize = 32;
 
 /// A message in flight.
@@ -33,7 +33,7 @@ pub struct Post {
 }
 
 impl Post {
-    /// Nothing yet.
+    /// An empty queue.
     pub const fn new() -> Self {
         Self {
             waiting: Deque::new(),
@@ -45,7 +45,7 @@ impl Post {
         }
     }
 
-    /// The sensor has so many messages at once.
+    /// The sensor produces this many messages at once.
     pub fn offer(&mut self, burst: u32) {
         for _ in 0..burst {
             if self.queued < MESSAGES {
@@ -63,12 +63,12 @@ impl Post {
         }
     }
 
-    /// The message that has waited longest.
+    /// The oldest waiting message.
     pub fn next(&self) -> Option<u32> {
         self.waiting.front().copied()
     }
 
-    /// It has been sent in this packet.
+    /// Records that it was sent in this packet.
     pub fn left(&mut self, packet: PacketIdentifier, permit: Permit<'static, Gate>) {
         if let Some(number) = self.waiting.pop_front()
             && self.flying.push(Flight { packet, number, permit }).is_err()
@@ -77,7 +77,7 @@ impl Post {
         }
     }
 
-    /// What the broker says of a packet.
+    /// Records the broker's answer to a packet.
     pub fn answered(&mut self, packet: PacketIdentifier, outcome: Outcome) {
         let Some(index) = self.flying.iter().position(|flight| flight.packet == packet) else {
             return;
@@ -94,7 +94,7 @@ impl Post {
         }
     }
 
-    /// The connection is gone, and with it what the broker would have said.
+    /// The connection is lost, including pending acknowledgements.
     pub fn lost(&mut self, outcome: Outcome) {
         while let Some(Flight { number, permit, .. }) = self.flying.pop() {
             permit.settle(outcome);
@@ -103,27 +103,27 @@ impl Post {
         }
     }
 
-    /// Before all others: it is the oldest.
+    /// Before all others, because it is the oldest.
     fn wait_again(&mut self, number: u32) {
         if self.waiting.push_front(number).is_err() {
-            defmt::panic!("a message in flight has no place kept for it");
+            defmt::panic!("no place is reserved for a message in flight");
         }
     }
 
-    /// Whether something is in flight.
+    /// Whether a message is in flight.
     pub fn is_flying(&self) -> bool {
         !self.flying.is_empty()
     }
 
-    /// Whether all is acknowledged.
+    /// Whether all messages are acknowledged.
     pub fn is_done(&self) -> bool {
         self.acknowledged == MESSAGES
     }
 
-    /// Tells the log.
+    /// Logs the counts.
     pub fn tell(&self) {
         defmt::info!(
-            "mqtt: {=u32} acknowledged, {=u32} dropped at the door, {=u32} sent again without an answer",
+            "mqtt: {=u32} acknowledged, {=u32} dropped, {=u32} sent again without an answer",
             self.acknowledged,
             self.dropped,
             self.again

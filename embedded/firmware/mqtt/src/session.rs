@@ -29,16 +29,16 @@ const PORT: u16 = 1883;
 const NAME: &str = "sensor";
 const TOPIC: &str = "telemetry";
 
-/// The sensor has so many messages at once, and so often: more than the broker takes at once.
+/// The number of messages per burst of the sensor. It exceeds the broker's limit.
 const BURST: u32 = 8;
 const EVERY: Duration = Duration::from_millis(400);
-/// Whoever does not answer for so long is gone.
+/// A broker that is silent for this long is considered lost.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 type Mqtt<'a> = Client<'a, 'a, TcpSocket<'a>, BumpBuffer<'a>, 0, 1, FLIGHTS, 0, 0, 0, 0>;
 
-/// Connects, and sends messages until all are acknowledged or the connection ends. What became of the
-/// connecting.
+/// Connects, and sends messages until all are acknowledged or the connection ends. Returns the
+/// outcome of connecting.
 pub async fn hold(
     stack: Stack<'static>,
     post: &mut Post,
@@ -76,7 +76,7 @@ async fn connect<'a>(client: &mut Mqtt<'a>, socket: TcpSocket<'a>) -> Result<(),
     Ok(())
 }
 
-/// Sends and receives; how it ended.
+/// Sends and receives. Returns how the connection ended.
 async fn exchange(client: &mut Mqtt<'_>, post: &mut Post) -> Outcome {
     let mut sensor = Ticker::every(EVERY);
     let mut heard = Instant::now();
@@ -100,14 +100,14 @@ async fn exchange(client: &mut Mqtt<'_>, post: &mut Post) -> Outcome {
             }
             Either3::Second((number, Ok(permit))) => match publish(client, number).await {
                 Ok(Some(packet)) => {
-                    // Silence counts from the first message that something is to be said of.
+                    // Silence only counts while messages are in flight.
                     if !post.is_flying() {
                         heard = Instant::now();
                     }
                     post.left(packet, permit);
                     Ok(())
                 }
-                // Nothing has left, and the permit goes back.
+                // Nothing was sent, so the permit is returned.
                 Ok(None) => Ok(()),
                 Err(error) => Err(ended(&error)),
             },
@@ -122,7 +122,7 @@ async fn exchange(client: &mut Mqtt<'_>, post: &mut Post) -> Outcome {
         if let Err(outcome) = result {
             return outcome;
         }
-        // SAFETY: all that has been received has been dropped.
+        // SAFETY: everything received has been dropped.
         unsafe { client.buffer_mut().reset() };
     }
     let _ = client.disconnect(&DisconnectOptions::new()).await;
@@ -135,7 +135,7 @@ async fn publish<'a>(client: &mut Mqtt<'a>, number: u32) -> Published<'a> {
     let topic = MqttString::from_str(TOPIC).ok().and_then(TopicName::new);
     let mut payload: String<16> = String::new();
     let (Some(topic), Ok(())) = (topic, write!(payload, "{number}")) else {
-        defmt::panic!("a message is longer than its room");
+        defmt::panic!("a message exceeds its buffer");
     };
     let options = PublicationOptions::new(TopicReference::Name(topic)).at_least_once();
     client.publish(&options, Bytes::from(payload.as_bytes())).await
@@ -160,7 +160,7 @@ async fn receive<'a>(
     Ok(())
 }
 
-/// What the call that an error ended comes to.
+/// The outcome of a call that ended with this error.
 fn ended<const N: usize>(error: &MqttError<'_, N>) -> Outcome {
     defmt::warn!("mqtt: the connection has ended: {}", defmt::Debug2Format(error));
     outcome(error)

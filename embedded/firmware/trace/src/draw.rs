@@ -1,15 +1,15 @@
-//! Numbers by which the calls are made up: the same on every machine.
+//! Random numbers for the calls, equal on every machine.
 
-/// A generator of plain numbers; which one does not matter.
+/// A simple random generator.
 pub struct Draw(u64);
 
 impl Draw {
-    /// A run of numbers of its own.
+    /// A sequence with this seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A number from 0 to `end`, which is left out.
+    /// A number in 0..end.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % end

@@ -1,7 +1,7 @@
-//! Every law's answers to the same calls, as digests: one line a law.
+//! Digests of every law's decisions on the same calls, one line per law.
 //!
-//! The same program runs on this machine, where it prints them, and on emulated boards, whose log
-//! tells them. All must tell the same, for the same decisions fall on every machine.
+//! The program runs on the host, where it prints them, and on emulated boards, which log them.
+//! Decisions are identical on every machine.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod draw;
@@ -10,7 +10,7 @@ mod play;
 use play::play;
 use tidegate::Policy;
 
-/// Plays with every policy that has a name.
+/// Runs every named policy.
 fn tell_all(mut tell: impl FnMut(&str, play::Played)) {
     for (number, name) in Policy::NAMES.iter().enumerate() {
         if let Some(policy) = Policy::named(name) {

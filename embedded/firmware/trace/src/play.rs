@@ -1,4 +1,4 @@
-//! Plays calls to one controller, and takes a digest of all that it answers.
+//! Makes calls with one controller, and computes a digest of its decisions.
 
 use tidegate::signal::http::Reading;
 use tidegate::{
@@ -9,16 +9,16 @@ use crate::draw::Draw;
 
 type Gate = Controller<AnyLaw>;
 
-/// How many calls come.
+/// The number of calls.
 const CALLS: u32 = 10_000;
-/// No more than so many are in flight at once.
+/// The maximum number in flight.
 const FLYING: usize = 12;
 
-/// What came of it.
+/// The result.
 pub struct Played {
-    /// How many answers there were.
+    /// The number of decisions.
     pub answers: u32,
-    /// FNV-1a of all of them.
+    /// FNV-1a of all decisions.
     pub digest: u32,
 }
 
@@ -37,7 +37,7 @@ impl Played {
     }
 }
 
-/// What servers say, as they write it.
+/// Headers as servers send them.
 const HEADERS: [&[(&str, &str)]; 5] = [
     &[("RateLimit-Policy", r#""default";q=100;w=10"#), ("RateLimit", r#""default";r=7;t=4"#)],
     &[("X-RateLimit-Limit", "60"), ("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "3")],
@@ -46,8 +46,8 @@ const HEADERS: [&[(&str, &str)]; 5] = [
     &[("retry-after-ms", "730"), ("Retry-After", "1"), ("RateLimit", "nonsense;;")],
 ];
 
-/// Calls that come, wait, are answered in all ways, and are tried again; now and then the controller
-/// is written down and another goes on from the record, as after a sleep.
+/// Calls that arrive, wait, complete with any outcome, and are retried. Sometimes the controller is
+/// saved and restored, as after a sleep.
 pub fn play(policy: Policy, seed: u64) -> Played {
     let mut played = Played { answers: 0, digest: 0x811C_9DC5 };
     let mut draw = Draw::new(seed);
@@ -105,7 +105,7 @@ fn why(gate: &Gate, now: Instant, call: &Call) -> u8 {
     gate.why(now, call).map_or(0, |reason| 1 + reason as u8)
 }
 
-/// What a call comes back with.
+/// The reply to a call.
 fn reply(draw: &mut Draw) -> Reply {
     let seconds = draw.below(9);
     match draw.below(14) {

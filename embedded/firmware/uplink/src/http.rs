@@ -1,4 +1,4 @@
-//! One batch, posted over HTTP.
+//! Posts one batch over HTTP.
 
 use core::cell::Cell;
 use core::fmt::Write;
@@ -18,39 +18,39 @@ use tidegate_embassy::Replied;
 use crate::cooldown;
 use crate::queue::Batch;
 
-/// What two connections at once take of memory.
+/// The memory of two connections.
 pub type Line = TcpClientState<2, 1024, 1024>;
 
-/// A call that takes longer is lost, whether or not the server has served it.
+/// A call that takes longer is lost, whether or not the server served it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a head may take: those of real APIs come to more than a kilobyte.
+/// The size of the buffer for response headers. Those of real APIs exceed a kilobyte.
 const ROOM: usize = 2_048;
 
 static LOST: CriticalSectionMutex<Cell<u32>> = CriticalSectionMutex::new(Cell::new(0));
 
-/// How many calls have had no answer: the server may have served them.
+/// How many calls had no response. The server may have served them.
 pub fn lost() -> u32 {
     LOST.lock(Cell::get)
 }
 
-/// No answer came.
+/// No response arrived.
 #[derive(Debug)]
 pub struct Lost;
 
-/// What calls are made over.
+/// The connection for calls.
 pub struct Connection {
     tcp: TcpClient<'static, 2, 1024, 1024>,
     names: DnsSocket<'static>,
 }
 
 impl Connection {
-    /// One of this stack's.
+    /// A connection of this stack.
     pub fn new(stack: Stack<'static>, line: &'static Line) -> Self {
         Self { tcp: TcpClient::new(stack, line), names: DnsSocket::new(stack) }
     }
 
-    /// What the server says of a batch, and its status.
+    /// Posts a batch. Returns the reply and its status.
     pub async fn post(&mut self, batch: &Batch) -> Result<(Reply, u16), Lost> {
         cooldown::leaving();
         match with_timeout(PATIENCE, self.call(batch)).await {
@@ -71,11 +71,11 @@ impl Connection {
         let fits = write!(url, "http://{HOST}/").is_ok()
             && write!(key, "{number}").is_ok()
             && write!(body, r#"{{"batch":{number},"ms":{at},"celsius":{celsius:?}}}"#).is_ok();
-        defmt::assert!(fits, "a batch is longer than its room");
+        defmt::assert!(fits, "a batch exceeds its buffer");
 
         let mut room = [0; ROOM];
         let mut client = HttpClient::new(&self.tcp, &self.names);
-        // By it the server can tell that it has served a batch already.
+        // The server recognises a repeated batch by this key.
         let headers = [("Idempotency-Key", key.as_str())];
         let request = client.request(Method::POST, &url).await?;
         let mut request = request.headers(&headers).body(body.as_bytes());
@@ -83,7 +83,8 @@ impl Connection {
         let status = response.status.0;
         let reply: Reply = response.reply();
         response.body().read_to_end().await?;
-        // Only now, as the throttle learns of it: another call may have been sent while this one was read.
+        // Recorded when the throttle learns of it, because another call may have been sent while
+        // this response was read.
         if reply.outcome != Outcome::Ok
             && let Some(cooldown) = reply.hints[0].retry_after
         {

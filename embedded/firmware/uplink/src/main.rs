@@ -1,5 +1,5 @@
-//! A sensor's telemetry goes to a rate-limited HTTP API: through its throttled calls, an outage and a lost
-//! link, until every batch that was queued has been served.
+//! Sends a sensor's telemetry to a rate-limited HTTP API, despite throttled calls, an outage and a
+//! lost link, until every queued batch is served.
 #![no_std]
 #![no_main]
 
@@ -18,15 +18,15 @@ use tidegate::law::Adaptive;
 use tidegate::{Outcome, Policy, Reply};
 use tidegate_embassy::{Rejection, Throttle};
 
-/// The sensor has a batch so often: more often than the server serves one.
+/// The interval between batches, shorter than the server's.
 const EVERY: Duration = Duration::from_millis(150);
-/// As many batches are sent at once.
+/// The number of batches sent in parallel.
 const SENDERS: usize = 2;
 
 static THROTTLE: Throttle<CriticalSectionRawMutex, Adaptive> =
     Throttle::new(&Policy::adaptive(), seed);
 
-/// An emulator has nothing better; a chip has a generator, or a number of its own.
+/// An emulator has nothing better. A chip has a random generator or a serial number.
 fn seed() -> u64 {
     Instant::now().as_ticks()
 }
@@ -50,7 +50,7 @@ async fn begin(spawner: Spawner) {
     }
 }
 
-/// Queues batches; what does not fit is dropped at the door, so that nothing queued ever is.
+/// Queues batches. A batch that does not fit is dropped, so that no queued batch ever is.
 #[embassy_executor::task]
 async fn sense() {
     let mut ticker = Ticker::every(EVERY);
@@ -59,14 +59,14 @@ async fn sense() {
     }
 }
 
-/// Sends batch after batch. One that is not served yet stays here.
+/// Sends batch after batch. A batch that is not served is sent again.
 #[embassy_executor::task(pool_size = SENDERS)]
 async fn send(mut connection: Connection) {
     loop {
         let batch = QUEUE.next().await;
-        // Through an outage that outlasts the attempts of one call.
+        // Repeats through an outage that outlasts the attempts of one call.
         while !is_delivered(&THROTTLE.run(async || connection.post(&batch).await).await) {
-            defmt::warn!("batch {=u32} is tried again", batch.number);
+            defmt::warn!("batch {=u32} is sent again", batch.number);
         }
         QUEUE.delivered();
         if QUEUE.count() == BATCHES {
@@ -75,19 +75,19 @@ async fn send(mut connection: Connection) {
     }
 }
 
-/// Whether the server has said 2xx; what waiting does not mend ends the run.
+/// Whether the server returned 2xx. An error that waiting cannot resolve ends the run.
 fn is_delivered(answer: &Result<Result<(Reply, u16), Lost>, Rejection>) -> bool {
     match answer {
         Ok(Ok((_, 200..=299))) => true,
         Ok(Ok((reply, status))) if reply.outcome == Outcome::Ok => {
-            defmt::error!("a batch has ended with {=u16}, not served", *status);
+            defmt::error!("a batch failed with {=u16}", *status);
             board::fail(board::Trouble::Wrong)
         }
         _ => false,
     }
 }
 
-/// Tells of the link: it goes and comes back.
+/// Logs when the link goes down or up.
 #[embassy_executor::task]
 async fn watch(stack: Stack<'static>) {
     loop {
@@ -98,11 +98,11 @@ async fn watch(stack: Stack<'static>) {
     }
 }
 
-/// Tells what became of all.
+/// Logs the results.
 fn end() -> ! {
     let stats = THROTTLE.stats();
     defmt::info!(
-        "uplink: {=u32} delivered, {=u32} dropped at the door, {=u32} without an answer, \
+        "uplink: {=u32} delivered, {=u32} dropped, {=u32} without an answer, \
          {=u32} calls in cooldowns",
         QUEUE.count(),
         QUEUE.dropped(),
@@ -110,7 +110,7 @@ fn end() -> ! {
         cooldown::broken(),
     );
     defmt::info!(
-        "uplink: {} gone, {} served, {} throttled, {} busy, {} failed in {=u64} s",
+        "uplink: {} sent, {} served, {} throttled, {} busy, {} failed in {=u64} s",
         stats.admitted,
         stats.ok,
         stats.throttled,

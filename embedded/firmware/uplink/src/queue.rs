@@ -1,5 +1,5 @@
-//! The queue between the sensor and the uplink: bounded, and what does not fit is dropped at the
-//! door. What has been queued once stays until it is served.
+//! The bounded queue between the sensor and the uplink. A batch that does not fit is dropped. A
+//! queued batch stays until it is served.
 
 use core::cell::Cell;
 
@@ -8,15 +8,15 @@ use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_sync::channel::Channel;
 use embassy_time::Instant;
 
-/// So many batches are queued in all.
+/// The total number of batches to queue.
 pub const BATCHES: u32 = 200;
-/// So many wait at most.
+/// The size of the queue.
 const PLACES: usize = 32;
 
-/// What the sensor measured at one moment.
+/// A measurement of the sensor.
 #[derive(Clone, Copy)]
 pub struct Batch {
-    /// Its number among those that were queued, from 1.
+    /// Its number among the queued batches, from 1.
     pub number: u32,
     /// Milliseconds since the start.
     pub at: u64,
@@ -25,7 +25,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// What the sensor tells now: a wave, because an emulator is not warm.
+    /// The current measurement. The emulated sensor returns a wave.
     pub fn measured(now: Instant) -> Self {
         let at = now.as_millis();
         let wave = |index: u64| (at / 10 + 40 * index) % 1_000;
@@ -34,7 +34,7 @@ impl Batch {
     }
 }
 
-/// The queue, and what has gone through it.
+/// The queue, and its counts.
 pub struct Queue {
     waiting: Channel<CriticalSectionRawMutex, Batch, PLACES>,
     counts: CriticalSectionMutex<Cell<Counts>>,
@@ -47,14 +47,14 @@ struct Counts {
     delivered: u32,
 }
 
-/// The one there is.
+/// The queue of this image.
 pub static QUEUE: Queue = Queue {
     waiting: Channel::new(),
     counts: CriticalSectionMutex::new(Cell::new(Counts { queued: 0, dropped: 0, delivered: 0 })),
 };
 
 impl Queue {
-    /// Queues a batch where there is a place; whether more are wanted.
+    /// Queues a batch if there is room. Returns whether more are wanted.
     pub fn offer(&self, batch: Batch) -> bool {
         let number = self.counts().queued + 1;
         match self.waiting.try_send(Batch { number, ..batch }) {
@@ -64,12 +64,12 @@ impl Queue {
         self.counts().queued < BATCHES
     }
 
-    /// The batch that has waited longest.
+    /// The oldest waiting batch.
     pub async fn next(&self) -> Batch {
         self.waiting.receive().await
     }
 
-    /// One more has been served.
+    /// Counts a served batch.
     pub fn delivered(&self) {
         self.change(|counts| counts.delivered += 1);
         if self.count().is_multiple_of(20) {
@@ -77,12 +77,12 @@ impl Queue {
         }
     }
 
-    /// How many have been served.
+    /// How many batches were served.
     pub fn count(&self) -> u32 {
         self.counts().delivered
     }
 
-    /// How many found no place.
+    /// How many batches were dropped.
     pub fn dropped(&self) -> u32 {
         self.counts().dropped
     }

@@ -1,5 +1,5 @@
-//! The clock: the MPS2's two CMSDK timers at 25 MHz. One runs freely, the other is the alarm.
-//! Nothing ticks in between, so that nothing is lost where the host is busy.
+//! The clock: the MPS2's two CMSDK timers at 25 MHz. One runs freely, the other is the alarm. There
+//! are no periodic ticks, so no time is lost when the host is busy.
 
 use core::cell::{Cell, RefCell};
 use core::task::Waker;
@@ -10,12 +10,12 @@ use embassy_time_queue_utils::Queue;
 
 use crate::register::{read, write};
 
-/// Counts down from 2³²-1 for ever; interrupt 8.
+/// Counts down from 2³²-1 forever; interrupt 8.
 const FREE: usize = 0x4000_0000;
 /// Counts down once; interrupt 9.
 const ALARM: usize = 0x4000_1000;
 
-// The registers of either.
+// The registers of either timer.
 const CONTROL: usize = 0;
 const VALUE: usize = 4;
 const RELOAD: usize = 8;
@@ -24,7 +24,7 @@ const INTERRUPTED: usize = 12;
 const ON: u32 = 1 | 1 << 3;
 const ENABLE_INTERRUPTS: usize = 0xe000_e100;
 const CYCLES_PER_TICK: u64 = 25_000_000 / TICK_HZ;
-/// An alarm sooner than this might be missed.
+/// An earlier alarm could be missed.
 const SOONEST: u64 = 50;
 
 struct Cmsdk {
@@ -52,7 +52,7 @@ pub(crate) fn on_interrupt() {
 }
 
 impl Cmsdk {
-    /// Cycles since the start. A wrap whose interrupt has not come yet is counted here.
+    /// Cycles since the start. A wrap whose interrupt is pending is included.
     fn cycles(&self, section: CriticalSection<'_>) -> u64 {
         let wraps = self.wraps.borrow(section);
         let mut down = read(FREE + VALUE);
@@ -64,8 +64,7 @@ impl Cmsdk {
         (wraps.get() << 32) + u64::from(!down)
     }
 
-    /// Wakes what is due, and sets the alarm for what is next. What lies further ahead than the
-    /// timer can count is reached in steps.
+    /// Wakes what is due, and sets the next alarm. A distant alarm is reached in steps.
     fn set_alarm(&self, section: CriticalSection<'_>, queue: &mut Queue) {
         write(ALARM + CONTROL, 0);
         write(ALARM + INTERRUPTED, 1);
@@ -75,7 +74,7 @@ impl Cmsdk {
             return;
         }
         let left = next.saturating_mul(CYCLES_PER_TICK).saturating_sub(now);
-        // Without a reload value it counts once. With one, QEMU has woken the core a period late.
+        // Without a reload value it counts once. With one, QEMU woke the core a period late.
         write(ALARM + RELOAD, 0);
         write(ALARM + VALUE, left.clamp(SOONEST, u64::from(u32::MAX)) as u32);
         write(ALARM + CONTROL, ON);

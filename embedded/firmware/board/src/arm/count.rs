@@ -1,10 +1,10 @@
-//! Counts instructions: under `-icount shift=0` each takes a nanosecond, and SysTick tells them.
+//! Counts instructions: under `-icount shift=0` each takes a nanosecond, measured by SysTick.
 
 use cortex_m::peripheral::{SYST, syst::SystClkSource};
 
 /// SysTick's clock: 16 MHz on the micro:bit, 25 MHz on the MPS2.
 const HZ: u64 = if cfg!(target_abi = "eabihf") { 25_000_000 } else { 16_000_000 };
-/// It counts down in 24 bits.
+/// SysTick has 24 bits and counts down.
 const MOST: u32 = 0xFF_FFFF;
 
 /// Starts counting.
@@ -15,10 +15,10 @@ pub fn start() {
     systick.set_reload(MOST);
     systick.clear_current();
     systick.enable_counter();
-    while SYST::get_current() == 0 {} // reads 0 until its first period begins
+    while SYST::get_current() == 0 {} // reads 0 until the first period begins
 }
 
-/// Instructions that `work` takes, to some dozens; it must stay below 600 million.
+/// The number of instructions of `work`, to within some dozens. It must be below 600 million.
 pub fn of(work: impl FnOnce()) -> u64 {
     let before = SYST::get_current();
     work();

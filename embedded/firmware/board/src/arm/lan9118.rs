@@ -29,21 +29,21 @@ const SEND_LEVEL: usize = 0x80;
 const MAC_COMMAND: usize = 0xa4;
 const MAC_DATA: usize = 0xa8;
 
-// Registers of the MAC, behind the two above.
+// Registers of the MAC, accessed through the two above.
 const MAC_CONTROL: u32 = 1;
 const MAC_ADDRESS_HIGH: u32 = 2;
 const MAC_ADDRESS_LOW: u32 = 3;
 const PHY_ACCESS: u32 = 6;
 const PHY_DATA: u32 = 7;
 
-// Registers of the PHY, behind the two above.
+// Registers of the PHY, accessed through the two above.
 const PHY_STATUS: u32 = 1;
 const PHY_INTERRUPTED: u32 = 29;
 const PHY_INTERRUPT_ON: u32 = 30;
 
-/// A frame has come.
+/// A frame has arrived.
 const FRAME: u32 = 1 << 3;
-/// The PHY has something to tell: the link is up or down.
+/// The PHY reports that the link is up or down.
 const LINK: u32 = 1 << 18;
 
 const MTU: usize = 1514;
@@ -81,18 +81,18 @@ fn write_phy(at: u32, value: u32) {
 }
 
 pub(crate) fn on_interrupt() {
-    // Quiet until the stack has looked.
+    // No interrupts until the stack has checked.
     write(INTERRUPT_ON, 0);
     WAKER.wake();
 }
 
-/// The card, of which there is one.
+/// The network card. There is one.
 pub struct Card {
     address: [u8; 6],
     buffer: [u8; BUFFER],
 }
 
-/// The card; nothing where the machine has none.
+/// Takes the card. `None` if the machine has none.
 pub fn card() -> Option<Card> {
     if read(BYTE_ORDER) != 0x8765_4321 || read(IDENTITY) >> 16 != 0x0118 {
         return None;
@@ -103,19 +103,19 @@ pub fn card() -> Option<Card> {
     write_mac(MAC_ADDRESS_HIGH, u32::from_le_bytes([e, f, 0, 0]));
     write(RECEIVE_CONFIG, 0);
     write(SEND_CONFIG, 1 << 1);
-    // Receives and sends, both at once.
+    // Receives and sends in full duplex.
     write_mac(MAC_CONTROL, 1 << 2 | 1 << 3 | 1 << 20);
     write(FIFO_LEVELS, 0);
-    // The line is on, active high, push-pull.
+    // The interrupt line is on, active high, push-pull.
     write(INTERRUPT_LINE, 0x111);
     write(INTERRUPTED, u32::MAX);
-    // Link down, and link up again.
+    // Interrupts on link down and link up.
     write_phy(PHY_INTERRUPT_ON, 1 << 4 | 1 << 6);
     register::write(ENABLE_INTERRUPTS, 1 << INTERRUPT);
     Some(Card { address, buffer: [0; BUFFER] })
 }
 
-/// A frame that has come.
+/// A received frame.
 pub struct Received<'a>(&'a mut [u8]);
 
 impl RxToken for Received<'_> {
@@ -151,7 +151,7 @@ impl Driver for Card {
 
     fn receive(&mut self, context: &mut Context<'_>) -> Option<(Received<'_>, Room)> {
         WAKER.register(context.waker());
-        // Acknowledge, then look: a frame in between interrupts again.
+        // Acknowledge first, then check: a frame in between interrupts again.
         write(INTERRUPTED, FRAME);
         if read(RECEIVED_LEVEL) >> 16 & 0xff == 0 {
             write(INTERRUPT_ON, FRAME | LINK);

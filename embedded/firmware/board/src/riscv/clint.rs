@@ -1,4 +1,4 @@
-//! The clock: the CLINT's 10 MHz counter and its one comparator. Nothing ticks in between.
+//! The clock: the CLINT's 10 MHz counter and its comparator. There are no periodic ticks.
 
 use core::cell::RefCell;
 use core::task::Waker;
@@ -26,7 +26,7 @@ pub(crate) fn start() {
     unsafe { riscv::register::mie::set_mtimer() };
 }
 
-/// The counter in two halves: read again where the upper one has changed in between.
+/// The counter in two halves, read again if the upper half changed in between.
 fn now() -> u64 {
     loop {
         let (high, low) = (read(COUNTER + 4), read(COUNTER));
@@ -36,7 +36,7 @@ fn now() -> u64 {
     }
 }
 
-/// The upper half goes to its maximum first, so that nothing in between is an alarm.
+/// Sets the upper half to its maximum first, so that no intermediate value is an alarm.
 fn compare_with(at: u64) {
     write(COMPARATOR + 4, u32::MAX);
     write(COMPARATOR, at as u32);

@@ -1,9 +1,9 @@
-//! Counts instructions: the processor does it itself, and exactly under `-icount shift=0`.
+//! Counts instructions. The processor's counter is exact under `-icount shift=0`.
 
-/// Starts counting: the counter always runs.
+/// The counter always runs.
 pub fn start() {}
 
-/// Instructions that `work` takes.
+/// The number of instructions of `work`.
 pub fn of(work: impl FnOnce()) -> u64 {
     let before = riscv::register::minstret::read64();
     work();

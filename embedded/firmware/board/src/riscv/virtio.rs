@@ -1,4 +1,4 @@
-//! The network card of the virt machine: virtio-net, driven by the crate `virtio-drivers`.
+//! The network card of the virt machine: virtio-net, with the crate `virtio-drivers`.
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
@@ -20,11 +20,11 @@ const ENABLE: usize = INTERRUPTS + 0x2000;
 const THRESHOLD: usize = INTERRUPTS + 0x20_0000;
 const CLAIM: usize = INTERRUPTS + 0x20_0004;
 
-/// Eight slots for devices; slot `i` has interrupt `i + 1`.
+/// Eight device slots. Slot `i` has interrupt `i + 1`.
 const SLOTS: usize = 8;
 const SLOT: usize = 0x1000;
 const FIRST: usize = 0x1000_1000;
-/// Where a card says of itself, behind its address, whether its link is up.
+/// The offset of the link status, after the card's address.
 const STATUS: usize = 0x104;
 
 const MTU: usize = 1514;
@@ -33,7 +33,7 @@ const BUFFERS: usize = 4;
 
 static WAKER: AtomicWaker = AtomicWaker::new();
 
-/// Memory for the device's queues: pages of a pool, which nobody gives back. An address is physical.
+/// Memory for the device's queues: pages of a pool that are never freed. Addresses are physical.
 struct Pool(UnsafeCell<[u8; PAGES * PAGE]>);
 
 const PAGE: usize = 4096;
@@ -42,21 +42,21 @@ const PAGES: usize = 8;
 #[repr(align(4096))]
 struct Aligned(Pool);
 
-// SAFETY: each page is handed out once.
+// SAFETY: each page is allocated once.
 unsafe impl Sync for Aligned {}
 
 static POOL: Aligned = Aligned(Pool(UnsafeCell::new([0; PAGES * PAGE])));
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: the pages are aligned, nobody else's, and at their physical addresses.
+// SAFETY: the pages are aligned, exclusive, and at their physical addresses.
 unsafe impl Hal for Pool {
     fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
         let first = TAKEN.load(Ordering::Relaxed);
         TAKEN.store(first + pages, Ordering::Relaxed);
-        defmt::assert!(first + pages <= PAGES, "the card wants more memory than the pool has");
+        defmt::assert!(first + pages <= PAGES, "the card needs more memory than the pool has");
         // SAFETY: it stays within the pool.
         let page = unsafe { POOL.0.0.get().cast::<u8>().add(first * PAGE) };
-        // SAFETY: a static is nowhere near nothing.
+        // SAFETY: the address of a static is not null.
         (page as usize as PhysAddr, unsafe { NonNull::new_unchecked(page) })
     }
 
@@ -65,7 +65,7 @@ unsafe impl Hal for Pool {
     }
 
     unsafe fn mmio_phys_to_virt(at: PhysAddr, _: usize) -> NonNull<u8> {
-        // SAFETY: no device is at nothing.
+        // SAFETY: no device is at address zero.
         unsafe { NonNull::new_unchecked(at as usize as *mut u8) }
     }
 
@@ -78,18 +78,18 @@ unsafe impl Hal for Pool {
 
 type Device = VirtIONetRaw<Pool, MmioTransport<'static>, BUFFERS>;
 
-/// The card, of which there is one.
+/// The network card. There is one.
 pub struct Card {
     device: Device,
     buffers: &'static mut [[u8; BUFFER]; BUFFERS],
-    /// The device's name for each buffer.
+    /// The device's token for each buffer.
     tokens: [u16; BUFFERS],
-    /// The frame that the stack looks at. A copy, for it may answer while it does.
+    /// The frame that the stack reads. It is a copy, because the stack may send while it reads.
     frame: [u8; BUFFER],
     slot: usize,
 }
 
-/// The card; nothing where the machine has none.
+/// Takes the card. `None` if the machine has none.
 pub fn card() -> Option<Card> {
     static ROOM: StaticCell<[[u8; BUFFER]; BUFFERS]> = StaticCell::new();
     let slot = (0..SLOTS).find(|slot| {
@@ -99,7 +99,7 @@ pub fn card() -> Option<Card> {
     let buffers = ROOM.init([[0; BUFFER]; BUFFERS]);
     let mut tokens = [0; BUFFERS];
     for (buffer, token) in buffers.iter_mut().zip(&mut tokens) {
-        // SAFETY: the buffer is touched again only when the device has given it back.
+        // SAFETY: the buffer is not accessed until the device returns it.
         *token = unsafe { device.receive_begin(buffer) }.ok()?;
     }
     let interrupt = slot + 1;
@@ -113,23 +113,23 @@ pub fn card() -> Option<Card> {
 
 fn transport(slot: usize) -> Option<MmioTransport<'static>> {
     let header = NonNull::new((FIRST + slot * SLOT) as *mut VirtIOHeader)?;
-    // SAFETY: the machine has a slot there.
+    // SAFETY: the machine has a slot at this address.
     unsafe { MmioTransport::new(header, SLOT) }.ok()
 }
 
-/// Masks the device until the stack has looked.
+/// Masks the device until the stack has checked.
 #[riscv_rt::core_interrupt(riscv::interrupt::Interrupt::MachineExternal)]
 fn on_interrupt() {
     let interrupt = read(CLAIM);
     if interrupt != 0 {
-        // In this order: what is masked cannot be completed.
+        // In this order, because a masked interrupt cannot be completed.
         write(CLAIM, interrupt);
         write(ENABLE, 0);
         WAKER.wake();
     }
 }
 
-/// A frame that has come.
+/// A received frame.
 pub struct Received<'a>(&'a mut [u8]);
 
 impl RxToken for Received<'_> {
@@ -162,9 +162,9 @@ impl Driver for Card {
         let token = self.device.poll_receive()?;
         let index = self.tokens.iter().position(|known| *known == token)?;
         let buffer = &mut self.buffers[index];
-        // SAFETY: it is the buffer that the device was given under this name.
+        // SAFETY: the device was given this buffer with this token.
         let received = unsafe { self.device.receive_complete(token, buffer) };
-        // What is no frame becomes an empty one, which the stack drops.
+        // An invalid frame becomes an empty one, which the stack drops.
         let (header, length) = received.unwrap_or((0, 0));
         let length = length.min(BUFFER - header);
         self.frame[..length].copy_from_slice(&buffer[header..header + length]);
@@ -179,7 +179,7 @@ impl Driver for Card {
 
     fn link_state(&mut self, context: &mut Context<'_>) -> LinkState {
         WAKER.register(context.waker());
-        // The upper half of a word that begins with the address's end.
+        // The upper half of a word that starts with the end of the address.
         match read(FIRST + self.slot * SLOT + STATUS) >> 16 & 1 {
             0 => LinkState::Down,
             _ => LinkState::Up,
