@@ -6,7 +6,7 @@ use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 
-/// How far a server's request for a cooldown is followed.
+/// How far cooldowns that a server requests are respected.
 ///
 /// ```
 /// use tidegate::{Ratio, Span, gate::{CooldownError, CooldownPolicy}};
@@ -24,12 +24,13 @@ pub struct CooldownPolicy {
 }
 
 impl CooldownPolicy {
-    /// An hour at most, spread over an eighth: an hour covers the resets of most APIs, and a server
-    /// that asks for more (Docker Hub for six hours, another for a year) is probed once an hour.
+    /// At most an hour, with a jitter of an eighth. An hour covers the resets of most APIs. A
+    /// server that asks for more (Docker Hub for six hours, another for a year) is probed once an
+    /// hour.
     pub const DEFAULT: Self = Self { ceiling: Span::from_secs(3_600), spread: ONE / 8 };
 
-    /// No cooldown longer than `ceiling`; clients that were told the same delay spread over `spread`
-    /// of it (rounded down to 2^-31), so that they do not all come back at once.
+    /// Cooldowns of at most `ceiling`. Clients with the same delay are spread over `spread` of it
+    /// (rounded down to 2^-31), so that they do not return at once.
     ///
     /// # Errors
     /// [`CooldownError::ZeroCeiling`]; [`CooldownError::SpreadAboveOne`].
@@ -43,13 +44,13 @@ impl CooldownPolicy {
         Ok(Self { ceiling, spread: spread.q31() })
     }
 
-    /// The longest cooldown that a server can ask for.
+    /// The longest cooldown that a server can request.
     #[must_use]
     pub const fn ceiling(self) -> Span {
         self.ceiling
     }
 
-    /// The same with another ceiling.
+    /// The same policy with another ceiling.
     pub(crate) const fn at_most(self, ceiling: Span) -> Result<Self, CooldownError> {
         match Self::new(ceiling, Ratio::ZERO) {
             Ok(policy) => Ok(Self { spread: self.spread, ..policy }),
@@ -57,16 +58,16 @@ impl CooldownPolicy {
         }
     }
 
-    /// The same to the nanosecond that the server asks for.
+    /// The same policy without jitter.
     pub(crate) const fn without_spread(self) -> Self {
         Self { spread: 0, ..self }
     }
 
     /// The cooldown for a server's `asked`.
     ///
-    /// What the server asks for is a floor, so chance only adds to it. A request beyond the ceiling
-    /// is not met anyway, so there chance takes off: the fleet stays spread, and no cooldown exceeds
-    /// the ceiling.
+    /// A request below the ceiling is a floor, so jitter is only added. A request beyond the
+    /// ceiling is reduced to it, so jitter is subtracted: a fleet stays spread, and no cooldown
+    /// exceeds the ceiling.
     fn cooldown(self, asked: Span, rng: &mut Rng) -> Span {
         let middle = asked.min(self.ceiling);
         let reach = self.spread_of(middle);
@@ -78,7 +79,7 @@ impl CooldownPolicy {
         rng.between(least, most)
     }
 
-    /// The spread of a cooldown, in two halves that each fit 64 bits.
+    /// The jitter of a cooldown, in two halves that each fit 64 bits.
     const fn spread_of(self, cooldown: Span) -> Span {
         let (nanos, spread) = (cooldown.as_nanos(), self.spread as u64);
         let (high, low) = (nanos >> 31, nanos & (ONE as u64).wrapping_sub(1));
@@ -96,7 +97,7 @@ impl Default for CooldownPolicy {
     }
 }
 
-/// What is wrong with a cooldown's policy.
+/// An error in a [`CooldownPolicy`].
 ///
 /// ```
 /// use tidegate::{Ratio, Span, gate::{CooldownError, CooldownPolicy}};
@@ -130,7 +131,7 @@ impl core::fmt::Display for CooldownError {
 
 impl core::error::Error for CooldownError {}
 
-/// Keeps the latest cooldown that a server asked for (`Retry-After` and its like).
+/// The latest cooldown that a server requested (`Retry-After` and similar).
 ///
 /// ```
 /// use tidegate::{Instant, Rng, Span, Verdict, gate::{Cooldown, CooldownPolicy}};
@@ -150,7 +151,7 @@ pub struct Cooldown {
 }
 
 impl Cooldown {
-    /// `Admit`, or `Wait` until the cooldown is over.
+    /// `Admit`, or `Wait` until the end of the cooldown.
     #[must_use]
     pub const fn check(&self, now: Instant) -> Verdict {
         if self.until.as_nanos() > now.as_nanos() {
@@ -160,20 +161,20 @@ impl Cooldown {
         }
     }
 
-    /// When the latest cooldown ends or ended; the beginning of time if there never was one.
+    /// When the latest cooldown ends or ended. Zero if there never was one.
     pub(crate) const fn until(&self) -> Instant {
         self.until
     }
 
-    /// When the latest cooldown ends or ended; `None` if there never was one.
+    /// When the latest cooldown ends or ended. `None` if there never was one.
     #[must_use]
     pub const fn ready_at(&self) -> Option<Instant> {
         if self.until.as_nanos() == 0 { None } else { Some(self.until) }
     }
 
-    /// Nothing is sent for what the server `asked`, as far as the policy follows it. A cooldown is
-    /// never shortened by a later, shorter one. It ends one instant before the end of time at the
-    /// latest, so that it does end.
+    /// Starts a cooldown of the duration that the server `asked` for, limited by the policy. A
+    /// later, shorter one never shortens a cooldown. It ends one instant before [`Instant::MAX`] at
+    /// the latest.
     pub fn raise(&mut self, now: Instant, asked: Span, policy: CooldownPolicy, rng: &mut Rng) {
         self.wait_until(now.saturating_add(policy.cooldown(asked, rng)));
     }
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cooldown_ends_before_the_end_of_time() {
+    fn a_cooldown_ends_before_the_largest_instant() {
         let mut cooldown = Cooldown::default();
         let now = Instant::from_nanos(u64::MAX - 5);
         cooldown.raise(now, Span::from_secs(1), CooldownPolicy::DEFAULT, &mut Rng::new(1));
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fleet_told_the_same_delay_does_not_come_back_at_once() {
+    fn a_fleet_with_the_same_delay_does_not_return_at_once() {
         for asked in [Span::from_secs(30), Span::from_secs(86_400 * 365)] {
             let mut ends = std::collections::BTreeSet::new();
             for seed in 0..100 {
@@ -240,7 +241,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_the_server_asks_is_a_floor_below_the_ceiling_and_the_ceiling_is_never_passed(
+        fn a_cooldown_is_at_least_what_the_server_asks_and_at_most_the_ceiling(
             seed: u64, now in 0..u64::MAX / 2, asked: u64, ceiling in 1..u64::MAX / 4, eighths in 0..=8u32,
         ) {
             let policy = CooldownPolicy::new(Span::from_nanos(ceiling), Ratio::new(eighths, 8).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! How many calls are in flight.
+//! The number of calls in flight.
 
 use core::num::NonZeroU16;
 
@@ -27,8 +27,8 @@ impl ConcurrencyLimit {
     /// At most `limit` calls in flight. A call that does not settle keeps its place for at least `expiry`
     /// and for less than twice that.
     ///
-    /// Choose the expiry longer than the longest call: of a response that comes after it, only the
-    /// cooldown that it names counts.
+    /// Choose an expiry that is longer than the longest call: of a response after it, only the
+    /// cooldown counts.
     ///
     /// # Errors
     /// [`ConcurrencyError::ZeroLimit`]; [`ConcurrencyError::ZeroExpiry`].
@@ -42,8 +42,9 @@ impl ConcurrencyLimit {
         Ok(Self { limit, expiry })
     }
 
-    /// At most `limit` calls in flight, each of which keeps its place until it settles, however long that takes: for
-    /// a server that counts calls in flight itself, as an MQTT broker does with its Receive Maximum.
+    /// At most `limit` calls in flight, each of which keeps its place until it settles, however
+    /// long that takes. Use it for a server that counts calls in flight, such as an MQTT broker
+    /// with its Receive Maximum.
     ///
     /// ```
     /// use core::num::NonZeroU16;
@@ -81,7 +82,7 @@ impl Default for ConcurrencyLimit {
     }
 }
 
-/// What is wrong with a concurrency limit's policy.
+/// An error in a [`ConcurrencyLimit`].
 ///
 /// ```
 /// use tidegate::{Span, gate::{ConcurrencyError, ConcurrencyLimit}};
@@ -97,16 +98,16 @@ impl Default for ConcurrencyLimit {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum ConcurrencyError {
-    /// With no call in flight, none could ever be sent.
+    /// With a limit of zero, no call could ever be sent.
     ZeroLimit,
-    /// With no expiry, a call would no longer count as soon as it was sent.
+    /// With an expiry of zero, no call would ever count.
     ZeroExpiry,
 }
 
 impl core::fmt::Display for ConcurrencyError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::ZeroLimit => "a concurrency limit must let at least 1 call be in flight",
+            Self::ZeroLimit => "a concurrency limit must be at least 1",
             Self::ZeroExpiry => "a concurrency limit's expiry must be at least 1 ns",
         })
     }
@@ -114,48 +115,47 @@ impl core::fmt::Display for ConcurrencyError {
 
 impl core::error::Error for ConcurrencyError {}
 
-/// Counts the calls in flight. Time is cut into periods of one expiry: a call counts in the period in which it
-/// was sent and in the next one, and is taken for lost after that. The memory is the same for one call and
-/// for ten thousand, and nothing is ever searched.
+/// Counts the calls in flight. Time is divided into periods of one expiry. A call counts in the
+/// period in which it was sent and in the next one, and is considered lost after that. The memory
+/// does not depend on the number of calls, and nothing is searched.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct InFlight {
-    /// When the present period ends.
+    /// When the current period ends.
     ends: Instant,
-    /// The number of the present period, which a permit carries.
+    /// The number of the current period, which a permit stores.
     period: u32,
     present: u16,
     before: u16,
 }
 
 impl InFlight {
-    /// Nothing in flight. Each controller begins with another `period`, so that it knows the permits of
-    /// other controllers.
+    /// No calls in flight. Each controller starts with another `period`, so that it recognises
+    /// permits of other controllers.
     pub(crate) const fn new(now: Instant, policy: ConcurrencyLimit, period: u32) -> Self {
         Self { ends: now.saturating_add(policy.expiry), period, present: 0, before: 0 }
     }
 
-    /// The expiry changes to that of `policy`. Calls in flight keep their places until their expiry times end,
-    /// and for two new expiry times after that at most.
+    /// Changes the expiry to that of `policy`. Calls in flight keep their places until their old
+    /// expiry ends, and for at most two new expiry times after that.
     pub(crate) fn renew(&mut self, now: Instant, policy: ConcurrencyLimit) {
-        // Whatever the clock says now: it may have stepped back.
+        // The clock may have stepped back.
         self.ends = self.ends.max(now).saturating_add(policy.expiry);
     }
 
-    /// So many calls whose permits are lost keep their places for `span`, or for an expiry if that is
-    /// shorter.
+    /// Calls whose permits are lost keep their places for `span`, but at most for an expiry.
     #[cfg(feature = "shared")]
     pub(crate) fn keep(&mut self, now: Instant, calls: u16, span: Span, policy: ConcurrencyLimit) {
         self.ends = now.saturating_add(span.min(policy.expiry));
         self.before = self.before.saturating_add(calls);
     }
 
-    /// Calls in flight, including those whose time has expired but whose place was not needed yet.
+    /// Calls in flight, including expired ones whose place has not been needed.
     pub(crate) const fn count(&self) -> u16 {
         self.present.saturating_add(self.before)
     }
 
-    /// Calls in flight whose expiry has not ended.
+    /// Calls in flight that have not expired.
     pub(crate) fn alive(&self, now: Instant, policy: ConcurrencyLimit) -> u16 {
         if now < self.ends {
             self.count()
@@ -170,7 +170,7 @@ impl InFlight {
         self.count() >= policy.limit && self.alive(now, policy) >= policy.limit
     }
 
-    /// A call is sent. Returns the number of the period, for its permit.
+    /// Counts a call. Returns the number of the period, for its permit.
     pub(crate) fn add(&mut self, now: Instant, policy: ConcurrencyLimit) -> u32 {
         if now >= self.ends {
             self.turn(now, policy);
@@ -179,18 +179,18 @@ impl InFlight {
         self.period
     }
 
-    /// Another period begins.
+    /// Starts another period.
     #[cfg_attr(target_pointer_width = "64", cold)]
     fn turn(&mut self, now: Instant, policy: ConcurrencyLimit) {
         let one = now.saturating_since(self.ends) < policy.expiry;
         let (began, before) = if one { (self.ends, self.present) } else { (now, 0) };
         self.ends = began.saturating_add(policy.expiry);
         (self.present, self.before) = (0, before);
-        // By two, so that calls of the period before the skipped one are known to be lost.
+        // By two, so that calls from before the skipped period count as lost.
         self.period = self.period.wrapping_add(if one { 1 } else { 2 });
     }
 
-    /// A call of that period is over. One that counts no more is ignored.
+    /// Ends a call of that period. A call that no longer counts is ignored.
     pub(crate) const fn remove(&mut self, period: u32) {
         let count = match self.period.wrapping_sub(period) {
             0 => &mut self.present,
@@ -205,7 +205,7 @@ impl InFlight {
         self.period.wrapping_sub(period) < 2
     }
 
-    /// When there is room through expiry times that end alone; `None` if there is room without that.
+    /// When expiry alone makes room. `None` if there is room already.
     pub(crate) fn ready_at(&self, policy: ConcurrencyLimit) -> Option<Instant> {
         if self.count() < policy.limit {
             return None;
@@ -232,15 +232,15 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_call_gives_its_place_back_after_one_expiry_time_to_two() {
+    fn a_lost_call_frees_its_place_after_one_to_two_expiry_times() {
         let mut calls = InFlight::new(at(0), policy(1), 7);
         let lost = calls.add(at(0), policy(1));
         assert_eq!(calls.ready_at(policy(1)), Some(at(200)));
-        assert_eq!(calls.ready_at(policy(2)), None, "it has room");
+        assert_eq!(calls.ready_at(policy(2)), None, "there is room");
         assert!(calls.is_full(at(199), policy(1)));
         assert!(!calls.is_full(at(200), policy(1)));
         let next = calls.add(at(200), policy(1));
-        assert!(!calls.counts(lost), "its place is another's now");
+        assert!(!calls.counts(lost), "its place was reused");
         calls.remove(lost);
         assert_eq!(calls.count(), 1);
         calls.remove(next);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     proptest! {
-        /// The model is a list of calls with the instants at which they were sent.
+        /// The model is a list of the times at which calls were sent.
         #[test]
         fn a_place_is_kept_for_one_expiry_at_least_and_for_less_than_two(
             limit in 1..9u16,

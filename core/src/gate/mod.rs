@@ -1,4 +1,4 @@
-//! The gates: each is one reason why a call may have to wait.
+//! The gates: each is a reason why a call may have to wait.
 //!
 //! | gate | asks | answers |
 //! |---|---|---|
@@ -6,9 +6,9 @@
 //! | [`Cooldown`] | has the server asked for a cooldown? | `Admit` or `Wait` |
 //! | [`RetryBudget`] | have successes paid for this retry? | `Admit` or `Reject` |
 //!
-//! A `check` is pure. All gates are asked before any is charged, and their verdicts combine by
-//! `max`, so that nothing is ever half spent. [`Controller`](crate::Controller) does just that;
-//! on its own, a gate is a plain limiter for whoever needs only one.
+//! A `check` has no side effects. All gates are checked before any is charged, and their verdicts
+//! are combined with `max`, so nothing is charged partially. [`Controller`](crate::Controller) does
+//! that. A gate can also be used alone, as a plain limiter.
 
 mod cooldown;
 mod in_flight;
@@ -24,7 +24,7 @@ pub(crate) use permit::Part;
 pub use permit::Permit;
 pub use retry_budget::{RetryBudget, RetryBudgetError, RetryBudgetPolicy};
 
-/// Which gate had the last word.
+/// The gate that delays or rejects a call.
 ///
 /// ```
 /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Span};
@@ -55,7 +55,7 @@ pub enum Gate {
     Pacing,
     /// A cooldown: the server's, or this call's own backoff.
     Cooldown,
-    /// The calls in flight.
+    /// The concurrency limit.
     Concurrency,
     /// The retry budget.
     RetryBudget,

@@ -4,9 +4,9 @@ use crate::time::Instant;
 
 /// The right to one call. Settle it exactly once.
 ///
-/// It carries what the controller must know about the call at its end, so that the controller keeps
-/// only a count. It is neither `Clone` nor `Copy`, so it cannot be settled twice. A dropped permit
-/// keeps its place until it expires.
+/// It contains what the controller needs when the call ends, so the controller only keeps a count.
+/// It is neither `Clone` nor `Copy`, so it cannot be settled twice. A dropped permit keeps its
+/// place until it expires.
 ///
 /// ```compile_fail
 /// # use tidegate::gate::Permit;
@@ -25,16 +25,16 @@ pub struct Permit<const LIMITS: usize = 1> {
     pub(crate) period: u32,
     /// Number of calls admitted before it, modulo 256.
     pub(crate) number: u8,
-    /// Whether its response has been learned from.
+    /// Whether the controller has learned from its response.
     pub(crate) learnt: bool,
 }
 
-/// What one limit knows of a call in flight.
+/// The state of one limit for a call in flight.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct Part {
     pub(crate) cost: u32,
-    /// How often the law had cut the rate. More than 65,535 cuts during one call would make it look fresh.
+    /// The number of cuts when it was sent. After 65,535 further cuts the call would appear fresh.
     pub(crate) epoch: u16,
     pub(crate) rate_limited: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Part {
 const _: () = assert!(size_of::<Permit>() == 24);
 
 impl<const LIMITS: usize> Permit<LIMITS> {
-    /// A permit that no controller gave, which is harmless.
+    /// A permit that no controller issued, which is harmless.
     #[cfg(feature = "keyed")]
     pub(crate) const UNKNOWN: Self = Self {
         sent: Instant::ZERO,
@@ -59,7 +59,7 @@ impl<const LIMITS: usize> Permit<LIMITS> {
         self.sent
     }
 
-    /// What the call was charged of each limit.
+    /// The cost that the call was charged for each limit.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Instant, Policy};
@@ -73,13 +73,13 @@ impl<const LIMITS: usize> Permit<LIMITS> {
         self.parts.each_ref().map(|part| part.cost)
     }
 
-    /// The same permit once more, for a model checker that follows several futures of one controller.
+    /// A copy of the permit, for a model checker that follows several futures of one controller.
     #[doc(hidden)]
     pub const fn twin(&self) -> Self {
         Self { ..*self }
     }
 
-    /// Which attempt it is for: 0 is the first.
+    /// The number of earlier attempts of the call.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
         self.attempt
@@ -88,15 +88,15 @@ impl<const LIMITS: usize> Permit<LIMITS> {
 
 #[cfg(feature = "shared")]
 impl Permit {
-    /// The permit of a call that a [`Member`](crate::shared::Member) admitted, for a queue in front of it.
-    /// [`lease`](Self::lease) returns the member's number for the call.
+    /// The permit of a call that a [`Member`](crate::shared::Member) admitted, for use with a
+    /// queue. [`lease`](Self::lease) returns the member's number for the call.
     pub const fn of_lease(number: u64) -> Self {
         let parts = [Part { cost: 0, epoch: 0, rate_limited: false }];
         let sent = Instant::from_nanos(number);
         Self { sent, parts, attempt: 0, period: 0, number: 0, learnt: false }
     }
 
-    /// The number that was given to [`of_lease`](Self::of_lease).
+    /// The number that was passed to [`of_lease`](Self::of_lease).
     #[must_use]
     pub const fn lease(&self) -> u64 {
         self.sent.as_nanos()

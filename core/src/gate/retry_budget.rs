@@ -4,12 +4,11 @@ use crate::fixed::Ratio;
 use crate::snapshot::fields;
 use crate::verdict::{Reason, Verdict};
 
-/// How many retries a success pays for, and how many may be saved up.
+/// How many retries a success pays for, and how many may be saved.
 ///
-/// Retries multiply load just when a server has the least to spare. Once the reserve is spent, a retry budget
-/// bounds the multiplication to `1 + per_success`, whatever the number of attempts a single
-/// call may make.
-/// The idea is Finagle's `RetryBudget` and gRPC's retry throttling (gRFC A6).
+/// Retries multiply load when a server is already overloaded. Once the reserve is spent, a retry
+/// budget bounds the multiplication to `1 + per_success`, whatever the number of attempts a single
+/// call may make. The idea is Finagle's `RetryBudget` and gRPC's retry throttling (gRFC A6).
 ///
 /// ```
 /// use tidegate::{Ratio, gate::{RetryBudgetError, RetryBudgetPolicy}};
@@ -26,8 +25,8 @@ pub struct RetryBudgetPolicy {
 }
 
 impl RetryBudgetPolicy {
-    /// `per_success` retries for each success, of which at most `reserve` are saved up; the retry budget
-    /// starts with its whole reserve.
+    /// `per_success` retries for each success, of which at most `reserve` are saved. The retry
+    /// budget starts with its whole reserve.
     ///
     /// # Errors
     /// [`RetryBudgetError::ZeroReserve`]; [`RetryBudgetError::ZeroRatio`].
@@ -41,8 +40,8 @@ impl RetryBudgetPolicy {
         Ok(Self { per_success, reserve })
     }
 
-    /// A retry costs the ratio's denominator and a success deposits its numerator, so that any
-    /// ratio is exact. (Tower's budget counts whole tokens: its 40 % is 50 %.)
+    /// A retry costs the ratio's denominator and a success adds its numerator, so any ratio is
+    /// exact. (Tower's budget counts whole tokens: its 40 % is 50 %.)
     const fn retry_cost(self) -> u64 {
         self.per_success.denominator() as u64
     }
@@ -52,7 +51,7 @@ impl RetryBudgetPolicy {
     }
 }
 
-/// What is wrong with a retry budget's policy.
+/// An error in a [`RetryBudgetPolicy`].
 ///
 /// ```
 /// use tidegate::{Ratio, gate::{RetryBudgetError, RetryBudgetPolicy}};
@@ -67,9 +66,9 @@ impl RetryBudgetPolicy {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum RetryBudgetError {
-    /// With nothing saved up, no retry could ever be sent.
+    /// With a reserve of zero, no retry could ever be sent.
     ZeroReserve,
-    /// With nothing earned, a spent retry budget would stay spent for good.
+    /// With a ratio of zero, a spent retry budget would never recover.
     ZeroRatio,
 }
 
@@ -111,12 +110,12 @@ impl RetryBudget {
         Self { saved: policy.brim() }
     }
 
-    /// The same, and an empty one where there is no policy.
+    /// The retry budget of a policy. Empty if there is none.
     pub(crate) fn of(policy: Option<RetryBudgetPolicy>) -> Self {
         policy.map_or(Self { saved: 0 }, Self::new)
     }
 
-    /// No more than a policy saves up.
+    /// At most what a policy saves.
     pub(crate) fn within(self, policy: RetryBudgetPolicy) -> Self {
         Self { saved: self.saved.min(policy.brim()) }
     }
@@ -131,18 +130,19 @@ impl RetryBudget {
         }
     }
 
-    /// A success pays in; what the reserve has no room for is lost.
+    /// Adds the deposit of a success, up to the reserve.
     pub const fn deposit(&mut self, policy: RetryBudgetPolicy) {
         let saved = self.saved.saturating_add(policy.per_success.numerator() as u64);
         self.saved = if saved < policy.brim() { saved } else { policy.brim() };
     }
 
-    /// A retry is sent. Ask [`check`](Self::check) first: a retry budget that holds less is empty after it.
+    /// Charges a retry. Call [`check`](Self::check) first: if less than a retry is left, nothing is
+    /// left afterwards.
     pub const fn withdraw(&mut self, policy: RetryBudgetPolicy) {
         self.saved = self.saved.saturating_sub(policy.retry_cost());
     }
 
-    /// A retry that was withdrawn for was not sent.
+    /// Refunds a retry that was not sent.
     pub(crate) const fn refund(&mut self, policy: RetryBudgetPolicy) {
         let saved = self.saved.saturating_add(policy.retry_cost());
         self.saved = if saved < policy.brim() { saved } else { policy.brim() };
@@ -157,7 +157,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn no_more_than_the_reserve_is_saved_up() {
+    fn the_balance_never_exceeds_the_reserve() {
         let policy = RetryBudgetPolicy::new(Ratio::new(2, 3).unwrap(), 4).unwrap();
         let mut retry_budget = RetryBudget::new(policy);
         for _ in 0..1_000 {

@@ -42,21 +42,21 @@ pub struct AimdConfig {
     pub floor: Quota,
     /// The maximum rate.
     pub ceiling: Quota,
-    /// What is added to the rate ...
+    /// The amount added to the rate ...
     pub step: Quota,
     /// ... after this many successes of calls that had to wait for the rate; at least 1.
     pub every: u16,
-    /// What a cut keeps of the rate; below one.
+    /// The share of the rate that a cut keeps; below one.
     pub keep: Ratio,
     /// The backoff that goes with the cuts; `None` only cuts.
     pub cooldown: Option<AimdCooldown>,
 }
 
-/// A cooldown of all calls after each cut, which doubles from cut to cut and is discounted by success.
+/// A cooldown of all calls after each cut. It doubles with each cut, and successes undo doublings.
 ///
-/// The rate answers the load that lasts, the cooldown the peak that does not: "So with a combination
-/// of exponential backoff to deal with transient spikes and rate limiting to treat the API limit
-/// with respect we have a much better solution."
+/// The rate responds to sustained load, the cooldown to short peaks: "So with a combination of
+/// exponential backoff to deal with transient spikes and rate limiting to treat the API limit with
+/// respect we have a much better solution."
 ///
 /// ```
 /// use tidegate::law::{Aimd, AimdConfig, Law, AimdCooldown, Sample};
@@ -81,12 +81,12 @@ pub struct AimdConfig {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdCooldown {
-    /// The unit: the n-th cut sets a cooldown of 2^n of it, half of which is left to chance. Above zero, and
-    /// not above `most`.
+    /// The unit: the n-th cut sets a cooldown of 2^n of it, half of which is jitter. Above zero,
+    /// and not above `most`.
     pub base: Span,
     /// The longest cooldown.
     pub most: Span,
-    /// So many successes take one doubling back; at least 1.
+    /// The number of successes that undo one doubling; at least 1.
     pub discount: u16,
 }
 
@@ -125,10 +125,10 @@ const fn per_second(count: u64) -> Quota {
     }
 }
 
-/// Additive increase, multiplicative decrease (Chiu and Jain, 1989), applied to the rate: cut to a
-/// part when the server pushes back, grow by a constant step after so many successes. With it goes
-/// a backoff whose doublings are discounted by success: "I have never seen implementations that
-/// hand both rate limiting and exponential backoff" (the EMR article).
+/// Additive increase, multiplicative decrease (Chiu and Jain, 1989), applied to the rate: cut by a
+/// factor when the server pushes back, and grow by a constant step after a number of successes. It
+/// can be combined with a cooldown whose doublings are undone by successes: "I have never seen
+/// implementations that hand both rate limiting and exponential backoff" (the EMR article).
 ///
 /// AIMD works at the scale of its step. Far below, most calls are throttled (at one call per
 /// second, a step of one doubles the rate). Far above, recovery is slow. For other scales, use
@@ -156,7 +156,7 @@ pub struct Aimd {
     cooldown: Option<AimdCooldown>,
 }
 
-/// What [`Aimd`] remembers.
+/// The state of [`Aimd`].
 ///
 /// ```
 /// use tidegate::law::{Aimd, AimdState, Law};
@@ -174,11 +174,11 @@ pub struct Aimd {
 pub struct AimdState {
     /// Calls a second with 20 bits of fraction.
     rate: u64,
-    /// Successes since the rate last moved.
+    /// Successes since the last change of the rate.
     successes: u16,
     /// Cuts not yet discounted by successes.
     cuts: u8,
-    /// Successes since the last one that was taken back.
+    /// Successes since the last discount.
     calm: u16,
 }
 
@@ -186,7 +186,7 @@ impl Aimd {
     /// The law of [`AimdConfig::DEFAULT`].
     pub const DEFAULT: Self = match Self::new(AimdConfig::DEFAULT) {
         Ok(law) => law,
-        // Not reached: a test holds the default against its own checks.
+        // Unreachable: a test checks the default.
         Err(_) => Self {
             start: 1,
             floor: 1,
@@ -199,8 +199,8 @@ impl Aimd {
         },
     };
 
-    /// The law of a configuration, whose rates it rounds down to 2^-20 of a call a second (but never
-    /// to nothing).
+    /// The law with this configuration. Rates are rounded down to 2^-20 of a call a second (but
+    /// never to zero).
     ///
     /// # Errors
     /// [`AimdError`] names what is wrong.
@@ -269,7 +269,7 @@ impl Law for Aimd {
             let cut = self.keep.floor_of(state.rate).max(self.floor);
             self.set(state, pacing, sample.now, cut);
             if let Some(cooldown) = self.cooldown {
-                // Beyond the longest cooldown there is nothing that success could take back.
+                // Beyond the longest cooldown, successes have nothing to undo.
                 if cooldown.doubled(state.cuts) < cooldown.most {
                     state.cuts = state.cuts.saturating_add(1);
                 }
@@ -297,7 +297,7 @@ impl Law for Aimd {
 }
 
 impl Aimd {
-    /// Another rate. Time that has passed drained at the one before.
+    /// Changes the rate. The elapsed time drains at the old rate.
     fn set(&self, state: &mut AimdState, pacing: &mut Pacing, now: Instant, rate: u64) {
         pacing.drain(now.saturating_sub(self.lateness()), self.quota(state));
         (state.rate, state.successes) = (rate, 0);
@@ -329,7 +329,7 @@ impl AimdCooldown {
     }
 }
 
-/// What is wrong with an [`AimdConfig`].
+/// An error in an [`AimdConfig`].
 ///
 /// ```
 /// use tidegate::law::{Aimd, AimdConfig, AimdError, AimdCooldown};
@@ -359,13 +359,13 @@ impl AimdCooldown {
 pub enum AimdError {
     /// The start's burst is above 17 592. (A burst of zero no quota has.)
     Burst(QuotaError),
-    /// Growth after every zero successes has no meaning.
+    /// The law cannot grow after zero successes.
     ZeroEvery,
-    /// A cut that keeps everything is no cut.
+    /// A cut would keep the whole rate.
     KeepNotBelowOne,
     /// The cooldown's base is zero or above its most, or its discount is zero.
     Cooldown,
-    /// The start lies below the floor or above the ceiling.
+    /// The start is below the floor or above the ceiling.
     StartOutside,
 }
 
@@ -408,7 +408,7 @@ mod tests {
             self.law.observe(&mut self.state, &mut pacing, &sample, &mut Rng::new(0))
         }
 
-        /// Calls a thousand seconds.
+        /// Calls per thousand seconds.
         fn per_1000_s(&self) -> u64 {
             (self.state.rate * 1_000) >> 20
         }
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_passes_its_own_checks() {
+    fn the_default_is_valid() {
         assert_eq!(Aimd::new(AimdConfig::DEFAULT), Ok(Aimd::DEFAULT));
         assert_eq!(Bench::new(AimdConfig::DEFAULT).per_1000_s(), 10_000);
     }
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_teach_nothing_move_nothing() {
+    fn calls_that_teach_nothing_change_nothing() {
         let mut bench = Bench::new(AimdConfig { every: 1, ..AimdConfig::DEFAULT });
         let before = bench.state;
         for sample in [
@@ -461,7 +461,7 @@ mod tests {
             bench.see(sample(Outcome::Ok));
         }
         assert_eq!(bench.per_1000_s(), 12_000);
-        assert_eq!(bench.see(sample(Outcome::Ok)), Move::Kept, "it is at the ceiling");
+        assert_eq!(bench.see(sample(Outcome::Ok)), Move::Kept, "the rate is at the ceiling");
         for _ in 0..100 {
             bench.see(sample(Outcome::Throttled));
         }
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cooldown_doubles_from_cut_to_cut_and_ten_successes_take_one_doubling_back() {
+    fn the_cooldown_doubles_with_each_cut_and_ten_successes_undo_one_doubling() {
         let mut bench = Bench::new(AimdConfig::DEFAULT);
         let longest = |bench: &mut Bench| {
             let mut longest = Span::ZERO;
@@ -485,7 +485,7 @@ mod tests {
             }
             longest.as_millis()
         };
-        // Half of a cooldown is left to chance, and no more than half.
+        // At most half of a cooldown is jitter.
         let mut shortest = Span::MAX;
         for seed in 0..200 {
             shortest = shortest.min(AimdCooldown::after(
@@ -495,7 +495,7 @@ mod tests {
             ));
         }
         assert!((10_000_000..10_500_000).contains(&shortest.as_nanos()), "{shortest:?}");
-        // Two hundred draws come within a per cent of the longest.
+        // Two hundred draws come within one per cent of the longest.
         let close = |longest: u64, to: u64| longest <= to && longest >= to - to / 20;
         for expected in [20, 40, 80] {
             assert!(close(longest(&mut bench), expected));
@@ -508,8 +508,8 @@ mod tests {
             bench.see(sample(Outcome::Throttled));
         }
         assert!(close(longest(&mut bench), 10_000));
-        // However long the outage was, success takes it back from the longest cooldown on: the next
-        // cut is the ninth of ten again.
+        // However long the outage was, successes start from the longest cooldown: the next cut is
+        // the ninth of ten again.
         for _ in 0..20 {
             bench.see(sample(Outcome::Ok));
         }
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_begins_the_discount_anew() {
+    fn a_cut_restarts_the_discount() {
         let mut bench = Bench::new(AimdConfig::DEFAULT);
         for _ in 0..2 {
             bench.see(sample(Outcome::Throttled));
@@ -525,13 +525,13 @@ mod tests {
                 bench.see(sample(Outcome::Ok));
             }
         }
-        assert_eq!(bench.state.cuts, 2, "nine successes after each cut discount nothing");
+        assert_eq!(bench.state.cuts, 2, "nine successes after each cut have no effect");
         bench.see(sample(Outcome::Ok));
         assert_eq!(bench.state.cuts, 1);
     }
 
     #[test]
-    fn a_configuration_is_checked_where_it_is_made() {
+    fn a_configuration_is_validated_by_the_constructor() {
         let good = AimdConfig::DEFAULT;
         let cooldown = good.cooldown.unwrap();
         let crowded = per_second(10).with_burst(17_593).unwrap();

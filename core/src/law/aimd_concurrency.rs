@@ -11,7 +11,7 @@ use crate::rng::Rng;
 use crate::snapshot::{fields, record};
 use crate::time::Instant;
 
-/// What [`AimdConcurrency`] is made of. Start from [`AimdConcurrencyConfig::DEFAULT`] and change what differs.
+/// The configuration of [`AimdConcurrency`]. Start from [`AimdConcurrencyConfig::DEFAULT`].
 ///
 /// ```
 /// use core::num::NonZeroU16;
@@ -32,16 +32,16 @@ use crate::time::Instant;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdConcurrencyConfig {
-    /// Calls in flight to begin with, at least one.
+    /// The initial limit, at least one.
     pub start: NonZeroU16,
-    /// The most calls in flight.
+    /// The highest limit.
     pub most: NonZeroU16,
-    /// What a cut keeps; below one.
+    /// The share of the limit that a cut keeps; below one.
     pub keep: Ratio,
 }
 
 impl AimdConcurrencyConfig {
-    /// Four calls to begin with, up to a thousand, nine tenths kept by a cut.
+    /// Four calls at first, up to a thousand. A cut keeps nine tenths.
     pub const DEFAULT: Self = Self {
         start: NonZeroU16::MIN.saturating_add(3),
         most: NonZeroU16::MIN.saturating_add(999),
@@ -55,14 +55,13 @@ impl Default for AimdConcurrencyConfig {
     }
 }
 
-/// A concurrency limit that a law moves: one more call in flight after as many successes as it allows calls, a part
-/// fewer when the server pushes back or a call fails.
+/// A concurrency limit that grows by one after as many successes as it allows calls, and is cut by
+/// a factor when the server pushes back or a call fails.
 ///
-/// It fits servers that queue (databases, workers of a fixed number), where what hurts is how many
-/// calls stand in line and not how many come in a second. The dynamic limit that "Go: Rate-limiting
-/// (done right)" (joaodlf.com, 2017) recommends and cannot have, because a channel's capacity is
-/// fixed; the arithmetic is TCP's congestion avoidance, with the keep of Netflix' AIMD limit. The concurrency
-/// limit opens only when it was what calls waited for.
+/// It is for servers that queue (databases, a fixed number of workers), where the number of waiting
+/// calls matters, not the number of calls per second. "Go: Rate-limiting (done right)"
+/// (joaodlf.com, 2017) recommends such a dynamic limit. The arithmetic is TCP's congestion
+/// avoidance, with the factor of Netflix' AIMD limit. The limit grows only if calls waited for it.
 ///
 /// ```
 /// use tidegate::law::{AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError};
@@ -78,7 +77,7 @@ pub struct AimdConcurrency {
     config: AimdConcurrencyConfig,
 }
 
-/// What [`AimdConcurrency`] remembers: its concurrency limit, and the successes towards one more.
+/// The state of [`AimdConcurrency`]: its limit, and the successes since it last changed.
 ///
 /// ```
 /// use tidegate::law::{AimdConcurrency, Law, Move, Sample};
@@ -104,7 +103,7 @@ impl AimdConcurrency {
     /// The law of [`AimdConcurrencyConfig::DEFAULT`].
     pub const DEFAULT: Self = Self { config: AimdConcurrencyConfig::DEFAULT };
 
-    /// The law of a configuration.
+    /// The law with this configuration.
     ///
     /// # Errors
     /// [`AimdConcurrencyError`] names what is wrong.
@@ -170,7 +169,7 @@ impl Law for AimdConcurrency {
     }
 }
 
-/// What is wrong with a [`AimdConcurrencyConfig`].
+/// An error in an [`AimdConcurrencyConfig`].
 ///
 /// ```
 /// use core::num::NonZeroU16;
@@ -190,9 +189,9 @@ impl Law for AimdConcurrency {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum AimdConcurrencyError {
-    /// A cut that keeps everything is no cut.
+    /// A cut would keep the whole limit.
     KeepNotBelowOne,
-    /// The start is above the most.
+    /// The start is above the maximum.
     StartAboveMost,
 }
 
@@ -215,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_did_not_wait_for_the_concurrency_limit_does_not_open_it() {
+    fn calls_that_did_not_wait_do_not_raise_the_limit() {
         let law = AimdConcurrency::DEFAULT;
         let mut state = law.start(Instant::ZERO);
         let served = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Ok);
@@ -243,8 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_concurrency_limit_opens_by_one_for_each_concurrency_limits_worth_of_successes_and_shrinks_by_a_part()
-     {
+    fn the_limit_grows_by_one_per_limits_worth_of_successes_and_shrinks_by_a_factor() {
         use Outcome::{Busy, Failed, Ok};
         for (outcomes, expected) in [
             (&[][..], 4),
@@ -252,7 +250,7 @@ mod tests {
             (&[(Ok, 4)], 5),
             (&[(Ok, 9)], 6),
             (&[(Ok, 4 + 5 + 6 + 7), (Busy, 1)], 7), // 8 * 0.9
-            (&[(Failed, 50)], 1),                   // and never to nothing
+            (&[(Failed, 50)], 1),                   // and never to zero
             (&[(Ok, 2_000_000)], 1_000),
         ] {
             assert_eq!(limits(outcomes), expected, "{outcomes:?}");

@@ -1,10 +1,11 @@
 //! A law chosen at run time.
 
-/// Makes [`AnyLaw`](super::AnyLaw), its state, and [`Policy::named`](crate::Policy::named) of the rows.
+/// Defines [`AnyLaw`](super::AnyLaw), its state, and [`Policy::named`](crate::Policy::named) from
+/// the rows.
 macro_rules! registry {
     ($($tag:literal $law:ident { $($name:literal => $policy:expr, $about:literal;)+ })+) => {
-        /// Any of the laws, for frontends that choose one at run time. Firmware that has settled
-        /// on a law names it as the type parameter instead, and links no other.
+        /// Any of the laws, for frontends that choose one at run time. Firmware with a single law
+        /// names that as the type parameter instead, and links no other.
         ///
         /// ```
         /// use tidegate::law::{Aimd, AnyLaw};
@@ -21,7 +22,7 @@ macro_rules! registry {
             $(#[doc = concat!("[`", stringify!($law), "`].")] $law($law),)*
         }
 
-        /// What an [`AnyLaw`] remembers.
+        /// The state of an [`AnyLaw`].
         ///
         /// ```
         /// use tidegate::law::{Aimd, AnyLaw, AnyState, AimdConcurrency, Law};
@@ -49,8 +50,8 @@ macro_rules! registry {
             }
         })*
 
-        /// A state that belongs to another law, which no controller ever holds, counts as no
-        /// state: the law sets no rate until its next sample, with which it starts anew.
+        /// A state of another law, which no controller ever has, counts as no state: the law sets
+        /// no rate until its next sample, and then starts from scratch.
         impl Law for AnyLaw {
             type State = AnyState;
 
@@ -183,8 +184,8 @@ macro_rules! registry {
             /// |---|---|
             $($(#[doc = concat!("| `", $name, "` | ", $about, " |")])+)+
             ///
-            /// A call has ten [`attempts`](Self::attempts). A law that delays calls by itself has no
-            /// [`backoff`](Self::backoff) beside it.
+            /// A call has ten [`attempts`](Self::attempts). A law that delays calls itself has no
+            /// [`backoff`](Self::backoff).
             ///
             /// ```
             /// use tidegate::Policy;
@@ -204,7 +205,7 @@ macro_rules! registry {
                 })
             }
 
-            /// What the policy of a name does, in one line; `None` if there is no such name.
+            /// A one-line description of the policy with this name. `None` if the name is unknown.
             ///
             /// ```
             /// use tidegate::Policy;

@@ -1,6 +1,6 @@
 //! The laws: how the rate responds to outcomes.
 //!
-//! A law is pure arithmetic. The controller determines what all laws need (one cut per congestion
+//! A law is only arithmetic. The controller determines what all laws need (one cut per congestion
 //! event, growth only if the law was the limit) and passes it as [`Sample::fresh`] and
 //! [`Sample::rate_limited`]. Published laws may ignore these, and then document it.
 
@@ -35,8 +35,8 @@ pub use published::tchannel::{
 };
 pub use vegas::{Vegas, VegasState};
 
-// One row for each law: its tag in snapshots, which it keeps for good, and its type. Then one for each
-// name: the policy, and what it does in one line. The first four names are those of the small npm module.
+// One row per law: its tag in snapshots, which never changes, and its type. Then one row per name:
+// the policy, and a one-line description. The first four names are those of the small npm module.
 any::registry! {
     0 Adaptive {
         "adaptive" => Policy::adaptive(),
@@ -135,8 +135,8 @@ pub trait Law {
         None
     }
 
-    /// When [`concurrency`](Self::concurrency) is next wider than at `now` if no call settles until then; `None`
-    /// where it does not grow by time.
+    /// When [`concurrency`](Self::concurrency) is next higher than at `now` if no call settles
+    /// until then. `None` if it does not grow with time.
     fn widens_at(&self, _: &Self::State, _now: Instant) -> Option<Instant> {
         None
     }
@@ -156,8 +156,8 @@ pub trait Law {
     /// A call of this cost (not zero) was admitted, and the pacing was charged.
     fn released(&self, _: &mut Self::State, _: &mut Pacing, _: Instant, _: u32, _: &mut Rng) {}
 
-    /// A call has come back that took `used` of what was `charged` for it, or more. The pacing has been
-    /// corrected; a law that releases calls by itself corrects what it has planned.
+    /// A call completed with a cost of `used` instead of the `charged` one. The pacing has been
+    /// corrected. A law that schedules calls itself corrects its schedule.
     fn corrected(&self, _: &mut Self::State, _now: Instant, _charged: u32, _used: u32) {}
 
     /// A call was not sent, and its cost was refunded. `newest` is true if no other call was
@@ -185,7 +185,7 @@ pub trait Law {
     ) -> Move;
 }
 
-/// What a law sees of a completed call.
+/// A completed call as a law sees it.
 ///
 /// ```
 /// use tidegate::law::{Aimd, Law, Move, Sample};
@@ -214,7 +214,7 @@ pub struct Sample<'a> {
     pub cost: u32,
     /// Its outcome; never [`Outcome::Abandoned`] or [`Outcome::Exhausted`], which teach nothing.
     pub outcome: Outcome,
-    /// What the server said of this limit.
+    /// The server's hint for this limit.
     pub hint: &'a Hint,
     /// Whether the call was sent after the latest cut. A call sent before it belongs to the same
     /// congestion event and must not cut again.
@@ -287,7 +287,7 @@ impl Sample<'_> {
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Move {
-    /// It keeps its rate.
+    /// It kept its rate.
     Kept,
     /// It cut its rate or its concurrency limit. Calls sent before now belong to this congestion
     /// event.

@@ -1,4 +1,4 @@
-//! `vegas`: as many calls in flight as the server can work on, read from how long they take.
+//! `vegas`: as many calls in flight as the server can process, derived from their latency.
 
 use core::num::NonZeroU16;
 
@@ -19,45 +19,45 @@ use crate::time::Instant;
 ///
 /// # Derivation
 ///
-/// TCP Vegas (Brakmo and Peterson, 1995) compares the round trip R with the shortest one seen, b. By
-/// Little's law a client with L calls in flight has `L * (1 - b / R)` of them in line and `L * b / R`
-/// under way; Vegas holds the first number between α and β. This law does the same, round by round,
-/// with L *measured* (the round trips of a round, summed, over the time the round took), so that the
-/// number is right too where the concurrency limit is not what limits the client. What differs from Vegas, and
-/// from `VegasLimit` and `Gradient2Limit` of Netflix' concurrency-limits:
+/// TCP Vegas (Brakmo and Peterson, 1995) compares the round trip R with the shortest one seen, b.
+/// By Little's law a client with L calls in flight has `L * (1 - b / R)` of them queued and `L * b
+/// / R` in progress. Vegas keeps the first number between α and β. This law does the same, round by
+/// round, with a *measured* L (the sum of the round trips of a round, divided by its duration), so
+/// the number is also right if the concurrency limit does not limit the client. Differences from
+/// Vegas, and from `VegasLimit` and `Gradient2Limit` of Netflix' concurrency-limits:
 ///
 /// - **R and b are means of rounds.** The shortest single round trip of a server whose work varies
-///   is a third of the mean without any queue; measured against that, a large concurrency limit looks like a
-///   queue and collapses, as `VegasLimit` does at 16 workers and one client. A round has at least 32
-///   calls, and four concurrency limits' worth.
-/// - **b allows for the error of a mean.** It is the least of `mean + 3/2 error` over the last 32 to
-///   64 rounds, and a queue counts beyond one `error` more. The error is the calls' deviation over
-///   √n, and the deviation is taken from successive calls: two of them meet nearly the same queue,
-///   so the queue is not mistaken for jitter. Rounds older than that are forgotten, for a moved
-///   route or a slower server.
-/// - **α grows with √L**: `max(1, 3/8 √L)` calls in line. The reserve that keeps many workers busy at
-///   random arrivals grows so (Halfin and Whitt, 1981); and as its share falls with L, the larger
-///   of two clients is the first to yield.
-/// - **A cut takes the whole line away**, down to L * b / R but not below half, as FAST TCP does and
-///   Vegas' minus one does not. Clients of one server see the same line at the same time, so it
-///   drains for a moment and a client that came late sees a b without it.
-/// - **No queue for long, fast growth**: an eighth in a round with less than half of α in line, else one
-///   call. It grows only where calls waited for it and half of it was in use.
-/// - **Open at first.** No call waits before a line of more than α has also made a round a quarter
-///   longer than b, or the server was [`Outcome::Busy`] or a call failed: what does not queue never
-///   has a concurrency limit. Until then a round counts if it is two concurrency limits long: of calls that were sent together
-///   the fastest are back first.
+///   is a third of the mean without any queue. Compared with that, a large concurrency limit looks
+///   like a queue and collapses, as `VegasLimit` does with 16 workers and one client. A round has
+///   at least 32 calls, and at least four times the limit.
+/// - **b allows for the error of a mean.** It is the minimum of `mean + 3/2 error` over the last 32
+///   to 64 rounds, and a queue counts beyond one more `error`. The error is the calls' deviation
+///   divided by √n. The deviation comes from differences of successive calls: they find nearly the
+///   same queue, so the queue is not mistaken for jitter. Older rounds expire, because a route may
+///   change or a server may become slower.
+/// - **α grows with √L**: `max(1, 3/8 √L)` queued calls. The reserve that keeps many workers busy
+///   with random arrivals grows like that (Halfin and Whitt, 1981). Because its share falls with L,
+///   the larger of two clients yields first.
+/// - **A cut removes the whole queue**, down to L * b / R but not below half, like FAST TCP and
+///   unlike Vegas, which subtracts one. Clients of one server see the same queue at the same time,
+///   so it drains for a moment, and a late client sees a b without it.
+/// - **No queue for long, fast growth**: an eighth in a round with less than half of α queued, else
+///   one call. It grows only if calls waited for it and half of it was in use.
+/// - **Open at first.** There is no limit until a queue of more than α has also made a round a
+///   quarter longer than b, or the server was [`Outcome::Busy`], or a call failed. A server that
+///   does not queue never gets a limit. Until then a round counts if it has twice as many calls as
+///   are in flight, because of calls sent together the fastest complete first.
 ///
-/// If a call is throttled as busy or fails, a quarter of the concurrency limit goes, once until the next one is
-/// served: an outage is not a queue.
+/// If a call is throttled as busy or fails, the limit is cut by a quarter, once until the next call
+/// is served: an outage is not a queue.
 ///
 /// # Bounds
 ///
-/// Once closed the concurrency limit is 1 to 16 383. A round, and thus any latency that a broken clock can
-/// show, at most halves it, and adds an eighth at most; a b that was too small is forgotten within
-/// 64 rounds. Many clients that keep a line standing for longer than that take a part of it for the
-/// round trip, as under any Vegas, and the line may grow until the server throttles; more than
-/// one call of each client stands in line if that is what it takes to have one in flight.
+/// The limit is from 1 to 16 383. A round, and thus any latency that a broken clock can show, at
+/// most halves it, or adds at most an eighth. A b that was too small expires within 64 rounds. If
+/// many clients keep a queue for longer than that, a part of it counts as round trip, as with any
+/// Vegas, and the queue may grow until the server throttles. Each client has at least one call in
+/// flight, so many clients can cause a queue of one call each.
 ///
 /// ```
 /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, law::Vegas};
@@ -80,7 +80,7 @@ use crate::time::Instant;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Vegas;
 
-/// What [`Vegas`] remembers: 48 bytes at most.
+/// The state of [`Vegas`], at most 48 bytes.
 ///
 /// ```
 /// use tidegate::law::{Law, Vegas};
@@ -94,10 +94,10 @@ pub struct Vegas;
 pub struct VegasState {
     round: Round,
     base: Base,
-    /// While open: the calls in flight in the latest round; zero before the first.
+    /// While open, the calls in flight in the latest round. Zero before the first.
     concurrency: u16,
     open: bool,
-    /// Whether a throttled call was heeded and nothing served since.
+    /// Whether a throttled call had an effect and none was served since.
     throttled: bool,
 }
 
@@ -105,18 +105,18 @@ const _: () = assert!(size_of::<VegasState>() <= 48);
 
 /// The fewest calls in a round.
 const ROUND: u16 = 32;
-/// The most calls in flight: four times as many can be counted.
+/// The most calls in flight: a quarter of what can be counted.
 const MOST: u16 = u16::MAX / 4;
-/// After so many rounds the base is a new one.
+/// After this many rounds the base is renewed.
 const ROUNDS: u8 = 32;
 
-/// The calls since the latest round was over. Times are in microseconds.
+/// The calls since the end of the latest round. Times are in microseconds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Round {
     began: Instant,
     sum: u64,
-    /// The differences between successive calls, summed.
+    /// The sum of the differences between successive calls.
     differences: u64,
     latest: u32,
     calls: u16,
@@ -124,10 +124,10 @@ struct Round {
     rate_limited: bool,
 }
 
-/// What a round has shown; calls have 8 bits of fraction.
+/// The result of a round. Calls have 8 bits of fraction.
 struct Reading {
     mean: u64,
-    /// How far the mean of so many calls is off by chance.
+    /// The random error of the mean.
     error: u64,
     /// Microseconds.
     took: u64,
@@ -143,7 +143,7 @@ impl Round {
         let micros = sample.now.saturating_since(sample.sent).as_nanos() / 1_000;
         let micros = u32::try_from(micros).unwrap_or(u32::MAX);
         if self.calls == 0 {
-            // The time in which nothing was in flight is not the round's.
+            // Time without calls in flight does not belong to the round.
             self.began = self.began.max(sample.sent);
         } else {
             let difference = u64::from(micros.abs_diff(self.latest));
@@ -155,7 +155,7 @@ impl Round {
         self.rate_limited |= sample.rate_limited;
     }
 
-    /// `None` if the clock has not moved, or moved back.
+    /// `None` if the clock has not advanced.
     fn read(&self, now: Instant) -> Option<Reading> {
         let took = now.saturating_since(self.began).as_nanos() / 1_000;
         let calls = u64::from(self.calls);
@@ -169,7 +169,7 @@ impl Round {
 }
 
 impl Reading {
-    /// How many calls were in flight, on the mean, for so long each.
+    /// The mean number of calls in flight over this time.
     fn in_flight(&self, micros: u64) -> u64 {
         // Below 2^56: calls have 16 bits, and latencies 32.
         let time = self.calls.saturating_mul(micros) << 8;
@@ -177,7 +177,7 @@ impl Reading {
     }
 }
 
-/// The round trip without a queue: the least that this period and the one before have shown.
+/// The round trip without a queue: the minimum of the current and the previous period.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Base {
@@ -220,12 +220,12 @@ impl VegasState {
         self.close_to(self.concurrency.saturating_mul(3) / 4)
     }
 
-    /// A round is over.
+    /// Handles the end of a round.
     fn judge(&mut self, reading: &Reading, rate_limited: bool) -> Move {
         let in_flight = reading.in_flight(reading.mean);
         if self.open {
             self.concurrency = whole(in_flight);
-            // Of calls that were sent together the fastest are back first.
+            // Of calls sent together the fastest complete first.
             if reading.calls << 8 < in_flight.saturating_mul(2) {
                 return Move::Kept;
             }
@@ -254,7 +254,7 @@ impl VegasState {
     }
 }
 
-/// So many calls, rounded up.
+/// Calls rounded up to a whole number.
 fn whole(calls: u64) -> u16 {
     u16::try_from(calls.saturating_add(255) >> 8).unwrap_or(u16::MAX).min(MOST)
 }
@@ -302,7 +302,7 @@ impl Law for Vegas {
     }
 }
 
-// The round and the base say nothing of the path after some unknown time.
+// After an unknown time, the round and the base say nothing about the path.
 fields!(VegasState { concurrency: u16, open: bool, throttled: bool } else |now| {
     round: Round::new(now),
     base: Base::new(),
@@ -316,7 +316,7 @@ mod tests {
     use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
     use std::vec::Vec;
 
-    /// A client of a server whose calls take so long without a queue, with a clock.
+    /// A client with a clock, and a server whose calls take this long without a queue.
     struct Life {
         state: VegasState,
         now: u64,
@@ -339,8 +339,8 @@ mod tests {
             Vegas.observe(&mut self.state, &mut Pacing::new(now), &sample, &mut self.rng)
         }
 
-        /// So many calls, `in_flight` of them at a time (fewer where the concurrency limit says so), each as
-        /// long as `latency` says of the calls in flight.
+        /// Makes this many calls, `in_flight` at a time (or as many as the concurrency limit
+        /// admits), each as long as `latency` says for the calls in flight.
         fn run(&mut self, calls: u32, in_flight: u16, latency: impl Fn(u64, &mut Rng) -> u64) {
             for _ in 0..calls {
                 let concurrency = self.concurrency().unwrap_or(u16::MAX);
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// 100 ms while at most ten are in flight, and longer in proportion beyond.
+    /// 100 ms with up to ten calls in flight, and proportionally longer beyond.
     fn ten(in_flight: u64, _: &mut Rng) -> u64 {
         in_flight.max(10) * 10_000
     }
@@ -361,7 +361,7 @@ mod tests {
     fn a_client_alone_on_a_server_of_ten_keeps_about_ten_in_flight() {
         let mut life = Life::new();
         life.run(100, 5, ten);
-        assert_eq!(life.concurrency(), None, "open before there is a queue");
+        assert_eq!(life.concurrency(), None, "no limit before there is a queue");
         life.run(20_000, 100, ten);
         let limits: Vec<u16> = (0..200)
             .map(|_| {
@@ -373,8 +373,8 @@ mod tests {
     }
 
     #[test]
-    fn latency_that_varies_without_a_queue_is_no_queue() {
-        // From 50 to 650 ms, and the more calls in flight the longer the run of luck can be.
+    fn varying_latency_without_a_queue_has_no_effect() {
+        // From 50 to 650 ms. With more calls in flight, runs of luck can be longer.
         let jitter = |_, rng: &mut Rng| {
             let draw = rng.between(Span::ZERO, Span::from_micros(300_000)).as_nanos() / 1_000;
             let other = rng.between(Span::ZERO, Span::from_micros(300_000)).as_nanos() / 1_000;
@@ -384,7 +384,7 @@ mod tests {
             let mut life = Life::new();
             life.run(50_000, in_flight, jitter);
             assert_eq!(life.concurrency(), None, "{in_flight} in flight");
-            // Closed by a failure, it opens to what is used, and stays there.
+            // After a failure sets a limit, it grows to what is used, and stays there.
             life.come_back(100_000, Outcome::Failed, false);
             life.run(100_000, in_flight, jitter);
             let concurrency = life.concurrency().unwrap();
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_of_a_hundred_calls_that_were_sent_together_are_no_base() {
+    fn the_fastest_of_a_hundred_calls_sent_together_are_not_the_base() {
         let mut life = Life::new();
         life.run(32, 100, |_, _| 50_000);
         life.run(5_000, 100, |_, _| 100_000);
@@ -401,13 +401,13 @@ mod tests {
     }
 
     #[test]
-    fn a_slower_server_or_a_longer_route_is_learnt_within_two_periods() {
+    fn a_slower_server_or_a_longer_route_is_learned_within_two_periods() {
         for factor in [2, 5] {
             let mut life = Life::new();
             life.run(100, 5, ten);
             life.run(5_000, 100, ten);
             let before = life.concurrency().unwrap();
-            // As many calls fit into the longer way as into the shorter one, times the factor.
+            // As many calls fit into the longer path as into the shorter one, times the factor.
             let far = |in_flight: u64, _: &mut Rng| in_flight.max(10 * factor) * 10_000;
             life.run(20_000, 100, far);
             let concurrency = u64::from(life.concurrency().unwrap());
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_by_an_eighth_where_less_than_half_of_what_is_allowed_stands_in_line() {
+    fn the_limit_grows_by_an_eighth_if_less_than_half_of_the_allowed_queue_exists() {
         let after = |concurrency: u16, base: u32, calls: u64| {
             let mut state = VegasState { concurrency, open: false, ..Vegas.start(Instant::ZERO) };
             state.base.latest = base;
@@ -424,14 +424,14 @@ mod tests {
             let moved = state.judge(&reading, true);
             (moved, state.concurrency)
         };
-        assert_eq!(after(80, 1_000, 320), (Move::Faster, 90), "nothing stands in line");
-        assert_eq!(after(80, 975, 320), (Move::Faster, 81), "two of the three that may");
+        assert_eq!(after(80, 1_000, 320), (Move::Faster, 90), "no call is queued");
+        assert_eq!(after(80, 975, 320), (Move::Faster, 81), "two of the three allowed");
         assert_eq!(after(40, 966, 121), (Move::Faster, 41), "half of them, exactly");
         assert_eq!(after(80, 950, 320), (Move::Slower, 76), "four of them");
     }
 
     #[test]
-    fn a_clock_that_stands_still_teaches_nothing() {
+    fn a_clock_that_stands_still_changes_nothing() {
         let mut life = Life::new();
         life.run(10_000, 100, ten);
         let stand_still = |life: &mut Life| {
@@ -440,13 +440,13 @@ mod tests {
             }
             (life.state.base, life.concurrency())
         };
-        // The round that has begun before ends in it, and none after that.
+        // The round that began before ends during this time, and none after that.
         let before = stand_still(&mut life);
         assert_eq!(stand_still(&mut life), before);
     }
 
     #[test]
-    fn what_did_not_wait_for_the_concurrency_limit_does_not_open_it() {
+    fn calls_that_did_not_wait_do_not_raise_the_limit() {
         let mut life = Life::new();
         life.run(100, 5, ten);
         life.come_back(100_000, Outcome::Busy, false);
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_takes_a_quarter_and_a_throttled_call_of_the_rate_nothing() {
+    fn an_outage_cuts_a_quarter_and_a_throttled_call_cuts_nothing() {
         let mut life = Life::new();
         life.run(640, 10, ten);
         for outcome in [Outcome::Throttled, Outcome::Throttled] {
@@ -476,12 +476,12 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_of_ages_costs_half_of_the_concurrency_limit_at_the_most() {
+    fn an_extreme_round_trip_at_most_halves_the_limit() {
         let mut life = Life::new();
         life.run(100, 5, ten);
         life.run(5_000, 100, ten);
         let before = life.concurrency().unwrap();
-        // The clock jumps by a year: everything in flight seems to have taken that long.
+        // The clock jumps by a year: all calls in flight seem to have taken that long.
         life.now += 31_536_000_000_000;
         life.come_back(u64::MAX, Outcome::Ok, true);
         life.run(u32::from(before) * 4, 100, ten);
@@ -493,7 +493,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_concurrency_limit_is_within_its_bounds_and_moves_as_it_says(
+        fn the_limit_stays_within_its_bounds_and_reports_its_changes(
             events in prop::collection::vec((0..6u8, any::<u64>(), any::<u64>(), any::<[bool; 2]>()), 1..3_000),
         ) {
             let (mut state, mut rng) = (Vegas.start(Instant::ZERO), Rng::new(1));

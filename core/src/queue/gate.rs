@@ -1,4 +1,4 @@
-//! What a queue needs of the controller behind it.
+//! The controller as a queue sees it.
 
 use core::borrow::Borrow;
 
@@ -9,30 +9,30 @@ use crate::policy::Policy;
 use crate::time::Instant;
 use crate::verdict::{Call, Decision};
 
-/// The calls that wait before another: how many have a cost of one limit, and what they cost of it.
+/// The calls with a cost of one limit that wait before another call, and their total cost.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Ahead {
-    /// How many.
+    /// Their number.
     pub calls: u32,
-    /// Their costs together.
+    /// Their total cost.
     pub cost: u64,
 }
 
 impl Ahead {
-    /// Counts a call of this cost, if it has one.
+    /// Adds a call of this cost, if it is not zero.
     pub(super) fn add(&mut self, cost: u32) {
         self.calls = self.calls.saturating_add(u32::from(cost > 0));
         self.cost = self.cost.saturating_add(cost.into());
     }
 
-    /// Counts a call of this cost no longer.
+    /// Removes a call of this cost.
     pub(super) fn subtract(&mut self, cost: u32) {
         self.calls = self.calls.saturating_sub(u32::from(cost > 0));
         self.cost = self.cost.saturating_sub(cost.into());
     }
 }
 
-/// A [`Controller`], or one of several that a frontend keeps.
+/// A [`Controller`], or one of several that a frontend manages.
 pub trait Gate<const LIMITS: usize = 1> {
     /// [`Controller::poll`].
     fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>>;
@@ -43,10 +43,11 @@ pub trait Gate<const LIMITS: usize = 1> {
     /// [`Controller::ready_at`].
     fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant>;
 
-    /// The earliest instant at which `call` may be sent behind others, whatever is in flight.
+    /// The earliest instant at which `call` may be sent behind others, regardless of the calls in
+    /// flight.
     fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant;
 
-    /// The queue has rejected a call that was not polled for.
+    /// The queue has rejected a call without polling.
     fn count_rejection(&mut self);
 }
 

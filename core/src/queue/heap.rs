@@ -1,4 +1,4 @@
-//! Binary heaps whose arrays lie in the slots: a call can be removed from any of them at any time.
+//! Binary heaps whose arrays are spread over the slots, so that a call can be removed at any time.
 
 use core::mem;
 use core::ops::DerefMut;
@@ -8,7 +8,7 @@ use super::storage::{NONE, Slot, State, Storage, TICK};
 use super::{PRIORITIES, Place};
 use crate::time::Instant;
 
-/// A slot of [`Growing`], with its part of the heaps.
+/// A slot of [`Growing`] with its part of the heaps.
 #[derive(Debug)]
 pub struct Node<const LIMITS: usize = 1> {
     slot: Slot<LIMITS>,
@@ -16,12 +16,12 @@ pub struct Node<const LIMITS: usize = 1> {
 }
 
 impl<const LIMITS: usize> Node<LIMITS> {
-    /// One without a call.
+    /// A node without a call.
     pub const EMPTY: Self = Self { slot: Slot::EMPTY, links: [Link::EMPTY; 3] };
 }
 
-/// The array of a heap is spread over the nodes. It has the keys too, so that calls are compared without
-/// a look at their slots.
+/// An element of a heap's array, which is spread over the nodes. It includes the key, so that calls
+/// are compared without reading their slots.
 #[derive(Debug)]
 struct Link {
     /// The call at this index of the heap.
@@ -42,18 +42,18 @@ struct Call {
     slot: u32,
 }
 
-/// The orders of the calls that wait.
+/// The orders of waiting calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum By {
-    /// Those that wait for their turn, by priority and then by arrival.
+    /// Calls that wait for their turn, by priority and then by arrival.
     Place,
-    /// Those of them that have a deadline.
+    /// Those with a deadline.
     Deadline,
-    /// Those that wait for their backoff to end.
+    /// Calls that wait for the end of their backoff.
     Backoff,
 }
 
-/// A list of the caller's that grows, a `Vec` as a rule, with an index for many calls.
+/// A growable list of the caller, usually a `Vec`, with an index for many calls.
 ///
 /// ```
 /// use tidegate::queue::{Growing, Queue};
@@ -65,19 +65,19 @@ enum By {
 pub struct Growing<T, const LIMITS: usize = 1> {
     nodes: T,
     most: u32,
-    /// How many slots have a call.
+    /// The number of slots with a call.
     taken: u32,
-    /// How many calls each heap has.
+    /// The number of calls in each heap.
     lengths: [u32; 3],
     /// The calls of each priority that wait for their turn.
     load: [[Ahead; LIMITS]; PRIORITIES as usize],
-    /// The first slot without a call.
+    /// The first free slot.
     free: u32,
 }
 
 impl<T, const LIMITS: usize> Growing<T, LIMITS> {
-    /// An empty list, with room for `most` calls, and an eighth more for those with a priority above 0. Retries may
-    /// exceed it: they were admitted before.
+    /// An empty list with room for `most` calls, and an eighth more for those with a priority above
+    /// 0. Retries may exceed it, because they were admitted before.
     pub const fn new(empty: T, most: u32) -> Self {
         Self {
             nodes: empty,
@@ -221,7 +221,7 @@ where
         self.rise(by, index, call);
     }
 
-    /// Removes a call, where it is in the heap.
+    /// Removes a call if it is in the heap.
     fn remove(&mut self, by: By, slot: u32) {
         let index = self.index_of(by, slot);
         let last = self.len(by).saturating_sub(1);
@@ -237,7 +237,7 @@ where
         }
     }
 
-    /// Puts a call at `index`, or as far above as it belongs. Returns where it is then.
+    /// Puts a call at `index`, or as far above as it belongs. Returns its final index.
     fn rise(&mut self, by: By, mut index: u32, call: Call) -> u32 {
         while index > 0 {
             let above = index.saturating_sub(1) / 2;
@@ -271,7 +271,7 @@ where
         self.put(by, index, call);
     }
 
-    /// Adds a call to the load of its priority, or takes it away.
+    /// Adds a call to the load of its priority, or removes it.
     fn weigh(&mut self, slot: u32, count: fn(&mut Ahead, u32)) {
         let Some(Slot(State::Waiting { place, costs, .. })) = self.get(slot) else { return };
         let (priority, costs) = (place.priority(), *costs);
@@ -292,7 +292,7 @@ where
         }
     }
 
-    /// The call at `index` of a heap; `None` if it has fewer.
+    /// The call at `index` of a heap. `None` if the heap is shorter.
     fn at(&self, by: By, index: u32) -> Option<Call> {
         let link = self.link(by, index).filter(|_| index < self.len(by))?;
         Some(Call { key: link.key, slot: link.slot })

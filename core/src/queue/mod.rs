@@ -45,19 +45,19 @@
 //!
 //! # Invariants
 //!
-//! 1. A slot has one call at most, and a ticket names one call: it is spent when that is taken or
-//!    cancelled. (The attempts of a call that get the same slot have the same ticket.)
+//! 1. A slot has at most one call, and a ticket names one call. It is spent when the call is taken
+//!    or cancelled. (The attempts of a call that get the same slot have the same ticket.)
 //! 2. Calls are admitted by priority, then by arrival. A retry keeps its place, so it precedes newer
 //!    calls of its priority.
 //! 3. A retry in backoff delays no other call.
-//! 4. Only the first call is put to the gate, so nobody overtakes it: no cost starves.
+//! 4. Only the first call is polled, so no call overtakes it, and expensive calls do not starve.
 //! 5. After `Sleep(Some(t))`, `poll` before `t` without an event changes nothing, and `t` is after `now`.
-//! 6. A call whose deadline is before the earliest turn that it can have is rejected when it joins, and
-//!    as soon as the first call's wait tells.
+//! 6. A call whose deadline is before its earliest possible turn is rejected when it joins, or as
+//!    soon as the first call's wait shows it.
 //! 7. A cancelled call whose permit was not taken is refunded. (The taker of a permit settles it.)
-//! 8. A call of a priority above 0 finds a place as long as one of a lower priority waits for its first attempt: in
-//!    an array the last of these gives up its slot, and its ticket is spent ([`Turn::Unknown`]). [`Growing`]
-//!    has an eighth more room for such calls.
+//! 8. A call of a priority above 0 finds a place as long as one of a lower priority waits for its
+//!    first attempt: in an array the last of these gives up its slot, and its ticket is spent
+//!    ([`Turn::Unknown`]). [`Growing`] has an eighth more room for such calls.
 //! 9. A decided call keeps its slot until it is taken or cancelled. If waiters can disappear
 //!    without notice, as in an edge worker, the caller cancels calls that are not taken in time.
 
@@ -83,8 +83,8 @@ pub const PRIORITIES: u8 = 8;
 pub struct Place(u64);
 
 impl Place {
-    /// The place of a call that came after so many others, where the caller counts them: several queues
-    /// may share a count.
+    /// The place of a call that arrived after this many others, if the caller counts them. Several
+    /// queues may share a count.
     #[must_use]
     pub const fn new(priority: u8, arrival: u64) -> Self {
         let last = PRIORITIES.saturating_sub(1);
@@ -92,7 +92,7 @@ impl Place {
         Self((behind as u64) << 56 | arrival & (u64::MAX >> 8))
     }
 
-    /// After all others.
+    /// After all other places.
     const LAST: Self = Self(u64::MAX);
 
     /// Its priority, from 0 to 7.
@@ -101,7 +101,7 @@ impl Place {
         PRIORITIES.saturating_sub(1).saturating_sub((self.0 >> 56) as u8)
     }
 
-    /// The lower half of the count.
+    /// The lower half of the arrival number.
     #[expect(clippy::cast_possible_truncation, reason = "half of it")]
     const fn arrival(self) -> u32 {
         self.0 as u32
@@ -117,19 +117,19 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// The number of the call's slot: the index of what the caller keeps for it, a waker for example.
+    /// The number of the call's slot. Use it as the index of data such as a waker.
     #[must_use]
     pub const fn slot(self) -> usize {
         self.slot as usize
     }
 
-    /// The ticket as a plain number, to hand across a foreign interface.
+    /// The ticket as a plain number, to pass across a foreign interface.
     #[must_use]
     pub const fn into_raw(self) -> u64 {
         (self.arrival as u64) << 32 | self.slot as u64
     }
 
-    /// The ticket of a plain number. One that names no call is harmless.
+    /// The ticket with this number. One that names no call is harmless.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the halves")]
     pub const fn from_raw(raw: u64) -> Self {
@@ -142,7 +142,8 @@ impl Ticket {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use]
 pub enum Step {
-    /// This call is decided: wake its waiter, which learns how with [`Queue::take`]. Poll again.
+    /// This call is decided: wake its waiter, which gets the decision with [`Queue::take`]. Poll
+    /// again.
     Wake(Ticket),
     /// Nothing to do until this instant or an event. `None` if only an event helps.
     Sleep(Option<Instant>),
@@ -155,7 +156,7 @@ pub enum Step {
 pub enum Turn<const LIMITS: usize = 1> {
     /// It waits.
     Waiting,
-    /// It is to be sent. Its ticket is spent.
+    /// It may be sent. Its ticket is spent.
     Admitted(Permit<LIMITS>),
     /// It will not be sent. Its ticket is spent.
     Rejected(Reason),
@@ -163,12 +164,13 @@ pub enum Turn<const LIMITS: usize = 1> {
     Unknown,
 }
 
-/// The call that is next, if any waits for its turn, and what the gate says of it.
+/// The first call that waits for its turn, if any, and the gate's decision on it.
 #[derive(Debug)]
 pub struct Head<const LIMITS: usize = 1> {
     first: u32,
     call: Option<Call<LIMITS>>,
-    /// When to look again: after the next deadline, at the end of the next backoff, or when the gate says.
+    /// When to look again: after the next deadline, at the end of the next backoff, or when the
+    /// gate says.
     next: Instant,
     decision: Option<Decision<Permit<LIMITS>>>,
     /// No call is sent before this instant.
@@ -176,7 +178,7 @@ pub struct Head<const LIMITS: usize = 1> {
 }
 
 impl<const LIMITS: usize> Head<LIMITS> {
-    /// Polls the gate for the call. Returns until when the gate lets it wait, if it does.
+    /// Polls the gate for the call. Returns until when it has to wait, if it does.
     pub fn ask(
         &mut self,
         now: Instant,
@@ -197,7 +199,7 @@ impl<const LIMITS: usize> Head<LIMITS> {
         None
     }
 
-    /// The call, if any, waits until then.
+    /// Makes the call, if any, wait until then.
     pub fn wait(&mut self, until: Instant) {
         if self.call.is_some() {
             (self.reach, self.next) = (until, self.next.min(until));
@@ -210,7 +212,7 @@ impl<const LIMITS: usize> Head<LIMITS> {
 pub struct Queue<S, const LIMITS: usize = 1> {
     slots: S,
     arrivals: u64,
-    /// Until when `poll` has nothing to do; zero after an event.
+    /// Until when `poll` has nothing to do. Zero after an event.
     asleep: Instant,
 }
 
@@ -221,7 +223,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         Self { slots, arrivals: 0, asleep: Instant::ZERO }
     }
 
-    /// The storage, where the caller keeps more in it than calls: a waker for each slot, for example.
+    /// The storage, if the caller keeps more in it than calls: a waker for each slot, for example.
     #[must_use]
     pub const fn storage(&mut self) -> &mut S {
         &mut self.slots
@@ -233,15 +235,15 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         self.slots.waiting() as usize
     }
 
-    /// The slot of the first call that waits for its turn, whose waiter is the one to wake at the instant of
-    /// [`Step::Sleep`]; `None` if a call that joins now is first.
+    /// The slot of the first call that waits for its turn, whose waiter should be woken at the
+    /// instant of [`Step::Sleep`]. `None` if a call that joins now would be first.
     #[must_use]
     pub fn first(&mut self, now: Instant) -> Option<usize> {
         let (first, _) = self.slots.look(now);
         (first != NONE).then_some(first as usize)
     }
 
-    /// The place of a call that has just come.
+    /// The place of a new call.
     pub const fn place(&mut self, priority: u8) -> Place {
         self.arrivals = self.arrivals.wrapping_add(1);
         Place::new(priority, self.arrivals)
@@ -270,22 +272,23 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         self.enter(call, place).ok_or(Reason::QueueFull)
     }
 
-    /// The calls that wait before a call of this priority, if there are any and it is the first attempt of a call
-    /// with a deadline.
+    /// The calls before a call of this priority, if there are any and it is the first attempt of a
+    /// call with a deadline.
     fn ahead(&self, call: &Call<LIMITS>, priority: u8) -> Option<[Ahead; LIMITS]> {
         let looks = call.attempt() == 0 && call.not_after() < Instant::MAX;
         let ahead = looks.then(|| self.slots.ahead(priority))?;
         ahead.iter().any(|ahead| ahead.calls > 0).then_some(ahead)
     }
 
-    /// [`join`](Self::join) without a look at the calls before it, which is less code: a call that would miss its
-    /// deadline is rejected when the wait of the first call tells. `None` if the storage has no room.
+    /// Like [`join`](Self::join) without checking the calls before it, which is less code: a call
+    /// that would miss its deadline is rejected when the wait of the first call shows it. `None` if
+    /// the storage is full.
     pub fn enter(&mut self, call: &Call<LIMITS>, place: Place) -> Option<Ticket> {
         let (costs, attempt) = (call.costs, call.attempt);
         let (deadline, not_before) = (call.deadline, call.not_before);
         let slot = self.slots.claim(place, attempt > 0)?;
-        // A call behind others, without a deadline or a backoff, changes nothing for the queue; nor does one that
-        // gave up its slot, for it was behind this one.
+        // A call behind others without a deadline or a backoff changes nothing for the queue.
+        // Neither does one that gave up its slot, because it was behind this one.
         let is_plain = deadline == Instant::MAX && not_before == Instant::ZERO;
         if !(is_plain && self.slots.is_behind(place)) {
             self.asleep = Instant::ZERO;
@@ -297,7 +300,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         Some(Ticket { slot, arrival: place.arrival() })
     }
 
-    /// The earliest turn of a call that waits, behind all others of its priority, at the present rate;
+    /// The earliest turn of a waiting call, behind all others of its priority, at the current rate.
     /// `None` if it does not wait.
     #[must_use]
     pub fn turn(
@@ -326,8 +329,9 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         }
     }
 
-    /// The first step of [`poll`](Self::poll), where the gate is asked while the queue is not locked:
-    /// [`Head::ask`] it, and [`conclude`](Self::conclude) if neither the queue nor the gate has changed since.
+    /// The first step of [`poll`](Self::poll), for a gate that is polled while the queue is not
+    /// locked: [`Head::ask`] it, and [`conclude`](Self::conclude) if neither the queue nor the gate
+    /// has changed since.
     ///
     /// # Errors
     /// Where there is nothing to do: the instant of [`Step::Sleep`].
@@ -340,7 +344,8 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         Ok(Head { first, call, next, decision: None, reach: now })
     }
 
-    /// The last step of [`poll`](Self::poll). `count` is called where a call is rejected that was not polled for.
+    /// The last step of [`poll`](Self::poll). `count` is called if a call is rejected without
+    /// polling.
     pub fn conclude(&mut self, now: Instant, head: Head<LIMITS>, count: impl FnOnce()) -> Step {
         self.asleep = Instant::ZERO;
         let (slot, decision) = match head.decision {
@@ -358,11 +363,11 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         };
         match self.end(slot, decision) {
             Some(ticket) => Step::Wake(ticket),
-            None => Step::Sleep(None), // not reached: it waits
+            None => Step::Sleep(None), // unreachable: it waits
         }
     }
 
-    /// What has become of a call.
+    /// The decision on a call.
     pub fn take(&mut self, ticket: Ticket) -> Turn<LIMITS> {
         match self.slots.get(ticket.slot) {
             Some(slot) if slot.is_of(ticket) && slot.is_waiting() => Turn::Waiting,
@@ -383,8 +388,8 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         }
     }
 
-    /// As `cancel`, but a permit is returned and not refunded: less code for callers that take what is decided
-    /// at once.
+    /// Like `cancel`, but returns a permit instead of refunding it: less code for callers that take
+    /// decisions at once.
     pub fn withdraw(&mut self, ticket: Ticket) -> Turn<LIMITS> {
         if self.slots.get(ticket.slot).is_none_or(|slot| !slot.is_of(ticket)) {
             return Turn::Unknown;
@@ -400,7 +405,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         self.asleep = Instant::ZERO;
     }
 
-    /// A call that waits is decided.
+    /// Decides a waiting call.
     fn end(&mut self, slot: u32, decision: Decision<Permit<LIMITS>>) -> Option<Ticket> {
         self.slots.leave(slot);
         let Slot(state) = self.slots.get_mut(slot)?;
@@ -409,7 +414,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         match decision {
             Decision::Admit(permit) => *state = State::Admitted { arrival, permit },
             Decision::Reject(reason) => *state = State::Rejected { arrival, reason },
-            Decision::Wait(_) | Decision::Full => {} // not reached
+            Decision::Wait(_) | Decision::Full => {} // unreachable
         }
         Some(Ticket { slot, arrival })
     }

@@ -1,4 +1,4 @@
-//! Where a queue keeps its calls, and how it finds the first of them.
+//! Storage for the calls of a queue, and the search for the first of them.
 
 use core::mem;
 
@@ -10,7 +10,7 @@ use crate::verdict::{Call, Reason};
 
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
-/// What is later by this is later.
+/// The smallest difference between two instants.
 pub(super) const TICK: Span = Span::from_nanos(1);
 
 /// Room for one call, from `join` to `take`.
@@ -19,9 +19,10 @@ pub struct Slot<const LIMITS: usize = 1>(pub(super) State<LIMITS>);
 
 #[derive(Debug)]
 pub(super) enum State<const LIMITS: usize> {
-    /// Without a call. A storage may keep a list of such slots.
+    /// No call. A storage may keep a list of such slots.
     Free { next: u32 },
-    /// It waits: for its backoff to end, as long as `not_before` is above zero, and then for its turn.
+    /// Waiting: for the end of its backoff, while `not_before` is above zero, and then for its
+    /// turn.
     Waiting {
         costs: [u32; LIMITS],
         attempt: u16,
@@ -29,21 +30,21 @@ pub(super) enum State<const LIMITS: usize> {
         deadline: Instant,
         not_before: Instant,
     },
-    /// It has a permit, which its waiter has not taken yet.
+    /// Admitted, with a permit that its waiter has not taken yet.
     Admitted { arrival: u32, permit: Permit<LIMITS> },
-    /// It will not be sent, which its waiter has not taken yet.
+    /// Rejected, which its waiter has not taken yet.
     Rejected { arrival: u32, reason: Reason },
 }
 
 impl<const LIMITS: usize> Slot<LIMITS> {
-    /// One without a call.
+    /// A slot without a call.
     pub const EMPTY: Self = Self(State::Free { next: NONE });
 
     pub(super) const fn is_waiting(&self) -> bool {
         matches!(self.0, State::Waiting { .. })
     }
 
-    /// Whether it has the call of this ticket.
+    /// Whether it contains the call of this ticket.
     pub(super) const fn is_of(&self, ticket: Ticket) -> bool {
         ticket.arrival
             == match self.0 {
@@ -53,7 +54,7 @@ impl<const LIMITS: usize> Slot<LIMITS> {
             }
     }
 
-    /// What became of the call that was in it.
+    /// The decision on its call.
     pub(super) fn into_turn(self) -> Turn<LIMITS> {
         match self.0 {
             State::Free { .. } => Turn::Unknown,
@@ -63,7 +64,7 @@ impl<const LIMITS: usize> Slot<LIMITS> {
         }
     }
 
-    /// The place of a call that waits.
+    /// The place of a waiting call.
     pub(super) const fn place(&self) -> Option<Place> {
         match self.0 {
             State::Waiting { place, .. } => Some(place),
@@ -71,7 +72,7 @@ impl<const LIMITS: usize> Slot<LIMITS> {
         }
     }
 
-    /// What a call that waits for its turn asks the gate.
+    /// The call to poll the gate with, if it waits for its turn.
     pub(super) fn call(&self) -> Option<Call<LIMITS>> {
         match self.0 {
             State::Waiting { costs, attempt, deadline, .. } => {
@@ -82,23 +83,25 @@ impl<const LIMITS: usize> Slot<LIMITS> {
     }
 }
 
-/// Where a queue keeps its calls: `[Slot; N]` for few of them, [`Growing`](super::Growing) for many.
+/// Storage for the calls of a queue: `[Slot; N]` for few calls, [`Growing`](super::Growing) for
+/// many.
 ///
-/// The methods that are provided look through all slots. That is less code and memory than an index, and
-/// as fast up to a few dozen calls. A storage with an index has its own.
+/// The provided methods search all slots. That needs less code and memory than an index, and is as
+/// fast for up to a few dozen calls. A storage with an index overrides them.
 pub trait Storage<const LIMITS: usize = 1> {
     /// How many slots there are. They are numbered from 0.
     fn slots(&self) -> u32;
 
-    /// The slot of this number; `None` if there are fewer. (Or where it is not this queue's, in a
-    /// storage that several share.)
+    /// The slot with this number. `None` if there is none, or if it belongs to another queue in a
+    /// shared storage.
     fn get(&self, slot: u32) -> Option<&Slot<LIMITS>>;
 
-    /// The same, to change it.
+    /// The slot with this number, mutably.
     fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS>>;
 
-    /// Takes a slot for a call of this place: one without a call, or that of the last call that waits for its first
-    /// attempt with a lower priority. `None` if there is none. A retry may have a slot that new calls may not.
+    /// Takes a slot for a call with this place: a free one, or that of the last call with a lower
+    /// priority that waits for its first attempt. `None` if there is none. A retry may get a slot
+    /// that new calls may not.
     fn claim(&mut self, place: Place, is_retry: bool) -> Option<u32> {
         _ = is_retry;
         let (mut last, mut most) = (None, Place::new(place.priority(), u64::MAX));
@@ -114,23 +117,23 @@ pub trait Storage<const LIMITS: usize = 1> {
         last
     }
 
-    /// Empties a slot, and returns what was in it.
+    /// Empties a slot, and returns its content.
     fn vacate(&mut self, slot: u32) -> Slot<LIMITS> {
         self.get_mut(slot).map_or(Slot::EMPTY, |slot| mem::replace(slot, Slot::EMPTY))
     }
 
-    /// The call in this slot waits from now on.
+    /// The call in this slot starts waiting.
     fn enter(&mut self, slot: u32) {
         _ = slot;
     }
 
-    /// The call in this slot, if any, does not wait from now on.
+    /// The call in this slot, if any, stops waiting.
     fn leave(&mut self, slot: u32) {
         _ = slot;
     }
 
-    /// Ends the backoffs that are over. The slot of the first call that waits for its turn, and the first
-    /// instant after the next deadline, or at which the next backoff ends.
+    /// Ends backoffs that are over. Returns the slot of the first call that waits for its turn, and
+    /// the first instant after the next deadline or at which the next backoff ends.
     fn look(&mut self, now: Instant) -> (u32, Instant) {
         let (mut first, mut least, mut next) = (NONE, Place::LAST, Instant::MAX);
         for number in 0..self.slots() {
@@ -150,7 +153,7 @@ pub trait Storage<const LIMITS: usize = 1> {
         (first, next)
     }
 
-    /// The slot of a call that waits for its turn, whose deadline is before `reach`.
+    /// The slot of a call that waits for its turn and has a deadline before `reach`.
     fn late(&self, reach: Instant) -> Option<u32> {
         (0..self.slots()).find(|slot| {
             matches!(self.get(*slot), Some(Slot(State::Waiting { deadline, not_before, .. }))

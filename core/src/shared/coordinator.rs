@@ -50,19 +50,19 @@ pub struct Coordinator<S = Leases, const MEMBERS: usize = 1024> {
     members: Members<MEMBERS>,
     /// The latest granted lease, and the source's current time.
     front: Instant,
-    /// How far ahead its latest snapshot says that it grants, which then holds; and the one before.
+    /// How far ahead its latest and previous snapshots say that it grants.
     recorded: Span,
     recorded_before: Span,
     clock: Steady,
     heartbeat: Span,
-    /// When it was made, or last came back from being away.
+    /// When it was created, or last became reachable again.
     began: Instant,
-    /// How many members may not have returned since; zero when all have.
+    /// How many members may not have returned since. Zero when all have.
     crowd: u16,
     /// The remainder of dividing leases between present and silent members.
     carry: u16,
     ramp: Ramp,
-    /// The level of a bucket is ignored in responses from before this instant.
+    /// A bucket's level is ignored in responses from before this instant.
     news_from: Instant,
 }
 
@@ -160,12 +160,12 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         head.write(now, &leases, grant).ok_or(MessageError::Length)
     }
 
-    /// What the leases come from.
+    /// The source of the leases.
     pub const fn source(&self) -> &S {
         &self.source
     }
 
-    /// What the leases come from, to change its policy.
+    /// The source of the leases, mutable to change its policy.
     pub const fn source_mut(&mut self) -> &mut S {
         &mut self.source
     }
@@ -235,8 +235,8 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         let Part { mut most, waited, each } = self.part(now, end, terms, request);
         most = if present > 0 { most } else { 0 };
         let mut at = self.ahead(now);
-        // A lease takes two questions, more where others call without us, and a law may have its
-        // reasons to say `Wait` once more.
+        // A lease takes two polls, more if others call independently, and a law may return `Wait`
+        // once more.
         for _ in 0..const { LEASE_MOST * 8 } {
             if leases.len() >= most {
                 break;
@@ -248,7 +248,8 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
                     if self.is_for(present, terms.known) {
                         let _ = leases.push(Lease { permit, at });
                     } else {
-                        // The call of somebody who may be calling without us. It stays charged.
+                        // This stands for a call of a member that may be calling independently. It
+                        // stays charged.
                         let lost = Outcome::Abandoned.into();
                         self.source.settle(at, permit, lost, false, Span::ZERO);
                     }
@@ -278,8 +279,8 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         let waited = self.members.waited(now, request.member, terms.again);
         let sum = waited.saturating_add(wait);
         let part = mul_div_floor(room, waited.as_nanos(), sum.as_nanos());
-        // A slow limit has less than one for each within the lookahead: then it is for those that waited for longer
-        // than others.
+        // A slow limit has less than one lease for each within the lookahead. Then it is for those
+        // that have waited longer than others.
         let part = part.max((waited.saturating_mul(others.into()) >= wait).into());
         let each = mul_div_floor(sum.as_nanos(), 1, room.max(1));
         Part {
@@ -300,19 +301,20 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         here
     }
 
-    /// Grants no lease before `front` from now on, nor further ahead than `lookahead` until its next snapshot.
+    /// Grants no lease before `front` from now on, nor further ahead than `lookahead` until its
+    /// next snapshot.
     pub(super) const fn begin(&mut self, front: Instant, lookahead: Span) {
         (self.front, self.recorded) = (front, lookahead);
     }
 
-    /// How far ahead it grants from now on, or has granted already. This holds until it is asked again.
+    /// How far ahead it grants from now on, or has already granted. Valid until the next call.
     pub(super) fn record_lookahead(&mut self, now: Instant) -> Span {
         self.recorded_before = self.recorded;
         self.recorded = self.terms(now).lookahead().max(self.front.saturating_since(now));
         self.recorded
     }
 
-    /// Grants no further ahead than the snapshot before the latest one says, nor than that.
+    /// Grants no further ahead than the previous snapshot and the latest one say.
     pub(super) fn unrecord_lookahead(&mut self) {
         self.recorded = self.recorded.min(self.recorded_before);
     }
@@ -350,15 +352,15 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
 }
 
 impl<const SLOTS: usize, const MEMBERS: usize> Coordinator<Member<SLOTS>, MEMBERS> {
-    /// [`Member::request`] of a coordinator that leases what it has leased itself: what waits is what
-    /// its own members still want.
+    /// [`Member::request`] for a coordinator that grants from its own leases: the number of waiting
+    /// calls is what its members still want.
     pub fn request(&mut self, now: Instant, room: &mut [u8]) -> Option<usize> {
         let missing = self.members.missing();
         self.source.request(now, missing, room)
     }
 }
 
-/// What a member gets.
+/// The grant for a member.
 struct Part {
     most: usize,
     /// How long it has waited, and by how much each lease reduces that.
@@ -370,13 +372,13 @@ struct Part {
 pub(super) struct Terms {
     known: u16,
     interval: Option<Span>,
-    /// How often members ask: not more often than there is something for each of them.
+    /// How often members send requests: not more often than there is a lease for each.
     again: Span,
 }
 
 impl Terms {
-    /// How far ahead of the clock leases are granted: a member that asks every heartbeat has
-    /// half of one left when the answer comes, if the way takes no longer than [`WAY`].
+    /// How far ahead of the clock leases are granted: a member that requests every heartbeat has
+    /// half of a heartbeat left when the answer arrives, if the round trip takes at most [`WAY`].
     pub(super) fn lookahead(&self) -> Span {
         self.again.saturating_add(self.again.halved(1)).saturating_add(WAY)
     }

@@ -1,4 +1,4 @@
-//! A member behind a queue, and what is counted of it.
+//! A member behind a queue, with counters.
 
 use super::member::Member;
 use super::message::MessageError;
@@ -9,15 +9,15 @@ use crate::stats::Stats;
 use crate::time::{Instant, Span};
 use crate::verdict::{Call, Decision, Reason};
 
-/// What a [`CountedMember`] has counted. Counters stop at their greatest value.
+/// The counters of a [`CountedMember`]. They saturate.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct MemberStats {
-    /// Its calls. How the law moves is known to the coordinator only.
+    /// Its calls. Only the coordinator knows how the law changes.
     pub calls: Stats,
     /// Calls that were sent without a lease.
     pub alone: u32,
-    /// Calls that waited for an answer of the coordinator, and were sent as soon as it arrived.
+    /// Calls that waited for an answer of the coordinator and were sent when it arrived.
     pub delayed: u32,
     /// Calls that found no lease when they were first in the queue.
     pub without: u32,
@@ -48,14 +48,14 @@ pub struct CountedMember<const SLOTS: usize = 64> {
     stats: MemberStats,
     /// Whether a call lacks a lease until the next answer.
     lacks: bool,
-    /// How many of the calls that lacked one are to be sent yet.
+    /// How many of the calls that lacked a lease are still to be sent.
     behind: u16,
-    /// Whether the next call that is sent has found none.
+    /// Whether the next call that is sent found no lease.
     found_none: bool,
 }
 
 impl<const SLOTS: usize> CountedMember<SLOTS> {
-    /// Nothing is counted yet.
+    /// A member with counters at zero.
     #[must_use]
     pub fn new(member: Member<SLOTS>) -> Self {
         let stats = MemberStats::default();
@@ -101,10 +101,11 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
         Ok(next)
     }
 
-    /// [`Member::request`], once [`Member::request_at`] has come. `None` if the request before was given up
-    /// instead.
+    /// [`Member::request`], once [`Member::request_at`] is reached. `None` if the previous request
+    /// was abandoned instead.
     pub fn request(&mut self, now: Instant, waiting: u16, room: &mut [u8]) -> Option<usize> {
-        // A call that asked and does not wait needs a lease too, but only until the next answer.
+        // A call that was polled but does not wait also needs a lease, but only until the next
+        // answer.
         let length = self.member.request(now, waiting.max(self.lacks.into()), room);
         match length {
             Some(_) => bump(&mut self.stats.asked),
@@ -145,7 +146,7 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
 
 impl<const SLOTS: usize> Gate for CountedMember<SLOTS> {
     fn poll(&mut self, now: Instant, call: &Call) -> Decision<Permit> {
-        // Asked before: what leaves with the last lease leaves with a lease.
+        // Checked before, because the call with the last lease counts as leased.
         let alone = self.member.is_alone();
         let decision = self.member.poll(now, call);
         let Self { stats, behind, found_none, .. } = self;
@@ -180,7 +181,7 @@ impl<const SLOTS: usize> Gate for CountedMember<SLOTS> {
         self.member.settle(now, permit.lease(), Outcome::Abandoned);
     }
 
-    // An answer or a call that settles ends it; and a call that was lost, which nobody reports.
+    // An answer or a settled call ends the wait; or a lost call, which nothing reports.
     fn ready_at(&self, now: Instant, _: &Call) -> Option<Instant> {
         Some(now.saturating_add(Span::from_secs(1)))
     }

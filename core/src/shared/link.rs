@@ -1,4 +1,5 @@
-//! The link: when a member asks its coordinator, for how much, and what it does without an answer.
+//! The link: when a member sends a request, for how many leases, and what it does without an
+//! answer.
 
 use super::message::{Grant, LEASE_MOST};
 use crate::fixed::mul_div_floor;
@@ -14,20 +15,20 @@ pub(super) struct Link {
     asking: Option<Asking>,
     /// When the latest request was made; `None` before the first.
     latest: Option<Instant>,
-    /// When the next one is due in any case.
+    /// The latest time of the next request.
     next: Instant,
     /// When a call was last polled.
     touched: Instant,
-    /// Whether there is anything to keep up.
+    /// Whether leases need to be renewed.
     active: bool,
     /// Whether a call found no lease.
     lacks: bool,
-    /// Whether the latest grant was all that was wanted. If it was not, asking again soon gets no
-    /// more, and only takes from others.
+    /// Whether the latest grant was everything requested. If not, a prompt further request would
+    /// get no more, and only take leases from others.
     satisfied: bool,
     /// Whether a rejection must be reported.
     throttled: bool,
-    /// Answers missed in a row.
+    /// Consecutive missed answers.
     misses: u8,
     /// Whether calls have been sent without a lease since the latest answer.
     fell_back: bool,
@@ -36,9 +37,10 @@ pub(super) struct Link {
     /// Calls that were sent since `since`, the latest answer.
     used: u32,
     since: Instant,
-    /// Whether a lease waited for its call since then, for longer than timers are late.
+    /// Whether a lease waited for its call since then, longer than timers are late.
     spare: bool,
-    /// Whether several calls were sent between two answers, and no lease has waited for its call since.
+    /// Whether several calls were sent between two answers, and no lease has waited for its call
+    /// since.
     hungry: bool,
     /// Recent rate in calls per second, with 16 bits of fraction.
     rate: u64,
@@ -49,7 +51,7 @@ pub(super) struct Link {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Asking {
     pub(super) want: u16,
-    /// The number of reports in it, the oldest first.
+    /// The number of reports in it, starting with the oldest.
     pub(super) reports: usize,
     leaving: bool,
     /// When it expires.
@@ -65,12 +67,12 @@ struct Told {
     fleet: u16,
 }
 
-/// An answer is given up after four usual round trips, and twice as late after each one that was
-/// missed (or a way that is longer than the least would never be learned), within these bounds.
+/// A request is abandoned after four usual round trips, and twice as late after each miss, within
+/// these bounds. Without the doubling, a longer path would never be learned.
 const PATIENCE: (Span, Span) = (Span::from_millis(500), Span::from_secs(2));
 /// The delay of the next request after a miss. Doubles with each further one.
 const BACK_OFF: Span = Span::from_millis(250);
-/// But no later than this.
+/// The maximum of that delay.
 pub(super) const BACK_OFF_MOST: Span = Span::from_secs(4);
 /// After this many consecutive misses it continues without the coordinator.
 const DOWN: u8 = 2;
@@ -117,7 +119,7 @@ impl Link {
         self.used = self.used.saturating_add(1);
     }
 
-    /// A call has found a lease that was due by then.
+    /// A call has found a lease that was already due.
     pub(super) fn finds(&mut self, now: Instant, due: Instant) {
         let there = now.saturating_since(due.max(self.since));
         self.spare |= there > self.again().halved(4);
@@ -131,7 +133,7 @@ impl Link {
         self.fell_back = true;
     }
 
-    /// A report that a request may carry was forgotten.
+    /// A report that may be part of a request was dropped.
     pub(super) const fn forgets_one(&mut self) {
         if let Some(asking) = &mut self.asking {
             asking.reports = asking.reports.saturating_sub(1);
@@ -147,7 +149,7 @@ impl Link {
         self.misses >= DOWN
     }
 
-    /// Of how many members its share was when it fell back; zero if it did not.
+    /// The number of members in its last share when it fell back. Zero if it did not.
     pub(super) fn fell_back_from(&self) -> u16 {
         if self.fell_back { self.told.map_or(1, |told| told.fleet.max(1)) } else { 0 }
     }
@@ -197,14 +199,15 @@ impl Link {
         Some(next)
     }
 
-    /// How many leases it takes until the answer to the next request but one: those that wait, and
-    /// a quarter more than left of late.
+    /// The number of leases needed until the answer to the next request but one: for the waiting
+    /// calls, plus a quarter more than were recently sent.
     pub(super) fn need(&self, waiting: u16) -> u16 {
-        // Nobody asks again before it has heard.
+        // No request is sent before the previous one is answered.
         let again = self.again().max(self.round_trip);
         let span = again.saturating_add(again.halved(2)).saturating_add(self.round_trip);
         let calls = mul_div_floor(self.rate, span.as_nanos(), 1_000_000_000);
-        // Leases lie further ahead than that. If calls wait for each of them, as many again are of use.
+        // Leases reach further ahead than that. If calls wait for each of them, twice as many are
+        // useful.
         let calls = if self.hungry && !self.spare { calls.saturating_mul(2) } else { calls };
         let calls = calls.saturating_add(0x8000) >> 16;
         u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(waiting)
@@ -214,7 +217,7 @@ impl Link {
         self.sequence.saturating_add(1)
     }
 
-    /// A request leaves.
+    /// Records a request.
     pub(super) fn call(&mut self, now: Instant, want: u16, reports: usize, leaving: bool) {
         self.sequence = self.next_sequence();
         let usual = self.round_trip.saturating_mul(4).max(PATIENCE.0);
@@ -225,7 +228,7 @@ impl Link {
         (self.lacks, self.throttled) = (false, false);
     }
 
-    /// An answer has come: what it is an answer to, `None` if it is not waited for.
+    /// Records an answer. Returns the request that it belongs to, or `None` if it is not expected.
     pub(super) fn hear(&mut self, now: Instant, grant: &Grant, rng: &mut Rng) -> Option<Asking> {
         if grant.sequence != self.sequence {
             return None;
@@ -243,23 +246,24 @@ impl Link {
         self.misses = 0;
         self.fell_back = false;
         self.count(now);
-        // A little sooner each, or all members that began together would ask together forever.
+        // A little sooner each time, so that members that started together do not stay
+        // synchronised.
         let again = self.again();
         self.next =
             latest.saturating_add(rng.between(again.saturating_sub(again.halved(2)), again));
-        // It remembers its share: it may be back when nobody answers.
+        // The share is kept, because there may be no answer when it returns.
         self.active &= !asking.leaving || self.lacks;
-        // Whoever still lacks one when it has seen what came says so again.
+        // A call that still lacks a lease after this answer sets it again.
         self.lacks = false;
         Some(asking)
     }
 
-    /// Whether the latest answer was all that was wanted.
+    /// Whether the latest answer was everything requested.
     pub(super) const fn is_satisfied(&mut self, satisfied: bool) {
         self.satisfied = satisfied;
     }
 
-    /// The answer will not arrive.
+    /// Records that the answer will not arrive.
     pub(super) fn miss(&mut self, now: Instant, rng: &mut Rng) {
         if self.asking.take().is_none() {
             return;

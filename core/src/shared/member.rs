@@ -54,7 +54,7 @@ pub struct Member<const SLOTS: usize = 64> {
 /// A call that does not settle keeps its place for this long if others need it.
 const EXPIRY: Span = ConcurrencyLimit::DEFAULT.expiry();
 
-/// As many leases as two grants have.
+/// As many leases as in two grants.
 const HAND: usize = LEASE_MOST * 2;
 /// Enough reports for four requests. If there are more, the oldest are dropped and teach nothing.
 const REPORTS: usize = LEASE_MOST * 4;
@@ -63,17 +63,17 @@ const REPORTS: usize = LEASE_MOST * 4;
 struct Held {
     permit: u64,
     at: Instant,
-    /// When it ends.
+    /// When the lease expires.
     ends: Instant,
 }
 
-/// What a call in flight was sent with.
+/// The right with which a call in flight was sent.
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 enum Leased {
-    /// A lease of the coordinator's.
+    /// A lease from the coordinator.
     Lease { permit: u64, waited: bool },
-    /// A permit of its own.
+    /// A permit of the member's own law.
     Own { permit: Permit },
 }
 
@@ -138,7 +138,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
                 self.link.use_one();
                 Decision::Admit(permit)
             }
-            Err(_) => Decision::Full, // not reached: there was room
+            Err(_) => Decision::Full, // unreachable: there was room
         }
     }
 
@@ -155,7 +155,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
         if is_pushback {
             self.link.is_throttled();
         }
-        // The others hear of it a round trip later.
+        // Other members learn of it a round trip later.
         if (is_pushback || reply.outcome == Outcome::Exhausted)
             && let Some(asked) = hint.cooldown()
         {
@@ -258,14 +258,16 @@ impl<const SLOTS: usize> Member<SLOTS> {
         let mut granted = 0u16;
         for Lease { permit, at } in leases {
             granted = granted.saturating_add(1);
-            // In their order, whatever the way took: a later grant is never used before an earlier one.
+            // In order, whatever the travel times: a later grant is never used before an earlier
+            // one.
             let at = self.hand.back().map_or(at, |last| last.at.max(at));
             let held = Held { permit, at, ends: at.saturating_add(grant.keep) };
             if self.hand.push_back(held).is_err() {
                 self.give_back(now, permit);
             }
         }
-        // Whoever comes back gets little until it has said that it hears, which should be soon.
+        // A returning member gets little until it has confirmed that it receives answers, so its
+        // next request should be soon.
         self.link.is_satisfied(was_alone || granted >= asked.want);
         Ok(())
     }
@@ -341,11 +343,11 @@ impl<const SLOTS: usize> Member<SLOTS> {
         self.link.use_one();
         match self.calls.take(now, EXPIRY, Leased::Own { permit }) {
             Ok(number) => Decision::Admit(number),
-            Err(_) => Decision::Full, // not reached: there was room
+            Err(_) => Decision::Full, // unreachable: there was room
         }
     }
 
-    /// Returns leases that were not used in time, and those within a cooldown, since these would
+    /// Returns leases that were not used in time, and those within a cooldown, because they would
     /// all be used at its end.
     fn tidy(&mut self, now: Instant) {
         let until = self.cooldown.until();
@@ -385,7 +387,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     }
 }
 
-/// What servers ask for, to the nanosecond: the coordinator has spread it already, or will.
+/// What servers ask for, without jitter: the coordinator adds it.
 fn exact() -> CooldownPolicy {
     CooldownPolicy::new(CooldownPolicy::DEFAULT.ceiling(), Ratio::ZERO).unwrap_or_default()
 }

@@ -1,11 +1,11 @@
-//! The members: which members there are, as far as their coordinator has heard.
+//! The members that a coordinator knows.
 
 use heapless::Vec;
 
 use super::message::Request;
 use crate::time::{Instant, Span};
 
-/// The members that were heard of, up to `MEMBERS` of them.
+/// The known members, up to `MEMBERS`.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Members<const MEMBERS: usize> {
@@ -16,16 +16,18 @@ pub(super) struct Members<const MEMBERS: usize> {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 struct Entry {
     member: u64,
-    /// Of its latest request.
+    /// The number of its latest request.
     sequence: u32,
     heard: Instant,
-    /// How much less it got than it wanted.
+    /// How many fewer leases it got than it wanted.
     missing: u16,
-    /// Up to when it has what it waited for.
+    /// The time up to which it has what it waited for.
     paid: Instant,
-    /// Whether calls had been sent without a lease by its latest request: it may not hear us, and go on so.
+    /// Whether calls had been sent without a lease by its latest request. It may not receive
+    /// answers, and continue that way.
     alone: bool,
-    /// Whether it has said good-bye: it counts for nothing, but late copies of what it said are known.
+    /// Whether it said goodbye. It no longer counts, but late copies of its messages are
+    /// recognised.
     gone: bool,
 }
 
@@ -62,14 +64,14 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         true
     }
 
-    /// Up to when a member has what it waited for, and how much less than it wanted it got last.
+    /// Records up to when a member has what it waited for, and how many leases were missing.
     pub(super) fn note(&mut self, member: u64, paid: Instant, missing: u16) {
         if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member) {
             (entry.paid, entry.missing) = (paid, missing);
         }
     }
 
-    /// For how long a member has waited for what it gets next: up to `most` where it was not short.
+    /// How long a member has waited for what it gets next, limited to `most` if it was not short.
     pub(super) fn waited(&self, now: Instant, member: u64, most: Span) -> Span {
         let known = self.list.iter().find(|entry| entry.member == member);
         known.map_or(most, |entry| {
@@ -78,7 +80,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         })
     }
 
-    /// Forgets those that have been silent for longer, and those that said good-bye later.
+    /// Removes members that have been silent for longer, and later those that said goodbye.
     pub(super) fn forget(&mut self, now: Instant, silence: Span) {
         let mut index = 0;
         while let Some(entry) = self.list.get(index) {
@@ -93,12 +95,12 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         }
     }
 
-    /// How many there are, and have been of late.
+    /// The number of members, including recent ones.
     pub(super) fn lately(&self) -> u16 {
         count(self.list.iter())
     }
 
-    /// How many there are.
+    /// The number of members.
     pub(super) fn count(&self) -> u16 {
         count(self.list.iter().filter(|entry| !entry.gone))
     }
@@ -119,12 +121,12 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         })
     }
 
-    /// How much all have got less than they wanted.
+    /// How many leases all members together lacked.
     pub(super) fn missing(&self) -> u16 {
         self.list.iter().fold(0, |all: u16, entry| all.saturating_add(entry.missing))
     }
 
-    /// Takes all for gone until they are heard again.
+    /// Considers all members gone until they send a request again.
     pub(super) fn all_are_gone(&mut self) {
         for entry in &mut self.list {
             (entry.gone, entry.missing) = (true, 0);
@@ -139,6 +141,7 @@ impl Entry {
 }
 
 fn count(members: impl Iterator<Item = impl Sized>) -> u16 {
-    // `count` would add without saturating, and nobody could see that it ends in time.
+    // `count` would add without saturating, and the compiler could not prove that there is no
+    // overflow.
     members.fold(0, |all: u16, _| all.saturating_add(1))
 }

@@ -12,7 +12,7 @@ use crate::time::{Instant, Span};
 /// Maximum number of leases in a grant and of reports in a request.
 pub(super) const LEASE_MOST: usize = MOST as usize;
 
-/// The same, as a request counts.
+/// The same, as the type of a request's count.
 pub(super) const MOST: u16 = 64;
 
 /// No request is longer.
@@ -57,20 +57,18 @@ const FURTHEST: Span = Span::from_secs(3_600);
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum MessageError {
-    /// The message has not the length that it should have, or the room for one is too small.
+    /// The message does not have the length of its kind, or the buffer is too short.
     Length,
-    /// The message is of another kind, or of another version of this crate.
+    /// The message is of another kind, or from another version of this crate.
     Version,
-    /// The message's check does not agree with its bytes, or a number in it is none of its kind.
+    /// The checksum does not match, or a field is out of its range.
     Damaged,
 }
 
 impl core::fmt::Display for MessageError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::Length => {
-                "the message is shorter or longer than its kind, or than the room for it"
-            }
+            Self::Length => "wrong message length, or the buffer is too short",
             Self::Version => "the message is of another kind or version",
             Self::Damaged => "the message is damaged",
         })
@@ -79,27 +77,27 @@ impl core::fmt::Display for MessageError {
 
 impl core::error::Error for MessageError {}
 
-/// What a member asks for.
+/// The request of a member.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Request {
     pub(super) member: u64,
-    /// Rises from request to request.
+    /// Increases with each request.
     pub(super) sequence: u32,
-    /// How many leases it could use besides those that it has.
+    /// How many leases it could use in addition to those that it has.
     pub(super) want: u16,
     /// The last reported number of members if it used its own law since; otherwise zero.
     pub(super) alone: u16,
-    /// It has no more to do, and has no lease left.
+    /// It has no more calls and no lease left.
     pub(super) leaving: bool,
 }
 
-/// What became of one lease.
+/// The result of one lease.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Report {
     pub(super) permit: u64,
-    /// When its call came back, or it was given up.
+    /// When its call completed, or the lease was given up.
     pub(super) at: Instant,
-    /// [`Outcome::Abandoned`] also if the lease was not used.
+    /// Also [`Outcome::Abandoned`] if the lease was not used.
     pub(super) outcome: Outcome,
     /// Whether the call had to wait for it.
     pub(super) waited: bool,
@@ -109,21 +107,21 @@ pub(super) struct Report {
 /// The head of a grant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Grant {
-    /// That of the request.
+    /// The number of the request.
     pub(super) sequence: u32,
-    /// When to ask again at the latest.
+    /// The latest time of the next request, from now.
     pub(super) again: Span,
-    /// How long after its instant a lease may still be used.
+    /// How long a lease may be used after it is due.
     pub(super) keep: Span,
-    /// The time between two calls of the whole fleet; `None` if nothing is kept apart.
+    /// The interval between calls of the whole fleet. `None` if there is none.
     pub(super) interval: Option<Span>,
-    /// How many members there are.
+    /// The number of members.
     pub(super) fleet: u16,
-    /// For how long nothing is sent at all, whatever was granted before.
+    /// How long no call may be sent at all, whatever was granted before.
     pub(super) cooldown: Span,
 }
 
-/// The right to one call, from an instant on.
+/// The right to one call from an instant on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Lease {
     pub(super) permit: u64,
@@ -153,7 +151,7 @@ impl Request {
         })
     }
 
-    /// The request and its reports, all of which are sound.
+    /// Reads a request and its reports, all of which are valid.
     pub(super) fn read(message: &[u8], now: Instant) -> Result<(Self, Reports<'_>), MessageError> {
         let mut input = unseal(message, REQUEST, REQUEST_HEAD, REQUEST_BYTES, now)?;
         let flags = input.u8();
@@ -169,7 +167,7 @@ impl Request {
         let reports =
             Reports { input: Reader::new(body.unwrap_or_default(), now, Span::ZERO), left };
         let read = Reports { input: Reader::new(body.unwrap_or_default(), now, Span::ZERO), left };
-        let sound = flags <= LEAVING && left <= LEASE_MOST && read.are_sound();
+        let sound = flags <= LEAVING && left <= LEASE_MOST && read.are_valid();
         if sound { Ok((request, reports)) } else { Err(MessageError::Damaged) }
     }
 }
@@ -208,7 +206,7 @@ impl Report {
         self.numbers().into_iter().flatten().for_each(|number| out.u64(number));
     }
 
-    /// `None` if it is no report.
+    /// `None` if the report is invalid.
     fn read(input: &mut Reader<'_>) -> Option<Self> {
         let (permit, at) = (input.u64(), input.instant());
         let code = input.u8();
@@ -247,8 +245,8 @@ pub(super) struct Reports<'a> {
 }
 
 impl Reports<'_> {
-    /// Whether there are as many as there should be, and nothing else.
-    fn are_sound(mut self) -> bool {
+    /// Whether all reports are valid and nothing follows.
+    fn are_valid(mut self) -> bool {
         let whole = self.by_ref().all(|report| report.is_some());
         whole && self.input.is_whole() && self.input.is_empty()
     }
@@ -283,7 +281,7 @@ impl Grant {
         })
     }
 
-    /// The grant and its leases, all of which are sound.
+    /// Reads a grant and its leases, all of which are valid.
     pub(super) fn read(
         message: &[u8],
         now: Instant,
@@ -314,7 +312,7 @@ impl Grant {
     }
 }
 
-/// Writes a message of this length, and its check.
+/// Writes a message of this length with its checksum.
 fn seal(
     room: &mut [u8],
     length: usize,
@@ -328,7 +326,7 @@ fn seal(
     Some(length)
 }
 
-/// What comes after the kind of a message that was not damaged on its way.
+/// The content after the kind of a message with a valid checksum.
 fn unseal(
     message: &[u8],
     kind: u8,

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twice_what_was_served_may_be_sent_in_the_next_heartbeat() {
+    fn twice_the_calls_served_may_be_sent_in_the_next_heartbeat() {
         let heartbeat = Span::from_millis(500);
         let mut ramp = Ramp::new(Instant::ZERO);
         let mut now = Instant::ZERO;
@@ -62,7 +62,7 @@ mod tests {
         }
         now = now.saturating_add(heartbeat);
         assert_eq!(ramp.room(now, heartbeat), 256);
-        // Nobody calls, and it begins anew.
+        // Without calls it starts again.
         assert_eq!(ramp.room(now.saturating_add(Span::from_secs(9)), heartbeat), 64);
     }
 }

@@ -1,4 +1,4 @@
-//! The record: a coordinator written down, and read again.
+//! The record of a coordinator, and its restoration.
 
 use super::coordinator::Coordinator;
 use super::source::Leases;
@@ -12,15 +12,15 @@ use crate::time::{Instant, Span};
 /// How long calls of a restored snapshot count as in flight.
 const PLACES_KEPT: Span = Span::from_secs(30);
 
-/// What is added to the source's record: the number of its next permit, its calls in flight, how far ahead it grants, and the latest
-/// lease that it has granted.
+/// The size of what follows the source's record: the number of its next permit, its calls in
+/// flight, how far ahead it grants, and the latest granted lease.
 const ADDED: usize = 4 + 2 + 8 + 8;
 const CHECK: usize = 4;
 
 impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
     Coordinator<Leases<L, LEASES>, MEMBERS>
 {
-    /// How long a snapshot of this kind of coordinator is.
+    /// The length of a snapshot of this kind of coordinator.
     pub const SNAPSHOT_BYTES: usize = Controller::<L>::SNAPSHOT_BYTES.saturating_add(ADDED + CHECK);
 
     /// Writes what has been learned, as of `now`, to the first
@@ -58,10 +58,10 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
 
     /// The coordinator of a snapshot that was taken `away` before `now`, under a policy with the same laws.
     ///
-    /// If the one before has `ended` with that snapshot, or come to rest, nothing was granted after it,
-    /// and this one goes on at once from where that was. Else it may have granted until just now, as far
-    /// ahead as its snapshot says: all of that is sent before this one grants the first lease of its own,
-    /// so the two never add up, however old the snapshot is.
+    /// If the previous coordinator has `ended` with that snapshot, or was idle, nothing was granted
+    /// after it, and this one continues immediately. Otherwise the previous one may have granted
+    /// until now, as far ahead as its snapshot says. All of that is sent before this one grants its
+    /// first lease, so the two never add up, however old the snapshot is.
     ///
     /// ```
     /// use tidegate::law::Fixed;
@@ -101,13 +101,13 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
         let (source, added) = split.ok_or(SnapshotError::Length)?;
         let mut source = Controller::restore(policy, seed, source, now, away)?;
         let mut input = Reader::new(added, now, away);
-        // What was granted after the snapshot is not known here, and must not be taken for what comes.
+        // Numbers granted after the snapshot are unknown, and must not be reused.
         let skipped = (1u32 << 24).wrapping_add(Rng::new(seed).next_u32() >> 8);
         let number = input.u32().wrapping_add(skipped);
         let in_flight = input.u16();
         let lookahead = Span::from_nanos(input.u64());
         let front = input.instant();
-        // Calls that were out keep their places, half of which stays for new ones.
+        // Calls in flight keep their places, up to half of the limit, so that new ones have room.
         let most = source.concurrency().limit() / 2;
         source.keep_places(now, in_flight.min(most), PLACES_KEPT);
         let mut made = Self::new(Leases::numbered(source, number), now);
@@ -119,10 +119,11 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
         Ok(made)
     }
 
-    /// The same coordinator, in the place of one whose snapshot does not fit, and which may have granted
-    /// until `away` before `now`: all of that is sent before this one grants the first lease of its own.
+    /// The same coordinator, replacing one whose snapshot cannot be read, and which may have
+    /// granted until `away` before `now`: all of that is sent before this one grants its first
+    /// lease.
     ///
-    /// Its lookahead is taken to be this one's, of a single member.
+    /// Its lookahead is assumed to be this one's for a single member.
     #[must_use]
     pub fn in_place_of_another(mut self, now: Instant, away: Span) -> Self {
         let lookahead = self.least_lookahead(now);
@@ -130,8 +131,8 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
         self
     }
 
-    /// Nobody knows what was granted after a snapshot: when the one before `ended` its burst was spent,
-    /// and its last lease was due a lookahead after that.
+    /// What was granted after a snapshot is unknown: when the previous one `ended`, its burst was
+    /// used, and its last lease was due a lookahead later.
     fn follow(&mut self, ended: Instant, lookahead: Span) {
         let front = ended.saturating_add(lookahead);
         self.source_mut().controller_mut().forfeit(front, 0);

@@ -1,18 +1,18 @@
-//! Numbered places for calls in flight, whose numbers go over the wire.
+//! Numbered places for calls in flight. Their numbers are part of messages.
 
 use crate::time::{Instant, Span};
 
-/// Up to `SLOTS` calls in flight, each under a number that names it for good: one that is unknown or
-/// repeated names no call.
+/// Up to `SLOTS` calls in flight, each with a unique number. An unknown or repeated number names no
+/// call.
 ///
-/// A call that does not settle keeps its place for an expiry, and then for as long as nobody needs it.
-/// Taking and releasing a place takes the same time whatever `SLOTS` is; only where all are taken, those
-/// whose time has expired are looked for.
+/// A call that does not settle keeps its place for an expiry, and then until the place is needed.
+/// Taking and releasing a place takes constant time. Only if all are taken, expired ones are
+/// searched.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Slots<T, const SLOTS: usize> {
     slots: [Slot<T>; SLOTS],
-    /// The first slot of the list of those that were freed; `SLOTS` ends the list.
+    /// The first slot of the free list. `SLOTS` ends the list.
     freed: u16,
     /// Slots from here on have never been taken.
     untouched: u16,
@@ -34,7 +34,7 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         SLOTS as u16
     };
 
-    /// No call in flight; the first number is this one.
+    /// No calls in flight. Numbers start with this one.
     pub(super) const fn new(number: u32) -> Self {
         Self {
             slots: [const { Slot::Free { next: 0 } }; SLOTS],
@@ -45,7 +45,7 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         }
     }
 
-    /// The next number, without that of the place.
+    /// The next number, without the part for the place.
     pub(super) const fn next_number(&self) -> u32 {
         self.next_number
     }
@@ -55,7 +55,7 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         self.in_flight
     }
 
-    /// Whether there is no room, also where the expiry times that have ended do not count.
+    /// Whether there is no room, not even an expired place.
     pub(super) fn is_full(&self, now: Instant, expiry: Span) -> bool {
         self.in_flight >= Self::END && !self.slots.iter().any(|slot| slot.has_ended(now, expiry))
     }
@@ -93,8 +93,8 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         Ok(u64::from(index) << 32 | u64::from(number))
     }
 
-    /// Gives the place back and returns what was kept there; `None` for a number that is unknown, was
-    /// released before, or whose expiry ended and place was needed.
+    /// Releases the place and returns its content. `None` for a number that is unknown, was
+    /// released before, or expired and was reused.
     #[expect(clippy::cast_possible_truncation, reason = "the halves; what is above names no slot")]
     pub(super) fn release(&mut self, raw: u64) -> Option<T> {
         let index = if raw >> 48 == 0 { (raw >> 32) as u16 } else { u16::MAX };
@@ -107,7 +107,7 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         self.in_flight = self.in_flight.saturating_sub(1);
         match taken {
             Slot::Taken { call, .. } => Some(call),
-            Slot::Free { .. } => None, // not reached
+            Slot::Free { .. } => None, // unreachable
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
     const EXPIRY: Span = Span::from_secs(300);
 
     #[test]
-    fn a_number_too_large_names_no_call() {
+    fn a_number_that_is_too_large_names_no_call() {
         let mut slots: Slots<u8, 2> = Slots::new(0);
         let raw = slots.take(Instant::ZERO, EXPIRY, 7).unwrap();
         for bit in 32..64 {
@@ -150,9 +150,9 @@ mod tests {
     }
 
     proptest! {
-        /// The model is a plain list of the numbers out.
+        /// The model is a plain list of the numbers in use.
         #[test]
-        fn places_out_equal_numbers_out(
+        fn places_and_numbers_in_use_agree(
             first in any::<u32>(),
             events in prop::collection::vec((any::<u8>(), any::<u64>(), 0..90u64), 0..300),
         ) {

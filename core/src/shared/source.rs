@@ -1,4 +1,4 @@
-//! Where leases come from.
+//! Sources of leases.
 
 use super::slots::Slots;
 use crate::controller::Controller;
@@ -8,25 +8,25 @@ use crate::outcome::Reply;
 use crate::time::{Instant, Span};
 use crate::verdict::{Call, Decision};
 
-/// What a [`Coordinator`](super::Coordinator) takes leases from: [`Leases`] of a
-/// [`Controller`], which holds the budget itself, or an [`Member`](super::Member), which has a lease of it from another
-/// coordinator. That is how coordinators form a tree.
+/// What a [`Coordinator`](super::Coordinator) takes leases from: [`Leases`] of a [`Controller`],
+/// which holds the budget itself, or a [`Member`](super::Member), which leases from another
+/// coordinator. So coordinators can form a tree.
 pub trait Source {
-    /// Whether a call may be sent at `at`, which may lie ahead of the clock.
+    /// Whether a call may be sent at `at`, which may be ahead of the clock.
     fn poll(&mut self, at: Instant) -> Decision<u64>;
 
-    /// A call came back `ago`, which is counted from `at`. Only where it `waited` was the rate what kept
-    /// it back. False where no call was sent with this permit, or it was settled before.
+    /// Settles a call that completed `ago` before `at`. If it `waited`, the rate was its limit.
+    /// Returns false if the permit is unknown or was settled before.
     fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool;
 
-    /// The time between two leases at present; `None` if nothing is kept apart.
+    /// The current interval between two leases. `None` if there is none.
     fn interval(&self, at: Instant) -> Option<Span>;
 
-    /// Before when nothing is sent at all.
+    /// The time before which no call may be sent.
     fn cooldown_until(&self) -> Instant;
 
-    /// Calls have been sent that this source knows nothing of: whatever it had saved up is spent, but the
-    /// next call. (It may hear this often, and must not be kept from that one each time.)
+    /// Calls have been sent without this source's knowledge, so its burst is used up except for the
+    /// next call. (It may be called often, and must not delay that one each time.)
     fn forfeit(&mut self, at: Instant);
 }
 
@@ -50,13 +50,13 @@ pub struct Leases<L: Law = AnyLaw, const LEASES: usize = 1024> {
 }
 
 impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
-    /// Nothing leased yet.
+    /// A source without leases.
     #[must_use]
     pub const fn new(controller: Controller<L>) -> Self {
         Self::numbered(controller, 0)
     }
 
-    /// The same, whose permits are numbered from here on.
+    /// The same, with permits numbered from here on.
     pub(super) const fn numbered(controller: Controller<L>, number: u32) -> Self {
         Self { controller, permits: Slots::new(number) }
     }
@@ -87,7 +87,7 @@ impl<L: Law + Copy, const LEASES: usize> Source for Leases<L, LEASES> {
                 match self.permits.take(at, self.controller.concurrency().expiry(), permit) {
                     Ok(number) => Decision::Admit(number),
                     Err(permit) => {
-                        self.controller.refund(at, permit); // not reached: there was room
+                        self.controller.refund(at, permit); // unreachable: there was room
                         Decision::Full
                     }
                 }

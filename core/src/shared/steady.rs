@@ -16,7 +16,7 @@ impl Steady {
         Self { latest: now, ahead: Span::ZERO }
     }
 
-    /// How much time has passed, and the time.
+    /// The elapsed time and the current time.
     pub(super) fn tell(&mut self, now: Instant) -> (Span, Instant) {
         let told = now.saturating_add(self.ahead);
         self.ahead = self.ahead.saturating_add(self.latest.saturating_since(told));
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_on_from_where_it_was_when_the_other_one_steps_back() {
+    fn it_continues_when_its_source_steps_back() {
         let at = Instant::from_nanos;
         let mut clock = Steady::new(at(1_000));
         for (told, passed, now) in [

@@ -3,8 +3,8 @@
 use super::word::Table;
 use crate::{Outcome, digest};
 
-/// The codes that AWS SDKs take for a throttle (botocore's `throttling` retry conditions, the same in
-/// the SDKs for Rust and JavaScript), and for a passing failure, whatever the status.
+/// The codes that AWS SDKs treat as throttling (botocore's `throttling` retry conditions, the same
+/// in the SDKs for Rust and JavaScript) or as a transient failure, whatever the status.
 const CODES: [(&str, Outcome); 16] = [
     ("BandwidthLimitExceeded", Outcome::Throttled),
     ("EC2ThrottledException", Outcome::Throttled),
@@ -25,11 +25,11 @@ const CODES: [(&str, Outcome); 16] = [
 ];
 static TABLE: Table<Outcome, { CODES.len() }> = Table::of(&CODES);
 
-/// What an AWS error code says about the call; `None` if the status says more.
+/// The outcome of an AWS error code. `None` if the status is more specific.
 ///
 /// The code comes from the header `x-amzn-errortype` or from the error's body (`__type`, `code`,
-/// `Code`), with or without what some protocols put around it: a namespace before a `#`, an
-/// address behind a `:`. [`http::Reading`](super::http::Reading) reads the header by itself.
+/// `Code`), with or without the decoration of some protocols: a namespace before a `#`, a URL after
+/// a `:`. [`http::Reading`](super::http::Reading) reads the header itself.
 ///
 /// ```
 /// use tidegate::{Outcome, signal::aws};
@@ -54,7 +54,7 @@ pub fn outcome(code: impl AsRef<[u8]>) -> Option<Outcome> {
     of_digest(sum)
 }
 
-/// The same of a bare code's digest.
+/// The outcome of a code without decoration, by its digest.
 pub(super) fn of_digest(code: u32) -> Option<Outcome> {
     TABLE.of_digest(code)
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_is_known_bare_and_dressed() {
+    fn every_code_is_known_with_and_without_decoration() {
         for (name, expected) in CODES {
             assert_eq!(outcome(name), Some(expected), "{name}");
             let dressed = format!("aws.protocoltests#{name}:http://internal.amazon.com/coral/");
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_says_nothing() {
+    fn other_texts_have_no_outcome() {
         for code in ["", "#", ":", "Throttling#", "Throttling2", "#:#", "\u{0}", "é"] {
             assert_eq!(outcome(code), None, "{code}");
         }

@@ -2,7 +2,7 @@
 
 use crate::{Hint, Outcome, Reply, Span};
 
-/// How long a response is good for where it does not say (RFC 7252 section 5.10.5).
+/// The default Max-Age (RFC 7252 section 5.10.5).
 const DEFAULT_MAX_AGE: Span = Span::from_secs(60);
 
 /// What a response code and its Max-Age option say about the call. `code` is the byte of the
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_an_outcome_and_only_a_rejection_a_cooldown() {
+    fn every_code_has_an_outcome_and_only_rejections_have_a_cooldown() {
         for code in 0..=u8::MAX {
             let expected = match code {
                 0x9D => Outcome::Throttled,

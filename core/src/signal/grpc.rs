@@ -11,8 +11,8 @@ pub use retry_info::{retry_delay, retry_delay_base64};
 ///
 /// `RESOURCE_EXHAUSTED` (8) is [`Throttled`](Outcome::Throttled) and `UNAVAILABLE` (14), the code
 /// of an overloaded server, is [`Busy`](Outcome::Busy). `CANCELLED` (1) is
-/// [`Abandoned`](Outcome::Abandoned), because it is this side that cancels. `UNKNOWN` (2),
-/// `DEADLINE_EXCEEDED` (4), `INTERNAL` (13), `DATA_LOSS` (15) and codes that do not exist are
+/// [`Abandoned`](Outcome::Abandoned), because the client cancels. `UNKNOWN` (2),
+/// `DEADLINE_EXCEEDED` (4), `INTERNAL` (13), `DATA_LOSS` (15) and unknown codes are
 /// [`Failed`](Outcome::Failed). All else was answered, hence [`Ok`](Outcome::Ok): a `NOT_FOUND`
 /// used the limit as much as a success did, and sending it again would not help.
 ///
@@ -71,7 +71,7 @@ pub fn reply<const LIMITS: usize>(
     outcome.with(hint)
 }
 
-/// A 32-bit number that is not negative.
+/// A non-negative 32-bit number.
 fn millis(value: &[u8]) -> Option<u32> {
     let number = i32::try_from(digits(value)?).ok()?;
     Some(number.unsigned_abs())
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pushback_is_a_cooldown_or_the_end() {
+    fn a_pushback_is_a_cooldown_or_forbids_a_retry() {
         let cases: [(&[u8], Option<u64>); 10] = [
             (b"0", Some(0)),
             (b"7", Some(7)),
@@ -103,13 +103,13 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_counts_where_there_is_no_pushback() {
+    fn a_delay_counts_without_a_pushback() {
         let delay = Span::from_secs(30);
         assert_eq!(reply::<1>(8, None, Some(delay)).hints[0], Hint::retry_after(delay));
     }
 
     #[test]
-    fn a_call_that_was_served_or_given_up_has_no_pushback() {
+    fn the_pushback_of_a_served_or_abandoned_call_is_ignored() {
         for code in [0, 1, 5] {
             let reply = reply::<1>(code, Some(b"-1"), Some(Span::from_secs(30)));
             assert_eq!(reply.hints[0], Hint::NONE, "code {code}");

@@ -15,7 +15,7 @@ use crate::Outcome;
 ///   0x8D keep alive timeout are [`Failed`](Outcome::Failed).
 /// - All else was answered, hence [`Ok`](Outcome::Ok): the same packet would be rejected again.
 ///
-/// MQTT has no delay to go with a code; the policy's backoff and law decide.
+/// MQTT codes have no delay. The policy's backoff and law apply.
 ///
 /// ```
 /// use tidegate::{Outcome, signal::mqtt};

@@ -1,9 +1,9 @@
-//! Bytes read from the left: the small scanner that every text parser here is built on.
+//! A small scanner over bytes, which every text parser uses.
 
-/// What is left to read. A copy is a place to come back to.
+/// The rest of the text. A copy can be used to return to a position.
 ///
-/// It fails for good: nothing is left of a text that is not what it must be, and it is not
-/// [`done`](Self::done). So a grammar is written down step by step, and asked about once at its end.
+/// An error is permanent: the rest becomes empty, and the text is not [`done`](Self::done). So a
+/// grammar is written step by step and checked once at its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text<'a> {
     rest: &'a [u8],
@@ -11,39 +11,39 @@ pub(super) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// `bytes` without the white space before them.
+    /// `bytes` without leading white space.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         let mut text = Self { rest: bytes, failed: false };
         text.space();
         text
     }
 
-    /// What is read here is garbage.
-    #[inline(never)] // It is called from everywhere.
+    /// Marks the text as malformed.
+    #[inline(never)] // It has many callers.
     pub(super) fn fail(&mut self) {
         *self = Self { rest: &[], failed: true };
     }
 
-    /// Whether all was read, but for white space, and nothing of it was garbage.
+    /// Whether everything except white space was read without an error.
     pub(super) fn done(&mut self) -> bool {
         self.space();
         self.rest.is_empty() && !self.failed
     }
 
-    /// The next byte; zero at the end. No grammar here has a use for a zero, so it is garbage where
-    /// it was sent.
+    /// The next byte. Zero at the end. No grammar here accepts a zero byte, so one in the text is
+    /// an error.
     pub(super) fn peek(&self) -> u8 {
         self.rest.first().copied().unwrap_or(0)
     }
 
-    /// Reads a byte; zero at the end.
+    /// Reads a byte. Zero at the end.
     pub(super) fn next(&mut self) -> u8 {
         let Some((first, rest)) = self.rest.split_first() else { return 0 };
         self.rest = rest;
         *first
     }
 
-    /// Reads `byte`, if it comes next.
+    /// Reads `byte` if it is next.
     pub(super) fn eat(&mut self, byte: u8) -> bool {
         let comes = self.peek() == byte;
         if comes {
@@ -52,7 +52,7 @@ impl<'a> Text<'a> {
         comes
     }
 
-    /// Reads these bytes, which must come next.
+    /// Reads these bytes, which must be next.
     pub(super) fn expect(&mut self, bytes: &[u8]) {
         for byte in bytes {
             if !self.eat(*byte) {
@@ -67,7 +67,7 @@ impl<'a> Text<'a> {
         self.take(end)
     }
 
-    /// Reads `count` bytes, or what there is.
+    /// Reads `count` bytes, or the rest if it is shorter.
     pub(super) fn take(&mut self, count: usize) -> &'a [u8] {
         let (run, rest) = self.rest.split_at_checked(count).unwrap_or((self.rest, &[]));
         self.rest = rest;
@@ -84,7 +84,7 @@ impl<'a> Text<'a> {
         self.run(|byte| byte == b' ' || byte == b'\t');
     }
 
-    /// Reads the comma between two members of a list, or the end. True where another member must
+    /// Reads the comma between two members of a list, or the end. True if another member must
     /// follow.
     pub(super) fn comma(&mut self) -> bool {
         self.space();
@@ -96,7 +96,7 @@ impl<'a> Text<'a> {
         more
     }
 
-    /// Reads exactly `count` digits; up to nine fit.
+    /// Reads exactly `count` digits, at most nine.
     pub(super) fn digits(&mut self, count: u32) -> u32 {
         let mut number = 0u32;
         for _ in 0..count {
@@ -109,7 +109,7 @@ impl<'a> Text<'a> {
         number
     }
 
-    /// Reads digits, or digits, a point and digits.
+    /// Reads digits with an optional fraction.
     pub(super) fn number(&mut self) -> Number<'a> {
         let whole = Number { whole: 0, fraction: self.some_digits() };
         let whole = whole.shifted(whole.fraction.len());
@@ -117,7 +117,7 @@ impl<'a> Text<'a> {
         Number { whole, fraction }
     }
 
-    /// Reads one digit or more.
+    /// Reads at least one digit.
     pub(super) fn some_digits(&mut self) -> &'a [u8] {
         let digits = self.run(|byte| byte.is_ascii_digit());
         if digits.is_empty() {
@@ -127,23 +127,23 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A number that is not negative.
+/// A non-negative number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number<'a> {
-    /// What is before the point; saturates.
+    /// The integer part. Saturates.
     pub(super) whole: u64,
-    /// The digits behind the point.
+    /// The digits after the point.
     pub(super) fraction: &'a [u8],
 }
 
 impl Number<'_> {
-    /// The number with its point moved to the right, without what is behind it then; saturates.
-    /// Nine places make nanoseconds of seconds.
+    /// The number with its point moved to the right, without the remaining fraction. Saturates.
+    /// Nine places convert seconds to nanoseconds.
     pub(super) fn shifted(&self, places: usize) -> u64 {
         let mut number = self.whole;
         for place in 0..places {
             let digit = self.fraction.get(place).map_or(0, |digit| digit.wrapping_sub(b'0'));
-            // The last few numbers below the largest count as the largest.
+            // The last few values below the maximum become the maximum.
             let fits = number < u64::MAX / 10;
             let more = number.wrapping_mul(10).wrapping_add(u64::from(digit));
             number = if fits { more } else { u64::MAX };
@@ -152,7 +152,7 @@ impl Number<'_> {
     }
 }
 
-/// A value of digits and nothing else; the number saturates.
+/// A value that consists only of digits. The number saturates.
 pub(super) fn digits(value: &[u8]) -> Option<u64> {
     let mut text = Text::new(value);
     let number = text.number();
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_keeps_the_digits_that_are_asked_for_and_saturates() {
+    fn a_number_keeps_the_requested_digits_and_saturates() {
         let cases: [(&[u8], Option<u64>); 8] = [
             (b"1.5", Some(1_500_000_000)),
             (b"0.000000001", Some(1)),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_a_text_that_failed() {
+    fn the_rest_of_a_malformed_text_is_empty() {
         let mut text = Text::new(b" 12 34");
         text.expect(b"12 ");
         text.digits(3);

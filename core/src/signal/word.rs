@@ -1,9 +1,8 @@
-//! Words that mean something here, known again by their digests: neither their letters nor their
-//! addresses take room.
+//! Known words, stored as digests: neither their letters nor their addresses take memory.
 
 use crate::digest;
 
-/// The digest of `bytes`; where they are `folded`, the same in any case.
+/// The digest of `bytes`. If `folded`, it ignores case.
 pub(super) const fn digest(bytes: &[u8], folded: bool) -> u32 {
     let (mut rest, mut sum) = (bytes, digest::EMPTY);
     while let [byte, tail @ ..] = rest {
@@ -13,7 +12,7 @@ pub(super) const fn digest(bytes: &[u8], folded: bool) -> u32 {
     sum
 }
 
-/// Words and what they mean.
+/// Words and their meanings.
 #[derive(Debug)]
 pub(super) struct Table<T, const WORDS: usize> {
     digests: [u32; WORDS],
@@ -21,7 +20,7 @@ pub(super) struct Table<T, const WORDS: usize> {
 }
 
 impl<T: Copy, const WORDS: usize> Table<T, WORDS> {
-    /// The first of these words as digests that the compiler works out.
+    /// The table of these words, computed at compile time.
     #[expect(
         clippy::arithmetic_side_effects,
         clippy::indexing_slicing,
@@ -38,24 +37,25 @@ impl<T: Copy, const WORDS: usize> Table<T, WORDS> {
         table
     }
 
-    /// What the longest word means that `bytes` begin with, in any case, and the bytes behind it.
+    /// The meaning of the longest word that is a prefix of `bytes`, ignoring case, and the
+    /// remaining bytes.
     pub(super) fn longest<'a>(&self, bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
         let (place, rest) = longest(&self.digests, bytes)?;
         Some((*self.meanings.get(place)?, rest))
     }
 
-    /// What the word `bytes` means, in any case.
+    /// The meaning of the word `bytes`, ignoring case.
     pub(super) fn find(&self, bytes: &[u8]) -> Option<T> {
         self.longest(bytes).and_then(|(meaning, rest)| rest.is_empty().then_some(meaning))
     }
 
-    /// What the word with this digest means.
+    /// The meaning of the word with this digest.
     pub(super) fn of_digest(&self, digest: u32) -> Option<T> {
         self.meanings.get(self.digests.iter().position(|word| *word == digest)?).copied()
     }
 }
 
-#[inline(never)] // Once for all tables.
+#[inline(never)] // Shared by all tables.
 fn longest<'a>(digests: &[u32], bytes: &'a [u8]) -> Option<(usize, &'a [u8])> {
     let (mut rest, mut sum, mut found) = (bytes, digest::EMPTY, None);
     while let [byte, tail @ ..] = rest {

@@ -9,7 +9,7 @@ use crate::rng::Rng;
 use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 
-/// Whether [`Autosleeper`] keeps to its source or mends it.
+/// Whether [`Autosleeper`] reproduces the defects of its source.
 ///
 /// | defect of the source | [`Mended`](Self::Mended) |
 /// |---|---|
@@ -50,7 +50,7 @@ pub enum AutosleeperVariant {
     Mended,
 }
 
-/// What [`Autosleeper`] is made of. Start from [`AutosleeperConfig::DEFAULT`] and change what differs.
+/// The configuration of [`Autosleeper`]. Start from [`AutosleeperConfig::DEFAULT`].
 ///
 /// ```
 /// use tidegate::law::{Law, Autosleeper, AutosleeperConfig, AutosleeperVariant, Sample};
@@ -80,13 +80,13 @@ pub struct AutosleeperConfig {
     pub initial: Span,
     /// The longest delay.
     pub most: Span,
-    /// What a failure multiplies the delay by; at least 1.
+    /// The factor by which a failure multiplies the delay; at least 1.
     pub up: Ratio,
-    /// What a step down multiplies the delay by, at most 1 ...
+    /// The factor by which a step down multiplies the delay, at most 1 ...
     pub down: Ratio,
     /// ... after this many successes.
     pub threshold: u16,
-    /// Chance adds or takes up to this part of the delay, at most all of it ...
+    /// Jitter adds or subtracts up to this share of the delay, at most all of it ...
     pub spread: Ratio,
     /// ... but never more than this.
     pub most_spread: Span,
@@ -95,8 +95,8 @@ pub struct AutosleeperConfig {
 }
 
 impl AutosleeperConfig {
-    /// The source's defaults, mended: 500 ms to 15 min, half as much again on each failure, a tenth
-    /// less after ten successes, ±30 % but at most two minutes.
+    /// The source's defaults with the mended variant: 500 ms to 15 min, a factor of 1.5 on each
+    /// failure and 0.9 after ten successes, and a jitter of ±30 % but at most two minutes.
     pub const DEFAULT: Self = Self {
         initial: Span::from_millis(500),
         most: Span::from_secs(900),
@@ -116,14 +116,14 @@ impl Default for AutosleeperConfig {
 }
 
 /// Responsive exponential backoff: the delay between calls grows by a factor on each failure and
-/// shrinks by another after so many successes.
+/// shrinks by another after a number of successes.
 ///
 /// Source: `AutoSleeper` in sakthipriyan/go-utils (`sleeper.go`, 2022) and its article "Autosleeper
 /// exponential backoff in Go". [`AutosleeperVariant::Faithful`] reproduces its published graph and its
 /// deterministic test vectors to the digit; [`AutosleeperVariant::Mended`], the default, lists what it mends.
 ///
-/// Both count calls and not costs, and both need their failures: in equilibrium 2.5 % of calls fail
-/// with the defaults. From the longest delay the way back takes 720 successes, about a day.
+/// Both count calls, not costs, and both need failures: in equilibrium 2.5 % of calls fail with the
+/// defaults. Recovery from the longest delay takes 720 successes, about a day.
 ///
 /// ```
 /// use tidegate::law::{Autosleeper, AutosleeperConfig, AutosleeperError, AutosleeperVariant};
@@ -140,7 +140,7 @@ pub struct Autosleeper {
     config: AutosleeperConfig,
 }
 
-/// What [`Autosleeper`] remembers.
+/// The state of [`Autosleeper`].
 ///
 /// ```
 /// use tidegate::law::Autosleeper;
@@ -163,13 +163,13 @@ pub struct Autosleeper {
 pub struct AutosleeperState {
     delay: Span,
     successes: u16,
-    /// When the latest delay ended or will end, or a call came back: silence since then lowers the
+    /// When the latest delay ended or will end, or a call completed. Silence since then lowers the
     /// delay.
     quiet_from: Instant,
 }
 
 impl AutosleeperState {
-    /// The present delay between calls, before chance spreads it; zero if calls are not delayed.
+    /// The current delay between calls, before jitter. Zero if calls are not delayed.
     #[must_use]
     pub const fn delay(&self) -> Span {
         self.delay
@@ -180,11 +180,11 @@ impl Autosleeper {
     /// The law of [`AutosleeperConfig::DEFAULT`].
     pub const DEFAULT: Self = Self { config: AutosleeperConfig::DEFAULT };
 
-    /// The law of a configuration.
+    /// The law with this configuration.
     ///
     /// # Errors
-    /// [`AutosleeperError`] names what is wrong. The faithful variant takes a threshold of zero and
-    /// an initial delay above the longest, as its source does.
+    /// [`AutosleeperError`]. The faithful variant accepts a threshold of zero and an initial delay
+    /// above the longest, like its source.
     pub const fn new(config: AutosleeperConfig) -> Result<Self, AutosleeperError> {
         let mended = matches!(config.variant, AutosleeperVariant::Mended);
         if config.initial.as_nanos() == 0 {
@@ -212,8 +212,8 @@ impl Autosleeper {
         matches!(self.config.variant, AutosleeperVariant::Mended)
     }
 
-    /// Rounded down, as the source does it; mended, rounded up, so that a delay of one nanosecond is
-    /// no place to be stuck at.
+    /// Rounded down, like the source. The mended variant rounds up, so that a delay of one
+    /// nanosecond grows.
     fn higher(&self, delay: Span) -> Span {
         match (delay, self.is_mended()) {
             (Span::ZERO, _) => self.config.initial,
@@ -231,8 +231,8 @@ impl Autosleeper {
         if delay < self.config.initial { Span::ZERO } else { delay }
     }
 
-    /// The delay, spread by chance but not beyond `most`. Capping after the draw instead would have
-    /// half of a fleet wait for exactly the longest delay.
+    /// The delay with jitter, limited to `most` before the draw. Capping afterwards would make half
+    /// of a fleet wait for exactly the longest delay.
     fn spread(&self, delay: Span, most: Span, rng: &mut Rng) -> Span {
         if self.config.spread == Ratio::ZERO {
             return delay;
@@ -289,8 +289,8 @@ impl Autosleeper {
         Move::Faster
     }
 
-    /// Keeps the next call back for the present delay. That time is no silence, and neither is the
-    /// time that a call takes: both would lower the delay of a client that has done nothing else.
+    /// Delays the next call by the current delay. That time does not count as silence, and neither
+    /// does the duration of a call: both would lower the delay of a client that only waits.
     fn delay(
         &self,
         state: &mut AutosleeperState,
@@ -303,11 +303,11 @@ impl Autosleeper {
         state.quiet_from = state.quiet_from.max(now.saturating_add(delay));
     }
 
-    /// Lowers the delay once for each stretch of silence in which successes could have done so.
+    /// Lowers the delay once for each period of silence in which successes could have done so.
     fn decay(&self, state: &mut AutosleeperState, silence: Span) {
         let mut silence = silence;
-        // Each step shortens the next one's stretch, so a ratio near one needs the bound; the
-        // default takes 72 steps from the longest delay to none.
+        // Each step shortens the next period, so a ratio near one needs a bound. The default takes
+        // 72 steps from the longest delay to none.
         for _ in 0..256 {
             let stretch = state.delay.saturating_mul(u64::from(self.config.threshold));
             if state.delay == Span::ZERO || silence < stretch {
@@ -332,12 +332,12 @@ impl Law for Autosleeper {
         AutosleeperState { delay: Span::ZERO, successes: 0, quiet_from: now }
     }
 
-    /// None: as its source.
+    /// Zero, like its source.
     fn lateness(&self) -> Span {
         Span::ZERO
     }
 
-    /// None: the law delays the pacing by itself.
+    /// `None`: the law delays the pacing itself.
     fn quota(&self, _: &AutosleeperState) -> Option<Quota> {
         None
     }
@@ -396,7 +396,7 @@ impl Law for Autosleeper {
     }
 }
 
-/// What is wrong with a [`AutosleeperConfig`].
+/// An error in an [`AutosleeperConfig`].
 ///
 /// ```
 /// use tidegate::law::{Autosleeper, AutosleeperConfig, AutosleeperError as Wrong, AutosleeperVariant};
@@ -431,13 +431,13 @@ pub enum AutosleeperError {
     ZeroInitial,
     /// The initial delay is above the longest.
     InitialAboveMost,
-    /// A factor below one would go down on failure.
+    /// A factor below one would lower the delay on failure.
     UpBelowOne,
-    /// A factor above one would go up on success.
+    /// A factor above one would raise the delay on success.
     DownAboveOne,
-    /// A threshold of zero would never go down.
+    /// With a threshold of zero the delay would never fall.
     ZeroThreshold,
-    /// A spread above one would reach below zero.
+    /// A jitter above one could make the delay negative.
     SpreadAboveOne,
 }
 

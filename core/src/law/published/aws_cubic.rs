@@ -11,19 +11,19 @@ use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 
 /// The AWS SDKs' client rate limiter: off until the first throttling response, then a token bucket
-/// (which has been filling all the time) whose rate is cut to 0.7 and grows back along a cubic: fast
-/// towards the rate at which it was cut, slowly around it, and fast again beyond.
+/// (which has been filling since the start) whose rate is cut to 0.7 and grows back along a cubic
+/// function: fast towards the rate at which it was cut, slowly around it, and fast again beyond.
 ///
 /// Source: botocore 1.44.5 (`retries/adaptive.py`, `throttling.py`, `bucket.py`) and smithy-rs
-/// (`client_rate_limiter.rs`), which count in floating point with the same constants; the curve is
-/// CUBIC's (RFC 9438 section 4.2). The tests hold it against the vector that the SDKs share, to six
+/// (`client_rate_limiter.rs`), which use floating point with the same constants. The curve is that
+/// of CUBIC (RFC 9438 section 4.2). Tests compare it with the vector that the SDKs share, to six
 /// digits.
 ///
-/// Kept as the sources have it: every throttling response cuts, so that twenty of one burst take
-/// 100 calls a second to the floor of one in two seconds; the rate never exceeds twice what was
-/// measured; throttled within its first half second it has measured nothing, and starts from the
-/// floor. Mended, because here it would break the contracts: a clock that steps back takes no
-/// tokens away. A bucket holds whole calls (the sources' may hold 1.5) and 17 592 at most.
+/// As in the sources, every throttling response cuts, so twenty in one burst reduce 100 calls a
+/// second to the floor of one in two seconds. The rate never exceeds twice the measured rate. If a
+/// call is throttled within the first half second, nothing has been measured, and the rate starts
+/// from the floor. One difference is required by the contracts: a clock that steps back removes no
+/// tokens. A bucket holds whole calls (the sources' may hold 1.5) and 17 592 at most.
 ///
 /// ```
 /// use tidegate::{Call, Controller, Decision, Instant, Policy, law::AwsCubic};
@@ -38,7 +38,7 @@ use crate::time::{Instant, Span};
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AwsCubic;
 
-/// What [`AwsCubic`] remembers. Rates are calls a second with 20 bits of fraction.
+/// The state of [`AwsCubic`]. Rates are calls a second with 20 bits of fraction.
 ///
 /// ```
 /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Reason, law::AwsCubic};
@@ -56,32 +56,32 @@ pub struct AwsCubic;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AwsCubicState {
-    /// The present rate.
+    /// The current rate.
     rate: u64,
-    /// Whether a throttling response has come, so that calls take tokens.
+    /// Whether a throttling response has arrived, so that calls take tokens.
     on: bool,
-    /// The tokens in the bucket while nothing takes them, with 20 bits of fraction ...
+    /// The tokens in the bucket while no call takes any, with 20 bits of fraction ...
     tokens: u64,
-    /// ... and up to when they are counted.
+    /// ... and the time up to which they are counted.
     counted: Instant,
-    /// The rate at the latest cut: the plateau of the cubic.
+    /// The rate at the latest cut: the plateau of the cubic function.
     plateau: u64,
     /// When the latest cut was.
     cut_at: Instant,
     /// The rate of responses, smoothed over half seconds.
     measured: u64,
-    /// The half second, counted from the epoch, in which the measurement stands.
+    /// The current half second of the measurement, counted from the epoch.
     half_second: u64,
     /// Responses since it began.
     responses: u32,
 }
 
 const ONE: u64 = 1 << 20;
-/// The least rate: a call in two seconds.
+/// The lowest rate: a call in two seconds.
 const FLOOR: u64 = ONE / 2;
-/// What a cut keeps.
+/// The share of the rate that a cut keeps.
 const BETA: Ratio = Ratio::of(7, 10);
-/// The cubic's steepness, in calls a second per cubic second.
+/// The steepness of the cubic function, in calls a second per cubic second.
 const SCALE: Ratio = Ratio::of(4, 10);
 /// The weight of the latest half second.
 const SMOOTH: Ratio = Ratio::of(8, 10);
@@ -89,16 +89,16 @@ const HALF_SECOND: NonZeroU64 = NonZeroU64::MIN.saturating_add(499_999_999);
 const BILLION: NonZeroU32 = NonZeroU32::MIN.saturating_add(999_999_999);
 
 impl AwsCubicState {
-    /// The present rate in calls a second with 20 bits of fraction; `None` until the first
+    /// The current rate in calls a second with 20 bits of fraction; `None` until the first
     /// throttling response.
     #[must_use]
     pub const fn rate_q20(&self) -> Option<u64> {
         if self.on { Some(self.rate) } else { None }
     }
 
-    /// Fills the bucket that nothing is taken from.
+    /// Refills the unused bucket.
     fn fill(&mut self, now: Instant) {
-        // From empty to full takes a second, or two at the least rate.
+        // From empty to full takes a second, or two at the lowest rate.
         let passed = now.saturating_since(self.counted).min(Span::from_secs(2)).as_nanos();
         let passed = Ratio::over(u32::try_from(passed).unwrap_or(u32::MAX), BILLION);
         self.tokens =
@@ -120,9 +120,10 @@ impl AwsCubicState {
         self.half_second = half_second;
     }
 
-    /// The cubic at `now`: plateau + scale * (t - K)^3, with K = cbrt(plateau * (1 - beta) / scale).
+    /// The cubic function at `now`: plateau + scale * (t - K)^3, with K = cbrt(plateau * (1 - beta)
+    /// / scale).
     fn curve(&self, now: Instant) -> u64 {
-        // Seconds with 20 bits of fraction. Half an hour past K the cubic is at 10^9 calls a
+        // Seconds with 20 bits of fraction. Half an hour after K the function is at 10^9 calls a
         // second; the bound keeps its square within 64 bits.
         let elapsed = Ratio::of(1 << 20, 1_000_000_000)
             .floor_of(now.saturating_since(self.cut_at).as_nanos());
@@ -143,8 +144,8 @@ impl AwsCubicState {
 
 /// The cube root of a number with 20 bits of fraction, with 20 bits of fraction.
 ///
-/// That is the integer root of the number times 2^40. If the product would not fit, it is scaled
-/// by less, three bits for each bit of the root.
+/// It is the integer root of the number times 2^40. If the product does not fit, it is scaled by
+/// less: three bits for each bit of the root.
 fn cube_root_q20(number: u64) -> u64 {
     let (mut up, mut down) = (40u32, 0u32);
     while up > number.leading_zeros() && up > 3 {
@@ -176,7 +177,7 @@ impl Law for AwsCubic {
     type State = AwsCubicState;
 
     fn start(&self, now: Instant) -> AwsCubicState {
-        // The sources begin with the last whole second.
+        // The sources start with the last whole second.
         let half_second = now.as_nanos() / HALF_SECOND;
         AwsCubicState {
             rate: ONE,
@@ -191,7 +192,7 @@ impl Law for AwsCubic {
         }
     }
 
-    /// None: as its source.
+    /// Zero, like its source.
     fn lateness(&self) -> Span {
         Span::ZERO
     }
@@ -225,7 +226,7 @@ impl Law for AwsCubic {
         state.rate = aimed.min(state.measured.saturating_mul(2)).max(FLOOR);
         match (on, state.on) {
             (true, _) => pacing.resize(quota(before), quota(state.rate)),
-            // What the bucket has filled up to while it was off.
+            // The level that the bucket reached while it was unused.
             (false, true) => pacing.leave_room(state.tokens, quota(state.rate)),
             (false, false) => {
                 state.tokens = state.tokens.min(state.rate.max(ONE));
@@ -240,7 +241,7 @@ impl Law for AwsCubic {
     }
 }
 
-/// A rate with its bucket: a second's worth, and at least one call.
+/// A rate and its bucket: a second's worth, but at least one call.
 fn quota(rate: u64) -> Quota {
     Quota::of_law_rate(rate, LawBurst::clamped(rate >> 20))
 }
@@ -263,14 +264,14 @@ mod tests {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    /// Microcalls a second.
+    /// Microcalls per second.
     fn micro(rate: u64) -> u64 {
         ((u128::from(rate) * 1_000_000) >> 20) as u64
     }
 
     #[test]
-    fn the_vector_that_the_sdks_share_comes_out() {
-        // Last maximum 10, throttled at 5 s; the rates of 5 to 11 s (smithy-rs).
+    fn the_vector_that_the_sdks_share_is_reproduced() {
+        // Last maximum 10, throttled at 5 s: the rates from 5 to 11 s (smithy-rs).
         let published =
             [7_000_000, 9_648_936, 10_000_030, 10_453_284, 13_408_697, 21_266_268, 36_425_998];
         let mut state = AwsCubic.start(at(0));
@@ -286,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cube_root_is_the_exact_one_where_there_is_room_for_it() {
+    fn the_cube_root_is_exact_if_the_product_fits() {
         let rooms = (1..1u64 << 24).step_by(4_099);
         for number in rooms.chain([(1 << 23) - 1, 1 << 23, (1 << 24) - 1]) {
             let (root, target) = (u128::from(cube_root_q20(number)), u128::from(number) << 40);
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cube_root_is_near_the_exact_one() {
+    fn the_cube_root_is_close_to_the_exact_one() {
         for number in [0, 1, 7, 8, 9, 1_000, ONE, 8 * ONE, 10 * ONE, 1_000_000 * ONE, u64::MAX >> 1]
         {
             let root = u128::from(cube_root_q20(number));
@@ -317,7 +318,7 @@ mod tests {
     }
 
     impl Caller {
-        /// As recorded with botocore's own classes: they count seconds from an epoch long ago.
+        /// As recorded with botocore's classes, which count seconds from a distant epoch.
         fn new() -> Self {
             let now = 1_000_000;
             Self { state: AwsCubic.start(at(now)), pacing: Pacing::new(at(now)), now }
@@ -337,21 +338,22 @@ mod tests {
     }
 
     #[test]
-    fn throttled_before_anything_was_measured_the_rate_starts_from_the_floor() {
+    fn a_throttled_call_before_any_measurement_sets_the_rate_to_the_floor() {
         let mut caller = Caller::new();
         caller.replies(10, 10, Outcome::Ok);
         caller.replies(1, 10, Outcome::Throttled);
         assert_eq!((caller.rate(), caller.state.plateau), (500_000, 0));
-        // The bucket filled at one a second for 10 ms and at the least rate for 100 ms: 0.06 calls,
-        // and the other 0.94 take 1.88 s.
+        // The bucket filled at one a second for 10 ms and at the lowest rate for 100 ms: 0.06
+        // calls, and the other 0.94 take 1.88 s.
         let ready = caller.pacing.ready_at(1, AwsCubic.quota(&caller.state)).unwrap();
         assert_eq!(ready.saturating_since(at(caller.now)).as_millis(), 1_880);
     }
 
     #[test]
-    fn the_bucket_has_filled_while_nothing_was_taken_from_it() {
-        // The sources let the rate grow before the first throttling response as well, and fill the
-        // bucket at it: one throttled call at a hundred a second leaves 70 a second, and 70 calls at once.
+    fn the_bucket_fills_while_it_is_unused() {
+        // The sources also let the rate grow before the first throttling response, and fill the
+        // bucket at it: one throttled call at a hundred a second leaves 70 a second, and 70 calls
+        // at once.
         let mut caller = Caller::new();
         caller.replies(1_000, 10, Outcome::Ok);
         caller.replies(1, 0, Outcome::Throttled);
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn one_throttled_call_takes_a_hundred_a_second_to_seventy_and_a_burst_of_them_to_the_floor() {
+    fn one_throttled_call_cuts_a_hundred_a_second_to_seventy_and_a_burst_to_the_floor() {
         let mut caller = Caller::new();
         caller.replies(1_000, 10, Outcome::Ok);
         caller.replies(1, 0, Outcome::Throttled);

@@ -12,7 +12,7 @@ use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 
 /// How a success shortens the sleep: four of the source's five strategies. (The fifth, `Null`, does
-/// nothing at all, which is [`Fixed::UNLIMITED`](crate::law::Fixed::UNLIMITED) without a backoff.)
+/// nothing, which is [`Fixed::UNLIMITED`](crate::law::Fixed::UNLIMITED) without a backoff.)
 ///
 /// ```
 /// use tidegate::law::{Law, Heroku, HerokuConfig, Sample, Strategy};
@@ -40,19 +40,18 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Strategy {
-    /// `ExponentialBackoff`: to nothing. Each call begins anew.
+    /// `ExponentialBackoff`: to zero. Each call starts again.
     Exponential,
     /// `ExponentialIncreaseGradualDecrease`: by this much.
     Gradual(Span),
-    /// `ExponentialIncreaseProportionalDecrease`: by the sleep over the divisor.
+    /// `ExponentialIncreaseProportionalDecrease`: by the sleep divided by the divisor.
     Proportional,
-    /// `ExponentialIncreaseProportionalRemainingDecrease`: by the sleep times the calls that the
-    /// server says are left, over the divisor. If the server does not say, the sleep stays.
+    /// `ExponentialIncreaseProportionalRemainingDecrease`: by the sleep times the reported
+    /// remaining calls, divided by the divisor. Without a report, the sleep stays.
     Remaining,
 }
 
-/// What [`Heroku`] is made of. Start from [`gem`](Self::gem) or [`DEMO`](Self::DEMO) and
-/// change what differs.
+/// The configuration of [`Heroku`]. Start from [`gem`](Self::gem) or [`DEMO`](Self::DEMO).
 ///
 /// ```
 /// use tidegate::law::{Law, Heroku, HerokuConfig, Sample, Strategy};
@@ -78,9 +77,9 @@ pub enum Strategy {
 pub struct HerokuConfig {
     /// How a success shortens the sleep.
     pub strategy: Strategy,
-    /// The sleep to begin with.
+    /// The initial sleep.
     pub start: Span,
-    /// What a throttled call adds to the sleep ...
+    /// The time that a throttled call adds to the sleep ...
     pub add: Span,
     /// ... before it multiplies it by this; at least 1.
     pub times: Ratio,
@@ -88,21 +87,21 @@ pub struct HerokuConfig {
     pub floor: Span,
     /// The limit that the source assumes, in calls an hour.
     pub divisor: NonZeroU32,
-    /// Chance adds up to this part of the sleep.
+    /// Jitter adds up to this share of the sleep.
     pub jitter: Ratio,
-    /// "Don't double on the first 429": the first throttled call of a run leaves the sleep, and sees
-    /// whether the same sleep once more will do.
+    /// "Don't double on the first 429": the first throttled call of a run keeps the sleep, and
+    /// tries it once more.
     pub spare_first: bool,
-    /// "Don't double dip": of the calls that were in flight together, one raises the sleep.
+    /// "Don't double dip": of calls that were in flight together, only one raises the sleep.
     pub once_per_event: bool,
     /// "Make flappy clients slower": the decrease is divided by `1 / (1 - e^(-t / calm))`, where t
-    /// is the time since the sleep last grew. `None` leaves it.
+    /// is the time since the sleep last grew. `None` disables this.
     pub calm: Option<Span>,
 }
 
 impl HerokuConfig {
-    /// The released gem `rate_throttle_client` 0.1.2: 0.8 s more and a fifth on top for each
-    /// throttled call, up to a tenth of jitter.
+    /// The released gem `rate_throttle_client` 0.1.2: 0.8 s more and then a fifth more for each
+    /// throttled call, with a jitter of up to a tenth.
     #[must_use]
     pub const fn gem(strategy: Strategy) -> Self {
         Self {
@@ -119,7 +118,7 @@ impl HerokuConfig {
         }
     }
 
-    /// The demonstration from which the gem came, as its README describes it: doubling, with all
+    /// The demonstration that preceded the gem, as its README describes it: doubling, with all
     /// three of its ideas, and never below 80 ms.
     pub const DEMO: Self = Self {
         start: Span::from_millis(1_600),
@@ -141,18 +140,18 @@ impl Default for HerokuConfig {
     }
 }
 
-/// The Heroku client's throttle: sleep before each call, longer after a throttled call, and after a
-/// success shorter in proportion to the sleep and to what the server has left.
+/// The Heroku client's throttle: a sleep before each call, longer after a throttled call, and after
+/// a success shorter in proportion to the sleep and to the server's remaining calls.
 ///
 /// Source: schneems/rate-limit-gcra-client-demo (2019) and the gem zombocom/rate_throttle_client
-/// 0.1.2 (2020). The source has each thread sleep by itself: give each thread a controller of its
-/// own to compare with its figures. If threads share one, the sleep is the time from one's
-/// answer to the next one's call, and the fleet is that much slower to begin with.
+/// 0.1.2 (2020). In the source each thread sleeps independently. To compare with its figures, use a
+/// controller per thread. If threads share one, the sleep is the time from one response to the next
+/// call, and the fleet starts more slowly.
 ///
-/// Its constants fit one limit, 4500 calls an hour. Kept as the source has them: after a run of
-/// throttled calls the sleep is a fifth longer than the one that worked; nothing bounds the sleep; with
-/// more calls left than the divisor it falls to zero at once; every success shortens it, whether
-/// or not its call had to wait.
+/// Its constants are for one limit, 4500 calls an hour. As in the source, after a run of throttled
+/// calls the sleep is a fifth longer than the one that worked, and it is unbounded. With more
+/// remaining calls than the divisor it falls to zero at once. Every success shortens it, whether or
+/// not its call had to wait.
 ///
 /// ```
 /// use tidegate::law::{Heroku, HerokuConfig, HerokuError, Strategy};
@@ -169,7 +168,7 @@ pub struct Heroku {
     config: HerokuConfig,
 }
 
-/// What [`Heroku`] remembers.
+/// The state of [`Heroku`].
 ///
 /// ```
 /// use tidegate::law::{Law, Heroku, Sample};
@@ -198,12 +197,12 @@ pub struct HerokuState {
     run: u16,
     /// When the sleep last grew.
     raised: Instant,
-    /// When a throttled call last counted, grown or spared.
+    /// When a throttled call last counted, whether it raised the sleep or was spared.
     throttled: Instant,
 }
 
 impl HerokuState {
-    /// The present sleep, before chance adds to it.
+    /// The current sleep, before jitter.
     #[must_use]
     pub const fn sleep(&self) -> Span {
         self.sleep
@@ -211,7 +210,7 @@ impl HerokuState {
 }
 
 impl Heroku {
-    /// The gem's law with the strategy that it ended at.
+    /// The gem's law with its final strategy.
     pub const DEFAULT: Self = Self::gem(Strategy::Remaining);
 
     /// The law of [`HerokuConfig::gem`].
@@ -220,7 +219,7 @@ impl Heroku {
         Self { config: HerokuConfig::gem(strategy) }
     }
 
-    /// The law of a configuration.
+    /// The law with this configuration.
     ///
     /// # Errors
     /// [`HerokuError`] names what is wrong.
@@ -230,7 +229,7 @@ impl Heroku {
         if config.times.is_below_one() {
             return Err(HerokuError::TimesBelowOne);
         }
-        // Each call of this strategy begins at `add`, whatever the start.
+        // Each call of this strategy starts at `add`, whatever the configured start.
         let begins_anew = matches!(config.strategy, Strategy::Exponential);
         if !grows && (begins_anew || !starts) {
             return Err(HerokuError::StuckAtZero);
@@ -243,15 +242,16 @@ impl Heroku {
         Ok(Self { config })
     }
 
-    /// A throttled call: returns the sleep before the next attempt.
+    /// Handles a throttled call. Returns the sleep before the next attempt.
     fn throttled(&self, state: &mut HerokuState, sample: &Sample<'_>) -> (Span, Move) {
         if self.config.once_per_event && !sample.fresh {
             return (state.sleep, Move::Kept);
         }
         let first = state.run == 0;
-        // The source counts the throttled calls of one call. Others that share the controller are served in
-        // between, so a call that was throttled before is not spared again. A caller who does not say
-        // which attempt it is spares a run of throttled calls, and with its first the calls in flight with it.
+        // The source counts the throttled attempts of one call. Calls that share the controller are
+        // served in between, so a call that was throttled before is not spared again. If the caller
+        // does not report attempts, a run of throttled calls is spared once, together with the
+        // calls in flight with its first.
         let together = self.config.once_per_event && sample.sent < state.throttled;
         let spared = self.config.spare_first && sample.attempt == 0 && (first || together);
         state.throttled = sample.now;
@@ -263,13 +263,13 @@ impl Heroku {
         let more = state.sleep.saturating_add(self.config.add);
         let times = Span::from_nanos(self.config.times.floor_of(more.as_nanos()));
         let now = match self.config.strategy {
-            // The first rung is the shortest sleep, whatever an earlier call had come to; where the
-            // first throttled call was spared, the second one is on it.
+            // The first rung is the shortest sleep, whatever an earlier call reached. If the first
+            // throttled call was spared, the second one uses it.
             Strategy::Exponential if first || state.sleep == Span::ZERO => self.config.add,
             Strategy::Exponential => {
                 Span::from_nanos(self.config.times.floor_of(state.sleep.as_nanos()))
             }
-            // Having spared the first, the demonstration doubles and then sleeps ...
+            // After sparing the first, the demonstration doubles and then sleeps ...
             _ if self.config.spare_first => times,
             // ... while the gem sleeps and then multiplies.
             _ => more,
@@ -287,7 +287,7 @@ impl Heroku {
             Strategy::Gradual(step) => step.as_nanos(),
             Strategy::Proportional => sleep / NonZeroU64::from(divisor),
             Strategy::Remaining => match sample.hint.remaining {
-                // More than 2^32 calls left are more than any divisor.
+                // More than 2^32 remaining calls exceed any divisor.
                 Some(left) => u32::try_from(left)
                     .map_or(sleep, |left| Ratio::over(left, divisor).floor_of(sleep)),
                 None => 0,
@@ -325,12 +325,12 @@ impl Law for Heroku {
         HerokuState { sleep: self.config.start, run: 0, raised: now, throttled: now }
     }
 
-    /// None: as its source.
+    /// Zero, like its source.
     fn lateness(&self) -> Span {
         Span::ZERO
     }
 
-    /// None: the law delays the pacing by itself.
+    /// `None`: the law delays the pacing itself.
     fn quota(&self, _: &HerokuState) -> Option<Quota> {
         None
     }
@@ -352,7 +352,7 @@ impl Law for Heroku {
                 (state.sleep, moved)
             }
             outcome if outcome.is_pushback() => self.throttled(state, sample),
-            // The source knows 429 and nothing else.
+            // The source only handles 429.
             _ => (state.sleep, Move::Kept),
         };
         let most = Span::from_nanos(self.config.jitter.floor_of(sleep.as_nanos()));
@@ -361,7 +361,7 @@ impl Law for Heroku {
     }
 }
 
-/// What is wrong with a [`HerokuConfig`].
+/// An error in a [`HerokuConfig`].
 ///
 /// ```
 /// use tidegate::law::{Heroku, HerokuConfig, HerokuError, Strategy};
@@ -389,9 +389,9 @@ impl Law for Heroku {
 pub enum HerokuError {
     /// A factor below one would shorten the sleep when a call is throttled.
     TimesBelowOne,
-    /// A sleep of zero that nothing is added to, only multiplied, stays zero.
+    /// A sleep of zero that is only multiplied stays zero.
     StuckAtZero,
-    /// A time constant of zero has no exponential.
+    /// The time constant is zero.
     ZeroCalm,
 }
 
@@ -432,7 +432,7 @@ mod tests {
             Self { law, state: law.start(Instant::ZERO), now: Instant::ZERO }
         }
 
-        /// Answers a call, and returns the milliseconds until the next one may be sent.
+        /// Answers a call. Returns the milliseconds until the next one may be sent.
         fn see(&mut self, outcome: Outcome, remaining: Option<u64>) -> u64 {
             let mut pacing = Pacing::new(self.now);
             let hint = remaining.map_or(Hint::NONE, Hint::remaining);
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rungs_of_a_cold_start_are_the_sources() {
+    fn the_rungs_of_a_cold_start_match_the_source() {
         // 0.8, 1.76, 2.912, 4.294, ... 16.64: the published longest sleep of 17.3 s is the ninth
         // rung with its jitter.
         let rungs = Thread::new(HerokuConfig::gem(Strategy::Remaining)).throttled(9);
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn exponential_backoff_begins_anew_with_each_call() {
+    fn exponential_backoff_restarts_with_each_call() {
         let mut thread = Thread::new(HerokuConfig::gem(Strategy::Exponential));
         assert_eq!(thread.throttled(4), [800, 960, 1_152, 1_382]);
         assert_eq!(thread.see(Outcome::Ok, None), 0);
@@ -492,17 +492,17 @@ mod tests {
     }
 
     #[test]
-    fn exponential_backoff_grows_from_its_first_rung_where_the_first_throttled_call_is_spared() {
+    fn exponential_backoff_grows_from_its_first_rung_if_the_first_throttled_call_is_spared() {
         let gem = HerokuConfig::gem(Strategy::Exponential);
         let mut thread = Thread::new(HerokuConfig { spare_first: true, ..gem });
         assert_eq!(thread.throttled(4), [0, 800, 960, 1_152]);
-        // It has no other rung to begin at.
+        // It has no other rung to start at.
         let stuck = HerokuConfig { strategy: Strategy::Exponential, ..HerokuConfig::DEMO };
         assert_eq!(Heroku::new(stuck), Err(HerokuError::StuckAtZero));
     }
 
     #[test]
-    fn the_spared_throttled_call_spares_the_calls_that_were_in_flight_with_it() {
+    fn calls_in_flight_with_a_spared_throttled_call_are_also_spared() {
         let law = Heroku::new(HerokuConfig::DEMO).unwrap();
         let (sent, mut now) = (Instant::ZERO, Instant::from_nanos(1_000));
         let mut state = law.start(sent);
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_throttled_twice_raises_the_sleep_though_others_were_served_in_between() {
+    fn a_call_that_is_throttled_twice_raises_the_sleep_even_if_others_were_served_in_between() {
         let law = Heroku::new(HerokuConfig::DEMO).unwrap();
         let at = |nanos| Instant::from_nanos(nanos);
         let mut state = law.start(at(0));
@@ -530,16 +530,17 @@ mod tests {
         };
         assert_eq!(see(Sample::new(at(1), at(0), Outcome::Throttled)), 1_600);
         assert_eq!(see(Sample::new(at(3), at(2), Outcome::Ok)), 1_600);
-        // Another call's first throttled call is spared, and does not spare the second one of the first.
+        // Another call's first throttled attempt is spared, but not the second one of the first
+        // call.
         assert_eq!(see(Sample::new(at(4), at(2), Outcome::Throttled)), 1_600);
         let again = Sample { attempt: 1, ..Sample::new(at(5), at(2), Outcome::Throttled) };
         assert_eq!(see(again), 3_200);
     }
 
     #[test]
-    fn the_demonstrations_sleep_stays_where_it_just_grew_and_falls_to_80_ms_in_the_end() {
+    fn the_sleep_of_the_demonstration_stays_after_it_grew_and_finally_falls_to_80_ms() {
         let mut thread = Thread::new(HerokuConfig::DEMO);
-        // A calm day before it grew is no calm since then.
+        // A calm day before the sleep grew does not count.
         thread.now = thread.now.saturating_add(Span::from_secs(86_400));
         assert_eq!(thread.throttled(2), [1_600, 3_200]);
         assert!(thread.see(Outcome::Ok, Some(4_500)) >= 3_190);
@@ -552,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_adds_up_to_a_tenth_of_the_gems_sleep() {
+    fn jitter_adds_up_to_a_tenth_of_the_gems_sleep() {
         let law = Heroku::DEFAULT;
         let waits = (0..500).map(|seed| {
             let (mut state, mut pacing) = (law.start(Instant::ZERO), Pacing::new(Instant::ZERO));
@@ -565,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn flappy_clients_come_down_slower_by_the_factor_of_the_document() {
+    fn flappy_clients_recover_more_slowly_by_the_documented_factor() {
         // Thirty seconds after the latest raise the factor is 120.5, an hour after it 1.58.
         for (seconds, factor_of_1000) in [(30, 120_501), (3_600, 1_582)] {
             let since = Span::from_secs(seconds);
@@ -576,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_calls_that_were_in_flight_together_one_raises_the_sleep() {
+    fn of_calls_in_flight_together_one_raises_the_sleep() {
         let mut thread = Thread::new(HerokuConfig { spare_first: false, ..HerokuConfig::DEMO });
         let late =
             Sample { fresh: false, ..Sample::new(thread.now, thread.now, Outcome::Throttled) };

@@ -10,7 +10,7 @@ use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
-/// Whether [`Tchannel`] does what its source's program does, or what its source's text promises.
+/// Whether [`Tchannel`] follows its source's program or its source's text.
 ///
 /// | | [`Faithful`](Self::Faithful): the program | [`Promised`](Self::Promised): the text |
 /// |---|---|---|
@@ -79,11 +79,11 @@ pub enum TchannelVariant {
 pub enum Recovery {
     /// By a rate, as [`TchannelVariant`] reads it: 1 to 14, and from 2 where the text is followed.
     Rate(u32),
-    /// By so many calls a second; at least 1.
+    /// By this many calls a second; at least 1.
     Value(u32),
 }
 
-/// What becomes of a call over the limit.
+/// What happens to a call over the limit.
 ///
 /// ```
 /// use core::num::NonZeroU32;
@@ -109,7 +109,7 @@ pub enum Over {
     Wait,
 }
 
-/// What [`Tchannel`] is made of. Start from [`TchannelConfig::DEFAULT`] and change what differs.
+/// The configuration of [`Tchannel`]. Start from [`TchannelConfig::DEFAULT`].
 ///
 /// ```
 /// use core::num::NonZeroU32;
@@ -130,11 +130,11 @@ pub enum Over {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TchannelConfig {
-    /// The limit to begin with, and the highest one, in calls a second: up to 9 999 999.
+    /// The initial and highest limit, in calls a second: up to 9 999 999.
     pub most: NonZeroU32,
     /// How the limit grows back.
     pub recovery: Recovery,
-    /// What becomes of a call over the limit.
+    /// What happens to a call over the limit.
     pub over: Over,
     /// The program or the text.
     pub variant: TchannelVariant,
@@ -163,10 +163,10 @@ impl Default for TchannelConfig {
 /// `docs/throttling.py`, branch busy-throttling, 2015). [`TchannelVariant::Faithful`] reproduces the
 /// four tables of that page, character for character.
 ///
-/// Within a second calls are sent as they come, so the limit is a burst and not a pace; against a
-/// server with a hard limit the faithful variant reaches 14 to 18 % of the capacity (rate 3),
-/// because it climbs by a factor of four and falls by a million. A total outage settles at two
-/// calls a second in the faithful variant (rate 3), and at one in the other.
+/// Within a second calls are not spaced, so the limit is a burst. With a server with a hard limit
+/// the faithful variant reaches 14 to 18 % of the capacity (rate 3), because it grows by a factor
+/// of four and falls by a million. A total outage settles at two calls a second in the faithful
+/// variant (rate 3), and at one in the other.
 ///
 /// ```
 /// use tidegate::law::{Tchannel, TchannelConfig, TchannelError, Recovery};
@@ -181,7 +181,7 @@ pub struct Tchannel {
     config: TchannelConfig,
 }
 
-/// What [`Tchannel`] remembers.
+/// The state of [`Tchannel`].
 ///
 /// ```
 /// use tidegate::law::{Tchannel, Law};
@@ -196,39 +196,39 @@ pub struct Tchannel {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TchannelState {
-    /// When the present second began.
+    /// When the current second began.
     second: Instant,
-    /// Calls a second, with 36 bits of fraction. The source counts in floating point, but every
-    /// division in its tables is by a power of two, so they come out exactly.
+    /// Calls a second with 36 bits of fraction. The source uses floating point, but every division
+    /// in its tables is by a power of two, so the results are exact.
     limit: u64,
-    /// Calls that were sent in the present second.
+    /// Calls sent in the current second.
     sent: u32,
-    /// Busy responses that arrived in the present second.
+    /// Busy responses in the current second.
     busy: u32,
     /// Busy seconds since the limit last grew.
     streak: u8,
-    /// Quiet seconds still to pass before the limit grows.
+    /// Quiet seconds left before the limit grows.
     quiet: u8,
 }
 
 const FRACTION: u32 = 36;
 const ONE: u64 = 1 << FRACTION;
 const SECOND: Span = Span::from_secs(1);
-/// The source's bound on halvings within a second.
+/// The source's maximum number of halvings within a second.
 const MOST_HALVINGS: u32 = 20;
-/// How many busy seconds delay the recovery at most. Eight quiet seconds, and eight more from one
-/// call a second to the source's 5000, stay within the 20 s in which the source wants to be back.
+/// The maximum number of busy seconds that delay the recovery. Eight quiet seconds, plus eight from
+/// one call a second to the source's 5000, are within the 20 s that the source allows.
 const MOST_STREAK: u8 = 8;
 
 impl TchannelState {
-    /// The limit of the second in which a call was last sent or came back, in calls with 36 bits of
+    /// The limit of the second in which a call was last sent or completed, in calls with 36 bits of
     /// fraction.
     #[must_use]
     pub const fn limit_q36(&self) -> u64 {
         self.limit
     }
 
-    /// Whole calls that still fit into the present second.
+    /// Whole calls that still fit into the current second.
     const fn room(&self) -> u64 {
         (self.limit >> FRACTION).saturating_sub(self.sent as u64)
     }
@@ -238,7 +238,7 @@ impl Tchannel {
     /// The law of [`TchannelConfig::DEFAULT`].
     pub const DEFAULT: Self = Self { config: TchannelConfig::DEFAULT };
 
-    /// The law of a configuration.
+    /// The law with this configuration.
     ///
     /// # Errors
     /// [`TchannelError`] names what is wrong.
@@ -265,8 +265,8 @@ impl Tchannel {
         matches!(self.config.variant, TchannelVariant::Faithful)
     }
 
-    /// The state at `now`, with an update for each second that has ended since. Time is not in the
-    /// state, so asking changes nothing.
+    /// The state at `now`, with an update for each second that has ended since. Time is not part of
+    /// the state, so checking changes nothing.
     fn at(&self, state: &TchannelState, now: Instant) -> TchannelState {
         let mut state = *state;
         let mut ended = now.saturating_since(state.second).as_secs();
@@ -274,12 +274,12 @@ impl Tchannel {
         while ended > 0 {
             ended = ended.saturating_sub(1);
             state = self.next_second(state);
-            // Quiet seconds only raise the limit, so at the top nothing more happens.
+            // Quiet seconds only raise the limit, so at the maximum nothing changes.
             if state.limit == self.most() && state.streak == 0 {
                 break;
             }
             if let (Recovery::Value(step), 0) = (self.config.recovery, state.quiet) {
-                // Many small steps at once: a year of seconds is no loop.
+                // Many small steps at once, so that a year of seconds is not a loop.
                 let steps = u64::from(step).saturating_mul(ONE).saturating_mul(ended);
                 state.limit = state.limit.saturating_add(steps).min(self.most());
                 if ended > 0 {
@@ -294,10 +294,11 @@ impl Tchannel {
     fn next_second(&self, mut state: TchannelState) -> TchannelState {
         if self.is_faithful() {
             let halvings = state.busy.min(MOST_HALVINGS);
-            // Twenty halvings of the smallest limit leave nothing to multiply; keep a grain.
+            // Twenty halvings of the smallest limit would leave zero, which cannot grow. Keep a
+            // grain.
             state.limit = (self.grown(state.limit) >> halvings).min(self.most()).max(1);
         } else if state.busy > 0 {
-            // No more than the limit has left, so half of that is a cut.
+            // At most what the limit has left, so half of it is a cut.
             let half = u64::from(state.sent).saturating_mul(ONE / 2);
             state.limit = half.min(self.most()).max(ONE);
             state.streak = state.streak.saturating_add(1).min(MOST_STREAK);
@@ -328,8 +329,8 @@ impl Tchannel {
     /// When the limit next admits a call.
     fn next_room(&self, state: &TchannelState) -> Instant {
         let mut state = *state;
-        // From the smallest grain a factor of two is at one call after 40 seconds, and a recovery
-        // waits 8 at most.
+        // From the smallest grain a factor of two reaches one call after 40 seconds, and a recovery
+        // waits at most 8.
         for _ in 0..64 {
             state.second = state.second.saturating_add(SECOND);
             state = self.next_second(state);
@@ -354,7 +355,7 @@ impl Law for Tchannel {
         TchannelState { second: now, limit: self.most(), sent: 0, busy: 0, streak: 0, quiet: 0 }
     }
 
-    /// None: as its source.
+    /// Zero, like its source.
     fn lateness(&self) -> Span {
         Span::ZERO
     }
@@ -409,7 +410,7 @@ impl Law for Tchannel {
     }
 }
 
-/// What is wrong with a [`TchannelConfig`].
+/// An error in a [`TchannelConfig`].
 ///
 /// ```
 /// use core::num::NonZeroU32;
@@ -432,8 +433,7 @@ impl Law for Tchannel {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum TchannelError {
-    /// A recovery of nothing would never grow back, nor would a rate of one where the text is
-    /// followed.
+    /// A recovery of zero would never grow back, nor would a rate of one with the promised variant.
     NoRecovery,
     /// A rate above 14 does not fit the arithmetic.
     RateTooLarge,
@@ -455,8 +455,8 @@ impl core::error::Error for TchannelError {}
 
 fields!(TchannelState { second: Instant, limit: u64, sent: u32, busy: u32, streak: u8, quiet: u8 });
 record!(Tchannel, TchannelState where |law, state| {
-    // From a limit of nothing it would never grow back, nor come to rest at the top with a streak
-    // that nothing ends: each would be a loop over all seconds since.
+    // A limit of zero would never grow back, nor a streak end at the maximum. Either would mean a
+    // loop over all seconds since.
     let most = if law.is_faithful() { 0 } else { MOST_STREAK };
     let limit = (1..=law.most()).contains(&state.limit);
     limit && state.streak <= most && state.quiet <= most
@@ -492,8 +492,8 @@ mod tests {
             Self { law, state: law.start(at(0)), pacing: Pacing::new(at(0)), rng: Rng::new(0) }
         }
 
-        /// Offers calls in a second, of which the first `busy` come back busy; returns how many
-        /// left.
+        /// Offers calls in a second, the first `busy` of which are answered busy. Returns how many
+        /// were sent.
         fn second(&mut self, second: u64, offered: u32, busy: u32) -> u32 {
             let now = at(second * 1_000);
             let mut sent = 0;
@@ -516,12 +516,12 @@ mod tests {
     fn the_faithful_variant_collapses_and_climbs_by_four() {
         let mut world = World::new(FAITHFUL);
         assert_eq!(world.run(0..9, 3_000), [5_000, 38, 0, 0, 0, 0, 0, 0, 0]);
-        // The source's clock leaves out its tenth second, and so does not let the limit grow in it.
+        // The source's clock skips its tenth second, so the limit does not grow in it.
         assert_eq!(world.run(9..16, 0), [2, 9, 38, 152, 610, 2_441, 5_000]);
     }
 
     #[test]
-    fn the_promised_variant_halves_what_it_measured_and_recovers_later_the_longer_it_was_busy() {
+    fn the_promised_variant_halves_the_measured_rate_and_recovers_later_after_a_longer_busy_time() {
         let recovery = |busy_seconds: u64| {
             let mut world =
                 World::new(TchannelConfig { over: Over::Reject, ..TchannelConfig::DEFAULT });
@@ -537,13 +537,14 @@ mod tests {
     }
 
     #[test]
-    fn the_promised_variant_stays_down_for_as_many_seconds_as_it_was_busy_and_then_triples() {
+    fn the_promised_variant_stays_low_for_as_many_seconds_as_it_was_busy_and_then_triples() {
         for (busy_seconds, quiet) in [(1, 1), (2, 2), (7, 7), (8, 8), (11, 8)] {
             let mut world =
                 World::new(TchannelConfig { over: Over::Reject, ..TchannelConfig::DEFAULT });
             let down = world.run(0..busy_seconds, 3_000).pop().unwrap() / 2;
             let up = world.run(busy_seconds..busy_seconds + quiet + 3, 0);
-            // The first quiet second shows the cut itself; the growth after the last one comes next.
+            // The first quiet second shows the cut itself. The growth after the last one comes
+            // next.
             let (held, grown) = up.split_at(quiet as usize + 1);
             assert!(held.iter().all(|sent| *sent == down.max(1)), "{busy_seconds}: {up:?}");
             let threefold = (3 * down).min(5_000);
@@ -552,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_over_the_limit_waits_for_the_second_that_has_room() {
+    fn a_call_over_the_limit_waits_for_a_second_with_room() {
         let mut world = World::new(TchannelConfig { over: Over::Wait, ..FAITHFUL });
         world.run(0..3, 3_000);
         let Verdict::Wait(until) = world.law.check(&world.state, at(2_500), 0) else { panic!() };
@@ -566,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_of_silence_is_no_loop_and_ends_at_the_top() {
+    fn a_year_of_silence_is_computed_quickly_and_reaches_the_maximum() {
         for recovery in [Recovery::Rate(3), Recovery::Value(1)] {
             let mut world = World::new(TchannelConfig { recovery, ..FAITHFUL });
             world.run(0..5, 3_000);
@@ -576,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_does_not_depend_on_how_often_the_law_is_asked() {
+    fn the_state_does_not_depend_on_how_often_the_law_is_checked() {
         for recovery in [Recovery::Rate(3), Recovery::Value(1)] {
             for variant in [TchannelVariant::Faithful, TchannelVariant::Promised] {
                 let config = TchannelConfig { recovery, variant, ..TchannelConfig::DEFAULT };
@@ -595,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_is_checked_where_it_is_made() {
+    fn a_configuration_is_validated_by_the_constructor() {
         for (config, expected) in [
             (
                 TchannelConfig { recovery: Recovery::Value(0), ..FAITHFUL },

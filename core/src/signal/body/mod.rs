@@ -1,4 +1,4 @@
-//! Bodies: what an error says in JSON beyond its status and its headers.
+//! Bodies: JSON errors with more information than status and headers.
 //!
 //! With many servers, only the body distinguishes a throttled call from another error, or an
 //! exhausted daily quota from a rate that is too high. A frontend asks [`is_worth`] whether to read
@@ -38,8 +38,8 @@
 //! A code counts if the status is an error; a GraphQL code counts with any status. If there are
 //! several, the most severe counts: exhausted, then throttled, then busy.
 //!
-//! Bodies are untrusted. At most [`MOST_BYTES`] are read, in constant memory and without a copy. What is not
-//! JSON says nothing, and what is cut off says what was read before.
+//! Bodies are untrusted. At most [`MOST_BYTES`] are read, in constant memory and without a copy.
+//! Input that is not JSON is ignored, and a truncated body counts as far as it was read.
 
 mod scan;
 mod words;
@@ -53,14 +53,14 @@ use crate::outcome::{Outcome, Reply};
 use crate::signal::aws;
 use crate::time::Span;
 
-/// A body is read up to here: errors are short, and a long body is no error.
+/// At most this many bytes of a body are read. Errors are short, and a long body is not an error.
 pub const MOST_BYTES: usize = 8_192;
 
-/// The cooldown after a secondary limit of GitHub that does not say how long: "wait for at least one minute"
-/// (its documentation).
+/// The cooldown after GitHub's secondary limit without a stated wait: "wait for at least one
+/// minute" (its documentation).
 const SECONDARY_COOLDOWN: Span = Span::from_secs(60);
 
-/// How many violated policies are kept, which is how many limits an answer holds.
+/// How many violated policies are kept: as many as an answer has limits.
 const VIOLATED: usize = 4;
 
 /// Whether the body of a response may say more than its status and headers: it is JSON, of an error
@@ -100,7 +100,7 @@ pub fn is_worth_of_graphql(status: u16, content_type: impl AsRef<[u8]>) -> bool 
     is_worth(if status < 300 { 400 } else { status }, content_type)
 }
 
-/// Collects what the body of one response says.
+/// Collects the information in the body of one response.
 ///
 /// ```
 /// use tidegate::{Outcome, Reply, signal::body::Body};
@@ -114,13 +114,13 @@ pub fn is_worth_of_graphql(status: u16, content_type: impl AsRef<[u8]>) -> bool 
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Body {
     scan: Scan,
-    /// How many bytes are read yet.
+    /// The number of bytes read.
     read: u16,
-    /// The gravest code of an error, and of GraphQL.
+    /// The most severe code of an error, and of GraphQL.
     codes: [Option<Outcome>; 2],
-    /// The phrases that messages have.
+    /// The phrases found in messages.
     phrases: u8,
-    /// The longest wait that is asked for, in seconds and thousandths.
+    /// The longest requested wait, in seconds and thousandths.
     delay: Option<(u32, u32)>,
     violated: [Option<Name>; VIOLATED],
     points: [Option<u32>; 5],
@@ -129,7 +129,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// A new, empty body.
+    /// An empty body.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -144,7 +144,8 @@ impl Body {
         }
     }
 
-    /// Reads the next bytes of the body. It may be cut anywhere, and beyond [`MOST_BYTES`] nothing is read.
+    /// Reads the next bytes of the body. The chunks may have any size, and bytes beyond
+    /// [`MOST_BYTES`] are ignored.
     pub fn feed(&mut self, bytes: impl AsRef<[u8]>) {
         for byte in bytes.as_ref() {
             if self.has_ended() {
@@ -198,7 +199,7 @@ impl Body {
         }
     }
 
-    /// What became of the call; `None` if the status and the headers say more.
+    /// The outcome of the call. `None` if the status and the headers are more specific.
     #[must_use]
     pub fn outcome(&self, status: u16) -> Option<Outcome> {
         let [of_error, of_graph] = self.codes;
@@ -211,11 +212,11 @@ impl Body {
             outcome = Some(Outcome::Throttled);
         }
         match outcome {
-            // Salesforce has one code for both.
+            // Salesforce uses one code for both.
             Some(Outcome::Exhausted) if self.has(CONCURRENT) => Some(Outcome::Throttled),
-            // Anthropic calls it an invalid request.
+            // Anthropic reports it as an invalid request.
             _ if is_error && self.has(UNPAID) => Some(Outcome::Exhausted),
-            // Gemini throttles a quota of the day as if it were one of the minute.
+            // Gemini reports a daily quota like one per minute.
             _ if status == 429 && self.has(DAILY) => Some(Outcome::Exhausted),
             outcome => outcome,
         }
@@ -230,7 +231,7 @@ impl Body {
         self.phrases & phrases != 0
     }
 
-    /// The wait that the server asks for, if any.
+    /// The wait that the server requests, if any.
     #[must_use]
     pub fn retry_after(&self) -> Option<Span> {
         let told = self.delay.map(|(seconds, thousandths)| {
@@ -241,12 +242,12 @@ impl Body {
         told.max(self.points_are_back_in())
     }
 
-    /// The least cooldown of a limit that does not say how long.
+    /// The minimum cooldown of a limit without a stated wait.
     pub(super) fn least_cooldown(&self) -> Option<Span> {
         self.has(SECONDARY).then_some(SECONDARY_COOLDOWN)
     }
 
-    /// How long it is until the bucket has the points that the call requests.
+    /// The time until the bucket has the points that the call requests.
     fn points_are_back_in(&self) -> Option<Span> {
         let [_, left, rate, requested, _] = self.points;
         let missing = requested?.checked_sub(left?)?.checked_sub(1)?;
@@ -307,13 +308,13 @@ impl Body {
         hint
     }
 
-    /// The names of the policies that the call violated.
+    /// The names of the violated policies.
     pub(super) fn violated(&self) -> impl Iterator<Item = Name> {
         self.violated.iter().flatten().copied()
     }
 
-    /// What the status and the headers said, refined by the body. [`Reading::body`](super::http::Reading::body)
-    /// does more, where several limits are read.
+    /// The outcome and hint from status and headers, refined by the body. If several limits are
+    /// read, [`Reading::body`](super::http::Reading::body) does more.
     #[must_use]
     pub fn refine<const LIMITS: usize>(
         &self,

@@ -1,16 +1,16 @@
-//! JSON as it arrives: the few paths that matter, in constant memory.
+//! Scans JSON for a few known paths, in chunks and with constant memory.
 //!
-//! It is no parser: what is not JSON is read as far as it looks like it. A key is what a colon follows, so
-//! objects and lists need no stack of their kinds. An array adds nothing to a path: `errors.extensions.code`
-//! is the code of each error.
+//! It does not validate: input that is not JSON is read as far as it looks like JSON. A key is any
+//! string before a colon, so no stack of container kinds is needed. Arrays add nothing to a path:
+//! `errors.extensions.code` is the code of each error.
 
 use crate::digest::{self, and};
 
-/// Containers further in are skipped. Google's violations are the innermost, six or seven deep.
+/// Deeper containers are skipped. Google's violations are the deepest, six or seven levels.
 const DEPTH: usize = 8;
 
-/// Phrases of messages that are written for people, in lower case. A search that fails begins anew with one
-/// letter at most, which is enough for these.
+/// Phrases in messages for people, in lower case. A failed match restarts with at most one letter,
+/// which suffices for these.
 const PHRASES: [(&[u8], u8); 5] = [
     (b"secondary rate limit", SECONDARY),
     (b"api rate limit exceeded", PRIMARY),
@@ -24,7 +24,7 @@ pub(super) const CONCURRENT: u8 = 1 << 2;
 pub(super) const DAILY: u8 = 1 << 3;
 pub(super) const UNPAID: u8 = 1 << 4;
 
-/// Where the scanner is.
+/// The state of the scanner.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 enum At {
@@ -36,21 +36,21 @@ enum At {
     End,
 }
 
-/// A text or a literal, known by what it means and not by its letters.
+/// A string or a literal, as digests instead of letters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Word {
-    /// The digest of what follows the last `#`: a problem type or a code without its namespace.
+    /// The digest of the text after the last `#`: a problem type, or a code without its namespace.
     pub(super) digest: u32,
-    /// The digest of the path that ends in it, if it is a key.
+    /// The digest of the path that ends with it, if it is a key.
     path: u32,
     whole: u32,
     thousandths: u32,
-    /// What is read of a number: nothing, its whole part, its fraction, the `s` behind it.
+    /// The part of a number that has been read: none, integer, fraction, or the `s` after it.
     place: u8,
-    /// How much of each phrase has been read.
+    /// How much of each phrase has matched.
     progress: [u8; PHRASES.len()],
-    /// Which phrases are in it, a bit each.
+    /// The phrases that it contains, one bit each.
     pub(super) phrases: u8,
 }
 
@@ -83,7 +83,7 @@ impl Word {
         }
     }
 
-    /// Reads a number: digits, a fraction of which three digits count, and an `s`.
+    /// Reads a number: digits, a fraction of which three digits are kept, and an `s`.
     fn count(&mut self, byte: u8) {
         let digit = u32::from(byte.wrapping_sub(b'0'));
         self.place = match (self.place, byte) {
@@ -107,7 +107,7 @@ impl Word {
         };
     }
 
-    /// The number and its thousandths.
+    /// The integer part and the thousandths.
     pub(super) const fn number(&self) -> Option<(u32, u32)> {
         match self.place {
             1..=SUFFIX => Some((self.whole, self.thousandths)),
@@ -120,14 +120,14 @@ impl Word {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Scan {
-    /// The digest of the path of each container that is open.
+    /// The digest of the path of each open container.
     containers: [u32; DEPTH],
-    /// The same of the value that comes next.
+    /// The digest of the path of the next value.
     here: u32,
     word: Word,
     depth: u16,
     at: At,
-    /// Whether the word is read and may be a value.
+    /// Whether a word is complete and may be a value.
     pending: bool,
 }
 
@@ -141,12 +141,12 @@ impl Scan {
         pending: false,
     };
 
-    /// Whether the document has ended, or is none.
+    /// Whether the document has ended or is not JSON.
     pub(super) const fn has_ended(&self) -> bool {
         matches!(self.at, At::End)
     }
 
-    /// Reads a byte. The answer is a value that ends before it, with the digest of its path.
+    /// Reads a byte. Returns a value that ends before it, with the digest of its path.
     pub(super) fn push(&mut self, byte: u8) -> Option<(u32, Word)> {
         match (self.at, byte) {
             (At::End, _) | (At::Start, b' ' | b'\t' | b'\n' | b'\r') => None,
@@ -212,7 +212,7 @@ impl Scan {
             *path = self.here;
         }
         self.pending = false;
-        // Nobody nests so deep who does not mean harm.
+        // Such deep nesting is malicious.
         self.at = if self.depth == u16::MAX { At::End } else { At::Between };
         None
     }

@@ -1,29 +1,29 @@
-//! What the paths and words of error bodies mean. A dialect is a row here, and a body in
+//! The meanings of paths and words in error bodies. A dialect is a row here, and a body in
 //! `core/tests/public/signal_bodies.txt`.
 
 use crate::Outcome;
 use crate::signal::word::Table;
 
-/// What a value is about.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Field {
-    /// A code in [`CODES`] or of AWS; of an error only.
+    /// A code in [`CODES`] or of AWS. Errors only.
     Code,
-    /// The same, or a number of Meta.
+    /// The same, or a numeric code of Meta.
     MetaCode,
-    /// A code in [`CODES`] of a GraphQL error, which comes with any status.
+    /// A code in [`CODES`] of a GraphQL error, with any status.
     GraphCode,
-    /// A message or a name in which phrases count.
+    /// A message or a name that is searched for phrases.
     Message,
     /// Seconds to wait, as a number or as `34.4s`.
     Delay,
-    /// The name of a policy that the call violated.
+    /// The name of a violated policy.
     Violated,
     /// A number of Shopify's bucket of points.
     Point(Point),
-    /// The tokens of a language model that the call took.
+    /// The tokens of a language model that the call used.
     Tokens,
-    /// Those of its input or its output.
+    /// The tokens of its input or output.
     SomeTokens,
 }
 
@@ -32,17 +32,17 @@ pub(super) enum Field {
 pub(super) enum Point {
     Most,
     Left,
-    /// Points a second.
+    /// Points per second.
     Rate,
-    /// What the call would have cost at most.
+    /// The maximum cost of the call.
     Requested,
-    /// What it cost.
+    /// The actual cost.
     Actual,
 }
 
-/// The paths, without the lists on their way.
+/// The paths, without arrays.
 pub(super) static PATHS: Table<Field, 32> = Table::of(&[
-    // Google; OpenAI and those that copy it; Anthropic; Stripe; Meta.
+    // Google; OpenAI and compatible APIs; Anthropic; Stripe; Meta.
     ("error.code", Field::MetaCode),
     ("error.type", Field::Code),
     ("error.status", Field::Code),
@@ -75,14 +75,15 @@ pub(super) static PATHS: Table<Field, 32> = Table::of(&[
     ("errors.extensions.retry_in_seconds", Field::Delay),
     // Linear, beside its code.
     ("errors.extensions.type", Field::GraphCode),
-    // OpenAI and those that copy it; Gemini; Anthropic.
+    // OpenAI and compatible APIs; Gemini; Anthropic.
     ("usage.total_tokens", Field::Tokens),
     ("usageMetadata.totalTokenCount", Field::Tokens),
     ("usage.input_tokens", Field::SomeTokens),
     ("usage.output_tokens", Field::SomeTokens),
 ]);
 
-/// Whether a number is Meta's code for a limit: of an app, a user, a page, a call of its own, a business.
+/// Whether a number is Meta's code for a limit: of an app, a user, a page, a single call, a
+/// business.
 pub(super) const fn is_metas(code: u32) -> bool {
     matches!(code, 4 | 17 | 32 | 613 | 80_000..=80_014)
 }

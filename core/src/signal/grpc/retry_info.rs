@@ -1,4 +1,4 @@
-//! `google.rpc.RetryInfo`, one of the details that a status may have.
+//! `google.rpc.RetryInfo`, one of the details of a status.
 
 use crate::Span;
 
@@ -33,10 +33,10 @@ pub fn retry_delay_base64(trailer: &[u8]) -> Option<Span> {
     of_status(Base64 { text: trailer.iter(), bits: 0, count: 0 }.fuse())
 }
 
-/// The name of the type, which an address of any form precedes.
+/// The name of the type. Any URL may precede it.
 const NAME: &[u8] = b"google.rpc.RetryInfo";
 
-/// A detail is a field 3 of the status.
+/// A detail is field 3 of the status.
 fn of_status(mut bytes: impl Iterator<Item = u8>) -> Option<Span> {
     let mut status = Message { bytes: &mut bytes, left: u64::MAX, is_whole: true };
     while let Some(field) = status.field() {
@@ -51,7 +51,7 @@ fn of_status(mut bytes: impl Iterator<Item = u8>) -> Option<Span> {
     None
 }
 
-/// A type in field 1, and a message of it in field 2. They come in any order.
+/// The type in field 1 and the message in field 2, in any order.
 fn of_any<I: Iterator<Item = u8>>(any: &mut Message<'_, I>) -> Option<Span> {
     let (mut is_named, mut delay) = (false, None);
     while let Some(field) = any.field() {
@@ -68,7 +68,7 @@ fn of_any<I: Iterator<Item = u8>>(any: &mut Message<'_, I>) -> Option<Span> {
     delay.filter(|_| is_named)
 }
 
-/// A duration in field 1.
+/// The duration in field 1.
 fn of_retry_info<I: Iterator<Item = u8>>(info: &mut Message<'_, I>) -> Option<Span> {
     let mut delay = None;
     while let Some(field) = info.field() {
@@ -82,7 +82,7 @@ fn of_retry_info<I: Iterator<Item = u8>>(info: &mut Message<'_, I>) -> Option<Sp
     delay
 }
 
-/// Seconds in field 1 and nanoseconds in field 2. `None` if it is negative.
+/// Seconds in field 1 and nanoseconds in field 2. `None` if negative.
 fn of_duration<I: Iterator<Item = u8>>(duration: &mut Message<'_, I>) -> Option<Span> {
     let (mut seconds, mut nanos) = (0, 0);
     while let Some(field) = duration.field() {
@@ -98,9 +98,9 @@ fn of_duration<I: Iterator<Item = u8>>(duration: &mut Message<'_, I>) -> Option<
     Some(Span::from_secs(seconds).saturating_add(Span::from_nanos(nanos)))
 }
 
-/// Whether the address of a type ends with [`NAME`], after a slash.
+/// Whether the URL of a type ends with [`NAME`] after a slash.
 fn is_retry_info<I: Iterator<Item = u8>>(address: &mut Message<'_, I>) -> bool {
-    // What is still to come; `None` if the name cannot come before another slash.
+    // The rest of the name to match. `None` if it cannot match before another slash.
     let mut rest = None;
     while let Some(byte) = address.byte() {
         rest = match (byte, rest.and_then(<[u8]>::split_first)) {
@@ -112,12 +112,12 @@ fn is_retry_info<I: Iterator<Item = u8>>(address: &mut Message<'_, I>) -> bool {
     rest.is_some_and(<[u8]>::is_empty)
 }
 
-/// A message of Protocol Buffers, which is read once from its first byte to its last.
+/// A Protocol Buffers message, read once from its first byte to its last.
 struct Message<'a, I> {
     bytes: &'a mut I,
-    /// How many bytes are left of it, as far as it says.
+    /// The number of bytes left, according to its length.
     left: u64,
-    /// Whether it consists of fields.
+    /// Whether it consists of valid fields.
     is_whole: bool,
 }
 
@@ -128,7 +128,7 @@ struct Field {
 
 enum Value {
     Number(u64),
-    /// So many bytes, which follow.
+    /// The length of the bytes that follow.
     Bytes(u64),
 }
 
@@ -174,7 +174,7 @@ impl<I: Iterator<Item = u8>> Message<'_, I> {
         Some(Field { number: tag >> 3, value })
     }
 
-    /// A message within this one. What `read` leaves of it is skipped. `None` if it is not whole.
+    /// A nested message. Bytes that `read` does not consume are skipped. `None` if it is truncated.
     fn read<R>(&mut self, length: u64, read: impl FnOnce(&mut Message<'_, I>) -> R) -> Option<R> {
         self.left = self.left.checked_sub(length)?;
         let mut message = Message { bytes: self.bytes, left: length, is_whole: true };
@@ -193,10 +193,10 @@ impl<I: Iterator<Item = u8>> Message<'_, I> {
     }
 }
 
-/// The bytes of a text in base64, up to the first character that is no digit.
+/// The decoded bytes of base64 text, up to the first invalid character.
 struct Base64<'a> {
     text: core::slice::Iter<'a, u8>,
-    /// The latest digits. The lowest `count` bits have not been read.
+    /// The latest bits. The lowest `count` have not been read.
     bits: u32,
     count: u32,
 }
@@ -229,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    /// A field of bytes.
+    /// A length-delimited field.
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
         [&[number << 3 | 2, bytes.len() as u8], bytes].concat()
     }
@@ -252,7 +252,7 @@ mod tests {
     const HALF_A_SECOND: &[u8] = b"\n\x06\x10\x80\xca\xb5\xee\x01";
 
     #[test]
-    fn a_delay_is_found_wherever_it_stands() {
+    fn a_delay_is_found_anywhere() {
         let half = Some(Span::from_millis(500));
         let info = any(INFO, HALF_A_SECOND);
         let other = any("type.googleapis.com/google.rpc.ErrorInfo", b"\n\x04\x08\x07\x10\x01");
@@ -272,10 +272,10 @@ mod tests {
             (any("type.googleapis.com/xgoogle.rpc.RetryInfo", HALF_A_SECOND), None),
             (other, None),
             (any(INFO, b""), None),
-            // A detail of which a part is not whole or claims too much, and one that is well.
+            // A truncated or oversized detail, followed by a valid one.
             ([any(INFO, b"\n\x02\x08\x80"), info.clone()].concat(), half),
             ([b"\x1a\x04\n\x7f\x08\x08", &info[..]].concat(), half),
-            // A negative delay, and a second of more than a billion nanoseconds.
+            // A negative delay, and more than a billion nanoseconds.
             (any(INFO, b"\n\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), None),
             (any(INFO, b"\n\x06\x10\x80\x94\xeb\xdc\x03"), None),
         ];
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_claims_too_much_says_nothing() {
+    fn truncated_or_oversized_messages_are_ignored() {
         let whole = any(INFO, HALF_A_SECOND);
         for length in 0..whole.len() {
             assert_eq!(retry_delay(&whole[..length]), None, "{length}");
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_ends_at_the_first_character_that_is_no_digit() {
+    fn base64_ends_at_the_first_invalid_character() {
         let text = base64(&any(INFO, HALF_A_SECOND));
         let (begin, end) = text.split_at(30);
         for mark in ["-", " ", ",", "="] {

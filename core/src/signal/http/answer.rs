@@ -41,7 +41,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Nothing was told.
+    /// An answer without information.
     pub(super) const NOTHING: Self =
         Self { outcome: Outcome::Ok, hint: Hint::NONE, limits: [Draft::NONE; TOLD], ignored: 0 };
 
@@ -172,7 +172,7 @@ impl Answer {
 pub enum Which {
     /// The binding one of those that count this.
     Counting(Unit),
-    /// The one of this name, as [`Limit::name`] tells.
+    /// The limit with this name, as in [`Limit::name`].
     Named(Name),
 }
 

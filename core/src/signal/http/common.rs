@@ -1,4 +1,4 @@
-//! One response in the common dialects, read in 32 bits.
+//! Reads a response in the common dialects with 32-bit numbers.
 
 use core::slice::from_ref;
 
@@ -11,19 +11,19 @@ use crate::signal::text::Text;
 use crate::signal::word::{Table, digest};
 use crate::time::Span;
 
-/// How many limits are collected from the headers, and one for the call; those that come later are
-/// dropped.
+/// How many limits are collected from the headers, plus one for the call. Later ones are dropped.
 const ROOM: usize = 7;
 
-/// What the response said about one limit: the first seven [`Term`]s. Of several numbers for a term the
-/// largest is kept, and zero means none. Counts are stored as complements, so the smallest is kept. Times
-/// (in milliseconds) and dates (in seconds since 1970) are stored plus one. A unit is zero for calls.
+/// The numbers of one limit: the first seven [`Term`]s. Of several numbers for a term the largest
+/// is kept, and zero means none. Counts are stored as complements, so the smallest is kept. Times
+/// (in milliseconds) and dates (in seconds since 1970) are stored plus one. A unit of zero means
+/// calls.
 type Numbers = [u32; 7];
 
 const NOTHING: Numbers = [0; 7];
 
-/// Collects what the headers of one response say in the common dialects. It takes less than half as
-/// much flash as [`Reading`](super::Reading), and a quarter of its memory.
+/// Collects the information in a response's headers in the common dialects. It takes less than half
+/// as much flash as [`Reading`](super::Reading), and a quarter of its memory.
 ///
 /// | header | value |
 /// |---|---|
@@ -33,10 +33,11 @@ const NOTHING: Numbers = [0; 7];
 /// | `RateLimit-…`, `X-RateLimit-…`, `X-Rate-Limit-…`: `Limit`, `Remaining`, `Reset`, `Reset-After` | numbers, quotas (`100;w=60`); a reset as seconds, from 10^9 on since 1970, or as an IMF-fixdate |
 /// | `Date`, `Age` | RFC 9110, RFC 9111 |
 ///
-/// This is what GitHub, GitLab, Cloudflare, Discord, X, Reddit, Slack, Stripe, Docker Hub and most
-/// gateways send. Of such a response it says the same as [`Reading`](super::Reading) says of the
-/// call and the limit of calls that binds, cut to milliseconds, 49 days and 2^32 - 2 calls. It ignores
-/// all else: other headers and values, limits that count something else, and the seventh limit.
+/// GitHub, GitLab, Cloudflare, Discord, X, Reddit, Slack, Stripe, Docker Hub and most gateways send
+/// these headers. For such a response its result for the call and the binding limit of calls equals
+/// that of [`Reading`](super::Reading), with a precision of milliseconds and up to 49 days and
+/// 2^32-2 calls. It ignores other headers and values, limits with other units, and limits beyond
+/// the sixth.
 ///
 /// ```
 /// use tidegate::{Outcome, Reply, Span, signal::http::CommonReading};
@@ -54,18 +55,19 @@ const NOTHING: Numbers = [0; 7];
 #[repr(align(8))] // Firmware clears a reply in the same way, and links one function for both.
 pub struct CommonReading {
     status: u16,
-    /// Whether what is read is noted.
+    /// Whether values are kept while they are parsed.
     keeps: bool,
-    /// The first is of the call: its cooldown, for a `Period` the cooldown that was told in milliseconds,
-    /// for what is `Left` the date of the response, and for a `Limit` its age.
+    /// The first entry belongs to the call: its cooldown; as `Period` the cooldown in milliseconds;
+    /// as `Left` the date of the response; and as `Limit` its age.
     limits: [Numbers; ROOM],
 }
 
 impl CommonReading {
-    /// The response with this status, of whose headers nothing is known yet.
+    /// A response with this status and no headers yet.
     #[must_use]
     pub const fn new(status: u16) -> Self {
-        // Written in place: a small image has no other use for copying memory.
+        // Initialised in place, because a small image would otherwise link a function to copy
+        // memory.
         let mut empty = const { Self { status: 0, keeps: false, limits: [NOTHING; ROOM] } };
         let [[.., name, _, _], ..] = &mut empty.limits;
         *name = CALL.0;
@@ -73,14 +75,14 @@ impl CommonReading {
         empty
     }
 
-    /// Takes note of a header, as [`Reading::header`](super::Reading::header) does.
+    /// Adds a header, like [`Reading::header`](super::Reading::header).
     pub fn header(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.note(name.as_ref(), value.as_ref());
     }
 
     fn note(&mut self, name: &[u8], value: &[u8]) {
         let Some((term, name)) = dialect::common(name) else { return };
-        // If any of a value turns out to be garbage, nothing of it is kept.
+        // If any part of a value is malformed, nothing of it is kept.
         self.keeps = false;
         loop {
             let mut text = Text::new(value);
@@ -104,7 +106,7 @@ impl CommonReading {
         }
     }
 
-    /// Notes a number of the limit of this name, if it has one.
+    /// Records a number of the limit with this name, if it has one.
     fn tell(&mut self, name: u32, term: Term, number: u32) {
         let mut limits = self.limits.iter_mut();
         let slot = limits.find(|limit| {
@@ -141,8 +143,8 @@ impl CommonReading {
         self.tell(name, part, number.saturating_add(1));
     }
 
-    /// Reads a member of a list: a policy, a parameter of the header's own limit, or a count of it,
-    /// which may be a quota without a name. Such a quota is called by its count.
+    /// Reads a member of a list: a policy, a parameter of the header's own limit, or a count, which
+    /// may be a quota without a name. Such a quota is named after its count.
     fn member(&mut self, text: &mut Text<'_>, term: Term, own: u32, first: bool) {
         let (mut name, count) = match bare(text) {
             Bare::Text(key) if text.peek() == b'=' => {
@@ -155,7 +157,7 @@ impl CommonReading {
         let mut timed = false;
         while text.eat(b';') {
             text.space();
-            // Hugging Face puts the name of a policy where a parameter belongs.
+            // Hugging Face puts the name of a policy in the place of a parameter.
             let is_name = text.peek() == b'"';
             match bare(text) {
                 Bare::Text(policy) if is_name => name = policy,
@@ -176,7 +178,7 @@ impl CommonReading {
         }
     }
 
-    /// Reads a parameter behind its key. The answer is whether it is a period.
+    /// Reads a parameter after its key. Returns whether it is a period.
     fn parameter(&mut self, text: &mut Text<'_>, key: u32, name: u32) -> bool {
         if !text.eat(b'=') {
             return false;
@@ -203,14 +205,15 @@ impl CommonReading {
         term == Term::Period
     }
 
-    /// What the response says of the call, and of the limit of calls that binds. `now` is the caller's
-    /// clock in seconds since the start of 1970, for dates in a response that has no `Date`; `None`
-    /// where there is no such clock. It is asked for once all headers are noted.
+    /// The outcome of the call, and the binding limit of calls. `now` is the caller's clock in
+    /// seconds since the start of 1970, for dates in a response without `Date`; `None` if there is
+    /// no such clock. Call it after all headers.
     #[must_use]
     pub fn finish<const LIMITS: usize>(&mut self, now: Option<u32>) -> Reply<LIMITS> {
         for at in 0..ROOM {
             let Some([_, _, _, period, name, ..]) = self.limits.get(at).copied() else { break };
-            // A quota without a name belongs to the limits of as many calls that lack a period.
+            // A quota without a name belongs to the limits with the same number of calls that lack
+            // a period.
             for [_, _, _, lacking, _, limit, _] in &mut self.limits {
                 if *lacking == 0 && *limit == name {
                     *lacking = period;
@@ -221,7 +224,8 @@ impl CommonReading {
         let [_, date, coarse, fine, _, age, at] = call;
         let now = if *date > 0 { *date } else { now.map_or(0, |now| now.saturating_add(1)) };
         until(*at, coarse, now);
-        // Of two cooldowns that differ by rounding the finer one, else the longer one.
+        // If two cooldowns differ only by rounding, the more precise one counts, else the longer
+        // one.
         let is_longer = *fine == 0 || coarse.saturating_sub(*fine) >= 1_000;
         let cooldown = if is_longer { *coarse } else { *fine };
         let (mut most, mut limit) = ([0; 4], &NOTHING);
@@ -234,7 +238,7 @@ impl CommonReading {
             }
         }
         let outcome = match self.status {
-            // GitHub's other way to throttle comes with a cooldown, or with no calls left.
+            // GitHub also throttles with 403, together with a cooldown or no calls left.
             403 if cooldown > 0 || get(limit, Term::Left) == u32::MAX => Outcome::Throttled,
             status => super::outcome(status),
         };
@@ -273,7 +277,7 @@ fn span(told: u32) -> Option<Span> {
     (told > 0).then_some(Span::from_nanos(nanos))
 }
 
-/// Makes the numbers agree. The answer is how much the limit binds, in the order of `Draft::weigh`.
+/// Makes the numbers consistent. Returns how binding the limit is, in the order of `Draft::weigh`.
 fn settle(numbers: &mut Numbers, now: u32) -> [u32; 4] {
     let [_, left, reset, period, _, limit, at] = numbers;
     if *left < *limit {
@@ -296,7 +300,7 @@ fn settle(numbers: &mut Numbers, now: u32) -> [u32; 4] {
     [share, fewest, reset.saturating_sub(1), *period]
 }
 
-/// Makes a date a time from now, where none was told. One is added to either date.
+/// Converts a date to a time from now, if none was given. One is added to either date.
 fn until(at: u32, reset: &mut u32, now: u32) {
     if at > 0 && now > 0 && *reset == 0 {
         let seconds = at.saturating_sub(now);
@@ -304,7 +308,7 @@ fn until(at: u32, reset: &mut u32, now: u32) {
     }
 }
 
-/// `left / limit` in units of 2^-31; no more is left than there is.
+/// `left / limit` in units of 2^-31, at most one.
 fn share(mut left: u32, limit: u32) -> u32 {
     let mut share = 0u32;
     for _ in 0..31 {
@@ -316,7 +320,7 @@ fn share(mut left: u32, limit: u32) -> u32 {
     share
 }
 
-/// Reads a number: its whole part, and its thousandths.
+/// Reads a number: its integer part and its thousandths.
 fn number(text: &mut Text<'_>) -> (u32, u32) {
     let whole = text.some_digits().iter().fold(0, |number, digit| push(number, *digit));
     let mut fraction = if text.eat(b'.') { text.some_digits() } else { &[] }.iter();
@@ -324,7 +328,7 @@ fn number(text: &mut Text<'_>) -> (u32, u32) {
 }
 
 /// `number` with a digit behind it; saturates one below the largest number.
-#[inline(never)] // Smaller than in both places.
+#[inline(never)] // Smaller than inlined twice.
 fn push(number: u32, digit: u8) -> u32 {
     let more = number.wrapping_mul(10).wrapping_add(u32::from(digit.wrapping_sub(b'0')));
     if number < u32::MAX / 10 { more } else { u32::MAX - 1 }
@@ -369,9 +373,9 @@ fn date(text: &mut Text<'_>) -> u32 {
 
 /// A value without its parameters.
 enum Bare {
-    /// The whole part of a number, and its thousandths.
+    /// The integer part of a number, and its thousandths.
     Number(u32, u32),
-    /// The digest of a string or a token, or of the base 64 of a byte sequence.
+    /// The digest of a string or a token, or of the base64 text of a byte sequence.
     Text(u32),
 }
 

@@ -1,4 +1,4 @@
-//! The dialects: how servers call what they say about limits.
+//! The dialects: the names of rate limit headers and parameters.
 //!
 //! A dialect is a row of [`ROWS`], and a response in `core/tests/public/signal_captures.txt`.
 
@@ -7,33 +7,33 @@ use super::limits::{Name, Unit};
 use crate::signal::text::Text;
 use crate::signal::word::Table;
 
-/// What a header or a parameter tells. The first seven are the numbers of a limit.
+/// The meaning of a header or a parameter. The first seven are the numbers of a limit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Term {
     /// What the limit counts.
     Unit,
     Left,
-    /// How long it is from now until the limit is whole again.
+    /// The time from now until the limit is reset.
     ResetAfter,
     Period,
-    /// Nothing tells it: the limit's name.
+    /// Never parsed: the name of the limit.
     Name,
     Limit,
-    /// When the limit is whole again, as the [`Profile`](super::Profile) says.
+    /// The reset, in the form of the [`Profile`](super::Profile).
     Reset,
     Partition,
 
-    /// When the response was made (RFC 9110 section 6.6.1).
+    /// When the response was created (RFC 9110 section 6.6.1).
     Date,
     /// How long it was in a cache (RFC 9111 section 5.1).
     Age,
     /// `Retry-After`.
     Cooldown,
-    /// A cooldown in seconds, whatever its size.
+    /// A cooldown in seconds of any size.
     CooldownSeconds,
     /// A cooldown in milliseconds.
     CooldownMillis,
-    /// `RateLimit`: what is left of which policy.
+    /// `RateLimit`: the remaining calls of policies.
     Service,
     /// `RateLimit-Policy`: the quotas.
     Policy,
@@ -41,43 +41,43 @@ pub(super) enum Term {
     UsedOfLimit,
     /// An AWS error code.
     AwsError,
-    /// `false` if another attempt is of no use.
+    /// `false` if another attempt is useless.
     ShouldRetry,
-    /// The beginning of names that tell one number of a limit each.
+    /// The prefix of names that each stand for one number of a limit.
     Family,
     /// A period in milliseconds.
     PeriodMillis,
-    /// What the call cost.
+    /// The cost of the call.
     Cost,
-    /// The part of a limit that is used, of 1.
+    /// The used share of a limit, from 0 to 1.
     Utilization,
-    /// `rejected` where a limit is used up.
+    /// `rejected` if a limit is exhausted.
     Status,
-    /// Why a call was throttled, which may be that too many are in flight.
+    /// Why a call was throttled, for example because too many are in flight.
     Reason,
-    /// What Meta says of an app's use, in JSON.
+    /// Meta's usage report of an app, in JSON.
     Usage,
-    /// A list of counts by resource, which says nothing of a limit that a client could know.
+    /// A list of counts by resource, which describes no limit that a client could know.
     ByResource,
 }
 
-/// What a header is about, or the headers that begin like it.
+/// The meaning of a header, or of headers with this prefix.
 #[derive(Clone, Copy, Debug)]
 struct Dialect {
     term: Term,
-    /// What the limit counts where the header does not say, as in [`MASKS`].
+    /// What the limit counts by default, as in [`MASKS`].
     counts: u8,
-    /// What the limit is called where the header does not say.
+    /// The default name of the limit.
     name: Name,
 }
 
-/// A header, or how its family begins; what it tells; what its limit is called, and what that counts
-/// where the header does not say.
+/// A header or the prefix of a family, its meaning, the default name of its limit, and what that
+/// counts by default.
 const fn row<'a>(header: &'a str, term: Term, limit: &str, counts: u8) -> (&'a str, Dialect) {
     (header, Dialect { term, counts, name: Name::known(limit) })
 }
 
-/// The dialects. The longest beginning of a header counts. The first rows are the common ones.
+/// The dialects. The longest matching prefix counts. The first rows are the common ones.
 const ROWS: &[(&str, Dialect)] = &[
     row("date", Term::Date, "call", 0),
     row("age", Term::Age, "call", 0),
@@ -91,7 +91,7 @@ const ROWS: &[(&str, Dialect)] = &[
     // Azure and its SDKs; AWS.
     row("x-ms-retry-after-ms", Term::CooldownMillis, "call", 0),
     row("x-amz-retry-after", Term::CooldownMillis, "call", 0),
-    // MailerLite; Bucket4j, as its guides spell it.
+    // MailerLite; Bucket4j, as spelled in its guides.
     row("x-ratelimit-retry-after", Term::CooldownSeconds, "call", 0),
     row("x-rate-limit-retry-after-seconds", Term::CooldownSeconds, "call", 0),
     row("anthropic-ratelimit-", Term::Family, "anthropic", 0),
@@ -99,7 +99,7 @@ const ROWS: &[(&str, Dialect)] = &[
     row("x-ms-ratelimit-remaining-resource", Term::ByResource, "call", 0),
     row("x-shopify-shop-api-call-limit", Term::UsedOfLimit, "shopify", 0),
     row("x-amzn-errortype", Term::AwsError, "call", 0),
-    // Salesforce; X; HubSpot, of ten seconds and of a day.
+    // Salesforce; X; HubSpot, per ten seconds and per day.
     row("sforce-limit-info", Term::UsedOfLimit, "api-usage", DAILY),
     row("x-app-limit-24hour-", Term::Family, "app-limit-24hour", DAILY),
     row("x-user-limit-24hour-", Term::Family, "user-limit-24hour", DAILY),
@@ -108,13 +108,13 @@ const ROWS: &[(&str, Dialect)] = &[
     row("x-hubspot-ratelimit-interval-milliseconds", Term::PeriodMillis, "hubspot", 0),
     row("x-hubspot-ratelimit-daily", Term::Limit, "daily", DAILY),
     row("x-hubspot-ratelimit-daily-remaining", Term::Left, "daily", DAILY),
-    // Mistral, by the minute unless another period is named; Linear.
+    // Mistral, per minute unless another period is named; Linear.
     row("ratelimitbysize-", Term::Family, "minute", TOKENS),
     row("ratelimitbysize-query-cost", Term::Cost, "minute", TOKENS),
     row("x-ratelimitbysize-", Term::Family, "minute", TOKENS),
     row("x-ratelimit-tokens-query-cost", Term::Cost, "tokens-minute", TOKENS),
     row("x-complexity", Term::Cost, "complexity", OTHER),
-    // Stripe; Twilio, whose one reason it is; Meta.
+    // Stripe; Twilio, where this is the only reason; Meta.
     row("stripe-rate-limited-reason", Term::Reason, "call", 0),
     row("twilio-concurrent-requests", Term::Reason, "call", CONCURRENT),
     row("x-business-use-case-usage", Term::Usage, "usage", OTHER),
@@ -130,11 +130,11 @@ const ROWS: &[(&str, Dialect)] = &[
 static ALL: Table<Dialect, { ROWS.len() }> = Table::of(ROWS);
 static COMMON: Table<Dialect, 9> = Table::of(ROWS);
 
-/// The name of the call, as if it were a limit.
+/// The name of the call, used like a limit.
 pub(super) const CALL: Name = Name::known("call");
 
-/// The words for the numbers of a limit: those of headers' names and draft 07, the parameters of the drafts
-/// since, and those of the draft to come.
+/// The words for the numbers of a limit: those of header names and draft 07, the parameters of
+/// later drafts, and those of the next draft.
 const WORDS: [(&str, Term); 12] = [
     ("reset", Term::Reset),
     ("remaining", Term::Left),
@@ -150,7 +150,7 @@ const WORDS: [(&str, Term); 12] = [
     ("c", Term::Cost),
 ];
 
-/// The words in headers' names, with those of Anthropic.
+/// The words in header names, including those of Anthropic.
 static NAMES: Table<Term, 6> = Table::of(&[
     WORDS[0],
     WORDS[1],
@@ -161,13 +161,13 @@ static NAMES: Table<Term, 6> = Table::of(&[
 ]);
 
 static NUMBERS: Table<Term, 4> = Table::of(&WORDS);
-/// What a parameter tells.
+/// The meanings of parameters.
 pub(super) static PARAMETERS: Table<Term, { WORDS.len() }> = Table::of(&WORDS);
-/// What one tells in the common dialects.
+/// The meanings of parameters in the common dialects.
 pub(super) static COMMON_PARAMETERS: Table<Term, 10> = Table::of(&WORDS);
 
-/// What the header of this name is about; `None` if it is not about limits. What the name tells
-/// of a limit is noted.
+/// The meaning of the header with this name. `None` if it is not about limits. What the name says
+/// about a limit is recorded.
 pub(super) fn term(name: &[u8], draft: &mut Draft) -> Option<Term> {
     let (dialect, rest) = ALL.longest(name)?;
     let (term, qualifier) = match dialect.term {
@@ -186,7 +186,7 @@ pub(super) fn term(name: &[u8], draft: &mut Draft) -> Option<Term> {
     Some(term)
 }
 
-/// What the header of this name is about in the common dialects, and what its limit is called.
+/// The meaning of the header with this name in the common dialects, and the name of its limit.
 pub(super) fn common(name: &[u8]) -> Option<(Term, Name)> {
     let (dialect, rest) = COMMON.longest(name)?;
     let term = match dialect.term {
@@ -197,8 +197,8 @@ pub(super) fn common(name: &[u8]) -> Option<(Term, Name)> {
     Some((term, dialect.name))
 }
 
-/// Splits what follows a family's name: OpenAI says `limit-requests`, Anthropic `requests-limit`,
-/// most no more than `limit`.
+/// Splits the rest of a name after its family: OpenAI has `limit-requests`, Anthropic
+/// `requests-limit`, most only `limit`.
 fn number(rest: &[u8]) -> Option<(Term, &[u8])> {
     match NAMES.longest(rest) {
         Some((term, [])) => return Some((term, &[])),
@@ -210,7 +210,7 @@ fn number(rest: &[u8]) -> Option<(Term, &[u8])> {
     Some((NAMES.find(word.get(1..)?)?, qualifier))
 }
 
-/// Bits for what is counted.
+/// Bits for the counted unit.
 const TOKENS: u8 = 1;
 const INPUT: u8 = 2;
 const OUTPUT: u8 = 4;
@@ -218,10 +218,10 @@ const CONCURRENT: u8 = 8;
 const BYTES: u8 = 16;
 const REQUESTS: u8 = 32;
 const OTHER: u8 = 64;
-/// Calls of a day.
+/// Calls per day.
 const DAILY: u8 = 128 | REQUESTS;
 
-/// Prefixes of the words that name what a limit counts, with the seconds of its period.
+/// Prefixes of the words for units, with the seconds of a period.
 static UNITS: Table<(u8, u32), 11> = Table::of(&[
     ("token", (TOKENS, 0)),
     ("input", (INPUT, 0)),
@@ -236,7 +236,7 @@ static UNITS: Table<(u8, u32), 11> = Table::of(&[
     ("day", (REQUESTS, 86_400)),
 ]);
 
-/// The masks that make a unit, the first that fits.
+/// The masks of units. The first that matches counts.
 const MASKS: [(u8, Unit); 6] = [
     (TOKENS | INPUT, Unit::InputTokens),
     (TOKENS | OUTPUT, Unit::OutputTokens),
@@ -250,8 +250,8 @@ const MASKS: [(u8, Unit); 6] = [
 const DAY: u64 = 86_400_000_000_000;
 
 impl Draft {
-    /// Notes what the limit counts, and in which period, as far as its name tells: `tokens`,
-    /// `requests-day`, `minute`. If a period is named, calls are meant.
+    /// Records what the limit counts, and in which period, as far as its name says: `tokens`,
+    /// `requests-day`, `minute`. A period alone implies calls.
     pub(super) fn count(&mut self, name: &[u8], counts: u8) {
         let mut seen = counts;
         if counts == DAILY {

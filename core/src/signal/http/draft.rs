@@ -1,49 +1,49 @@
-//! Limits while their numbers come together, header by header.
+//! Limits while their numbers are collected from headers.
 
 use super::dialect::Term;
 use super::limits::{Limit, Name, Unit};
 use crate::hint::Hint;
 use crate::time::Span;
 
-/// The bit of a limit whose period is that of a quota without a name.
+/// The bit of a limit whose period comes from a quota without a name.
 const JOINED: u8 = 1 << 0;
-/// The bit of a quota without a name (`100;w=60`). It belongs to the limit of as many calls, if
-/// there is one.
+/// The bit of a quota without a name (`100;w=60`). It belongs to the limit with the same number of
+/// calls, if there is one.
 const LOOSE: u8 = 1 << 7;
-/// The bit of a limit of which a call's cost was told: a name is not told.
+/// The bit of a limit with a reported cost. It reuses the bit of the name.
 const PRICED: u8 = bit(Term::Name);
 
-/// A limit while its numbers come together. If a number was told twice, the more careful one
-/// counts, whichever came first.
+/// A limit while its numbers are collected. If a number occurs twice, the more conservative value
+/// counts, in any order.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Draft {
-    /// The largest number for each [`Term`]. Counts are stored as complements, so the smallest is kept.
-    /// Once they are [`settled`](settle), the first is how much the limit binds, and limits compare by
-    /// these.
+    /// The largest number for each [`Term`]. Counts are stored as complements, so the smallest is
+    /// kept. After [`settle`], the first is how binding the limit is, and limits are compared by
+    /// it.
     numbers: [u64; 7],
-    /// The digest of the partition's key; none if it is zero.
+    /// The digest of the partition's key. Zero if there is none.
     pub(super) partition: u32,
-    /// The most that the call cost.
+    /// The highest cost of the call.
     cost: u32,
-    /// Which numbers were told, a bit each.
+    /// Which numbers are known, one bit each.
     pub(super) told: u8,
-    /// The first of the units that were told, as [`Unit::number`] has them; none if it is zero.
+    /// The first of the units, as [`Unit::number`]. Zero if there is none.
     pub(super) unit: u8,
 }
 
 impl Draft {
-    /// Of what nothing was told.
+    /// A limit without numbers.
     pub(super) const NONE: Self = Self { numbers: [0; 7], partition: 0, cost: 0, told: 0, unit: 0 };
 
-    /// Notes a number of which the greatest counts.
-    #[inline(never)] // It is called from everywhere.
+    /// Records a number of which the largest counts.
+    #[inline(never)] // It has many callers.
     pub(super) fn tell(&mut self, term: Term, number: u64) {
         self.told |= bit(term);
         self.set(term, number.max(self.most(term)));
     }
 
-    /// Notes a number of which the least counts.
+    /// Records a number of which the smallest counts.
     pub(super) fn tell_least(&mut self, term: Term, number: u64) {
         self.tell(term, !number);
     }
@@ -57,7 +57,7 @@ impl Draft {
         self.cost = self.cost.max(u32::try_from(cost).unwrap_or(u32::MAX));
     }
 
-    /// What `w` of the draft to come is beside what is left: how long that lasts.
+    /// In the next draft, `w` with remaining calls is the time until the reset.
     pub(super) fn end_with_period(&mut self) {
         if self.has(Term::Period) && !self.has(Term::ResetAfter) && !self.has(Term::Limit) {
             self.tell(Term::ResetAfter, self.most(Term::Period));
@@ -74,12 +74,12 @@ impl Draft {
         self.told |= LOOSE;
     }
 
-    /// The greatest number that was told; zero if none was.
+    /// The largest value of a number. Zero if there is none.
     pub(super) fn most(&self, term: Term) -> u64 {
         self.numbers.get(term as usize).copied().unwrap_or(0)
     }
 
-    /// The least number that was told; the largest there is where none was.
+    /// The smallest value of a number. The maximum if there is none.
     fn least(&self, term: Term) -> u64 {
         !self.most(term)
     }
@@ -88,12 +88,12 @@ impl Draft {
         self.told & bit(term) != 0
     }
 
-    /// What was told as a span.
+    /// The value of a number as a span.
     pub(super) fn span(&self, term: Term) -> Option<Span> {
         self.has(term).then_some(Span::from_nanos(self.most(term)))
     }
 
-    /// Notes all that was told of `other`.
+    /// Adds the numbers of `other`.
     pub(super) fn merge(&mut self, other: &Self) {
         self.told |= other.told;
         self.unit = self.unit.max(other.unit);
@@ -104,12 +104,12 @@ impl Draft {
         }
     }
 
-    /// Whether the same was told of both.
+    /// Whether both have the same number.
     fn same(&self, other: &Self, term: Term) -> bool {
         self.most(term) == other.most(term)
     }
 
-    /// Forgets a number because it makes no sense beside the others, and counts it.
+    /// Removes a number that is inconsistent with the others, and counts it.
     fn ignore(&mut self, term: Term, ignored: &mut u16) {
         self.told &= !bit(term);
         self.set(term, 0);
@@ -122,7 +122,7 @@ impl Draft {
         }
     }
 
-    /// Makes the numbers agree, and the reset a span from `now` (since 1970).
+    /// Makes the numbers consistent, and the reset a span from `now` (since 1970).
     pub(super) fn settle(&mut self, now: Option<u64>, ignored: &mut u16) {
         let limit = self.least(Term::Limit);
         if limit == 0 {
@@ -131,7 +131,7 @@ impl Draft {
         if self.has(Term::Left) && self.least(Term::Left) > limit {
             self.ignore(Term::Left, ignored);
         }
-        // A span wins over a date, because it needs no clock. What is past ends now.
+        // A span takes precedence over a date, because it needs no clock. A past reset is now.
         if self.has(Term::Reset) && !self.has(Term::ResetAfter) {
             match now {
                 Some(now) => {
@@ -140,15 +140,16 @@ impl Draft {
                 None => self.ignore(Term::Reset, ignored),
             }
         }
-        // The period does not end later than it lasts.
+        // The reset is at most the period.
         if self.has(Term::Period) {
             self.set(Term::ResetAfter, self.most(Term::ResetAfter).min(self.most(Term::Period)));
         }
     }
 
-    /// Sets how much the limit binds a client. A limit that is used up binds most, then the one with the
-    /// smallest share left, then one without a share, then one that does not say what is left. Ties go to the
-    /// fewest calls, the latest reset and the longest period. The name makes it the same for any order of the headers.
+    /// Computes how binding the limit is. An exhausted limit binds most, then the one with the
+    /// smallest share left, then one without a share, then one without remaining calls. Ties go to
+    /// the fewest calls, the latest reset and the longest period. The name makes it independent of
+    /// the order of headers.
     fn weigh(&mut self) {
         let (left, limit) = (self.least(Term::Left), self.least(Term::Limit));
         let slack = if self.has(Term::Left) {
@@ -173,12 +174,12 @@ impl Draft {
         self.unit() == Unit::Requests
     }
 
-    /// What the call cost of it, if that was told.
+    /// The cost of the call for this limit, if reported.
     pub(super) fn cost(&self) -> Option<u32> {
         (self.told & PRICED != 0).then_some(self.cost)
     }
 
-    /// The digest of what the limit is called.
+    /// The digest of the limit's name.
     #[expect(clippy::cast_possible_truncation, reason = "it comes from a digest of 32 bits")]
     pub(super) fn name(&self) -> Name {
         Name(self.least(Term::Name) as u32)
@@ -188,7 +189,7 @@ impl Draft {
         self.has(term).then_some(self.least(term))
     }
 
-    /// Writes what the server said of the limit.
+    /// Writes the limit to a hint.
     pub(super) fn tell_in(&self, hint: &mut Hint) {
         hint.remaining = self.count_of(Term::Left);
         hint.reset = self.span(Term::ResetAfter);
@@ -196,7 +197,7 @@ impl Draft {
         hint.period = self.span(Term::Period);
     }
 
-    /// The limit, and the cooldown that goes with it.
+    /// The limit with its cooldown.
     pub(super) fn limit(&self, retry_after: Option<Span>) -> Limit {
         let name = self.name();
         let partition = (self.partition > 0).then_some(Name(self.partition));
@@ -212,10 +213,10 @@ const fn bit(term: Term) -> u8 {
     1u8.wrapping_shl(term as u32)
 }
 
-/// `left / limit` in units of 2^-32, and 2^32 more; no more is left than there is.
+/// `left / limit` in units of 2^-32, plus 2^32; at most one.
 fn share(mut left: u64, limit: u64) -> u64 {
     let mut share = 1u64;
-    // Division by hand, bit by bit: small machines would link a kilobyte for it.
+    // Division bit by bit, because small machines would link a kilobyte for it.
     for _ in 0..32 {
         let missing = limit.wrapping_sub(left);
         let whole = left >= missing;
@@ -225,7 +226,7 @@ fn share(mut left: u64, limit: u64) -> u64 {
     share
 }
 
-/// Counts what has to be ignored.
+/// Counts an ignored value.
 pub(super) fn count(ignored: &mut u16) {
     *ignored = ignored.saturating_add(1);
 }
@@ -241,7 +242,7 @@ pub(super) fn add(drafts: &mut [Draft], draft: &Draft) -> bool {
     known
 }
 
-/// Writes the limits of `drafts` to `limits`, the binding one first, as many as there is room for.
+/// Writes the limits of `drafts` to `limits`, the binding one first, as many as fit.
 pub(super) fn settle(
     drafts: &mut [Draft],
     now: Option<u64>,
@@ -251,7 +252,7 @@ pub(super) fn settle(
     join(drafts);
     for draft in drafts.iter_mut().filter(|draft| draft.told != 0) {
         draft.settle(now, ignored);
-        // What is left of nothing binds less than all.
+        // A limit of zero calls was removed.
         if draft.told != 0 {
             draft.weigh();
         }
@@ -265,8 +266,9 @@ pub(super) fn settle(
     }
 }
 
-/// Gives each quota without a name to the limits of as many calls that lack a period; of several
-/// such quotas the longest counts, as the most careful. One that tells nothing new is dropped.
+/// Gives each quota without a name to the limits with the same number of calls that lack a period.
+/// Of several the longest counts, as the most conservative. A quota without new information is
+/// dropped.
 fn join(drafts: &mut [Draft]) {
     let loose = |draft: &Draft| draft.told & LOOSE != 0;
     for at in 0..drafts.len() {

@@ -1,9 +1,9 @@
-//! The limits that one response told of, the binding one first.
+//! The limits of a response, the binding one first.
 
 use crate::hint::Hint;
 use crate::signal::word::digest;
 
-/// How many limits an answer holds, which is how many a controller keeps.
+/// How many limits an answer has: as many as a controller can have.
 pub(super) const TOLD: usize = 4;
 
 /// What a limit counts.
@@ -34,19 +34,19 @@ pub enum Unit {
     OutputTokens,
     /// Bytes of content (`qu="content-bytes"`).
     Bytes,
-    /// Calls in flight (`qu="concurrent-requests"`): for a window, not for pacing.
+    /// Calls in flight (`qu="concurrent-requests"`): for a concurrency limit, not for pacing.
     InFlight,
     /// Another unit.
     Other,
 }
 
 impl Unit {
-    /// The greater, the earlier the unit.
+    /// A larger number precedes a smaller one.
     pub(super) const fn number(self) -> u8 {
         7u8.wrapping_sub(self as u8)
     }
 
-    /// The unit of this number; calls, unless something else was told.
+    /// The unit with this number. Zero means calls.
     pub(super) const fn of_number(number: u8) -> Self {
         match number {
             6 => Self::Tokens,
@@ -60,10 +60,10 @@ impl Unit {
     }
 }
 
-/// A digest of a name, by which a limit is known again without keeping the name.
+/// A digest of a name, to recognise a limit without storing its name.
 ///
-/// It is FNV-1a in 32 bits: short, and no defence. A server that makes two of its names collide
-/// has mixed up its own limits.
+/// It is 32-bit FNV-1a, which is not collision resistant. A server with colliding names only
+/// confuses its own limits.
 ///
 /// ```
 /// use tidegate::signal::http::Name;
@@ -82,18 +82,18 @@ impl Name {
         Self(digest(name.as_ref(), false))
     }
 
-    /// The digest of a part of a header's name, which is the same in any case.
+    /// The digest of a part of a header's name, ignoring case.
     pub(super) fn of_header(name: &[u8]) -> Self {
         Self(digest(name, true))
     }
 
-    /// The digest of a name in lower case.
+    /// The digest of a lower-case name.
     pub(super) const fn known(name: &str) -> Self {
         Self(digest(name.as_bytes(), false))
     }
 }
 
-/// One limit that a response told of.
+/// A limit in a response.
 ///
 /// ```
 /// use tidegate::signal::http::{Name, Reading};
@@ -112,17 +112,16 @@ impl Name {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub struct Limit {
-    /// What it counts.
+    /// The unit that it counts.
     pub unit: Unit,
-    /// What it is called: a policy's name, the part of a header's name that tells the limits of
-    /// one server apart (`tokens`, `requests-day`), or `ratelimit`, `x-ratelimit`, `shopify`.
+    /// Its name: that of a policy, the part of a header's name that distinguishes a server's limits
+    /// (`tokens`, `requests-day`), or `ratelimit`, `x-ratelimit`, `shopify`.
     pub name: Name,
-    /// The digest of the partition key (`pk` of the IETF draft): calls with another key draw from
-    /// another quota, so let each key have a controller of its own.
+    /// The digest of the partition key (`pk` of the IETF draft). Calls with another key use another
+    /// quota, so use a controller for each key.
     pub partition: Option<Name>,
-    /// What the call cost of it.
+    /// The cost of the call for this limit.
     pub cost: Option<u32>,
-    /// What was said of it. The cooldown the server asked for stands in the hint of the binding limit
-    /// only.
+    /// The hint of this limit. Only the hint of the binding limit has the cooldown.
     pub hint: Hint,
 }

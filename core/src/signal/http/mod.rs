@@ -1,6 +1,6 @@
 //! HTTP: the status, and what the headers say about limits.
 //!
-//! A frontend hands a [`Reading`] the status and every header, and gets an [`Answer`]:
+//! A frontend passes the status and every header to a [`Reading`], and gets an [`Answer`]:
 //!
 //! ```
 //! use tidegate::{Outcome, Span, signal::http};
@@ -20,7 +20,7 @@
 //! assert_eq!(answer.hint.cooldown(), Some(Span::from_secs(900)));
 //! ```
 //!
-//! If flash is short, a [`CommonReading`] in its place reads what most servers send.
+//! If flash is limited, use a [`CommonReading`] instead, which reads what most servers send.
 //!
 //! # What is understood
 //!
@@ -53,11 +53,12 @@
 //! | `Stripe-Should-Retry`, `x-should-retry`: `false` | Stripe, OpenAI, Anthropic |
 //! | `Date`, `Age` | RFC 9110 section 6.6.1, RFC 9111 section 5.1 |
 //!
-//! A reset is seconds from now, a date in any form (RFC 3339 also without its seconds), or a duration as Go writes it; [`Profile`] says
-//! how they are told apart. Cooldowns take the same forms. What a limit counts is told by the words in
-//! its header's name or in `qu`: tokens, bytes, concurrent, requests or a period. A date is read
-//! against the response's own `Date`, because that is the clock which made it; without one, against
-//! the clock of the caller; without that, it is ignored.
+//! A reset is seconds from now, a date in any format (RFC 3339 also without seconds), or a duration
+//! in Go's format. [`Profile`] says how they are distinguished. Cooldowns have the same formats.
+//! The unit of a limit follows from words in its header's name or in `qu`: tokens, bytes,
+//! concurrent, requests or a period. A date is relative to the response's `Date`, because the same
+//! clock produced both. Without one, it is relative to the clock of the caller; without that, it is
+//! ignored.
 //!
 //! # What wins
 //!
@@ -65,16 +66,17 @@
 //!    Either takes precedence over a reset ([`Hint::cooldown`](crate::Hint::cooldown)).
 //! 2. If a number occurs twice, the more cautious value, in any order: the lower limit, the fewer
 //!    calls left, the longer delay. But a delay wins over a date, which needs clocks that agree.
-//! 3. A limit of zero, and more calls left than the limit has, are ignored. A reset beyond the
-//!    period is cut to the period.
+//! 3. A limit of zero, and more remaining calls than the limit, are ignored. A reset beyond the
+//!    period is reduced to the period.
 //! 4. A `RateLimit` or `RateLimit-Policy` field with anything malformed in it is ignored as a
 //!    whole, as the draft demands.
 //! 5. If there are several limits, the binding one is first: an exhausted one, else the one with
 //!    the smallest share left, else one without a share. If two are equal, the one with fewer
 //!    calls.
-//! 6. What a cache kept (`Age` above zero) does not tell of limits (draft section "Caching").
-//! 7. A cooldown beside a response that served the call is not about the limit and ignored: Azure
-//!    puts the interval for polling there.
+//! 6. A response from a cache (`Age` above zero) says nothing about limits (draft section
+//!    "Caching").
+//! 7. A cooldown in a response that served the call is ignored, because it is not about the limit:
+//!    Azure uses it for the polling interval.
 //!
 //! # What is not
 //!
@@ -123,7 +125,7 @@ pub const fn outcome(status: u16) -> Outcome {
         429 => Outcome::Throttled,
         503 | 529 => Outcome::Busy,
         408 => Outcome::Failed,
-        // To 501, 505 and 508 it would answer the same again.
+        // A call answered with 501, 505 or 508 would be answered the same again.
         500..=599 if !matches!(status, 501 | 505 | 508) => Outcome::Failed,
         _ => Outcome::Ok,
     }

@@ -1,4 +1,4 @@
-//! Points in time in all the forms that servers give them in.
+//! Points in time in all formats that servers use.
 
 use super::dialect::Term;
 use super::draft::Draft;
@@ -8,8 +8,8 @@ use crate::signal::word::Table;
 /// What a number in a reset header means.
 ///
 /// Servers disagree, and nothing in the header says which it is. [`Auto`](Self::Auto) tells by the
-/// number's size. It cannot tell milliseconds from now, which look like seconds: name the profile
-/// where a server sends those.
+/// number's size. It cannot recognise milliseconds from now, which look like seconds: name the
+/// profile for a server that sends those.
 ///
 /// Whatever the profile, a value with letters or dashes in it is told by its form: a duration as
 /// Go writes it (`6m0s`, `12ms`), RFC 3339, or an HTTP-date.
@@ -26,9 +26,9 @@ use crate::signal::word::Table;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum Profile {
-    /// By size. Below 10^9, seconds from now: that is 31 years, and as a date it lies before any
-    /// of these headers existed. Below 10^11, a date in seconds (until the year 5138). Below
-    /// 10^14, a date in milliseconds. Beyond, nothing that makes sense.
+    /// By size. Below 10^9, seconds from now: up to 31 years, and as a date it would precede all of
+    /// these headers. Below 10^11, a date in seconds (until the year 5138). Below 10^14, a date in
+    /// milliseconds. Larger numbers are invalid.
     #[default]
     Auto,
     /// Seconds from now: the IETF drafts, Envoy, Kong, Reddit.
@@ -41,7 +41,7 @@ pub enum Profile {
     EpochMillis,
 }
 
-/// What a number of this size means where nothing says so; `None` if it makes no sense.
+/// The default meaning of a number of this size. `None` if it is invalid.
 fn by_size(number: u64) -> Option<Profile> {
     Some(match number {
         0..1_000_000_000 => Profile::Delta,
@@ -51,12 +51,12 @@ fn by_size(number: u64) -> Option<Profile> {
     })
 }
 
-/// Reads points in time, of which the latest counts. Several are what a client library joins; if one
-/// of them is garbage, all are. `Retry-After` and `Date` have no profile: it is [`Profile::Auto`],
-/// but a number that makes no sense as a date is a delay that saturates.
+/// Reads points in time, of which the latest counts. Client libraries may join several values. If
+/// one of them is malformed, all are ignored. `Retry-After` and `Date` have no profile and use
+/// [`Profile::Auto`], but a number that is not a valid date is a delay that saturates.
 pub(super) fn moments(text: &mut Text<'_>, draft: &mut Draft, profile: Option<Profile>) {
     loop {
-        // Nanoseconds have nine digits more than seconds.
+        // Nanoseconds have nine more digits than seconds.
         let (mut term, mut places) = (Term::Reset, 9);
         let number = if text.peek().is_ascii_alphabetic() {
             Number { whole: http_date(text), fraction: &[] }
@@ -94,8 +94,8 @@ pub(super) fn moments(text: &mut Text<'_>, draft: &mut Draft, profile: Option<Pr
     }
 }
 
-/// The units of a duration as Go writes it: how far each moves the point, and how many times sixty it
-/// is. Both letters for micro take two bytes.
+/// The units of a duration in Go's format: how far each moves the decimal point, and its power of
+/// sixty. Both letters for micro take two bytes.
 static UNITS: Table<(u8, u8), 8> = Table::of(&[
     ("h", (9, 2)),
     ("m", (9, 1)),
@@ -107,7 +107,7 @@ static UNITS: Table<(u8, u8), 8> = Table::of(&[
     ("ns", (0, 0)),
 ]);
 
-/// Reads a duration as Go writes it behind its first number: `1h2m3.5s`, `12ms`.
+/// Reads a duration in Go's format after its first number: `1h2m3.5s`, `12ms`.
 fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> u64 {
     let mut sum = 0u64;
     loop {
@@ -132,17 +132,17 @@ fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> u64 {
 /// The days of the week and the months, three letters each.
 const NAMES: &[u8; 57] = b"MonTueWedThuFriSatSunJanFebMarAprMayJunJulAugSepOctNovDec";
 
-/// Reads the name of a day, 1 to 7, or of a month, 8 to 19. Three letters tell.
+/// Reads the name of a day (1 to 7) or of a month (8 to 19) by three letters.
 fn name(text: &mut Text<'_>) -> u32 {
     let [a, b, c, ..] = text.letters() else { return 0 };
     let known = (1..).zip(NAMES.chunks_exact(3)).find(|(_, name)| *name == [*a, *b, *c]);
     known.map_or(0, |(number, _)| number)
 }
 
-/// Reads an HTTP-date in any of its three forms (RFC 9110 section 5.6.7), in seconds.
+/// Reads an HTTP-date in any of its three formats (RFC 9110 section 5.6.7), in seconds.
 ///
-/// The weekday must be one, but need not be the right one. A date before 1970 is on the first day of
-/// 1970, which is past as well.
+/// The weekday must be valid, but need not match. A date before 1970 becomes the first day of 1970,
+/// which is also in the past.
 fn http_date(text: &mut Text<'_>) -> u64 {
     if !matches!(name(text), 1..=7) {
         text.fail();
@@ -167,8 +167,8 @@ fn http_date(text: &mut Text<'_>) -> u64 {
         year = match mark {
             // IMF-fixdate: Sun, 06 Nov 1994 08:49:37 GMT
             b" " => text.digits(4),
-            // Sunday, 06-Nov-94 08:49:37 GMT. Two digits of a year below 70 are of this century, as
-            // in POSIX; to know better would take a clock.
+            // Sunday, 06-Nov-94 08:49:37 GMT. Two-digit years below 70 are in this century, as in
+            // POSIX. Anything better would require a clock.
             _ => {
                 let short = text.digits(2);
                 short.wrapping_add(if short < 70 { 2_000 } else { 1_900 })
@@ -181,7 +181,7 @@ fn http_date(text: &mut Text<'_>) -> u64 {
     midnight(text, year, month.wrapping_sub(7), day).wrapping_add(u64::from(time))
 }
 
-/// Reads a date-time of RFC 3339 behind its year, with `T`, `t` or a space between date and time.
+/// Reads a date-time of RFC 3339 after its year, with `T`, `t` or a space between date and time.
 fn rfc_3339<'a>(text: &mut Text<'a>, year: u64) -> Number<'a> {
     text.expect(b"-");
     let month = text.digits(2);
@@ -190,7 +190,7 @@ fn rfc_3339<'a>(text: &mut Text<'a>, year: u64) -> Number<'a> {
     if !matches!(text.next(), b'T' | b't' | b' ') {
         text.fail();
     }
-    // Atlassian leaves the seconds out.
+    // Atlassian omits the seconds.
     let minutes = clock(text, 2);
     let seconds = if text.eat(b':') { text.digits(2) } else { 0 };
     if seconds > 60 {
@@ -213,7 +213,8 @@ fn rfc_3339<'a>(text: &mut Text<'a>, year: u64) -> Number<'a> {
     Number { whole, fraction }
 }
 
-/// Reads a time of two or three parts, in its smallest unit. A leap second is the next minute's first.
+/// Reads a time of two or three parts, in its smallest unit. A leap second is the first second of
+/// the next minute.
 fn clock(text: &mut Text<'_>, parts: usize) -> u32 {
     let mut time = 0u32;
     for last in [23, 59, 60].iter().take(parts) {
@@ -229,11 +230,11 @@ fn clock(text: &mut Text<'_>, parts: usize) -> u32 {
     time
 }
 
-/// The seconds from the start of 1970 to the start of a day, which must exist; none for an earlier one.
+/// The seconds from the start of 1970 to the start of a valid day. Zero for earlier days.
 fn midnight(text: &mut Text<'_>, year: u32, month: u32, day: u32) -> u64 {
     let length = match month {
         2 => 28u32.wrapping_add(u32::from(is_leap(year))),
-        // 31 days in every other month, in odd ones to July, in even ones from August on.
+        // 31 days in odd months up to July and in even months from August.
         _ => 30 | ((month ^ (month >> 3)) & 1),
     };
     if year > 9_999 || !(1..=12).contains(&month) || !(1..=length).contains(&day) {
@@ -243,11 +244,11 @@ fn midnight(text: &mut Text<'_>, year: u32, month: u32, day: u32) -> u64 {
     u64::from(days(year, month).wrapping_add(day).saturating_sub(719_469)).wrapping_mul(86_400)
 }
 
-/// The days before a month, from the start of a year that is long past.
+/// The days before a month, counted from a distant year.
 ///
-/// It counts years from March on, so that a leap day comes last, and divides by shifts, which are
-/// exact up to the year 9999 (Neri and Schneider, "Euclidean affine functions and their application
-/// to calendar algorithms", 2022).
+/// Years start in March, so that the leap day is last, and the divisions are shifts that are exact
+/// up to the year 9999 (Neri and Schneider, "Euclidean affine functions and their application to
+/// calendar algorithms", 2022).
 pub(super) fn days(year: u32, month: u32) -> u32 {
     let (year, month) =
         if month > 2 { (year, month) } else { (year.saturating_sub(1), month.wrapping_add(12)) };

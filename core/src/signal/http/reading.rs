@@ -1,4 +1,4 @@
-//! One response, read header by header.
+//! Reads a response header by header.
 
 use super::answer::Answer;
 use super::dialect::{self, Term};
@@ -13,19 +13,20 @@ use crate::signal::body::Body;
 use crate::signal::text::Text;
 use crate::time::Span;
 
-/// A share that is whole: what is left of it is told in thousandths.
+/// A share of one: shares are reported in thousandths.
 const WHOLE: u64 = 1_000;
 const REJECTED: Name = Name::known("rejected");
 const FALSE: Name = Name::known("false");
 const TRUE: Name = Name::known("true");
 
-/// How many limits are collected from the headers; those that come later are counted and dropped.
+/// How many limits are collected from the headers. Later ones are counted and dropped.
 const COLLECTED: usize = 8;
 
 /// Collects what the headers of one response say, in every dialect; see the [module](super) for
 /// which and how. [`CommonReading`](super::CommonReading) is less than half as large.
 ///
-/// Every header may be handed in, in any order: what is not about limits costs a look at its name.
+/// Add every header, in any order. For a header that is not about limits, only its name is
+/// compared.
 ///
 /// ```
 /// use tidegate::{Hint, Span, signal::http::Reading};
@@ -51,19 +52,19 @@ pub struct Reading {
     code: Option<Outcome>,
     date: Draft,
     cooldown: Draft,
-    /// A cooldown that was told in milliseconds.
+    /// A cooldown that was given in milliseconds.
     fine_cooldown: Draft,
     limits: [Draft; COLLECTED],
 }
 
 impl Reading {
-    /// The response with this status, of whose headers nothing is known yet.
+    /// A response with this status and no headers yet.
     #[must_use]
     pub const fn new(status: u16) -> Self {
         Self::with_profile(status, Profile::Auto)
     }
 
-    /// The same for a server whose reset headers have the form of `profile`.
+    /// The same for a server whose reset headers have the format `profile`.
     #[must_use]
     pub const fn with_profile(status: u16, profile: Profile) -> Self {
         let nothing = Draft::NONE;
@@ -83,8 +84,8 @@ impl Reading {
         }
     }
 
-    /// Takes note of a header. One that came several times may be handed in several times, or once
-    /// with its values joined by commas.
+    /// Adds a header. If it occurs several times, add it several times, or once with its values
+    /// joined by commas.
     pub fn header(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.note(name.as_ref(), value.as_ref());
     }
@@ -99,11 +100,11 @@ impl Reading {
         } else {
             self.read(term, &mut draft, &mut text);
         }
-        // If any of a value turns out to be garbage, nothing of it is kept.
+        // If any part of a value is malformed, nothing of it is kept.
         if !text.done() {
             return count(&mut self.ignored);
         }
-        // A plan's limit of hours or of a week.
+        // A plan's limit over hours or a week.
         self.exhausted |= term == Term::Status && draft.has(Term::Left);
         match term {
             Term::Date => self.date.merge(&draft),
@@ -131,7 +132,7 @@ impl Reading {
         }
     }
 
-    /// Takes note of the body, behind the headers.
+    /// Adds the body, after the headers.
     pub fn body(&mut self, body: &Body) {
         self.code = body.outcome(self.status).or(self.code);
         self.concurrency |= body.is_of_concurrency();
@@ -149,7 +150,7 @@ impl Reading {
         self.tell_of(Name::known("tokens"), &Hint::NONE, tokens, body.tokens());
     }
 
-    /// Keeps what was said of a limit.
+    /// Records the hint of a limit.
     fn tell_of(&mut self, name: Name, hint: &Hint, unit: u8, cost: Option<u32>) {
         let mut draft = Draft::NONE;
         draft.unit = unit;
@@ -170,8 +171,8 @@ impl Reading {
         }
     }
 
-    /// What the response says. `now` is the caller's clock as time since the start of 1970, for
-    /// dates in a response that has no `Date`; `None` if there is no such clock.
+    /// The result of the response. `now` is the caller's clock as time since the start of 1970, for
+    /// dates in a response without `Date`; `None` if there is no such clock.
     #[must_use]
     pub fn finish(mut self, now: Option<Span>) -> Answer {
         let now = self.date.span(Term::Reset).or(now).map(Span::as_nanos);
@@ -181,7 +182,8 @@ impl Reading {
         }
         self.cooldown.settle(now, &mut self.ignored);
         self.fine_cooldown.settle(now, &mut self.ignored);
-        // Of two cooldowns that differ by rounding the finer one, else the longer one.
+        // If two cooldowns differ only by rounding, the more precise one counts, else the longer
+        // one.
         let [coarse, fine] =
             [&self.cooldown, &self.fine_cooldown].map(|it| it.most(Term::ResetAfter));
         let is_longer = coarse.saturating_sub(fine) >= 1_000_000_000;
@@ -193,10 +195,10 @@ impl Reading {
             limit.tell_in(&mut answer.hint);
         }
         answer.outcome = match (self.code, self.status) {
-            // The error code says more than the status.
+            // The error code is more specific than the status.
             (Some(outcome), _) => outcome,
             (_, 429) if self.exhausted => Outcome::Exhausted,
-            // GitHub's other way to throttle comes with a cooldown, or with no calls left.
+            // GitHub also throttles with 403, together with a cooldown or no calls left.
             (_, 403) if cooldown.is_some() || answer.hint.remaining == Some(0) => {
                 Outcome::Throttled
             }
@@ -211,7 +213,7 @@ impl Reading {
         answer
     }
 
-    /// Reads the value of a header that tells one thing.
+    /// Reads the value of a header with a single value.
     fn read(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>) {
         let profile = match term {
             Term::Age => return draft.tell(Term::Reset, text.number().whole),
@@ -228,7 +230,7 @@ impl Reading {
                 return;
             }
             Term::UsedOfLimit => {
-                // Salesforce names it, and others of single apps behind it.
+                // Salesforce names it, followed by limits of single apps.
                 let is_named = !text.letters().is_empty();
                 if is_named {
                     text.run(|byte| byte != b'=');
@@ -279,9 +281,9 @@ impl Reading {
     }
 
     /// Reads a list of quotas: `RateLimit` and `RateLimit-Policy` with or without names, and the
-    /// numbers of a limit behind which quotas may follow, `100, 100;w=60`. Draft 07 has a dictionary
-    /// in its place, `limit=100, remaining=50, reset=5`. The quotas are kept where `keep` says so,
-    /// which is once the whole list has been read.
+    /// numbers of a limit, which quotas may follow: `100, 100;w=60`. Draft 07 has a dictionary
+    /// instead: `limit=100, remaining=50, reset=5`. The quotas are kept if `keep` is true, which is
+    /// after the whole list has been read once.
     fn list(&mut self, term: Term, draft: &mut Draft, text: &mut Text<'_>, keep: bool) {
         let named = matches!(term, Term::Service | Term::Policy);
         let mut told = false;
@@ -310,7 +312,7 @@ impl Reading {
                 }
                 Bare::Number(number) if term != Term::Service => {
                     told = true;
-                    // The first is the limit. Another is a quota, or the limit of another header.
+                    // The first is the limit. Others are quotas, or the limit of another header.
                     let timed = needed == Term::Limit && quota.has(Term::Period);
                     let more = timed && draft.has(Term::Limit);
                     if !(named || more) {
@@ -338,7 +340,7 @@ impl Reading {
         }
     }
 
-    /// Keeps what a header told of a limit.
+    /// Adds the limit of a header.
     fn add(&mut self, draft: &Draft) {
         if !draft::add(&mut self.limits, draft) {
             count(&mut self.ignored);
@@ -346,8 +348,8 @@ impl Reading {
     }
 }
 
-/// Reads what Meta says of an app's use: the largest percentage, and the longest time in minutes until it serves the
-/// app again.
+/// Reads Meta's usage report of an app: the highest percentage, and the longest time in minutes
+/// until the app is served again.
 fn usage(text: &mut Text<'_>, draft: &mut Draft) {
     loop {
         text.run(|byte| byte != b'"');
@@ -372,6 +374,6 @@ fn usage(text: &mut Text<'_>, draft: &mut Draft) {
     }
 }
 
-/// What Meta reports as a percentage of an app's allowance.
+/// Percentages of an app's allowance in Meta's report.
 const SHARES: [Name; 3] =
     [Name::known("call_count"), Name::known("total_cputime"), Name::known("total_time")];

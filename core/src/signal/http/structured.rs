@@ -1,8 +1,8 @@
-//! The part of structured fields (RFC 9651) that the `RateLimit` fields are made of: a list of
-//! items with parameters, or before draft 08 a dictionary.
+//! The part of structured fields (RFC 9651) that the `RateLimit` fields use: a list of items with
+//! parameters, or before draft 08 a dictionary.
 //!
-//! It is lenient where it costs nothing (numbers of any length saturate) and where a big server
-//! errs: Hugging Face puts the name of a policy where a parameter belongs.
+//! It is lenient where that costs nothing (numbers of any length saturate), and for a common
+//! mistake: Hugging Face puts the name of a policy in the place of a parameter.
 
 use super::dialect::{PARAMETERS, Term};
 use super::draft::Draft;
@@ -12,17 +12,17 @@ use crate::signal::text::{Number, Text};
 /// A value without its parameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bare<'a> {
-    /// An integer or a decimal that is not negative.
+    /// A non-negative integer or decimal.
     Number(Number<'a>),
-    /// A string or a token, or the base 64 of a byte sequence.
+    /// A string or a token, or the base64 text of a byte sequence.
     Text(&'a [u8]),
-    /// A member of a dictionary (`limit=100`), which was noted.
+    /// A member of a dictionary (`limit=100`), which has been recorded.
     Member,
-    /// Something that no field here has a use for: a negative number, a boolean, a date.
+    /// A value that no field uses: a negative number, a boolean, a date.
     Other,
 }
 
-/// Reads an item, or a member of a dictionary; what its parameters tell is noted.
+/// Reads an item, or a member of a dictionary, and records its parameters.
 pub(super) fn item<'a>(text: &mut Text<'a>, draft: &mut Draft) -> Bare<'a> {
     let mut value = bare(text);
     if let Bare::Text(key) = value
@@ -45,7 +45,7 @@ pub(super) fn item<'a>(text: &mut Text<'a>, draft: &mut Draft) -> Bare<'a> {
     value
 }
 
-/// Reads a parameter behind its key. Those of no meaning here are comments.
+/// Reads a parameter after its key. Unknown parameters are comments.
 fn parameter(text: &mut Text<'_>, key: &[u8], draft: &mut Draft) {
     let value = if text.eat(b'=') { bare(text) } else { Bare::Other };
     let Some(term) = PARAMETERS.find(key) else { return };
@@ -83,12 +83,12 @@ fn bare<'a>(text: &mut Text<'a>) -> Bare<'a> {
     Bare::Other
 }
 
-/// What ends no token: all that can be seen but `"`, `,`, `;` and `=`.
+/// Whether a byte may be part of a token: visible characters except `"`, `,`, `;` and `=`.
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'=')
 }
 
-/// Reads what is between two quotes, or two colons; what is escaped in it stays so.
+/// Reads the text between two quotes or two colons. Escapes are kept.
 fn quoted<'a>(text: &mut Text<'a>) -> &'a [u8] {
     let mark = text.next();
     let mut inside = *text;
