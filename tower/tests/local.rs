@@ -256,7 +256,7 @@ async fn what_the_server_throttles_is_repeated() {
 fn what_is_no_name_and_no_room_for_a_path_is_rejected_at_once() {
     let gate = || LocalGate::builder(Policy::adaptive());
     for (builder, named) in [
-        (gate().name("../other"), "name is \"../other\"; it is 1 to 64"),
+        (gate().name("../other"), "name is \"../other\"; it must be 1 to 64"),
         (gate().name(""), "name is \"\""),
         (gate().folder("/tmp/".to_owned() + &"x".repeat(100)), "choose a shorter folder or name"),
     ] {

@@ -1,4 +1,4 @@
-//! The budgets that one process holds: a coordinator for each key, and its file.
+//! The budgets that one process holds: a coordinator and a file for each key.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,20 +14,19 @@ use super::place::Place;
 use super::record::RecordFile;
 use crate::timer::{Timer, Tokio, duration, span};
 
-/// How many calls of all members can be leased and in flight, and how many members are known by name: those of
-/// one machine.
+/// The maximum number of leases and calls in flight, and of known members, on one machine.
 pub(super) const LEASES: u16 = 2_048;
 const MEMBERS: usize = 256;
 
 type Desk = Coordinator<Leases<AnyLaw, { LEASES as usize }>, MEMBERS>;
 
-/// One is forgotten where nobody has asked for so long: its file has all of it.
+/// A budget is unloaded after this time without a request. Its file contains everything.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// A process holds so many at most: each takes a tenth of a megabyte, and in Node one.
+/// The most budgets that a process holds. Each takes a tenth of a megabyte, and a megabyte in Node.
 const MOST: usize = 256;
 
-/// What budgets are made with.
+/// The options of all budgets.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
     pub(super) place: Arc<Place>,
@@ -35,7 +34,7 @@ pub(super) struct Terms {
     pub(super) heartbeat: Duration,
 }
 
-/// What a budget of this process has counted.
+/// The counters of a budget that this process holds.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LocalBudget {
@@ -43,9 +42,9 @@ pub struct LocalBudget {
     pub counts: tidegate::Stats,
     /// How many members share it.
     pub members: u16,
-    /// The time between two calls of all members; `None` if nothing is kept apart.
+    /// The interval between calls of all members. `None` if there is none.
     pub interval: Option<Duration>,
-    /// Why what has been learned could not be written down when that was tried last. Calls are leased all the same.
+    /// Why the last attempt to write the budget failed. Calls are leased in both cases.
     pub unstored: Option<String>,
 }
 
@@ -60,12 +59,13 @@ struct Budget {
 pub(super) struct Budgets {
     terms: Terms,
     clock: Tokio,
-    /// Whether nobody held them before: else there may be leases where there is no file.
+    /// Whether there was no holder before. If there was, calls may be leased even without a file.
     first: bool,
     budgets: HashMap<Box<[u8]>, Budget>,
 }
 
-/// The clock of budgets begins so late: what a record says was before the process began, and has its instants too.
+/// The start of the clock. It leaves room for the instants of records from before the process
+/// started.
 const PAST: Span = Span::from_secs(1 << 30);
 
 impl Budgets {
@@ -73,8 +73,8 @@ impl Budgets {
         Self { terms, clock: Tokio::default(), first, budgets: HashMap::new() }
     }
 
-    /// Answers a request of a key; what was granted is written down by then. No bytes where there is nothing
-    /// to send.
+    /// Answers a request for a key. What it grants has been written. Empty if there is nothing to
+    /// send.
     pub(super) fn answer(&mut self, key: &[u8], request: &[u8]) -> Result<Vec<u8>, LocalError> {
         let now = self.now();
         if !self.budgets.contains_key(key) {
@@ -85,8 +85,7 @@ impl Budgets {
         let mut grant = vec![0; GRANT_BYTES];
         let length = budget.desk.answer(now, request, &mut grant).map_err(|_| {
             LocalError::new(format!(
-                "{} bytes have come that are no request: they are damaged, or of another version of tidegate \
-                 than here",
+                "{} bytes are not a request: they are damaged, or from another version of tidegate",
                 request.len()
             ))
         })?;
@@ -112,7 +111,7 @@ impl Budgets {
         self.clock.now().saturating_add(PAST)
     }
 
-    /// Whether what was granted is written down, so that another process can go on at once.
+    /// Whether all grants have been written, so that another process can continue at once.
     pub(super) fn is_kept(&self) -> bool {
         self.budgets.values().all(|budget| budget.unstored.is_none())
     }
@@ -123,8 +122,7 @@ impl Budgets {
         self.budgets.retain(|_, budget| is_used(budget) || budget.unstored.is_some());
         if self.budgets.len() >= MOST {
             return Err(LocalError::new(format!(
-                "one process holds {MOST} budgets at most: give fewer calls keys of their own, or choose another \
-                 name for some"
+                "a process holds at most {MOST} budgets: use fewer keys, or another name for some"
             )));
         }
         let file = RecordFile::new(&self.terms.place, key);
@@ -139,14 +137,14 @@ impl Budgets {
         Ok(())
     }
 
-    /// Each step on a stack of its own: a coordinator is a tenth of a megabyte.
+    /// Not inlined: a coordinator is a tenth of a megabyte, so each step gets its own stack frame.
     #[inline(never)]
     fn fresh(&self, now: Instant) -> Box<Desk> {
         let control = Controller::new(self.terms.policy, random(), now);
         Box::new(Coordinator::new(Leases::new(control), now))
     }
 
-    /// Goes on from a record that nothing was granted after.
+    /// Continues from a record after which nothing was granted.
     #[inline(never)]
     fn resumed(&self, record: &[u8], away: Span, now: Instant) -> Box<Desk> {
         match Desk::restore(self.terms.policy, random(), record, now, away, true) {
@@ -161,7 +159,7 @@ fn boxed(desk: Desk) -> Box<Desk> {
 }
 
 impl Budget {
-    /// Writes down what it is now, before what it has granted is sent.
+    /// Writes the record before the grant is sent.
     fn keep(&mut self, now: Instant) {
         let mut record = [0; Desk::SNAPSHOT_BYTES];
         let length = self.desk.snapshot(now, &mut record).unwrap_or(0);
@@ -175,7 +173,7 @@ impl Budget {
     }
 }
 
-/// A number that nobody else has.
+/// A random number.
 pub(super) fn random() -> u64 {
     RandomState::new().hash_one(())
 }

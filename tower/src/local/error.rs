@@ -1,11 +1,11 @@
-//! Why a request to the process that holds the budget came to nothing.
+//! Why a request to the process that holds the budget failed.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// Why a request to the process that holds the budget came to nothing. Calls go on within the share of this
-/// process. [`LocalGate::trouble`](super::LocalGate::trouble) returns it.
+/// Why a request to the process that holds the budget failed. Calls continue within the share of
+/// this process. [`LocalGate::trouble`](super::LocalGate::trouble) returns it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LocalError {
     what: Arc<str>,
@@ -17,11 +17,11 @@ impl LocalError {
     }
 
     pub(super) fn key(length: usize) -> Self {
-        Self::new(format!("a key of {length} bytes cannot be shared: it has 65535 at most"))
+        Self::new(format!("a key of {length} bytes cannot be shared: the limit is 65535"))
     }
 
     pub(super) fn too_long(length: usize) -> Self {
-        Self::new(format!("a message of {length} bytes has come, and none has more than 4096"))
+        Self::new(format!("a message of {length} bytes exceeds the limit of 4096"))
     }
 
     pub(super) fn version(other: u8, own: u8) -> Self {
@@ -35,9 +35,9 @@ impl LocalError {
         Self::new("another program than tidegate uses the socket: choose another name")
     }
 
-    /// What a system says, in a sentence that says what follows.
+    /// An error that contains the system's message, and says that calls continue.
     pub(super) fn unusable(what: fmt::Arguments<'_>, error: &io::Error) -> Self {
-        Self::new(format!("{what}: {error}. Calls go on within the share of this process"))
+        Self::new(format!("{what}: {error}. Calls continue within the share of this process"))
     }
 }
 

@@ -1,37 +1,38 @@
-//! The bytes on the socket: a greeting from each side, then frames. See `core/docs/local.md`.
+//! The protocol on a local socket: each side sends a greeting, then frames. See
+//! `core/docs/local.md`.
 
 use super::LocalError;
 
-/// What each side says first: a name, and the version of what follows.
+/// The greeting: a name and the version of the protocol.
 pub(super) const GREETING: [u8; 9] = *b"tidegate\x01";
 const NAME: usize = 8;
 
 /// The largest body, in bytes.
 const MOST_BODY: usize = 4_096;
 
-/// What the second number of an answer says that its body is.
+/// The kinds of answers.
 pub(super) const GRANT: u16 = 0;
 pub(super) const TROUBLE: u16 = 1;
 
 const HEAD: usize = 8;
 
-/// A frame: the key of a request, or what an answer is; and the bytes that `core` reads.
+/// A frame: a request with its key, or an answer with its kind; and the bytes for `core`.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Frame {
     pub(super) id: u32,
-    /// Of an answer: what it is. Of a request: how long the key is.
+    /// For answers the kind, for requests the length of the key.
     pub(super) kind: u16,
     pub(super) key: Vec<u8>,
     pub(super) body: Vec<u8>,
 }
 
-/// Writes the request of a key.
+/// Encodes a request for a key.
 pub(super) fn request(id: u32, key: &str, body: &[u8]) -> Result<Vec<u8>, LocalError> {
     let length = u16::try_from(key.len()).map_err(|_| LocalError::key(key.len()))?;
     Ok(frame(id, length, key.as_bytes(), body))
 }
 
-/// Writes an answer.
+/// Encodes an answer.
 pub(super) fn answer(id: u32, kind: u16, body: &[u8]) -> Vec<u8> {
     frame(id, kind, &[], &body[..body.len().min(MOST_BODY)])
 }
@@ -47,10 +48,10 @@ fn frame(id: u32, second: u16, key: &[u8], body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Reads what the other side writes, in pieces of any size.
+/// Decodes the other side's bytes, in pieces of any size.
 #[derive(Debug)]
 pub(super) struct Frames {
-    /// Whether keys follow the heads: in requests they do.
+    /// Whether frames contain keys, as requests do.
     keyed: bool,
     greeted: bool,
     bytes: Vec<u8>,
@@ -61,8 +62,8 @@ impl Frames {
         Self { keyed, greeted: false, bytes: Vec::new() }
     }
 
-    /// The frames that are whole with these bytes. Fails where the other side is of another version, or is no
-    /// tidegate.
+    /// Returns the frames that these bytes complete. Fails if the other side has another version or
+    /// is not tidegate.
     pub(super) fn read(&mut self, more: &[u8]) -> Result<Vec<Frame>, LocalError> {
         self.bytes.extend(more);
         let mut frames = Vec::new();
@@ -93,7 +94,7 @@ impl Frames {
     }
 }
 
-/// Fails where this is not how a greeting begins.
+/// Fails if this is not the start of a greeting.
 fn greeted(bytes: &[u8]) -> Result<(), LocalError> {
     let wrong = bytes.iter().zip(GREETING).position(|(byte, own)| *byte != own);
     match wrong {
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_and_another_program_are_told_apart() {
+    fn another_version_and_another_program_are_distinguished() {
         for (bytes, named) in [
             (&b"tidegate\x07"[..], "speaks version 7 of the local protocol"),
             (b"HTTP/1.1", "another program than tidegate"),

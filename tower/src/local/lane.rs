@@ -1,5 +1,5 @@
-//! One key's calls: a member that leases from the budget, the calls that wait for its leases, and the courier
-//! that carries its requests.
+//! One key's calls: a member that leases from the budget, the calls that wait for its leases, and
+//! the courier that carries its requests.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -32,13 +32,13 @@ pub(super) struct Lane {
 struct State {
     kept: CountedMember<PLACES>,
     queue: Queue<Growing<Vec<Node<1>>, 1>>,
-    /// By the slots of their calls.
+    /// Wakers by the slots of their calls.
     wakers: Vec<Option<Waker>>,
-    /// When to look at the queue if nothing happens until then, and when the courier looks.
+    /// When to check the queue without an event, and when the courier checks.
     until: Instant,
     armed: Instant,
     trouble: Option<LocalError>,
-    /// Whether it has said good-bye for good: it asks no more, unless for calls that wait all the same.
+    /// Whether it has said goodbye. It sends no more requests, except for calls that still wait.
     left: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Glance {
     pub(super) in_hand: usize,
     pub(super) members: u16,
     pub(super) trouble: Option<LocalError>,
-    /// Whether nothing is under way, leased, or asked for.
+    /// Whether no call, lease or request is pending.
     pub(super) spare: bool,
 }
 
@@ -74,7 +74,7 @@ impl Lane {
         lane
     }
 
-    /// A call joins. Its place is for its retries too.
+    /// A call joins. Its place is also used for its retries.
     pub(super) fn join(&self, call: &Call) -> Result<(Ticket, Place), (Reason, Instant)> {
         self.act(|state, now| {
             let place = state.queue.place(0);
@@ -97,17 +97,17 @@ impl Lane {
         })
     }
 
-    /// A call that has not taken its permit is given up.
+    /// Gives up a call that has not taken its permit.
     pub(super) fn cancel(&self, ticket: Ticket) {
         self.act(|state, now| state.queue.cancel(now, &mut state.kept, ticket));
     }
 
-    /// A call has ended.
+    /// Settles a call.
     pub(super) fn settle(&self, permit: u64, reply: &Reply) {
         self.act(|state, now| state.settle(now, permit, reply));
     }
 
-    /// The same, and the next attempt waits, if one is due.
+    /// Settles a call and queues its next attempt, if one is due.
     pub(super) fn retry(
         &self,
         permit: u64,
@@ -149,12 +149,12 @@ impl Lane {
             state.kept.leave(now, &mut room)
         });
         if let Some(length) = length {
-            // Nobody waits for the answer.
+            // The answer is not needed.
             let _ = self.post.carry(&self.key, &room[..length]).await;
         }
     }
 
-    /// The request that is due, if one is.
+    /// The request that is due, if any.
     fn request(&self) -> Option<Vec<u8>> {
         self.act(|state, now| {
             let mut room = [0; REQUEST_BYTES];
@@ -164,14 +164,14 @@ impl Lane {
                 if let Some(length) = kept.request(now, waiting, &mut room) {
                     return Some(room[..length].to_vec());
                 }
-                *trouble = Some(LocalError::new("no answer has come in time"));
+                *trouble = Some(LocalError::new("no answer arrived in time"));
                 queue.changed();
             }
             None
         })
     }
 
-    /// An answer has come, or none will.
+    /// Handles an answer, or its absence.
     fn hear(&self, answer: Result<Vec<u8>, LocalError>) {
         self.act(|state, now| {
             let State { kept, queue, trouble, .. } = state;
@@ -179,7 +179,7 @@ impl Lane {
             let heard = answer.and_then(|grant| {
                 let waiting = u16::try_from(queue.waiting()).unwrap_or(u16::MAX);
                 let heard = kept.hear(now, &grant, waiting);
-                heard.map_err(|error| LocalError::new(format!("no grant has come: {error}")))
+                heard.map_err(|error| LocalError::new(format!("the grant is invalid: {error}")))
             });
             match heard {
                 Ok(()) => *trouble = None,
@@ -191,7 +191,7 @@ impl Lane {
         });
     }
 
-    /// When the courier is to look again.
+    /// When the courier checks next.
     fn arm(&self) -> Instant {
         let mut state = self.lock();
         state.armed = state.due();
@@ -268,7 +268,7 @@ async fn carry(lane: Weak<Lane>, bell: Arc<Notify>) {
             let Some(lane) = lane.upgrade() else { return };
             if let Some(request) = lane.request() {
                 let (post, key) = (lane.post.clone(), lane.key.clone());
-                // The one before was given up.
+                // The previous one was abandoned.
                 exchange = Some(Box::pin(async move { post.carry(&key, &request).await }));
             }
             let until = lane.arm();

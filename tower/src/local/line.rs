@@ -1,4 +1,4 @@
-//! A line to the process that holds the budgets.
+//! A connection to the process that holds the budgets.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,25 +14,25 @@ use super::frames::{self, Frames, GREETING, TROUBLE};
 use super::place::{Number, Place};
 use super::system::Stream;
 
-/// A process that has not answered for so long is frozen, or as good as that.
+/// A process that does not answer for this long counts as frozen.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// Why no answer has come.
+/// Why a connection ended before the answer.
 #[derive(Clone, Debug)]
 pub(super) enum Why {
     /// The process has ended.
     Ended,
-    /// It is there and says nothing.
+    /// The process is alive and does not answer.
     Silent,
-    /// It speaks something else, or has said what is wrong.
+    /// It uses another protocol, or reported an error.
     Trouble(LocalError),
 }
 
 type Answer = Result<Vec<u8>, Why>;
 
-/// See the module. It ends when it is dropped.
+/// See the module. Dropping it closes the connection.
 pub(super) struct Line {
-    /// The number of the socket that had the seat before this line was made.
+    /// The inode of the socket to which this is connected.
     pub(super) to: Number,
     state: Arc<Mutex<State>>,
     out: mpsc::UnboundedSender<Vec<u8>>,
@@ -60,7 +60,7 @@ impl Line {
         lock(&self.state).why.is_none()
     }
 
-    /// Sends a request, and brings the grant.
+    /// Sends a request and returns the grant.
     pub(super) async fn ask(&self, key: &str, request: &[u8]) -> Answer {
         let (done, answer) = oneshot::channel();
         {
@@ -71,7 +71,7 @@ impl Line {
             state.count = state.count.wrapping_add(1);
             let id = state.count;
             let bytes = frames::request(id, key, request).map_err(Why::Trouble)?;
-            // Those that nobody waits for any more.
+            // Requests that nobody waits for any more.
             state.asked.retain(|_, done| !done.is_closed());
             state.asked.insert(id, done);
             let _ = self.out.send(bytes);
@@ -93,7 +93,7 @@ impl Drop for Line {
 }
 
 impl State {
-    /// What is asked fails so.
+    /// Ends the connection. Open requests fail with `why`.
     fn end(&mut self, why: Why) {
         if self.why.is_none() {
             for (_, done) in self.asked.drain() {
@@ -104,7 +104,7 @@ impl State {
     }
 }
 
-/// Reads answers until there are no more.
+/// Reads answers until the connection ends.
 async fn hear(state: Arc<Mutex<State>>, mut from: ReadHalf<Stream>) {
     let (mut frames, mut room) = (Frames::new(false), vec![0; 8_192]);
     loop {
@@ -131,7 +131,7 @@ async fn hear(state: Arc<Mutex<State>>, mut from: ReadHalf<Stream>) {
     }
 }
 
-/// Writes requests. If that fails, the reading side hears it too.
+/// Writes requests. If that fails, reading fails too.
 async fn tell(mut mail: mpsc::UnboundedReceiver<Vec<u8>>, mut to: WriteHalf<Stream>) {
     if to.write_all(&GREETING).await.is_err() {
         return;

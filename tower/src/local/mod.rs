@@ -88,7 +88,7 @@ impl LocalGate {
         Self::builder(Policy::adaptive()).build()
     }
 
-    /// A gate whose budgets follow `policy`, to set up.
+    /// A builder for a gate whose budgets follow `policy`.
     pub fn builder<L: Copy + Into<AnyLaw>>(policy: Policy<L>) -> LocalBuilder {
         LocalBuilder {
             policy: policy.limits(policy.laws().map(Into::into)),
@@ -127,7 +127,7 @@ impl LocalGate {
                 permit.settle(reply);
                 return Ok(result);
             }
-            // The last result is worth more than why there is no other.
+            // The last result is more useful than the reason why there is no other.
             let Ok(again) = permit.retry(reply) else { return Ok(result) };
             match again.await {
                 Ok(next) => permit = next,
@@ -136,7 +136,7 @@ impl LocalGate {
         }
     }
 
-    /// The counters of all keys, and where the gate stands.
+    /// The counters of all keys, and the current state of the gate.
     #[must_use]
     pub fn stats(&self) -> LocalStats {
         let lanes: Vec<_> = self.inner.lanes().values().cloned().collect();
@@ -161,7 +161,7 @@ impl LocalGate {
         all
     }
 
-    /// What the budget of a key has counted, where this is the process that holds it.
+    /// The counters of a key's budget, if this process holds it.
     #[must_use]
     pub fn budget(&self, key: &str) -> Option<LocalBudget> {
         self.inner.post.budget(key)
@@ -206,7 +206,7 @@ impl Inner {
             let mut past = lock(&self.past);
             lanes.retain(|_, lane| {
                 let one = lane.glance();
-                // A handle elsewhere is a call's, which may be about to join.
+                // Another handle belongs to a call that may be about to join.
                 let used = Arc::strong_count(lane) > 1 || !one.spare;
                 if !used {
                     stats::add(&mut past, &one.tally.calls);
@@ -234,37 +234,38 @@ pub struct LocalBuilder {
 }
 
 impl LocalBuilder {
-    /// Processes whose gates have the same name and folder share: 1 to 64 letters, digits, dots, dashes and
-    /// underscores. `default` by default.
+    /// Processes whose gates have the same name and folder share budgets. A name has 1 to 64
+    /// letters, digits, dots, dashes and underscores. The default is `default`.
     pub fn name(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// The folder of the socket and of what has been learned. It belongs to one user, and nobody else may enter
-    /// it. By default `tidegate-` and the user's number, in the folder for temporary files.
+    /// The folder of the socket and the records. It must belong to this user and be closed to
+    /// others. The default is `tidegate-` with the user's number, in the folder for temporary
+    /// files.
     pub fn folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }
 
-    /// How many calls of all members may be leased and in flight, and for how long a call whose end was never
-    /// told keeps its place; 2048 at most and 30 s by default.
+    /// How many calls of all members may be leased and in flight, and how long a call that never
+    /// settles keeps its place. At most 2048, and 30 s by default.
     pub fn concurrency(self, concurrency: ConcurrencyLimit) -> Self {
         Self { concurrency: Some(concurrency), ..self }
     }
 
-    /// What this process may send by itself while no other has told it of its share yet; one call a second by
-    /// default.
+    /// What this process may send without a coordinator before it knows its share. One call a
+    /// second by default.
     pub fn alone(self, alone: Quota) -> Self {
         Self { alone: Some(alone), ..self }
     }
 
-    /// How often a member asks at least while it has calls; half a second by default. More often follows the server
-    /// closer, and costs more messages.
+    /// The longest time between requests of a member while it has calls. Half a second by default.
+    /// A shorter one follows the server more closely and costs more messages.
     pub fn heartbeat(self, heartbeat: Duration) -> Self {
         Self { heartbeat: heartbeat.max(Duration::from_millis(1)), ..self }
     }
 
-    /// How many calls of a key may wait; 10,000 by default. One more is rejected.
+    /// How many calls of a key may wait. 10,000 by default; further calls are rejected.
     pub fn queue(self, most: u32) -> Self {
         Self { queue: most, ..self }
     }
@@ -292,7 +293,7 @@ impl LocalBuilder {
     }
 }
 
-/// What a gate has counted in this process, over all of its keys.
+/// The counters of a gate in this process, over all keys.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LocalStats {
@@ -304,7 +305,7 @@ pub struct LocalStats {
     pub in_flight: usize,
     /// Available leases.
     pub in_hand: usize,
-    /// How many processes share the budget, as far as this one was told: the largest of all keys.
+    /// The number of processes that share the budget, as last reported; the maximum over all keys.
     pub members: u16,
     /// Requests to the process that holds the budget.
     pub asked: u32,
@@ -318,7 +319,7 @@ pub struct LocalStats {
     pub without: u32,
 }
 
-/// Waits for a permit: what [`LocalGate::acquire`] returns.
+/// Waits for a permit. Returned by [`LocalGate::acquire`].
 #[must_use = "futures do nothing unless polled"]
 pub struct LocalAcquire {
     gate: LocalGate,
@@ -381,7 +382,8 @@ impl fmt::Debug for LocalAcquire {
     }
 }
 
-/// The right to one attempt at a call. One that is dropped is abandoned: it frees its place and teaches nothing.
+/// The right to one attempt of a call. A dropped permit is abandoned: it frees its place and
+/// teaches nothing.
 #[must_use = "a permit that is dropped is an abandoned call: settle it"]
 pub struct LocalPermit {
     gate: LocalGate,

@@ -1,9 +1,10 @@
-//! The place where processes meet: a socket in a folder that belongs to one user, or a named pipe on Windows.
+//! The meeting point of the processes: a socket in a folder that belongs to one user, or a named
+//! pipe on Windows.
 //!
-//! The seat is the socket's path, and whose socket has that path holds the budgets. A process takes the seat
-//! when it binds a socket under a name of its own and renames it to the path, which replaces what was there in
-//! one step. So a socket that a dead process has left behind needs no care, and a process that was frozen finds
-//! by the file's number that the seat is another's.
+//! The owner of the socket at this path, the seat, holds the budgets. A process takes the seat when
+//! it binds a socket under another name and renames it to the path, which replaces the old one
+//! atomically. So a dead process's socket needs no cleanup, and a process that was frozen learns
+//! from the file's inode that it has lost the seat.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use super::LocalError;
 use super::system::{self, Listener, Stream};
 
-/// Which socket it is. A pipe has no number, and cannot be taken from a process that lives.
+/// The inode of the socket. A pipe has none, and cannot be taken from a live process.
 pub(super) type Number = Option<u64>;
 
 /// See the module.
@@ -19,7 +20,7 @@ pub(super) type Number = Option<u64>;
 pub(super) struct Place {
     pub(super) folder: PathBuf,
     pub(super) name: String,
-    /// What members connect to.
+    /// The path that members connect to.
     pub(super) path: PathBuf,
 }
 
@@ -30,7 +31,7 @@ impl Place {
         let begins = letters.next().is_some_and(|byte| is_word(&byte));
         if !begins || !letters.all(|byte| is_word(&byte) || byte == b'.') || name.len() > 64 {
             return Err(LocalError::new(format!(
-                "name is {name:?}; it is 1 to 64 letters, digits, dots, dashes and underscores"
+                "name is {name:?}; it must be 1 to 64 letters, digits, dots, dashes and underscores"
             )));
         }
         let folder = folder.unwrap_or_else(system::folder);
@@ -38,7 +39,7 @@ impl Place {
         let (length, room) = (path.as_os_str().len(), system::MOST_PATH);
         if length > room {
             return Err(LocalError::new(format!(
-                "the socket {} has a path of {length} bytes, and there is room for {room}: choose a shorter \
+                "the path of the socket {} has {length} bytes, and the limit is {room}: choose a shorter \
                  folder or name",
                 path.display()
             )));
@@ -46,7 +47,7 @@ impl Place {
         Ok(Self { folder, name, path })
     }
 
-    /// Sees that the folder is there, and that nobody else may enter it.
+    /// Creates the folder if necessary, and checks that no other user can enter it.
     pub(super) fn open(&self) -> Result<(), LocalError> {
         let folder = self.folder.display();
         match system::own_folder(&self.folder) {
@@ -62,7 +63,7 @@ impl Place {
         }
     }
 
-    /// The number of the socket that has the seat; none if there is no socket.
+    /// The inode of the socket at the seat. `None` without one.
     pub(super) fn look(&self) -> Number {
         system::number(&self.path)
     }
@@ -71,12 +72,12 @@ impl Place {
         system::connect(&self.path).await
     }
 
-    /// Binds a socket and moves it to the seat, if the one that has it is still `found`.
+    /// Binds a socket and moves it to the seat if the present one is still `found`.
     pub(super) fn take(&self, found: Number) -> io::Result<Option<(Listener, Number)>> {
         system::take(&self.path, || self.look() == found)
     }
 
-    /// Frees the seat, where it is still this socket's.
+    /// Frees the seat if it still belongs to this socket.
     pub(super) fn leave(&self, number: Number) {
         if number.is_some() && self.look() == number {
             let _ = std::fs::remove_file(&self.path);

@@ -1,4 +1,5 @@
-//! The post: carries the requests of one process to whoever holds the budgets, and holds them where nobody does.
+//! Carries the requests of one process to the holder of the budgets. If there is none, this process
+//! becomes the holder.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,10 +10,10 @@ use super::place::Number;
 use super::seat::Seat;
 use super::system;
 
-/// Whoever finds that another was faster looks again, so often.
+/// Attempts to find or take the seat while others do the same.
 const TRIES: usize = 5;
 
-/// Where requests go: the seat is this process's, or another's.
+/// The target of requests: this process's own seat, or a connection.
 #[derive(Clone)]
 enum Way {
     Seat(Arc<Seat>),
@@ -23,7 +24,7 @@ enum Way {
 pub(super) struct Post {
     terms: Terms,
     way: Mutex<Option<Way>>,
-    /// One looks for a way at a time.
+    /// Only one task searches at a time.
     search: tokio::sync::Mutex<()>,
 }
 
@@ -32,8 +33,8 @@ impl Post {
         Self { terms, way: Mutex::new(None), search: tokio::sync::Mutex::new(()) }
     }
 
-    /// Each request goes to the holder of the seat; if there is none that answers, this process is it from
-    /// now on. No bytes where there is no grant.
+    /// Sends a request to the holder of the seat. If none answers, this process takes the seat.
+    /// Empty if there is no grant.
     pub(super) async fn carry(&self, key: &str, request: &[u8]) -> Result<Vec<u8>, LocalError> {
         let mut silent = None;
         for _ in 0..TRIES {
@@ -55,10 +56,10 @@ impl Post {
                 return Err(error);
             }
         }
-        Err(LocalError::new("no process that holds the budget has answered"))
+        Err(LocalError::new("the process that holds the budget has ended, or does not answer"))
     }
 
-    /// What the budget of a key has counted, where this process holds it.
+    /// The counters of a key's budget, if this process holds it.
     pub(super) fn budget(&self, key: &str) -> Option<LocalBudget> {
         match self.open() {
             Some(Way::Seat(seat)) => seat.stats(key.as_bytes()),
@@ -66,14 +67,14 @@ impl Post {
         }
     }
 
-    /// Gives up the seat, or the line.
+    /// Closes the seat or the connection.
     pub(super) fn close(&self) {
         if let Some(Way::Seat(seat)) = self.set(None) {
             seat.leave();
         }
     }
 
-    /// The way that is open.
+    /// The present target, if it is usable.
     fn open(&self) -> Option<Way> {
         let way = self.way.lock().unwrap_or_else(PoisonError::into_inner).clone();
         way.filter(|way| match way {
@@ -86,7 +87,7 @@ impl Post {
         std::mem::replace(&mut *self.way.lock().unwrap_or_else(PoisonError::into_inner), way)
     }
 
-    /// Finds who holds the seat, or takes it: of `silent` nobody has heard.
+    /// Finds the holder of the seat or takes the seat. `silent` is a holder that did not answer.
     async fn find(&self, silent: Number) -> Result<Way, LocalError> {
         if let Some(way) = self.open() {
             return Ok(way);
@@ -111,7 +112,7 @@ impl Post {
                     Ok(line) => return Ok(Way::Line(Arc::new(line))),
                     Err(error) if system::is_nobody(&error) => {}
                     Err(error) => {
-                        let what = format_args!("nobody can be reached at {path}");
+                        let what = format_args!("no process answers at {path}");
                         return Err(LocalError::unusable(what, &error));
                     }
                 }
@@ -125,7 +126,7 @@ impl Post {
                 }
             }
         }
-        Err(LocalError::new(format!("others take the socket {path} again and again")))
+        Err(LocalError::new(format!("other processes keep taking the socket {path}")))
     }
 }
 

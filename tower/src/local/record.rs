@@ -1,8 +1,7 @@
-//! What has been learned of a budget, in a file beside the socket.
+//! The record of a budget, in a file beside the socket.
 //!
-//! It is written before each grant is sent, so that whoever takes the seat goes on from all that was granted.
-//! Each holder has a file of its own under that name: what one that has lost the seat still writes is read by
-//! nobody.
+//! It is written before each grant is sent, so that the next holder continues from all grants. Each
+//! holder has its own file under that name: nobody reads what a former holder still writes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -11,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::place::Place;
 
-/// How it begins: a name, and the version of what follows.
+/// The start of a file: a name and the version of the format.
 const BEGIN: [u8; 9] = *b"tidegate\x01";
 
 /// See the module.
@@ -22,7 +21,7 @@ pub(super) struct RecordFile {
     file: Option<File>,
 }
 
-/// What a file says, and how long ago it was written.
+/// The content of a file, and its age.
 #[derive(Debug)]
 pub(super) struct Past {
     pub(super) record: Vec<u8>,
@@ -35,7 +34,7 @@ impl RecordFile {
         Self { path: place.folder.join(name), key: key.into(), file: None }
     }
 
-    /// What the holder before has written; `None` if there is nothing, or nothing that can be read.
+    /// Reads the previous holder's record. `None` if there is none that can be read.
     pub(super) fn read(&self) -> Option<Past> {
         let bytes = fs::read(&self.path).ok()?;
         let rest = bytes.strip_prefix(&BEGIN)?;
@@ -51,10 +50,10 @@ impl RecordFile {
         Some(Past { record, away: at.elapsed().unwrap_or_default() })
     }
 
-    /// Writes down what a budget is now.
+    /// Writes a record.
     ///
     /// # Errors
-    /// Where that is impossible. Then nothing is left of what was written before.
+    /// The system's error. The previous record is then removed.
     pub(super) fn write(&mut self, record: &[u8]) -> io::Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut bytes = BEGIN.to_vec();
@@ -75,7 +74,7 @@ impl RecordFile {
     }
 }
 
-/// A new file in the place of the one before.
+/// Creates a new file in place of the previous one.
 fn made(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let aside = path.with_extension("budget.new");
     let mut options = OpenOptions::new();
@@ -93,7 +92,7 @@ fn made(path: &Path, bytes: &[u8]) -> io::Result<File> {
     written
 }
 
-/// FNV-1a with 64 bits. If two keys have the same, the key in the file tells whose it is.
+/// FNV-1a with 64 bits. If two keys collide, the key in the file tells them apart.
 fn digest(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)

@@ -1,7 +1,7 @@
 //! The seat: the socket of the process that holds the budgets.
 //!
-//! An answer is sent while the socket has the seat's path, and not after. So a process that was frozen while
-//! another took the seat grants nothing more, however late it finds out.
+//! Answers are sent only while the socket is at the seat's path. So a process that was frozen while
+//! another took the seat grants nothing more, whenever it notices.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,19 +16,19 @@ use super::frames::{self, Frame, Frames, GRANT, GREETING, TROUBLE};
 use super::place::{Number, Place};
 use super::system::{self, Listener, Stream};
 
-/// See the module. It ends when it is dropped.
+/// See the module. Dropping it ends it.
 pub(super) struct Seat {
     place: Arc<Place>,
     number: Number,
     budgets: Mutex<Budgets>,
     held: AtomicBool,
-    /// The task that answers the others.
+    /// The task that answers other processes.
     task: Mutex<Option<AbortHandle>>,
 }
 
 impl Seat {
-    /// Takes the seat from `found`, the number of a socket whose process does not answer; `None` if there
-    /// is none. Another process may have been faster: then the result is `None`.
+    /// Takes the seat from `found`, the inode of a socket whose process does not answer, or `None`
+    /// if there is no socket. `None` if another process was faster.
     pub(super) fn take(terms: &Terms, found: Number) -> io::Result<Option<Arc<Self>>> {
         let Some((listener, number)) = terms.place.take(found)? else { return Ok(None) };
         let seat = Arc::new(Self {
@@ -43,7 +43,7 @@ impl Seat {
         Ok(Some(seat))
     }
 
-    /// Whether it is still this process's.
+    /// Whether this process still has it.
     pub(super) fn is_held(&self) -> bool {
         let held = self.held.load(Ordering::SeqCst);
         if held && self.place.look() != self.number {
@@ -53,7 +53,7 @@ impl Seat {
         held
     }
 
-    /// Answers a request: no bytes where there is nothing to send, `None` if the seat is another's.
+    /// Answers a request. Empty if there is nothing to send. `None` if the seat is lost.
     pub(super) fn answer(&self, key: &[u8], request: &[u8]) -> Result<Option<Vec<u8>>, LocalError> {
         if !self.held.load(Ordering::SeqCst) {
             return Ok(None);
@@ -66,9 +66,10 @@ impl Seat {
         lock(&self.budgets).stats(key)
     }
 
-    /// Gives it up: whoever asks next takes it.
+    /// Frees the seat. The next process that sends a request takes it.
     pub(super) fn leave(&self) {
-        // Without its file a budget is begun behind what was granted, which the socket tells.
+        // Without a file, the next holder must assume unknown grants. The socket that stays behind
+        // tells it so.
         if self.held.load(Ordering::SeqCst) && lock(&self.budgets).is_kept() {
             self.place.leave(self.number);
         }
@@ -89,21 +90,21 @@ impl Drop for Seat {
     }
 }
 
-/// Lets members in until the seat is dropped.
+/// Accepts members until the seat is dropped.
 async fn welcome(seat: Weak<Seat>, mut listener: Listener, place: Arc<Place>) {
     let mut members = JoinSet::new();
     while let Ok(member) = system::accept(&mut listener, &place.path).await {
         while members.try_join_next().is_some() {}
         members.spawn(serve(seat.clone(), member));
     }
-    // Nobody else can come in: whoever asks next takes the seat.
+    // No further member can connect, so the next process that sends a request takes the seat.
     if let Some(seat) = seat.upgrade() {
         seat.leave();
     }
 }
 
-/// Answers one member until it ends, or says what is none of ours. It is greeted first, and so knows what this
-/// process speaks.
+/// Answers one member until it disconnects or sends an invalid message. The greeting has told it
+/// which protocol this process uses.
 async fn serve(seat: Weak<Seat>, mut member: Stream) {
     let (mut frames, mut room) = (Frames::new(true), vec![0; 8_192]);
     let mut greeting = GREETING.to_vec();

@@ -1,4 +1,4 @@
-//! What a Unix system brings: sockets in folders.
+//! The Unix part: sockets in folders.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, Permissions};
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(super) use tokio::net::UnixListener as Listener;
 pub(super) use tokio::net::UnixStream as Stream;
 
-/// A path has so many bytes at most, beside what is added to it while a socket is bound.
+/// The longest path of a socket, including the suffix while it is bound.
 pub(super) const MOST_PATH: usize = 103 - 16;
 
 static BOUND: AtomicU32 = AtomicU32::new(0);
 
-/// The folder of this user among those for temporary files.
+/// This user's folder among those for temporary files.
 pub(super) fn folder() -> PathBuf {
     std::env::temp_dir().join(format!("tidegate-{}", rustix::process::getuid().as_raw()))
 }
@@ -34,7 +34,7 @@ pub(super) fn own_folder(folder: &Path) -> io::Result<bool> {
     Ok(found.is_dir() && mine && found.mode() & 0o077 == 0)
 }
 
-/// The number of the file at a path.
+/// The inode of the file at a path.
 pub(super) fn number(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|found| found.ino())
 }

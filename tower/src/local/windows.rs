@@ -1,4 +1,4 @@
-//! What Windows brings: named pipes, which end with their process.
+//! The Windows part: named pipes, which end with their process.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use tokio::net::windows::named_pipe::{
 /// Pipes have names of any reasonable length.
 pub(super) const MOST_PATH: usize = 250;
 
-/// The next instance of the pipe, to which somebody may connect.
+/// The next instance of the pipe, for the next member.
 pub(super) type Listener = NamedPipeServer;
 
 /// Either end of a pipe.
 pub(super) type Stream = Box<dyn Pipe>;
 
-/// What both ends are.
+/// The traits of both ends.
 pub(super) trait Pipe:
     tokio::io::AsyncRead + tokio::io::AsyncWrite + std::fmt::Debug + Send + Unpin
 {
@@ -28,7 +28,7 @@ fn user() -> String {
     std::env::var("USERNAME").unwrap_or_default()
 }
 
-/// The folder of what has been learned.
+/// The folder of the records.
 pub(super) fn folder() -> PathBuf {
     std::env::temp_dir().join(format!("tidegate-{}", user()))
 }
@@ -38,12 +38,12 @@ pub(super) fn path(_: &Path, name: &str) -> PathBuf {
     format!(r"\\.\pipe\tidegate-{}-{name}", user()).into()
 }
 
-/// Makes a folder if there is none. The one for temporary files is the user's.
+/// Creates the folder if necessary. The folder for temporary files belongs to the user.
 pub(super) fn own_folder(folder: &Path) -> io::Result<bool> {
     std::fs::create_dir_all(folder).map(|()| true)
 }
 
-/// A pipe has none.
+/// A pipe has no inode.
 pub(super) const fn number(_: &Path) -> Option<u64> {
     None
 }
@@ -52,7 +52,7 @@ pub(super) async fn connect(path: &Path) -> io::Result<Stream> {
     Ok(Box::new(ClientOptions::new().open(path)?))
 }
 
-/// The next that connects.
+/// The next connection.
 pub(super) async fn accept(listener: &mut Listener, path: &Path) -> io::Result<Stream> {
     listener.connect().await?;
     let next = ServerOptions::new().create(path)?;
