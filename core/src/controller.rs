@@ -10,7 +10,7 @@ mod retry;
 use core::borrow::Borrow;
 
 use each::{each, pairs, pairs_mut};
-use limit::{Limit, lately};
+use limit::{Limit, is_unstated, lately};
 
 use crate::gate::{ConcurrencyLimit, Cooldown, Gate, InFlight, Part, Permit, RetryBudget};
 use crate::hint::Hint;
@@ -187,7 +187,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             && call.deadline >= now
             && self.calls.count() < self.concurrency_limit(now, call).limit();
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            clear = clear && limit.is_clear(law, now, call.cost_of(index), self.in_flight());
+            clear = clear
+                && limit.is_clear(law, now, limit.cost_of(law, index, call), self.in_flight());
         });
         clear
     }
@@ -203,7 +204,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let mut due = self.cooldown.until().max(call.not_before);
         let mut rejection = None::<Reason>;
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            match limit.due(law, now, call.cost_of(index), self.in_flight()) {
+            match limit.due(law, now, limit.cost_of(law, index, call), self.in_flight()) {
                 Ok(at) => {
                     due = due.max(at);
                     if let Some(own) = dues.get_mut(index) {
@@ -368,14 +369,16 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         // law that rejects within one second does not, and must not hide the others.
         let mut due = self.cooldown.until();
         let mut helps = true;
-        pairs(self.laws(), &self.limits, |_, law, limit| {
-            match limit.due(law, Instant::ZERO, 1, self.in_flight()) {
+        let plain = Call::new();
+        pairs(self.laws(), &self.limits, |index, law, limit| {
+            let cost = limit.cost_of(law, index, &plain);
+            match limit.due(law, Instant::ZERO, cost, self.in_flight()) {
                 Ok(at) => due = due.max(at),
                 Err(reason) => helps &= matches!(reason, Reason::OverLimit),
             }
         });
         let due = (helps && due > Instant::ZERO).then_some(due);
-        due.max(self.has_room_at(now, &Call::new()))
+        due.max(self.has_room_at(now, &plain))
     }
 
     /// [`next_at`](Self::next_at) for a call of any cost: when `call` may be admitted after `Full`
@@ -414,8 +417,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     ) -> Instant {
         let mut due = now.max(self.cooldown.until()).max(call.not_before);
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            let ahead = ahead.get(index).copied().unwrap_or_default();
-            due = due.max(limit.due_behind(law, now, ahead, call.cost_of(index), self.in_flight()));
+            let mut before = ahead.get(index).copied().unwrap_or_default();
+            if index > 0 {
+                before = limit.priced(law, before, ahead.first().map_or(0, |first| first.calls));
+            }
+            let cost = limit.cost_of(law, index, call);
+            due = due.max(limit.due_behind(law, now, before, cost, self.in_flight()));
         });
         due
     }
@@ -430,7 +437,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn has_room_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
         let mut at = self.calls.ready_at(self.concurrency);
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            if call.cost_of(index) > 0 {
+            if limit.cost_of(law, index, call) > 0 {
                 at = at.max(self.law_has_room_at(law, &limit.state, now));
             }
         });
@@ -476,7 +483,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 let state = law.start(now);
                 pacing.drain(now, from);
                 pacing.follow(from, law.quota(&state));
-                *limit = Limit { state, pacing, rate_limited: false, epoch: began, began };
+                let usual = limit.usual;
+                *limit = Limit { state, pacing, rate_limited: false, epoch: began, began, usual };
             }
         }
         if new.rules.retry_budget != old.rules.retry_budget {
@@ -586,12 +594,14 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// Charges all gates for a call that they admit.
     #[inline(always)]
     pub(crate) fn charge(&mut self, now: Instant, call: &Call<LIMITS>) -> Permit<LIMITS> {
-        let mut parts = [Part { cost: 0, epoch: 0, rate_limited: false }; LIMITS];
+        let mut parts = [Part::NONE; LIMITS];
         let Policy { laws, rules } = self.policy.borrow();
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
-            let cost = call.cost_of(index);
+            let cost = limit.cost_of(law, index, call);
             if let Some(part) = parts.get_mut(index) {
-                *part = Part { cost, epoch: limit.epoch, rate_limited: limit.rate_limited };
+                let unstated = is_unstated(index, call.cost_of(index));
+                let (epoch, rate_limited) = (limit.epoch, limit.rate_limited);
+                *part = Part { cost, epoch, rate_limited, unstated };
             }
             limit.charge(law, now, cost, &mut self.rng);
         });
@@ -623,7 +633,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let open = self.concurrency_limit(now, call).limit();
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
             let concurrency =
-                law.concurrency(&limit.state, now).filter(|_| call.cost_of(index) > 0);
+                law.concurrency(&limit.state, now).filter(|_| limit.cost_of(law, index, call) > 0);
             limit.rate_limited |= concurrency.is_some_and(|concurrency| concurrency.get() <= open);
         });
     }
@@ -633,7 +643,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn concurrency_limit(&self, now: Instant, call: &Call<LIMITS>) -> ConcurrencyLimit {
         let mut policy = self.concurrency;
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            if call.cost_of(index) > 0
+            if limit.cost_of(law, index, call) > 0
                 && let Some(most) = law.concurrency(&limit.state, now)
             {
                 policy = policy.narrowed(most);
@@ -695,6 +705,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 if limit.has_charged(part) {
                     limit.pacing.correct(lately(law, now), cost, used, law.quota(&limit.state));
                     law.corrected(&mut limit.state, now, cost, used);
+                }
+                if reply.outcome == Outcome::Ok {
+                    limit.learn_cost(law, now, part, used, hint);
                 }
                 cost = used.max(1);
             }

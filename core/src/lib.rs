@@ -78,7 +78,6 @@ mod fixed;
 mod hint;
 #[cfg(feature = "keyed")]
 mod keyed;
-mod likely_costs;
 mod mean_cost;
 mod outcome;
 mod policy;
@@ -94,7 +93,6 @@ pub use fixed::Ratio;
 pub use hint::Hint;
 #[cfg(feature = "keyed")]
 pub use keyed::Keyed;
-pub use likely_costs::LikelyCosts;
 pub use outcome::{AsReply, Outcome, Reply};
 pub use policy::Policy;
 pub use rate::{Quota, QuotaError};

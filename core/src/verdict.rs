@@ -36,7 +36,7 @@ pub struct Call<const LIMITS: usize = 1> {
 }
 
 impl<const LIMITS: usize> Call<LIMITS> {
-    /// A first attempt that costs one of every limit and has no deadline.
+    /// A first attempt that costs one of every limit, see [`of`](Self::of), and has no deadline.
     #[must_use]
     pub const fn new() -> Self {
         Self::of([1; LIMITS])
@@ -44,6 +44,28 @@ impl<const LIMITS: usize> Call<LIMITS> {
 
     /// A first attempt that costs `costs`, one number for each limit of the controller. A call that
     /// costs nothing of a limit is not subject to it, and teaches its law nothing.
+    ///
+    /// Of a limit beyond the first, 0 and 1 also stand for a cost that is not known before the call: the tokens of
+    /// a language model, the points of GraphQL. Once responses say what such calls used ([`Reply::used`]) of a
+    /// limit that the policy or the server sets, they cost the mean of about sixteen of them.
+    ///
+    /// ```
+    /// use tidegate::law::Fixed;
+    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota};
+    ///
+    /// let now = Instant::ZERO;
+    /// let [requests, tokens] = [10, 1_000].map(|each| Quota::per_second(each).unwrap().with_burst(each as u32));
+    /// let laws = [requests.unwrap(), tokens.unwrap()].map(Fixed::new);
+    /// let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of(laws), 7, now);
+    /// let call = Call::new();
+    /// let Decision::Admit(permit) = gate.poll(now, &call) else { panic!() };
+    /// assert_eq!(permit.costs(), [1, 1]);
+    /// gate.settle(now, permit, Outcome::Ok.using([1, 250]));
+    /// let Decision::Admit(permit) = gate.poll(now, &call) else { panic!() };
+    /// assert_eq!(permit.costs(), [1, 250]);
+    /// ```
+    ///
+    /// [`Reply::used`]: crate::Reply::used
     #[must_use]
     pub const fn of(costs: [u32; LIMITS]) -> Self {
         Self {

@@ -58,6 +58,17 @@ class Limit:
         self.config, self.law, self.pacing = config, law_of(config, now), Pacing(now)
         self.rate_limited = False
         self.cuts = self.began = 0  # Congestion events, and those before this law.
+        self.usual = 0  # What calls that state no cost use: a mean with 4 bits of fraction; 0 if unknown.
+
+    def learn_cost(self, used):
+        latest = min(used, U32 >> 4) << 4
+        change = abs(latest - self.usual) // 16
+        self.usual = latest if self.usual == 0 else self.usual + (change if latest > self.usual else -change)
+
+    def usual_cost(self):
+        """At most what can ever be sent."""
+        quota, mean = self.law.quota(), (self.usual + 8) >> 4
+        return mean if quota is None else min(mean, quota.burst)
 
     def due(self, now, cost, in_flight):
         if cost == 0:
@@ -108,9 +119,16 @@ class Controller:
         limits = [limit.law.concurrency(now) for limit, cost in zip(self.limits, costs) if cost > 0]
         return min([most] + [concurrency for concurrency in limits if concurrency is not None]), expiry
 
+    def costs(self, call):
+        """What the call costs of each limit. Of those beyond the first, 0 and 1 stand for the usual cost, if known."""
+        return [
+            max(cost, limit.usual_cost()) if index > 0 and cost <= 1 else cost
+            for index, (limit, cost) in enumerate(zip(self.limits, call.costs))
+        ]
+
     def due(self, now, call):
         due, rejections = max(self.cooldown.until, call.not_before), []
-        for limit, cost in zip(self.limits, call.costs):
+        for limit, cost in zip(self.limits, self.costs(call)):
             try:
                 due = max(due, limit.due(now, cost, self.in_flight()))
             except Never as never:
@@ -125,7 +143,7 @@ class Controller:
             return [max(rejections, key=RANKS.index)]
         if max(due, now) > call.deadline:
             return ["late", max(due, now)]
-        if self.calls.is_full(now, self.open_concurrency(now, call.costs)):
+        if self.calls.is_full(now, self.open_concurrency(now, self.costs(call))):
             return ["full"]
         return ["wait", due] if due > now else ["admit"]
 
@@ -135,14 +153,14 @@ class Controller:
         if kind == "admit":
             return ["admit", self.admit(now, call)]
         if kind in ("wait", "late"):
-            for limit, cost in zip(self.limits, call.costs):
+            for limit, cost in zip(self.limits, self.costs(call)):
                 limit.rate_limited |= limit.is_due_at(now, cost, self.in_flight(), verdict[1])
         if kind == "wait":
             self.count("waits")
             self.count("waited", verdict[1] - now)
         elif kind == "full":
-            most, _ = self.open_concurrency(now, call.costs)
-            for limit, cost in zip(self.limits, call.costs):
+            most, _ = self.open_concurrency(now, self.costs(call))
+            for limit, cost in zip(self.limits, self.costs(call)):
                 concurrency = limit.law.concurrency(now)
                 limit.rate_limited |= cost > 0 and concurrency is not None and concurrency <= most
             self.count("full")
@@ -151,12 +169,13 @@ class Controller:
         return verdict
 
     def admit(self, now, call):
+        costs = self.costs(call)
         parts = [
-            Sample(cost=cost, cuts=limit.cuts, rate_limited=limit.rate_limited)
-            for limit, cost in zip(self.limits, call.costs)
+            Sample(cost=cost, cuts=limit.cuts, rate_limited=limit.rate_limited, unstated=index > 0 and stated <= 1)
+            for index, (limit, cost, stated) in enumerate(zip(self.limits, costs, call.costs))
         ]
         period = self.calls.add(now, self.policy["concurrency"])
-        for limit, cost in zip(self.limits, call.costs):
+        for limit, cost in zip(self.limits, costs):
             if cost > 0:
                 limit.rate_limited = False
                 limit.pacing.charge_late(now, limit.law.late(now), cost, limit.law.quota())
@@ -183,11 +202,16 @@ class Controller:
 
     def learn(self, now, sent, parts, attempt, reply):
         if reply.used is not None:
-            for limit, part, used in zip(self.limits, parts, reply.used):
+            for limit, part, used, hint in zip(self.limits, parts, reply.used, reply.hints):
                 # Of a law that has gone meanwhile there is nothing to correct.
                 if (part.cuts - limit.began) % 2**16 <= (limit.cuts - limit.began) % 2**16:
                     limit.pacing.correct(now - limit.law.late(now), part.cost, used, limit.law.quota())
                     limit.law.corrected(now, part.cost, used)
+                # Of a limit that nobody sets there is nothing to learn.
+                is_told = hint.limit is not None or hint.left is not None
+                is_set = is_told or limit.law.interval(now) is not None
+                if part.unstated and reply.outcome == "ok" and is_set:
+                    limit.learn_cost(used)
         self.teach(now, sent, parts, attempt, reply)
         if reply.outcome == "ok" and self.retry_budget:
             self.retry_budget.earn()
@@ -250,7 +274,7 @@ class Controller:
         elapsed = self.policy["elapsed"]
         last = END if elapsed is None else within(again.first_failed + elapsed)
         again.deadline = min(call.deadline, last)
-        asked = [hint.cooldown() for hint, cost in zip(reply.hints, call.costs) if cost > 0]
+        asked = [hint.cooldown() for hint, cost in zip(reply.hints, self.costs(call)) if cost > 0]
         asked = max((cooldown for cooldown in asked if cooldown is not None), default=0)
         if max(self.due(now, again)[0], within(now + asked)) > again.deadline:
             return None
@@ -265,7 +289,7 @@ class Controller:
             until = verdict[1]
             dues = [
                 limit.is_due_at(now, cost, self.in_flight(), until)
-                for limit, cost in zip(self.limits, call.costs)
+                for limit, cost in zip(self.limits, self.costs(call))
             ]
             if until > now and any(dues):
                 return "pacing"
@@ -274,9 +298,9 @@ class Controller:
 
     def next_at(self, now):
         due, helps = self.cooldown.until, True
-        for limit in self.limits:
+        for limit, cost in zip(self.limits, self.costs(Call([1] * len(self.limits)))):
             try:
-                due = max(due, limit.due(0, 1, self.in_flight()))
+                due = max(due, limit.due(0, cost, self.in_flight()))
             except Never as never:
                 helps &= never.reason == "over-limit"
         instants = [due] if helps and due > 0 else []
@@ -312,7 +336,7 @@ class Controller:
                 old.pacing.drain(now, old.law.quota())
                 old.pacing.follow(old.law.quota(), new.law.quota())
                 new.cuts = new.began = (old.cuts + 1) % 2**16
-                new.pacing = old.pacing
+                new.pacing, new.usual = old.pacing, old.usual
                 self.limits[index] = new
         if self.policy["retry_budget"] != policy["retry_budget"]:
             self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
@@ -337,13 +361,16 @@ class Controller:
                 limit.pacing.write(out, limit.law.quota(), now)
                 out.u8(limit.rate_limited)
                 out.variant(LAW_BYTES, limit.law.TAG, limit.law.write)
+            for limit in self.limits[1:]:
+                out.u32(limit.usual)
 
         return record.seal(len(self.limits), write, now)
 
     @classmethod
     def restored(cls, policy, seed, data, now, away):
         made = cls(policy, seed, now)
-        length = 2 + GATES_BYTES + len(made.limits) * (PACING_BYTES + LAW_BYTES) + 4
+        length = 2 + GATES_BYTES + len(made.limits) * (PACING_BYTES + LAW_BYTES)
+        length += 4 * (len(made.limits) - 1) + 4
         source = record.unseal(data, len(made.limits), length, now, away)
         made.cooldown.until = source.instant()
         saved = source.variant(9, {0: lambda source: None, 1: lambda source: source.u64()})
@@ -355,4 +382,6 @@ class Controller:
             source.variant(LAW_BYTES, {limit.law.TAG: limit.law.read})
             limit.pacing.pour_again(level, limit.law.quota())
             limit.pacing.away(source.before_the_clock, limit.law.quota())
+        for limit in made.limits[1:]:
+            limit.usual = source.u32()
         return made

@@ -3,7 +3,7 @@
 
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{self, Ahead, Gate as _, Place, Turn};
-use tidegate::{Call, Decision, Hint, Instant, LikelyCosts, Policy, Reason};
+use tidegate::{Call, Decision, Instant, Policy, Reason};
 
 use crate::arena::Arena;
 use crate::draft::Draft;
@@ -30,32 +30,10 @@ struct Kept {
     line: Line<LIMITS>,
 }
 
-/// A controller that can be paused, and estimates costs that are not stated.
+/// A controller that can be paused.
 struct Pausable {
     controller: Controller,
-    likely: LikelyCosts<LIMITS>,
     paused: bool,
-}
-
-impl Pausable {
-    /// The call with estimates of costs that are not stated.
-    #[inline(never)] // It is called from everywhere.
-    fn priced(&self, call: &Call<LIMITS>) -> Call<LIMITS> {
-        self.likely.of(call)
-    }
-
-    /// Learns the cost of a call. Tokens count only if the policy or the server limits them.
-    fn learn_costs(
-        &mut self,
-        now: Instant,
-        [_, tokens]: [Option<u32>; LIMITS],
-        [_, hint]: &[Hint; LIMITS],
-    ) {
-        let is_told = hint.limit.is_some() || hint.remaining.is_some();
-        if is_told || self.controller.intervals(now).nth(1).flatten().is_some() {
-            self.likely.learn([None, tokens]);
-        }
-    }
 }
 
 impl queue::Gate<LIMITS> for Pausable {
@@ -63,7 +41,7 @@ impl queue::Gate<LIMITS> for Pausable {
         if self.paused {
             return Decision::Full;
         }
-        self.controller.poll(now, &self.priced(call))
+        self.controller.poll(now, call)
     }
 
     fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
@@ -74,12 +52,11 @@ impl queue::Gate<LIMITS> for Pausable {
         if self.paused {
             return None;
         }
-        self.controller.ready_at(now, &self.priced(call))
+        self.controller.ready_at(now, call)
     }
 
     fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
-        let (call, ahead) = (self.priced(call), self.likely.ahead(ahead));
-        queue::Gate::due_behind(&self.controller, now, &call, &ahead)
+        queue::Gate::due_behind(&self.controller, now, call, ahead)
     }
 
     fn count_rejection(&mut self) {
@@ -149,7 +126,7 @@ impl Desk {
     }
 
     fn keep(&mut self, gate: Controller, most: u32) -> i32 {
-        let gate = Pausable { controller: gate, likely: LikelyCosts::new(), paused: false };
+        let gate = Pausable { controller: gate, paused: false };
         let slot = self.gates.insert(Kept { gate, line: Line::new(most) });
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
@@ -243,7 +220,7 @@ impl Desk {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
         let Some(kept) = self.gates.get(gate) else { return 0 };
-        match kept.gate.controller.why(now, &kept.gate.priced(&call)) {
+        match kept.gate.controller.why(now, &call) {
             _ if kept.gate.paused => 3,
             Some(Gate::Pacing) => 1,
             Some(Gate::Cooldown) => 2,
@@ -257,7 +234,6 @@ impl Desk {
     pub fn learn(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
         if let (Some(kept), Some(permit)) = (self.gates.get(gate), self.permits.get(permit)) {
-            kept.gate.learn_costs(now, self.draft.reply.used, &self.draft.reply.hints);
             kept.gate.controller.learn(now, permit, self.draft.reply);
             kept.line.changed();
         }
@@ -278,7 +254,6 @@ impl Desk {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
         let Some(kept) = self.gates.get(gate) else { return -1 };
-        let call = kept.gate.priced(&call);
         let next = match kept.gate.controller.retry(now, &call, self.draft.reply) {
             Ok(next) => next,
             Err(Reason::Late(_)) => return -2,

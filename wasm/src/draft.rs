@@ -1,7 +1,7 @@
 //! Builds a reply, from what JavaScript passes or from a response.
 
 use tidegate::signal::body::{self, Body};
-use tidegate::signal::http::{Reading, Unit};
+use tidegate::signal::http::Reading;
 use tidegate::{Hint, Outcome, Reply};
 
 use crate::number::{millis, span};
@@ -52,18 +52,12 @@ impl<const LIMITS: usize> Draft<LIMITS> {
     }
 
     /// Makes the reply of the response that was read, and tells its outcome's number. `clock` is
-    /// the time since 1970, NaN if it is not known. The first limit counts calls, and the others what else the
-    /// server counts.
+    /// the time since 1970, NaN if it is not known.
     pub fn read(&mut self, clock: f64) -> u32 {
         if let Some(body) = &self.body {
             self.reading.body(body);
         }
-        let answer = self.reading.finish(span(clock));
-        let mut units = [answer.priced(); LIMITS];
-        if let Some(first) = units.first_mut() {
-            *first = Unit::Requests;
-        }
-        self.reply = answer.about(units);
+        self.reply = self.reading.finish(span(clock)).into();
         match self.reply.outcome {
             Outcome::Ok => 0,
             Outcome::Throttled => 1,

@@ -1,11 +1,14 @@
 //! One of the limits that a controller keeps.
 
 use crate::gate::{Pacing, Part};
+use crate::hint::Hint;
 use crate::law::Law;
+use crate::mean_cost::MeanCost;
 use crate::queue::Ahead;
+use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
-use crate::verdict::{Reason, Verdict};
+use crate::verdict::{Call, Reason, Verdict};
 
 /// The state of one limit: its law and its pacing.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -20,12 +23,64 @@ pub(super) struct Limit<S> {
     pub(super) epoch: u16,
     /// What that was when this law began.
     pub(super) began: u16,
+    /// What calls whose caller does not state their cost use. Not of the first limit.
+    pub(super) usual: MeanCost,
 }
 
 impl<S: Copy> Limit<S> {
     pub(super) fn new(law: &impl Law<State = S>, now: Instant) -> Self {
         let state = law.start(now);
-        Self { state, pacing: Pacing::new(now), rate_limited: false, epoch: 0, began: 0 }
+        let (pacing, usual) = (Pacing::new(now), MeanCost::UNKNOWN);
+        Self { state, pacing, rate_limited: false, epoch: 0, began: 0, usual }
+    }
+
+    /// What a call costs of this limit, the one with this index: as stated, or what such calls use.
+    pub(super) fn cost_of<const LIMITS: usize>(
+        &self,
+        law: &impl Law<State = S>,
+        index: usize,
+        call: &Call<LIMITS>,
+    ) -> u32 {
+        let stated = call.cost_of(index);
+        if is_unstated(index, stated) { stated.max(self.usual(law)) } else { stated }
+    }
+
+    /// What calls of no stated cost use, as far as it fits at all; zero if that is not known.
+    fn usual(&self, law: &impl Law<State = S>) -> u32 {
+        let most = law.quota(&self.state).map_or(u32::MAX, Quota::burst);
+        self.usual.whole().min(most)
+    }
+
+    /// Learns what a call whose cost was not stated used, if the limit is known to exist.
+    pub(super) fn learn_cost(
+        &mut self,
+        law: &impl Law<State = S>,
+        now: Instant,
+        part: &Part,
+        used: u32,
+        hint: &Hint,
+    ) {
+        let is_told = hint.limit.is_some() || hint.remaining.is_some();
+        if part.unstated && (is_told || law.interval(&self.state, now).is_some()) {
+            self.usual.see(used);
+        }
+    }
+
+    /// The calls before another, which a queue counts by what their callers stated, at what they cost. `all` is
+    /// how many there are. If no caller stated a cost, all cost the usual; else those that stated none of it do.
+    pub(super) fn priced(&self, law: &impl Law<State = S>, ahead: Ahead, all: u32) -> Ahead {
+        let usual = self.usual(law);
+        if usual == 0 {
+            return ahead;
+        }
+        let is_stated = ahead.cost > ahead.calls.into();
+        let stated = if is_stated { ahead } else { Ahead::default() };
+        let unstated = all.max(ahead.calls).saturating_sub(stated.calls);
+        let cost = u64::from(unstated).wrapping_mul(usual.into());
+        Ahead {
+            calls: stated.calls.saturating_add(unstated),
+            cost: stated.cost.saturating_add(cost),
+        }
     }
 
     /// From when on the pacing and the law admit a call; `Err` if that is never. A cost of zero
@@ -125,6 +180,11 @@ impl<S: Copy> Limit<S> {
         }
         law.released(&mut self.state, &mut self.pacing, now, cost, rng);
     }
+}
+
+/// Whether a call with this cost of a limit leaves it to the controller to know what such calls cost.
+pub(super) const fn is_unstated(index: usize, cost: u32) -> bool {
+    index > 0 && cost <= 1
 }
 
 /// Up to when a bucket drains at `now`. The rest stays available to make up for a late timer.

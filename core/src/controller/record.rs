@@ -4,6 +4,7 @@ use core::borrow::Borrow;
 
 use super::Controller;
 use crate::gate::{Cooldown, Pacing, RetryBudget};
+use crate::mean_cost::MeanCost;
 use crate::policy::Policy;
 use crate::snapshot::{self, Field, Reader, Record, SnapshotError};
 use crate::time::{Instant, Span};
@@ -11,7 +12,9 @@ use crate::time::{Instant, Span};
 impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
     /// How long a snapshot of this kind of controller is.
     pub const SNAPSHOT_BYTES: usize = snapshot::length(
-        Self::GATES_BYTES.saturating_add(Self::LIMIT_BYTES.saturating_mul(LIMITS)),
+        Self::GATES_BYTES
+            .saturating_add(Self::LIMIT_BYTES.saturating_mul(LIMITS))
+            .saturating_add(<MeanCost as Field>::BYTES.saturating_mul(LIMITS.saturating_sub(1))),
     );
     const GATES_BYTES: usize = <Cooldown as Field>::BYTES + <Option<RetryBudget> as Field>::BYTES;
     const LIMIT_BYTES: usize =
@@ -37,6 +40,7 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
                 limit.rate_limited.write(out);
                 law.write(&limit.state, out);
             }
+            self.limits.iter().skip(1).for_each(|limit| limit.usual.write(out));
         });
         Ok(Self::SNAPSHOT_BYTES)
     }
@@ -98,6 +102,9 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
             limit.rate_limited = bool::read(input);
             limit.state = law.read(input)?;
             limit.pacing.drain_for(input.before_the_clock(), law.quota(&limit.state));
+        }
+        for limit in self.limits.iter_mut().skip(1) {
+            limit.usual = MeanCost::read(input);
         }
         Some(())
     }

@@ -39,11 +39,17 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             if is_final {
                 return Err(Reason::Final);
             }
-            let cooldown = cooldown(&reply.hints, |limit| call.cost_of(limit));
+            let cooldown = cooldown(&reply.hints, |index| self.cost_of(index, call));
             Ok((reply.outcome == Outcome::Throttled, cooldown.unwrap_or(Span::ZERO)))
         });
         let (throttled, cooldown) = asked?;
         self.try_again(now, call, throttled, now.saturating_add(cooldown))
+    }
+
+    /// What a call costs of the limit with this index.
+    fn cost_of(&self, index: usize, call: &Call<LIMITS>) -> u32 {
+        let kept = self.limits.get(index).zip(self.laws().get(index));
+        kept.map_or(0, |(limit, law)| limit.cost_of(law, index, call))
     }
 
     /// The next attempt, which the server does not serve before `served_from`.

@@ -37,6 +37,12 @@ pub(crate) struct Part {
     /// The number of cuts when it was sent. After 65,535 further cuts the call would appear fresh.
     pub(crate) epoch: u16,
     pub(crate) rate_limited: bool,
+    /// Whether its caller did not state a cost.
+    pub(crate) unstated: bool,
+}
+
+impl Part {
+    pub(crate) const NONE: Self = Self { cost: 0, epoch: 0, rate_limited: false, unstated: false };
 }
 
 const _: () = assert!(size_of::<Permit>() == 24);
@@ -46,7 +52,7 @@ impl<const LIMITS: usize> Permit<LIMITS> {
     #[cfg(feature = "keyed")]
     pub(crate) const UNKNOWN: Self = Self {
         sent: Instant::ZERO,
-        parts: [Part { cost: 0, epoch: 0, rate_limited: false }; LIMITS],
+        parts: [Part::NONE; LIMITS],
         attempt: 0,
         period: 0,
         number: 0,
@@ -91,9 +97,8 @@ impl Permit {
     /// The permit of a call that a [`Member`](crate::shared::Member) admitted, for use with a
     /// queue. [`lease`](Self::lease) returns the member's number for the call.
     pub const fn of_lease(number: u64) -> Self {
-        let parts = [Part { cost: 0, epoch: 0, rate_limited: false }];
         let sent = Instant::from_nanos(number);
-        Self { sent, parts, attempt: 0, period: 0, number: 0, learnt: false }
+        Self { sent, parts: [Part::NONE], attempt: 0, period: 0, number: 0, learnt: false }
     }
 
     /// The number that was passed to [`of_lease`](Self::of_lease).

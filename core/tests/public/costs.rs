@@ -1,9 +1,9 @@
 //! `adaptive` against buckets that are filled in units, by calls that cost more than one of them.
 
-use tidegate::law::Adaptive;
+use tidegate::law::{Adaptive, Fixed};
+use tidegate::queue::{Queue, Slot};
 use tidegate::{
-    Call, Controller, Decision, Hint, Instant, LikelyCosts, Outcome, Policy, Quota, Reply, Rng,
-    Span,
+    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Reply, Rng, Span,
 };
 
 use crate::SECOND;
@@ -221,16 +221,15 @@ fn each_of_two_limits_is_fed_by_its_own_hints() {
 /// The server reports the cost after each call. The client may not know it before.
 #[test]
 fn calls_that_state_no_cost_use_a_limit_as_well() {
-    let run = |mut cost: Box<dyn FnMut(&mut Rng) -> u32>, states: bool| {
+    let run = |mut cost: Box<dyn FnMut(&mut Rng) -> u32>, states: Option<u32>| {
         let (mut bucket, mut chance, mut now) = (Bucket::new(10_000), Rng::new(3), Instant::ZERO);
-        let mut likely = LikelyCosts::new();
         let mut gate: Controller<Adaptive, 2> =
             Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
         let mut tally = Tally::default();
         let mut next = cost(&mut chance);
         while now < Tally::END {
-            let call = Call::of([1, if states { next } else { 0 }]);
-            match gate.poll(now, &likely.of(&call)) {
+            let call = Call::of([1, states.unwrap_or(next)]);
+            match gate.poll(now, &call) {
                 Decision::Admit(permit) => {
                     let served = bucket.take(now, next);
                     tally.count(now, next, served);
@@ -238,7 +237,6 @@ fn calls_that_state_no_cost_use_a_limit_as_well() {
                     let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
                     let mut reply = Reply::about(outcome, [Hint::NONE, left]);
                     if served {
-                        likely.learn([Some(1), Some(next)]);
                         reply = reply.using([1, next]);
                         next = cost(&mut chance);
                     }
@@ -251,12 +249,12 @@ fn calls_that_state_no_cost_use_a_limit_as_well() {
         }
         tally.shares(10_000)
     };
-    for states in [true, false] {
+    for states in [None, Some(0), Some(1)] {
         let (used, throttled) = run(Box::new(|_| 1_000), states);
-        assert!(used >= 950 && throttled <= 30, "{states}: {used} used, {throttled} throttled");
+        assert!(used >= 950 && throttled <= 30, "{states:?}: {used} used, {throttled} throttled");
         let mixed = Box::new(|rng: &mut Rng| 100 + rng.next_u32() % 1_900);
         let (used, throttled) = run(mixed, states);
-        assert!(used >= 900 && throttled <= 60, "{states}: {used} used, {throttled} throttled");
+        assert!(used >= 900 && throttled <= 60, "{states:?}: {used} used, {throttled} throttled");
     }
 }
 
@@ -282,4 +280,84 @@ fn what_a_call_really_took_is_waited_for() {
     assert!(less < same && more > 5 * same, "{less} {same} {more}");
     // However much it was, the debt ends.
     assert!(next(u32::MAX) <= 2 * 86_400 * SECOND);
+}
+
+/// A gate for requests and tokens, of which a second has so many.
+fn two(requests: u32, tokens: u32) -> Controller<Fixed, 2> {
+    let law =
+        |each: u32| Fixed::new(Quota::per_second(each.into()).unwrap().with_burst(each).unwrap());
+    Controller::new(Policy::of([requests, tokens].map(law)), 7, Instant::ZERO)
+}
+
+/// Settles a call that states nothing of tokens, and returns what it was charged of them.
+fn settle(gate: &mut Controller<Fixed, 2>, now: Instant, reply: Reply<2>) -> u32 {
+    let Decision::Admit(permit) = gate.poll(now, &Call::of([1, 0])) else { panic!("it waits") };
+    let [_, tokens] = permit.costs();
+    gate.settle(now, permit, reply);
+    tokens
+}
+
+#[test]
+fn calls_that_state_no_cost_are_charged_the_mean_of_about_sixteen() {
+    let mut gate = two(u32::MAX, u32::MAX);
+    let mut settle = |used| settle(&mut gate, Instant::ZERO, Outcome::Ok.using([1, used]));
+    assert_eq!([settle(100), settle(100)], [0, 100]);
+    (0..15).for_each(|_| _ = settle(200));
+    assert!((155..175).contains(&settle(200)));
+    (0..200).for_each(|_| _ = settle(40));
+    assert!(settle(40).abs_diff(40) <= 1);
+}
+
+#[test]
+fn only_served_calls_that_state_no_cost_say_what_such_calls_use() {
+    let mut gate = two(100, 10_000);
+    let now = Instant::ZERO;
+    settle(&mut gate, now, Outcome::Ok.using([1, 100]));
+    settle(&mut gate, now, Outcome::Throttled.using([0, 0]));
+    let Decision::Admit(large) = gate.poll(now, &Call::of([1, 5_000])) else { panic!() };
+    assert_eq!(large.costs(), [1, 5_000]);
+    gate.settle(now, large, Outcome::Ok.using([1, 5_000]));
+    assert_eq!(settle(&mut gate, now, Outcome::Ok.into()), 100);
+}
+
+#[test]
+fn calls_that_use_more_than_a_burst_are_sent_one_by_one() {
+    let mut gate = two(10, 100);
+    settle(&mut gate, Instant::ZERO, Outcome::Ok.using([1, 250]));
+    let paid = Instant::from_nanos(5 * SECOND / 2);
+    assert_eq!(settle(&mut gate, paid, Outcome::Ok.using([1, 250])), 100, "the whole burst");
+}
+
+#[test]
+fn a_snapshot_remembers_what_calls_cost() {
+    let mut gate = two(10, 1_000);
+    settle(&mut gate, Instant::ZERO, Outcome::Ok.using([1, 300]));
+    let mut record = [0; Controller::<Fixed, 2>::SNAPSHOT_BYTES];
+    gate.snapshot(Instant::ZERO, &mut record).unwrap();
+    let law =
+        |each: u32| Fixed::new(Quota::per_second(each.into()).unwrap().with_burst(each).unwrap());
+    let policy = Policy::of([10, 1_000].map(law));
+    let mut again: Controller<Fixed, 2> =
+        Controller::restore(policy, 8, &record, Instant::ZERO, Span::ZERO).unwrap();
+    assert_eq!(settle(&mut again, Instant::ZERO, Outcome::Ok.into()), 300);
+}
+
+#[test]
+fn calls_that_wait_count_at_their_usual_cost() {
+    for stated in [0, 1] {
+        let mut gate = two(1_000, 100);
+        let now = Instant::ZERO;
+        settle(&mut gate, now, Outcome::Ok.using([1, 100]));
+        let mut queue = Queue::new([const { Slot::EMPTY }; 8]);
+        let call = Call::of([1, stated]);
+        for _ in 0..5 {
+            let place = queue.place(0);
+            queue.join(now, &mut gate, &call, place).unwrap();
+        }
+        // A second for each of the five, and one for this one.
+        let late = Instant::from_nanos(6 * SECOND);
+        let place = queue.place(0);
+        let hasty = call.deadline(Instant::from_nanos(6 * SECOND - 1));
+        assert_eq!(queue.join(now, &mut gate, &hasty, place), Err(Reason::Late(late)), "{stated}");
+    }
 }

@@ -270,6 +270,37 @@ def records():
                 yield script.vector()
 
 
+def unstated():
+    """Calls that do not state what they cost of the second limit cost what such calls used."""
+    requests = {"law": "fixed", "quota": [100, SECOND, 100]}
+    tokens = {"law": "fixed", "quota": [1_000, SECOND, 1_000]}
+    hints = {"hints": [{}, {"left": 900, "limit": 1_000}]}
+    for second, said in ((tokens, {}), ({"law": "adaptive"}, hints), ({"law": "adaptive"}, {})):
+        for stated in (0, 1, 2):
+            name = f"a cost of {stated} of {second['law']}, and {'a hint' if said else 'no hint'}"
+            script = Script(name, ["CostCorrected"], {**FREE, "laws": [requests, second]}, now=DAY)
+            script.describe(1, [1, stated])
+            heavy = script.describe(2, [1, 700], deadline=DAY + MS)
+            # What is learnt is the same whatever the call had cost, and nothing is learnt where it failed.
+            for outcome, used in (("ok", 250), ("throttled", 0), ("ok", 90), ("abandoned", 7), ("ok", 0), ("ok", U32)):
+                script.admit(1)
+                if script.outs:
+                    script.settle({"outcome": outcome, "used": [1, used], **said})
+                script.intervals()
+            script.next_at()
+            script.poll(call=heavy)
+            script.why(heavy)
+            script.retry(1, {"outcome": "throttled", "hints": [{}, {"after": SECOND}]}, into=3)
+            script.save()
+            script.restore(now=DAY, away=MS)
+            script.after(DAY)
+            for _ in range(3):
+                script.admit(1, most=2)
+            script.set_policy({"laws": [requests, {"law": "fixed", "quota": [3, SECOND, 2]}]})
+            script.poll(call=1)
+            yield script.vector()
+
+
 def extremes():
     """The smallest and the largest draw from each range that a caller can choose."""
     for draw, seed in (("DrawMin", DRAW_MIN), ("DrawMax", DRAW_MAX)):
@@ -293,5 +324,5 @@ def extremes():
 
 
 def vectors():
-    for family in (pacings, limits, cooldowns, retry_budgets, records, extremes):
+    for family in (pacings, limits, cooldowns, retry_budgets, records, unstated, extremes):
         yield from family()

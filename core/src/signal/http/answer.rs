@@ -7,8 +7,9 @@ use crate::outcome::{AsReply, Outcome, Reply};
 
 /// What a response says: the outcome of the call, and the server's limits.
 ///
-/// It converts into a [`Reply`], so `settle(now, permit, answer)` works. For a controller with
-/// several limits, [`about`](Self::about) assigns a hint to each.
+/// It converts into a [`Reply`], so `settle(now, permit, answer)` works. If a controller has several limits, the
+/// first counts calls, and the others what else the server counts (tokens, points); [`about`](Self::about) chooses
+/// other limits.
 ///
 /// ```
 /// use tidegate::{Outcome, signal::http::{Reading, Unit}};
@@ -190,12 +191,20 @@ impl From<Name> for Which {
 
 impl<const LIMITS: usize> AsReply<LIMITS> for Answer {
     fn with_reply<R>(&self, act: impl FnOnce(&Reply<LIMITS>) -> R) -> R {
-        act(&self.outcome.with(self.hint))
+        act(&(*self).into())
     }
 }
 
+/// The first limit counts calls. Others count what else the server prices calls in: see [`Answer::priced`].
 impl<const LIMITS: usize> From<Answer> for Reply<LIMITS> {
     fn from(answer: Answer) -> Self {
-        answer.outcome.with(answer.hint)
+        if LIMITS == 1 {
+            return answer.outcome.with(answer.hint);
+        }
+        let mut units = [answer.priced(); LIMITS];
+        if let Some(first) = units.first_mut() {
+            *first = Unit::Requests;
+        }
+        answer.about(units)
     }
 }
