@@ -45,7 +45,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     }
 
     /// The same call with what it costs of each limit; 1 where it is not said. A call that costs
-    /// nothing of a limit is not subject to it.
+    /// nothing of a limit is not subject to it. For costs that only the response tells, see
+    /// [`tidegate::Call::of`].
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }

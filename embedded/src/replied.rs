@@ -57,8 +57,8 @@ pub fn outcome(answer: &impl Replied) -> Outcome {
     answer.reply().outcome
 }
 
-/// A reply of an HTTP response, refined by the first bytes of its body: what JSON says of a throttle, or of a
-/// quota that is used up (the core's [`body`](tidegate::signal::body)).
+/// A reply of an HTTP response, refined by the first bytes of its body: what JSON says of a throttle, of a
+/// quota that is used up, or of what the call cost of a second limit (the core's [`body`](tidegate::signal::body)).
 ///
 /// ```
 /// use tidegate::{Outcome, Reply};

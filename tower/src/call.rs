@@ -84,7 +84,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 
     /// What the call costs of each limit; 1 by default. A call that costs nothing of a limit is not subject
-    /// to it.
+    /// to it. For costs that only the response tells, such as tokens, see [`tidegate::Call::of`].
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }

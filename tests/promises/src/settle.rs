@@ -20,7 +20,7 @@ impl<const LIMITS: usize> World<LIMITS> {
             if !matches!(reply.outcome, Outcome::Ok | Outcome::Abandoned)
                 && reply.hints.iter().any(|hint| hint.cooldown().is_some())
             {
-                self.heeds(&flying.call, &reply);
+                self.heeds(flying.costs, &reply);
             } else {
                 let record = |gate| record_of(gate, self.now);
                 assert_eq!(record(&self.gate), record(&before), "a late call changed the state");
@@ -68,17 +68,17 @@ impl<const LIMITS: usize> World<LIMITS> {
             if let (true, Some(quota), Some(used)) =
                 (flying.charged[limit], self.terms.quotas[limit], reply.used[limit])
             {
-                account.correct(flying.call.costs[limit], used, quota);
+                account.correct(flying.costs[limit], used, quota);
             }
         }
         if reply.outcome != Outcome::Ok {
-            self.heeds(&flying.call, reply);
+            self.heeds(flying.costs, reply);
         }
     }
 
     /// A server's Retry-After is a floor, up to the policy's ceiling.
-    fn heeds(&mut self, call: &Call<LIMITS>, reply: &Reply<LIMITS>) {
-        let concerned = reply.hints.iter().zip(call.costs).filter(|(_, cost)| *cost > 0);
+    fn heeds(&mut self, costs: [u32; LIMITS], reply: &Reply<LIMITS>) {
+        let concerned = reply.hints.iter().zip(costs).filter(|(_, cost)| *cost > 0);
         let Some(asked) = concerned.filter_map(|(hint, _)| hint.cooldown()).max() else { return };
         let (ceiling, spread) = (self.terms.cooldown.ceiling(), self.terms.spread);
         self.cooldown = self.cooldown.max(self.now.saturating_add(ceiling));

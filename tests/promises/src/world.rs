@@ -54,6 +54,8 @@ pub struct World<const LIMITS: usize> {
 pub struct Flying<const LIMITS: usize> {
     pub permit: Permit<LIMITS>,
     pub call: Call<LIMITS>,
+    /// What it was charged.
+    pub costs: [u32; LIMITS],
     pub sent: Instant,
     /// The number of cuts when it was sent.
     pub cuts: u32,
@@ -211,6 +213,12 @@ impl<const LIMITS: usize> World<LIMITS> {
     }
 
     fn admit(&mut self, call: Call<LIMITS>, permit: Permit<LIMITS>, before: &Kept<LIMITS>) {
+        let costs = permit.costs();
+        for (limit, (stated, charged)) in call.costs.into_iter().zip(costs).enumerate() {
+            let is_unstated = limit > 0 && stated <= 1;
+            assert!(stated == charged || is_unstated, "{charged} was charged for {stated}");
+            assert!(charged >= stated, "{charged} was charged for {stated}");
+        }
         let in_flight = self.gate.in_flight();
         assert!(in_flight > 0 && in_flight <= before.in_flight() + 1);
         let limit = self.terms.concurrency.limit();
@@ -221,7 +229,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         let others = self.flying.iter().filter(alive).count();
         assert!(others < usize::from(limit), "{others} others, with a limit of {limit}");
         assert_eq!(self.gate.stats().admitted, before.stats().admitted + 1);
-        let limits = self.accounts.iter_mut().zip(call.costs).zip(self.terms.quotas);
+        let limits = self.accounts.iter_mut().zip(costs).zip(self.terms.quotas);
         // A limit with no cost for this call does not see the time either.
         for ((account, cost), quota) in limits.filter(|((_, cost), _)| *cost > 0) {
             account.see(self.now);
@@ -234,7 +242,15 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
         let cuts = self.gate.stats().slower;
         let charged = [true; LIMITS];
-        self.flying.push(Flying { permit, call, sent: self.now, cuts, stale: false, charged });
+        self.flying.push(Flying {
+            permit,
+            call,
+            costs,
+            sent: self.now,
+            cuts,
+            stale: false,
+            charged,
+        });
     }
 
     fn a_wait_is_exact(
@@ -324,7 +340,10 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
         let plain = tidegate::Call::new();
         let verdict = self.gate.check(self.now, &plain);
-        if self.gate.check(self.now, &tidegate::Call::of([2; LIMITS])) == Verdict::Admit {
+        // In the other limits, two would be a stated cost, which may be less than the usual one.
+        let mut dearer = [1; LIMITS];
+        dearer[0] = 2;
+        if self.gate.check(self.now, &tidegate::Call::of(dearer)) == Verdict::Admit {
             assert_eq!(
                 verdict,
                 Verdict::Admit,

@@ -313,8 +313,8 @@ impl Body {
         self.violated.iter().flatten().copied()
     }
 
-    /// The outcome and hint from status and headers, refined by the body. If several limits are
-    /// read, [`Reading::body`](super::http::Reading::body) does more.
+    /// The outcome and hint from status and headers, refined by the body. Limits beyond the first get what the
+    /// body says that the call cost: points, or tokens. [`Reading::body`](super::http::Reading::body) does more.
     #[must_use]
     pub fn refine<const LIMITS: usize>(
         &self,
@@ -324,7 +324,15 @@ impl Body {
         if let Some(outcome) = self.outcome(status) {
             reply.outcome = outcome;
         }
-        if reply.outcome != Outcome::Ok {
+        if reply.outcome == Outcome::Ok {
+            let price = self.price();
+            for (used, hint) in reply.used.iter_mut().zip(&mut reply.hints).skip(1) {
+                *used = used.or(price).or(self.tokens());
+                if price.is_some() {
+                    *hint = self.points();
+                }
+            }
+        } else {
             let is_of_concurrency = self.is_of_concurrency() && reply.outcome == Outcome::Throttled;
             for hint in &mut reply.hints {
                 let told = hint.retry_after.max(self.retry_after());

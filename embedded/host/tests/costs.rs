@@ -1,0 +1,95 @@
+//! Calls that state no cost, before a server that says afterwards what each one cost.
+
+use std::cell::Cell;
+
+use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+use embassy_time::{Duration, Instant, Timer};
+use tidegate::law::Adaptive;
+use tidegate::{Outcome, Policy, Reply};
+use tidegate_embassy::{Throttle, refined};
+use tidegate_embassy_host::{Tasks, Time, far, leak};
+
+type Gate = Throttle<NoopRawMutex, Adaptive, 16, 2>;
+
+fn gate() -> Gate {
+    Throttle::seeded(leak(Policy::of([Adaptive::DEFAULT; 2]).backoff(None)), 7)
+}
+
+/// Shopify's GraphQL Admin API: a bucket of 1000 points, filled with 50 a second. A query takes 40.
+struct Server {
+    points: Cell<u64>,
+    latest: Cell<Instant>,
+    served: Cell<u32>,
+    throttled: Cell<u32>,
+}
+
+impl Server {
+    const COST: u64 = 40;
+
+    fn new() -> Self {
+        let latest = Cell::new(Instant::now());
+        Self { points: Cell::new(1_000_000), latest, served: Cell::new(0), throttled: Cell::new(0) }
+    }
+
+    async fn query(&self) -> Reply<2> {
+        Timer::after_millis(30).await;
+        let now = Instant::now();
+        let earned = (now - self.latest.replace(now)).as_millis() * 50;
+        let points = (self.points.get() + earned).min(1_000_000);
+        let is_served = points >= Self::COST * 1_000;
+        let left = if is_served { points - Self::COST * 1_000 } else { points };
+        self.points.set(left);
+        let count = if is_served { &self.served } else { &self.throttled };
+        count.set(count.get() + 1);
+        let error =
+            if is_served { "" } else { r#""errors":[{"extensions":{"code":"THROTTLED"}}],"# };
+        let actual = if is_served { r#""actualQueryCost":40,"# } else { "" };
+        let body = format!(
+            r#"{{{error}"extensions":{{"cost":{{"requestedQueryCost":40,{actual}"throttleStatus":{{"maximumAvailable":1000.0,"currentlyAvailable":{},"restoreRate":50.0}}}}}}}}"#,
+            left / 1_000
+        );
+        Timer::after_millis(30).await;
+        refined(Outcome::Ok.into(), 200, body.as_bytes())
+    }
+}
+
+#[test]
+fn tasks_that_state_no_cost_use_a_bucket_of_points_and_are_hardly_throttled() {
+    let time = Time::begin();
+    let (gate, server) = (gate(), Server::new());
+    let mut tasks = Tasks::new();
+    for _ in 0..8 {
+        tasks.spawn(async {
+            for _ in 0..100 {
+                assert_eq!(
+                    gate.run(async || server.query().await).await.unwrap().outcome,
+                    Outcome::Ok
+                );
+            }
+        });
+    }
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), server.served.get()), (0, 800));
+    // 32,000 points, of which 1000 are there at first.
+    let seconds = Instant::now().as_secs();
+    assert!(seconds < 660, "{seconds} s for what takes 620");
+    assert!(server.throttled.get() <= 40, "{} of 800 throttled", server.throttled.get());
+}
+
+#[test]
+fn below_the_limit_calls_that_state_no_cost_do_not_wait() {
+    let time = Time::begin();
+    let (gate, server) = (gate(), Server::new());
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        for call in 0..300 {
+            let began = Instant::now();
+            assert_eq!(gate.run(async || server.query().await).await.unwrap().outcome, Outcome::Ok);
+            let took = Instant::now() - began;
+            assert!(took <= Duration::from_millis(61), "call {call} took {took:?}");
+            Timer::after_secs(1).await;
+        }
+    });
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), server.throttled.get()), (0, 0));
+}
