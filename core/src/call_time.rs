@@ -68,6 +68,25 @@ mod tests {
         Instant::ZERO.saturating_add(Span::from_millis(millis))
     }
 
+    #[test]
+    fn the_estimate_is_the_longest_call_and_falls_by_an_eighth_or_if_it_is_late_by_a_quarter() {
+        let units = |units: u64| Span::from_nanos(units << UNIT);
+        let done_by = Instant::ZERO.saturating_add(units(100));
+        let mut time = CallTime::new();
+        // How long a call took, and how much earlier than `done_by` the next must be sent.
+        for (took, usual) in [(50, 50), (80, 80), (80, 80), (0, 70), (61, 68), (68, 68), (67, 67)] {
+            time.took(units(took));
+            let leave_by = Instant::ZERO.saturating_add(units(100 - usual));
+            for now in [Instant::ZERO, leave_by] {
+                assert_eq!(time.leave_by(now, done_by), leave_by, "{took}");
+            }
+        }
+        for usual in [67, 50, 37, 27] {
+            let leave_by = Instant::ZERO.saturating_add(units(100 - usual));
+            assert_eq!(time.leave_by(leave_by.saturating_add(units(1)), done_by), leave_by);
+        }
+    }
+
     proptest! {
         #[test]
         fn a_call_that_takes_as_long_as_ever_is_done_in_time(
@@ -80,6 +99,19 @@ mod tests {
             // To the unit in which they are counted.
             let leave_by = time.leave_by(at(0), at(done_by));
             prop_assert!(leave_by <= at(done_by.saturating_sub(latest.saturating_sub(2))));
+        }
+
+        #[test]
+        fn a_call_that_was_given_up_counts_as_one_that_took_a_quarter_longer(
+            before: u64,
+            nanos in 0..1_000_000_000_000u64,
+        ) {
+            let (mut given_up, mut took) = (CallTime::new(), CallTime::new());
+            given_up.took(Span::from_nanos(before));
+            took.took(Span::from_nanos(before));
+            given_up.took_longer(Span::from_nanos(nanos));
+            took.took(Span::from_nanos(nanos + nanos / 4));
+            prop_assert_eq!(given_up, took);
         }
 
         #[test]

@@ -200,3 +200,137 @@ impl Default for SleepClock {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hint::Hint;
+    use crate::outcome::Reply;
+
+    /// What happens to a device, in seconds.
+    #[derive(Clone, Copy, Debug)]
+    enum Event {
+        Awake(u64),
+        Reply(Outcome, Option<u64>, Option<u64>),
+        Asleep(Option<u64>),
+    }
+    use Event::{Asleep, Awake};
+
+    const SECOND: u64 = 1_000_000_000;
+
+    const fn throttled(wait: u64) -> Event {
+        Event::Reply(Outcome::Throttled, Some(wait), None)
+    }
+
+    const fn ok(reset: u64) -> Event {
+        Event::Reply(Outcome::Ok, None, Some(reset))
+    }
+
+    /// How many nanoseconds the next sleep counts as.
+    fn next_sleep(events: &[Event]) -> u64 {
+        let (mut clock, mut now) = (SleepClock::new(), Instant::ZERO);
+        let mut record = [0; SleepClock::SNAPSHOT_BYTES];
+        let mut away = Span::ZERO;
+        for &event in events.iter().chain(&[Asleep(None)]) {
+            match event {
+                Awake(seconds) => now = now.saturating_add(Span::from_secs(seconds)),
+                Event::Reply(outcome, wait, reset) => {
+                    let hint = wait.map(|secs| Hint::retry_after(Span::from_secs(secs)));
+                    let reset = reset.map(Span::from_secs);
+                    let hint = match (hint, reset) {
+                        (Some(hint), Some(reset)) => hint.and_reset(reset),
+                        (Some(hint), None) => hint,
+                        (None, Some(reset)) => Hint::remaining(0).and_reset(reset),
+                        (None, None) => Hint::remaining(0),
+                    };
+                    let reply: Reply<1> = outcome.with(hint);
+                    clock.heard(now, reply);
+                }
+                Asleep(known) => {
+                    clock.snapshot(now, &mut record).unwrap();
+                    let known = known.map(Span::from_secs);
+                    let read = SleepClock::restore(&record, now, known).unwrap();
+                    (clock, away) = read;
+                }
+            }
+        }
+        away.as_nanos()
+    }
+
+    #[test]
+    fn a_sleep_counts_as_what_the_server_has_measured_or_asked_for() {
+        const ASLEEP: Event = Asleep(None);
+        let both = |outcome, wait, reset| Event::Reply(outcome, Some(wait), Some(reset));
+        let cases: &[(&[Event], u64)] = &[
+            // Before the first measurement: a minute, or the rest of what the server asked for.
+            (&[], 60 * SECOND),
+            (&[throttled(30)], 60 * SECOND),
+            (&[throttled(900)], 900 * SECOND),
+            (&[throttled(900), Awake(100)], 800 * SECOND),
+            (&[ok(500)], 500 * SECOND),
+            (&[both(Outcome::Throttled, 700, 900)], 700 * SECOND),
+            // A sleep of a known length passes, and is no measurement.
+            (&[throttled(900), Asleep(Some(200))], 700 * SECOND),
+            (&[throttled(900), Asleep(Some(200)), throttled(600)], 600 * SECOND),
+            // The server counts in whole seconds, so a sleep took at least what is measured.
+            (&[throttled(900), ASLEEP, throttled(600)], 299 * SECOND),
+            (&[throttled(900), ASLEEP, throttled(880)], 19 * SECOND),
+            (&[throttled(900), Awake(50), ASLEEP, Awake(10), throttled(600)], 239 * SECOND),
+            (&[throttled(900), ASLEEP, ASLEEP, throttled(300)], 599 * SECOND / 2),
+            // A second measurement counts against 16 sleeps of the first.
+            (
+                &[throttled(900), ASLEEP, throttled(600), ASLEEP, throttled(100)],
+                (299 * 16 + 499) * SECOND / 17,
+            ),
+            // The time that was not shortened measures nothing.
+            (&[throttled(900), ASLEEP, throttled(900)], 900 * SECOND),
+            (&[throttled(900), ASLEEP, throttled(950)], 950 * SECOND),
+            // A reset goes before the wait if it was shortened.
+            (
+                &[both(Outcome::Throttled, 900, 900), ASLEEP, both(Outcome::Throttled, 890, 600)],
+                299 * SECOND,
+            ),
+            (
+                &[both(Outcome::Throttled, 900, 900), ASLEEP, both(Outcome::Throttled, 600, 950)],
+                299 * SECOND,
+            ),
+            // A call that was served may have moved the reset, so only a longer sleep counts.
+            (&[ok(1_000), ASLEEP, ok(700)], 299 * SECOND),
+            (&[ok(1_000), ASLEEP, ok(939)], 939 * SECOND),
+            (&[ok(1_000), ASLEEP, ok(938)], 61 * SECOND),
+            (&[ok(1_000), ASLEEP, ASLEEP, ok(879)], 879 * SECOND),
+            (
+                &[
+                    Event::Reply(Outcome::Ok, Some(900), None),
+                    ASLEEP,
+                    Event::Reply(Outcome::Ok, Some(600), None),
+                ],
+                600 * SECOND,
+            ),
+        ];
+        for (events, expected) in cases {
+            assert_eq!(next_sleep(events), *expected, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_1024_sleeps_without_a_response_is_long_and_doubles_the_estimate() {
+        for (events, before, after) in [
+            (&[][..], 60, 120),
+            (&[throttled(900), Asleep(None), throttled(899)], 0, 2),
+            (
+                &[throttled(60 * 86_400), Asleep(None), throttled(20 * 86_400)],
+                40 * 86_400 - 1,
+                30 * 86_400,
+            ),
+        ] {
+            let sleeps = |sleeps: usize| {
+                let asleep = [Asleep(None); 1_024];
+                next_sleep(&[events, &asleep[..sleeps]].concat())
+            };
+            assert_eq!(sleeps(1_022), before * SECOND);
+            assert_eq!(sleeps(1_023), LONG.as_nanos());
+            assert_eq!(sleeps(1_024), after * SECOND);
+        }
+    }
+}

@@ -325,6 +325,20 @@ mod tests {
     }
 
     #[test]
+    fn units_and_durations_of_the_standard_library_are_converted_and_saturate() {
+        use core::time::Duration;
+        for (span, nanos) in [
+            (Span::from_micros(7), 7_000),
+            (Span::from_micros(u64::MAX), u64::MAX),
+            (Span::from(Duration::from_nanos(3_000_000_007)), 3_000_000_007),
+            (Span::from(Duration::new(u64::MAX, 1)), u64::MAX),
+        ] {
+            assert_eq!(span.as_nanos(), nanos);
+            assert_eq!(Duration::from(span), Duration::from_nanos(nanos));
+        }
+    }
+
+    #[test]
     fn a_counter_that_stays_at_zero_stays_at_the_epoch() {
         let mut ticks = ticks(1_000_000);
         assert_eq!(ticks.extend(0), Instant::ZERO);

@@ -1,4 +1,4 @@
-//! The vectors as a test: `cargo xtask mutants` runs only tests.
+//! The vectors as a test, for mutation testing, which only runs tests.
 
 use std::fs;
 use std::path::Path;
