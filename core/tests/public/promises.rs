@@ -55,7 +55,12 @@ proptest! {
         law in prop::sample::select(vec!["adaptive", "aimd", "aws-cubic", "vegas", "aimd-concurrency", "fixed", "none"]),
         seed: u64,
         ceiling in 1u64..100,
-        replies in prop::collection::vec((any::<bool>(), 0u64..10_000, any::<bool>()), 1..40),
+        // One of a few outcomes, how long to wait, and how that is said: a client that is told little
+        // searches by itself.
+        good in 1u8..5,
+        replies in prop::collection::vec(
+            (0u8..5, prop_oneof![Just(0), 0u64..10, 0u64..10_000], 0u8..3), 1..40,
+        ),
     ) {
         let cooldown = CooldownPolicy::new(Span::from_secs(ceiling), Ratio::HALF).unwrap();
         let policy = Policy::named(law).unwrap().backoff(None).cooldown(cooldown);
@@ -65,7 +70,7 @@ proptest! {
         };
         // The interval when the call before was sent, which spaced the next one.
         let mut spaced = 0;
-        for (ok, seconds, told) in replies {
+        for (luck, seconds, form) in replies {
             let permit = loop {
                 match gate.poll(at(now), &Call::new()) {
                     Decision::Admit(permit) => break permit,
@@ -85,11 +90,12 @@ proptest! {
             spaced = interval(&mut gate, now);
             now += 50 * MILLIS;
             let span = Span::from_secs(seconds);
-            let hint = match told {
-                true => Hint::retry_after(span),
-                false => Hint::remaining(0).and_reset(span),
+            let hint = match form {
+                0 => Hint::NONE,
+                1 => Hint::retry_after(span),
+                _ => Hint::remaining(0).and_reset(span),
             };
-            let outcome = if ok { Outcome::Ok } else { Outcome::Throttled };
+            let outcome = if luck >= good { Outcome::Ok } else { Outcome::Throttled };
             gate.settle(at(now), permit, outcome.with(hint));
         }
     }
@@ -564,5 +570,32 @@ fn a_rate_is_kept_by_timers_that_fire_late() {
         // Not one more than the quota has, but for what it allows in two milliseconds.
         let most = rate * 10_002 / 1_000 + 1;
         assert!((most * 99 / 100..=most).contains(&calls), "{calls} at {rate} a second");
+    }
+}
+
+#[test]
+fn a_learnt_rate_is_kept_by_timers_that_fire_late() {
+    let mut chance = Rng::new(7);
+    // Buckets of 10 ms and of a second.
+    for (rate, buckets) in [(100, 1), (1_000, 1), (10_000, 1), (10_000, 100), (50_000, 100)] {
+        let mut server = Server::new(rate / buckets, SECOND / buckets, false);
+        let (mut client, mut served) = (Client::new(rate), 0);
+        while client.now < 40 * SECOND {
+            match client.gate.poll(at(client.now), &Call::new()) {
+                Decision::Admit(permit) => {
+                    let fits = server.take(client.now);
+                    served += u64::from(fits && client.now >= 20 * SECOND);
+                    let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
+                    client.gate.settle(at(client.now + 1), permit, outcome);
+                }
+                Decision::Wait(until) => {
+                    let late = chance.between(Span::ZERO, Span::from_micros(1_100)).as_nanos();
+                    client.now = until.as_nanos() + late;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        let most = 20 * rate;
+        assert!(served * 100 >= most * 97, "{served} of {most}");
     }
 }

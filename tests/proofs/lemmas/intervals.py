@@ -85,7 +85,7 @@ def calm(dice):
 def advance(*numbers):
     *state, _low, _high, now, word = numbers
     length, interval_end, _, interval = parts(state)
-    silence = span_of(interval + 6 * OCTAVE)
+    silence = most(span_of(interval + 6 * OCTAVE), LATENESS)
     width = span_of(interval + depth_of(length) * 2**16 - 2 * OCTAVE)
     longest = longest_wait(interval, state[24] * 2**16)
     return tuple(recorded(*advanced(interval_end, now, silence, span_of(interval), width, longest, word)))

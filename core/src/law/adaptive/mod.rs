@@ -21,7 +21,7 @@ use hinted::Hinted;
 use log::Log;
 use meter::Meter;
 use open::Open;
-use paced::Paced;
+use paced::{LATENESS, Paced};
 
 use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
@@ -174,7 +174,8 @@ impl AdaptiveState {
             }
             Phase::Paced(_) => {
                 let silence = now.saturating_since(self.interval_end);
-                if silence > Span::ZERO && silence > self.interval(now).octaves(6).span() {
+                // A timer that is late is no silence, however fast the calls are.
+                if silence > LATENESS && silence > self.interval(now).octaves(6).span() {
                     self.meter.skip(silence, now);
                     self.interval_end = now;
                 }

@@ -30,7 +30,7 @@ pub(super) struct Paced {
 
 /// How late a timer may be without a call being lost for it. Most count milliseconds and begin with the
 /// next one (tokio's, Node's); a client with a thousand calls a second would otherwise be as slow.
-const LATENESS: Span = Span::from_millis(2);
+pub(super) const LATENESS: Span = Span::from_millis(2);
 
 impl Paced {
     pub(super) const fn new(interval: Log) -> Self {

@@ -150,7 +150,7 @@ class Adaptive(Law):
         """After a long silence nothing is caught up, and nothing is measured across it."""
         if not self.is_open():
             silence = since(self.interval_end, now)
-            if silence > logs.span(logs.octaves(self.current(now), 6)):
+            if silence > max(LATENESS, logs.span(logs.octaves(self.current(now), 6))):
                 self.meter.skip(silence, now)
                 self.interval_end = now
         elif not self.phase.probing:
