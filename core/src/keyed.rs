@@ -334,7 +334,8 @@ mod tests {
     #[test]
     fn the_key_that_was_used_longest_ago_makes_room() {
         let mut table = table();
-        for key in [1, 2, 3] {
+        for (len, key) in [1, 2, 3].into_iter().enumerate() {
+            assert_eq!((table.len(), table.is_empty()), (len, len == 0));
             let permit = admit(&mut table, key);
             table.settle(Instant::ZERO, &key, permit, Outcome::Ok);
         }
@@ -399,9 +400,12 @@ mod tests {
         let Decision::Wait(until) = table.poll(Instant::ZERO, &4, &Call::new()) else { panic!() };
         let asked = Instant::ZERO.saturating_add(Span::from_secs(600));
         assert!(until >= asked && until < asked.saturating_add(Span::from_secs(76)));
-        let hasty = Call::new().deadline(asked.saturating_sub(Span::from_secs(1)));
-        let late = table.poll(Instant::ZERO, &4, &hasty);
-        assert_eq!(late, Decision::Reject(Reason::Late(until)));
+        let hasty = Call::new().deadline(until.saturating_sub(Span::from_nanos(1)));
+        let (in_time, reason) = (Call::new().deadline(until), Reason::Late(until));
+        assert_eq!(table.poll(Instant::ZERO, &4, &in_time), Decision::Wait(until));
+        assert_eq!(table.poll(Instant::ZERO, &4, &hasty), Decision::Reject(reason));
+        assert_eq!(table.poll_all(Instant::ZERO, &[4], &in_time), Decision::Wait(until));
+        assert_eq!(table.poll_all(Instant::ZERO, &[4], &hasty), Decision::Reject(reason));
         let retry = table.retry(Instant::ZERO, &4, &Call::new(), Outcome::Failed);
         assert_eq!(retry, Err(Reason::Late(until)));
         let mut record = [0; Controller::<Fixed>::SNAPSHOT_BYTES];
@@ -429,6 +433,8 @@ mod tests {
 
     #[test]
     fn keys_draw_different_seeds() {
+        let seeds = [(); 2].map(|()| table().seed());
+        assert!(seeds.map(|seed| seed >> 32 != 0 && seed << 32 != 0) == [true; 2], "{seeds:?}");
         let mut table: Keyed<u8> = Keyed::new(Policy::named("backoff").unwrap(), 9);
         let waits: Vec<Instant> = (0..8)
             .map(|key| {

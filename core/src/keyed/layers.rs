@@ -172,6 +172,10 @@ mod tests {
         for (key, calls) in [("account", 2), ("model", 1)] {
             assert_eq!(gates.get(&key).map(|gate| gate.in_flight()), Some(calls), "{key}");
         }
+        // As many layers as the table has room for replace all that were there before.
+        let layers = ["one", "two", "three"];
+        let _ = permits(&mut gates, &layers);
+        assert!(layers.iter().all(|key| gates.get(key).is_some()));
     }
 
     #[test]

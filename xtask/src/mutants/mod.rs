@@ -40,7 +40,7 @@ pub struct Mutants {
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     jobs: u8,
     /// Leave out tests that take more processor time
-    #[arg(long, default_value_t = 5, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 2, value_name = "SECONDS")]
     slowest: u64,
     /// Update the table of the areas in tests/golden/mutants.md
     #[arg(long)]
@@ -263,7 +263,7 @@ fn inputs() -> Result<String> {
 
 fn hash(path: &Path, hasher: &mut DefaultHasher) -> Result<()> {
     if !path.is_dir() {
-        path.hash(hasher);
+        path.strip_prefix(root()).unwrap_or(path).hash(hasher);
         fs::read(path).with_context(|| path.display().to_string())?.hash(hasher);
         return Ok(());
     }
