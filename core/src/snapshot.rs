@@ -546,3 +546,21 @@ pub(crate) fn unseal(
     }
     Ok(input)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The compiler evaluates these where records are declared.
+    #[test]
+    fn a_record_has_room_for_the_longest_kind_with_its_head_and_check() {
+        for (kinds, most) in [([0; 3], 0), ([5, 3, 1], 5), ([1, 5, 3], 5), ([3, 1, 5], 5)] {
+            assert_eq!(longest(kinds), most);
+            let mut record = std::vec![0; length(most)];
+            seal(&mut record, Instant::ZERO, 1, |out| (0..most).for_each(|_| out.u8(7)));
+            let mut input = unseal(&record, Instant::ZERO, Span::ZERO, 1, length(most)).unwrap();
+            assert!((0..most).all(|_| input.u8() == 7) && input.is_whole());
+            assert_eq!(record.len(), 2 + most + 4);
+        }
+    }
+}

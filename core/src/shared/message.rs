@@ -347,3 +347,35 @@ fn unseal(
     }
     Ok(input)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::ZERO;
+
+    #[test]
+    fn a_request_is_read_as_it_was_written_and_not_with_a_byte_more_or_less() {
+        let request = Request { member: 7, sequence: 3, want: 9, alone: 2, leaving: true };
+        let outcomes = [Outcome::Ok, Outcome::Throttled, Outcome::Abandoned];
+        let reports = outcomes.map(|outcome| {
+            let hint = Hint::retry_after(Span::from_secs(5)).and_remaining(2);
+            Report { permit: 1, at: NOW, outcome, waited: outcome == Outcome::Ok, hint }
+        });
+        let mut room = [0; 1_000];
+        let length = request.write(NOW, reports.iter(), &mut room).unwrap();
+        let (read, of_request) = Request::read(&room[..length], NOW).unwrap();
+        assert_eq!(read, request);
+        assert!(of_request.eq(reports.map(Some)));
+        let body = room[..length - CHECK].to_vec();
+        let sealed = |body: &[u8]| {
+            let mut room = [0; 1_000];
+            let write = |out: &mut Writer<'_>| body.iter().for_each(|byte| out.u8(*byte));
+            let length = seal(&mut room, body.len() + CHECK, NOW, write).unwrap();
+            Request::read(&room[..length], NOW).map(|(request, _)| request)
+        };
+        assert_eq!(sealed(&body), Ok(request));
+        assert_eq!(sealed(&body[..body.len() - 1]), Err(MessageError::Damaged));
+        assert_eq!(sealed(&[&body[..], &[0]].concat()), Err(MessageError::Damaged));
+    }
+}

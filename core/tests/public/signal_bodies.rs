@@ -80,6 +80,26 @@ fn a_code_of_an_error_says_nothing_in_a_response_that_served() {
 }
 
 #[test]
+fn bodies_are_read_of_json_errors_that_may_be_a_throttle_and_of_graphql() {
+    for status in 0..=1_000 {
+        let may_throttle = [400, 402, 403, 429].contains(&status) || (500..600).contains(&status);
+        for (kind, is_json, is_graphql) in [
+            ("application/json; charset=UTF-8", true, false),
+            ("application/problem+JSON", true, false),
+            ("application/graphql-response+json", true, true),
+            ("application/graphql", false, true),
+            ("text/html", false, false),
+            ("", false, false),
+        ] {
+            let expected = is_json && (may_throttle || is_graphql);
+            assert_eq!(body::is_worth(status, kind), expected, "{status} {kind}");
+            let expected = is_json && (status < 300 || may_throttle || is_graphql);
+            assert_eq!(body::is_worth_of_graphql(status, kind), expected, "{status} {kind}");
+        }
+    }
+}
+
+#[test]
 fn a_body_is_read_to_a_bound_and_no_deeper_than_anybody_means() {
     let code = r#"{"error":{"code":"insufficient_quota"}}"#;
     let far = format!("{{\"a\":\"{}\",{}", "x".repeat(MOST_BYTES), &code[1..]);
