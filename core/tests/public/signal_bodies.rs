@@ -58,6 +58,7 @@ fn every_captured_body_is_read_as_its_server_means_it() {
             );
             // A small client says the same of the call.
             let reply: Reply = body.refine(status, without.into());
+            assert_eq!(body.refine(status, reply), reply, "{capture}");
             let told = |reply: Reply| {
                 let [hint] = reply.hints;
                 (reply.outcome, hint.retry_after, hint.concurrency)

@@ -5,8 +5,8 @@
 
 use core::time::Duration;
 
-use tidegate::signal::http::{Answer, Limit, Name, Reading};
-use tidegate::{Hint, Span};
+use tidegate::signal::http::{Answer, Limit, Name, Reading, Unit};
+use tidegate::{Hint, Reply, Span};
 
 pub fn shown(hint: &Hint) -> String {
     let count = |name, count: Option<u64>| count.map(|count| format!(" {name} {count}"));
@@ -63,5 +63,44 @@ fn every_captured_response_is_read_as_its_server_means_it() {
             let limits = limits.map(|(at, limit)| named(&limit, told.get(at + 1)));
             assert_eq!(limits.collect::<Vec<_>>(), told[1..], "{capture}");
         }
+    }
+}
+
+#[test]
+fn an_answer_gives_the_hint_and_the_cost_of_the_limit_that_is_asked_for() {
+    let answer = |status, headers: &[(&str, &str)]| {
+        let mut reading = Reading::new(status);
+        headers.iter().for_each(|(name, value)| reading.header(name, value));
+        reading.finish(None)
+    };
+    let headers = [
+        ("x-ratelimitbysize-remaining-minute", "499968"),
+        ("ratelimitbysize-query-cost", "32"),
+        ("x-ratelimit-remaining-requests", "59"),
+    ];
+    for (status, used) in [(200, Some(32)), (429, None)] {
+        let answer = answer(status, &headers);
+        assert_eq!(answer.cost_of(Unit::Tokens), Some(32));
+        assert_eq!(answer.cost_of(Unit::Requests), None);
+        assert_eq!(answer.of(Unit::Tokens).remaining, Some(499_968));
+        assert_eq!(answer.of(Unit::Requests).remaining, Some(59));
+        assert_eq!(answer.of(Unit::Other), Hint::NONE);
+        let reply: Reply<3> = answer.about([Unit::Requests, Unit::Tokens, Unit::Other]);
+        assert_eq!(reply.outcome, answer.outcome);
+        assert_eq!(reply.hints.map(|hint| hint.remaining), [Some(59), Some(499_968), None]);
+        assert_eq!(reply.used, [None, used, None]);
+    }
+    let headers = [
+        ("RateLimit-Policy", r#""second";q=10;w=1, "day";q=1000;w=86400"#),
+        ("RateLimit", r#""second";r=4;t=1, "day";r=900;t=3600"#),
+        ("Retry-After", "7"),
+    ];
+    let answer = answer(429, &headers);
+    for (name, remaining) in [("second", Some(4)), ("day", Some(900)), ("week", None)] {
+        assert_eq!(answer.named(name).remaining, remaining);
+        let [hint] = answer.about([Name::of(name)]).hints;
+        let seven = Some(Span::from_secs(7));
+        assert_eq!((hint.remaining, hint.retry_after), (remaining, seven), "{name}");
+        assert_eq!(answer.cost_of(Name::of(name)), None);
     }
 }

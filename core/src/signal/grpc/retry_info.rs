@@ -256,7 +256,13 @@ mod tests {
         let half = Some(Span::from_millis(500));
         let info = any(INFO, HALF_A_SECOND);
         let other = any("type.googleapis.com/google.rpc.ErrorInfo", b"\n\x04\x08\x07\x10\x01");
-        let begin = [b"\x08\x08", &field(2, b"slow down")[..], b"\x2d\x01\x02\x03\x04"].concat();
+        let begin = [
+            b"\x08\x08",
+            &field(2, b"slow down")[..],
+            b"\x2d\x01\x02\x03\x04",
+            b"\x29\x01\x02\x03\x04\x05\x06\x07\x08",
+        ]
+        .concat();
         let reversed = field(3, &[field(2, HALF_A_SECOND), field(1, INFO.as_bytes())].concat());
         let cases = [
             (info.clone(), half),
@@ -298,6 +304,16 @@ mod tests {
         for begin in [&long[..], &[0xff; 11], b"\x0b"] {
             let status = [begin, &whole].concat();
             assert_eq!(retry_delay(&status), None, "{status:x?}");
+        }
+    }
+
+    #[test]
+    fn base64_is_decoded_to_the_bytes_that_it_was_made_of() {
+        let bytes: Vec<u8> = (0..=255).flat_map(|byte| [byte, !byte, byte ^ 0x55, 7]).collect();
+        for length in 0..bytes.len() {
+            let text = base64(&bytes[..length]);
+            let decoded = Base64 { text: text.iter(), bits: 0, count: 0 };
+            assert!(decoded.eq(bytes[..length].iter().copied()), "{length}");
         }
     }
 
