@@ -58,6 +58,91 @@ fn of_a_captured_response_it_reads_the_common_headers_and_nothing_else() {
     assert!(read > 25, "only {read} responses have a common header");
 }
 
+#[test]
+fn at_the_edges_of_numbers_and_names_it_says_the_same() {
+    const LIMIT: Header<'_> = ("x-ratelimit-limit", "100");
+    const LEFT: Header<'_> = ("x-ratelimit-remaining", "40");
+    let reset = |value| [LIMIT, LEFT, ("x-ratelimit-reset", value)];
+    let list = |value| [("ratelimit-limit", value), ("ratelimit-remaining", "40"), LEFT];
+    let two = |[ours, theirs]: [[&'static str; 2]; 2]| {
+        [
+            ("ratelimit-limit", ours[0]),
+            ("ratelimit-remaining", ours[1]),
+            ("x-ratelimit-limit", theirs[0]),
+            ("x-ratelimit-remaining", theirs[1]),
+        ]
+    };
+    let mut cases: Vec<Vec<Header<'_>>> = Vec::new();
+    for time in ["1000000000", "1740992400", "1740992401", "0", "1"] {
+        cases.push(reset(time).to_vec());
+    }
+    for date in ["17", "1740992300", "Sun, 02 Mar 2025 23:59:00 GMT", "tomorrow"] {
+        cases.push([&[("date", date)], &reset("1740992500")[..]].concat());
+    }
+    for date in ["Sun, 02 Foo 2025 23:59:00 GMT", "Sun, 02 Mar 2025 23:59:00 UTC"] {
+        cases.push(vec![("date", date), ("retry-after", "Sun, 02 Mar 2025 23:59:30 GMT")]);
+        cases.push(vec![("retry-after", date)]);
+    }
+    cases.extend(["retry-after-s", "retry-afters", "dates"].map(|name| vec![(name, "5")]));
+    for age in ["0", "1", "2"] {
+        cases.push([&[("age", age)], &reset("60")[..]].concat());
+    }
+    for quotas in [
+        "100;w=60",
+        "100;w=0",
+        "100;w=0.001",
+        "100;w=60;w=60",
+        "100, 200;w=60",
+        "100;w=60, 200;w=3600",
+        "200;w=3600, 100;w=60, 100",
+        "100, 200",
+    ] {
+        cases.push(list(quotas).to_vec());
+    }
+    for fine in ["1999", "2000", "2001", "3000", "3001", "5000"] {
+        cases.push(vec![("retry-after", "3"), ("retry-after-ms", fine)]);
+    }
+    for [ours, theirs] in [
+        [["10", "0"], ["20", "0"]],
+        [["100", "10"], ["1000", "30"]],
+        [["100", "3"], ["1000", "100"]],
+        [["100", "50"], ["90", "50"]],
+        [["7", "7"], ["9", "9"]],
+        [["10", "5"], ["20", "10"]],
+    ] {
+        cases.push(two([ours, theirs]).to_vec());
+        cases.push(two([theirs, ours]).to_vec());
+    }
+    for after in ["0", "0.001", "1"] {
+        cases.push(vec![
+            ("ratelimit-policy", "\"b\";q=10;w=60"),
+            ("ratelimit", "\"b\";r=0"),
+            ("x-ratelimit-remaining", "0"),
+            ("x-ratelimit-reset-after", after),
+        ]);
+    }
+    for headers in cases {
+        for (status, now) in [(200, None), (200, Some(NOW)), (429, None), (429, Some(NOW))] {
+            let headers = || headers.iter().copied();
+            let [common, full] = [common(status, headers(), now), full(status, headers(), now)];
+            assert_eq!(common, full, "{status}, {now:?}, {:?}", headers().collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn a_date_before_1970_or_from_2106_on_is_ignored() {
+    for (date, is_read) in [
+        ("Wed, 31 Dec 1969 23:59:59 GMT", false),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", true),
+        ("Thu, 31 Dec 2105 23:59:59 GMT", true),
+        ("Fri, 01 Jan 2106 00:00:00 GMT", false),
+    ] {
+        let reply = common(429, [("retry-after", date)].into_iter(), Some(NOW));
+        assert_eq!(reply.hints[0].retry_after.is_some(), is_read, "{date}");
+    }
+}
+
 /// A number of up to `most`, with thousandths or without.
 fn decimal(most: u32) -> impl Strategy<Value = String> {
     prop_oneof![

@@ -396,3 +396,35 @@ fn bare(text: &mut Text<'_>) -> Bare {
     }
     Bare::Text(digest(word, false))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_number_saturates_one_below_the_largest() {
+        for (text, whole, thousandths) in [
+            ("7", 7, 7_000),
+            ("7.5", 7, 7_500),
+            ("429496728.9", 429_496_728, u32::MAX - 1),
+            ("4294967289", 4_294_967_289, u32::MAX - 1),
+            ("4294967290", u32::MAX - 1, u32::MAX - 1),
+            ("4294967295", u32::MAX - 1, u32::MAX - 1),
+            ("99999999999999", u32::MAX - 1, u32::MAX - 1),
+            ("4294967.2899", 4_294_967, 4_294_967_289),
+        ] {
+            assert_eq!(number(&mut Text::new(text.as_bytes())), (whole, thousandths), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_share_is_exact(limit in 1..=u32::MAX, left: u32) {
+            for left in [left % limit, limit / 2, limit - 1, limit] {
+                let exact = (u64::from(left) << 31) / u64::from(limit);
+                prop_assert_eq!(u64::from(share(left, limit)), exact.min((1 << 31) - 1));
+            }
+        }
+    }
+}
