@@ -1,5 +1,5 @@
-// Makes dist/ of the npm package from the bound modules: `node build.mjs FOLDER`, where FOLDER has
-// gate/, full/, pacing/ and shared/ as wasm/bind left them. `cargo xtask build wasm` runs it.
+// Builds dist/ of the npm package: `node build.mjs FOLDER`, where FOLDER contains the output of wasm/bind in
+// gate/, full/, pacing/ and shared/. `cargo xtask build wasm` runs it.
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -9,11 +9,11 @@ import * as esbuild from "esbuild";
 
 const here = import.meta.dirname;
 const bound = path.resolve(process.argv[2] ?? "");
-// The parts get their place when they are whole: what is interrupted leaves the package as it was.
+// The files are moved to the package when they are complete, so an interruption leaves it unchanged.
 const dist = path.join(bound, "dist");
 const tools = path.join(here, "node_modules/.bin");
 
-// What every engine of the last years has.
+// Features of all current engines.
 const FEATURES = [
   { flag: "BulkMemory", name: "bulk-memory" },
   { flag: "NontrappingFPToInt", name: "nontrapping-float-to-int" },
@@ -27,9 +27,9 @@ const enable = FEATURES.map(({ name }) => `--enable-${name}`);
 fs.rmSync(dist, { recursive: true, force: true });
 fs.mkdirSync(dist);
 
-// Blocks and branches made anew (`--rereloop`, for which `--flatten` prepares) are a hundredth smaller.
-// The stack grows down to address 0, and 64 kB of it are never used up: so nobody reads the first
-// kilobyte, which is what `--low-memory-unused` says.
+// Rebuilding blocks and branches (`--rereloop`, which needs `--flatten`) saves one per cent.
+// The stack grows down to address 0 and never uses all of its 64 kB. So the first kilobyte is unused, as
+// `--low-memory-unused` requires.
 const modules = { gate: "tidegate", full: "full", pacing: "pacing", shared: "shared" };
 for (const [module, name] of Object.entries(modules)) {
   const file = path.join(dist, `${name}.wasm`);
@@ -42,7 +42,7 @@ for (const [module, name] of Object.entries(modules)) {
 }
 const plain = toJavaScript(path.join(dist, "tidegate.wasm"));
 
-/** Takes out wasm-bindgen's table of JavaScript's values: only numbers cross this border. */
+/** Removes wasm-bindgen's table of JavaScript values, because only numbers are passed. */
 function prune(bytes) {
   const module = binaryen.readBinary(bytes);
   const { Features } = binaryen;
@@ -57,7 +57,7 @@ function prune(bytes) {
   return pruned;
 }
 
-/** The module as plain JavaScript: a function that makes an instance. */
+/** Converts the module to JavaScript: a function that creates an instance. */
 function toJavaScript(wasm) {
   const lowered = path.join(bound, "lowered.wasm");
   const script = path.join(bound, "plain.js");
@@ -66,16 +66,16 @@ function toJavaScript(wasm) {
   ]);
   execFileSync(path.join(tools, "wasm2js"), [lowered, "-o", script, "-O3", ...enable]);
   const text = fs.readFileSync(script, "utf8");
-  // It makes its one instance where it stands; ours is made on first use.
+  // wasm2js creates one instance immediately. This creates it on first use.
   const begin = text.indexOf("var retasmFunc");
   const call = /var retasmFunc = asmFunc\(([\s\S]*?)\);\n/.exec(text.slice(begin));
-  if (!call) throw new Error("wasm2js has changed what it writes: there is no `var retasmFunc = asmFunc(…);`");
+  if (!call) throw new Error("the output of wasm2js has changed: it has no `var retasmFunc = asmFunc(…);`");
   const plain = `${text.slice(0, begin)}\nexport const instantiate = () => asmFunc(${call[1]});\n`;
   fs.writeFileSync(path.join(bound, "plain.mjs"), plain);
   return plain;
 }
 
-/** The bytes as a string that gzip can read; `unpack` in ts/core.ts is its inverse. */
+/** Encodes bytes as a string that compresses well; `unpack` in ts/core.ts decodes it. */
 function pack(bytes) {
   const counts = Array.from({ length: 256 }, (_, byte) => ({ byte, count: 0 }));
   for (const byte of bytes) counts[byte].count++;
@@ -94,7 +94,7 @@ function pack(bytes) {
   return { common: bits.map((four) => four.toString(16)).join(""), packed };
 }
 
-/** Puts the modules in the place of `#packed/…` and `#plain/…`. */
+/** Resolves `#packed/…` and `#plain/…` to the modules. */
 const inlined = {
   name: "inlined",
   setup(build) {
@@ -124,7 +124,7 @@ await esbuild.build({ ...common, format: "cjs", entryPoints: everywhere.map(entr
 
 execFileSync(path.join(tools, "tsc"), ["-p", here, "--outDir", dist], { stdio: "inherit" });
 for (const file of fs.readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".d.ts"))) {
-  // TypeScript has known an array's buffer since 5.7 only.
+  // TypeScript before 5.7 does not know a buffer's type parameter.
   const text = fs.readFileSync(path.join(dist, file), "utf8").replaceAll("Uint8Array<ArrayBuffer>", "Uint8Array");
   fs.writeFileSync(path.join(dist, file), text);
   fs.writeFileSync(path.join(dist, file.replace(/\.d\.ts$/, ".d.cts")), text.replace(/((?:from |import\()"\.\.?\/[^"]+)\.js"/g, '$1.cjs"'));

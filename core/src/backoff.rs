@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_doubles_from_100_ms_to_20_s_and_draws_from_nothing_up() {
+    fn the_default_doubles_from_100_ms_to_20_s_with_full_jitter() {
         let millis = 1_000_000;
         let expected = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 20_000, 20_000];
         assert_eq!(rungs(Backoff::DEFAULT, 10), expected.map(|rung| rung * millis));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn decorrelated_draws_reach_from_the_base_to_three_times_the_delay_before() {
+    fn decorrelated_draws_are_between_the_base_and_three_times_the_previous_delay() {
         let (base, most) = (Span::from_nanos(1_000), Span::from_nanos(100_000));
         let schedule = Backoff::new(Growth::Decorrelated, Jitter::None, base, most).unwrap();
         for (before, top) in [(0, 3_000), (1_000, 3_000), (5_000, 15_000), (50_000, 100_000)] {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_is_checked_where_it_is_made() {
+    fn a_schedule_is_validated_by_the_constructor() {
         let (one, two) = (Span::from_nanos(1), Span::from_nanos(2));
         let half = Growth::Exponential(Ratio::HALF);
         let wide = Jitter::Spread(Ratio::new(3, 2).unwrap());
@@ -311,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_delay_is_never_longer_than_the_maximum_and_reaches_as_far_as_its_jitter_says(
+        fn a_delay_is_within_its_jitter_and_at_most_the_maximum(
             seed: u64, climbs in 1..80usize,
             base in 1..1u64 << 40, above in 0..=u64::MAX - (1 << 40),
             numerator in 0..100u32, part in 0..=100u32, kind in 0..4usize, shape in 0..4usize,
@@ -350,7 +350,7 @@ mod tests {
         }
 
         #[test]
-        fn jitter_survives_at_the_maximum(seed: u64) {
+        fn jitter_also_applies_at_the_maximum(seed: u64) {
             for jitter in [Jitter::Full, Jitter::Equal, Jitter::Spread(Ratio::of(1, 5))] {
                 let most = Span::from_secs(20);
                 let schedule = Backoff::new(Growth::Linear, jitter, most, most).unwrap();

@@ -89,7 +89,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_call_that_takes_as_long_as_ever_is_done_in_time(
+        fn a_call_that_takes_as_long_as_usual_is_done_in_time(
             calls in prop::collection::vec(1..10_000u64, 1..50),
             done_by in 0..100_000u64,
         ) {
@@ -115,7 +115,7 @@ mod tests {
         }
 
         #[test]
-        fn however_long_a_call_took_another_is_started(span: u64, left in 0..1_000u64) {
+        fn after_a_call_of_any_length_another_is_started(span: u64, left in 0..1_000u64) {
             let mut time = CallTime::new();
             time.took(Span::from_nanos(span));
             let tries = (0..100).position(|_| time.leave_by(at(0), at(left)) >= at(0));
@@ -123,7 +123,7 @@ mod tests {
         }
 
         #[test]
-        fn one_slow_call_is_forgotten_after_some_dozens(slow in 1..1_000_000u64) {
+        fn one_slow_call_has_no_effect_after_some_dozens(slow in 1..1_000_000u64) {
             let mut time = CallTime::new();
             time.took(Span::from_millis(slow));
             (0..200).for_each(|_| time.took(Span::ZERO));

@@ -220,7 +220,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_exponential_fades_out_and_does_not_break_off() {
+    fn the_exponential_decreases_smoothly_to_zero() {
         // 2^32 * e^-z for z = 18 ... 23.
         let faded: [u64; 6] = core::array::from_fn(|n| exp_neg_q32(18 + n as u64, 1));
         for (near, exact) in faded.into_iter().zip([65, 24, 9, 3, 1, 0]) {
@@ -231,7 +231,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_ratio_rounds_as_its_name_says(
+        fn floor_rounds_down_and_ceil_rounds_up(
             numerator in prop_oneof![0..20u32, any::<u32>()],
             denominator in prop_oneof![1..20u32, 1..=u32::MAX],
             value in prop_oneof![0..1000u64, any::<u64>()],
@@ -244,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn the_exponential_is_as_near_as_it_says(
+        fn the_exponential_has_the_documented_accuracy(
             x in prop_oneof![0..1_000_000u64, any::<u64>()], y in prop_oneof![1..100_000u64, 1..=u64::MAX],
         ) {
             #[expect(clippy::float_arithmetic, clippy::disallowed_types, clippy::cast_precision_loss, reason = "the oracle")]
@@ -255,7 +255,7 @@ mod tests {
         }
 
         #[test]
-        fn a_product_divides_exactly(
+        fn the_quotient_of_a_product_is_exact(
             a in any::<u64>(), b in prop_oneof![0..100u64, any::<u64>()],
             divisor in prop_oneof![1..100u64, 1..=u64::MAX],
         ) {

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quota_is_checked_where_it_is_made() {
+    fn a_quota_is_validated_by_the_constructor() {
         let hour = Quota::per_hour(1).unwrap();
         for (made, expected) in [
             (Quota::per_second(0), Err(QuotaError::ZeroCount)),

@@ -94,7 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_sequence_is_the_published_one() {
+    fn the_sequence_matches_the_published_one() {
         // The first outputs of the authors' C code from the state {1, 2}.
         let mut rng = Rng { low: 1, high: 2 };
         let first: [u32; 4] = core::array::from_fn(|_| rng.next_u32());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_around_a_middle_reach_to_both_sides() {
+    fn draws_around_a_middle_reach_both_ends() {
         let mut rng = Rng::new(1);
         let part = Ratio::new(3, 10).unwrap();
         let drawn: std::vec::Vec<u64> =
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_seeds_do_not_walk_in_step() {
+    fn neighbouring_seeds_are_independent() {
         let mut equal = 0;
         for seed in 0..1_000 {
             let (mut one, mut two) = (Rng::new(seed), Rng::new(seed + 1));
@@ -148,7 +148,7 @@ mod tests {
 
     #[cfg(feature = "rand_core")]
     #[test]
-    fn any_rand_core_source_will_seed_it() {
+    fn any_rand_core_source_can_seed_it() {
         struct Counter(u64);
         impl rand_core::TryRng for Counter {
             type Error = core::convert::Infallible;
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_draw_stays_between_its_ends(seed: u64, least: u64, most: u64) {
+        fn a_draw_stays_within_its_range(seed: u64, least: u64, most: u64) {
             let mut rng = Rng::new(seed);
             let drawn = rng.between(Span::from_nanos(least), Span::from_nanos(most)).as_nanos();
             prop_assert!(drawn >= least && drawn <= most.max(least));

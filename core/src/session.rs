@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_back_lets_one_attempt_go_and_a_flapping_one_no_more() {
+    fn a_restored_link_admits_one_attempt_and_a_flapping_one_no_more() {
         let mut session = session();
         for _ in 0..6 {
             let now = session.next_at();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_whose_end_nobody_reports_is_followed_by_another() {
+    fn an_attempt_without_a_reported_end_is_followed_by_another() {
         let mut session = session();
         session.begin(at(0));
         assert_eq!(session.next_at(), at(1));
@@ -179,14 +179,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_fleet_starts_within_the_time_that_it_was_given(seed: u64, over in 1..100_000u64) {
+        fn a_fleet_starts_within_the_configured_time(seed: u64, over in 1..100_000u64) {
             let mut session = Session::new(Backoff::DEFAULT, STABLE, seed);
             session.spread_start(at(5), Span::from_secs(over));
             prop_assert!(session.next_at() >= at(5) && session.next_at() <= at(5 + over));
         }
 
         #[test]
-        fn whatever_happens_the_next_attempt_lies_after_an_end_and_within_the_longest_delay(
+        fn after_any_events_the_next_attempt_follows_within_the_longest_delay(
             seed: u64, events in prop::collection::vec((0..4u8, 0..100u64), 1..100),
         ) {
             let mut session = Session::new(Backoff::DEFAULT, STABLE, seed);

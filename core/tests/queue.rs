@@ -448,17 +448,17 @@ proptest! {
 
     /// A hundred thousand events.
     #[test]
-    fn few_calls_are_answered_as_by_a_list(case in case()) {
+    fn few_calls_are_decided_as_by_a_list(case in case()) {
         play(few(), false, case)?;
     }
 
     #[test]
-    fn many_calls_are_answered_as_by_a_list(case in case()) {
+    fn many_calls_are_decided_as_by_a_list(case in case()) {
         play(many(), true, case)?;
     }
 
     #[test]
-    fn no_turn_is_expected_later_than_it_comes(
+    fn an_expected_turn_is_never_later_than_the_actual_one(
         gate in (1..6u32, 1..9u16),
         before in prop::collection::vec((0..9u8, 1..5u32), 0..15),
         idle in 0..2_000u64, call in (0..8u8, 1..5u32),
@@ -474,13 +474,13 @@ proptest! {
     /// The same for a million events each: `cargo test --release -p tidegate --test queue -- --ignored`.
     #[test]
     #[ignore = "a run by name"]
-    fn few_calls_are_answered_as_by_a_list_a_million_times(case in case()) {
+    fn few_calls_are_decided_as_by_a_list_a_million_times(case in case()) {
         play(few(), false, case)?;
     }
 
     #[test]
     #[ignore = "a run by name"]
-    fn many_calls_are_answered_as_by_a_list_a_million_times(case in case()) {
+    fn many_calls_are_decided_as_by_a_list_a_million_times(case in case()) {
         play(many(), true, case)?;
     }
 }

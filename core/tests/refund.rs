@@ -48,7 +48,7 @@ fn admitted(gate: &mut Controller, mut now: Instant) -> (Instant, Option<Permit>
 }
 
 #[test]
-fn every_law_gives_back_what_a_call_took() {
+fn every_law_refunds_the_whole_cost_of_a_call() {
     for name in Policy::NAMES {
         let (mut gate, mut now) = used(name);
         let mut untouched = gate.clone();
@@ -73,7 +73,7 @@ fn every_law_gives_back_what_a_call_took() {
 }
 
 #[test]
-fn a_call_whose_response_came_is_not_refunded() {
+fn a_call_with_a_response_is_not_refunded() {
     let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, START);
     let Decision::Admit(mut permit) = gate.poll(START, &Call::new()) else { panic!() };
     gate.learn(START, &mut permit, Outcome::Ok);
@@ -83,7 +83,7 @@ fn a_call_whose_response_came_is_not_refunded() {
 }
 
 #[test]
-fn learning_at_the_headers_is_settling_but_for_the_place() {
+fn learning_at_the_headers_is_settling_except_for_the_place() {
     for name in Policy::NAMES {
         let (mut one, now) = used(name);
         let mut two = one.clone();
@@ -101,7 +101,7 @@ fn learning_at_the_headers_is_settling_but_for_the_place() {
 }
 
 #[test]
-fn of_a_response_after_its_expiry_the_cooldown_counts_and_nothing_else() {
+fn of_a_response_after_its_expiry_only_the_cooldown_counts() {
     let expiry = Span::from_secs(10);
     let one = ConcurrencyLimit::new(1, expiry).unwrap();
     let policy = Policy::named("aimd").unwrap().concurrency(one);
@@ -123,7 +123,7 @@ fn of_a_response_after_its_expiry_the_cooldown_counts_and_nothing_else() {
 }
 
 #[test]
-fn a_retry_that_was_not_sent_is_paid_back_to_the_budget() {
+fn a_retry_that_was_not_sent_is_refunded_to_the_budget() {
     let retry_budget = RetryBudgetPolicy::new(Ratio::HALF, 1).unwrap();
     let policy = Policy::named("none").unwrap().retry_budget(Some(retry_budget));
     let mut gate: Controller = Controller::new(policy, 7, START);
@@ -152,7 +152,7 @@ fn a_retry_that_would_be_late_is_not_granted() {
 }
 
 #[test]
-fn a_call_that_is_not_tried_again_says_why() {
+fn a_call_that_is_not_retried_has_a_reason() {
     let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, START);
     let mut call = Call::new();
     assert_eq!(gate.retry(START, &call, Outcome::Ok), Err(Reason::Final));

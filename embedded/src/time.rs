@@ -172,21 +172,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_has_passed_is_the_exact_quotient_rounded_down(hertz in rates(), ticks: u64) {
+        fn elapsed_time_is_the_exact_quotient_rounded_down(hertz in rates(), ticks: u64) {
             let exact = u128::from(ticks) * 1_000_000_000 / u128::from(hertz);
             let exact = u64::try_from(exact).unwrap_or(u64::MAX);
             prop_assert_eq!(Rate::of(hertz).unwrap().nanos(ticks), exact);
         }
 
         #[test]
-        fn what_is_waited_for_is_the_exact_quotient_rounded_up(hertz in rates(), nanos: u64) {
+        fn a_wait_is_the_exact_quotient_rounded_up(hertz in rates(), nanos: u64) {
             let exact = (u128::from(nanos) * u128::from(hertz)).div_ceil(1_000_000_000);
             let exact = u64::try_from(exact).unwrap_or(u64::MAX);
             prop_assert_eq!(Rate::of(hertz).unwrap().ticks(nanos), exact);
         }
 
         #[test]
-        fn a_tick_of_a_gigahertz_or_less_comes_back_as_the_same_tick(
+        fn a_tick_of_a_gigahertz_or_less_is_converted_back_to_the_same_tick(
             hertz in rates(), seconds in 0..1_000_000_000u64, rest: u64,
         ) {
             prop_assume!(hertz <= 1_000_000_000);

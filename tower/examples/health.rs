@@ -24,10 +24,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A channel behind a gate.
+/// A channel with a gate.
 pub type Gated = Throttle<Channel, 1, Tokio, Grpc, Grpc>;
 
-/// A client like any other. Each of its calls waits for its turn.
+/// An ordinary client. Each of its calls waits for its turn.
 pub fn client(gate: &Gate, channel: Channel) -> HealthClient<Gated> {
     HealthClient::new(ThrottleLayer::grpc(gate.clone()).layer(channel))
 }

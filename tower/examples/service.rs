@@ -1,7 +1,8 @@
-//! A service whose tasks share one gate in front of an API, with a Prometheus scrape and a dashboard in text.
+//! A service whose tasks share one gate for an API, with a Prometheus endpoint and a text
+//! dashboard.
 //!
-//! `cargo run -p tidegate-tower --example service --features metrics,reqwest -- https://api.example.com`, then
-//! `curl localhost:3000/things/7` and `curl localhost:3000/metrics`.
+//! `cargo run -p tidegate-tower --example service --features metrics,reqwest --
+//! https://api.example.com`, then `curl localhost:3000/things/7` and `curl localhost:3000/metrics`.
 
 use std::error::Error;
 use std::time::Duration;
@@ -36,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(axum::serve(listener, app(service)).await?)
 }
 
-/// What the handlers share.
+/// The state that handlers share.
 #[derive(Clone)]
 pub struct Service {
     /// One for all tasks.
@@ -45,7 +46,7 @@ pub struct Service {
     pub client: reqwest::Client,
     /// The API's address.
     pub api: String,
-    /// What Prometheus gets.
+    /// The output for Prometheus.
     pub scrape: PrometheusHandle,
 }
 
@@ -73,7 +74,7 @@ async fn metrics(State(service): State<Service>) -> String {
     service.scrape.render()
 }
 
-/// One line: the pacing, and what the calls came to.
+/// One line with the pacing and the results of calls.
 pub fn dashboard(stats: &Stats) -> String {
     let pace = match stats.interval {
         Some(interval) => format!("{:7.1}/s", 1.0 / interval.as_secs_f64()),

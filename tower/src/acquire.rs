@@ -45,7 +45,7 @@ enum Stage<const LIMITS: usize, T: Timer> {
     Key(Entry<LIMITS, T>),
     /// It waits in the queue of its key.
     Queue(Queued<LIMITS, T>),
-    /// It was polled to its end.
+    /// It has completed.
     Done,
 }
 
@@ -112,12 +112,12 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Acquire<LIMITS, T> {
 
 /// A call in the queue of its key.
 pub(crate) struct Queued<const LIMITS: usize, T: Timer> {
-    /// `None` once the permit is handed out.
+    /// `None` once the permit is taken.
     pub(crate) lane: Option<Held<LIMITS, T>>,
     pub(crate) ticket: Ticket,
     pub(crate) call: tidegate::Call<LIMITS>,
     pub(crate) place: Place,
-    /// What keeps it back, and since when.
+    /// The cause of the wait, and its start.
     pub(crate) waits: Option<(Cause, Instant)>,
 }
 

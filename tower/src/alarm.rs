@@ -37,7 +37,7 @@ impl<T: Timer> Alarm<T> {
         };
         self.at = until;
         ready!(sleep.as_mut().poll(cx));
-        // A sleep that has ended is not polled again.
+        // A completed sleep must not be polled again.
         self.at = Instant::MAX;
         Poll::Ready(())
     }

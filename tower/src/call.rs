@@ -1,4 +1,4 @@
-//! A call that is about to be made.
+//! A call before it is made.
 
 use std::fmt;
 use std::future::Future;
@@ -39,15 +39,15 @@ pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) retry: Retry,
 }
 
-/// After which outcomes a call is made again.
+/// The outcomes after which a call is retried.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Retry {
     Never,
-    /// After one by which the server certainly did not serve it.
+    /// Only if the server certainly did not serve it.
     Throttled,
-    /// Also after one by which an overloaded server says that it did not.
+    /// Also if an overloaded server reports that it did not.
     Rejected,
-    /// Also after one by which it may have been served.
+    /// Also if it may have been served.
     Failed,
 }
 

@@ -1,4 +1,4 @@
-//! One call from its first attempt to its last.
+//! A call from its first attempt to its last.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -62,7 +62,7 @@ pub(crate) enum End<const LIMITS: usize, T: Timer> {
 }
 
 impl<const LIMITS: usize, T: Timer> End<LIMITS, T> {
-    /// The response, which keeps that.
+    /// The response, which keeps the guard.
     pub(crate) fn hold<R: Hold<LIMITS, T>>(self, mut response: R) -> R::Held {
         match self {
             Self::Held(guard) => return response.hold(Some(guard)),

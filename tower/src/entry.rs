@@ -21,13 +21,13 @@ pub(crate) struct Entry<const LIMITS: usize, T: Timer> {
     pub(crate) key: String,
     pub(crate) call: Call<LIMITS>,
     pub(crate) priority: u8,
-    /// Its number in the line for a place, if it had to wait.
+    /// Its number in the queue for a place, if it had to wait.
     pub(crate) number: Option<u64>,
-    /// When it looked for a place the last time.
+    /// When it last looked for a place.
     pub(crate) since: Instant,
 }
 
-/// What becomes of it when its key has a place.
+/// The result once its key has a place.
 pub(crate) enum Joined<const LIMITS: usize, T: Timer> {
     Admitted(Permit<LIMITS, T>),
     Waits(Queued<LIMITS, T>),
@@ -47,19 +47,19 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
             let timer = &self.keys.shared.timer;
             let (now, deadline) = (timer.now(), self.call.not_after());
             if now > deadline {
-                // How long it would take is known where it waits for a cooldown to end.
+                // The time is known if it waits for a cooldown to end.
                 let until = if until < Instant::MAX { until } else { now };
                 let key = self.key.as_str().into();
                 return Poll::Ready(Err(Error::rejected(key, Reason::Late(until), now)));
             }
-            // The first in line may not be polled any more.
+            // The first in the queue may no longer be polled.
             let patience = span(timer.patience().max(LEAST));
             let until = until.min(now.saturating_add(patience)).min(after(deadline));
             ready!(alarm.poll(timer, until, cx));
         }
     }
 
-    /// The lane of the key. `Err` says when to look again.
+    /// The lane of the key. `Err` returns when to try again.
     fn find(&mut self, waker: &Waker) -> Result<Held<LIMITS, T>, Instant> {
         let Self { keys, key, number, since, .. } = self;
         if let Some(lane) = keys.find(key) {
@@ -70,7 +70,8 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
         let first = match *number {
             None if line.is_empty() => match keys.find_or_make(key) {
                 Ok(lane) => return Ok(lane),
-                // Once more when it is in line, or a place that is freed now could be missed.
+                // Once more after it joined the queue, because a place that was freed in between
+                // could be missed.
                 Err(_) => line.is_first(*number.insert(line.join(waker)), waker),
             },
             None => line.is_first(*number.insert(line.join(waker)), waker),
@@ -105,10 +106,10 @@ impl<const LIMITS: usize, T: Timer> Drop for Entry<LIMITS, T> {
     }
 }
 
-/// How often a call looks for a place for its key at most, where every call watches the clock itself.
+/// How often a call looks for a place for its key at most, if every call watches the clock itself.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// What is later than this is late.
+/// The first instant after the deadline.
 const fn after(deadline: Instant) -> Instant {
     deadline.saturating_add(Span::from_nanos(1))
 }

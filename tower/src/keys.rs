@@ -21,10 +21,10 @@ pub(crate) struct Keys<const LIMITS: usize, T> {
 struct Table<const LIMITS: usize, T> {
     policy: Policy<AnyLaw, LIMITS>,
     lanes: HashMap<Arc<str>, Entry<LIMITS, T>>,
-    /// Number of uses of all keys. It orders the keys by their latest use.
+    /// The number of uses of all keys. It orders the keys by their latest use.
     uses: u64,
     seeds: Rng,
-    /// The counters of keys that are forgotten.
+    /// The counters of evicted keys.
     past: tidegate::Stats,
 }
 
@@ -50,7 +50,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         Self { shared: Arc::new(shared), most, table: Mutex::new(table) }
     }
 
-    /// The lane of a key that is in the table.
+    /// The lane of a key in the table.
     pub(crate) fn find(&self, key: &str) -> Option<Held<LIMITS, T>> {
         self.lock().find(key)
     }
@@ -77,7 +77,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         lanes.iter().for_each(|lane| lane.set_policy(policy));
     }
 
-    /// The counters of all keys, those that are forgotten included.
+    /// The counters of all keys, including evicted ones.
     pub(crate) fn stats(&self) -> Stats {
         let table = self.lock();
         let mut all = Stats { counts: table.past, keys: table.lanes.len(), ..Stats::default() };
@@ -92,7 +92,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         all
     }
 
-    /// What has been learned of each key.
+    /// The snapshots of each key.
     pub(crate) fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
         let table = self.lock();
         let record =
@@ -100,8 +100,8 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         table.lanes.iter().map(record).collect()
     }
 
-    /// Goes on from records, for the keys that are idle and those that there is room for. Returns how many
-    /// these are. If one is damaged, nothing changes.
+    /// Restores snapshots for keys that are idle and for which there is room. Returns their number.
+    /// If one is damaged, nothing changes.
     pub(crate) fn restore(
         &self,
         records: &BTreeMap<String, Vec<u8>>,

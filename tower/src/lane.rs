@@ -14,12 +14,12 @@ use crate::shared::Shared;
 use crate::timer::Timer;
 use crate::waiters::Waiters;
 
-/// One key's calls.
+/// The calls of one key.
 pub(crate) struct Lane<const LIMITS: usize, T> {
     pub(crate) key: Arc<str>,
     pub(crate) shared: Arc<Shared<T>>,
-    /// The calls that hold this lane. It rises from zero under the lock of the
-    /// table of lanes alone.
+    /// The number of calls that use this lane. It only rises from zero under the lock of the table
+    /// of lanes.
     users: AtomicUsize,
     state: Mutex<State<LIMITS>>,
 }
@@ -28,31 +28,31 @@ struct State<const LIMITS: usize> {
     control: Controller<AnyLaw, LIMITS>,
     queue: Queue<Growing<Vec<Node<LIMITS>>, LIMITS>, LIMITS>,
     waiters: Waiters,
-    /// The calls that are decided, and until when their tasks must take that; empty if they may take
-    /// their time.
+    /// The decided calls, and until when their tasks must take the decision. Empty without such a
+    /// limit.
     decided: Vec<(Ticket, Instant)>,
-    /// When to look at the queue if nothing happens until then.
+    /// When to check the queue without an event.
     until: Instant,
-    /// The wakers of those whose turn has come. They are woken once the lock is released.
+    /// The wakers of calls whose turn has come. They are woken after the lock is released.
     woken: Vec<Waker>,
-    /// One that is not needed any more. It is dropped then too: its task, and with it another call, may end
-    /// with it.
+    /// A waker that is no longer needed. It is also dropped after the lock is released, because its
+    /// task, and with it another call, may end with it.
     spent: Option<Waker>,
 }
 
-/// What a call that waits has to do.
+/// The state of a waiting call.
 pub(crate) enum Wait<const LIMITS: usize> {
     /// It is admitted.
     Admitted(Permit<LIMITS>),
     /// It will not be sent.
     Rejected(Reason),
-    /// It was decided, and did not take that in time.
+    /// It was decided, but did not take the decision in time.
     Lapsed,
-    /// It waits: poll again then, or when it is woken.
+    /// It waits. Poll again at this time, or when woken.
     Until(Instant),
 }
 
-/// What becomes of a call that joins.
+/// The result of joining.
 pub(crate) enum Entered<const LIMITS: usize> {
     Admitted(Permit<LIMITS>),
     Waits(Ticket),
@@ -103,7 +103,8 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         Self { key, shared, users: AtomicUsize::new(0), state: Mutex::new(state) }
     }
 
-    /// A call joins, and has a permit if it may be sent at once. Its place is for its retries too.
+    /// A call joins, and gets a permit if it may be sent at once. Its place is also used for its
+    /// retries.
     pub(crate) fn join(
         &self,
         call: &Call<LIMITS>,
@@ -116,7 +117,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         })
     }
 
-    /// A permit now, and not before those that wait.
+    /// A permit if no other call waits.
     pub(crate) fn try_take(&self, call: &Call<LIMITS>) -> Option<(Permit<LIMITS>, Place)> {
         self.act(|state, now| {
             state.pump(now, self.shared.take_within);
@@ -134,7 +135,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         })
     }
 
-    /// What has become of a call that waits.
+    /// The state of a waiting call.
     pub(crate) fn wait(&self, ticket: Ticket, waker: &Waker) -> (Wait<LIMITS>, Instant) {
         self.act(|state, now| {
             state.pump(now, self.shared.take_within);
@@ -154,7 +155,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         })
     }
 
-    /// A call that has not taken its permit is given up. It costs nothing.
+    /// Gives up a call that has not taken its permit. It costs nothing.
     pub(crate) fn cancel(&self, ticket: Ticket) {
         self.act(|state, now| {
             state.forget(ticket);
@@ -162,7 +163,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         });
     }
 
-    /// A call was answered, and keeps its place until it is released.
+    /// Learns from a response. The call keeps its place until it is released.
     pub(crate) fn learn(&self, permit: &mut Permit<LIMITS>, reply: Reply<LIMITS>) {
         self.act(|state, now| {
             state.control.learn(now, permit, reply);
@@ -170,7 +171,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         });
     }
 
-    /// A call has ended.
+    /// Ends a call.
     pub(crate) fn release(&self, permit: Permit<LIMITS>) {
         self.act(|state, _| {
             state.control.release(permit);
@@ -178,7 +179,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         });
     }
 
-    /// A call was not sent. It costs nothing.
+    /// Refunds a call that was not sent.
     pub(crate) fn refund(&self, permit: Permit<LIMITS>) {
         self.act(|state, now| {
             state.control.refund(now, permit);
@@ -186,12 +187,12 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         });
     }
 
-    /// A call was answered and has ended.
+    /// Settles a call.
     pub(crate) fn settle(&self, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
         self.act(|state, now| state.settle(now, permit, reply));
     }
 
-    /// The same, and the next attempt waits, if one is due.
+    /// Settles a call and queues its next attempt, if one is due.
     pub(crate) fn retry(
         &self,
         permit: Permit<LIMITS>,
@@ -349,7 +350,7 @@ impl<const LIMITS: usize> State<LIMITS> {
         }
     }
 
-    /// A call is taken or given up.
+    /// A call was taken or given up.
     fn forget(&mut self, ticket: Ticket) {
         self.spent = self.waiters.leave(ticket);
         self.decided.retain(|(decided, _)| *decided != ticket);
@@ -363,17 +364,17 @@ fn basis(state: &AnyState) -> Option<Basis> {
     }
 }
 
-/// A lane that a call uses: its key is not forgotten.
+/// A lane in use by a call. Its key is not evicted.
 pub(crate) struct Held<const LIMITS: usize, T>(Arc<Lane<LIMITS, T>>);
 
 impl<const LIMITS: usize, T> Held<LIMITS, T> {
-    /// Under the lock of the table of lanes.
+    /// Requires the lock of the table of lanes.
     pub(crate) fn new(lane: &Arc<Lane<LIMITS, T>>) -> Self {
         lane.users.fetch_add(1, Ordering::SeqCst);
         Self(lane.clone())
     }
 
-    /// Another handle of a lane that is held already.
+    /// Another handle of a lane in use.
     pub(crate) fn share(&self) -> Self {
         Self::new(&self.0)
     }

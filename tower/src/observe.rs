@@ -25,13 +25,13 @@ use crate::timer::Timer;
 pub const WAIT_BUCKETS: [f64; 12] =
     [0.001, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0];
 
-/// What keeps a call back: the value of the label `cause`.
+/// The cause of a wait, as in the label `cause`.
 pub(crate) type Cause = &'static str;
 
 /// A call that did not wait.
 pub(crate) const NO_WAIT: Cause = "none";
 
-/// What keeps a call back that begins to wait.
+/// The cause of a call's wait at its start.
 #[cfg(feature = "metrics")]
 pub(crate) fn cause<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, attempt: u16) -> Cause {
     use tidegate::gate::Gate;
@@ -44,7 +44,7 @@ pub(crate) fn cause<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, attem
     }
 }
 
-/// An attempt is admitted.
+/// Counts an admitted attempt.
 pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
     lane: &Lane<LIMITS, T>,
     cause: Cause,
@@ -62,7 +62,7 @@ pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
     let _ = (lane, cause, waited);
 }
 
-/// The place of an attempt is free.
+/// Counts a freed place.
 pub(crate) fn released<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
     #[cfg(feature = "metrics")]
     gauges(lane);
@@ -70,7 +70,7 @@ pub(crate) fn released<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
     let _ = lane;
 }
 
-/// What became of an attempt is known.
+/// Counts the outcome of an attempt.
 pub(crate) fn settled<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, outcome: Outcome) {
     #[cfg(feature = "metrics")]
     {
@@ -83,7 +83,7 @@ pub(crate) fn settled<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, out
     let _ = (lane, outcome);
 }
 
-/// An attempt is not sent.
+/// Counts an attempt that is not sent.
 pub(crate) fn rejected(error: &Error) {
     #[cfg(any(feature = "metrics", feature = "tracing"))]
     {
@@ -152,7 +152,7 @@ impl Attempt {
                 http.request.resend_count = tracing::field::Empty,
                 tidegate.outcome = tracing::field::Empty,
             );
-            // By convention only where it is one.
+            // By convention, only for retries.
             if attempt > 0 {
                 span.record("http.request.resend_count", attempt);
             }
@@ -165,7 +165,7 @@ impl Attempt {
         }
     }
 
-    /// The attempt, in its span.
+    /// Runs the attempt in its span.
     pub(crate) fn send<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
         #[cfg(feature = "tracing")]
         return tracing::Instrument::instrument(future, self.span.clone());
@@ -173,7 +173,7 @@ impl Attempt {
         future
     }
 
-    /// Its outcome.
+    /// Records its outcome.
     pub(crate) fn outcome(&self, outcome: Outcome) {
         #[cfg(feature = "tracing")]
         self.span.record("tidegate.outcome", name(outcome));

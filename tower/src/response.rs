@@ -32,7 +32,7 @@ pub fn read(status: StatusCode, headers: &HeaderMap) -> Answer {
     read_with(status, headers, &Extensions::new())
 }
 
-/// The same, with what the body says that was [`peek`](crate::peek())ed at.
+/// The same, including the information from a [`peek`](crate::peek())ed body.
 pub(crate) fn read_with(status: StatusCode, headers: &HeaderMap, kept: &Extensions) -> Answer {
     let mut reading = Reading::new(status.as_u16());
     for (name, value) in headers {
@@ -44,7 +44,7 @@ pub(crate) fn read_with(status: StatusCode, headers: &HeaderMap, kept: &Extensio
     reading.finish(since_1970())
 }
 
-/// For dates in a response that has no `Date`. There is no such clock in std's wasm32.
+/// For dates in a response without `Date`. std for wasm32 has no such clock.
 fn since_1970() -> Option<tidegate::Span> {
     #[cfg(not(target_family = "wasm"))]
     {
@@ -55,7 +55,8 @@ fn since_1970() -> Option<tidegate::Span> {
     None
 }
 
-/// A response of gRPC by its `grpc-status`, any other by [`read`] and what [`peek`](crate::peek()) saw.
+/// A gRPC response by its `grpc-status`, any other by [`read`] and the information of
+/// [`peek`](crate::peek()).
 impl<B, const LIMITS: usize> Classify<http::Response<B>, LIMITS> for Standard {
     fn classify(&self, response: &http::Response<B>) -> Reply<LIMITS> {
         grpc::reply(response.headers()).unwrap_or_else(|| {
@@ -155,7 +156,7 @@ impl<B: Body, const LIMITS: usize, T: Timer> Body for Guarded<B, Guard<LIMITS, T
         match &frame {
             Some(Ok(frame)) => {
                 let trailers = frame.trailers_ref();
-                // hyper does not poll again once the body says that it has ended.
+                // hyper does not poll again once the body reports its end.
                 if (trailers.is_some() || this.body.is_end_stream())
                     && let Some(guard) = this.guard.take()
                     && let Some(reply) = trailers.and_then(grpc::reply)

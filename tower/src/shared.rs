@@ -1,4 +1,5 @@
-//! What all keys of a gate share: the clock, the settings, and the line for a place in the table of keys.
+//! State that all keys of a gate share: the clock, the settings, and the queue for a place in the
+//! table of keys.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,9 +13,9 @@ use crate::timer::{Timer, span};
 pub(crate) struct Shared<T> {
     pub(crate) timer: T,
     pub(crate) line: Line,
-    /// Calls of one key that wait, at most.
+    /// The maximum number of waiting calls per key.
     pub(crate) most_calls: u32,
-    /// How long a decided call waits for its task to take that.
+    /// How long a decided call waits for its task to take the decision.
     pub(crate) take_within: Span,
 }
 
@@ -24,7 +25,7 @@ impl<T: Timer> Shared<T> {
     }
 }
 
-/// The calls that wait for a place in the table of keys, first come, first served.
+/// Calls that wait for a place in the table of keys, first come, first served.
 #[derive(Debug, Default)]
 pub(crate) struct Line(Mutex<Waiting>);
 
@@ -48,7 +49,7 @@ impl Line {
         number
     }
 
-    /// Keeps the latest waker of a call. True where it is first.
+    /// Stores the latest waker of a call. Returns whether it is first.
     pub(crate) fn is_first(&self, number: u64, waker: &Waker) -> bool {
         let mut waiting = self.lock();
         let before = waiting.wakers.insert(number, waker.clone());
@@ -59,14 +60,14 @@ impl Line {
         first == Some(number)
     }
 
-    /// Leaves the queue. The next call may find a place too.
+    /// Leaves the queue. The next call may also find a place.
     pub(crate) fn leave(&self, number: u64) {
         let left = self.lock().wakers.remove(&number);
         drop(left);
         self.wake_first();
     }
 
-    /// A place may be free.
+    /// Wakes the first call, because a place may be free.
     pub(crate) fn wake_first(&self) {
         let first = self.lock().wakers.first_key_value().map(|(_, waker)| waker.clone());
         if let Some(waker) = first {

@@ -1,4 +1,4 @@
-//! What a gate has counted.
+//! The counters of a gate.
 
 use std::time::Duration;
 

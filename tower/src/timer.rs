@@ -1,4 +1,4 @@
-//! Where time comes from.
+//! The timer of a gate.
 
 use core::future::Future;
 use core::time::Duration;
@@ -88,7 +88,7 @@ impl Timer for Tokio {
 
 #[cfg(feature = "tokio")]
 impl Tokio {
-    /// The instant of a time on tokio's clock; one before the timer was made is the epoch.
+    /// The instant of a time on tokio's clock. Zero for times before the timer was created.
     pub(crate) fn at(&self, time: tokio::time::Instant) -> Instant {
         Instant::ZERO.saturating_add(span(time.saturating_duration_since(self.epoch)))
     }

@@ -1,4 +1,4 @@
-//! The wakers of the calls that wait, and which of them watches the clock.
+//! The wakers of waiting calls, and which of them watches the clock.
 
 use std::task::Waker;
 
@@ -7,13 +7,13 @@ use tidegate::{Instant, Span};
 
 /// Wakers by the slots of their calls.
 ///
-/// One waiter, the watcher, has its timer set to when the queue is to be looked at again. It is the only
-/// one that the passing of time wakes. Its place passes to another when it leaves, and when it is late:
-/// its future may not be polled any more.
+/// One waiter, the watcher, has a timer for the next check of the queue. Only it is woken by the
+/// passing of time. If it leaves or is late, because its future may no longer be polled, another
+/// one takes over.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     slots: Vec<Option<Place>>,
-    /// The calls with a waker, in no order.
+    /// The calls with a waker, unordered.
     present: Vec<Ticket>,
     watcher: Option<Watcher>,
 }
@@ -22,20 +22,19 @@ pub(crate) struct Waiters {
 struct Place {
     ticket: Ticket,
     waker: Waker,
-    /// Where the call stands in `present`.
+    /// The index of the call in `present`.
     index: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Watcher {
     ticket: Ticket,
-    /// When it is polled at the latest, if its future still is.
+    /// The latest time at which it is polled, if its future still is.
     by: Instant,
 }
 
 impl Waiters {
-    /// A call waits, and is woken when its turn comes. Returns when its own timer is to fire, and the waker
-    /// that it had before.
+    /// Registers a waiting call. Returns when its own timer should fire, and its previous waker.
     pub(crate) fn wait(
         &mut self,
         ticket: Ticket,
@@ -57,7 +56,7 @@ impl Waiters {
         (now.saturating_add(patience), before)
     }
 
-    /// A call waits no longer. Returns its waker, if it has not been woken yet.
+    /// Removes a call. Returns its waker, if it has not been woken yet.
     pub(crate) fn leave(&mut self, ticket: Ticket) -> Option<Waker> {
         if self.watcher.is_some_and(|watcher| watcher.ticket == ticket) {
             self.watcher = None;
@@ -65,8 +64,8 @@ impl Waiters {
         self.take(ticket)
     }
 
-    /// Returns the waker of the call that must set its timer anew, because the queue is to be polled at
-    /// `until`; `None` if the timer of the watcher is early enough.
+    /// Returns the waker of the call that must reset its timer, because the queue must be polled at
+    /// `until`. `None` if the watcher's timer is early enough.
     pub(crate) fn watch(&mut self, now: Instant, until: Instant, patience: Span) -> Option<Waker> {
         let ticket = match self.watcher {
             Some(watcher) if watcher.by.saturating_add(patience) > now => {
@@ -75,7 +74,7 @@ impl Waiters {
                 }
                 watcher.ticket
             }
-            // The one that came last stays the longest.
+            // The newest one probably stays longest.
             _ => *self.present.last()?,
         };
         self.watcher = Some(Watcher { ticket, by: now });

@@ -1,4 +1,4 @@
-//! What only the body says, over real sockets: it steers the gate, and the caller gets it whole.
+//! Bodies over real sockets: the gate reads them, and the caller gets them complete.
 #![cfg(feature = "reqwest")]
 
 use std::sync::Arc;
@@ -21,8 +21,8 @@ const EXHAUSTED: &str = r#"{"error":{"message":"You exceeded your current quota"
 const DRIVE: &str = r#"{"error":{"errors":[{"reason":"userRateLimitExceeded"}],"code":403}}"#;
 const SHOPIFY: &str = r#"{"errors":[{"extensions":{"code":"THROTTLED"}}]}"#;
 
-/// A server whose first answer is this one, in chunks of seven bytes, and that serves then. How many calls it
-/// got is counted.
+/// A server whose first response is this one, in chunks of seven bytes, and that serves afterwards.
+/// It counts its calls.
 async fn server(status: u16, body: String) -> (String, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
@@ -52,8 +52,8 @@ fn gate() -> Gate {
 }
 
 #[tokio::test]
-async fn an_exhausted_quota_is_asked_once_and_its_body_is_whole() {
-    // Also where the body is longer than what is looked at.
+async fn an_exhausted_quota_is_called_once_and_its_body_is_complete() {
+    // Also if the body is longer than the part that is read.
     for body in [EXHAUSTED.to_owned(), format!("{EXHAUSTED}{}", " ".repeat(100_000))] {
         let (url, calls) = server(429, body.clone()).await;
         let gate = gate();
@@ -68,7 +68,7 @@ async fn an_exhausted_quota_is_asked_once_and_its_body_is_whole() {
 }
 
 #[tokio::test]
-async fn a_call_that_only_the_body_says_was_throttled_is_retried() {
+async fn a_call_that_is_throttled_according_to_its_body_is_retried() {
     let (url, calls) = server(403, DRIVE.to_owned()).await;
     let gate = gate();
     let response = reqwest::Client::new().get(&url).send_through(&gate).await.unwrap();
@@ -99,7 +99,7 @@ async fn a_wait_beyond_the_deadline_ends_the_call_at_once() {
 }
 
 #[tokio::test]
-async fn a_quota_that_is_renewed_after_the_deadline_ends_the_call_at_once() {
+async fn a_quota_that_resets_after_the_deadline_ends_the_call_at_once() {
     const GITHUB: &str = r#"{"message":"API rate limit exceeded for user ID 12345."}"#;
     let send = |_: http::Request<Full<Bytes>>| async {
         let since_1970 = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
@@ -130,7 +130,7 @@ async fn a_quota_that_is_renewed_after_the_deadline_ends_the_call_at_once() {
 }
 
 #[tokio::test]
-async fn a_graphql_api_throttles_with_the_status_200() {
+async fn a_graphql_api_can_throttle_with_status_200() {
     for (layer, expected) in [(PeekLayer::new(), 1), (PeekLayer::new().graphql(), 2)] {
         let (url, calls) = server(200, SHOPIFY.to_owned()).await;
         let gate = gate();

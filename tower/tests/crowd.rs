@@ -1,4 +1,4 @@
-//! Many tasks on one gate: nobody is forgotten, whoever is dropped, wherever they run.
+//! Many tasks with one gate: none is forgotten, even if others are dropped or run elsewhere.
 
 use std::cmp::Reverse;
 use std::future::poll_fn;
@@ -15,7 +15,7 @@ use tidegate_tower::{Acquire, Gate};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 
-/// Longer than anything here takes on a busy machine.
+/// Longer than any test takes on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
 
 fn policy(rate: u64, concurrency: u16) -> Policy<Fixed> {
@@ -37,7 +37,7 @@ async fn all<T: 'static>(mut tasks: JoinSet<T>) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_tasks_that_wait_for_a_place_in_flight() {
+async fn ten_thousand_tasks_share_a_concurrency_limit() {
     let gate = Gate::builder(policy(1_000_000, 8)).queue(10_000).build();
     let (most, now) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let mut tasks = JoinSet::new();
@@ -62,7 +62,7 @@ async fn ten_thousand_tasks_that_wait_for_a_place_in_flight() {
 #[tokio::test]
 async fn ten_thousand_tasks_of_eight_priorities_are_admitted_in_their_order() {
     let gate = Gate::builder(policy(1_000_000, 8)).queue(10_000).build();
-    // They all wait until the first places are given back.
+    // They all wait until the first places are released.
     let first: Vec<_> = std::iter::from_fn(|| gate.try_acquire()).collect();
     let admitted = Arc::new(Mutex::new(Vec::new()));
     let mut tasks = JoinSet::new();
@@ -86,13 +86,13 @@ async fn ten_thousand_tasks_of_eight_priorities_are_admitted_in_their_order() {
         admitted.iter().enumerate().map(|(turn, call)| (*call, turn)).collect();
     sorted.sort_unstable();
     for (turn, (call, polled)) in sorted.into_iter().enumerate() {
-        // Those that are in flight together are polled in any order.
+        // Calls that are in flight together are polled in any order.
         assert!(polled.abs_diff(turn) < 8, "{call:?} came {polled} in place of {turn}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_thousand_tasks_that_wait_for_the_clock_and_a_third_of_them_give_up() {
+async fn ten_thousand_tasks_are_paced_while_a_third_of_them_give_up() {
     let gate = Gate::builder(policy(20_000, 1_000)).queue(10_000).build();
     let mut tasks = JoinSet::new();
     for number in 0..10_000u64 {
@@ -115,12 +115,12 @@ async fn ten_thousand_tasks_that_wait_for_the_clock_and_a_third_of_them_give_up(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_that_are_not_polled_any_more_stand_in_nobodys_way() {
+async fn calls_that_are_no_longer_polled_do_not_delay_others() {
     let gate = Gate::new(policy(200, 1_000));
     while let Some(permit) = gate.try_acquire() {
         permit.settle(Outcome::Ok);
     }
-    // Each of them watched the clock, or will be admitted, or both; none is polled again.
+    // Each of them watched the clock, or will be admitted, or both. None is polled again.
     let mut idle: Vec<Acquire> = (0..20).map(|_| gate.acquire()).collect();
     for acquire in &mut idle {
         poll_fn(|cx| {
@@ -141,7 +141,7 @@ async fn calls_that_are_not_polled_any_more_stand_in_nobodys_way() {
 }
 
 #[test]
-fn a_runtime_that_nobody_drives_does_not_keep_the_others_waiting() {
+fn a_runtime_that_is_not_driven_does_not_delay_others() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (asleep, awake) = (runtime(), runtime());
     let gate = Gate::new(policy(200, 1_000));
@@ -150,7 +150,7 @@ fn a_runtime_that_nobody_drives_does_not_keep_the_others_waiting() {
     }
     let watcher = gate.clone();
     let task = asleep.spawn(async move { watcher.acquire().await.unwrap().settle(Outcome::Ok) });
-    asleep.block_on(yield_now()); // the task waits, and its runtime stands still from here on
+    asleep.block_on(yield_now()); // the task waits, and its runtime is not driven from here on
     let mut tasks = JoinSet::new();
     for _ in 0..50 {
         let gate = gate.clone();
@@ -161,13 +161,14 @@ fn a_runtime_that_nobody_drives_does_not_keep_the_others_waiting() {
     }
     assert_eq!(awake.block_on(all(tasks)), 50);
     asleep.block_on(async { timeout(LONG, task).await.unwrap().unwrap() });
-    // Off any runtime a gate works as well, where nothing has to wait.
+    // Outside a runtime a gate also works if nothing has to wait.
     drop((asleep, awake));
     std::thread::sleep(Duration::from_millis(20));
     gate.try_acquire().unwrap().settle(Outcome::Ok);
 }
 
-/// Polls a future so many times, each time when it was woken, and drops it then. True where it ended before.
+/// Polls a future this many times, each time after it was woken, and drops it. Returns whether it
+/// had completed.
 async fn drop_after(polls: usize, future: impl Future) -> bool {
     let mut future = pin!(future);
     let mut left = polls;
@@ -177,7 +178,7 @@ async fn drop_after(polls: usize, future: impl Future) -> bool {
         }
         left -= 1;
         let poll = future.as_mut().poll(cx).map(|_| true);
-        // Dropped where it stands, and not when it would be polled next.
+        // Dropped immediately, not when it would next be polled.
         if left == 0 && poll.is_pending() { Poll::Ready(false) } else { poll }
     })
     .await
@@ -187,20 +188,20 @@ async fn drop_after(polls: usize, future: impl Future) -> bool {
 async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace() {
     for keys in [1, 10] {
         for polls in 0.. {
-            // One at a time and one each 100 ms: between any two attempts the call waits.
+            // One at a time and one each 100 ms, so the call waits between two attempts.
             let window = ConcurrencyLimit::new(1, Span::from_secs(300)).unwrap();
             let law = Fixed::new(Quota::per_second(10).unwrap());
             let policy =
                 Policy::new(law).concurrency(window).attempts(std::num::NonZeroU16::new(3));
             let gate = Gate::builder(policy).keys(keys).build();
-            // One holds the only place, and with one key the table's too.
+            // One holds the only place, and with one key also the only place in the table.
             let first = gate.key("first").acquire().await.unwrap();
             let rival = gate.clone();
             let release = tokio::spawn(async move {
                 sleep(Duration::from_millis(30)).await;
                 first.settle(Outcome::Ok);
                 sleep(Duration::from_millis(30)).await;
-                // It stands behind or before the call, and has to come through.
+                // It waits before or after the call, and must be served.
                 rival.key("first").acquire().await.unwrap().settle(Outcome::Ok);
             });
             let call = gate.key(if keys == 1 { "second" } else { "first" }).run(|| async {
@@ -212,7 +213,7 @@ async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace() {
             release.await.unwrap();
             let stats = gate.stats();
             assert_eq!((stats.in_flight, stats.waiting), (0, 0), "dropped after {polls} polls");
-            // No cost of a call that was not sent, and nobody is held up.
+            // A call that was not sent costs nothing, and no call is delayed.
             let sent = stats.counts.admitted;
             let settled = stats.counts.settled() + stats.counts.abandoned;
             assert_eq!(sent, settled, "dropped after {polls} polls");
@@ -231,7 +232,7 @@ async fn a_call_that_was_admitted_and_not_polled_is_refunded() {
     let held = gate.acquire().await.unwrap();
     let mut next = Box::pin(gate.acquire());
     assert!(!drop_in_place_after_one_poll(next.as_mut()).await);
-    held.settle(Outcome::Ok); // admits the next one, which is dropped before it knows
+    held.settle(Outcome::Ok); // admits the next one, which is dropped before it is polled
     assert_eq!(gate.stats().in_flight, 1);
     drop(next);
     let stats = gate.stats();
@@ -245,7 +246,7 @@ async fn drop_in_place_after_one_poll(mut future: Pin<&mut Acquire>) -> bool {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn memory_stays_as_it_is_over_a_million_calls() {
+async fn memory_does_not_grow_over_a_million_calls() {
     fn resident_kib() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -266,7 +267,7 @@ async fn memory_stays_as_it_is_over_a_million_calls() {
     assert!(after < before + 4_096, "{before} KiB, then {after} KiB");
 }
 
-/// A task that ends with its last waker, as those of some executors do.
+/// A task that ends with its last waker, as in some executors.
 struct Task(#[expect(dead_code, reason = "dropped with it")] Acquire);
 
 impl std::task::Wake for Task {
@@ -283,7 +284,7 @@ fn a_waker_whose_drop_ends_another_call_is_dropped_without_a_lock() {
                 for keys in [1, 2] {
                     let gate = Gate::builder(policy(1_000, 1)).keys(keys).build();
                     let held = gate.key("a").acquire().await.unwrap();
-                    // With one key, they wait for a place for theirs.
+                    // With one key, they wait for a place in the table.
                     let wait = || gate.key(if keys == 1 { "b" } else { "a" }).acquire();
                     let poll = |acquire: &mut Acquire, waker: &std::task::Waker| {
                         let mut cx = std::task::Context::from_waker(waker);

@@ -1,4 +1,4 @@
-//! The gate on tokio's paused clock: what each verb does.
+//! The gate on tokio's paused clock.
 
 use std::cell::RefCell;
 use std::future::pending;
@@ -21,7 +21,7 @@ fn concurrently(count: u16) -> Policy<Fixed> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_are_paced_in_the_order_in_which_they_came() {
+async fn calls_are_paced_in_order_of_arrival() {
     let (gate, begun) = (Gate::new(per_second(10)), Instant::now());
     let mut tasks = JoinSet::new();
     for number in 0..20 {
@@ -56,8 +56,7 @@ async fn a_higher_priority_goes_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_rejected_by_the_server_is_made_again_and_one_that_failed_only_if_it_may_be()
-{
+async fn throttled_calls_are_retried_and_failed_ones_only_if_idempotent() {
     let gate = Gate::new(per_second(1_000));
     let attempts = async |call: tidegate_tower::Call, outcome| {
         let mut attempts = 0;
@@ -78,12 +77,12 @@ async fn a_call_that_is_rejected_by_the_server_is_made_again_and_one_that_failed
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_result_is_returned_where_no_other_attempt_is_in_time() {
+async fn the_last_result_is_returned_if_no_retry_can_meet_the_deadline() {
     let gate = Gate::new(per_second(1_000));
     let told: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60)));
     let call = gate.with_timeout(Duration::from_secs(5));
     assert_eq!(call.run(|| async { (told, "slow down") }).await, Ok((told, "slow down")));
-    // What the server asked for holds for all, and is known at once.
+    // The server's cooldown applies to all calls, and is known at once.
     let error = gate.with_timeout(Duration::from_secs(5)).acquire().await.unwrap_err();
     assert!(error.wait().unwrap() >= Duration::from_secs(55), "{error}");
     assert!(gate.peek().unwrap() >= Duration::from_secs(55));
@@ -102,7 +101,7 @@ async fn a_call_that_is_in_flight_at_its_deadline_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_is_an_instant_of_the_clock() {
+async fn a_deadline_is_an_instant_of_tokios_clock() {
     let gate = Gate::new(per_second(1));
     gate.try_acquire().unwrap().settle(Outcome::Ok);
     let soon = Instant::now() + Duration::from_millis(500);
@@ -112,7 +111,7 @@ async fn a_deadline_is_an_instant_of_the_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_fit_is_rejected_and_a_full_queue_is_named() {
+async fn a_call_that_never_fits_is_rejected_and_so_is_one_beyond_a_full_queue() {
     let gate = Gate::builder(concurrently(1)).queue(1).build();
     let heavy = Gate::new(per_second(1)).costing([2]).acquire().await.unwrap_err();
     assert!(matches!(heavy, Error::Rejected { reason: Reason::TooBig, .. }), "{heavy}");
@@ -126,14 +125,14 @@ async fn what_does_not_fit_is_rejected_and_a_full_queue_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn try_acquire_never_goes_before_those_that_wait() {
+async fn try_acquire_never_overtakes_waiting_calls() {
     let gate = Gate::new(concurrently(1));
     let held = gate.try_acquire().unwrap();
     let waiting = gate.acquire();
     tokio::pin!(waiting);
     assert!(futures_now(waiting.as_mut()).await.is_none());
     held.settle(Outcome::Ok);
-    // The place is the waiting call's, which has not been polled since.
+    // The place belongs to the waiting call, which has not been polled since.
     assert!(gate.try_acquire().is_none());
     waiting.await.unwrap().settle(Outcome::Ok);
     assert!(gate.try_acquire().is_some());
@@ -156,7 +155,7 @@ async fn peek_says_how_long_a_call_would_wait_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_keys_a_call_takes_the_one_under_which_it_can_go_first() {
+async fn of_several_keys_a_call_takes_the_one_that_admits_it_first() {
     let gate = Gate::new(per_second(1));
     let chosen = || gate.call().soonest(["a", "b", "c"]).try_acquire();
     for expected in ["a", "b", "c"] {
@@ -168,7 +167,7 @@ async fn of_several_keys_a_call_takes_the_one_under_which_it_can_go_first() {
     assert!(chosen().is_none());
     let waiting = gate.call().soonest(["c", "b", "a"]).acquire();
     assert_eq!(waiting.await.unwrap().key(), "a");
-    // Where none has to wait, the one with fewer calls in flight.
+    // If no key has to wait, the one with fewer calls in flight.
     tokio::time::advance(Duration::from_secs(9)).await;
     let held = gate.key("b").try_acquire().unwrap();
     tokio::time::advance(Duration::from_secs(9)).await;
@@ -178,7 +177,7 @@ async fn of_several_keys_a_call_takes_the_one_under_which_it_can_go_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_policy_frees_those_that_wait() {
+async fn a_new_policy_can_admit_waiting_calls() {
     let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
     gate.try_acquire().unwrap().settle(Outcome::Ok);
     let begun = Instant::now();
@@ -190,7 +189,7 @@ async fn another_policy_frees_those_that_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_snapshot_goes_on_where_it_was_taken() {
+async fn a_restored_gate_continues_from_its_snapshot() {
     let gate = Gate::new(per_second(1));
     gate.key("a").try_acquire().unwrap().settle(Outcome::Ok);
     let learnt = gate.snapshot();
@@ -206,7 +205,7 @@ async fn a_snapshot_goes_on_where_it_was_taken() {
     assert_eq!(&*other.unwrap_err().key, "a");
 }
 
-/// What a future comes to if it is polled once.
+/// The output of a future if it is polled once.
 async fn futures_now<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
     std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
         std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
@@ -216,13 +215,13 @@ async fn futures_now<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permit_that_its_task_does_not_take_is_anothers_after_a_while() {
+async fn a_permit_that_is_not_taken_in_time_passes_to_another_call() {
     let patience = Duration::from_secs(30);
     let gate = Gate::builder(concurrently(1)).take_within(patience).build();
     let held = gate.acquire().await.unwrap();
     let mut lost = Box::pin(gate.acquire());
     assert!(futures_now(lost.as_mut()).await.is_none());
-    held.settle(Outcome::Ok); // admits the lost one, which is not polled any more
+    held.settle(Outcome::Ok); // admits the lost one, which is no longer polled
     let begun = Instant::now();
     gate.acquire().await.unwrap().settle(Outcome::Ok);
     assert!(begun.elapsed() >= patience && begun.elapsed() < 2 * patience);
@@ -230,7 +229,7 @@ async fn a_permit_that_its_task_does_not_take_is_anothers_after_a_while() {
 }
 
 #[tokio::test]
-async fn a_gate_has_no_cap_of_its_own_on_calls_in_flight() {
+async fn a_gate_has_no_hidden_limit_on_calls_in_flight() {
     let gate = Gate::new(Policy::new(Fixed::UNLIMITED));
     let permits: Vec<_> = (0..20_000).map_while(|_| gate.try_acquire()).collect();
     assert_eq!(gate.stats().in_flight, 20_000);

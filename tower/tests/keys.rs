@@ -1,4 +1,4 @@
-//! The table of keys: each has a limit by itself, and there are no more of them than the gate has room for.
+//! The table of keys: each key has a separate limit, and their number is bounded.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn gate(keys: usize) -> Gate {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_server_says_of_one_key_does_not_slow_another() {
+async fn hints_for_one_key_do_not_slow_another() {
     let gate = gate(10);
     let told: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60)));
     gate.key("a").try_acquire().unwrap().settle(told);
@@ -24,7 +24,7 @@ async fn what_a_server_says_of_one_key_does_not_slow_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_key_that_was_used_longest_ago_makes_room_and_its_counters_stay() {
+async fn the_least_recently_used_key_is_evicted_and_its_counters_are_kept() {
     let gate = gate(2);
     for key in ["a", "b", "a", "c"] {
         gate.key(key).try_acquire().unwrap().settle(Outcome::Ok);
@@ -43,7 +43,7 @@ async fn a_call_with_a_new_key_waits_for_a_place() {
     let waiting = tokio::spawn(gate.key("c").acquire());
     yield_now().await;
     assert!(!waiting.is_finished());
-    // Calls of keys that are there go on.
+    // Calls of keys in the table continue.
     assert!(gate.key("a").try_acquire().is_some());
     two.settle(Outcome::Ok);
     assert_eq!(waiting.await.unwrap().unwrap().key(), "c");
@@ -51,7 +51,7 @@ async fn a_call_with_a_new_key_waits_for_a_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_under_a_cooldown_is_not_forgotten_before_it_ends() {
+async fn a_key_under_a_cooldown_is_not_evicted_before_it_ends() {
     let (gate, begun) = (gate(1), Instant::now());
     let told: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60)));
     gate.key("a").try_acquire().unwrap().settle(told);
@@ -83,7 +83,7 @@ async fn a_hundred_keys_share_three_places() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_for_a_place_and_is_not_polled_any_more_stands_in_nobodys_way() {
+async fn a_call_that_waits_for_a_place_and_is_no_longer_polled_does_not_delay_others() {
     let gate = gate(1);
     let held = gate.key("a").try_acquire().unwrap();
     let mut first = gate.key("b").acquire();
@@ -95,7 +95,7 @@ async fn a_call_that_waits_for_a_place_and_is_not_polled_any_more_stands_in_nobo
     let second = tokio::spawn(gate.key("c").acquire());
     yield_now().await;
     held.settle(Outcome::Ok);
-    // `first` is there, and never polled again.
+    // `first` is there, but never polled again.
     second.await.unwrap().unwrap().settle(Outcome::Ok);
     drop(first);
 }

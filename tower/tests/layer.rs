@@ -1,4 +1,4 @@
-//! The layer around hyper's client, against a real server.
+//! The layer with hyper's client, against a real server.
 
 mod common;
 
@@ -76,7 +76,7 @@ async fn twenty_tasks_share_a_gate_and_no_call_is_lost() {
 }
 
 #[tokio::test]
-async fn a_request_is_repeated_only_if_it_may_be_made_twice_and_a_response_says_why_it_is_not() {
+async fn a_request_is_repeated_only_if_it_is_idempotent_and_otherwise_the_response_says_why() {
     let repeated = async |request: fn(String) -> Request<Full<Bytes>>, path: &str| {
         let server = Server::start(Limit::NONE).await;
         let policy = unlimited().attempts(std::num::NonZeroU16::new(3));
@@ -134,7 +134,7 @@ async fn a_permit_ends_with_the_body_or_with_the_headers() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_frees_its_place() {
+async fn a_truncated_body_frees_its_place() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -162,7 +162,7 @@ async fn a_service_that_is_ready_and_not_called_holds_nothing() {
         service.ready().await.unwrap();
     }
     assert_eq!(gate.stats().in_flight, 0);
-    // Neither does a call whose future is dropped, at whatever stage.
+    // Neither does a call whose future is dropped at any stage.
     for wait in 0..10 {
         let call = service.clone().oneshot(request(Method::GET, server.url("/stream"), ""));
         let _ = tokio::time::timeout(Duration::from_millis(2 * wait), call).await;
@@ -173,7 +173,7 @@ async fn a_service_that_is_ready_and_not_called_holds_nothing() {
 }
 
 #[tokio::test]
-async fn the_host_is_the_key_unless_a_function_says_another() {
+async fn the_host_is_the_key_unless_a_function_returns_another() {
     let (one, two) = (Server::start(Limit::NONE).await, Server::start(Limit::NONE).await);
     let gate = Gate::new(unlimited());
     let mut service = ThrottleLayer::new(gate.clone()).layer(client());
@@ -198,14 +198,14 @@ async fn the_host_is_the_key_unless_a_function_says_another() {
 }
 
 #[tokio::test]
-async fn functions_say_what_a_response_means_and_how_a_request_is_copied() {
+async fn functions_can_classify_responses_and_copy_requests() {
     let server = Server::start(Limit::NONE).await;
     let policy = unlimited().attempts(std::num::NonZeroU16::new(4));
     let gate = Gate::new(policy);
     let only_short = |request: &mut Request<Full<Bytes>>| {
         if request.uri().path().len() < 20 { Standard.repeat(request) } else { None }
     };
-    // An API that says "slow down" with a 404.
+    // An API that throttles with a 404.
     let odd = |result: &Result<http::Response<hyper::body::Incoming>, _>| -> Reply {
         match result {
             Ok(response) if response.status() == 404 => Outcome::Throttled.into(),
@@ -230,13 +230,13 @@ async fn functions_say_what_a_response_means_and_how_a_request_is_copied() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_not_sent_and_one_that_fails_have_their_errors() {
+async fn unsent_and_failed_calls_return_their_errors() {
     let policy = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
     let hasty = |request: &Request<Full<Bytes>>, call: Call| {
         Standard.describe(request, call).with_timeout(Duration::from_secs(5)).once()
     };
     let service = ThrottleLayer::new(Gate::new(policy)).describe(hasty).layer(client());
-    // Nobody listens there.
+    // No server listens there.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);

@@ -1,5 +1,5 @@
-//! One budget for processes on one machine: the seat, the files, the folder, other versions. The fleet of Node and
-//! Rust processes is in `wasm/test/local-fleet.test.mjs`.
+//! One budget for processes on one machine: the seat, the files, the folder, other versions. The
+//! fleet of Node and Rust processes is in `wasm/test/local-fleet.test.mjs`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 const KEY: &str = "api";
 
-/// A folder that is removed with it.
+/// A folder that is removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -58,7 +58,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn the_first_to_call_holds_the_budget_and_the_others_lease_from_it() {
+async fn the_first_process_holds_the_budget_and_the_others_lease_from_it() {
     let folder = Folder::new();
     let gates = [folder.gate(), folder.gate(), folder.gate()];
     for _ in 0..10 {
@@ -73,7 +73,7 @@ async fn the_first_to_call_holds_the_budget_and_the_others_lease_from_it() {
 }
 
 #[tokio::test]
-async fn nobody_but_the_user_may_enter_the_folder_the_socket_or_a_file() {
+async fn only_the_user_can_access_the_folder_the_socket_and_the_files() {
     let folder = Folder::new();
     let within = folder.0.join("made");
     let gate = LocalGate::builder(Policy::adaptive()).folder(&within).build().unwrap();
@@ -83,7 +83,7 @@ async fn nobody_but_the_user_may_enter_the_folder_the_socket_or_a_file() {
 }
 
 #[tokio::test]
-async fn a_folder_that_others_may_enter_is_not_used_and_calls_go_on() {
+async fn a_folder_that_is_open_to_others_is_not_used_and_calls_continue() {
     let folder = Folder::new();
     fs::set_permissions(&folder.0, Permissions::from_mode(0o755)).unwrap();
     let gate = folder.gate();
@@ -94,7 +94,7 @@ async fn a_folder_that_others_may_enter_is_not_used_and_calls_go_on() {
 }
 
 #[tokio::test]
-async fn a_socket_that_a_dead_process_has_left_is_taken() {
+async fn the_socket_of_a_dead_process_is_replaced() {
     let folder = Folder::new();
     drop(UnixListener::bind(folder.socket()).unwrap());
     let gate = folder.gate();
@@ -116,11 +116,11 @@ async fn a_process_that_does_not_answer_loses_the_seat() {
 }
 
 #[tokio::test]
-async fn a_gate_whose_seat_was_taken_grants_nothing_more_and_asks_whoever_has_it() {
+async fn a_gate_that_lost_its_seat_grants_nothing_and_asks_the_new_holder() {
     let folder = Folder::new();
     let (first, second) = (folder.gate(), folder.gate());
     call(&first).await;
-    // What becomes of the seat of a process that is frozen for long enough.
+    // What happens to the seat of a process that was frozen for long enough.
     fs::rename(folder.socket(), folder.0.join("aside")).unwrap();
     call(&second).await;
     assert!(second.budget(KEY).is_some());
@@ -132,7 +132,7 @@ async fn a_gate_whose_seat_was_taken_grants_nothing_more_and_asks_whoever_has_it
 }
 
 #[tokio::test]
-async fn a_gate_that_closes_gives_its_leases_and_its_seat_back() {
+async fn a_closed_gate_returns_its_leases_and_its_seat() {
     let folder = Folder::new();
     let (first, second) = (folder.gate(), folder.gate());
     for _ in 0..10 {
@@ -146,13 +146,13 @@ async fn a_gate_that_closes_gives_its_leases_and_its_seat_back() {
     assert_eq!((held.budget(KEY).unwrap().members, other.stats().in_hand), (1, 0));
     held.close().await;
     assert!(!folder.socket().exists());
-    // It is no end: a call that comes later asks anew.
+    // A later call starts again.
     call(&other).await;
     assert!(other.budget(KEY).is_some());
 }
 
 #[tokio::test]
-async fn what_has_been_learnt_outlasts_the_process_that_learnt_it() {
+async fn the_record_outlives_the_process_that_wrote_it() {
     let folder = Folder::new();
     let gate = || LocalGate::builder(Policy::new(Aimd::DEFAULT)).folder(&folder.0).build().unwrap();
     let first = gate();
@@ -168,7 +168,7 @@ async fn what_has_been_learnt_outlasts_the_process_that_learnt_it() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_damaged_teaches_nothing_and_stops_nothing() {
+async fn a_damaged_file_is_ignored() {
     let folder = Folder::new();
     let first = folder.gate();
     call(&first).await;
@@ -186,7 +186,7 @@ async fn a_file_that_is_damaged_teaches_nothing_and_stops_nothing() {
 }
 
 #[tokio::test]
-async fn a_holder_that_speaks_another_version_or_is_another_program_is_named_and_calls_go_on() {
+async fn a_holder_of_another_version_or_program_is_reported_and_calls_continue() {
     for (greeting, named) in [
         (&b"tidegate\x07"[..], "speaks version 7 of the local protocol, and this one version 1"),
         (b"HTTP/1.1 400", "another program than tidegate uses the socket"),
@@ -209,7 +209,7 @@ async fn a_holder_that_speaks_another_version_or_is_another_program_is_named_and
 }
 
 #[tokio::test]
-async fn a_stranger_that_sends_nonsense_is_cut_off_and_disturbs_nobody() {
+async fn a_client_that_sends_garbage_is_disconnected_without_affecting_others() {
     let folder = Folder::new();
     let gate = folder.gate();
     call(&gate).await;
@@ -230,7 +230,7 @@ async fn a_stranger_that_sends_nonsense_is_cut_off_and_disturbs_nobody() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_leaves_the_queue_and_a_permit_that_is_dropped_frees_its_place() {
+async fn a_dropped_call_leaves_the_queue_and_a_dropped_permit_frees_its_place() {
     let folder = Folder::new();
     let gate = folder.gate();
     let waiting: Vec<_> = (0..20).map(|_| gate.acquire(KEY)).collect();
@@ -243,7 +243,7 @@ async fn a_call_that_is_dropped_leaves_the_queue_and_a_permit_that_is_dropped_fr
 }
 
 #[tokio::test]
-async fn what_the_server_throttles_is_repeated() {
+async fn throttled_calls_are_retried() {
     let folder = Folder::new();
     let gate = folder.gate();
     let mut answers = [Outcome::Throttled, Outcome::Ok].into_iter();
@@ -253,7 +253,7 @@ async fn what_the_server_throttles_is_repeated() {
 }
 
 #[test]
-fn what_is_no_name_and_no_room_for_a_path_is_rejected_at_once() {
+fn an_invalid_name_and_a_path_that_is_too_long_are_rejected_at_once() {
     let gate = || LocalGate::builder(Policy::adaptive());
     for (builder, named) in [
         (gate().name("../other"), "name is \"../other\"; it must be 1 to 64"),

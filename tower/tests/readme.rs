@@ -1,4 +1,4 @@
-//! The start of the README is the example `start`, and that runs.
+//! The README starts with the example `start`, and that example works.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::process::Command;
 use common::{Limit, Server};
 
 #[test]
-fn the_readme_begins_with_the_example() {
+fn the_readme_starts_with_the_example() {
     let readme = include_str!("../README.md");
     let (_, block) = readme.split_once("```rust,no_run\n").unwrap();
     let (code, _) = block.split_once("```").unwrap();
@@ -18,7 +18,7 @@ fn the_readme_begins_with_the_example() {
 async fn the_example_gets_pages_from_a_real_server() {
     let server = Server::start(Limit::per_second(20.0, 1.0)).await;
     let urls = ["/throttled-once", "/a", "/b"].map(|path| server.url(path));
-    // Built with the tests, unless only this one was asked for.
+    // It was built with the tests, unless only this test was requested.
     let mut example = Command::new(env!("CARGO"));
     example.args(["run", "--quiet", "--all-features", "--package", "tidegate-tower"]);
     example.args(["--example", "start", "--"]).args(&urls);

@@ -1,4 +1,5 @@
-//! reqwest through a gate, against a real server: by hand, with the helper, as a service and as a middleware.
+//! reqwest with a gate, against a real server: manually, with the helper, as a service and as a
+//! middleware.
 
 mod common;
 
@@ -20,7 +21,7 @@ fn one_at_a_time() -> Gate {
 }
 
 #[tokio::test]
-async fn each_way_to_send_is_paced_repeated_and_read_for_hints() {
+async fn each_way_to_send_is_paced_retried_and_reads_hints() {
     let client = reqwest::Client::new();
     for way in ["run", "send_through", "service", "middleware"] {
         let server = Server::start(Limit::per_second(100.0, 5.0)).await;
@@ -73,7 +74,7 @@ async fn a_response_keeps_its_place_until_its_body_is_read() {
 }
 
 #[tokio::test]
-async fn a_post_that_failed_is_sent_once_and_errors_say_what_happened() {
+async fn a_failed_post_is_sent_once_and_errors_say_what_happened() {
     let server = Server::start(Limit::NONE).await;
     let client = reqwest::Client::new();
     let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
@@ -83,7 +84,7 @@ async fn a_post_that_failed_is_sent_once_and_errors_say_what_happened() {
     assert!(matches!(response.extensions().get(), Some(Error::NotRepeatable { .. })));
     assert_eq!(server.seen(|seen| seen.methods.len()), 1);
 
-    // Nobody listens there.
+    // No server listens there.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
@@ -97,7 +98,7 @@ async fn a_post_that_failed_is_sent_once_and_errors_say_what_happened() {
     let broken = client.get("no address").send_through(&gate).await.unwrap_err();
     assert!(matches!(&broken, SendError::Failed { error, .. } if error.is_builder()), "{broken}");
 
-    // What is said of the call stays so.
+    // Explicit options of the call are kept.
     let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
     let mine = || gate.key("mine").idempotent().with_timeout(Duration::from_secs(5));
     let response = post().send_through(mine()).await.unwrap();

@@ -1,4 +1,4 @@
-//! The example `service`, as it is, against a real API.
+//! The example `service` against a real API.
 
 mod common;
 
@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 async fn twenty_clients_of_a_service_share_its_gate() {
     let api = Server::start(Limit::per_second(100.0, 5.0)).await;
     let recorder = PrometheusBuilder::new().build_recorder();
-    // For this thread, and all tasks are on it.
+    // For this thread, on which all tasks run.
     let _local = metrics::set_default_local_recorder(&recorder);
     let service = Service {
         gate: Gate::adaptive(),

@@ -1,5 +1,5 @@
-//! The spans of a gate, over real calls. A test by itself: the tests of a program share what tracing knows of
-//! its spans.
+//! The spans of a gate over real calls. A separate program, because the tests of a program share
+//! tracing's global state.
 
 mod common;
 
@@ -18,7 +18,7 @@ use tracing_subscriber::registry::Registry;
 
 type Values = HashMap<&'static str, String>;
 
-/// The fields of each span, in the order in which the spans were made.
+/// The fields of each span, in order of creation.
 #[derive(Clone, Default)]
 struct Spans(Arc<Mutex<Vec<(Id, Values)>>>);
 

@@ -1,4 +1,4 @@
-//! tonic's channel behind a gate, as the example `health` makes it, against a real gRPC server.
+//! tonic's channel with a gate, as in the example `health`, against a real gRPC server.
 
 #[allow(dead_code, reason = "the example's own start")]
 #[path = "../examples/health.rs"]
@@ -23,7 +23,7 @@ use tonic_types::{
     DebugInfo, ErrorDetail, ErrorDetails, ErrorInfo, QuotaFailure, RetryInfo, StatusExt,
 };
 
-/// How a rejection says when to come again.
+/// The form of a rejection's delay.
 #[derive(Clone, Copy, PartialEq)]
 enum Says {
     Nothing,
@@ -37,7 +37,7 @@ struct Seen {
     rejected: u32,
 }
 
-/// A health service that allows so many calls at once, and 50 a second.
+/// A health service that allows this burst, and 50 calls a second.
 async fn serve(burst: f64, code: Code, says: Says) -> (Channel, Arc<Mutex<Seen>>) {
     let seen = Arc::new(Mutex::new(Seen { calls: 0, rejected: 0 }));
     let (count, bucket) = (seen.clone(), Arc::new(Mutex::new((burst, Instant::now()))));
@@ -83,7 +83,7 @@ fn unlimited() -> Policy<Fixed> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_on_a_channel_are_paced_and_repeated() {
+async fn calls_on_a_channel_are_paced_and_retried() {
     for says in [Says::Nothing, Says::Pushback, Says::RetryInfo] {
         let (channel, seen) = serve(10.0, Code::ResourceExhausted, says).await;
         let gate = Gate::adaptive();
@@ -108,8 +108,8 @@ async fn calls_on_a_channel_are_paced_and_repeated() {
 }
 
 #[tokio::test]
-async fn what_the_server_says_of_a_retry_is_obeyed() {
-    // How long nothing is sent to the server after one rejection.
+async fn pushbacks_and_retry_delays_of_the_server_are_respected() {
+    // How long nothing is sent after one rejection.
     let wait = async |code, says| {
         let (channel, seen) = serve(0.5, code, says).await;
         let gate = Gate::new(unlimited().attempts(std::num::NonZeroU16::new(2)));
@@ -123,13 +123,13 @@ async fn what_the_server_says_of_a_retry_is_obeyed() {
         assert!(took >= Duration::from_millis(40), "{took:?}");
     }
     assert_eq!(wait(Code::ResourceExhausted, Says::Never).await.1, 1);
-    // Another attempt cannot mend it, or may do twice what was done.
+    // Another attempt would not help, or might repeat the effect.
     assert_eq!(wait(Code::InvalidArgument, Says::Nothing).await.1, 1);
     assert_eq!(wait(Code::Internal, Says::Nothing).await.1, 1);
 }
 
 #[test]
-fn the_delay_that_tonic_writes_is_found_among_any_details() {
+fn a_delay_written_by_tonic_is_found_among_any_details() {
     let delays = [0, 1, 999_999_999, 1_000_000_000, 30_500_000_000, 86_400_000_000_000];
     for delay in delays.map(Duration::from_nanos) {
         let info: ErrorDetail = RetryInfo::new(Some(delay)).into();
@@ -151,7 +151,7 @@ fn the_delay_that_tonic_writes_is_found_among_any_details() {
             let expected = Hint::retry_after(delay.into());
             let reply: Reply = Standard.classify(&status);
             assert_eq!(reply, Outcome::Busy.with(expected));
-            // As it is sent.
+            // As sent over the wire.
             let reply: Reply = Standard.classify(&status.into_http::<()>());
             assert_eq!(reply, Outcome::Busy.with(expected));
         }
@@ -159,7 +159,7 @@ fn the_delay_that_tonic_writes_is_found_among_any_details() {
 }
 
 #[tokio::test]
-async fn a_call_by_hand_says_the_same_by_its_status() {
+async fn a_manual_call_reads_the_same_from_its_status() {
     let (channel, seen) = serve(1.0, Code::ResourceExhausted, Says::RetryInfo).await;
     let gate = Gate::new(unlimited());
     let client = HealthClient::new(channel);
@@ -190,7 +190,7 @@ async fn a_stream_keeps_its_place_until_it_ends() {
     assert_eq!(gate.stats().in_flight, 1);
     drop(stream);
     assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 2));
-    // A service that is not there is an answer, in a response without a body.
+    // An unknown service is an answer, in a response without a body.
     let unknown = HealthCheckRequest { service: "unknown".into() };
     let status = client.check(unknown).await.unwrap_err();
     assert_eq!(status.code(), Code::NotFound);
@@ -198,7 +198,7 @@ async fn a_stream_keeps_its_place_until_it_ends() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_a_stream_is_sent_once_and_whole() {
+async fn a_streaming_request_is_sent_once_and_completely() {
     use http_body_util::{BodyExt, StreamBody};
     use tidegate_tower::Repeat;
     use tonic::body::Body;

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_slot_is_the_next_to_be_taken_and_is_freed_once() {
+    fn a_freed_slot_is_reused_first_and_cannot_be_freed_twice() {
         let mut arena: Arena<u32> = Arena::new();
         let [a, b, c] = [1, 2, 3].map(|value| arena.insert(value).unwrap());
         arena.remove(b);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_values_that_come_and_go_take_one_slot() {
+    fn a_million_values_in_sequence_use_one_slot() {
         let mut arena: Arena<u32> = Arena::new();
         for value in 0..1_000_000 {
             let index = arena.insert(value).unwrap();

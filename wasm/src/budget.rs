@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_goes_on_from_its_record_under_the_same_law_and_no_other() {
+    fn a_budget_continues_from_its_record_only_with_the_same_law() {
         with_room(|| {
             let mut budget = Budget::new();
             assert!(budget.open(&row(1.0, 50.0), [0, 7], 0.0, f64::NAN));

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_few_laws_are_those_that_core_has() {
+    fn the_few_laws_equal_those_of_core() {
         let quota = Quota::per_second(40).and_then(|quota| quota.with_burst(4)).unwrap();
         for law in [Adaptive::DEFAULT, Adaptive::with_quota(quota)] {
             assert_eq!(played(FewLaws::from(law)), played(AnyLaw::from(law)));

@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn without_answers_calls_are_sent_by_the_share_that_was_given() {
+    fn without_answers_calls_are_sent_within_the_last_share() {
         let (mut leases, _) = pair();
         assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
         let mut room = [0; 4_096];
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_never_come_back_give_their_places_to_others() {
+    fn lost_calls_free_their_places() {
         let (mut leases, _) = pair();
         let mut row = ten();
         (row[1], row[9]) = (1_000.0, 30_000.0);
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_bytes_that_are_none_are_harmless() {
+    fn invalid_numbers_and_bytes_are_harmless() {
         let (mut leases, mut budget) = pair();
         assert!(leases.join(9, PLAIN, Place::new(0, 1), 0.0).is_nan());
         leases.settle(9, 0.0, 0.0);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn values_larger_than_a_block_of_the_least_size_have_one_of_their_own() {
+    fn a_value_larger_than_the_smallest_block_gets_a_separate_block() {
         let mut list = List::new();
         list.extend([[7_u8; 1_000], [8; 1_000], [9; 1_000]]);
         assert_eq!(list.iter().map(|value| value[999]).collect::<Vec<_>>(), [7, 8, 9]);

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reading_that_is_no_time_repeats_the_one_before() {
+    fn an_invalid_reading_repeats_the_previous_one() {
         let mut clock = Clock::NEW;
         assert_eq!(clock.read(f64::NAN), Instant::ZERO);
         assert_eq!(clock.read(1.5), Instant::from_nanos(1_500_000));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_none_is_none_and_one_without_end_is_the_longest() {
+    fn an_invalid_length_is_none_and_an_infinite_one_is_the_longest() {
         assert_eq!(span(f64::NAN), None);
         assert_eq!(span(-3.0), Some(Span::ZERO));
         assert_eq!(span(f64::INFINITY), Some(Span::MAX));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nanosecond_survives_the_way_to_milliseconds_and_back() {
+    fn a_nanosecond_survives_the_conversion_to_milliseconds_and_back() {
         for nanos in (0..51).map(|bit| (1_u64 << bit) - 1).chain([3, 999_999, 1_000_001]) {
             let span = Span::from_nanos(nanos);
             assert_eq!(super::span(millis(span)), Some(span), "{nanos}");

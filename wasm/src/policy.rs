@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_says_no_more_than_a_law_is_the_policy_that_core_has() {
+    fn a_row_with_only_a_law_is_the_policy_of_core() {
         let mut known = 0;
         for (number, name) in (0..).zip(Policy::NAMES) {
             let mut row = [f64::NAN; WORDS];

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_be_removed_is_named() {
+    fn packages_that_would_be_removed_are_listed() {
         let output = "\
 Reading package lists...
 The following packages will be REMOVED:

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_names_what_would_be_installed_and_not_what_would_be_removed() {
+    fn a_plan_lists_packages_to_install_but_not_to_remove() {
         let plan = "\
 Reading package lists...
 Remv qemu-utils [1:10.0.2]

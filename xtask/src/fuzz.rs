@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_search_did_is_read_from_its_last_lines() {
+    fn the_results_of_a_search_are_read_from_its_last_lines() {
         let output = "\
 #2\tINITED cov: 11 ft: 12 corp: 1/1b exec/s: 0 rss: 28Mb
 #524288\tpulse  cov: 1843 ft: 7699 corp: 1694/36Kb lim: 26 exec/s: 9698 rss: 32Mb
@@ -302,7 +302,7 @@ stat::average_exec_per_sec:     9677
     }
 
     #[test]
-    fn the_breaking_input_is_found_in_the_engines_words() {
+    fn the_failing_input_is_found_in_the_output() {
         let output = "artifact_prefix='x/'; Test unit written to x/crash-07\nBase64: AA==\n";
         assert_eq!(artifact(output), Some("x/crash-07"));
     }

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_demo_is_the_demos_own() {
+    fn arguments_after_demo_belong_to_the_demo() {
         for args in [&["--help"][..], &["--road", "wet"], &["--json", "--", "-x"], &["help"], &[]] {
             let line = ["cargo xtask", "--road", "debian", "demo"].iter().chain(args);
             let cli = Cli::try_parse_from(line).unwrap();

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_is_old_once_any_file_that_it_is_made_of_has_changed() {
+    fn an_output_is_outdated_when_any_of_its_inputs_changed() {
         let folder = std::env::temp_dir().join(format!("tidegate-newer-{}", std::process::id()));
         fs::create_dir_all(folder.join("from/deep")).unwrap();
         let write = |name: &str, second: u64| {

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_is_the_error_and_not_what_comes_behind_it() {
+    fn the_reason_is_the_error_and_not_the_following_lines() {
         let reason = |script| run("sh", sh(script), None).unwrap().reason();
         let trace = "echo begun; echo 'error: no home.'; echo 'stack:'; echo '  1: main'; exit 1";
         assert_eq!(reason(trace), "no home");
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_is_fed_comes_in_and_each_line_is_seen() {
+    fn the_input_is_passed_and_each_line_of_output_is_seen() {
         let (reader, mut writer) = io::pipe().unwrap();
         writer.write_all(b"one\ntwo\n").unwrap();
         drop(writer);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grandchild_that_keeps_the_pipe_does_not_keep_us() {
+    fn a_grandchild_that_keeps_the_pipe_open_does_not_block() {
         let ended = run("sh", sh("sleep 5 & echo done"), None).unwrap();
         assert!(ended.success());
         assert_eq!(ended.output, "done\n");

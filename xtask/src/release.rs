@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_crates_are_published_before_those_that_build_on_them() {
+    fn crates_are_published_before_their_dependents() {
         let text = commands(Path::new("a"), "1.2.3");
         let at = |what: &str| text.find(what).unwrap();
         assert!(at("git tag v1.2.3") < at("--package tidegate\n"));

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_taken_before_anything_is_brought() {
+    fn an_existing_toolchain_is_used_before_installing_one() {
         let here = Facts { here: true, ..Facts::default() };
         let debian = Facts { debian: true, ..Facts::default() };
         let both = Facts { here: true, debian: true, ..Facts::default() };
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forced_road_never_takes_the_other() {
+    fn a_forced_way_is_the_only_one_used() {
         for bits in 0..16_u8 {
             let [here, debian, rustup_failed, debian_failed] = [1, 2, 4, 8].map(|b| bits & b != 0);
             let facts = Facts { here, debian, rustup_failed, debian_failed };
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn every_failure_leads_to_an_end() {
+    fn every_failure_ends() {
         for choice in [Choice::Auto, Choice::Rustup, Choice::Debian] {
             let facts = Facts { rustup_failed: true, debian_failed: true, ..Facts::default() };
             assert_eq!(next(choice, facts), Step::GiveUp);
@@ -266,13 +266,13 @@ mod tests {
     }
 
     #[test]
-    fn a_linker_is_named_the_way_cargo_reads_it() {
+    fn the_linker_variable_has_the_name_that_cargo_reads() {
         let variable = linker_variable("thumbv6m-none-eabi");
         assert_eq!(variable, "CARGO_TARGET_THUMBV6M_NONE_EABI_LINKER");
     }
 
     #[test]
-    fn the_sentence_for_a_missing_target_says_why_and_the_way_out() {
+    fn the_message_for_a_missing_target_says_why_and_what_to_do() {
         let mut roads = Roads::new(Choice::Auto);
         roads.rustup_failed = Some("this machine has no rustup".into());
         roads.debian_failed = Some("this machine has no apt-get".into());

@@ -193,13 +193,13 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
     }
 
     #[test]
-    fn words_of_a_test_that_look_like_a_result_are_not_counted() {
+    fn output_of_a_test_that_looks_like_a_result_is_not_counted() {
         let output = "9 passed; 9 failed\nthe test result: ok. 9 passed\ntest result: 9\n";
         assert_eq!(count(output), Tally::default());
     }
 
     #[test]
-    fn only_a_test_that_passed_is_left_out_of_what_is_shown() {
+    fn only_passed_tests_are_omitted_from_the_output() {
         assert!(is_passed("test a_name ... ok"));
         assert!(!is_passed("test a_name ... FAILED"));
         assert!(!is_passed("thread 'a_name' panicked: not ... ok"));
@@ -230,7 +230,7 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
     }
 
     #[test]
-    fn what_waits_goes_side_by_side_and_each_counts_as_one() {
+    fn waiting_checks_run_in_parallel_and_each_counts_as_one() {
         let mut tally = Tally::default();
         let folder = std::env::temp_dir().join(format!("tidegate-lanes-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();

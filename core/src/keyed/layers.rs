@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_wait_of_all_layers_holds_and_none_is_charged_before() {
+    fn the_longest_wait_of_all_layers_applies_and_none_is_charged_before() {
         let policy = Policy::new(Fixed::new(Quota::per_second(2).unwrap().with_burst(2).unwrap()));
         let mut gates: Keyed<&str, Fixed, 4> = Keyed::new(policy, 7);
         let slow = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_throttle_counts_against_the_layer_that_is_used_up() {
+    fn a_throttled_call_counts_against_the_exhausted_layer() {
         let mut gates: Keyed<&str, Adaptive, 4> = Keyed::new(Policy::new(Adaptive::DEFAULT), 7);
         let layers = ["account", "model"];
         let used = permits(&mut gates, &layers);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_credentials_the_one_that_can_go_first_is_chosen() {
+    fn of_several_credentials_the_one_that_admits_first_is_chosen() {
         let mut gates: Keyed<u8, Adaptive, 4> = Keyed::new(Policy::new(Adaptive::DEFAULT), 7);
         let soonest =
             |gates: &Keyed<u8, Adaptive, 4>| gates.soonest(NOW, &[1, 2, 3], &Call::new()).copied();

@@ -28,7 +28,7 @@ fn a_full_concurrency_limit_does_not_hide_that_the_wait_behind_it_is_too_long() 
 }
 
 #[test]
-fn time_that_has_passed_drained_at_the_old_rate() {
+fn elapsed_time_drains_at_the_old_rate() {
     let law = Aimd::new(AimdConfig { cooldown: None, ..AimdConfig::DEFAULT }).unwrap();
     let mut gate: Controller<Aimd> = Controller::new(Policy::new(law), 1, at(0));
     let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
@@ -39,7 +39,7 @@ fn time_that_has_passed_drained_at_the_old_rate() {
 }
 
 #[test]
-fn a_laws_concurrency_limit_is_the_concurrency_limit_where_it_is_the_narrower_one() {
+fn the_lower_of_the_concurrency_limits_of_law_and_policy_applies() {
     let concurrency = |limit| ConcurrencyLimit::new(limit, Span::from_secs(30)).unwrap();
     for (limit, expected) in [(2, 2), (4, 4), (100, 4)] {
         let policy = Policy::named("aimd-concurrency").unwrap().concurrency(concurrency(limit));
@@ -73,7 +73,7 @@ fn the_time_for_retries_runs_from_the_first_failure() {
 }
 
 #[test]
-fn no_gate_keeps_a_retry_beyond_the_time_for_retries() {
+fn no_gate_delays_a_retry_beyond_the_time_for_retries() {
     let policy = Policy::named("none").unwrap().elapsed(Some(Span::from_secs(5)));
     let mut gate: Controller = Controller::new(policy, 1, at(0));
     let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
@@ -132,7 +132,7 @@ fn a_call_from_before_a_cut_does_not_cut_again_under_another_law() {
 }
 
 #[test]
-fn a_call_ends_at_once_where_the_server_names_a_wait_beyond_its_deadline() {
+fn a_call_ends_at_once_if_the_server_requests_a_wait_beyond_its_deadline() {
     // GitHub: "API rate limit exceeded", and the window ends in 40 minutes.
     let reset = Span::from_secs(2_400);
     let reply = Outcome::Throttled.with(Hint::remaining(0).and_reset(reset));

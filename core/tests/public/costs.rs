@@ -111,7 +111,7 @@ fn run_law(
 }
 
 #[test]
-fn a_limit_in_units_is_used_whatever_a_call_costs() {
+fn a_limit_in_units_is_used_at_any_cost_per_call() {
     // Ten calls a second in each row, however large they are.
     for size in [1, 7, 100, 1_000, 65_536, 20_000_000] {
         let (used, throttled) = run(10 * u64::from(size), false, |_| size);
@@ -123,7 +123,7 @@ fn a_limit_in_units_is_used_whatever_a_call_costs() {
 }
 
 #[test]
-fn a_known_quota_is_counted_in_what_calls_cost() {
+fn a_known_quota_counts_the_costs_of_calls() {
     for size in [1, 1_000, 20_000_000] {
         let rate = 10 * u64::from(size);
         let law = Adaptive::with_quota(Quota::per_second(rate).unwrap());
@@ -145,7 +145,7 @@ fn calls_of_mixed_sizes_use_a_limit_nearly_as_well() {
 }
 
 #[test]
-fn the_law_follows_when_calls_become_a_thousand_times_as_large() {
+fn the_law_adapts_to_calls_a_thousand_times_as_large() {
     let mut count = 0;
     let growing = |_: &mut Rng| {
         count += 1;
@@ -159,7 +159,7 @@ fn the_law_follows_when_calls_become_a_thousand_times_as_large() {
 
 /// A server of language models: requests and tokens of a minute each, and a throttled call charges nothing.
 #[test]
-fn each_of_two_limits_is_fed_by_its_own_hints() {
+fn each_of_two_limits_gets_its_own_hints() {
     let quota = |limit| Hint::quota(limit, Span::from_secs(60));
     for (requests, tokens, size, hints, what) in [
         (600, 60_000, 1_000, true, "tokens bind, and are told"),
@@ -259,7 +259,7 @@ fn calls_that_state_no_cost_use_a_limit_as_well() {
 }
 
 #[test]
-fn what_a_call_really_took_is_waited_for() {
+fn calls_wait_for_the_actual_cost_of_earlier_ones() {
     let next = |used: u32| {
         let mut gate: Controller<Adaptive> =
             Controller::new(Policy::new(Adaptive::DEFAULT), 7, Instant::ZERO);

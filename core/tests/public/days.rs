@@ -100,7 +100,7 @@ fn worst_wait(client: &mut Client, server: &mut Server, times: impl Iterator<Ite
 type Life = fn(&mut Client, &mut Server) -> u64;
 
 #[test]
-fn a_device_far_below_its_limit_is_as_fast_when_it_is_told_all_as_when_it_is_told_less() {
+fn a_device_far_below_its_limit_is_as_fast_with_all_hints_as_with_fewer() {
     let lives: [(&str, u64, u64, Life); 6] = [
         ("300 at 5000/h", 5_000, HOUR, |client, server| burst(client, server, 300)),
         ("50 at 1000/d", 1_000, DAY, |client, server| burst(client, server, 50)),
@@ -130,7 +130,7 @@ fn a_device_far_below_its_limit_is_as_fast_when_it_is_told_all_as_when_it_is_tol
 }
 
 #[test]
-fn a_bucket_with_a_burst_below_its_quota_is_used_and_seldom_rejects() {
+fn a_bucket_with_a_burst_below_its_quota_is_used_with_few_rejections() {
     for (limit, period, size) in
         [(100, HOUR, 10), (1_000, DAY, 50), (60, 60 * SECOND, 10), (600, 60 * SECOND, 20)]
     {
@@ -251,7 +251,7 @@ fn readings(mut server: Server, tells: bool, seed: u64) -> [u64; 2] {
 }
 
 #[test]
-fn a_device_that_sleeps_and_knows_for_how_long_uses_what_is_possible() {
+fn a_device_that_knows_how_long_it_slept_uses_its_quota() {
     let fortnight = 14 * DAY - 7 * HOUR;
     // If little is told, the law asks each hour or so whether the quota is back.
     for (limit, size, says, tells, most) in [

@@ -31,7 +31,7 @@ fn admit<L: Law + Copy, const LIMITS: usize>(
 }
 
 #[test]
-fn of_two_limits_the_one_that_was_waited_for_grows() {
+fn of_two_limits_only_the_one_that_caused_waits_grows() {
     let one = Quota::per_second(1).unwrap();
     let slow = AimdConfig { start: one, ceiling: one, ..AimdConfig::DEFAULT };
     let laws = [Aimd::DEFAULT, Aimd::new(slow).unwrap()];
@@ -47,7 +47,7 @@ fn of_two_limits_the_one_that_was_waited_for_grows() {
 }
 
 #[test]
-fn one_wait_paces_one_call() {
+fn one_wait_counts_for_one_call() {
     let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
     let mut now = admit(&mut gate, at(0), &Call::new(), Outcome::Ok);
     now = admit(&mut gate, now, &Call::new(), Outcome::Ok);
@@ -75,7 +75,7 @@ fn a_calls_own_backoff_is_not_the_law() {
 }
 
 #[test]
-fn callers_that_will_not_wait_let_the_rate_grow_back_too() {
+fn the_rate_also_recovers_if_callers_do_not_wait() {
     let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 1, at(0));
     admit(&mut gate, at(0), &Call::new(), Outcome::Throttled);
     for millis in 1..10_000 {
@@ -88,7 +88,7 @@ fn callers_that_will_not_wait_let_the_rate_grow_back_too() {
 }
 
 #[test]
-fn a_crowd_grows_as_far_as_there_is_room_for_it() {
+fn concurrency_grows_up_to_the_available_room() {
     let eight = ConcurrencyLimit::new(8, Span::from_secs(60)).unwrap();
     let policy = Policy::new(AimdConcurrency::DEFAULT).concurrency(eight);
     let mut gate: Controller<AimdConcurrency> = Controller::new(policy, 1, at(0));
@@ -108,7 +108,7 @@ fn a_crowd_grows_as_far_as_there_is_room_for_it() {
 }
 
 #[test]
-fn what_costs_nothing_of_a_limit_neither_waits_for_it_nor_moves_it() {
+fn a_call_without_cost_for_a_limit_neither_waits_for_it_nor_changes_it() {
     let mut gate: Controller<Aimd, 2> = Controller::new(Policy::of([Aimd::DEFAULT; 2]), 1, at(0));
     let start = *gate.states().next().unwrap();
     admit(&mut gate, at(0), &Call::of([1, 0]), Outcome::Throttled);
@@ -124,7 +124,7 @@ fn what_costs_nothing_of_a_limit_neither_waits_for_it_nor_moves_it() {
 }
 
 #[test]
-fn what_costs_nothing_of_a_limit_is_not_kept_back_by_its_concurrency_limit() {
+fn a_call_without_cost_for_a_limit_ignores_its_concurrency_limit() {
     let policy = Policy::of([AnyLaw::from(Fixed::UNLIMITED), AimdConcurrency::DEFAULT.into()]);
     let mut gate: Controller<AnyLaw, 2> = Controller::new(policy, 7, at(0));
     let both = Call::new();

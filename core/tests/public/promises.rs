@@ -14,7 +14,7 @@ use crate::{DAY, MILLIS, SECOND, at};
 
 proptest! {
     #[test]
-    fn below_the_limit_nothing_waits_whatever_the_server_says(
+    fn below_the_limit_nothing_waits_with_any_hints(
         seed: u64,
         limit in 8u64..10_000,
         period in 1u64..100_000,
@@ -31,7 +31,7 @@ proptest! {
     }
 
     #[test]
-    fn a_client_that_knows_its_rate_sends_a_burst_at_once_where_the_server_says_there_is_room(
+    fn a_client_that_knows_its_rate_sends_a_burst_at_once_if_hints_show_room(
         seed: u64,
         limit in 64u64..10_000,
         period in 1u64..3_600,
@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn no_cooldown_is_longer_than_the_ceiling_whatever_the_law(
+    fn no_cooldown_is_longer_than_the_ceiling_with_any_law(
         law in prop::sample::select(vec!["adaptive", "aimd", "aws-cubic", "vegas", "aimd-concurrency", "fixed", "none"]),
         seed: u64,
         ceiling in 1u64..100,
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn where_the_server_takes_so_many_calls_at_once_no_more_are_sent_but_for_a_rare_probe(
+    fn a_limit_of_simultaneous_calls_is_exceeded_only_by_rare_probes(
         seed: u64,
         limit in 2usize..40,
     ) {
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn a_burst_sends_no_more_than_one_call_beyond_what_the_server_says_is_left(
+    fn a_burst_exceeds_the_reported_remaining_calls_by_at_most_one(
         seed: u64,
         limit in 64u64..1_000,
         round_trip in 1u64..600,
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn a_call_outlasts_a_silent_window_of_a_minute_whatever_the_law(
+    fn a_call_outlasts_a_silent_window_of_a_minute_with_any_law(
         // `none` tries again as fast as responses come.
         law in prop::sample::select(Policy::NAMES).prop_filter("no delay", |law| *law != "none"),
         seed: u64,
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn a_call_that_is_throttled_at_the_start_is_tried_again_when_the_server_said(
+    fn a_call_that_is_throttled_at_the_start_is_retried_at_the_stated_time(
         seed: u64,
         wait in 2u64..3_000,
         form in 0u8..2,
@@ -262,7 +262,7 @@ proptest! {
 }
 
 #[test]
-fn a_client_that_is_told_nothing_tries_again_within_seconds() {
+fn a_client_without_hints_retries_within_seconds() {
     for seed in 0..100 {
         let mut client = Client::new(seed);
         client.call(Outcome::Throttled);
@@ -273,7 +273,7 @@ fn a_client_that_is_told_nothing_tries_again_within_seconds() {
 }
 
 #[test]
-fn a_burst_begins_with_ten_calls_and_slow_calls_hold_up_no_others() {
+fn a_burst_starts_with_ten_calls_and_slow_calls_do_not_delay_others() {
     let (mut gate, mut now, mut sent) = (Client::new(7).gate, SECOND, 0);
     let mut first = 0;
     while sent < 100 {
@@ -402,7 +402,7 @@ fn greedy(mut server: Server, says: Says, seed: u64, takes: u64, time: u64) -> (
 /// Of limits of four calls or more. Of one or two calls a period, a client that is told uses up to a third
 /// less than one that guesses.
 #[test]
-fn a_true_hint_makes_no_client_slower_or_more_often_rejected() {
+fn a_true_hint_makes_no_client_slower_or_more_often_throttled() {
     let mut rng = Rng::new(5);
     let mut below = |most: u32| u64::from(rng.next_u32() % most);
     let mut told = [[0; 2]; 4];
@@ -485,7 +485,7 @@ fn wide(mut server: Server, told: bool, seed: u64, round_trip: u64) -> u64 {
 
 /// A bucket that refills within a round trip says that little is left, and lets through much.
 #[test]
-fn a_pool_that_refills_within_a_round_trip_holds_nobody_back() {
+fn a_pool_that_refills_within_a_round_trip_delays_no_call() {
     let mut rng = Rng::new(6);
     let mut below = |most: u32| u64::from(rng.next_u32() % most);
     let mut told = 0;
@@ -526,7 +526,7 @@ fn fleet(clients: u64, mut server: Server, says: Says, seed: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_fleet_that_is_told_when_a_window_ends_shares_it() {
+fn a_fleet_that_knows_when_a_window_ends_shares_it() {
     let mut rng = Rng::new(9);
     let mut below = |most: u32| u64::from(rng.next_u32() % most);
     let mut uneven = Vec::new();

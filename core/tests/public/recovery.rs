@@ -34,7 +34,7 @@ fn nonsense(kind: u64, rng: &mut Rng) -> Reply {
 }
 
 #[test]
-fn a_client_that_was_told_nonsense_for_an_hour_makes_a_hundred_calls_within_three_days() {
+fn after_an_hour_of_invalid_hints_a_client_makes_a_hundred_calls_within_three_days() {
     for seed in 0..5_000 {
         let mut rng = Rng::new(seed);
         let mut client = Client::new(seed);
@@ -55,7 +55,7 @@ fn a_client_that_was_told_nonsense_for_an_hour_makes_a_hundred_calls_within_thre
 }
 
 #[test]
-fn a_server_that_tells_what_is_left_with_rejections_alone_is_probed_all_the_same() {
+fn a_server_that_reports_remaining_calls_only_when_throttling_is_still_probed() {
     let mut client = Client::new(7);
     for _ in 0..8 {
         client.call(Outcome::Ok);
@@ -72,7 +72,7 @@ fn a_server_that_tells_what_is_left_with_rejections_alone_is_probed_all_the_same
 }
 
 #[test]
-fn a_period_that_is_told_once_does_not_bind_for_good() {
+fn a_period_that_is_reported_once_does_not_apply_forever() {
     let mut client = Client::new(7);
     client.call(Outcome::Ok);
     let minute = Span::from_secs(60);
@@ -106,7 +106,7 @@ fn a_period_of_years_is_not_believed_for_longer_than_a_day() {
 }
 
 #[test]
-fn a_rejection_that_tells_of_a_period_leaves_everybodys_pace_after_it() {
+fn a_throttled_call_with_a_period_does_not_slow_clients_after_it() {
     let mut client = Client::new(7);
     client.call(Outcome::Ok);
     let mut used_up = Hint::remaining(0).and_reset(Span::from_secs(3_599));
@@ -117,7 +117,7 @@ fn a_rejection_that_tells_of_a_period_leaves_everybodys_pace_after_it() {
 }
 
 #[test]
-fn a_bucket_that_is_told_to_be_empty_slows_a_client_to_a_bound() {
+fn a_bucket_that_is_always_reported_empty_slows_a_client_only_to_a_bound() {
     for (limit, period) in [(1_000, 60), (100_000, 86_400)] {
         let mut client = Client::new(7);
         for _ in 0..20 {

@@ -28,7 +28,7 @@ fn read(status: u16, headers: &[&str], body: &Body) -> [Reading; 2] {
 }
 
 #[test]
-fn every_captured_body_is_read_as_its_server_means_it() {
+fn every_captured_body_is_read_correctly() {
     for capture in include_str!("signal_bodies.txt").trim_end().split("\n\n") {
         let lines = capture.lines().filter(|line| !line.starts_with("# "));
         let (text, lines): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with(['{', '[']));
@@ -70,7 +70,7 @@ fn every_captured_body_is_read_as_its_server_means_it() {
 }
 
 #[test]
-fn a_code_of_an_error_says_nothing_in_a_response_that_served() {
+fn an_error_code_in_a_successful_response_is_ignored() {
     for text in [
         r#"{"code":"rate_limited","message":"API rate limit exceeded"}"#,
         r#"{"error":{"code":"insufficient_quota"}}"#,
@@ -81,7 +81,7 @@ fn a_code_of_an_error_says_nothing_in_a_response_that_served() {
 }
 
 #[test]
-fn bodies_are_read_of_json_errors_that_may_be_a_throttle_and_of_graphql() {
+fn json_bodies_of_possible_throttles_and_of_graphql_are_read() {
     for status in 0..=1_000 {
         let may_throttle = [400, 402, 403, 429].contains(&status) || (500..600).contains(&status);
         for (kind, is_json, is_graphql) in [
@@ -101,7 +101,7 @@ fn bodies_are_read_of_json_errors_that_may_be_a_throttle_and_of_graphql() {
 }
 
 #[test]
-fn a_body_is_read_to_a_bound_and_no_deeper_than_anybody_means() {
+fn a_body_is_read_up_to_a_maximum_length_and_depth() {
     let code = r#"{"error":{"code":"insufficient_quota"}}"#;
     let far = format!("{{\"a\":\"{}\",{}", "x".repeat(MOST_BYTES), &code[1..]);
     let body = body_of(far.as_bytes(), 100);
@@ -121,7 +121,7 @@ fn a_body_is_read_to_a_bound_and_no_deeper_than_anybody_means() {
 
 proptest! {
     #[test]
-    fn anything_at_all_is_harmless(text in "[\\[\\]{}\":,\\\\a-z0-9. ]{0,300}", status: u16, chunk in 1..9_usize) {
+    fn any_bytes_are_harmless(text in "[\\[\\]{}\":,\\\\a-z0-9. ]{0,300}", status: u16, chunk in 1..9_usize) {
         let body = body_of(text.as_bytes(), chunk);
         prop_assert_eq!(body, body_of(text.as_bytes(), usize::MAX));
         let reply: Reply = body.refine(status, Outcome::Ok.into());

@@ -45,7 +45,7 @@ fn read(status: &str, headers: &[&str]) -> Answer {
 }
 
 #[test]
-fn every_captured_response_is_read_as_its_server_means_it() {
+fn every_captured_response_is_read_correctly() {
     for capture in include_str!("signal_captures.txt").split("\n\n") {
         let lines = capture.lines().filter(|line| !line.starts_with("# "));
         let (told, headers): (Vec<_>, Vec<_>) = lines.partition(|line| line.contains(" = "));

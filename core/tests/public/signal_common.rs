@@ -34,7 +34,7 @@ fn common<'a>(status: u16, headers: impl Iterator<Item = Header<'a>>, now: Optio
 }
 
 #[test]
-fn of_a_captured_response_it_reads_the_common_headers_and_nothing_else() {
+fn a_captured_response_is_read_for_the_common_headers_only() {
     let mut read = 0;
     for capture in include_str!("signal_captures.txt").split("\n\n") {
         let (told, headers): (Vec<_>, Vec<_>) = capture
@@ -253,7 +253,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
-    fn of_common_headers_it_says_the_same(
+    fn common_headers_are_read_like_in_the_complete_reading(
         status in select(vec![200, 403, 429, 503, 500]),
         headers in proptest::collection::vec(header(), 0..6),
         clock in proptest::option::of(NOW - 50..NOW + 50),
@@ -268,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn anything_at_all_is_harmless(
+    fn any_bytes_are_harmless(
         status: u16,
         headers in proptest::collection::vec((header(), ".{0,20}"), 0..6),
         now: Option<u32>,

@@ -107,7 +107,7 @@ fn fortnight(mut server: Server, seed: u64, [least, most]: [u64; 2], measures: b
 }
 
 #[test]
-fn a_device_that_cannot_measure_its_sleeps_uses_its_quota_and_is_seldom_throttled() {
+fn a_device_that_cannot_measure_its_sleeps_uses_its_quota_and_is_rarely_throttled() {
     let servers = [
         Server::new(1_000, None, Says::All),
         Server::new(100, None, Says::All),
@@ -157,7 +157,7 @@ fn a_server_that_lies_about_its_time_stops_no_device_for_good() {
 }
 
 #[test]
-fn a_call_without_a_response_does_not_change_what_the_server_asked_for() {
+fn a_call_without_a_response_does_not_change_a_cooldown() {
     for lost in [Outcome::Failed, Outcome::Abandoned] {
         let (mut clock, now) = (SleepClock::new(), Instant::ZERO);
         let mut record = [0; SleepClock::SNAPSHOT_BYTES];

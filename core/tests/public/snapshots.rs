@@ -72,7 +72,7 @@ fn admits(gate: &Gate, now: Instant) -> [usize; 6] {
 
 proptest! {
     #[test]
-    fn a_life_that_is_cut_by_a_snapshot_admits_what_it_would_have_admitted(
+    fn a_run_that_is_interrupted_by_a_snapshot_admits_the_same_calls(
         name in prop::sample::select(Policy::NAMES.to_vec()),
         life in prop::collection::vec((reply(), 0..5_000u64), 1..60),
         away in 0..1_000_000u64,
@@ -98,7 +98,7 @@ proptest! {
 }
 
 #[test]
-fn policies_that_are_set_in_turn_admit_no_more_than_the_faster_one() {
+fn policies_that_are_set_alternately_admit_no_more_than_the_faster_one() {
     let quotas = [(6, 1), (7, 1), (60, 10), (600, 20), (1, 5)].map(|(count, burst)| {
         let quota = Quota::per_minute(count).unwrap().with_burst(burst).unwrap();
         (Policy::new(AnyLaw::from(Fixed::new(quota))), u64::from(burst) + 10 * count)
@@ -121,7 +121,7 @@ fn policies_that_are_set_in_turn_admit_no_more_than_the_faster_one() {
 }
 
 #[test]
-fn a_refund_of_what_another_law_has_charged_is_no_credit() {
+fn a_refund_of_a_charge_by_another_law_adds_nothing() {
     let fixed = |burst| {
         let quota = Quota::per_second(1).unwrap().with_burst(burst).unwrap();
         Policy::new(AnyLaw::from(Fixed::new(quota)))

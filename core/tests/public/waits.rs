@@ -30,7 +30,7 @@ fn rate_limited() -> Client {
 }
 
 #[test]
-fn a_first_call_that_is_rejected_after_days_waits_for_about_what_it_was_asked() {
+fn a_first_call_that_is_throttled_after_days_waits_for_about_the_requested_time() {
     for seed in 0..50 {
         let mut client = Client::new(seed);
         client.now = 3 * DAY;
@@ -41,7 +41,7 @@ fn a_first_call_that_is_rejected_after_days_waits_for_about_what_it_was_asked() 
 }
 
 #[test]
-fn a_night_without_calls_does_not_count_as_a_slow_server_with_a_restart_or_without() {
+fn a_night_without_calls_does_not_count_as_a_slow_server() {
     for restart in [false, true] {
         let mut client = rate_limited();
         let mut record = [0; Gate::SNAPSHOT_BYTES];
@@ -60,7 +60,7 @@ fn a_night_without_calls_does_not_count_as_a_slow_server_with_a_restart_or_witho
 }
 
 #[test]
-fn an_outage_that_tells_when_to_come_back_is_no_measurement() {
+fn an_outage_with_a_retry_after_is_not_a_measurement() {
     let mut client = rate_limited();
     let before = client.interval();
     for _ in 0..20 {
@@ -74,7 +74,7 @@ fn an_outage_that_tells_when_to_come_back_is_no_measurement() {
 }
 
 #[test]
-fn what_was_asked_for_wins_over_the_end_of_the_period() {
+fn a_retry_after_takes_precedence_over_the_end_of_the_period() {
     // GitHub's secondary limit: a minute, with most of the hour's calls left.
     let told = |left| Hint::remaining(left).and_limit(5_000).and_reset(secs(3_000));
     let mut client = Client::new(7);
@@ -84,7 +84,7 @@ fn what_was_asked_for_wins_over_the_end_of_the_period() {
 }
 
 #[test]
-fn whatever_a_server_tells_of_a_period_it_is_asked_again() {
+fn any_reported_period_is_followed_by_another_call() {
     let year = secs(365 * 86_400);
     for hint in [
         Hint::quota(1_000, year).and_remaining(1).and_reset(year),
@@ -118,7 +118,7 @@ fn whatever_a_server_tells_of_a_period_it_is_asked_again() {
 }
 
 #[test]
-fn a_client_that_is_told_now_of_one_limit_and_now_of_another_uses_its_day() {
+fn a_client_with_alternating_hints_of_two_limits_uses_its_daily_quota() {
     let mut client = Client::new(7);
     let (mut second, mut left, mut day) = (0, 10, 1_000);
     while client.now < DAY {
@@ -141,7 +141,7 @@ fn a_client_that_is_told_now_of_one_limit_and_now_of_another_uses_its_day() {
 }
 
 #[test]
-fn a_client_that_comes_back_within_a_period_has_what_is_left_and_not_what_it_began_with() {
+fn a_client_that_returns_within_a_period_has_only_the_remaining_calls() {
     // Alone, and restarted when 600 of its 5000 calls were gone: most of the rest is its own.
     let mut client = Client::new(7);
     let (end, mut left) = (3_000 * SECOND, 4_400);
@@ -156,7 +156,7 @@ fn a_client_that_comes_back_within_a_period_has_what_is_left_and_not_what_it_beg
 }
 
 #[test]
-fn a_late_timer_slows_no_fast_client_down() {
+fn a_late_timer_does_not_slow_a_fast_client() {
     // A server of 2000 calls a second, and a client that only ever acts when its timer fires.
     const RATE: u64 = 2_000;
     const MOST: u64 = RATE / 10 * SECOND;

@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_tells_its_outcome_and_its_cooldown() {
+    fn a_response_has_an_outcome_and_a_cooldown() {
         const BUSY: u8 = 5 << 5 | 3;
         // An option that comes before Max-Age, Max-Age in two bytes, and a payload that looks like one.
         let behind = [0x41, 7, 0xA2, 0x01, 0x2C, 0xFF, 0xD1, 0x01, 9];

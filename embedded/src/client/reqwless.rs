@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_tells_its_outcome_and_its_cooldown() {
+    fn a_response_has_an_outcome_and_a_cooldown() {
         let told =
             reply("HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n");
         assert_eq!(told.outcome, Outcome::Throttled);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bytes_of_a_body_say_what_the_status_does_not() {
+    fn the_start_of_a_body_refines_the_outcome() {
         let body = r#"{"message":"You have exceeded a secondary rate limit."}"#;
         let text = std::format!(
             "HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",

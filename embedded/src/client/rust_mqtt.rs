@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disconnect_tells_its_reason_and_a_mistake_of_our_own_nothing() {
+    fn a_disconnect_has_a_reason_and_a_client_error_has_none() {
         for (error, outcome) in [
             (disconnect(ReasonCode::ServerBusy), Outcome::Busy),
             (disconnect(ReasonCode::ConnectionRateExceeded), Outcome::Throttled),

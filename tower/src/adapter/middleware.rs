@@ -1,4 +1,4 @@
-//! reqwest-middleware: the layer is a middleware too.
+//! reqwest-middleware: the layer is also a middleware.
 
 use ::http::Extensions;
 use ::reqwest::{Request, Response};
@@ -40,7 +40,7 @@ where
         let call = rules.describe.describe(&request, gate.call());
         let repeat = |request: &mut Request| rules.repeat.repeat(request);
         let classify = |(result, _): &(Result<Response>, _)| rules.classify.classify(result);
-        // Each attempt begins with what came with the request.
+        // Each attempt starts with the extensions of the request.
         let given = extensions.clone();
         let send = |request| {
             let (next, mut extensions) = (next.clone(), given.clone());

@@ -38,7 +38,8 @@ impl<const LIMITS: usize> Classify<Response, LIMITS> for Standard {
     }
 }
 
-/// An error of `error_for_status` says what its status says. A request that could not be built was not sent.
+/// An error of `error_for_status` counts as its status. A request that could not be built was not
+/// sent.
 impl<const LIMITS: usize> Classify<ReqwestError, LIMITS> for Standard {
     fn classify(&self, error: &ReqwestError) -> Reply<LIMITS> {
         let outcome = match error.status() {
@@ -67,7 +68,7 @@ impl<const LIMITS: usize, T: Timer + Send + Sync> Hold<LIMITS, T> for Response {
     }
 }
 
-/// The response of this address, which a response of `http` does not keep.
+/// The response with its URL, which a response of `http` does not keep.
 fn response_of(url: &Url, mut response: ::http::Response<Body>) -> Response {
     if let Ok(made) = ::http::Response::builder().url(url.clone()).body(()) {
         response.extensions_mut().extend(made.into_parts().0.extensions);
@@ -75,7 +76,7 @@ fn response_of(url: &Url, mut response: ::http::Response<Body>) -> Response {
     response.into()
 }
 
-/// The same response, whose body has been looked at where it may say more.
+/// The same response, with its body inspected if that can be relevant.
 pub(crate) async fn peeked(response: Response) -> Response {
     let content_type = response.headers().get(::http::header::CONTENT_TYPE);
     let content_type = content_type.map_or(&b""[..], |it| it.as_bytes());

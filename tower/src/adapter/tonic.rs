@@ -80,9 +80,9 @@ impl Repeat<Request<Body>> for Grpc {
     }
 }
 
-/// A request's body: the data that was there at once, and the rest of a stream.
+/// A request's body: the data available at once, and the rest of the stream.
 struct Begun {
-    /// The last one first.
+    /// In reverse order.
     frames: Vec<Bytes>,
     rest: Option<Body>,
 }
@@ -95,7 +95,7 @@ impl Begun {
         let mut frames = Vec::new();
         let mut length = 0;
         let mut cx = Context::from_waker(Waker::noop());
-        // What is not there yet is polled again by whoever sends it.
+        // Data that is not available yet is polled again when it is sent.
         let ended = loop {
             match Pin::new(&mut body).poll_frame(&mut cx) {
                 Poll::Ready(None) => break true,
@@ -107,7 +107,7 @@ impl Begun {
                         break false;
                     }
                 }
-                // An encoder that failed says so again, or ends.
+                // An encoder that failed returns the error again, or ends.
                 Poll::Ready(Some(Err(status))) => {
                     body = Body::new(Failed(Some(status)));
                     break false;

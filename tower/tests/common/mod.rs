@@ -1,6 +1,6 @@
 //! A real HTTP server on loopback with a limit.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -13,14 +13,14 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use tokio::net::TcpListener;
 
-/// What the server does.
+/// The settings of the server.
 #[derive(Clone, Copy)]
 pub(crate) struct Limit {
-    /// Calls a second.
+    /// Calls per second.
     pub(crate) rate: f64,
-    /// Calls at once.
+    /// The burst.
     pub(crate) burst: f64,
-    /// Whether a rejection says when to come again.
+    /// Whether a rejection has a Retry-After.
     pub(crate) tells: bool,
     /// How long a call takes.
     pub(crate) latency: Duration,
@@ -35,7 +35,7 @@ impl Limit {
     }
 }
 
-/// What the server has seen.
+/// The server's counts.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) served: Vec<String>,
@@ -110,7 +110,8 @@ impl Drop for Flight {
     }
 }
 
-/// `/status/500` is answered with it, `/stream` takes 60 ms after its head, and all else is echoed.
+/// `/status/500` is answered with that status, `/stream` takes 60 ms after its head, and anything
+/// else is echoed.
 async fn answer(
     State(inner): State<Arc<Inner>>,
     method: Method,

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_figures_of_a_subject_are_not_those_of_one_with_a_longer_name() {
+    fn a_subject_is_not_confused_with_one_with_a_longer_name() {
         let log = "INFO  cost fixed: wait 9 instructions, 8 bytes of stack, 7 calls\n\
                    INFO  cost fixed: admit 711 instructions, 348 bytes of stack, 2000 calls\n";
         assert_eq!(read(log, "fixed: admit"), Some((711, 348)));

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_of_one_call_is_rounded_and_nothing_counted_is_no_count() {
+    fn the_count_of_one_call_is_rounded_and_a_missing_count_is_an_error() {
         let output = |sum: &str| {
             format!("==7== Callgrind\n10000\n==7== Events    : Ir\n==7== Collected : {sum}\n")
         };

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_of_floating_point_are_told_from_those_of_integers() {
+    fn floating_point_functions_are_distinguished_from_integer_functions() {
         for name in [
             "__addsf3",
             "__fixdfdi",

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_one_a_line_and_found_by_their_names() {
+    fn there_is_one_row_per_line_found_by_its_name() {
         let rows = [
             Row { what: "a law", target: "thumbv6m".into(), figure: 7 },
             Row { what: "a law", target: "riscv".into(), figure: 8 },

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_is_held_against_the_page_the_closer_where_the_compiler_is_the_same() {
+    fn with_the_same_compiler_figures_are_compared_more_strictly() {
         let page = weights(10_000).page();
         assert_eq!(told(&page, "HTTP header parsers", TARGETS[1]), Some(10_000));
         assert_eq!(told(&page, "HTTP header parsers", TARGETS[0]), None);

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn images_come_along() {
+    fn images_are_copied() {
         let chapters = BTreeSet::new();
         let mut images = Vec::new();
         let page = Page { name: "docs/node.md", chapters: &chapters, repository: None };

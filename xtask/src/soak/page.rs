@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_run_again_replaces_its_own_section_alone() {
+    fn a_repeated_part_replaces_only_its_section() {
         let order = ["one", "two", "three"];
         let made = |figures: &[(&'static str, u64)]| -> Vec<(&'static str, Section)> {
             figures.iter().map(|(name, figure)| (*name, section(*figure))).collect()

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_went_and_what_came_is_told() {
+    fn removed_and_added_lines_are_reported() {
         assert_eq!(changes("a\nb\nc\n", "a\nc\nd\n"), ["- b", "+ d"]);
         assert!(changes("a\nb\n", "a\nb\n").is_empty());
     }

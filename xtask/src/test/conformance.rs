@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sum_is_told_by_the_line_of_all_files() {
+    fn the_total_is_read_from_the_line_of_all_files() {
         for (output, expected) in [
             ("file vectors steps differences\naimd 3 40 0\nall 5 70 1\n", (5, 70, 1, 0)),
             ("0.1 INFO  all 4 60 0 1\n", (4, 60, 0, 1)),

@@ -58,7 +58,7 @@ _ZN4core9panicking11panic_const24panic_const_add_overflow17h0123456789abcdefE:
 ";
 
     #[test]
-    fn the_caller_and_its_line_are_named_and_the_machinery_itself_is_not() {
+    fn the_caller_and_its_line_are_reported_without_the_panic_machinery() {
         assert_eq!(
             places(ASSEMBLY),
             ["tidegate::rate::quota calls core::panicking::panic_const::panic_const_add_overflow \

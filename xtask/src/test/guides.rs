@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_may_have_other_numbers_and_must_have_the_same_words() {
+    fn printed_output_may_differ_in_numbers_but_not_in_words() {
         let follow = |printed: &str, expected: &str| {
             let page = format!("```sh\necho '{printed}'\n```\n```text\n{expected}\n```\n");
             let output = env::temp_dir().join(format!("tidegate-guide-{}", std::process::id()));

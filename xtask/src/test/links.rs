@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_leads_to_a_file_a_folder_a_heading_or_says_why_not() {
+    fn a_link_leads_to_a_file_a_folder_or_a_heading_or_is_an_error() {
         let files = ["README.md", "core/docs/law.md", "core/src/lib.rs"].map(str::to_owned);
         let pages = BTreeMap::from([
             ("README.md", Page::read("# Top")),

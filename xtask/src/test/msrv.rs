@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_release_of_the_version_that_is_named_is_tried() {
+    fn the_first_release_of_the_named_version_is_tested() {
         assert_eq!(named("a\nrust-version = \"1.89\"\n").as_deref(), Some("1.89.0"));
         assert_eq!(named("rust-version = \"1.89.1\"").as_deref(), Some("1.89.1"));
         assert_eq!(named("version = \"1.89\""), None);

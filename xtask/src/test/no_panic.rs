@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_complaint_about_the_function_counts() {
+    fn only_an_error_about_the_panic_function_counts() {
         assert!(misses_the_function(
             "x\n  = note: ld.lld-22: error: undefined symbol: a_panic_is_reachable\n"
         ));

@@ -33,7 +33,7 @@ fn alike(name: &str, after: &[Second], calm: &[Second]) {
 }
 
 #[test]
-fn a_clock_that_steps_an_hour_ahead_earns_a_burst_at_most() {
+fn a_clock_that_steps_an_hour_ahead_gains_at_most_a_burst() {
     for (name, _) in every_policy() {
         let ((mut world, calm), (mut twin, _)) = (settled(name), settled(name));
         let stepped = world.live(TEN_MINUTES as u64, |now| EPOCH + HOUR + now);
@@ -48,7 +48,7 @@ fn a_clock_that_steps_an_hour_ahead_earns_a_burst_at_most() {
 }
 
 #[test]
-fn a_clock_that_steps_an_hour_back_costs_an_hour_at_most_and_earns_nothing() {
+fn a_clock_that_steps_an_hour_back_costs_at_most_an_hour_and_gains_nothing() {
     for (name, _) in every_policy() {
         let (mut world, calm) = settled(name);
         let stepped = world.live(3_600 + 2 * TEN_MINUTES as u64, |now| EPOCH - HOUR + now);
@@ -62,7 +62,7 @@ fn a_clock_that_steps_an_hour_back_costs_an_hour_at_most_and_earns_nothing() {
 }
 
 #[test]
-fn a_clock_that_is_slewed_and_set_back_by_milliseconds_costs_next_to_nothing() {
+fn a_clock_that_is_slewed_and_set_back_by_milliseconds_costs_almost_nothing() {
     // 500 ppm too fast for ten minutes and too slow for ten; and set back by 5 ms and ahead again.
     let slewed = |now: u64| {
         let turn = now % (1_200 * SECOND);
@@ -80,7 +80,7 @@ fn a_clock_that_is_slewed_and_set_back_by_milliseconds_costs_next_to_nothing() {
 }
 
 #[test]
-fn a_laptop_that_sleeps_during_a_call_wakes_as_it_fell_asleep() {
+fn a_laptop_that_sleeps_during_a_call_continues_as_before() {
     const NIGHT: u64 = 8 * HOUR;
     let asked = Hint::retry_after(Span::from_secs(30));
     let replies: [(Reply, u64); 5] = [
@@ -109,7 +109,7 @@ fn a_laptop_that_sleeps_during_a_call_wakes_as_it_fell_asleep() {
 }
 
 #[test]
-fn an_isolate_whose_clock_stands_still_and_leaps_neither_bursts_nor_starves() {
+fn an_isolate_whose_clock_stops_and_jumps_neither_bursts_nor_starves() {
     for (name, policy) in every_policy().filter(|(name, _)| *name != "none") {
         // What keeps calls apart lets one go for each leap, and a second one where it catches up.
         let rate_limited = ["adaptive", "fixed", "aimd"].contains(&name);

@@ -42,7 +42,7 @@ fn poll(gate: &mut Gate, times: u64, from: u64, step: u64, expected: &Decision) 
 }
 
 #[test]
-fn polls_without_progress_change_no_state_and_no_answer() {
+fn polls_without_progress_change_no_state_and_no_decision() {
     let share = polls().div_ceil(Policy::NAMES.len() as u64 * 2);
     for (name, policy) in every_policy() {
         let mut gate = held(policy);
@@ -72,7 +72,7 @@ fn polls_without_progress_change_no_state_and_no_answer() {
 }
 
 #[test]
-fn polls_of_a_full_concurrency_limit_and_of_calls_that_are_rejected_change_nothing_either() {
+fn polls_at_a_full_concurrency_limit_and_of_rejected_calls_change_nothing() {
     let share = polls() / 20;
     let one = ConcurrencyLimit::new(1, Span::from_secs(7_200)).unwrap();
     let mut gate = Gate::new(Policy::named("none").unwrap().concurrency(one), 7, at(0));

@@ -14,7 +14,7 @@ fn exact(ticks: u64, hertz: u32) -> Instant {
 }
 
 #[test]
-fn a_counter_that_wraps_a_thousand_times_is_a_clock_like_any_other() {
+fn a_counter_that_wraps_a_thousand_times_works_like_any_clock() {
     for hertz in [1_000, 32_768, 1_000_000, 16_000_000] {
         for (name, policy) in every_policy() {
             let mut counter = Ticks::new(NonZeroU32::new(hertz).unwrap());
@@ -48,7 +48,7 @@ fn a_counter_that_wraps_a_thousand_times_is_a_clock_like_any_other() {
 }
 
 #[test]
-fn a_wait_in_ticks_ends_no_sooner_and_at_most_a_tick_later_over_a_thousand_wraps() {
+fn a_wait_in_ticks_is_at_most_a_tick_late_over_a_thousand_wraps() {
     let hertz = NonZeroU32::new(32_768).unwrap();
     let mut counter = Ticks::new(hertz);
     let start = counter.extend(0);

@@ -87,7 +87,7 @@ fn due(member: &mut Member<32>, now: u64, waiting: u16) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_slow_limit_goes_on_for_all_who_wait_for_it() {
+fn a_slow_limit_serves_all_waiting_members() {
     for per_minute in [1, 3, 5] {
         let mut desk = desk(Quota::per_minute(per_minute).unwrap());
         let mut members = [member(1), member(2)];
@@ -107,7 +107,7 @@ fn a_slow_limit_goes_on_for_all_who_wait_for_it() {
 }
 
 #[test]
-fn a_long_way_is_learnt() {
+fn a_long_round_trip_is_learned() {
     for round_trip in [400, 600, 1_500] {
         let mut desk = desk(per_second(50));
         let mut member = member(1);
@@ -131,7 +131,7 @@ fn a_long_way_is_learnt() {
 }
 
 #[test]
-fn a_member_that_no_answer_reaches_does_not_starve_the_others() {
+fn a_member_without_answers_does_not_starve_the_others() {
     let mut desk = desk(Quota::per_minute(1).unwrap());
     let mut got = 0;
     for round in 0..1_028 {
@@ -146,7 +146,7 @@ fn a_member_that_no_answer_reaches_does_not_starve_the_others() {
 }
 
 #[test]
-fn members_that_return_cost_the_burst_and_no_more() {
+fn returning_members_cost_at_most_the_burst() {
     let quota = per_second(1).with_burst(5).unwrap();
     for (alone, most) in [(0, 5), (1, 1)] {
         let mut desk = desk(quota);
@@ -162,7 +162,7 @@ fn members_that_return_cost_the_burst_and_no_more() {
 }
 
 #[test]
-fn a_member_that_asks_often_gets_no_more_than_its_share() {
+fn a_member_with_frequent_requests_gets_only_its_share() {
     for others in [1, 3] {
         let mut desk = desk(per_second(50));
         let mut got = [0; 4];
@@ -208,14 +208,14 @@ fn left_where_one_hears_nothing() -> [u64; 2] {
 }
 
 #[test]
-fn a_member_that_hears_nothing_and_calls_alone_has_its_share_counted() {
+fn the_share_of_a_member_that_calls_without_leases_is_counted() {
     let left = left_where_one_hears_nothing();
     let all = 300 * 50;
     assert!((all * 9 / 10..=all * 101 / 100).contains(&(left[0] + left[1])), "{left:?} of {all}");
 }
 
 #[test]
-fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
+fn a_restored_coordinator_grants_nothing_in_addition_to_earlier_grants() {
     // Its snapshot is of before it had heard how many there are, and of how slow a limit has to be led.
     let mut before = desk(per_second(2));
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
@@ -244,7 +244,7 @@ fn a_restored_coordinator_grants_nothing_beside_what_it_had_granted() {
 }
 
 #[test]
-fn a_record_of_any_age_is_gone_on_from_behind_what_may_have_been_granted_until_now() {
+fn a_record_of_any_age_is_continued_after_all_possible_earlier_grants() {
     // Storage has failed for an hour, and the coordinator went on.
     let quota = per_second(50).with_burst(50).unwrap();
     let mut before = desk(quota);
@@ -260,7 +260,7 @@ fn a_record_of_any_age_is_gone_on_from_behind_what_may_have_been_granted_until_n
 }
 
 #[test]
-fn a_snapshot_that_was_lost_lets_nothing_be_granted_further_ahead_than_the_one_before() {
+fn after_a_lost_snapshot_grants_reach_no_further_than_the_previous_one_states() {
     // The one before is of when there was a single member; of eight, leases are for six seconds.
     let furthest = |lost: bool| {
         let mut desk = desk(per_second(2));
@@ -279,7 +279,7 @@ fn a_snapshot_that_was_lost_lets_nothing_be_granted_further_ahead_than_the_one_b
 }
 
 #[test]
-fn a_coordinator_that_ended_in_order_is_continued_at_once() {
+fn a_coordinator_that_ended_cleanly_is_continued_at_once() {
     let mut before = desk(per_second(50));
     let mut due = granted(&mut before, BEGIN, 1);
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
@@ -301,7 +301,7 @@ fn granted(desk: &mut Desk, now: u64, member: u64) -> Vec<u64> {
 }
 
 #[test]
-fn in_the_place_of_another_without_a_record_nothing_is_sent_beside_what_that_one_has_granted() {
+fn a_replacement_without_a_record_grants_nothing_in_addition_to_earlier_grants() {
     let quota = per_second(50).with_burst(50).unwrap();
     let now = BEGIN + 100 * MILLIS;
     let before = granted(&mut desk(quota), BEGIN, 1);
@@ -343,7 +343,7 @@ fn a_member_that_leaves_returns_its_leases_and_is_no_longer_counted() {
 }
 
 #[test]
-fn permits_of_before_a_restore_are_unknown_after_it() {
+fn permits_from_before_a_restore_are_unknown_after_it() {
     let mut before = desk(per_second(50));
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
     before.snapshot(at(BEGIN), &mut record).unwrap();
@@ -363,7 +363,7 @@ fn permits_of_before_a_restore_are_unknown_after_it() {
 }
 
 #[test]
-fn a_call_that_outlasts_the_good_bye_is_reported() {
+fn a_call_that_ends_after_the_goodbye_is_reported() {
     let mut desk = desk(per_second(50));
     let mut member = member(1);
     let mut carry = |member: &mut Member<32>, now: u64, waiting: u16| {
@@ -394,7 +394,7 @@ fn a_call_that_outlasts_the_good_bye_is_reported() {
 }
 
 #[test]
-fn a_cooldown_is_as_long_as_the_server_asked_however_far_ahead_leases_lie() {
+fn a_cooldown_has_the_requested_length_for_any_lookahead() {
     for (quota, members) in [(per_second(50), 1), (per_second(1), 10)] {
         let mut desk = desk(quota);
         let mut permit = None;
@@ -415,7 +415,7 @@ fn a_cooldown_is_as_long_as_the_server_asked_however_far_ahead_leases_lie() {
 }
 
 #[test]
-fn a_cooldown_of_an_hour_can_be_told() {
+fn a_cooldown_of_an_hour_can_be_sent() {
     let mut desk = desk(Quota::per_minute(5).unwrap());
     let wanted = Request { member: 1, sequence: 1, want: 3, ..Request::default() };
     let (permit, _) = leases(&wanted.send(&mut desk, BEGIN))[0];
@@ -430,7 +430,7 @@ fn a_cooldown_of_an_hour_can_be_told() {
 }
 
 #[test]
-fn what_was_answered_before_is_not_answered_again() {
+fn a_request_is_not_answered_twice() {
     let mut desk = desk(per_second(50));
     let mut member = member(1);
     assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
@@ -455,7 +455,7 @@ fn what_was_answered_before_is_not_answered_again() {
 }
 
 #[test]
-fn a_member_that_said_good_bye_keeps_to_its_share_where_nobody_answers() {
+fn a_member_that_said_goodbye_keeps_to_its_share_without_answers() {
     let mut desk = desk(per_second(2));
     for other in 2..=8 {
         let other = Request { member: other, sequence: 1, want: 1, ..Request::default() };

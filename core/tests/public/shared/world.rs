@@ -303,7 +303,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn whatever_happens_no_call_is_lost_and_leases_keep_to_the_quota(
+    fn after_any_events_no_call_is_lost_and_leases_keep_to_the_quota(
         members in 1..5usize, rate in 1..200u64, burst in 1..20u32, way in way(), seed: u64,
         events in prop::collection::vec(event(), 1..40),
     ) {
@@ -344,7 +344,7 @@ proptest! {
     }
 
     #[test]
-    fn on_a_calm_way_every_lease_settles_once(
+    fn without_faults_every_lease_settles_once(
         members in 1..5usize, rate in 2..200u64, seed: u64,
         calls in prop::collection::vec((0..4usize, 1..40u64, 0..400u64), 1..20),
     ) {
@@ -367,7 +367,7 @@ proptest! {
 }
 
 #[test]
-fn the_messages_are_as_their_tables_say() {
+fn the_messages_have_the_documented_layout() {
     let (now, later) = (at(5_000_000_000), at(5_250_000_000));
     let mut member: Member = Member::new(0x0102_0304_0506_0708, Quota::per_second(1).unwrap(), now);
     let mut desk = Desk::new(

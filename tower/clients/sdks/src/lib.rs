@@ -1,4 +1,4 @@
-//! SDKs behind a gate: how each is set up, for its own users to copy.
+//! SDKs with a gate, as examples to copy.
 
 use async_openai::config::OpenAIConfig;
 use async_openai::error::OpenAIError;
@@ -14,7 +14,7 @@ use tidegate_tower::tidegate::{Outcome, Reply};
 use tidegate_tower::{Call, Gate, ThrottleLayer, copy, read};
 use tower::Layer;
 
-/// async-openai, by requests and tokens. `tokens` is how many a call is expected to use.
+/// async-openai, limited by requests and tokens. `tokens` is the expected number per call.
 pub fn openai(
     gate: Gate<2>,
     config: OpenAIConfig,
@@ -35,7 +35,7 @@ pub fn openai(
     async_openai::Client::with_config(config).with_http_service(service)
 }
 
-/// octocrab, on hyper's client as it is: give it a connector with TLS.
+/// octocrab with hyper's client. Give it a connector with TLS.
 pub fn github(gate: Gate, api: Uri) -> Octocrab {
     let body =
         |body: &OctoBody| body.try_clone().or_else(|| body.is_end_stream().then(OctoBody::empty));

@@ -1,4 +1,4 @@
-//! Each SDK against a server on loopback that limits as its API does.
+//! Each SDK against a server on loopback that limits like its API.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -36,7 +36,8 @@ struct Seen {
     rejected: u32,
 }
 
-/// Twenty requests at once and 200 a second, a hundred thousand tokens a minute; each call uses 50.
+/// A burst of twenty requests and 200 a second, a hundred thousand tokens a minute; each call uses
+/// 50.
 fn openai_server(seen: Arc<Mutex<Seen>>) -> impl Fn() -> Response + Clone {
     let bucket = Arc::new(Mutex::new((20.0_f64, Instant::now())));
     move || {
@@ -104,7 +105,7 @@ async fn async_openai_is_paced_by_requests_and_tokens() {
     assert_eq!((stats.in_flight, stats.waiting), (0, 0));
 }
 
-/// Thirty calls in each two seconds; what is more is forbidden until they have passed.
+/// Thirty calls in each two seconds. Further calls are forbidden until they have passed.
 fn github_server(seen: Arc<Mutex<Seen>>) -> impl Fn() -> Response + Clone {
     let window = Arc::new(Mutex::new((0, 0)));
     move || {
@@ -152,8 +153,8 @@ async fn octocrab_waits_for_the_window_to_end() {
 }
 
 #[test]
-fn the_quota_that_an_account_has_may_be_named() {
-    // What openai() takes where the limits are known.
+fn the_quota_of_an_account_can_be_configured() {
+    // The limits that openai() uses if they are known.
     let limits = [(500, 500), (30_000, 30_000)].map(|(count, burst)| {
         Adaptive::with_quota(Quota::per_minute(count).unwrap().with_burst(burst).unwrap())
     });

@@ -1,4 +1,4 @@
-//! A Cloudflare worker that calls an API through a gate, with the worker's own timer.
+//! A Cloudflare worker that calls an API through a gate, with the worker's timer.
 
 use std::cell::OnceCell;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tidegate_tower::tidegate::{Instant, Policy, Reply};
 use tidegate_tower::{Builder, Gate, Timer};
 use worker::{Context, Date, Delay, Env, Fetch, Request, Response, Result, event};
 
-/// The worker's clock, which moves with each input and output.
+/// The worker's clock, which advances with each input and output.
 #[derive(Debug)]
 struct Worker;
 
@@ -24,22 +24,23 @@ impl Timer for Worker {
         Duration::from_millis(wait).into()
     }
 
-    // One request cannot wake another: each watches the clock itself.
+    // A request cannot wake another, so each watches the clock itself.
     fn patience(&self) -> Duration {
         Duration::ZERO
     }
 }
 
 thread_local! {
-    /// One gate for all requests of the isolate. It is made with the first, because there is no randomness
-    /// before.
+    /// One gate for all requests of the isolate. It is created by the first one, because there is
+    /// no randomness before.
     static GATE: OnceCell<Gate<1, Worker>> = const { OnceCell::new() };
 }
 
 fn gate() -> Gate<1, Worker> {
     let make = || {
         let seed = (js_sys::Math::random() * 2_f64.powi(53)) as u64;
-        // A request that dies is not dropped: a permit that it has not taken is another's after half a minute.
+        // A request that dies is not dropped. A permit that it has not taken passes to another
+        // after half a minute.
         Builder::new(Policy::adaptive(), Worker)
             .seed(seed)
             .take_within(Duration::from_secs(30))
@@ -48,7 +49,7 @@ fn gate() -> Gate<1, Worker> {
     GATE.with(|gate| gate.get_or_init(make).clone())
 }
 
-/// Passes the request's path on to the API.
+/// Forwards the request's path to the API.
 #[event(fetch)]
 async fn fetch(request: Request, _: Env, _: Context) -> Result<Response> {
     let url = format!("https://api.example.com{}", request.path());

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_read_and_a_torn_one_is_an_error() {
+    fn a_message_is_read_and_a_truncated_one_is_an_error() {
         let whole = [0, 1, b't', 0, 9, 0, b'4', b'2'];
         assert_eq!(publish(&whole).unwrap(), ([0, 9], &b"42"[..]));
         for torn in 0..6 {
