@@ -1,12 +1,12 @@
-//! The queue, with either storage, against a list that is searched for every answer; and the turns that it
-//! expects.
+//! The queue with either storage, compared with a list that is searched for every decision; and the
+//! turns that it expects.
 #![allow(
     missing_docs,
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
+    reason = "a test that overflows or panics fails"
 )]
 
 use core::num::NonZeroU16;
@@ -23,7 +23,7 @@ use tidegate::{
 
 type Gate = Controller<AnyLaw>;
 
-/// So many calls fit into the queue.
+/// The number of calls that fit into the queue.
 const ROOM: usize = 16;
 const EXPIRY: Span = Span::from_secs(4);
 const TICK: Span = Span::from_nanos(1);
@@ -48,23 +48,23 @@ struct Entry {
     priority: u8,
     call: Call,
     stage: Stage,
-    /// Whether its backoff is over.
+    /// Whether its backoff has ended.
     ready: bool,
 }
 
-/// What the queue is to do next.
+/// The expected result of the queue.
 enum Expected {
     Decide(usize, Result<Permit, Reason>),
-    /// Any of these calls is rejected, in whatever order.
+    /// Any of these calls is rejected, in any order.
     Late(Vec<usize>, Reason),
     Sleep(Option<Instant>),
 }
 
-/// The specification: a list in no order. It is not asked before the queue's `Sleep` is over.
+/// The specification: an unordered list. It is not polled before the queue's `Sleep` has ended.
 #[derive(Default)]
 struct List {
     entries: Vec<Entry>,
-    /// What the queue said last; `None` after an event.
+    /// The queue's latest result. `None` after an event.
     asleep: Option<Option<Instant>>,
 }
 
@@ -78,7 +78,8 @@ impl List {
         Some(self.entries.remove(index))
     }
 
-    /// Whether there is room for a call of this priority; in an array, a less urgent call makes it.
+    /// Whether there is room for a call of this priority. In an array, a less urgent call gives up
+    /// its slot.
     fn has_room(&mut self, grows: bool, priority: u8) -> bool {
         let more = if grows && priority > 0 { ROOM / 8 } else { 0 };
         if self.entries.len() < ROOM + more {
@@ -152,7 +153,7 @@ enum Event {
     Settle { call: usize, reply: u8, again: bool },
 }
 
-/// Which call: counted from the latest.
+/// A call, counted from the latest.
 fn call() -> impl Strategy<Value = usize> {
     0..40usize
 }
@@ -197,8 +198,8 @@ struct Sent {
     permits: (Permit, Permit),
 }
 
-/// Plays the same events on a queue and on the list. Each has its own gate. A storage that `grows` lets
-/// retries in where it is full.
+/// Applies the same events to a queue and to the list. Each has its own gate. A storage that
+/// `grows` accepts retries when it is full.
 fn play(
     slots: impl Storage,
     grows: bool,
@@ -243,7 +244,7 @@ fn play(
                         stage: Stage::Waits,
                         ready: true,
                     });
-                    // Behind others and without a deadline it is no event.
+                    // Joining behind others without a deadline is not an event.
                     let first = list.first().map(|entry| entry.number);
                     if first == Some(number) || deadline.is_some() {
                         list.asleep = None;
@@ -308,7 +309,7 @@ fn play(
                 list.entries.push(Entry { number, priority, call, stage, ready });
             }
         }
-        // A look before its time changes nothing.
+        // A poll before its time changes nothing.
         for _ in 0..200 {
             let early = list.asleep.is_some_and(|until| until.is_none_or(|until| now < until));
             let step = queue.poll(now, &mut one);
@@ -338,7 +339,7 @@ fn play(
                 _ => panic!("{step:?}"),
             }
         }
-        prop_assert!(list.asleep.is_some(), "it does not come to rest");
+        prop_assert!(list.asleep.is_some(), "the queue does not come to rest");
         let mut stats = *two.stats();
         stats.rejected += rejected;
         prop_assert_eq!(*one.stats(), stats);
@@ -354,7 +355,7 @@ fn case() -> impl Strategy<Value = (u8, u16, Vec<Event>)> {
     (0..3u8, 1..9u16, events)
 }
 
-/// No call is rejected for its place that would have been in time.
+/// No call that would have been in time is rejected because of its place.
 fn expects_no_turn_later_than_it_comes(
     mut queue: Queue<impl Storage>,
     (burst, concurrency): (u32, u16),
@@ -382,7 +383,7 @@ fn expects_no_turn_later_than_it_comes(
     let admitted = loop {
         match queue.poll(now, &mut gate) {
             Step::Wake(ticket) if ticket == call => break now,
-            // What is admitted comes back at once, so that nothing but the rate is in the way.
+            // Admitted calls complete at once, so only the rate delays calls.
             Step::Wake(ticket) => {
                 let Turn::Admitted(permit) = queue.take(ticket) else { panic!() };
                 gate.settle(now, permit, Outcome::Ok);
@@ -396,7 +397,7 @@ fn expects_no_turn_later_than_it_comes(
     Ok(())
 }
 
-/// The slots of one key, of those that several keys share.
+/// The slots of one key, out of those that several keys share.
 struct Lane<'a> {
     slots: &'a mut [Slot],
     keys: [Option<u8>; 3],
@@ -433,7 +434,8 @@ fn the_queues_of_several_keys_share_slots() {
     });
     let mut full = Queue::new(Lane { slots: &mut slots, keys, key: 1 });
     assert_eq!(full.enter(&Call::new(), Place::new(0, 10)), None);
-    // The last of the first key has the earlier place, and the call of the second key is in no one's way.
+    // The last call of the first key has the earlier place, and the call of the second key is not
+    // affected.
     for (key, first) in [(0, joined[2]), (1, joined[1])] {
         let mut queue = Queue::new(Lane { slots: &mut slots, keys, key });
         assert_eq!(queue.poll(now, &mut gates[usize::from(key)]), Step::Wake(first));
@@ -471,15 +473,16 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same for a million events each: `cargo test --release -p tidegate --test queue -- --ignored`.
+    /// The same for a million events each: `cargo test --release -p tidegate --test queue --
+    /// --ignored`.
     #[test]
-    #[ignore = "a run by name"]
+    #[ignore = "only by name"]
     fn few_calls_are_decided_as_by_a_list_a_million_times(case in case()) {
         play(few(), false, case)?;
     }
 
     #[test]
-    #[ignore = "a run by name"]
+    #[ignore = "only by name"]
     fn many_calls_are_decided_as_by_a_list_a_million_times(case in case()) {
         play(many(), true, case)?;
     }

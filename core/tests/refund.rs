@@ -1,10 +1,10 @@
-//! A call that was admitted and not sent is as if it had never been admitted, whatever the law.
+//! A call that was admitted but not sent has no effect, with any law.
 #![allow(
     missing_docs,
     clippy::arithmetic_side_effects,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test that overflows or panics fails, which is right"
+    reason = "a test that overflows or panics fails"
 )]
 
 use tidegate::gate::{ConcurrencyLimit, Permit, RetryBudgetPolicy};
@@ -14,7 +14,7 @@ use tidegate::{
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
 
-/// A gate that has made some calls of which the server rejected every third, and when the next one may
+/// A gate that has made some calls, every third of which was throttled, and when the next one may
 /// be sent.
 fn used(name: &str) -> (Controller, Instant) {
     let mut gate = Controller::new(Policy::named(name).unwrap(), 7, START);
@@ -36,7 +36,7 @@ fn used(name: &str) -> (Controller, Instant) {
     }
 }
 
-/// The next permit, and when it came.
+/// The next permit, and when it was granted.
 fn admitted(gate: &mut Controller, mut now: Instant) -> (Instant, Option<Permit>) {
     loop {
         match gate.poll(now, &Call::new()) {
@@ -52,14 +52,14 @@ fn every_law_refunds_the_whole_cost_of_a_call() {
     for name in Policy::NAMES {
         let (mut gate, mut now) = used(name);
         let mut untouched = gate.clone();
-        // `adaptive` has drawn when the next call is due: of that draw an eighth of an interval stays.
+        // `adaptive` has drawn when the next call is due. An eighth of an interval of that draw remains.
         let interval = gate.intervals(now).next().flatten().filter(|_| *name == "adaptive");
         let most = Span::from_nanos(interval.map_or(0, Span::as_nanos) / 8);
         for _ in 0..50 {
             match gate.poll(now, &Call::new()) {
                 Decision::Admit(permit) => gate.refund(now, permit),
                 Decision::Wait(until) if until <= now.saturating_add(most) => now = until,
-                other => panic!("{name}: a call that was not sent keeps others back: {other:?}"),
+                other => panic!("{name}: a call that was not sent delays others: {other:?}"),
             }
         }
         let later = now.saturating_add(most);
@@ -93,7 +93,7 @@ fn learning_at_the_headers_is_settling_except_for_the_place() {
         let throttled = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(2)));
         one.settle(headers, a, throttled);
         two.learn(headers, &mut b, throttled);
-        two.learn(headers, &mut b, Outcome::Throttled); // A second response counts for nothing.
+        two.learn(headers, &mut b, Outcome::Throttled); // A second response has no effect.
         assert_eq!((one.in_flight(), two.in_flight()), (0, 1), "{name}");
         two.release(b);
         assert_eq!(one, two, "{name}");

@@ -1,11 +1,11 @@
-//! Lists of laws outside of this crate are written from its registry.
-#![allow(missing_docs, clippy::unwrap_used, reason = "a test that panics fails, which is right")]
+//! Checks the lists of laws outside of this crate, which are generated from its registry.
+#![allow(missing_docs, clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::{env, fs};
 
 use tidegate::Policy;
 
-/// What stands in a file between two lines, and is written anew where `BLESS` is set.
+/// Checks the text between two lines of a file. With `BLESS` set, writes it.
 fn is_written(file: &str, before: &str, after: &str, expected: &str) {
     let path = format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(&path).unwrap();
@@ -17,7 +17,7 @@ fn is_written(file: &str, before: &str, after: &str, expected: &str) {
     } else {
         assert!(
             text == written,
-            "{file} differs: BLESS=1 cargo test -p tidegate --test registry writes it"
+            "{file} differs: run BLESS=1 cargo test -p tidegate --test registry"
         );
     }
 }

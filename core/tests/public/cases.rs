@@ -1,4 +1,4 @@
-//! Cases of a controller that no client of the oracle's vectors comes to.
+//! Cases of a controller that the oracle's vectors do not cover.
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{ConcurrencyLimit, Gate};
@@ -32,7 +32,8 @@ fn elapsed_time_drains_at_the_old_rate() {
     let law = Aimd::new(AimdConfig { cooldown: None, ..AimdConfig::DEFAULT }).unwrap();
     let mut gate: Controller<Aimd> = Controller::new(Policy::new(law), 1, at(0));
     let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
-    // Of the 100 ms between calls 60 have passed; the other 40 take twice as long at half the rate.
+    // Of the 100 ms between calls 60 have elapsed. The other 40 take twice as long at half the
+    // rate.
     let millis = |millis: u64| at(millis * SECOND / 1_000);
     gate.settle(millis(60), permit, Outcome::Throttled);
     assert_eq!(gate.check(millis(60), &Call::new()), Verdict::Wait(millis(142)));
@@ -59,7 +60,7 @@ fn the_time_for_retries_runs_from_the_first_failure() {
         .backoff(Some(backoff.unwrap()))
         .elapsed(Some(Span::from_secs(4)));
     let mut gate: Controller = Controller::new(policy, 1, at(0));
-    // The first attempt takes a minute to fail; the time begins then.
+    // The first attempt takes a minute to fail. The time limit starts then.
     let mut now = at(60 * SECOND);
     let mut call = Call::new();
     let mut retries = 0;
@@ -68,7 +69,7 @@ fn the_time_for_retries_runs_from_the_first_failure() {
         assert_eq!(next.not_before(), after(now, 2 * SECOND));
         (call, now) = (next, next.not_before());
     }
-    assert_eq!(retries, 2); // at 62 and 64 s, and 64 s is just in time
+    assert_eq!(retries, 2); // at 62 and 64 s; 64 s is the limit
     assert_eq!(gate.stats().retries, 2);
 }
 
@@ -79,7 +80,7 @@ fn no_gate_delays_a_retry_beyond_the_time_for_retries() {
     let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
     let asked = Hint::retry_after(Span::from_secs(60));
     gate.settle(at(0), permit, Outcome::Throttled.with(asked));
-    // It would be late, so the caller keeps its response.
+    // A retry would be late, so the caller keeps its response.
     let retry = gate.retry(at(0), &Call::new(), Outcome::Throttled);
     assert!(matches!(retry, Err(Reason::Late(_))), "{retry:?}");
     assert_eq!(gate.stats().retries, 0);
@@ -87,7 +88,7 @@ fn no_gate_delays_a_retry_beyond_the_time_for_retries() {
     let Decision::Reject(Reason::Late(until)) = gate.poll(at(0), &hasty) else { panic!() };
     assert!(until >= at(60 * SECOND));
     assert_eq!(gate.why(at(0), &hasty), Some(Gate::Cooldown));
-    // A call's own deadline still counts where it is the earlier one.
+    // A call's own deadline applies if it is earlier.
     let mut gate: Controller = Controller::new(policy, 1, at(0));
     let soon = Call::new().deadline(at(SECOND));
     let next = gate.retry(at(0), &soon, Outcome::Failed).unwrap();
@@ -110,7 +111,7 @@ fn a_law_that_rejects_does_not_hide_when_the_next_call_may_be_sent() {
     let law = Tchannel::new(TchannelConfig { over: Over::Reject, ..one }).unwrap();
     let mut gate: Controller<Tchannel> = Controller::new(Policy::new(law), 1, at(0));
     let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
-    // It has had its call of this second. The server's request lasts for longer.
+    // The call of this second has been used. The server's cooldown lasts longer.
     gate.settle(at(0), permit, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(5))));
     let Verdict::Wait(until) = gate.check(at(2 * SECOND), &Call::new()) else { panic!() };
     assert_eq!(gate.next_at(at(2 * SECOND)), Some(until));
@@ -164,7 +165,7 @@ fn an_exhausted_quota_ends_the_call_and_teaches_no_rate() {
         gate.settle(at(0), permit, reply);
         assert!(gate.states().eq(before.states()), "{name}");
         assert_eq!(gate.retry(at(0), &Call::new(), reply), Err(Reason::Exhausted));
-        // Others wait until the quota is renewed.
+        // Other calls wait until the quota is renewed.
         assert!(gate.next_at(at(0)) >= Some(at(600 * SECOND)), "{name}");
         assert_eq!((gate.stats().exhausted, gate.stats().settled()), (1, 1));
     }

@@ -1,4 +1,4 @@
-//! A client of `adaptive` that makes one call at a time, with its clock.
+//! A client of `adaptive` with a clock, which makes one call at a time.
 
 use tidegate::gate::Permit;
 use tidegate::law::Adaptive;

@@ -1,4 +1,4 @@
-//! `adaptive` against buckets that are filled in units, by calls that cost more than one of them.
+//! `adaptive` with buckets that are counted in units, and calls that cost several.
 
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::queue::{Queue, Slot};
@@ -8,7 +8,7 @@ use tidegate::{
 
 use crate::SECOND;
 
-/// A token bucket: so many units a second, and a second's worth of burst.
+/// A token bucket with this many units a second, and a burst of a second's worth.
 struct Bucket {
     rate: u64,
     level: u64,
@@ -39,7 +39,7 @@ impl Bucket {
     }
 }
 
-/// What happened to a client's calls after a minute of learning.
+/// The calls of a client after a minute of learning.
 #[derive(Default)]
 struct Tally {
     calls: u64,
@@ -59,13 +59,13 @@ impl Tally {
         }
     }
 
-    /// The share of `rate` units a second that was used, and that of throttled calls, in thousandths.
+    /// The used share of `rate` units a second, and the throttled share of calls, in thousandths.
     const fn shares(&self, rate: u64) -> (u64, u64) {
         (self.units * 1_000 / (rate * 600), self.throttled * 1_000 / self.calls)
     }
 }
 
-/// The shares of [`Tally`] for one client that knows no quota.
+/// The shares of [`Tally`] for one client without a known quota.
 fn run(rate: u64, hints: bool, cost: impl FnMut(&mut Rng) -> u32) -> (u64, u64) {
     run_law(Adaptive::DEFAULT, rate, hints, cost)
 }
@@ -112,7 +112,7 @@ fn run_law(
 
 #[test]
 fn a_limit_in_units_is_used_at_any_cost_per_call() {
-    // Ten calls a second in each row, however large they are.
+    // Ten calls a second in each row, of any size.
     for size in [1, 7, 100, 1_000, 65_536, 20_000_000] {
         let (used, throttled) = run(10 * u64::from(size), false, |_| size);
         assert!(
@@ -151,20 +151,20 @@ fn the_law_adapts_to_calls_a_thousand_times_as_large() {
         count += 1;
         if count < 3_000 { 2 } else { 2_000 }
     };
-    // Calls of 2 units of 20 000 a second are not kept back by the bucket, and last until 850 are the
-    // most that there can be; those of 2 000 are.
+    // Calls of 2 units of 20 000 a second are not limited by the bucket, and are made until 850 is
+    // the maximum. Calls of 2 000 units are limited.
     let (used, throttled) = run(20_000, false, growing);
     assert!(used >= 750 && throttled <= 30, "{used} used, {throttled} throttled");
 }
 
-/// A server of language models: requests and tokens of a minute each, and a throttled call charges nothing.
+/// A server of language models: requests and tokens per minute. A throttled call is not charged.
 #[test]
 fn each_of_two_limits_gets_its_own_hints() {
     let quota = |limit| Hint::quota(limit, Span::from_secs(60));
     for (requests, tokens, size, hints, what) in [
-        (600, 60_000, 1_000, true, "tokens bind, and are told"),
-        (120, 6_000_000, 1_000, true, "requests bind, and are told"),
-        (600, 60_000, 1_000, false, "tokens bind, blind"),
+        (600, 60_000, 1_000, true, "tokens bind, with hints"),
+        (120, 6_000_000, 1_000, true, "requests bind, with hints"),
+        (600, 60_000, 1_000, false, "tokens bind, without hints"),
         (60, 60_000, 1_000, true, "both bind"),
     ] {
         let mut server = [requests, tokens].map(|limit: u64| Bucket::new(limit));
@@ -172,7 +172,7 @@ fn each_of_two_limits_gets_its_own_hints() {
         let mut gate: Controller<Adaptive, 2> =
             Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
         let (mut calls, mut throttled, mut used) = (0u64, 0u64, [0u64; 2]);
-        // The clock of the buckets runs sixty times as fast, so that their second is a minute.
+        // The clock of the buckets runs sixty times as fast, so their second is a minute.
         let (warm, end) = (Instant::from_nanos(600 * SECOND), Instant::from_nanos(4_200 * SECOND));
         while now < end {
             match gate.poll(now, &Call::of([1, size])) {
@@ -218,7 +218,7 @@ fn each_of_two_limits_gets_its_own_hints() {
     }
 }
 
-/// The server reports the cost after each call. The client may not know it before.
+/// The server reports the cost after each call. The client may not know it in advance.
 #[test]
 fn calls_that_state_no_cost_use_a_limit_as_well() {
     let run = |mut cost: Box<dyn FnMut(&mut Rng) -> u32>, states: Option<u32>| {
@@ -278,7 +278,7 @@ fn calls_wait_for_the_actual_cost_of_earlier_ones() {
     };
     let (less, same, more) = (next(50), next(100), next(1_000));
     assert!(less < same && more > 5 * same, "{less} {same} {more}");
-    // However much it was, the debt ends.
+    // A debt of any size ends.
     assert!(next(u32::MAX) <= 2 * 86_400 * SECOND);
 }
 

@@ -1,29 +1,29 @@
-//! Days of devices, at servers of windows and of buckets that tell all, or as little as they may.
+//! Days of devices, with servers with windows and buckets that send all hints, or few.
 
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Reply, Span};
 
 use crate::client::{Client, Gate, POLICY};
 use crate::{DAY, HOUR, MILLIS, SECOND, at};
 
-/// Which fields a server sends.
+/// The headers of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Says {
-    /// `Retry-After` with each rejection.
+    /// `Retry-After` with each throttled call.
     RetryAfter,
-    /// That, and `RateLimit-Policy` and `RateLimit` with all.
+    /// Also `RateLimit-Policy` and `RateLimit` with all responses.
     Ietf,
-    /// That, and `X-RateLimit-Limit`, `-Remaining` and `-Reset` with all.
+    /// Also `X-RateLimit-Limit`, `-Remaining` and `-Reset` with all responses.
     XRateLimit,
 }
 
-/// A server of so many calls in each period: windows, or a bucket of this burst.
+/// A server with this many calls per period: windows, or a bucket with this burst.
 #[derive(Clone, Copy, Debug)]
 struct Server {
     limit: u64,
     period: u64,
     burst: Option<u64>,
     says: Says,
-    /// What is left, in parts of a call.
+    /// The remaining calls, in parts of a call.
     left: u64,
     latest: u64,
 }
@@ -72,7 +72,7 @@ impl Server {
 
 const TAKES: u64 = 100 * MILLIS;
 
-/// Makes `calls` one after the other, each with its retries: how long they take.
+/// Makes `calls` calls in sequence, each with its retries. Returns the total time.
 fn burst(client: &mut Client, server: &mut Server, calls: u64) -> u64 {
     let began = client.now;
     let mut served = 0;
@@ -86,7 +86,7 @@ fn burst(client: &mut Client, server: &mut Server, calls: u64) -> u64 {
     client.now - began
 }
 
-/// One call at each of these times: the longest wait of one.
+/// Makes one call at each of these times. Returns the longest wait.
 fn worst_wait(client: &mut Client, server: &mut Server, times: impl Iterator<Item = u64>) -> u64 {
     let mut worst = 0;
     for time in times {
@@ -96,7 +96,7 @@ fn worst_wait(client: &mut Client, server: &mut Server, times: impl Iterator<Ite
     worst
 }
 
-/// What a device does with its client: how long that takes.
+/// The calls of a device. Returns their time.
 type Life = fn(&mut Client, &mut Server) -> u64;
 
 #[test]
@@ -157,8 +157,9 @@ fn a_bucket_with_a_burst_below_its_quota_is_used_with_few_rejections() {
     }
 }
 
-/// So many devices power up at once, with a start spread over so many seconds; each makes a reading and then one each five minutes: when all
-/// have been served once, and how many of all calls of the first hour were rejected, in thousandths.
+/// Devices that power up at once, with starts spread over this many seconds. Each makes one
+/// reading, and then one every five minutes. Returns when all have been served once, and how many
+/// calls of the first hour were throttled, in thousandths.
 fn power_up(devices: u64, mut server: Server, over: u64, seed: u64) -> (u64, u64) {
     let mut fleet: Vec<_> = (0..devices)
         .map(|device| {
@@ -215,8 +216,8 @@ fn a_fleet_that_powers_up_at_once_is_served_in_time() {
     }
 }
 
-/// A reading each five minutes for a fortnight, within ten seconds, with a snapshot in each sleep: how many
-/// were served, and how many rejected.
+/// A reading every five minutes for a fortnight, within ten seconds, with a snapshot in each sleep.
+/// Returns how many were served and how many throttled.
 fn readings(mut server: Server, tells: bool, seed: u64) -> [u64; 2] {
     let (mut gate, mut counts) = (Gate::new(POLICY, seed, at(0)), [0; 2]);
     for wake in (7 * HOUR..14 * DAY).step_by(300 * SECOND as usize) {
@@ -253,7 +254,7 @@ fn readings(mut server: Server, tells: bool, seed: u64) -> [u64; 2] {
 #[test]
 fn a_device_that_knows_how_long_it_slept_uses_its_quota() {
     let fortnight = 14 * DAY - 7 * HOUR;
-    // If little is told, the law asks each hour or so whether the quota is back.
+    // With few hints, the law checks about every hour whether the quota is available again.
     for (limit, size, says, tells, most) in [
         (1_000, None, Says::Ietf, true, 0),
         (100, None, Says::Ietf, true, 28),

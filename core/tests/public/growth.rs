@@ -1,4 +1,4 @@
-//! Growth only where the law was the limit: whatever else kept calls back raises no rate.
+//! A law grows only if it was the limit. Other causes of waits raise no rate.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Span
 
 use crate::{SECOND, at};
 
-/// Follows its waits until `call` leaves, and returns when that was.
+/// Waits as told until `call` is admitted. Returns when that was.
 fn admit<L: Law + Copy, const LIMITS: usize>(
     gate: &mut Controller<L, LIMITS>,
     mut now: Instant,
@@ -60,7 +60,7 @@ fn one_wait_counts_for_one_call() {
 
 #[test]
 fn a_calls_own_backoff_is_not_the_law() {
-    // The pacing of 100 ms is over long before the backoff of 500 ms is.
+    // The pacing of 100 ms ends long before the backoff of 500 ms.
     let half = Span::from_millis(500);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, half, half).unwrap();
     let policy = Policy::named("aimd").unwrap().backoff(Some(backoff));
@@ -100,7 +100,7 @@ fn concurrency_grows_up_to_the_available_room() {
             other => panic!("{other:?}"),
         }
     }
-    // One more than the policy lets be in flight: beyond that it cannot feel whether it is the limit.
+    // One more than the policy's limit. Beyond that the law cannot notice whether it is the limit.
     assert_eq!(
         AimdConcurrency::DEFAULT.concurrency(gate.states().next().unwrap(), at(0)).unwrap().get(),
         9
@@ -114,7 +114,7 @@ fn a_call_without_cost_for_a_limit_neither_waits_for_it_nor_changes_it() {
     admit(&mut gate, at(0), &Call::of([1, 0]), Outcome::Throttled);
     assert_ne!(*gate.states().next().unwrap(), start);
     assert_eq!(*gate.states().nth(1).unwrap(), start);
-    // A law with a reason of its own is not asked either.
+    // A law with its own reason is not checked either.
     let one = TchannelConfig { most: core::num::NonZeroU32::MIN, ..TchannelConfig::DEFAULT };
     let policy = Policy::new(Tchannel::new(one).unwrap());
     let mut gate: Controller<Tchannel> = Controller::new(policy, 1, at(0));

@@ -1,4 +1,4 @@
-//! Core through its public API, in one program: it links once, and the tests share what they need.
+//! Tests of core's public API in one program, which links once and shares helpers.
 #![allow(
     missing_docs,
     unreachable_pub,

@@ -1,4 +1,4 @@
-//! What a user is promised, over random clients and servers.
+//! Promises to users, with random clients and servers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -68,7 +68,7 @@ proptest! {
         let interval = |gate: &mut Controller<_>, now| {
             gate.intervals(at(now)).next().flatten().map_or(0, Span::as_nanos)
         };
-        // The interval when the call before was sent, which spaced the next one.
+        // The interval when the previous call was sent, which determines the spacing of the next.
         let mut spaced = 0;
         for (luck, seconds, form) in replies {
             let permit = loop {
@@ -76,10 +76,11 @@ proptest! {
                     Decision::Admit(permit) => break permit,
                     Decision::Wait(until) => {
                         let wait = until.as_nanos() - now;
-                        // What the law has learned may be longer: here, by successes alone.
+                        // What the law has learned may be longer, here from successes alone.
                         let learnt = interval(&mut gate, now).max(spaced);
                         let ceiling = ceiling * SECOND;
-                        // The law knows the ceiling to 1/256 of an octave, and never above it.
+                        // The law stores the ceiling with a precision of 1/256 of an octave, never
+                        // above it.
                         let most = if learnt > ceiling - ceiling / 128 { 2 * learnt } else { ceiling };
                         prop_assert!(wait <= most, "{wait} ns of {most}");
                         now = until.as_nanos();
@@ -112,7 +113,7 @@ proptest! {
             while let Decision::Admit(permit) = gate.poll(at(now), &Call::new()) {
                 sent.push(permit);
             }
-            // Rejections come back at once, and what is served 50 ms later.
+            // Throttled calls complete at once, and served ones 50 ms later.
             now += MILLIS;
             for permit in sent.split_off(sent.len().min(limit)) {
                 gate.settle(at(now), permit, Outcome::Busy);
@@ -191,7 +192,7 @@ proptest! {
 
     #[test]
     fn a_call_outlasts_a_silent_window_of_a_minute_with_any_law(
-        // `none` tries again as fast as responses come.
+        // `none` retries as fast as responses arrive.
         law in prop::sample::select(Policy::NAMES).prop_filter("no delay", |law| *law != "none"),
         seed: u64,
         dark in 1u64..=60_000,
@@ -292,8 +293,8 @@ fn a_burst_starts_with_ten_calls_and_slow_calls_do_not_delay_others() {
     assert!(now <= 3 * SECOND, "after {} ms", (now - SECOND) / MILLIS);
 }
 
-/// A client of a bucket of 100 a day that makes one reading each five minutes, for a fortnight; with a
-/// snapshot between each two calls where it sleeps. Returns how many calls were served.
+/// A client of a bucket of 100 a day that makes one reading every five minutes for a fortnight. If
+/// it sleeps, there is a snapshot between each two calls. Returns how many calls were served.
 fn fortnight(sleeps: bool) -> u32 {
     let (mut gate, mut served, mut level, mut latest) = (Client::new(7).gate, 0, 5 * DAY, 0);
     for wake in (0..14 * DAY).step_by(usize::try_from(300 * SECOND).unwrap()) {
@@ -322,7 +323,7 @@ fn a_device_that_sleeps_between_its_calls_uses_as_much_as_one_that_does_not() {
     assert!(asleep * 20 >= awake * 19, "{asleep} asleep, {awake} awake");
 }
 
-/// What a server says with each response, which is true.
+/// The hints of a server, all true.
 #[derive(Clone, Copy, Debug)]
 enum Says {
     Nothing,
@@ -332,13 +333,13 @@ enum Says {
     Reset,
 }
 
-/// A server of so many calls in each period, by windows or as a bucket.
+/// A server with this many calls per period, with windows or a bucket.
 #[derive(Clone, Copy, Debug)]
 struct Server {
     limit: u64,
     period: u64,
     windows: bool,
-    /// What is in the bucket, in parts of a call, or what is left of the window.
+    /// The content of the bucket in parts of a call, or what is left of the window.
     left: u64,
     latest: u64,
 }
@@ -383,7 +384,8 @@ impl Server {
     }
 }
 
-/// A client that always has a call to make, for so long: how many were served, and how many rejected.
+/// A client that always has a call to make, for this time. Returns how many were served and how
+/// many throttled.
 fn greedy(mut server: Server, says: Says, seed: u64, takes: u64, time: u64) -> (u64, u64) {
     let mut client = Client::new(seed);
     let (mut served, mut rejected) = (0, 0);
@@ -399,8 +401,8 @@ fn greedy(mut server: Server, says: Says, seed: u64, takes: u64, time: u64) -> (
     (served, rejected)
 }
 
-/// Of limits of four calls or more. Of one or two calls a period, a client that is told uses up to a third
-/// less than one that guesses.
+/// With limits of at least four calls. With one or two calls per period, a client with hints uses
+/// up to a third less than one that guesses.
 #[test]
 fn a_true_hint_makes_no_client_slower_or_more_often_throttled() {
     let mut rng = Rng::new(5);
@@ -425,13 +427,13 @@ fn a_true_hint_makes_no_client_slower_or_more_often_throttled() {
             *rejected += i64::try_from(parts(with)).unwrap() - i64::try_from(parts(alone)).unwrap();
         }
     }
-    // Of all worlds together nothing is lost but a hundredth.
+    // Over all worlds together at most a hundredth is lost.
     let kept = told.iter().all(|[faster, rejected]| *faster >= -2_000 && *rejected <= 0);
     assert!(kept, "faster and more rejected, in thousandths of 200 worlds: {told:?}");
 }
 
-/// A client that has as many calls in flight as it may, up to 64, at a bucket, each on its way for half of a round
-/// trip that varies by half: how many were served within 20 s.
+/// A client with as many calls in flight as possible, up to 64, at a bucket. Each is on its way for
+/// half of a round trip that varies by half. Returns how many were served within 20 s.
 fn wide(mut server: Server, told: bool, seed: u64, round_trip: u64) -> u64 {
     let Client { mut gate, mut now } = Client::new(seed);
     let mut rng = Rng::new(seed);
@@ -439,7 +441,7 @@ fn wide(mut server: Server, told: bool, seed: u64, round_trip: u64) -> u64 {
         let spread = Span::from_nanos(round_trip / 4);
         round_trip * 3 / 8 + rng.between(Span::ZERO, spread).as_nanos()
     };
-    // Calls on their way to the server, and answers on their way back, by when they arrive.
+    // Calls on their way to the server, and responses on their way back, by arrival time.
     let (mut calls, mut answers) = (BTreeMap::new(), BTreeMap::new());
     let (mut served, mut number, end) = (0, 0_u32, now + 20 * SECOND);
     while now < end {
@@ -483,7 +485,7 @@ fn wide(mut server: Server, told: bool, seed: u64, round_trip: u64) -> u64 {
     served
 }
 
-/// A bucket that refills within a round trip says that little is left, and lets through much.
+/// A bucket that refills within a round trip reports few remaining calls, but serves many.
 #[test]
 fn a_pool_that_refills_within_a_round_trip_delays_no_call() {
     let mut rng = Rng::new(6);
@@ -491,7 +493,7 @@ fn a_pool_that_refills_within_a_round_trip_delays_no_call() {
     let mut told = 0;
     for world in 0..100 {
         let (limit, round_trip) = (3 + below(30), (5 + below(200)) * MILLIS);
-        // It is full again after a part of a round trip.
+        // It is full again after a fraction of a round trip.
         let server = Server::new(limit, round_trip / (1 + below(10)), false);
         let alone = wide(server, false, world, round_trip);
         let with = wide(server, true, world, round_trip);
@@ -501,8 +503,8 @@ fn a_pool_that_refills_within_a_round_trip_delays_no_call() {
     assert!(told >= -2_000, "slower by {told} thousandths of 100 worlds");
 }
 
-/// Clients that always have a call to make at a server of windows, for thirty of these: what each was
-/// served in the second half.
+/// Clients that always have a call to make, at a server with windows, for thirty of these. Returns
+/// how many calls of each were served in the second half.
 fn fleet(clients: u64, mut server: Server, says: Says, seed: u64) -> Vec<u64> {
     let (half, takes) = (15 * server.period, 40 * MILLIS);
     let mut fleet: Vec<_> = (0..clients).map(|client| (Client::new(seed + client), 0)).collect();
@@ -548,7 +550,7 @@ fn a_fleet_that_knows_when_a_window_ends_shares_it() {
 
 #[test]
 fn a_rate_is_kept_by_timers_that_fire_late() {
-    // Up to 1.1 ms late, as timers are that count in milliseconds.
+    // Up to 1.1 ms late, like timers with a resolution of milliseconds.
     let mut chance = Rng::new(7);
     for rate in [100, 500, 1_000, 50_000] {
         let law = Fixed::new(Quota::per_second(rate).unwrap());
@@ -567,7 +569,7 @@ fn a_rate_is_kept_by_timers_that_fire_late() {
                 other => panic!("{other:?}"),
             }
         }
-        // Not one more than the quota has, but for what it allows in two milliseconds.
+        // No more than the quota allows, plus its calls in two milliseconds.
         let most = rate * 10_002 / 1_000 + 1;
         assert!((most * 99 / 100..=most).contains(&calls), "{calls} at {rate} a second");
     }

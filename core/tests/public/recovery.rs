@@ -1,4 +1,4 @@
-//! Whatever a server has said, once it serves again its client comes back.
+//! After any hints, a client recovers once the server serves again.
 
 use tidegate::{Hint, Outcome, Reply, Rng, Span};
 
@@ -9,7 +9,7 @@ fn below(rng: &mut Rng, most: u64) -> u64 {
     rng.between(Span::ZERO, Span::from_nanos(most)).as_nanos()
 }
 
-/// One of five servers that make no sense; the higher ones have more to say.
+/// One of five servers with invalid hints, more of them for higher numbers.
 fn nonsense(kind: u64, rng: &mut Rng) -> Reply {
     let mut hint = Hint::NONE;
     if kind & 1 != 0 && below(rng, 2) == 0 {

@@ -56,7 +56,7 @@ fn every_captured_body_is_read_correctly() {
                 told.len() == 1 && limits.len() <= 1 || limits == told[1..],
                 "{limits:?}: {capture}"
             );
-            // A small client says the same of the call.
+            // The common reading has the same result for the call.
             let reply: Reply = body.refine(status, without.into());
             assert_eq!(body.refine(status, reply), reply, "{capture}");
             let told = |reply: Reply| {
@@ -108,7 +108,7 @@ fn a_body_is_read_up_to_a_maximum_length_and_depth() {
     assert!(body.has_ended() && body.outcome(429).is_none());
     let deep = format!("{}{code}", "[".repeat(7_000));
     assert_eq!(body_of(deep.as_bytes(), 100).outcome(429), None);
-    // Whatever was deep in is over when it ends.
+    // Everything deeper ends with it.
     let after = format!("{{\"a\":{}{},{}", "[".repeat(900), "]".repeat(900), &code[1..]);
     assert_eq!(body_of(after.as_bytes(), 100).outcome(429), Some(Outcome::Exhausted));
     for none in ["<Error><Code>SlowDown</Code></Error>", "", "null", "\"error\"", "error: code"] {

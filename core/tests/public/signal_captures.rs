@@ -25,7 +25,8 @@ pub fn shown(hint: &Hint) -> String {
     parts.into_iter().flatten().collect()
 }
 
-/// A limit and its name, which is a digest and so known by what is expected: `NAME` or `NAME of PARTITION`.
+/// A limit with its name. The name is a digest, so it is recognised by the expected name: `NAME` or
+/// `NAME of PARTITION`.
 pub fn named(limit: &Limit, expected: Option<&&str>) -> String {
     let told = expected.and_then(|line| line.split_once(" = ")).map_or("", |(told, _)| told);
     let (name, partition) = told.split_once(" of ").map_or((told, None), |(a, b)| (a, Some(b)));

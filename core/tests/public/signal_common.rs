@@ -1,11 +1,11 @@
-//! The common dialects, as the reading of all of them understands them too.
+//! The common dialects, compared with the complete reading.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use tidegate::signal::http::{CommonReading, Reading};
 use tidegate::{Reply, Span};
 
-/// What belongs to the common dialects.
+/// The headers of the common dialects.
 const COMMON: [&str; 6] =
     ["date", "age", "retry-after", "retry-after-ms", "ratelimit", "ratelimit-policy"];
 const FAMILIES: [&str; 3] = ["ratelimit-", "x-ratelimit-", "x-rate-limit-"];
@@ -43,7 +43,7 @@ fn a_captured_response_is_read_for_the_common_headers_only() {
             .partition(|line| line.contains(" = "));
         let headers: Vec<Header<'_>> =
             headers.iter().filter_map(|header| header.split_once(':')).collect();
-        // A date of RFC 3339 and the draft to come are none of the common dialects.
+        // Dates of RFC 3339 and the next draft do not belong to the common dialects.
         let is_common = |(name, value): &Header<'_>| {
             is_common(name) && !value.contains("-03T") && !value.contains(";a=")
         };
@@ -143,7 +143,7 @@ fn a_date_before_1970_or_from_2106_on_is_ignored() {
     }
 }
 
-/// A number of up to `most`, with thousandths or without.
+/// A number of up to `most`, with or without thousandths.
 fn decimal(most: u32) -> impl Strategy<Value = String> {
     prop_oneof![
         3 => (0..=most).prop_map(|number| number.to_string()),
@@ -173,7 +173,7 @@ fn count() -> impl Strategy<Value = String> {
         3 => (0..20_000_u32).prop_map(|count| count.to_string())]
 }
 
-/// What counts bytes.
+/// A limit that counts bytes.
 const VOLUME: &str = "\"volume\"";
 
 fn name() -> impl Strategy<Value = String> {
@@ -212,7 +212,7 @@ fn policy() -> BoxedStrategy<String> {
     let named = (name(), parameters(["q", "w"], count().boxed()), unit);
     let named = named.prop_map(|(name, told, unit)| {
         let (told, unit) = match &*name {
-            // No quota of as many calls lacks a name.
+            // No quota with the same number of calls lacks a name.
             VOLUME => (";q=65535;w=10", ";qu=\"content-bytes\""),
             _ => (&*told, unit),
         };

@@ -1,5 +1,5 @@
-//! Every day of 131 years as the crate `httpdate` writes it. The oracle's vectors have dates of any time, in
-//! every form.
+//! Every day of 131 years as formatted by the crate `httpdate`. The oracle's vectors have dates of
+//! any time in every format.
 
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use tidegate::Span;
 use tidegate::signal::http::Reading;
 
-/// How long after the start of 1970 a reset with this value is.
+/// The time of a reset with this value, from the start of 1970.
 fn since_1970(value: &str) -> Option<Span> {
     let mut reading = Reading::new(200);
     reading.header("X-RateLimit-Remaining", "1");

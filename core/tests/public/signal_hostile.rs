@@ -1,5 +1,5 @@
-//! Values far longer than any server sends. What else no honest server sends, the oracle's vectors
-//! (`http.jsonl`) have in every form, and the search (`tests/fuzz`) in any.
+//! Values far longer than any server sends. The oracle's vectors (`http.jsonl`) contain other
+//! invalid values, and fuzzing (`tests/fuzz`) covers arbitrary ones.
 
 use tidegate::Span;
 use tidegate::signal::http::{Answer, Reading};
@@ -10,7 +10,7 @@ fn read(status: u16, name: &str, value: &str) -> Answer {
     reading.finish(None)
 }
 
-/// Were any of it read more often than a few times, this would take half an hour.
+/// Reading any of it more than a few times would take half an hour.
 #[test]
 fn a_quarter_megabyte_of_any_value_is_read() {
     for (unit, expected) in [

@@ -7,10 +7,10 @@ use core::fmt::Write as _;
 const HEAD: &str = "\
 # Providers
 
-What servers send about their limits, and what is read of it. The page is generated from the responses that the
-tests read (`core/tests/public/signal_captures.txt` and `signal_bodies.txt`), by
-`BLESS=1 cargo test -p tidegate --test public providers`. A date is that of the source. Responses that do not say
-where they were recorded are written after the documentation that is named, and their values are made up.
+What servers send about their limits, and how it is read. The page is generated from the responses in the tests
+(`core/tests/public/signal_captures.txt` and `signal_bodies.txt`) by
+`BLESS=1 cargo test -p tidegate --test public providers`. A date is that of the source. Responses without a
+recording follow the named documentation, and their values are made up.
 
 | response | sends | is read as | source | date |
 |---|---|---|---|---|

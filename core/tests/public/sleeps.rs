@@ -1,11 +1,11 @@
-//! A device that sleeps after each call, with a clock that goes on, and with none.
+//! A device that sleeps after each call, with a clock that continues or stops.
 
 use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Reply, Rng, SleepClock, Span};
 
 use crate::client::{Gate, POLICY};
 use crate::{DAY, MILLIS, SECOND, at};
 
-/// Which hints the server gives.
+/// The hints of the server.
 #[derive(Clone, Copy, Debug)]
 enum Says {
     All,
@@ -13,13 +13,13 @@ enum Says {
     Nothing,
 }
 
-/// A server of so many calls a day: windows of a day, or a bucket of a smaller burst.
+/// A server with this many calls a day: daily windows, or a bucket with a smaller burst.
 #[derive(Clone, Copy, Debug)]
 struct Server {
     daily: u64,
     burst: Option<u64>,
     says: Says,
-    /// What is left, in parts of a call.
+    /// The remaining calls, in parts of a call.
     left: u64,
     latest: u64,
 }
@@ -61,17 +61,19 @@ impl Server {
     }
 }
 
-/// The device's clock when it wakes up: the time before it must have room for what a record tells of.
+/// The device's clock when it wakes up. The time before it must have room for the instants in a
+/// record.
 const WAKE: u64 = 1 << 62;
 
-/// A fortnight of a device that makes a reading each time it wakes up, within ten seconds, and sleeps
-/// between `least` and `most` seconds: how many were served, and how many calls were throttled.
+/// A fortnight of a device that makes a reading each time it wakes up, within ten seconds, and
+/// sleeps between `least` and `most` seconds. Returns how many were served, and how many calls were
+/// throttled.
 fn fortnight(mut server: Server, seed: u64, [least, most]: [u64; 2], measures: bool) -> [u64; 2] {
     let (mut gate, mut clock) = (Gate::new(POLICY, seed, at(WAKE)), SleepClock::new());
     let mut rng = Rng::new(seed);
     let (mut records, mut counts) =
         (([0; Gate::SNAPSHOT_BYTES], [0; SleepClock::SNAPSHOT_BYTES]), [0; 2]);
-    // The world's clock; the device's begins anew each time it wakes up.
+    // The real clock. The device's clock restarts each time it wakes up.
     let mut real = 7 * 3_600 * SECOND;
     while real < 14 * DAY {
         let mut now = WAKE;

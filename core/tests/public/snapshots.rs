@@ -1,5 +1,5 @@
-//! Snapshots of one law under another. The vectors have records at every distance of clocks, `tests/promises`
-//! any events and any record, and `long_time` all damage.
+//! Snapshots of one law restored with another. The vectors have records at every distance of
+//! clocks, `tests/promises` any events and any record, and `long_time` all kinds of damage.
 
 use proptest::prelude::*;
 use tidegate::law::{AnyLaw, Fixed};
@@ -42,7 +42,7 @@ fn each_law_rejects_the_records_of_the_others() {
     }
 }
 
-/// What a call of a life is answered.
+/// The reply to a call.
 fn reply() -> impl Strategy<Value = Reply> {
     let hint = prop_oneof![
         2 => Just(Hint::NONE),
@@ -61,7 +61,7 @@ fn reply() -> impl Strategy<Value = Reply> {
     (outcome, hint).prop_map(|(outcome, hint)| outcome.with(hint))
 }
 
-/// How many calls are admitted at each of some times from `now` on, if nothing completes.
+/// How many calls are admitted at some times from `now` on, if none completes.
 fn admits(gate: &Gate, now: Instant) -> [usize; 6] {
     [0, 100, 1_000, 10_000, 100_000, 1_000_000].map(|millis| {
         let (mut gate, now) = (gate.clone(), now.saturating_add(Span::from_millis(millis)));
@@ -135,7 +135,7 @@ fn a_refund_of_a_charge_by_another_law_adds_nothing() {
     assert_eq!(gate.check(later, &Call::new()), Verdict::Wait(at(51 * SECOND)));
     gate.settle(later, new, Outcome::Ok.using([49]));
     assert_eq!(gate.check(later, &Call::new()), Verdict::Admit);
-    // A rejection of a call that was sent before is none of the new law's.
+    // A throttled call that was sent before does not concern the new law.
     let mut gate = Gate::new(Policy::named("none").unwrap(), 1, at(0));
     let Decision::Admit(old) = gate.poll(at(0), &Call::new()) else { panic!() };
     gate.set_policy(Policy::named("aimd").unwrap(), at(0));

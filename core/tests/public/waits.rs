@@ -1,4 +1,4 @@
-//! How long one answer can keep a client of `adaptive` back, and what silence is taken for.
+//! How long one response can delay a client of `adaptive`, and the effect of silence.
 
 use tidegate::{Call, Decision, Hint, Outcome, Reply, Span};
 
@@ -13,7 +13,7 @@ fn later(request: u64) -> Reply {
     Outcome::Throttled.with(Hint::retry_after(secs(request)))
 }
 
-/// A client alone at a server of ten calls a second, told nothing, for ten minutes.
+/// A single client of a server of ten calls a second without hints, for ten minutes.
 fn rate_limited() -> Client {
     let mut client = Client::new(7);
     let (mut level, mut latest) = (10 * SECOND, 0);
@@ -75,7 +75,7 @@ fn an_outage_with_a_retry_after_is_not_a_measurement() {
 
 #[test]
 fn a_retry_after_takes_precedence_over_the_end_of_the_period() {
-    // GitHub's secondary limit: a minute, with most of the hour's calls left.
+    // GitHub's secondary limit: a minute, with most calls of the hour left.
     let told = |left| Hint::remaining(left).and_limit(5_000).and_reset(secs(3_000));
     let mut client = Client::new(7);
     client.call(Outcome::Ok.with(told(4_999)));
@@ -104,10 +104,10 @@ fn any_reported_period_is_followed_by_another_call() {
                 client.call(outcome.with(hint));
                 let most = if outcome == Outcome::Ok { DAY * 5 / 4 } else { 2 * HOUR };
                 assert!(client.wait() <= most, "{outcome:?} {hint:?}: {}", client.wait());
-                // A call of which nothing is heard teaches nothing, and the next is as near.
+                // A call without a response teaches nothing, and the next wait is the same.
                 client.call(Outcome::Abandoned);
                 assert!(client.wait() <= DAY * 5 / 4, "{outcome:?} {hint:?}");
-                // Nor does it help the server to say it again and again.
+                // Repeating the hint changes nothing.
                 for _ in 0..40 {
                     client.call(Outcome::Ok.with(hint));
                     assert!(client.wait() <= DAY * 5 / 4, "{hint:?}: {}", client.wait());
@@ -127,7 +127,7 @@ fn a_client_with_alternating_hints_of_two_limits_uses_its_daily_quota() {
         }
         let served = left > 0 && day > 0;
         (left, day) = if served { (left - 1, day - 1) } else { (left, day) };
-        // The one of which less is left.
+        // The one with the smaller share left.
         let hint = if left * 100 < day {
             Hint::quota(10, secs(1)).and_remaining(left).and_reset(secs(1))
         } else {
@@ -142,7 +142,8 @@ fn a_client_with_alternating_hints_of_two_limits_uses_its_daily_quota() {
 
 #[test]
 fn a_client_that_returns_within_a_period_has_only_the_remaining_calls() {
-    // Alone, and restarted when 600 of its 5000 calls were gone: most of the rest is its own.
+    // A single client, restarted after 600 of its 5000 calls were used. It may use most of the
+    // rest.
     let mut client = Client::new(7);
     let (end, mut left) = (3_000 * SECOND, 4_400);
     while client.now < end && left > 0 {
@@ -157,7 +158,7 @@ fn a_client_that_returns_within_a_period_has_only_the_remaining_calls() {
 
 #[test]
 fn a_late_timer_does_not_slow_a_fast_client() {
-    // A server of 2000 calls a second, and a client that only ever acts when its timer fires.
+    // A server of 2000 calls a second, and a client that only acts when its timer fires.
     const RATE: u64 = 2_000;
     const MOST: u64 = RATE / 10 * SECOND;
     const HALF: u64 = 30;

@@ -1,18 +1,18 @@
-//! A clock of any age, up to its end.
+//! Clocks of any age, up to the largest instant.
 
 use tidegate::{Call, Decision, Hint, Instant, Outcome, Rng, Span, Verdict};
 
 use super::{Gate, every_policy};
 use crate::{DAY, MILLIS, SECOND, at};
 
-/// Nothing bounds the sleep of the gem's strategies, as their documentation says: rejected without end
-/// they sleep without end. So these are served alone.
+/// The sleep of the gem's strategies is unbounded, as documented: with endless throttled calls it
+/// grows endlessly. So these clients are always served.
 const UNBOUNDED: [&str; 3] = ["heroku-gradual", "heroku-proportional", "heroku-remaining"];
 
 /// A visit every three weeks.
 const PAUSE: u64 = 21 * DAY;
 
-/// What servers say, honest and not, in turn.
+/// Honest and false hints in turn.
 fn said(turn: u64) -> (Outcome, Hint) {
     let hour = Span::from_secs(3_600);
     match turn % 11 {
@@ -29,8 +29,9 @@ fn said(turn: u64) -> (Outcome, Hint) {
     }
 }
 
-/// Makes up to eight calls from `now` on, waiting where it must, and loses the permit of one; the server
-/// says what `turn` tells, or serves them all. Returns the longest wait and how many left.
+/// Makes up to eight calls from `now` on, waiting if necessary, and loses the permit of one. The
+/// server replies as `turn` says, or serves all. Returns the longest wait and how many calls were
+/// sent.
 fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
     let (mut longest, mut admitted, mut call) = (0, 0, Call::new());
     for step in 0..24 {
@@ -38,7 +39,7 @@ fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
             Decision::Admit(permit) => {
                 admitted += 1;
                 if step == 7 {
-                    continue; // its answer never comes: the expiry must end
+                    continue; // it is never answered, so the expiry must end
                 }
                 now = now.saturating_add(Span::from_nanos(70 * MILLIS));
                 let (outcome, hint) =
@@ -50,7 +51,7 @@ fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
             Decision::Wait(until) => {
                 assert!(until > now, "a wait is never zero");
                 if until.saturating_since(now).as_nanos() > PAUSE {
-                    break; // for another visit
+                    break; // until the next visit
                 }
                 longest = longest.max(until.saturating_since(now).as_nanos());
                 now = until;
@@ -73,7 +74,7 @@ fn every_law_and_gate_admits_calls_for_584_years() {
         for start in (0..u64::MAX - PAUSE).step_by(PAUSE as usize) {
             let turn = (!UNBOUNDED.contains(&name)).then_some(visits);
             if visits % 100 == 99 {
-                // It moves to a clock that has just begun, as at a restart, and back.
+                // It moves to a clock that has just started, as in a restart, and back.
                 for there in [0, start] {
                     let mut record = [0; Gate::SNAPSHOT_BYTES];
                     let now = if there == 0 { start } else { 0 };
@@ -82,7 +83,8 @@ fn every_law_and_gate_admits_calls_for_584_years() {
                 }
             }
             let (wait, admitted) = visit(&mut gate, at(start), turn);
-            // `adaptive` learns intervals of up to 52 days from rejections, which come here at any rate.
+            // `adaptive` learns intervals of up to 52 days from throttled calls, which occur at any
+            // rate here.
             dry = if admitted > 0 { 0 } else { dry + 1 };
             assert!(dry < 30, "{name}: nothing left in the year {}", start / (365 * DAY));
             (longest, visits) = (longest.max(wait), visits + 1);
@@ -94,7 +96,7 @@ fn every_law_and_gate_admits_calls_for_584_years() {
     }
 }
 
-/// What a client is answered, in distances from the start of its clock.
+/// The decisions of a client, relative to the start of its clock.
 fn story(name: &str, start: u64) -> Vec<String> {
     let policy = every_policy().find(|(other, _)| *other == name).unwrap().1;
     let (mut gate, mut chance) = (Gate::new(policy, 7, at(start)), Rng::new(7));
@@ -119,7 +121,7 @@ fn story(name: &str, start: u64) -> Vec<String> {
         if let Verdict::Wait(until) = gate.check(now, &Call::new())
             && until > now.saturating_add(Span::from_secs(60))
         {
-            // No further than a day, so that the oldest clock does not come to its end.
+            // At most a day, so that the oldest clock does not end.
             now = until.min(now.saturating_add(Span::from_secs(86_400)));
         }
     }
@@ -132,7 +134,7 @@ fn decisions_do_not_depend_on_the_age_of_the_clock() {
     for (name, _) in every_policy() {
         let young = story(name, 10 * DAY);
         for age in ages {
-            // `busy` counts by the seconds of the clock, so its ages are whole ones.
+            // `busy` uses the clock's seconds, so ages are whole seconds.
             let start = 10 * DAY + age / SECOND * SECOND;
             assert!(story(name, start) == young, "{name} at the age of {start} ns");
         }

@@ -1,4 +1,4 @@
-//! Clocks that step, slew, leap and stand still, each beside an undisturbed one.
+//! Clocks that step, slew, jump and stop, compared with an undisturbed one.
 
 use tidegate::{Call, Hint, Outcome, Reply, Span, Verdict};
 
@@ -6,11 +6,11 @@ use super::every_policy;
 use super::world::{Second, World, sent, served};
 use crate::{HOUR, MILLIS, SECOND, at};
 
-/// What the clock shows when a story begins.
+/// The clock at the start of a test.
 const EPOCH: u64 = 100 * HOUR;
 const TEN_MINUTES: usize = 600;
 
-/// A client that has found its rate under a good clock, and what it did in the last five minutes.
+/// A client that has found its rate with a good clock, and its last five minutes.
 fn settled(name: &str) -> (World, Vec<Second>) {
     let policy = every_policy().find(|(other, _)| *other == name).unwrap().1;
     let mut world = World::new(name, policy, EPOCH);
@@ -18,10 +18,11 @@ fn settled(name: &str) -> (World, Vec<Second>) {
     (world, calm.split_off(TEN_MINUTES / 2))
 }
 
-/// The laws that swing about their rate even under a good clock, and mend slowly after a throttled call.
+/// The laws that oscillate around their rate even with a good clock, and recover slowly after a
+/// throttled call.
 const SWING: [&str; 3] = ["heroku-gradual", "heroku-proportional", "heroku-remaining"];
 
-/// That these five minutes are like those.
+/// Checks that two periods of five minutes are similar.
 fn alike(name: &str, after: &[Second], calm: &[Second]) {
     let (is, was) = (served(after), served(calm));
     let least = if SWING.contains(&name) { was / 10 } else { was * 9 / 10 };
@@ -63,7 +64,8 @@ fn a_clock_that_steps_an_hour_back_costs_at_most_an_hour_and_gains_nothing() {
 
 #[test]
 fn a_clock_that_is_slewed_and_set_back_by_milliseconds_costs_almost_nothing() {
-    // 500 ppm too fast for ten minutes and too slow for ten; and set back by 5 ms and ahead again.
+    // 500 ppm too fast for ten minutes, then too slow for ten; and set back by 5 ms and ahead
+    // again.
     let slewed = |now: u64| {
         let turn = now % (1_200 * SECOND);
         let gained = turn.min(1_200 * SECOND - turn) / 2_000;
@@ -111,7 +113,7 @@ fn a_laptop_that_sleeps_during_a_call_continues_as_before() {
 #[test]
 fn an_isolate_whose_clock_stops_and_jumps_neither_bursts_nor_starves() {
     for (name, policy) in every_policy().filter(|(name, _)| *name != "none") {
-        // What keeps calls apart lets one go for each leap, and a second one where it catches up.
+        // A law with a rate admits one call per jump, and a second one when it catches up.
         let rate_limited = ["adaptive", "fixed", "aimd"].contains(&name);
         let most = if rate_limited { 2 } else { 20 };
         for spell in [500 * MILLIS, 5 * SECOND, 60 * SECOND] {

@@ -1,4 +1,4 @@
-//! Records of a controller that were damaged, in every bit, length and version.
+//! Records of a controller with a flipped bit, another length or another version.
 
 use tidegate::snapshot::{SnapshotError, VERSION};
 use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Span};
@@ -8,7 +8,7 @@ use crate::{SECOND, at};
 
 const LENGTH: usize = Gate::SNAPSHOT_BYTES;
 
-/// The record of a controller that has learned something, and has calls in flight.
+/// The record of a controller that has learned something and has calls in flight.
 fn record(policy: Policy) -> [u8; LENGTH] {
     let (mut gate, mut now) = (Gate::new(policy, 7, at(0)), Instant::ZERO);
     for turn in 0..40 {

@@ -1,6 +1,6 @@
-//! Polls that lead to nothing, without end.
+//! Endless polls without progress.
 //!
-//! `cargo xtask soak polls` runs these with a thousand million polls, told by `TIDEGATE_POLLS`.
+//! `cargo xtask soak polls` runs these with 10^9 polls, set by `TIDEGATE_POLLS`.
 
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
@@ -8,13 +8,13 @@ use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
 use super::{Gate, every_policy};
 use crate::{HOUR, SECOND, at};
 
-/// How many polls a test makes in all.
+/// The total number of polls of a test.
 fn polls() -> u64 {
     let asked = std::env::var("TIDEGATE_POLLS").ok();
     asked.map_or(10_000_000, |polls| polls.parse().expect("TIDEGATE_POLLS is a number"))
 }
 
-/// A controller but for its counters: all that decides.
+/// The part of a controller that determines decisions: everything except counters.
 fn decides(gate: &Gate) -> String {
     let told = format!("{gate:?}");
     let (decides, counters) = told.split_once(", stats: ").unwrap();
@@ -22,7 +22,7 @@ fn decides(gate: &Gate) -> String {
     decides.to_owned()
 }
 
-/// A controller of this policy that keeps every call back for nearly an hour.
+/// A controller with this policy that delays every call for almost an hour.
 fn held(policy: Policy) -> Gate {
     let mut gate = Gate::new(policy, 7, at(0));
     let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else {
@@ -33,7 +33,7 @@ fn held(policy: Policy) -> Gate {
     gate
 }
 
-/// Polls `times` at clocks from `from` on, `step` apart, each answered alike.
+/// Polls `times` at clocks from `from` on, `step` apart, each with the same decision.
 fn poll(gate: &mut Gate, times: u64, from: u64, step: u64, expected: &Decision) {
     for turn in 0..times {
         let answer = gate.poll(at(from + turn * step), &Call::new());
@@ -47,12 +47,13 @@ fn polls_without_progress_change_no_state_and_no_decision() {
     for (name, policy) in every_policy() {
         let mut gate = held(policy);
         let Decision::Wait(until) = gate.poll(at(2 * SECOND), &Call::new()) else {
-            panic!("{name} holds nothing")
+            panic!("{name} delays nothing")
         };
         let (before, waits) = (decides(&gate), gate.stats().waits);
         let mut record = [[0; Gate::SNAPSHOT_BYTES]; 2];
         gate.snapshot(at(HOUR), &mut record[0]).unwrap();
-        // On a clock that stands still, and then on one that creeps ahead, to a minute before the end.
+        // With a clock that stands still, and then with one that advances slowly, to a minute
+        // before the end.
         let (from, last) = (2 * SECOND, until.as_nanos() - 60 * SECOND);
         poll(&mut gate, share, from, 0, &Decision::Wait(until));
         poll(&mut gate, share, from, (last - from) / share, &Decision::Wait(until));
@@ -60,7 +61,7 @@ fn polls_without_progress_change_no_state_and_no_decision() {
         assert_eq!(u64::from(gate.stats().waits - waits), 2 * share, "{name}");
         gate.snapshot(at(HOUR), &mut record[1]).unwrap();
         assert_eq!(record[0], record[1], "{name}");
-        // And the wait has not moved by a nanosecond.
+        // The wait has not changed by a nanosecond.
         assert_eq!(
             gate.check(at(until.as_nanos() - 1), &Call::new()),
             Verdict::Wait(until),

@@ -1,5 +1,5 @@
-//! Long time and bad luck: clocks as old as they get, clocks that step, slew, stop and leap, records
-//! that were damaged, and polls without end.
+//! Long times and faults: clocks of any age, clocks that step, slew, stop and jump, damaged
+//! records, and endless polls.
 
 mod age;
 mod clocks;
@@ -13,8 +13,8 @@ use tidegate::{Controller, Policy, Ratio, Span};
 
 type Gate = Controller;
 
-/// Every law, with every gate that a call may meet: a concurrency limit with an expiry, a retry budget,
-/// backoff and cooldowns.
+/// Every law with every gate: a concurrency limit with an expiry, a retry budget, backoff and
+/// cooldowns.
 fn every_policy() -> impl Iterator<Item = (&'static str, Policy)> {
     let concurrency = ConcurrencyLimit::new(8, Span::from_secs(30)).unwrap();
     let retry_budget = RetryBudgetPolicy::new(Ratio::HALF, 10).unwrap();

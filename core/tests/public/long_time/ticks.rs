@@ -1,4 +1,4 @@
-//! A wrapping counter of 32 bits as the only clock.
+//! A wrapping 32-bit counter as the only clock.
 
 use core::num::NonZeroU32;
 
@@ -7,7 +7,7 @@ use tidegate::{Call, Decision, Instant, Outcome, Rng};
 
 use super::{Gate, every_policy};
 
-/// The extended clock that should be: the exact quotient of all ticks that there ever were.
+/// The expected clock: the exact quotient of all ticks so far.
 fn exact(ticks: u64, hertz: u32) -> Instant {
     let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(hertz);
     Instant::from_nanos(u64::try_from(nanos).unwrap())
@@ -23,7 +23,8 @@ fn a_counter_that_wraps_a_thousand_times_works_like_any_clock() {
             let [mut one, mut two] = [(); 2].map(|()| Gate::new(policy, 7, first));
             let (mut out, mut chance) = (Vec::new(), Rng::new(7));
             while ticks >> 32 <= 1_000 {
-                // Now a moment, now nearly half of the range: the longest silence between two readings.
+                // From an instant to almost half of the range, the longest gap between two
+                // readings.
                 let most =
                     if chance.next_u32().is_multiple_of(3) { i32::MAX as u32 } else { hertz };
                 ticks += u64::from(chance.next_u32() % most) + 1;
@@ -59,7 +60,7 @@ fn a_wait_in_ticks_is_at_most_a_tick_late_over_a_thousand_wraps() {
         match gate.poll(now, &Call::new()) {
             Decision::Admit(permit) => {
                 gate.settle(now, permit, Outcome::Ok);
-                // Then nothing for as long as a counter may go unread.
+                // Then nothing for as long as the counter may stay unread.
                 if gate.stats().admitted.is_multiple_of(10) {
                     ticks += i32::MAX as u64;
                 }
@@ -74,7 +75,7 @@ fn a_wait_in_ticks_is_at_most_a_tick_late_over_a_thousand_wraps() {
             other => panic!("{other:?}"),
         }
     }
-    // No wait was in vain: for each call but those after a cooldown there was one, and no more.
+    // No wait was unnecessary: one for each call, except for calls after a cooldown.
     let stats = gate.stats();
     assert!(stats.waits < stats.admitted, "{} waits for {} calls", stats.waits, stats.admitted);
 }

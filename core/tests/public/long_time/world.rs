@@ -1,4 +1,4 @@
-//! A server of ten calls a second, and a client of four workers whose clock shows what it likes.
+//! A server of ten calls a second, and a client of four workers with any clock.
 
 use tidegate::gate::Permit;
 use tidegate::{Call, Decision, Hint, Outcome, Policy, Reply};
@@ -6,46 +6,46 @@ use tidegate::{Call, Decision, Hint, Outcome, Policy, Reply};
 use super::Gate;
 use crate::{MILLIS, SECOND, at};
 
-/// How often the workers look whether they may go, in true time.
+/// How often the workers poll, in true time.
 const LOOK: u64 = 10 * MILLIS;
-/// How long a call is under way.
+/// The time of a call.
 const UNDER_WAY: u64 = 50 * MILLIS;
 const WORKERS: usize = 4;
 
-/// What happened in one second of true time.
+/// The calls of one second of true time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Second {
     pub(crate) sent: u64,
     pub(crate) served: u64,
 }
 
-/// True time, in which the server lives, and the client's controller, which lives by its own clock.
+/// True time, the server, and the client's controller with its own clock.
 pub(crate) struct World {
     pub(crate) gate: Gate,
     now: u64,
     /// The server's bucket of ten, in billionths of a call.
     level: u64,
-    /// Calls under way, and when each comes back; the oldest last.
+    /// Calls in flight with their completion times, the oldest last.
     out: Vec<(u64, Permit)>,
     call: Call,
-    /// Whether answers tell how many calls are left.
+    /// Whether responses report the remaining calls.
     tells: bool,
 }
 
 impl World {
     pub(crate) fn new(name: &str, policy: Policy, shown: u64) -> Self {
         let gate = Gate::new(policy, 7, at(shown));
-        // Of the gem's strategies one goes by nothing else.
+        // One of the gem's strategies depends only on the remaining calls.
         let tells = name == "heroku-remaining";
         Self { gate, now: 0, level: 10 * SECOND, out: Vec::new(), call: Call::new(), tells }
     }
 
-    /// True time at present.
+    /// The current true time.
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
 
-    /// Sleeps while the server lives on, and wakes to find that all calls came back like this.
+    /// Sleeps while the server continues. On waking, all calls complete with this reply.
     pub(crate) fn sleep(&mut self, nanos: u64, shown: u64, reply: Reply) {
         self.now += nanos;
         self.level = 10 * SECOND;
@@ -55,7 +55,7 @@ impl World {
         self.call = Call::new();
     }
 
-    /// Lives for so many seconds of true time; `clock` makes of it what the client's clock shows.
+    /// Runs for this many seconds of true time. `clock` converts it to the client's clock.
     pub(crate) fn live(&mut self, seconds: u64, clock: impl Fn(u64) -> u64) -> Vec<Second> {
         (0..seconds).map(|_| self.second(&clock)).collect()
     }
@@ -68,14 +68,14 @@ impl World {
         told
     }
 
-    /// Lives until a call is under way.
+    /// Runs until a call is in flight.
     pub(crate) fn live_until_a_call(&mut self, clock: impl Fn(u64) -> u64) {
         while self.out.is_empty() {
             self.look(&clock, &mut Second::default());
         }
     }
 
-    /// Takes back what has come back by now, and sends what may be sent.
+    /// Settles completed calls, and sends calls that are admitted.
     fn look(&mut self, clock: &impl Fn(u64) -> u64, told: &mut Second) {
         self.now += LOOK;
         self.level = (self.level + 10 * LOOK).min(10 * SECOND);

@@ -1,4 +1,4 @@
-//! Two members share a budget evenly, however many calls wait in each, and whatever messages take.
+//! Two members share a budget evenly, for any numbers of waiting calls and message times.
 
 use proptest::prelude::*;
 use tidegate::shared::{GRANT_BYTES, Leases, Member, REQUEST_BYTES};
@@ -10,18 +10,18 @@ use crate::{MILLIS, SECOND, at};
 const STEP: u64 = 5 * MILLIS;
 const MINUTE: u64 = 60 * SECOND;
 
-/// A member in which calls wait at any time.
+/// A member that always has waiting calls.
 struct Process {
     member: Member<256>,
     /// How many calls wait, and until when.
     waiting: u16,
     until: u64,
-    /// It has so many calls for so long at most.
+    /// The longest time with the same number of waiting calls.
     calm: u64,
-    /// How long a message takes at most, and a call.
+    /// The longest time of a message, and of a call.
     way: u64,
     call: u64,
-    /// When each call in flight comes back.
+    /// The completion time of each call in flight.
     away: Vec<(u64, u64)>,
 }
 
@@ -49,7 +49,7 @@ fn process(number: u64, chance: &mut Rng) -> Process {
     }
 }
 
-/// What each of two members admits, minute by minute, of a limit of so many calls a second.
+/// The calls that each of two members sends per minute, with a limit of this many calls a second.
 fn left(rate: u64, seed: u64, minutes: u64) -> Vec<[u64; 2]> {
     let chance = &mut Rng::new(seed);
     let quota = Quota::per_second(rate).unwrap();
@@ -101,11 +101,11 @@ proptest! {
     fn two_members_that_always_have_calls_share_every_minute_evenly(
         rate in prop_oneof![1..10u64, 10..200u64], seed: u64,
     ) {
-        // They meet in the first one.
+        // The first minute is for convergence.
         for [one, other] in left(rate, seed, 4).split_off(1) {
             let all = one + other;
             prop_assert!(all >= 59 * rate, "{all} calls at {rate} a second");
-            // To the call: a slow limit has few in a minute.
+            // Exact to a call, because a slow limit has few per minute.
             prop_assert!((one.min(other) + 1) * 100 >= all * 45, "{one} and {other} at {rate} a second");
         }
     }

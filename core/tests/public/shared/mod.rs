@@ -1,4 +1,4 @@
-//! One budget for a fleet. What holds whatever a message says is in `tests/fuzz`.
+//! One budget for a fleet. Properties for arbitrary messages are in `tests/fuzz`.
 
 mod fair;
 mod rules;
@@ -15,7 +15,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
-/// The permits of a grant and how far from the grant they lie, read by the documented layout alone.
+/// The permits of a grant and their distances from it, read by the documented layout only.
 fn leases(grant: &[u8]) -> Vec<(u64, i64)> {
     let count = usize::from(grant[40]);
     let field = |from: usize| number(&grant[from..from + 8]);

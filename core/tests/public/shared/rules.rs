@@ -1,4 +1,4 @@
-//! The rules, one by one, and what they are against.
+//! The rules one by one, each with the fault that it prevents.
 
 use tidegate::shared::{GRANT_BYTES, Leases, Member, REQUEST_BYTES};
 use tidegate::{Call, Controller, Decision, Outcome, Quota, Span};
@@ -6,7 +6,7 @@ use tidegate::{Call, Controller, Decision, Outcome, Quota, Span};
 use super::{Desk, leases, number, policy};
 use crate::{MILLIS, SECOND, at};
 
-/// When a test begins.
+/// The start of a test.
 const BEGIN: u64 = 1 << 42;
 
 fn desk(quota: Quota) -> Desk {
@@ -21,7 +21,7 @@ fn per_second(calls: u64) -> Quota {
     Quota::per_second(calls).unwrap()
 }
 
-/// A request, by the documented layout.
+/// A request with the documented layout.
 #[derive(Clone, Copy, Default)]
 struct Request {
     member: u64,
@@ -29,7 +29,7 @@ struct Request {
     want: u16,
     alone: u16,
     leaving: bool,
-    /// A permit, when its call came back (from now), what became of it, and a Retry-After.
+    /// A permit, when its call completed (from now), the outcome, and a Retry-After.
     report: Option<(u64, i64, u8, Option<u64>)>,
 }
 
@@ -65,8 +65,8 @@ fn answer(desk: &mut Desk, now: u64, request: &[u8]) -> Vec<u8> {
     grant[..length].to_vec()
 }
 
-/// Admits every call that may, each of which is served at once: how many these were with a lease,
-/// and without.
+/// Sends every call that is admitted, and serves each at once. Returns how many had a lease, and
+/// how many did not.
 fn call(member: &mut Member<32>, now: u64) -> (u64, u64) {
     let (mut leased, mut own) = (0, 0);
     loop {
@@ -79,7 +79,7 @@ fn call(member: &mut Member<32>, now: u64) -> (u64, u64) {
     }
 }
 
-/// The request that is due, if one is.
+/// The due request, if any.
 fn due(member: &mut Member<32>, now: u64, waiting: u16) -> Option<Vec<u8>> {
     let mut request = [0; REQUEST_BYTES];
     let length = member.request(at(now), waiting, &mut request)?;
@@ -124,7 +124,8 @@ fn a_long_round_trip_is_learned() {
                 way.push((now + round_trip * MILLIS, grant));
             }
         }
-        // Of a way that is longer than the lookahead no more comes than a lookahead for each round trip.
+        // If the round trip is longer than the lookahead, at most a lookahead's worth arrives per
+        // round trip.
         let most = if round_trip > 812 { 300 * 50 * 812 / round_trip } else { 300 * 50 };
         assert!(leased > most * 8 / 10 && own < 10, "{round_trip} ms: {leased} of {most}, {own}");
     }
@@ -141,7 +142,7 @@ fn a_member_without_answers_does_not_starve_the_others() {
         let other = Request { member: 2, sequence: round + 1, want: 1, ..Request::default() };
         got += leases(&other.send(&mut desk, now + SECOND)).len();
     }
-    // In an hour, of which half may be sent without the coordinator.
+    // In an hour, half of which may be sent without the coordinator.
     assert!(got >= 28, "{got}");
 }
 
@@ -151,7 +152,7 @@ fn returning_members_cost_at_most_the_burst() {
     for (alone, most) in [(0, 5), (1, 1)] {
         let mut desk = desk(quota);
         let back = Request { member: 1, sequence: 1, alone, ..Request::default() };
-        // Told twice, it is spent once.
+        // A duplicate grant counts once.
         back.send(&mut desk, BEGIN);
         back.send(&mut desk, BEGIN);
         let wanted = Request { sequence: 2, want: 9, ..back };
@@ -184,8 +185,8 @@ fn a_member_with_frequent_requests_gets_only_its_share() {
     }
 }
 
-/// Two members with more to do than there is room for, one of which hears no answer from a time on: what
-/// each of them admits in the 300 s after that.
+/// Two saturated members, one of which receives no answers from some time on. Returns how many
+/// calls each sends in the 300 s after that.
 fn left_where_one_hears_nothing() -> [u64; 2] {
     let mut desk = desk(per_second(50));
     let mut members = [member(1), member(2)];
@@ -216,7 +217,7 @@ fn the_share_of_a_member_that_calls_without_leases_is_counted() {
 
 #[test]
 fn a_restored_coordinator_grants_nothing_in_addition_to_earlier_grants() {
-    // Its snapshot is of before it had heard how many there are, and of how slow a limit has to be led.
+    // Its snapshot predates its knowledge of the number of members and of the slow limit.
     let mut before = desk(per_second(2));
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
     before.snapshot(at(BEGIN), &mut record).unwrap();
@@ -245,7 +246,7 @@ fn a_restored_coordinator_grants_nothing_in_addition_to_earlier_grants() {
 
 #[test]
 fn a_record_of_any_age_is_continued_after_all_possible_earlier_grants() {
-    // Storage has failed for an hour, and the coordinator went on.
+    // Storage has failed for an hour, and the coordinator continued.
     let quota = per_second(50).with_burst(50).unwrap();
     let mut before = desk(quota);
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
@@ -256,12 +257,13 @@ fn a_record_of_any_age_is_continued_after_all_possible_earlier_grants() {
     let mut after = Desk::restore(policy(quota), 9, &record, at(now), hour, false).unwrap();
     let due = granted(&mut after, now, 2);
     assert!(due.iter().all(|due| *due > last), "{last} and {due:?}");
-    assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it goes on");
+    assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it continues");
 }
 
 #[test]
 fn after_a_lost_snapshot_grants_reach_no_further_than_the_previous_one_states() {
-    // The one before is of when there was a single member; of eight, leases are for six seconds.
+    // The previous snapshot is from a time with a single member. With eight, leases reach six
+    // seconds ahead.
     let furthest = |lost: bool| {
         let mut desk = desk(per_second(2));
         let mut record = vec![0; Desk::SNAPSHOT_BYTES];
@@ -288,12 +290,12 @@ fn a_coordinator_that_ended_cleanly_is_continued_at_once() {
     let away = Span::from_millis(100);
     let mut after = Desk::restore(policy(per_second(50)), 9, &record, at(now), away, true).unwrap();
     due.extend(granted(&mut after, now, 2));
-    // As if nothing had been.
+    // As without an interruption.
     let apart: Vec<u64> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(due.len() > 40 && apart.iter().all(|apart| *apart == 20 * MILLIS), "{apart:?}");
 }
 
-/// When the last of the leases that one gets at once is due, after now.
+/// The times of the leases that a member gets at once, from now.
 fn granted(desk: &mut Desk, now: u64, member: u64) -> Vec<u64> {
     let wanted = Request { member, sequence: 1, want: 60, ..Request::default() };
     let grant = wanted.send(desk, now);
@@ -310,8 +312,8 @@ fn a_replacement_without_a_record_grants_nothing_in_addition_to_earlier_grants()
     let mut after = anew().in_place_of_another(at(now), Span::from_millis(100));
     let due = granted(&mut after, now, 2);
     assert!(due.iter().all(|due| due > before.last().unwrap()), "{before:?} and {due:?}");
-    assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it goes on");
-    // Whoever was away for long has nothing to wait for.
+    assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it continues");
+    // After a long absence nothing has to be waited for.
     let away = Span::from_secs(60);
     assert!(!granted(&mut anew().in_place_of_another(at(now), away), now, 2).is_empty());
 }
@@ -321,13 +323,13 @@ fn a_member_that_leaves_returns_its_leases_and_is_no_longer_counted() {
     let mut desk = desk(per_second(50));
     let mut member = member(1);
     let mut last = [0; REQUEST_BYTES];
-    assert_eq!(member.leave(at(BEGIN), &mut last), None, "nobody knows of it");
+    assert_eq!(member.leave(at(BEGIN), &mut last), None, "the coordinator does not know it");
     assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
     let request = due(&mut member, BEGIN, 9).unwrap();
     member.hear(at(BEGIN), &answer(&mut desk, BEGIN, &request)).unwrap();
     assert!(member.in_hand() > 4);
     assert_eq!(member.fleet(), Some((1, Some(Span::from_millis(20)))));
-    // While a request is on its way, whose answer it does not wait for.
+    // While a request is in progress, whose answer it does not wait for.
     let now = BEGIN + 500 * MILLIS;
     let Decision::Admit(permit) = member.poll(at(now), &Call::new()) else { panic!() };
     member.settle(at(now), permit, Outcome::Throttled);
@@ -338,8 +340,8 @@ fn a_member_that_leaves_returns_its_leases_and_is_no_longer_counted() {
         (desk.members(), desk.source().controller().in_flight(), member.in_hand()),
         (0, 0, 0)
     );
-    assert_eq!(desk.source().controller().stats().throttled, 1, "what came back was told");
-    assert_eq!(answer(&mut desk, now, &late).len(), 0, "it comes too late");
+    assert_eq!(desk.source().controller().stats().throttled, 1, "the completed call was reported");
+    assert_eq!(answer(&mut desk, now, &late).len(), 0, "it is too late");
 }
 
 #[test]
@@ -384,7 +386,7 @@ fn a_call_that_ends_after_the_goodbye_is_reported() {
         }
         now += 5 * MILLIS;
     }
-    assert_eq!(carry(&mut member, now, 0), (1, 0), "it has said good-bye");
+    assert_eq!(carry(&mut member, now, 0), (1, 0), "it has said goodbye");
     member.settle(at(now), permit.unwrap(), Outcome::Throttled);
     while member.request_at().is_some() && now < BEGIN + 18 * SECOND {
         carry(&mut member, now, 0);
@@ -405,7 +407,7 @@ fn a_cooldown_has_the_requested_length_for_any_lookahead() {
                 permit = permit.or(leases(&grant).first().map(|(permit, _)| *permit));
             }
         }
-        // Told 100 ms ago to wait 300 ms, of which an eighth more may be drawn.
+        // 100 ms ago it was told to wait 300 ms, plus a jitter of up to an eighth.
         let report = permit.map(|permit| (permit, -100_000_000, 1, Some(300 * MILLIS)));
         let told = Request { member: 1, sequence: 9, report, ..Request::default() };
         let grant = told.send(&mut desk, BEGIN + 20 * SECOND + 500 * MILLIS);
@@ -439,7 +441,7 @@ fn a_request_is_not_answered_twice() {
     assert_eq!(answer(&mut desk, BEGIN, &request), []);
     member.hear(at(BEGIN), &grant).unwrap();
     assert_eq!(member.in_hand(), 9);
-    // Nor what comes after a later request, or after the good-bye.
+    // Nor a request that arrives after a later one, or after the goodbye.
     let wanted = Request { member: 2, sequence: 9, want: 1, ..Request::default() };
     assert_eq!(leases(&wanted.send(&mut desk, BEGIN + MILLIS)).len(), 1);
     let leaving = Request { sequence: 10, want: 0, leaving: true, ..wanted };
@@ -462,7 +464,7 @@ fn a_member_that_said_goodbye_keeps_to_its_share_without_answers() {
         other.send(&mut desk, BEGIN);
         Request { sequence: 2, leaving: true, want: 0, ..other }.send(&mut desk, BEGIN + SECOND);
     }
-    // It comes when the others have gone, and goes too.
+    // It joins when the others have left, and leaves too.
     let mut member = member(1);
     let admitted = BEGIN + 20 * SECOND;
     for now in (BEGIN + 10 * SECOND..admitted).step_by(5 * MILLIS as usize) {
@@ -474,7 +476,7 @@ fn a_member_that_said_goodbye_keeps_to_its_share_without_answers() {
         }
     }
     assert_eq!(member.request_at(), None);
-    // Nobody answers from now on.
+    // No answers from now on.
     let mut left = 0;
     for now in (admitted..admitted + 80 * SECOND).step_by(5 * MILLIS as usize) {
         left += call(&mut member, now).1;

@@ -1,5 +1,5 @@
-//! What holds when messages are lost, late, doubled or reordered, when members crash, and when clocks are
-//! wrong.
+//! Properties that hold when messages are lost, late, duplicated or reordered, when members crash,
+//! and when clocks are wrong.
 
 use std::collections::VecDeque;
 
@@ -12,15 +12,15 @@ use super::{Desk, leases, number, policy};
 use crate::{MILLIS, at};
 
 const STEP: u64 = 5 * MILLIS;
-/// What a member may send where it has been told nothing.
+/// What a member without a known share may send.
 const ALONE_PER_SECOND: u64 = 2;
 
-/// How hostile the way is, in chances out of 256.
+/// The faults of the network, as probabilities out of 256.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     lost: u32,
     doubled: u32,
-    /// A message takes up to so long.
+    /// The longest time of a message.
     slowest: Span,
 }
 
@@ -28,7 +28,7 @@ const CALM: Way = Way { lost: 0, doubled: 0, slowest: Span::from_millis(60) };
 
 struct Message {
     arrives: u64,
-    /// To the member of this number, or to the coordinator.
+    /// To the member with this number, or to the coordinator.
     to: Option<u64>,
     bytes: Vec<u8>,
 }
@@ -36,16 +36,16 @@ struct Message {
 struct Process {
     number: u64,
     member: Member<32>,
-    /// What its clock is ahead of the true time.
+    /// How far its clock is ahead of the true time.
     skew: u64,
     waiting: VecDeque<Call>,
-    /// When each call in flight comes back.
+    /// The completion time of each call in flight.
     away: Vec<(u64, u64)>,
-    /// The latest request that it has heard an answer to.
+    /// The latest request that was answered.
     heard: u64,
 }
 
-/// A fleet, a coordinator, and the way between them, in true time.
+/// A fleet, a coordinator, and the network between them, in true time.
 struct World {
     now: u64,
     desk: Option<Desk>,
@@ -56,13 +56,13 @@ struct World {
     messages: Vec<Message>,
     way: Way,
     chance: Rng,
-    /// When each lease was due, in true time, in the order they were granted.
+    /// The due time of each lease in true time, in order of granting.
     granted: Vec<(u64, u64)>,
     /// Leases that have reached their members, each counted once.
     heard: u64,
     /// Calls that were sent with a lease.
     leased: u64,
-    /// Calls that began.
+    /// Calls that started.
     begun: u64,
 }
 
@@ -130,7 +130,7 @@ impl World {
         self.begun += count;
     }
 
-    /// Lets all that happens within the next step happen.
+    /// Runs everything that happens within the next step.
     fn step(&mut self) {
         self.now += STEP;
         let now = self.now;
@@ -139,7 +139,7 @@ impl World {
             match message.to {
                 None => self.answer(&message.bytes),
                 Some(member) => {
-                    // Nobody is there any more where a member has crashed.
+                    // The member has crashed.
                     let mut processes = self.processes.iter_mut();
                     let Some(process) = processes.find(|process| process.number == member) else {
                         continue;
@@ -164,7 +164,7 @@ impl World {
         let mut grant = [0; GRANT_BYTES];
         let length = desk.answer(own, request, &mut grant).unwrap();
         if length == 0 {
-            return; // it has been answered before
+            return; // already answered
         }
         let member = number(&request[3..11]);
         for (permit, ahead) in leases(&grant[..length]) {
@@ -208,7 +208,7 @@ impl World {
         }
     }
 
-    /// A process is gone, with its leases and its calls, and another comes in its place.
+    /// A process ends with its leases and calls, and another replaces it.
     fn crash(&mut self, index: usize) {
         let number = self.processes[index].number + 1_000;
         self.processes[index] = Self::process(number, self.now);
@@ -222,8 +222,8 @@ impl World {
         }
     }
 
-    /// The coordinator comes back from its record, elsewhere: by another clock. Where it has `ended` there
-    /// was no grant after that record; else it may be of any age.
+    /// The coordinator is restored from its record, with another clock. If the previous one has
+    /// `ended`, there was no grant after that record. Otherwise the record may be of any age.
     fn restore(&mut self, ended: bool) {
         let Some((then, record)) = &self.record else { return };
         self.desk_skew = self.chance.between(Span::ZERO, Span::from_secs(7_200)).as_nanos();
@@ -238,38 +238,39 @@ impl World {
         self.processes.iter().map(waits).sum()
     }
 
-    /// Leases keep to the quota as those of one client would: in no time more than the burst and
+    /// Leases keep to the quota as those of one client would: no period has more than the burst and
     /// what the rate allows.
     fn check_leases(&mut self, rate: u64, burst: u32) {
         let mut due: Vec<u64> = self.granted.iter().map(|(due, _)| *due).collect();
         due.sort_unstable();
-        // GCRA in exact numbers: the debt after each lease is at most the burst.
+        // GCRA with exact numbers: the debt after each lease is at most the burst.
         let (mut level, mut before) = (0u128, 0u64);
         for at in due {
             let drained = u128::from(at - before) * u128::from(rate);
             level = level.saturating_sub(drained) + 1_000_000_000;
             before = at;
-            // What the rate allows in the 2 ms that timers may be late by, and each clock's rounding.
+            // The calls of the rate in the 2 ms by which timers may be late, and each clock's
+            // rounding.
             let most = u128::from(burst) * 1_000_000_000 + u128::from(rate) * 2_000_002;
             assert!(level <= most, "over the quota at {at}: {level} of {most}");
         }
     }
 }
 
-/// What may happen to a fleet.
+/// An event in a fleet.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// A member gets so many calls to make.
+    /// A member gets this many calls to make.
     Calls(usize, u64),
-    /// A member is gone, and another comes.
+    /// A member crashes, and another replaces it.
     Crash(usize),
-    /// The coordinator is written down.
+    /// The coordinator takes a snapshot.
     Record,
-    /// The coordinator is gone, and comes back from its record after so many steps.
+    /// The coordinator stops, and is restored from its record after this many steps.
     Evict(u64),
-    /// The same, of one that was written down before it went.
+    /// The same, with a snapshot just before it stops.
     Move(u64),
-    /// Nobody reaches the coordinator for so many steps.
+    /// The coordinator is unreachable for this many steps.
     Outage(u64),
 }
 
@@ -333,12 +334,12 @@ proptest! {
                 }
             }
         }
-        // Then all is well: whatever has been lost before, every call is sent in its time.
+        // Then all faults end: whatever was lost before, every call is sent in time.
         world.way = CALM;
         let work = world.waiting();
         steps(&mut world, 12_000 + (work * 2 + 40) * 200 / rate);
         prop_assert_eq!(world.waiting(), 0);
-        // A lease is used once, however often the message came.
+        // A lease is used once, however often the message arrives.
         prop_assert!(world.leased <= world.heard);
         world.check_leases(rate, burst);
     }
@@ -359,7 +360,7 @@ proptest! {
         let gate = world.desk.as_ref().unwrap().source().controller();
         let stats = gate.stats();
         prop_assert_eq!((gate.in_flight(), stats.late), (0, 0));
-        // No member had to go without its coordinator, so each call had its lease.
+        // No member had to work without its coordinator, so each call had a lease.
         prop_assert_eq!(u64::from(stats.ok), world.begun);
         prop_assert_eq!(u64::from(stats.admitted), u64::from(stats.ok) + u64::from(stats.abandoned));
         prop_assert_eq!(world.leased, world.begun);
@@ -378,7 +379,7 @@ fn the_messages_have_the_documented_layout() {
     let (mut request, mut grant) = ([0; REQUEST_BYTES], [0; GRANT_BYTES]);
     let length = member.request(now, 2, &mut request).unwrap();
     assert_eq!(length, 24);
-    // Version, kind, no good-bye; the number; the first request, two calls, not alone, no report.
+    // Version, kind, not leaving; the number; the first request, two calls, not alone, no report.
     assert_eq!(request[..11], [1, 1, 0, 8, 7, 6, 5, 4, 3, 2, 1]);
     assert_eq!(request[11..20], [1, 0, 0, 0, 2, 0, 0, 0, 0]);
     let length = desk.answer(at(0), &request[..length], &mut grant).unwrap();
@@ -389,7 +390,7 @@ fn the_messages_have_the_documented_layout() {
     assert_eq!((number(&grant[30..32]), grant[40]), (1, 2));
     let due: Vec<i64> = leases(&grant[..length]).iter().map(|(_, due)| *due).collect();
     assert_eq!(due, [0, 20 * MILLIS as i64]);
-    // Then what became of the first: rejected after 200 ms, with a hint, and told 50 ms later.
+    // Then the result of the first: throttled after 200 ms, with a hint, and reported 50 ms later.
     member.hear(now, &grant[..length]).unwrap();
     let Decision::Admit(permit) = member.poll(now, &Call::new()) else { panic!() };
     let hint = Hint::remaining(3).and_reset(Span::from_secs(1));
