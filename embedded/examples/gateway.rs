@@ -1,7 +1,9 @@
-//! A gateway on Linux: readings are posted every second, an alarm goes first, and the server takes two calls a second.
+//! A gateway on Linux: readings are posted every second, alarms are sent first, and the server
+//! accepts two calls per second.
 //!
 //! `cargo run --package tidegate-embassy --example gateway`
-#![allow(clippy::std_instead_of_core, reason = "this is no firmware")]
+//! `cargo run --package tidegate-embassy --example gateway`
+#![allow(clippy::std_instead_of_core, reason = "this is not firmware")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,7 +16,7 @@ use tidegate_embassy::Throttle;
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive, 8> =
     Throttle::new(&Policy::adaptive(), seed);
 
-/// A number of this process: the standard library draws it from the system.
+/// A random number from the system, through the standard library.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
@@ -47,7 +49,7 @@ async fn read(sensor: u8) {
     }
 }
 
-/// In place of an HTTP client: a server that takes four calls, and two a second then.
+/// Replaces an HTTP client: a server that accepts four calls at once, then two per second.
 async fn post(_: &str) -> Reply {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     Timer::after_millis(50).await;

@@ -13,7 +13,7 @@ use crate::throttle::Shared;
 
 /// Waits for a permit: what [`Call::acquire`](crate::Call::acquire) returns.
 ///
-/// It may be dropped at any time: it then leaves the line, and whoever is next takes its turn.
+/// It may be dropped at any time. It then leaves the queue, and the next call takes its turn.
 ///
 /// ```
 /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
@@ -49,7 +49,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
         poll_fn(|context| self.stand(context))
     }
 
-    /// Settles the call that was admitted. Whether it is tried again, in the same place.
+    /// Settles the admitted call. Returns whether it is tried again, in the same place.
     pub(crate) fn settle(&mut self, reply: &Reply<LIMITS>) -> bool {
         let Self { throttle, key, call, standing } = self;
         let Some(permit) = standing.take() else { return false };
@@ -62,7 +62,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
     }
 }
 
-/// Nothing in it minds being moved.
+/// It holds no reference to itself.
 impl<T: Shared<LIMITS>, const LIMITS: usize> Unpin for Acquire<'_, T, LIMITS> {}
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Future for Acquire<'a, T, LIMITS> {
@@ -73,7 +73,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Future for Acquire<'a, T, LIMIT
         match this.stand(context) {
             Poll::Ready(Ok(())) => match this.standing.take() {
                 Some(raw) => Poll::Ready(Ok(Permit::new(this.throttle, this.key.clone(), raw))),
-                None => Poll::Pending, // not reached
+                None => Poll::Pending, // unreachable
             },
             Poll::Ready(Err(rejection)) => Poll::Ready(Err(rejection)),
             Poll::Pending => Poll::Pending,

@@ -25,7 +25,7 @@ use crate::time;
 /// let slow = Box::leak(Box::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
 /// let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(slow, 7);
 /// throttle.try_acquire().unwrap().settle(tidegate::Outcome::Ok);
-/// // The next may be sent in a minute, which is learned at once and not after ten seconds.
+/// // The next call may be sent in a minute, so this one is rejected at once.
 /// let hasty = throttle.with_timeout(Duration::from_secs(10)).acquire().await;
 /// assert!(matches!(hasty, Err(Rejection::Late(_))));
 /// # });
@@ -44,36 +44,35 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         Self { throttle, key, call: tidegate::Call::new(), priority: 0 }
     }
 
-    /// The same call with what it costs of each limit; 1 where it is not said. A call that costs
-    /// nothing of a limit is not subject to it. For costs that only the response tells, see
-    /// [`tidegate::Call::of`].
+    /// Sets the cost of the call for each limit (default 1). A call that costs 0 of a limit is not
+    /// subject to it. For costs that are known only from the response, see [`tidegate::Call::of`].
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
 
-    /// The same call, each attempt of which must be sent at `deadline` or earlier. A wait that would end later is
-    /// rejected at once, as far as is known then. A call in flight is not cut off:
+    /// Sets a deadline: each attempt must be sent at `deadline` or earlier. If the wait would end
+    /// later as far as is known, the call is rejected at once. A call in flight is not stopped:
     /// [`done_by`](Self::done_by) does that.
     pub fn with_deadline(self, deadline: Instant) -> Self {
         Self { call: self.call.deadline(time::instant(deadline)), ..self }
     }
 
-    /// The same call with a deadline so far from now.
+    /// Sets a deadline relative to now.
     pub fn with_timeout(self, timeout: Duration) -> Self {
         self.with_deadline(after(timeout))
     }
 
-    /// The same call, whose response must be there at `deadline`; see [`DoneBy`].
+    /// Requires the response at `deadline` or earlier; see [`DoneBy`].
     pub const fn done_by(self, deadline: Instant) -> DoneBy<'a, T, LIMITS> {
         DoneBy::new(self, deadline)
     }
 
-    /// The same call, whose response must be there so far from now; see [`DoneBy`].
+    /// Requires the response within `timeout` from now; see [`DoneBy`].
     pub fn done_within(self, timeout: Duration) -> DoneBy<'a, T, LIMITS> {
         self.done_by(after(timeout))
     }
 
-    /// The same call, which must be sent at this instant or earlier, if not earlier still.
+    /// Moves the deadline to this instant, unless it is already earlier.
     pub(crate) fn sent_by(self, deadline: tidegate::Instant) -> Self {
         Self { call: self.call.deadline(self.call.not_after().min(deadline)), ..self }
     }
@@ -105,15 +104,15 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         Self { priority, ..self }
     }
 
-    /// A permit, if a call may be sent now and nobody waits for one.
+    /// Returns a permit if a call may be sent now and no task waits for one.
     pub fn try_acquire(self) -> Option<Permit<'a, T, LIMITS>> {
         let raw = self.throttle.desk().take(&self.key, &self.call)?;
         Some(Permit::new(self.throttle, self.key, raw))
     }
 
-    /// A permit, when a call may be sent: first come, first served.
+    /// Waits for a permit, first come, first served.
     ///
-    /// It resolves to a [`Rejection`] if waiting does not help.
+    /// Resolves to a [`Rejection`] if waiting does not help.
     pub fn acquire(self) -> Acquire<'a, T, LIMITS> {
         Acquire::new(self.throttle, self.key, self.call, self.priority)
     }
@@ -127,8 +126,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// A first attempt is rejected if no place is free. A retry tries again when the next call may
     /// be sent, or after a second.
     ///
-    /// The server may have served a call that failed, because the response can be lost. Number
-    /// messages that must not arrive twice, or disable the retry:
+    /// The server may have served a call that failed, because the response can be lost. If a
+    /// message must not arrive twice, number messages or disable the retry:
     ///
     /// ```
     /// # embassy_futures::block_on(async {
@@ -162,19 +161,19 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// ```
     ///
     /// # Errors
-    /// [`Rejection`] if not even a first call could be sent.
+    /// [`Rejection`] if no attempt could be sent.
     pub fn run<R: Replied<LIMITS>>(
         self,
         mut call: impl AsyncFnMut() -> R,
     ) -> impl Future<Output = Result<R, Rejection>> {
         let mut place = self.acquire();
-        // A block and no `async fn`, and the work pinned here and nowhere else: the future of a firmware's
-        // task lies in its memory for good, and would have what it is handed twice.
+        // A block instead of an `async fn`, with the inner future pinned here only: a task's future
+        // stays in the firmware's memory, and would otherwise contain its arguments twice.
         async move {
             let mut last = None;
             loop {
                 if let Err(rejection) = place.admitted().await {
-                    // What came back is worth more than why it is not tried again.
+                    // The last result is worth more to the caller than the reason of the rejection.
                     return last.ok_or(rejection);
                 }
                 drop(last);
@@ -197,7 +196,7 @@ impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Call<'_, T, LIMIT
     }
 }
 
-/// So far from now.
+/// The instant `timeout` from now.
 fn after(timeout: Duration) -> Instant {
     Instant::now().checked_add(timeout).unwrap_or(Instant::MAX)
 }

@@ -21,18 +21,18 @@ use crate::places::Places;
 use crate::rejection::Rejection;
 use crate::time::{self, wake_at};
 
-/// See the module.
+/// See the module's documentation.
 #[allow(missing_debug_implementations, reason = "the throttles have their own")]
 pub struct Desk<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
     inner: Mutex<M, RefCell<Inner<G, WAITERS, LIMITS>>>,
-    /// What calls that must be done in time have taken.
+    /// How long calls with a deadline for their response took.
     call_time: Mutex<M, Cell<CallTime>>,
 }
 
 struct Inner<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
     gates: Sown<G, LIMITS>,
     queue: Queue<G, WAITERS, LIMITS>,
-    /// How often something was decided: a copy from before is of no use.
+    /// Number of decisions: a copy from before the last one is outdated.
     decided: u32,
     #[cfg(feature = "sleep")]
     sleep: tidegate::SleepClock,
@@ -41,8 +41,8 @@ struct Inner<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
 type Queue<G, const WAITERS: usize, const LIMITS: usize> =
     queue::Queue<Places<G, WAITERS, LIMITS>, LIMITS>;
 
-/// Gates that are made when they are first asked, for neither a clock nor entropy is there when a
-/// `static` is made.
+/// Gates that are created at first use: a `static` is created when neither clock nor entropy is
+/// available.
 enum Sown<G: Gates<LIMITS>, const LIMITS: usize> {
     Seed(&'static Policy<G::Law, LIMITS>, fn() -> u64),
     Grown(G),
@@ -64,7 +64,7 @@ struct Locked<'a, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
 }
 
 impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Locked<'_, G, WAITERS, LIMITS> {
-    /// Something is decided: copies from before are of no use.
+    /// Something was decided: earlier copies are outdated.
     const fn outdate(&mut self) {
         *self.decided = self.decided.wrapping_add(1);
     }
@@ -79,7 +79,7 @@ pub struct Standing<const LIMITS: usize> {
 
 #[derive(Debug)]
 enum Stage<const LIMITS: usize> {
-    /// It has not come yet: its place has a priority only.
+    /// It has not joined: its place has only a priority.
     New,
     /// It is in the queue, as long as the queue knows its ticket. Else its backoff has not ended, or it is a
     /// retry or an urgent call for which the queue has no room.
@@ -88,16 +88,16 @@ enum Stage<const LIMITS: usize> {
     Admitted(Permit<LIMITS>),
 }
 
-/// The ticket of no call.
+/// The ticket that no call has.
 const NO_TICKET: Ticket = Ticket::from_raw(u64::MAX);
 
 impl<const LIMITS: usize> Standing<LIMITS> {
-    /// Of a call of this priority, which has not come yet.
+    /// The state of a call of this priority that has not joined.
     pub(crate) const fn new(priority: u8) -> Self {
         Self { place: Place::new(priority, 0), stage: Stage::New }
     }
 
-    /// The permit, if it is admitted. Its next attempt may have the same place.
+    /// Takes the permit, if the call is admitted. Its next attempt can have the same place.
     pub(crate) const fn take(&mut self) -> Option<Permit<LIMITS>> {
         match core::mem::replace(&mut self.stage, Stage::Waiting(NO_TICKET)) {
             Stage::Admitted(permit) => Some(permit),
@@ -106,18 +106,19 @@ impl<const LIMITS: usize> Standing<LIMITS> {
     }
 }
 
-/// What is later by this is later.
+/// The smallest difference in time.
 const TICK: Span = Span::from_nanos(1);
 
-/// How often a call without room in the queue looks for it: no event wakes it.
+/// How often a call without room in the queue tries again: no event wakes it.
 const LOOK_AGAIN: Span = Span::from_secs(1);
 
-/// What [`Call`](crate::Call) and [`Permit`](crate::Permit) ask of a desk, whatever its types.
+/// What [`Call`](crate::Call) and [`Permit`](crate::Permit) need of a desk, independent of its
+/// types.
 pub trait Verbs<const LIMITS: usize> {
     /// The key of a call.
     type Key: Clone + Eq;
 
-    /// A permit, if a call may be sent now and nobody waits for one.
+    /// Returns a permit if a call may be sent now and no task waits for one.
     fn take(&self, key: &Self::Key, call: &tidegate::Call<LIMITS>) -> Option<Permit<LIMITS>>;
 
     /// Ready when the call is admitted.
@@ -132,10 +133,11 @@ pub trait Verbs<const LIMITS: usize> {
     /// Removes a waiting call, or gives up one in flight.
     fn leave(&self, key: &Self::Key, standing: &mut Standing<LIMITS>);
 
-    /// Does `act` with what is known of how long calls take.
+    /// Calls `act` with the statistics on how long calls take.
     fn with_call_time(&self, act: impl FnOnce(&mut CallTime, Instant) -> Instant) -> Instant;
 
-    /// Settles a call, which becomes its next attempt if it is due; whether it is.
+    /// Settles a call. If another attempt is due, the call becomes that attempt; returns whether it
+    /// did.
     fn settle(
         &self,
         key: &Self::Key,
@@ -182,7 +184,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.change(|gates| gates.set_concurrency(time::now(), concurrency));
     }
 
-    /// Changes the gates of any keys. Each task that waits looks what that means for its key.
+    /// Changes the gates of any keys. Each waiting task checks what changed for its key.
     pub(crate) fn change(&self, act: impl FnOnce(&mut G)) {
         self.with((), |mut desk| {
             act(desk.gates);
@@ -192,7 +194,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         });
     }
 
-    /// How many tasks wait.
+    /// Number of waiting tasks.
     pub(crate) fn waiting(&self) -> usize {
         self.with(0, |desk| desk.queue.storage().waiting())
     }
@@ -207,8 +209,8 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.with(None, |desk| desk.gates.look(key).cloned())
     }
 
-    /// Does `act` while nobody else does. A law or a waker that calls back into the throttle which
-    /// calls it finds nothing done, and gets `otherwise`.
+    /// Calls `act` with the desk locked. If a law or a waker calls back into the throttle that is
+    /// calling it, nothing is done and it gets `otherwise`.
     fn with<R>(&self, otherwise: R, act: impl FnOnce(Locked<'_, G, WAITERS, LIMITS>) -> R) -> R {
         self.inner.lock(|cell| {
             let Ok(mut inner) = cell.try_borrow_mut() else { return otherwise };
@@ -218,7 +220,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
             }
             match gates {
                 Sown::Grown(gates) => act(Locked { gates, queue, decided, now: time::now() }),
-                Sown::Seed(..) => otherwise, // not reached
+                Sown::Seed(..) => otherwise, // unreachable
             }
         })
     }
@@ -238,7 +240,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         });
     }
 
-    /// The same as `with` for one key, once for all that is done.
+    /// Like `with`, for one key, and compiled once for all uses.
     #[inline(never)]
     fn with_key(&self, key: &G::Key, act: &mut dyn FnMut(&mut Locked<'_, G, WAITERS, LIMITS>)) {
         self.with((), |mut desk| {
@@ -249,16 +251,16 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         });
     }
 
-    /// Makes the gates of a new key, which is a step by itself.
+    /// Creates the gates of a new key, as a separate step.
     fn let_in(&self, key: &G::Key) {
         if G::KEYED {
             self.with((), |desk| _ = desk.gates.get(key, desk.now));
         }
     }
 
-    /// Learns from a response, if there is one. Then, unless another attempt of that call is due, decides what is
-    /// due, wakes the tasks of these calls except that of `round.own`, and sets the timer of the task whose call is
-    /// first then.
+    /// Learns from a response, if there is one. Unless that call is to be tried again, decides the
+    /// calls that are due, wakes their tasks except that of `round.own`, and sets the timer of the
+    /// task whose call is then first.
     #[inline(never)]
     fn work(&self, key: &G::Key, round: &mut Round<'_, LIMITS>) {
         let mut decision = Decided::<G, LIMITS>::default();
@@ -282,24 +284,24 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     }
 }
 
-/// A call that comes or comes back, while all is decided that is due.
+/// A call that joins or is settled, while all due calls are decided.
 struct Round<'a, const LIMITS: usize> {
-    /// The slot of the call that comes, and what becomes of it.
+    /// The slot of the joining call, and its decision.
     own: usize,
     turn: Turn<LIMITS>,
-    /// When the gates open for the first call, if these are what it waits for.
+    /// When the gates open for the first call, if that is what it waits for.
     waits_until: Option<Instant>,
-    /// The call that has come back, and its next attempt.
+    /// The settled call, and its next attempt.
     back: Option<Back<'a, LIMITS>>,
     next: Option<tidegate::Call<LIMITS>>,
 }
 
-/// A call that has come back.
+/// A settled call.
 struct Back<'a, const LIMITS: usize> {
     permit: Permit<LIMITS>,
-    /// None if it was given up.
+    /// None if it was abandoned.
     reply: Option<&'a Reply<LIMITS>>,
-    /// What is tried again.
+    /// The call to try again, if any.
     again: Option<&'a tidegate::Call<LIMITS>>,
 }
 
@@ -311,11 +313,11 @@ impl<'a, const LIMITS: usize> Round<'a, LIMITS> {
 
 /// One decision, on a copy of the gates.
 struct Decided<G: Gates<LIMITS>, const LIMITS: usize> {
-    /// How many decisions there were before; none if nothing is decided.
+    /// The number of decisions before; none if nothing is decided.
     before: Option<u32>,
     now: Instant,
     gate: Option<Gate<G::Law, LIMITS>>,
-    /// The call that is next, unless one that has come back is settled.
+    /// The first call, unless a call is settled.
     head: Option<Head<LIMITS>>,
 }
 
@@ -326,7 +328,8 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Default for Decided<G, LIMITS> {
 }
 
 impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
-    /// Finds what is to be decided, and copies the gates. If there is nothing, returns false, and when to wake whom.
+    /// Finds what to decide, and copies the gates. If there is nothing, returns false, with when to
+    /// wake which task.
     fn begin<const WAITERS: usize>(
         &mut self,
         key: &G::Key,
@@ -334,7 +337,7 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
         round: &mut Round<'_, LIMITS>,
         alarm: &mut Option<(Instant, Waker)>,
     ) -> bool {
-        // A call that is over does not bring a key back that had to go.
+        // A finished call does not recreate the gates of an evicted key.
         if let Some(Back { again: None, .. }) = round.back
             && desk.gates.look(key).is_none()
         {
@@ -379,7 +382,8 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
         }
     }
 
-    /// Keeps what was decided, as nothing else was decided meanwhile. Returns whether there may be more to decide.
+    /// Keeps the decision, since no other was made meanwhile. Returns whether there may be more to
+    /// decide.
     fn keep<const WAITERS: usize>(
         &mut self,
         key: &G::Key,
@@ -395,7 +399,7 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
         self.gate = None;
         if round.back.take().is_some() {
             desk.queue.changed();
-            // A retry joins before anybody is admitted.
+            // A retry joins before any call is admitted.
             return round.next.is_none();
         }
         let Some(head) = self.head.take() else { return true };
@@ -421,7 +425,7 @@ fn copy<T: Clone>(to: &mut Option<T>, gates: &T) {
     *to = Some(gates.clone());
 }
 
-/// The same where there are gates already.
+/// The same, over existing gates.
 #[inline(never)]
 fn overwrite<T: Clone>(place: &mut T, gates: &T) {
     *place = gates.clone();
@@ -497,7 +501,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             };
             let mut ticket = match desk.queue.take(ticket) {
                 Turn::Waiting => Some(ticket),
-                // It comes, or an urgent call has taken its slot.
+                // It joins, or an urgent call has taken its slot.
                 Turn::Unknown => None,
                 decided => {
                     round.turn = decided;
@@ -505,7 +509,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 }
             };
             standing.stage = Stage::Waiting(NO_TICKET);
-            // Its own backoff takes no room in the queue.
+            // A call in its backoff takes no room in the queue.
             if call.not_before() > desk.now {
                 wake = call.not_before();
                 return;
@@ -523,7 +527,8 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 None if desk.now > call.not_after() => {
                     round.turn = Turn::Rejected(Reason::Late(desk.now));
                 }
-                // A retry has an answer to lose, and an urgent call is not lost, so they come again.
+                // A retry has a result to lose and an urgent call must not be lost, so both try
+                // again.
                 None if call.attempt() > 0 || standing.place.priority() > 0 => {
                     desk.queue.changed();
                     full = true;

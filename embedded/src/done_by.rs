@@ -1,4 +1,4 @@
-//! A call that must be done in time.
+//! A call with a deadline for its response.
 
 use core::future::Future;
 
@@ -12,11 +12,12 @@ use crate::replied::Replied;
 use crate::throttle::Shared;
 use crate::time;
 
-/// A call whose response must be there at a deadline: what [`Call::done_by`] and [`Call::done_within`] return.
+/// A call with a deadline for its response: what [`Call::done_by`] and [`Call::done_within`]
+/// return.
 ///
 /// The throttle learns how long such calls take, and rejects a call that would not be done in time
-/// ([`Rejection::Late`]). A call in flight at the deadline is given up ([`Rejection::GivenUp`]),
-/// although the server may have served it.
+/// ([`Rejection::Late`]). A call in flight at the deadline is given up ([`Rejection::GivenUp`]);
+/// the server may still serve it.
 ///
 /// ```
 /// # embassy_futures::block_on(async {
@@ -51,11 +52,11 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'a, T, LIMITS> {
         Self { call, deadline }
     }
 
-    /// [`Call::run`], as long as a call can be done in time.
+    /// Like [`Call::run`], with a deadline for the response.
     ///
     /// # Errors
-    /// [`Rejection`] if not even a first call could be sent; [`Rejection::GivenUp`] if the deadline
-    /// passed while one was in flight, whatever attempts before it were answered.
+    /// [`Rejection`] if no attempt could be sent; [`Rejection::GivenUp`] if the deadline passed
+    /// while an attempt was in flight, even if earlier attempts had responses.
     pub fn run<R: Replied<LIMITS>>(
         self,
         mut call: impl AsyncFnMut() -> R,

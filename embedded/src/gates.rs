@@ -1,4 +1,4 @@
-//! What the desk needs of a controller, or of a table of them.
+//! What the desk needs of a controller or a table of controllers.
 
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Law;
@@ -7,13 +7,13 @@ use tidegate::{Controller, Instant, Policy};
 /// A controller whose policy is in flash.
 pub(crate) type Gate<L, const LIMITS: usize> = Controller<L, LIMITS, &'static Policy<L, LIMITS>>;
 
-/// A controller for each key; one for all where the key is `()`.
+/// A controller per key; a single one if the key is `()`.
 pub trait Gates<const LIMITS: usize> {
-    /// The law that they follow.
+    /// The law of the controllers.
     type Law: Law + 'static;
     /// What distinguishes calls of different limits.
     type Key: Clone + Eq;
-    /// The key whose calls a queue sees.
+    /// The key whose calls the queue currently sees.
     type Chosen: Chosen<Self::Key>;
 
     /// Whether there is more than one key.
@@ -22,7 +22,7 @@ pub trait Gates<const LIMITS: usize> {
     /// New gates.
     fn begin(policy: &'static Policy<Self::Law, LIMITS>, seed: u64, now: Instant) -> Self;
 
-    /// The key's controller, created if there is none, or the time at which there is room for it.
+    /// The key's controller, created if missing, or the time when there will be room for it.
     fn get(
         &mut self,
         key: &Self::Key,
@@ -43,17 +43,17 @@ pub trait Gates<const LIMITS: usize> {
 
 /// The selected key.
 pub trait Chosen<K> {
-    /// No key.
+    /// No key is chosen.
     const NONE: Self;
 
-    /// Chooses a key; whether it is another than before.
+    /// Chooses a key. Returns whether it differs from the one before.
     fn choose(&mut self, key: &K) -> bool;
 
-    /// Whether it is this one.
+    /// Whether this key is chosen.
     fn is(&self, key: &K) -> bool;
 }
 
-/// There is one only, which takes no memory.
+/// There is only one key, which takes no memory.
 impl Chosen<()> for () {
     const NONE: Self = ();
 

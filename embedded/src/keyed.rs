@@ -42,9 +42,9 @@ type Table<K, L, const KEYS: usize, const LIMITS: usize> =
 ///
 /// # Parameters
 ///
-/// As [`Throttle`](crate::Throttle) has them, and `K` the key, of which there is room for `KEYS`: where
-/// the table is full, the least recently used key is evicted, with what was learned of it. The places
-/// for `WAITERS` are for all keys together, and each key has a line of its own.
+/// `K` is the key, and `KEYS` the size of the table: if it is full, the least recently used key is
+/// evicted, with what was learned for it. Each key has its own queue, and the `WAITERS` places are
+/// for all keys together. The others are as for [`Throttle`](crate::Throttle).
 pub struct KeyedThrottle<
     M: RawMutex,
     K: Clone + Eq,
@@ -65,20 +65,20 @@ impl<
     const LIMITS: usize,
 > KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
-    /// A throttle for a `static`, without keys. `seed` is as for
+    /// Creates a throttle for a `static`, without keys. `seed` is as for
     /// [`Throttle::new`](crate::Throttle::new).
     #[must_use]
     pub const fn new(policy: &'static Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
         Self { desk: Desk::sown(policy, seed) }
     }
 
-    /// A throttle with a known seed.
+    /// Creates a throttle with a fixed seed.
     #[must_use]
     pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
         Self { desk: Desk::grown(Keyed::new(policy, seed)) }
     }
 
-    /// A call that counts against `key`'s limit.
+    /// Prepares a call that counts against `key`'s limit.
     pub const fn call(&self, key: K) -> Call<'_, Self, LIMITS> {
         Call::new(self, key)
     }
@@ -103,27 +103,27 @@ impl<
         self.desk.see(None, |gates| gates.get(key).map(|gate| *gate.stats()))
     }
 
-    /// The time between two calls of this key at present, as
-    /// [`Throttle::interval`](crate::Throttle::interval) has it.
+    /// The current interval between calls of this key; see
+    /// [`Throttle::interval`](crate::Throttle::interval).
     #[must_use]
     pub fn interval(&self, key: &K) -> Option<Duration> {
         self.desk.look(key)?.intervals(time::now()).next().flatten().map(time::duration)
     }
 
-    /// How many calls of this key are in flight.
+    /// Number of calls of this key in flight.
     #[must_use]
     pub fn in_flight(&self, key: &K) -> u16 {
         self.desk.see(0, |gates| gates.get(key).map_or(0, Controller::in_flight))
     }
 
-    /// When a plain call of this key may be sent, as [`Throttle::next_at`](crate::Throttle::next_at)
-    /// has it.
+    /// When a plain call of this key may be sent; see
+    /// [`Throttle::next_at`](crate::Throttle::next_at).
     #[must_use]
     pub fn next_at(&self, key: &K) -> Option<Instant> {
         self.desk.look(key)?.next_at(time::now()).map(time::ticking)
     }
 
-    /// How many keys are in the table.
+    /// Number of keys in the table.
     #[must_use]
     pub fn keys(&self) -> usize {
         self.desk.see(0, Keyed::len)
@@ -151,15 +151,15 @@ impl<
     const LIMITS: usize,
 > KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
-    /// How long a snapshot of one key is.
+    /// Length of a key's snapshot in bytes.
     pub const SNAPSHOT_BYTES: usize = Controller::<L, LIMITS>::SNAPSHOT_BYTES;
 
-    /// Writes what has been learned of a key, as [`Throttle::snapshot`](crate::Throttle::snapshot)
-    /// does, and returns how many bytes these are: none if the key is not in the table. The record
-    /// does not contain the key.
+    /// Writes what has been learned for a key, like
+    /// [`Throttle::snapshot`](crate::Throttle::snapshot), and returns the number of bytes: 0 if the
+    /// key is not in the table. The record does not contain the key.
     ///
     /// # Errors
-    /// As there.
+    /// [`SnapshotError::Length`] if `record` is too short.
     pub fn snapshot(&self, key: &K, record: &mut [u8]) -> Result<usize, SnapshotError> {
         self.desk.look(key).map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
     }
@@ -169,7 +169,7 @@ impl<
     /// if it is missing.
     ///
     /// # Errors
-    /// As there.
+    /// [`SnapshotError`] if the record is invalid. The throttle is then unchanged.
     pub fn restore(&self, key: &K, record: &[u8], away: Duration) -> Result<(), SnapshotError> {
         let mut restored = Ok(());
         self.desk.change(|gates| {

@@ -1,5 +1,5 @@
-//! What the throttle tells the firmware's log: of waits, of rejections and of attempts to come. To defmt
-//! where that is chosen, else to `log`, else to nobody.
+//! What the throttle logs: waits, rejections and coming attempts. Goes to defmt if enabled, else to
+//! `log` if enabled.
 
 macro_rules! debug {
     ($text:literal $(, $what:expr)*) => {{

@@ -7,8 +7,9 @@ use crate::desk::Verbs;
 use crate::replied::Replied;
 use crate::throttle::Shared;
 
-/// The right to one call. Tell what became of it with [`settle`](Self::settle); a permit that is
-/// dropped instead (the task was cancelled, an early `?`) frees its place and teaches nothing.
+/// The right to make one call. Report its result with [`settle`](Self::settle). A permit that is
+/// dropped instead (the task was cancelled, or returned early with `?`) frees its place, and the
+/// throttle learns nothing.
 ///
 /// ```
 /// # embassy_futures::block_on(async {
@@ -20,11 +21,11 @@ use crate::throttle::Shared;
 /// let permit = throttle.acquire().await?;
 /// // ... make the call ...
 /// permit.settle(Outcome::Ok);
-/// drop(throttle.acquire().await?); // or think better of it
+/// drop(throttle.acquire().await?); // no call is made
 /// assert_eq!((throttle.stats().ok, throttle.stats().abandoned), (1, 1));
 /// # Ok::<(), Rejection>(()) }).unwrap();
 /// ```
-#[must_use = "a permit that is dropped frees its place and teaches nothing: settle it"]
+#[must_use = "a permit that is dropped frees its place, and the throttle learns nothing: settle it"]
 pub struct Permit<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,

@@ -1,4 +1,4 @@
-//! The places: a slot of the queue for each call that waits, with its key and its waker.
+//! The places: a queue slot for each waiting call, with its key and its waker.
 
 use core::task::Waker;
 
@@ -29,7 +29,7 @@ impl<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> Places<G, N, LIMITS>
         }
     }
 
-    /// Shows the calls of this key from now on; whether it showed those of another.
+    /// Shows the calls of this key from now on. Returns whether it showed another key's before.
     pub(crate) fn choose(&mut self, key: &G::Key) -> bool {
         self.chosen.choose(key)
     }
@@ -51,12 +51,12 @@ impl<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> Places<G, N, LIMITS>
         self.waiters.iter().flatten().for_each(|waiter| waiter.waker.wake_by_ref());
     }
 
-    /// What wakes the task of this slot.
+    /// The waker of this slot's task.
     pub(crate) fn waker(&self, slot: usize) -> Option<Waker> {
         self.waiters.get(slot)?.as_ref().map(|waiter| waiter.waker.clone())
     }
 
-    /// How many tasks wait, for whatever key.
+    /// Number of waiting tasks, for all keys.
     pub(crate) fn waiting(&self) -> usize {
         self.waiters.iter().flatten().fold(0, |count: usize, _| count.saturating_add(1))
     }
@@ -83,7 +83,7 @@ impl<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> Storage<LIMITS>
         }
     }
 
-    /// Of all keys. A task whose call gives up its slot is woken.
+    /// A place among those of all keys. A task whose call loses its slot is woken.
     fn claim(&mut self, place: Place, is_retry: bool) -> Option<u32> {
         let slot = self.slots.claim(place, is_retry)?;
         if let Some(Some(waiter)) = self.waiters.get(slot as usize) {

@@ -15,20 +15,20 @@ use crate::time;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// Its deadline is too early: it could have been sent at this instant, or somewhat later where others
+    /// Its deadline is too early: it could be sent at this instant, or a little later if others
     /// wait before it.
     Late(Instant),
-    /// The deadline of [`done_by`](crate::Call::done_by) passed while it was in flight; it may have been served
-    /// all the same.
+    /// The deadline of [`done_by`](crate::Call::done_by) passed while it was in flight. The server
+    /// may have served it.
     GivenUp,
-    /// As many tasks wait as the throttle has places, or an urgent call has taken its place. Make fewer calls, or
-    /// give the throttle more places.
+    /// The throttle's places are all taken, or an urgent call has taken this call's place. Make
+    /// fewer calls, or give the throttle more places.
     LineFull,
-    /// The law admits no more calls in this second, and rejects those that come.
+    /// The law's limit for this second is used up, and it rejects further calls.
     OverLimit,
-    /// Its cost is more than a limit's burst, so it can never fit.
+    /// Its cost exceeds a limit's burst, so it can never be admitted.
     TooBig,
-    /// It would have to wait beyond the end of time.
+    /// It would have to wait beyond the end of the clock.
     Never,
 }
 
@@ -59,7 +59,7 @@ impl core::fmt::Display for Rejection {
 
 impl core::error::Error for Rejection {}
 
-/// With the time from now.
+/// Writes the time from now.
 #[cfg(feature = "defmt")]
 impl defmt::Format for Rejection {
     fn format(&self, f: defmt::Formatter<'_>) {
@@ -69,7 +69,9 @@ impl defmt::Format for Rejection {
                 defmt::write!(f, "the call could be sent in {=u64} ms, after its deadline", wait);
             }
             Self::GivenUp => defmt::write!(f, "the deadline passed while the call was in flight"),
-            Self::LineFull => defmt::write!(f, "all places in line are taken"),
+            Self::LineFull => {
+                defmt::write!(f, "as many tasks wait already as the throttle has places")
+            }
             Self::OverLimit => defmt::write!(f, "the law's limit for this second is used up"),
             Self::TooBig => defmt::write!(f, "the cost is more than the limit's burst"),
             Self::Never => defmt::write!(f, "the wait would outlast the clock"),

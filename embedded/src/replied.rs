@@ -1,28 +1,28 @@
-//! What a call's answer tells a throttle.
+//! The result of a call, for a throttle.
 
 use tidegate::signal::body::Body;
 use tidegate::signal::http::Answer;
 use tidegate::{Outcome, Reply};
 
-/// What came back, as far as a throttle is concerned: [`run`](crate::Throttle::run) takes it from
-/// whatever the call returns.
+/// The result of a call, as a throttle needs it. [`run`](crate::Throttle::run) accepts any closure
+/// whose result implements this.
 ///
 /// ```
 /// use tidegate::{Hint, Outcome, Reply, Span};
 /// use tidegate_embassy::Replied;
 ///
-/// // An outcome, with or without a hint; and with whatever else the caller wants back.
+/// // An outcome, with or without a hint, alone or with another value for the caller.
 /// let busy: Reply = Outcome::Busy.with(Hint::retry_after(Span::from_secs(2)));
 /// assert_eq!((busy, "body").reply(), busy);
-/// // An error is a call that failed. What the server throttled is no error here: say so with `Ok`.
+/// // An error is a call that failed. A throttled call is not an error: return it as `Ok`.
 /// let lost: Result<Outcome, &str> = Err("connection reset");
 /// assert_eq!(lost.reply(), Reply::<1>::from(Outcome::Failed));
 /// let told: Result<Outcome, &str> = Ok(Outcome::Throttled);
 /// assert_eq!(told.reply(), Reply::<1>::from(Outcome::Throttled));
 /// ```
 ///
-/// With the features `reqwless` and `rust-mqtt`, responses, reason codes and errors of these clients
-/// tell it as well. What others hand over goes through the core's [`signal`](tidegate::signal):
+/// With the features `reqwless` and `rust-mqtt`, the responses, reason codes and errors of these
+/// clients implement it. For other clients, use the core's [`signal`](tidegate::signal):
 ///
 /// ```
 /// use tidegate::{Outcome, Reply, Span, signal::coap};
@@ -33,18 +33,18 @@ use tidegate::{Outcome, Reply};
 /// assert_eq!(reply.hints[0].retry_after, Some(Span::from_secs(30)));
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not say what became of the call",
+    message = "`{Self}` does not contain the outcome of a call",
     label = "this is not an outcome",
     note = "return an `Outcome` or a `Reply`, a tuple of either and a value of yours, or a `Result` of these",
     note = "an HTTP status is read by `tidegate::signal::http::outcome(status)`, status and headers by `CommonReading`",
     note = "with the features `reqwless` and `rust-mqtt`, a response, a reason code or an `MqttError` has `reply()`"
 )]
 pub trait Replied<const LIMITS: usize = 1> {
-    /// The outcome and the hints.
+    /// Returns the outcome and the hints.
     fn reply(&self) -> Reply<LIMITS>;
 }
 
-/// The outcome alone, of a call that counts against one limit.
+/// Returns only the outcome, of a call that counts against one limit.
 ///
 /// ```
 /// use tidegate::Outcome;
@@ -57,8 +57,13 @@ pub fn outcome(answer: &impl Replied) -> Outcome {
     answer.reply().outcome
 }
 
+<<<<<<< HEAD
 /// A reply of an HTTP response, refined by the first bytes of its body: what JSON says of a throttle, of a
 /// quota that is used up, or of what the call cost of a second limit (the core's [`body`](tidegate::signal::body)).
+=======
+/// Refines the reply of an HTTP response with the first bytes of its body, which may report a
+/// throttle or an exhausted quota in JSON; see the core's [`body`](tidegate::signal::body).
+>>>>>>> 76ab54b (Write the comments of the embassy adapter and the WebAssembly crate in plain English)
 ///
 /// ```
 /// use tidegate::{Outcome, Reply};
@@ -103,7 +108,7 @@ impl<const LIMITS: usize> Replied<LIMITS> for Answer {
     }
 }
 
-/// Nothing more to say than that it was served.
+/// The call was served, without hints.
 impl<const LIMITS: usize> Replied<LIMITS> for () {
     fn reply(&self) -> Reply<LIMITS> {
         Outcome::Ok.into()

@@ -13,8 +13,8 @@ use tidegate::{Ratio, Session, Span};
 
 use crate::time::{self, wake_at};
 
-/// Supervises the sessions with a server, one after the other: an MQTT or TLS connection, which is expensive to
-/// open, and which all devices of a fleet lose together. See [`Session`] for when the next one may be opened.
+/// Decides when a connection (MQTT or TLS) may be opened again. Connections are expensive to open,
+/// and all devices of a fleet lose them at the same time. See [`Session`] for the rules.
 ///
 /// ```
 /// # embassy_futures::block_on(async {
@@ -38,7 +38,7 @@ use crate::time::{self, wake_at};
 /// # });
 /// ```
 ///
-/// One task connects. Any other may call [`link_up`](Self::link_up).
+/// One task connects. Any task may call [`link_up`](Self::link_up).
 #[allow(missing_debug_implementations, reason = "nothing in it is of interest")]
 pub struct Sessions<M: RawMutex> {
     inner: Mutex<M, RefCell<Inner>>,
@@ -52,7 +52,7 @@ struct Inner {
     waker: WakerRegistration,
 }
 
-/// From an attempt to connect to the end of its session: dropping it ends the session.
+/// Lasts from an attempt to connect to the end of its session: dropping it ends the session.
 #[must_use = "dropping it ends the session"]
 #[allow(missing_debug_implementations, reason = "nothing in it is of interest")]
 pub struct Connection<'a, M: RawMutex> {
@@ -75,15 +75,16 @@ impl<M: RawMutex> Sessions<M> {
         Err(_) => Backoff::DEFAULT,
     };
 
-    /// Sessions for a `static`: delays between attempts double from one second to two minutes, each drawn between
-    /// half of that and all, and a session of a minute or more starts them anew. `seed` as for
-    /// [`Throttle::new`](crate::Throttle::new).
+    /// Creates sessions for a `static`: delays between attempts double from one second to two
+    /// minutes, each drawn between half of the delay and the delay. A session of a minute or more
+    /// resets them. `seed` is as for [`Throttle::new`](crate::Throttle::new).
     #[must_use]
     pub const fn new(seed: fn() -> u64) -> Self {
         Self::with_backoff(Self::BACKOFF, Duration::from_secs(60), seed)
     }
 
-    /// The same with another backoff, and another time after which a session counts as stable.
+    /// Like [`new`](Self::new), with another backoff, and another time after which a session counts
+    /// as stable.
     #[must_use]
     pub const fn with_backoff(backoff: Backoff, stable: Duration, seed: fn() -> u64) -> Self {
         let inner = Inner { session: None, waker: WakerRegistration::new() };

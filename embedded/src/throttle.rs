@@ -1,4 +1,4 @@
-//! The throttle: one controller for all tasks that share a limit.
+//! The throttle: a controller for all tasks that share a limit.
 
 use core::future::Future;
 
@@ -22,7 +22,7 @@ use crate::rejection::Rejection;
 use crate::replied::Replied;
 use crate::time;
 
-/// Either of the throttles, for the guards that they hand out. It is theirs alone to implement.
+/// Implemented by both throttles, for their guards. It cannot be implemented elsewhere.
 pub trait Shared<const LIMITS: usize>: sealed::Desked<LIMITS> {}
 
 pub(crate) mod sealed {
@@ -44,12 +44,12 @@ pub(crate) mod sealed {
 ///
 /// # fn chip_id() -> u64 { 7 }
 /// # async fn post(_: &[u8]) -> Result<Outcome, ()> { Ok(Outcome::Ok) }
-/// // The seed is drawn at the first call: a hardware generator, or the chip's own number.
+/// // The seed is read at the first call: from a hardware generator, or the chip's unique number.
 /// static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
 ///     Throttle::new(&Policy::adaptive(), chip_id);
 ///
 /// # embassy_futures::block_on(async {
-/// // Waits until a call may be sent, and tries again what the server throttles.
+/// // Waits until a call may be sent, and retries it if it is throttled.
 /// let sent = UPLINK.run(async || post(b"21.5").await).await;
 /// assert_eq!(sent, Ok(Ok(Outcome::Ok)));
 /// # });
@@ -58,10 +58,10 @@ pub(crate) mod sealed {
 /// # Parameters
 ///
 /// `M` is the mutex: [`NoopRawMutex`](embassy_sync::blocking_mutex::raw::NoopRawMutex) if all tasks
-/// run on one executor and the throttle is no `static`,
-/// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex)
-/// elsewhere. `L` is the law. `WAITERS` is how many tasks may wait: further calls are rejected,
-/// except retries, which try again later. `LIMITS` is how many limits a call counts against.
+/// run on one executor and the throttle is not a `static`, else
+/// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex). `L` is
+/// the law. `WAITERS` is how many tasks may wait: further calls are rejected, except retries, which
+/// try again later. `LIMITS` is how many limits a call counts against.
 pub struct Throttle<
     M: RawMutex,
     L: Law + 'static = Adaptive,
@@ -74,8 +74,8 @@ pub struct Throttle<
 impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     Throttle<M, L, WAITERS, LIMITS>
 {
-    /// A throttle for a `static`. `seed` is called once, at the first use. It must differ between
-    /// devices, and preferably between boots; see [`rng`](tidegate::rng).
+    /// Creates a throttle for a `static`. `seed` is called once, at the first use. It must differ
+    /// between devices, and preferably between boots; see [`rng`](tidegate::rng).
     ///
     /// It runs while the mutex is locked, which may be a critical section, so it must be short and
     /// must not use this throttle. If entropy is slow, draw it first and use
@@ -85,13 +85,13 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         Self { desk: Desk::sown(policy, seed) }
     }
 
-    /// A throttle with a known seed.
+    /// Creates a throttle with a fixed seed.
     #[must_use]
     pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
         Self { desk: Desk::grown(Controller::new(policy, seed, time::now())) }
     }
 
-    /// A call with options: cost, deadline, priority.
+    /// Prepares a call with options: cost, deadline, priority.
     pub const fn call(&self) -> Call<'_, Self, LIMITS> {
         Call::new(self, ())
     }
@@ -119,7 +119,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     /// [`Call::run`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Rejection`] if no attempt could be sent.
     pub fn run<R: Replied<LIMITS>>(
         &self,
         call: impl AsyncFnMut() -> R,
@@ -141,8 +141,8 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         self.desk.set_concurrency(concurrency);
     }
 
-    /// Sends nothing before a random time within `over` from now, for a fleet that powers up together; see
-    /// [`Controller::spread_start`].
+    /// Sends nothing before a random time within `over` from now, for a fleet that powers up
+    /// together; see [`Controller::spread_start`].
     pub fn spread_start(&self, over: Duration) {
         self.desk.change(|gate| gate.spread_start(time::now(), time::span(over)));
     }
@@ -168,13 +168,13 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         self.desk.look(&())?.next_at(time::now()).map(time::ticking)
     }
 
-    /// How many calls are in flight; see [`Controller::in_flight`].
+    /// Number of calls in flight; see [`Controller::in_flight`].
     #[must_use]
     pub fn in_flight(&self) -> u16 {
         self.desk.see(0, |gate| gate.in_flight())
     }
 
-    /// How many tasks wait.
+    /// Number of waiting tasks.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.desk.waiting()
@@ -184,11 +184,12 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
 impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize>
     Throttle<M, L, WAITERS, LIMITS>
 {
-    /// How long a snapshot is.
+    /// Length of a snapshot in bytes.
     pub const SNAPSHOT_BYTES: usize = Gate::<L, LIMITS>::SNAPSHOT_BYTES;
 
-    /// Writes what has been learned to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`,
-    /// and returns how many these are: before a deep sleep, to memory that is kept, or to flash.
+    /// Writes what has been learned to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) bytes of
+    /// `record`, and returns their number. Store them before a deep sleep, in retained memory or in
+    /// flash.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.
@@ -197,9 +198,9 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     }
 
     /// Continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls
-    /// that are in flight are unknown from then on. If the device cannot measure how long it was away, use
-    /// [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with zero, a wait that the
-    /// server asked for does not pass while the device sleeps.
+    /// in flight are forgotten. If the device cannot measure how long it was away, use
+    /// [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
+    /// zero, a cooldown does not pass while the device sleeps.
     ///
     /// ```
     /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
@@ -214,10 +215,10 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// uplink.try_acquire().unwrap().settle(Outcome::Throttled);
     /// let mut record = [0; Uplink::SNAPSHOT_BYTES];
     /// uplink.snapshot(&mut record).unwrap();
-    /// // ... asleep for an hour, by the clock that went on ...
+    /// // ... an hour of sleep, measured by a clock that kept running ...
     /// let uplink = Uplink::seeded(&POLICY, 8);
     /// if let Err(error) = uplink.restore(&POLICY, 8, &record, Duration::from_secs(3_600)) {
-    ///     eprintln!("beginning anew: {error}");
+    ///     eprintln!("starting from the policy: {error}");
     /// }
     /// assert!(uplink.interval().is_some());
     /// ```
@@ -237,12 +238,12 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         Ok(())
     }
 
-    /// How long the record of [`fall_asleep`](Self::fall_asleep) is.
+    /// Length of the record of [`fall_asleep`](Self::fall_asleep) in bytes.
     #[cfg(feature = "sleep")]
     pub const SLEEP_BYTES: usize = Self::SNAPSHOT_BYTES.saturating_add(SleepClock::SNAPSHOT_BYTES);
 
-    /// Writes a [`snapshot`](Self::snapshot) to the first [`SLEEP_BYTES`](Self::SLEEP_BYTES) of `record`, with
-    /// what is known of earlier sleeps, and returns how many these are.
+    /// Writes a [`snapshot`](Self::snapshot) and what is known about earlier sleeps to the first
+    /// [`SLEEP_BYTES`](Self::SLEEP_BYTES) bytes of `record`, and returns their number.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.
@@ -274,7 +275,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(later));
     /// let mut record = [0; Uplink::SLEEP_BYTES];
     /// uplink.fall_asleep(&mut record).unwrap();
-    /// // ... asleep, nobody knows for how long ...
+    /// // ... a sleep of unknown length ...
     /// let uplink = Uplink::seeded(&POLICY, 8);
     /// if let Err(error) = uplink.wake_up(&POLICY, 8, &record, None) {
     ///     eprintln!("starting from the policy: {error}");

@@ -3,8 +3,8 @@
 //! The current time rounds down, and waits round up. So a timer never fires early, and a tick
 //! converted to nanoseconds and back is unchanged.
 //!
-//! If a 32-bit counter alone goes on through a deep sleep, the core's
-//! [`Ticks`](tidegate::time::Ticks) tells how long it was, even where the counter wrapped once:
+//! If only a 32-bit counter keeps running during a deep sleep, the core's
+//! [`Ticks`](tidegate::time::Ticks) measures the sleep, even if the counter wrapped once:
 //!
 //! ```
 //! use core::num::NonZeroU32;
@@ -25,8 +25,8 @@ use core::task::{Context, Waker};
 use embassy_time::{TICK_HZ, Timer};
 use tidegate::{Ratio, Span};
 
-/// The nanoseconds of so many ticks, and the ticks of so many nanoseconds. At the usual rates one of the two is a
-/// whole number, or a part that is a power of two.
+/// Converts ticks to nanoseconds and back. At the usual rates one of the two ratios is an integer,
+/// or an integer divided by a power of two.
 #[derive(Clone, Copy)]
 struct Rate {
     nanos: Ratio,
@@ -35,7 +35,7 @@ struct Rate {
 
 const RATE: Rate = match Rate::of(TICK_HZ) {
     Some(rate) => rate,
-    None => panic!("a tick rate that is no ratio of two numbers of 32 bits to a gigahertz"),
+    None => panic!("the ratio of the tick rate to a gigahertz does not fit two numbers of 32 bits"),
 };
 
 impl Rate {
@@ -51,10 +51,7 @@ impl Rate {
         if ticks > u32::MAX as u64 {
             return None;
         }
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "it is looked at above, and a second is less"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "checked above, and a second is less")]
         let (nanos, ticks) = (nanos as u32, ticks as u32);
         match (Ratio::new(nanos, ticks), Ratio::new(ticks, nanos)) {
             (Some(nanos), Some(ticks)) => Some(Self { nanos, ticks }),
@@ -63,7 +60,7 @@ impl Rate {
     }
 
     /// Rounds down; saturates.
-    #[inline(always)] // with a rate that the compiler knows
+    #[inline(always)] // the rate is a constant
     const fn nanos(self, ticks: u64) -> u64 {
         let (nanos, per) = (self.nanos.numerator() as u64, self.nanos.denominator());
         if per.is_power_of_two() {
@@ -81,11 +78,11 @@ impl Rate {
     }
 }
 
-/// The boot, in the core's nanoseconds: 146 years after its epoch, and 438 before its end. embassy's
-/// clock begins anew with every reset, and what was before a deep sleep needs an instant too.
+/// The boot, in the core's nanoseconds: 146 years after the core's epoch, and 438 before its end.
+/// embassy's clock restarts at every reset, and times before a deep sleep need instants too.
 const BOOT: u64 = 1 << 62;
 
-/// The core's instant of one of embassy's, rounded down to the nanosecond.
+/// Converts an instant of embassy to one of the core, rounded down to the nanosecond.
 ///
 /// ```
 /// use embassy_time::Instant;
@@ -102,7 +99,7 @@ pub const fn instant(at: embassy_time::Instant) -> tidegate::Instant {
     tidegate::Instant::from_nanos(RATE.nanos(at.as_ticks()).saturating_add(BOOT))
 }
 
-/// The first of embassy's instants that is not before `at`.
+/// Converts to the first instant of embassy that is not before `at`.
 ///
 /// ```
 /// use embassy_time::Instant;
@@ -118,13 +115,13 @@ pub const fn ticking(at: tidegate::Instant) -> embassy_time::Instant {
     embassy_time::Instant::from_ticks(RATE.ticks(at.as_nanos().saturating_sub(BOOT)))
 }
 
-/// The core's span of one of embassy's durations, rounded down.
+/// Converts a duration of embassy to a span of the core, rounded down.
 #[must_use]
 pub const fn span(duration: embassy_time::Duration) -> Span {
     Span::from_nanos(RATE.nanos(duration.as_ticks()))
 }
 
-/// The shortest of embassy's durations that is no shorter than `span`.
+/// Converts to the shortest duration of embassy that is not shorter than `span`.
 ///
 /// ```
 /// use embassy_time::Duration;
@@ -145,10 +142,10 @@ pub(crate) fn now() -> tidegate::Instant {
     instant(embassy_time::Instant::now())
 }
 
-/// Sees that the task wakes at `at`, or before; never for the end of time.
+/// Makes sure that the task wakes at `at` or earlier; not for the end of time.
 pub(crate) fn wake_at(at: tidegate::Instant, waker: &Waker) {
     if at < tidegate::Instant::MAX {
-        // A timer that is polled for the first time only asks to be woken.
+        // A timer that is polled for the first time only registers the waker.
         let mut context = Context::from_waker(waker);
         _ = Pin::new(&mut Timer::at(ticking(at))).poll(&mut context);
     }
@@ -165,7 +162,7 @@ mod tests {
             Just(32_768),
             Just(1_000_000),
             Just(64_000_000),
-            Just(5_242_880_000), // the fastest that embassy-time has
+            Just(5_242_880_000), // the highest rate of embassy-time
             1..=u64::from(u32::MAX),
         ]
     }

@@ -12,25 +12,25 @@ enum Slot<T> {
     Taken(T),
 }
 
-/// Slots of one kind.
+/// A list of slots.
 pub struct Arena<T> {
     slots: List<Slot<T>>,
-    /// The first free slot of a chain through all of them.
+    /// The first slot of the linked list of free slots.
     free: u32,
 }
 
 impl<T> Arena<T> {
-    /// An empty arena, without memory.
+    /// Creates an empty arena, without memory.
     pub const fn new() -> Self {
         Self { slots: List::new(), free: NONE }
     }
 
-    /// How many slots there are, free or taken.
+    /// Number of slots, free or taken.
     pub fn slots(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// Puts a value into a free slot; `None` if the host gives no more memory.
+    /// Puts a value into a free slot; `None` if the host provides no more memory.
     pub fn insert(&mut self, value: T) -> Option<u32> {
         let index = if self.free == NONE { self.slots() } else { self.free };
         match self.slots.get_mut(index as usize) {
@@ -44,7 +44,7 @@ impl<T> Arena<T> {
         Some(index)
     }
 
-    /// The value of a slot; `None` if the slot is free or there is none.
+    /// The value of a slot; `None` if the slot is free or does not exist.
     #[inline(never)]
     pub fn get(&mut self, index: u32) -> Option<&mut T> {
         match self.slots.get_mut(index as usize)? {
@@ -83,7 +83,7 @@ mod tests {
         let indices: Vec<u32> = (0..10_000_u32).map(|i| arena.insert(i).unwrap()).collect();
         assert_eq!(indices, (0..10_000).collect::<Vec<_>>());
         assert!(indices.iter().all(|i| arena.get(*i) == Some(&mut { *i })));
-        assert_eq!(arena.get(10_000), None, "behind the last slot");
+        assert_eq!(arena.get(10_000), None, "after the last slot");
         assert_eq!(arena.get(u32::MAX), None);
     }
 

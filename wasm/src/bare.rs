@@ -1,21 +1,22 @@
 //! What a module without the standard library needs.
 
-/// A static that one thread uses, from calls that do not nest.
+/// A static used by one thread, from calls that do not nest.
 pub struct Alone<T>(core::cell::UnsafeCell<T>);
 
 // SAFETY: a WebAssembly instance without threads runs one call at a time, and on the host only the
-// module's own tests use what they made themselves.
+// module's own tests use the values that they created themselves.
 unsafe impl<T> Sync for Alone<T> {}
 
 impl<T> Alone<T> {
-    /// A static with this value.
+    /// Creates a static with this value.
     pub const fn new(value: T) -> Self {
         Self(core::cell::UnsafeCell::new(value))
     }
 
-    /// Uses the value. `act` calls nothing that uses it too.
+    /// Uses the value. `act` must not use it again.
     pub fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: see above; every exported function uses a static once, and calls no other.
+        // SAFETY: see above; every exported function uses a static once, and calls no other
+        // exported function.
         act(unsafe { &mut *self.0.get() })
     }
 
@@ -31,7 +32,7 @@ impl<T> Alone<T> {
 struct NoHeap;
 
 #[cfg(target_arch = "wasm32")]
-// SAFETY: null says that there is no memory.
+// SAFETY: null reports that no memory is available.
 unsafe impl core::alloc::GlobalAlloc for NoHeap {
     unsafe fn alloc(&self, _: core::alloc::Layout) -> *mut u8 {
         core::ptr::null_mut()

@@ -1,4 +1,4 @@
-//! The budget of a fleet: the coordinator, with any law. A module has one at most.
+//! The budget of a fleet: the coordinator, with any law. A module has at most one.
 
 use tidegate::law::AnyLaw;
 use tidegate::shared::{Coordinator, Leases};
@@ -7,27 +7,28 @@ use tidegate::{Controller, Instant, Policy, Span};
 use crate::number::{Clock, millis, span, whole};
 use crate::policy::{WORDS, policy};
 
-/// How many calls of all members can be leased and in flight: 1.5 seconds at 2000 calls per second.
+/// Number of calls of all members that can be leased or in flight: 1.5 seconds at 2000 calls per
+/// second.
 const PLACES: usize = 4_096;
 
-/// How many members it knows by name.
+/// Number of members that it knows by name.
 const MEMBERS: usize = 1_024;
 
 type Law = Policy<AnyLaw>;
 type Shared = Coordinator<Leases<AnyLaw, PLACES>, MEMBERS>;
 
-/// What is known of the budget before.
+/// The state of the budget from before.
 #[derive(Clone, Copy)]
 pub struct Past<'a> {
-    /// What it has written down last, `away` milliseconds ago.
+    /// The last record, made `away` milliseconds ago.
     pub record: &'a [u8],
-    /// See there.
+    /// See [`record`](Self::record).
     pub away: f64,
-    /// Whether it has leased nothing since.
+    /// Whether nothing was leased since.
     pub ended: bool,
 }
 
-/// See the module.
+/// See the module's documentation.
 pub struct Budget {
     coordinator: Option<Shared>,
     clock: Clock,
@@ -39,7 +40,7 @@ impl Budget {
         Self { coordinator: None, clock: Clock::NEW }
     }
 
-    /// Begins; false if there is no such policy. NaN for the usual heartbeat.
+    /// Starts; false if the policy is invalid. NaN stands for the default heartbeat.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, heartbeat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
@@ -48,10 +49,10 @@ impl Budget {
         true
     }
 
-    /// As `open`, going on from a record that was made `away` milliseconds ago, which is 1: at once where
-    /// whoever made it `ended` with that, else behind what it may have leased until now. Where the record
-    /// does not fit the policy, or is none, it begins anew, which is 2: behind whatever is leased already.
-    /// 0 if there is no such policy.
+    /// Like `open`, but continues from a record that was made `away` milliseconds ago, and returns
+    /// 1: at once if the process `ended` with that record, else after everything that may have been
+    /// leased since. If the record is missing or does not fit the policy, starts anew after
+    /// everything that may still be leased, and returns 2. Returns 0 if the policy is invalid.
     pub fn restore(
         &mut self,
         row: &[f64; WORDS],
@@ -63,7 +64,7 @@ impl Budget {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return 0 };
         let away = span(past.away).unwrap_or(Span::ZERO);
-        // Each step on a stack of its own: a coordinator is a fifth of a megabyte.
+        // Each step has its own stack frame: a coordinator has 200 kB.
         self.resume(policy, seed, now, past, away);
         let resumed = self.coordinator.is_some();
         if !resumed {
@@ -103,7 +104,7 @@ impl Budget {
         self.coordinator = made.map(|made| made.in_place_of_another(now, away));
     }
 
-    /// Sets another policy. False if there is no such policy or no budget.
+    /// Sets another policy. False if the policy is invalid or there is no budget.
     pub fn follow(&mut self, row: &[f64; WORDS], now: f64, heartbeat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
@@ -122,21 +123,21 @@ impl Budget {
         length.and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
     }
 
-    /// Writes a record and tells its length; 0 if there is nothing to write down.
+    /// Writes a record and returns its length; 0 if there is nothing to record.
     pub fn snapshot(&mut self, now: f64, record: &mut [u8]) -> usize {
         let now = self.clock.read(now);
         let coordinator = self.coordinator.as_mut();
         coordinator.and_then(|it| it.snapshot(now, record).ok()).unwrap_or(0)
     }
 
-    /// The last record could not be stored.
+    /// The last record was not stored.
     pub fn unkept(&mut self) {
         if let Some(coordinator) = &mut self.coordinator {
             coordinator.snapshot_was_lost();
         }
     }
 
-    /// The counters, in the order in which TypeScript names them.
+    /// The counters, in TypeScript's order.
     pub fn stats(&mut self, now: f64) -> [f64; COUNTERS] {
         let now = self.clock.read(now);
         let Some(coordinator) = &self.coordinator else { return [0.0; COUNTERS] };
@@ -166,17 +167,17 @@ impl Budget {
     }
 }
 
-/// How many counters there are; the last is the time between two calls, 0 if none is kept.
+/// Number of counters. The last is the time between two calls, 0 if there is none.
 pub const COUNTERS: usize = 11;
 
-/// How long a record is.
+/// Length of a record.
 pub const RECORD: usize = Shared::SNAPSHOT_BYTES;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Unoptimised, a coordinator is moved about more often than a test's stack has room for.
+    /// An unoptimised build copies a coordinator more often than the stack of a test allows.
     fn with_room(test: fn()) {
         let thread = std::thread::Builder::new().stack_size(1 << 24).spawn(test);
         thread.unwrap().join().unwrap();
@@ -215,7 +216,7 @@ mod tests {
             assert!(budget.open(&row(1.0, 50.0), [0, 7], 0.0, f64::NAN));
             assert!(budget.follow(&row(1.0, 100.0), 0.0, 250.0));
             assert!(!budget.follow(&row(99.0, 100.0), 0.0, f64::NAN));
-            assert_eq!(budget.stats(0.0)[10], 10.0, "it has kept the one before");
+            assert_eq!(budget.stats(0.0)[10], 10.0, "the previous policy is unchanged");
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Builds a reply, from what JavaScript passes or from a response.
+//! Builds a reply from JavaScript's arguments or from a response.
 
 use tidegate::signal::body::{self, Body};
 use tidegate::signal::http::Reading;
@@ -6,23 +6,23 @@ use tidegate::{Hint, Outcome, Reply};
 
 use crate::number::{millis, span};
 
-/// See the module.
+/// See the module's documentation.
 pub struct Draft<const LIMITS: usize> {
     reading: Reading,
-    /// What the body says, if it was read.
+    /// The result of reading the body, if it was read.
     body: Option<Body>,
     /// The current reply.
     pub reply: Reply<LIMITS>,
 }
 
 impl<const LIMITS: usize> Draft<LIMITS> {
-    /// A served call without hints.
+    /// Creates the reply of a served call without hints.
     pub const fn new() -> Self {
         let reply = Reply::about(Outcome::Ok, [Hint::NONE; LIMITS]);
         Self { reading: Reading::new(0), body: None, reply }
     }
 
-    /// Begins the reply with an outcome, and the cooldown that came with it; NaN for none.
+    /// Starts a reply with an outcome and a cooldown; NaN for none.
     pub fn answer(&mut self, outcome: u32, cooldown: f64) {
         let outcome = match outcome {
             0 => Outcome::Ok,
@@ -35,7 +35,7 @@ impl<const LIMITS: usize> Draft<LIMITS> {
         self.reply = outcome.with(span(cooldown).map_or(Hint::NONE, Hint::retry_after));
     }
 
-    /// Begins to read a response.
+    /// Starts reading a response.
     pub fn status(&mut self, status: u32) {
         self.reading = Reading::new(u16::try_from(status).unwrap_or(u16::MAX));
         self.body = None;
@@ -51,8 +51,14 @@ impl<const LIMITS: usize> Draft<LIMITS> {
         self.body.get_or_insert_with(Body::new).feed(bytes);
     }
 
+<<<<<<< HEAD
     /// Makes the reply of the response that was read, and tells its outcome's number. `clock` is
     /// the time since 1970, NaN if it is not known.
+=======
+    /// Makes the reply of the response, and returns the number of its outcome. `clock` is the time
+    /// since 1970, NaN if unknown. The first limit counts calls, the others what else the server
+    /// counts.
+>>>>>>> 76ab54b (Write the comments of the embassy adapter and the WebAssembly crate in plain English)
     pub fn read(&mut self, clock: f64) -> u32 {
         if let Some(body) = &self.body {
             self.reading.body(body);

@@ -8,7 +8,7 @@ use crate::desk::{COUNTERS, Desk, Requested, counts};
 use crate::draft::is_worth;
 use crate::policy::WORDS;
 
-/// How many bytes a header, or a record, may have.
+/// Size of the buffer for a header or a record.
 const ROOM: usize = 4_096;
 
 static DESK: Alone<Desk> = Alone::new(Desk::new());
@@ -32,7 +32,7 @@ pub fn bytes() -> *mut u8 {
     BYTES.place().cast()
 }
 
-/// Writes the numbers, where JavaScript does it by itself.
+/// Writes the numbers, which JavaScript does itself.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn set_row(row: &[f64; WORDS]) {
     NUMBERS.with(|numbers| *numbers = *row);
@@ -76,7 +76,7 @@ pub fn poll(gate: u32, now: f64, requests: f64, tokens: f64) -> f64 {
 
 /// See `Desk::join`.
 #[wasm_bindgen]
-#[expect(clippy::too_many_arguments, reason = "numbers are all that crosses the border")]
+#[expect(clippy::too_many_arguments, reason = "only numbers can be passed from JavaScript")]
 pub fn join(
     gate: u32,
     call: u32,
@@ -189,8 +189,8 @@ pub fn status(status: u32) {
     DESK.with(|desk| desk.draft.status(status));
 }
 
-/// See `Draft::header`: the name's length, and the length of name and value together, which stand
-/// one behind the other in the bytes.
+/// See `Draft::header`: the length of the name, and the length of name and value together. Both are
+/// in the bytes, the value directly after the name.
 #[wasm_bindgen]
 pub fn header(name: usize, both: usize) {
     BYTES.with(|bytes| {
@@ -209,7 +209,7 @@ pub fn worth(status: u32, length: usize, may_be_graphql: bool) -> bool {
     })
 }
 
-/// See `Draft::body`: so many of the bytes.
+/// See `Draft::body`: reads this many of the bytes.
 #[wasm_bindgen]
 pub fn body(length: usize) {
     BYTES.with(|bytes| {
@@ -243,7 +243,7 @@ pub fn interval(gate: u32, limit: u32, now: f64) -> f64 {
     DESK.with(|desk| desk.interval(gate, limit, now))
 }
 
-/// Writes the counters of `Desk::stats` into the numbers; whether there is such a controller.
+/// Writes the counters of `Desk::stats` into the numbers. Returns whether the controller exists.
 #[wasm_bindgen]
 pub fn stats(gate: u32) -> bool {
     let Some(told) = DESK.with(|desk| desk.stats(gate)) else { return false };

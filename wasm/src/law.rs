@@ -1,4 +1,4 @@
-//! The laws that the small module knows.
+//! The laws of the small module.
 //!
 //! Core's `AnyLaw` links every law, most of them for comparison. A page needs only the laws for an
 //! unknown and for a known limit.
@@ -30,7 +30,7 @@ impl From<Fixed> for FewLaws {
     }
 }
 
-/// `Fixed` remembers nothing, so the one state is that of `Adaptive`.
+/// `Fixed` has no state, so the only state is that of `Adaptive`.
 impl Law for FewLaws {
     type State = AdaptiveState;
 
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// What a controller with this law answers at each step, and how far apart it then keeps calls.
+    /// A controller's answers at each step with this law, and the interval between calls after it.
     fn played(law: impl Law + Copy) -> Vec<(Instant, u32, Option<Span>)> {
         let mut now = Instant::ZERO;
         let mut rng = Rng::new(3);

@@ -18,9 +18,9 @@ const PLACES: usize = 128;
 /// A first attempt, by its deadline, or a later one, by its slot.
 #[derive(Clone, Copy)]
 pub struct Requested {
-    /// The slot of a later attempt; for a first one, any number that is none.
+    /// The slot of a later attempt; for a first one, any number that is not a slot.
     pub call: u32,
-    /// By when it must be sent.
+    /// The latest time at which it may be sent.
     pub deadline: f64,
 }
 
@@ -48,7 +48,7 @@ impl Flights {
         }
     }
 
-    /// One that has been under way for so long.
+    /// A call that was in flight for this long.
     fn lost(&self, now: Instant, expiry: Span) -> Option<u64> {
         let mut flying = self.list.iter().take(self.count);
         let lost = flying.find(|(_, left)| now.saturating_since(*left) >= expiry);
@@ -62,7 +62,7 @@ struct Kept {
     flights: Flights,
     /// After this time, a call's place can be reused if no other is free.
     expiry: Span,
-    /// No call has more attempts.
+    /// The most attempts of a call.
     attempts: u16,
 }
 
@@ -119,7 +119,7 @@ fn number(permit: Permit) -> f64 {
     permit.lease() as f64
 }
 
-/// See the module.
+/// See the module's documentation.
 pub struct Leases {
     members: Members,
     calls: Arena<Call>,
@@ -131,7 +131,7 @@ pub struct Leases {
 }
 
 impl Leases {
-    /// Nothing is kept yet.
+    /// Creates an empty state.
     pub const fn new() -> Self {
         Self {
             members: Arena::new(),
@@ -142,9 +142,10 @@ impl Leases {
         }
     }
 
-    /// A new member's slot; -1 if there is no memory, -2 if there is no such quota. Of a
-    /// policy's row the quota of requests counts, which is what it may send where nobody has told
-    /// it of its share, the expiry of a call's place, and the number of attempts. `most` calls may wait.
+    /// Creates a member and returns its slot; -1 if there is no memory, -2 if the quota is invalid.
+    /// It uses three parts of the policy's row: the quota of requests, which is the rate while it
+    /// knows no share, the expiry of a call's place, and the number of attempts. At most `most`
+    /// calls may wait.
     pub fn open(&mut self, row: &[f64; WORDS], number: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
         let &[_, calls, period, burst, _, _, _, _, _, expiry, _, _, _, attempts, ..] = row;
@@ -169,7 +170,7 @@ impl Leases {
         self.members.remove(member);
     }
 
-    /// A permit for a call that does not wait; less than 0 or NaN if it would have to.
+    /// Returns a permit for a call that does not wait; less than 0 or NaN if it would have to.
     pub fn poll(&mut self, member: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return f64::NAN };
@@ -182,7 +183,7 @@ impl Leases {
         }
     }
 
-    /// See `Line::join`; NaN as well if there is no such member.
+    /// See `Line::join`; also NaN if the member does not exist.
     pub fn join(&mut self, member: u32, requested: Requested, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -192,7 +193,7 @@ impl Leases {
         line.join(now, kept, (&call, place), told, number)
     }
 
-    /// See `Line::next`; less than 0 as well where there is no such member.
+    /// See `Line::next`; also less than 0 if the member does not exist.
     pub fn next(&mut self, member: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let Self { members, told, .. } = self;
@@ -200,13 +201,13 @@ impl Leases {
         line.next(now, kept, told, number)
     }
 
-    /// The slot of the first call that waits; -1 if none does.
+    /// The slot of the first waiting call; -1 if there is none.
     pub fn first(&mut self, member: u32, now: f64) -> i32 {
         let now = self.clock.read(now);
         self.members.get(member).map_or(-1, |(_, line)| line.first(now))
     }
 
-    /// Ends a call that waits.
+    /// Ends a waiting call.
     pub fn cancel(&mut self, member: u32, slot: u32, turn: f64) {
         if let Some((_, line)) = self.members.get(member) {
             line.cancel(slot, turn);
@@ -234,15 +235,16 @@ impl Leases {
     pub fn settle(&mut self, member: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return };
-        // A number that is no permit names no call: a negative one and NaN would become 0.
+        // A number that is not a permit must match no call: a negative one and NaN would become 0.
         let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
         kept.flights.remove(raw);
         kept.counted.settle(now, raw, self.draft.reply);
         line.changed();
     }
 
-    /// The slot of the next attempt after the reply as it stands; -2 if it could not be sent by the
-    /// deadline, and -1 if none is due or there is no memory for it. A later attempt keeps its slot until it is forgotten.
+    /// The slot of the next attempt after the current reply; -2 if it could not be sent by the
+    /// deadline, and -1 if none is due or there is no memory for it. A later attempt keeps its slot
+    /// until it is forgotten.
     pub fn retry(&mut self, member: u32, requested: Requested, now: f64) -> i32 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -265,7 +267,7 @@ impl Leases {
         i32::try_from(slot).unwrap_or(-1)
     }
 
-    /// The earliest time for a later attempt; 0 if there is no such slot.
+    /// The earliest time for a later attempt; 0 if the slot does not exist.
     pub fn not_before(&mut self, call: u32) -> f64 {
         let call = self.calls.get(call);
         call.map_or(0.0, |call| millis(call.not_before().saturating_since(Instant::ZERO)))
@@ -276,14 +278,14 @@ impl Leases {
         self.calls.remove(call);
     }
 
-    /// When a request is due, in milliseconds; NaN if none is until a call asks or settles.
+    /// When a request is due, in milliseconds; NaN if none is due until a call joins or settles.
     pub fn request_at(&mut self, member: u32) -> f64 {
         let due = kept(&mut self.members, member).and_then(|kept| kept.member().request_at());
         due.map_or(f64::NAN, |due| millis(due.saturating_since(Instant::ZERO)))
     }
 
-    /// Writes a request, if one is due while so many calls wait, and tells its length: 0 if none is,
-    /// -1 if the one before was given up instead.
+    /// Writes a request, if one is due while this many calls wait, and returns its length: 0 if
+    /// none is due, -1 if the previous one was given up instead.
     pub fn request(&mut self, member: u32, waiting: u32, now: f64, room: &mut [u8]) -> i32 {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return 0 };
@@ -299,8 +301,8 @@ impl Leases {
         i32::try_from(length).unwrap_or(-1)
     }
 
-    /// Writes the last request of a member that is about to be closed, and tells its length; 0 where
-    /// there is nothing to say.
+    /// Writes the last request of a member that is about to be closed, and returns its length; 0 if
+    /// there is nothing to report.
     pub fn leave(&mut self, member: u32, now: f64, room: &mut [u8]) -> usize {
         let now = self.clock.read(now);
         let kept = kept(&mut self.members, member);
@@ -325,13 +327,13 @@ impl Leases {
         }
     }
 
-    /// The time between two calls of the whole fleet; 0 if nothing is kept apart, or nothing told.
+    /// The time between two calls of the whole fleet; 0 if there is none or it is unknown.
     pub fn interval(&mut self, member: u32) -> f64 {
         let fleet = kept(&mut self.members, member).and_then(|kept| kept.member().fleet());
         fleet.and_then(|(_, interval)| interval).map_or(0.0, millis)
     }
 
-    /// The counters, in the order in which TypeScript names them.
+    /// The counters, in TypeScript's order.
     pub fn stats(&mut self, member: u32) -> Option<[f64; COUNTERS]> {
         let kept = kept(&mut self.members, member)?;
         let MemberStats { calls: s, alone, delayed, asked, missed, .. } = *kept.counted.stats();
@@ -367,7 +369,7 @@ impl Leases {
         kept(&mut self.members, member).map_or(0, |kept| kept.member().in_hand())
     }
 
-    /// Number of calls that found no lease when they were first in the queue.
+    /// Number of calls that were first in the queue and found no lease.
     pub fn without(&mut self, member: u32) -> u32 {
         kept(&mut self.members, member).map_or(0, |kept| kept.counted.stats().without)
     }
@@ -385,7 +387,7 @@ impl Leases {
     }
 }
 
-/// How many counters there are: those of a gate's own controller, and five that tell of the fleet.
+/// Number of counters: those of a controller, and five for the fleet.
 pub const COUNTERS: usize = 18;
 
 #[cfg(test)]
@@ -404,7 +406,7 @@ mod tests {
 
     const PLAIN: Requested = Requested { call: NONE, deadline: f64::NAN };
 
-    /// Carries a request and its answer, while so many calls wait.
+    /// Delivers a request and its answer, while this many calls wait.
     fn exchange(leases: &mut Leases, budget: &mut Budget, waiting: u32, now: f64) {
         let (mut request, mut grant) = ([0; 4_096], [0; 4_096]);
         let length = leases.request(0, waiting, now, &mut request);
@@ -436,7 +438,7 @@ mod tests {
         assert_eq!((told[0], told[4], told[13], told[14]), (1.0, 1.0, 0.0, 1.0));
         assert_eq!((leases.interval(0), told[17]), (100.0, 1.0));
         exchange(&mut leases, &mut budget, 0, 500.0);
-        assert_eq!(budget.stats(500.0)[1], 1.0, "the outcome was told");
+        assert_eq!(budget.stats(500.0)[1], 1.0, "the outcome was reported");
     }
 
     #[test]
@@ -461,8 +463,8 @@ mod tests {
             exchange(&mut leases, &mut budget, 0, now);
             asked += 1;
         }
-        assert!((2..6).contains(&asked), "{asked} requests until the good-bye");
-        assert_eq!(budget.stats(now)[9], 0.0, "it is not there any more");
+        assert!((2..6).contains(&asked), "{asked} requests before the last one");
+        assert_eq!(budget.stats(now)[9], 0.0, "the member has left");
     }
 
     #[test]
@@ -479,7 +481,7 @@ mod tests {
         }
         assert!(leases.poll(0, now) >= 0.0);
         assert_eq!(leases.stats(0).unwrap()[13], 1.0);
-        assert!(leases.poll(0, now) < 0.0, "the share is ten a second");
+        assert!(leases.poll(0, now) < 0.0, "the share is ten per second");
     }
 
     #[test]

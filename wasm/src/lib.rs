@@ -1,7 +1,8 @@
 //! tidegate for WebAssembly: the functions that JavaScript calls.
 //!
 //! All arguments are numbers: slots for controllers, milliseconds for time (see [`number`]). Longer
-//! data (a policy, a header, a record) is in static buffers. Only lists allocate, in whole pages.
+//! data (a policy, a header, a record) is passed in static buffers. Only lists allocate memory, in
+//! whole pages.
 #![cfg_attr(target_arch = "wasm32", no_std)]
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code, reason = "JavaScript calls them"))]
 
@@ -36,7 +37,7 @@ mod policy;
 #[cfg(feature = "shared")]
 pub mod shared;
 
-/// How many limits a call has costs for: requests and tokens.
+/// Number of limits for which a call has costs: requests and tokens.
 #[cfg(feature = "gate")]
 const LIMITS: usize = 2;
 

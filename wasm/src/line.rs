@@ -1,4 +1,4 @@
-//! The waiting calls of one gate: core's queue, with decisions taken at once.
+//! The waiting calls of a gate: core's queue, with immediate decisions.
 
 use tidegate::gate::Permit;
 use tidegate::queue::{Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
@@ -7,23 +7,23 @@ use tidegate::{Call, Instant, Reason};
 use crate::list::List;
 use crate::number::millis;
 
-/// See the module.
+/// See the module's documentation.
 pub struct Line<const LIMITS: usize> {
     queue: Queue<Growing<List<Node<LIMITS>>, LIMITS>, LIMITS>,
-    /// How many calls may wait; a retry may exceed it.
+    /// How many calls may wait; a retry may exceed this.
     most: u32,
     /// A call that was decided when another joined.
     other: Option<Ticket>,
 }
 
 impl<const LIMITS: usize> Line<LIMITS> {
-    /// A queue with room for `most` calls.
+    /// Creates a queue with room for `most` calls.
     pub const fn new(most: u32) -> Self {
         Self { queue: Queue::new(Growing::new(List::new(), u32::MAX)), most, other: None }
     }
 
-    /// Adds a call. The answer is its permit's number (0 and up) where it is to be sent now, -1 less the slot in
-    /// which it waits (when its turn comes is `given`), or NaN if it is rejected.
+    /// Adds a call. Returns the number of its permit (0 or more) if it may be sent now, `-1 - slot`
+    /// if it waits (`given` is then its turn), or NaN if it is rejected.
     pub fn join(
         &mut self,
         now: Instant,
@@ -42,7 +42,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         }
     }
 
-    /// Adds a call, and decides about it where it is the first: when its turn comes, or `None` if it is to be
+    /// Adds a call, and decides it if it is the first. Returns its turn, or `None` if it can be
     /// taken now.
     fn enter(
         &mut self,
@@ -62,7 +62,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         }
         let turn = self.queue.turn(now, gate, ticket).unwrap_or(now);
         let is_late = turn > call.not_after();
-        // A retry was granted before.
+        // A retry was already granted.
         if call.attempt() > 0 || !(is_late || self.queue.waiting() > self.most as usize) {
             return Ok((ticket, Some(turn)));
         }
@@ -71,7 +71,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         Err(if is_late { Reason::Late(turn) } else { Reason::QueueFull })
     }
 
-    /// The turn of a call that joined now.
+    /// The turn of a call that joins now.
     pub fn peek(&mut self, now: Instant, gate: &impl Gate<LIMITS>) -> Instant {
         let Some(ticket) = self.queue.enter(&Call::new(), Place::new(0, u64::MAX)) else {
             return Instant::MAX;
@@ -81,8 +81,8 @@ impl<const LIMITS: usize> Line<LIMITS> {
         turn
     }
 
-    /// The slot of the next call that is decided, whose permit's number is `given`; or, less than 0, in how many
-    /// milliseconds to look again, where nothing happens until then.
+    /// The slot of the next decided call (`given` is the number of its permit); or, less than 0, in
+    /// how many milliseconds to call this again if nothing happens before.
     pub fn next(
         &mut self,
         now: Instant,
@@ -105,7 +105,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         }
     }
 
-    /// Ends the call that waits in a slot, and whose place has this turn.
+    /// Ends the waiting call in a slot, if its place has this turn.
     pub fn cancel(&mut self, slot: u32, turn: f64) {
         self.withdraw(Ticket::from_raw((turn as u64) << 32 | u64::from(slot)));
     }
@@ -124,25 +124,25 @@ impl<const LIMITS: usize> Line<LIMITS> {
         self.queue.waiting() == 0
     }
 
-    /// The slot of the first call; -1 if none waits.
+    /// The slot of the first waiting call; -1 if there is none.
     pub fn first(&mut self, now: Instant) -> i32 {
         self.queue.first(now).and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 }
 
-/// What JavaScript asks of the call that was decided last.
+/// Details of the latest decision, for JavaScript.
 pub struct Told {
     rejected: Option<Reason>,
     given: f64,
 }
 
 impl Told {
-    /// Nothing was decided yet.
+    /// Starts without a decision.
     pub const fn new() -> Self {
         Self { rejected: None, given: f64::NAN }
     }
 
-    /// The number of its permit; NaN if it was rejected.
+    /// Stores a decision. Returns the number of its permit; NaN if it was rejected.
     pub fn decided<const LIMITS: usize>(
         &mut self,
         turn: Turn<LIMITS>,
@@ -156,13 +156,14 @@ impl Told {
         f64::NAN
     }
 
-    /// The number of the permit of the call that `next` decided, NaN if it was rejected; or the turn of the
-    /// one that joined last.
+    /// The number of the permit of the call that `next` decided, NaN if it was rejected; or the
+    /// turn of the call that joined last.
     pub const fn given(&self) -> f64 {
         self.given
     }
 
-    /// Why the latest call was rejected: 0 for a gate that is not there, else the reason's number.
+    /// Why the latest call was rejected: 0 for a gate that does not exist, else the reason's
+    /// number.
     pub const fn reason(&self) -> u32 {
         match self.rejected {
             None => 0,
@@ -175,7 +176,7 @@ impl Told {
         }
     }
 
-    /// When a call that was rejected as late could have been sent; NaN if it was not.
+    /// When a call that was rejected as late could have been sent; NaN for others.
     pub fn late(&self) -> f64 {
         let Some(Reason::Late(until)) = self.rejected else { return f64::NAN };
         millis(until.saturating_since(Instant::ZERO))

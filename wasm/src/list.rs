@@ -1,5 +1,5 @@
-//! Lists that grow, and the memory that they take: whole pages, which a host does not take
-//! back. A list that is dropped leaves its block to the next one.
+//! Growing lists and their memory: whole pages, which a host does not take back. A dropped list
+//! leaves its block to the next one.
 
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
@@ -9,7 +9,8 @@ use core::slice;
 /// The smallest block, in bytes. All are powers of two.
 const LEAST: usize = 128;
 
-/// A `Vec` for a module without an allocator: what exceeds the host's memory is not added.
+/// A `Vec` for a module without an allocator: a value that does not fit the host's memory is not
+/// added.
 pub struct List<T> {
     begin: NonNull<T>,
     len: usize,
@@ -19,33 +20,35 @@ pub struct List<T> {
 }
 
 impl<T> List<T> {
-    /// An empty list, which has taken no memory yet.
+    /// Creates an empty list, without memory.
     pub const fn new() -> Self {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= LEAST) };
         Self { begin: NonNull::dangling(), len: 0, bytes: 0, owns: PhantomData }
     }
 
-    /// Adds a value; `None` if the host gives no more memory.
+    /// Adds a value; `None` if the host provides no more memory.
     pub fn push(&mut self, value: T) -> Option<()> {
         let end = self.len.checked_add(1)?;
         if end.checked_mul(size_of::<T>())? > self.bytes {
             let bytes = (self.bytes * 2).max(size_of::<T>().next_power_of_two()).max(LEAST);
             let block = take(bytes)?.cast();
-            // SAFETY: the new block is another, aligned, and larger than the values that it takes over.
+            // SAFETY: the new block is separate, aligned, and larger than the values that are
+            // copied.
             unsafe { block.copy_from_nonoverlapping(self.begin, self.len) };
             self.give();
             (self.begin, self.bytes) = (block, bytes);
         }
-        // SAFETY: the block has room for one more.
+        // SAFETY: the block has room for another value.
         unsafe { self.begin.add(self.len).write(value) };
         self.len = end;
         Some(())
     }
 
-    /// Leaves the block to others.
+    /// Frees the block for other lists.
     fn give(&self) {
         if self.bytes > 0 {
-            // SAFETY: `take` gave it, with this size, and its values are moved or dropped.
+            // SAFETY: the block came from `take` with this size, and its values are moved or
+            // dropped.
             unsafe { give(self.begin.cast(), self.bytes) };
         }
     }
@@ -55,14 +58,14 @@ impl<T> Deref for List<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: the first `len` values of the block are written.
+        // SAFETY: the first `len` values of the block are initialized.
         unsafe { slice::from_raw_parts(self.begin.as_ptr(), self.len) }
     }
 }
 
 impl<T> DerefMut for List<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and the list has the block alone.
+        // SAFETY: as above, and no other list uses the block.
         unsafe { slice::from_raw_parts_mut(self.begin.as_ptr(), self.len) }
     }
 }
@@ -91,10 +94,10 @@ mod pages {
 
     const PAGE: usize = 65_536;
 
-    /// The blocks without a list, by the logarithm of their size: each has the address of the next.
+    /// The free blocks, by the logarithm of their size: each contains the address of the next.
     struct Blocks {
         free: [Option<NonNull<u8>>; usize::BITS as usize],
-        /// What is left of the pages that were taken last.
+        /// The unused rest of the pages that were taken last.
         begin: usize,
         end: usize,
     }
@@ -102,19 +105,19 @@ mod pages {
     static BLOCKS: Alone<Blocks> =
         Alone::new(Blocks { free: [None; usize::BITS as usize], begin: 0, end: 0 });
 
-    /// A block of this size, a power of two.
+    /// Takes a block of this size, a power of two.
     pub fn take(bytes: usize) -> Option<NonNull<u8>> {
         const { assert!(LEAST >= size_of::<usize>()) };
         BLOCKS.with(|blocks| {
             let free = blocks.free.get_mut(bytes.trailing_zeros() as usize)?;
             if let Some(block) = *free {
-                // SAFETY: `give` wrote it, and nobody has used the block since.
+                // SAFETY: `give` wrote the address, and the block was not used since.
                 *free = unsafe { block.cast().read() };
                 return Some(block);
             }
             if blocks.end - blocks.begin < bytes {
                 let pages = bytes.div_ceil(PAGE);
-                // The host says no with the largest number, whose product overflows.
+                // On failure the host returns the largest number, whose product overflows.
                 blocks.begin = core::arch::wasm32::memory_grow(0, pages).checked_mul(PAGE)?;
                 blocks.end = blocks.begin + pages * PAGE;
             }
@@ -127,11 +130,11 @@ mod pages {
     /// Takes a block back.
     ///
     /// # Safety
-    /// It is of `take`, has this size, and nobody uses it any more.
+    /// It came from `take` with this size, and nothing uses it any more.
     pub unsafe fn give(block: NonNull<u8>, bytes: usize) {
         BLOCKS.with(|blocks| {
             if let Some(free) = blocks.free.get_mut(bytes.trailing_zeros() as usize) {
-                // SAFETY: the block is nobody's, aligned, and has room for an address.
+                // SAFETY: the block is unused, aligned, and has room for an address.
                 unsafe { block.cast().write(*free) };
                 *free = Some(block);
             }
@@ -139,22 +142,22 @@ mod pages {
     }
 }
 
-/// A block of this size, a power of two: on the host, for tests.
+/// Takes a block of this size, a power of two: on the host, for tests.
 #[cfg(not(target_arch = "wasm32"))]
 fn take(bytes: usize) -> Option<NonNull<u8>> {
     let layout = std::alloc::Layout::from_size_align(bytes, LEAST).ok()?;
-    // SAFETY: it has a size.
+    // SAFETY: the size is not zero.
     NonNull::new(unsafe { std::alloc::alloc(layout) })
 }
 
 /// Takes a block back.
 ///
 /// # Safety
-/// It is of `take`, has this size, and nobody uses it any more.
+/// It came from `take` with this size, and nothing uses it any more.
 #[cfg(not(target_arch = "wasm32"))]
 unsafe fn give(block: NonNull<u8>, bytes: usize) {
     if let Ok(layout) = std::alloc::Layout::from_size_align(bytes, LEAST) {
-        // SAFETY: as the caller says.
+        // SAFETY: as the caller promises.
         unsafe { std::alloc::dealloc(block.as_ptr(), layout) };
     }
 }

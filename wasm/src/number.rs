@@ -5,16 +5,16 @@ use tidegate::{Instant, Span};
 /// The end of core's clock, 584 years, in milliseconds.
 const END: f64 = 1.8e13;
 
-/// The nanoseconds of a time that is one: a number from 0 to the end of the clock.
+/// Converts milliseconds to nanoseconds; `None` if not between 0 and the end of the clock.
 ///
-/// The nearest nanosecond is taken, so that what [`millis`] made of an integer below 2^51 comes
-/// back as the same integer.
+/// Rounds to the nearest nanosecond, so that an integer below 2^51 that was converted by [`millis`]
+/// comes back unchanged.
 fn nanos(ms: f64) -> Option<u64> {
     // NaN is in no range.
     (0.0..=END).contains(&ms).then_some((ms * 1e6 + 0.5) as u64)
 }
 
-/// A clock that JavaScript reads. An invalid reading repeats the previous one.
+/// JavaScript's clock. An invalid reading repeats the previous one.
 ///
 /// Otherwise, NaN or a negative, infinite or far too large reading would move a controller to the
 /// end of time permanently.
@@ -22,7 +22,7 @@ fn nanos(ms: f64) -> Option<u64> {
 pub struct Clock(Instant);
 
 impl Clock {
-    /// A clock that has not been read.
+    /// A clock before its first reading.
     pub const NEW: Self = Self(Instant::ZERO);
 
     /// The instant of a reading.
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-/// A span: `None` for NaN, zero if negative, and limited to the end of time.
+/// Converts to a span: `None` for NaN, zero if negative, and limited to the end of time.
 pub fn span(ms: f64) -> Option<Span> {
     if ms.is_nan() {
         return None;
@@ -44,24 +44,24 @@ pub fn span(ms: f64) -> Option<Span> {
 }
 
 #[cfg(any(test, feature = "gate", feature = "shared"))]
-/// A deadline: none if NaN or after the end of time. A negative one is in the past.
+/// Converts to a deadline: none for NaN or after the end of time. A negative one is in the past.
 pub fn deadline(ms: f64) -> Instant {
     span(ms).map_or(Instant::MAX, |span| Instant::ZERO.saturating_add(span))
 }
 
-/// A length of time in milliseconds.
+/// Converts a span to milliseconds.
 #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 ns, which is 104 days")]
 pub fn millis(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e6
 }
 
-/// A count: 0 if NaN or negative, saturating.
+/// Converts to a count: 0 for NaN or a negative number, saturating.
 pub fn count(number: f64) -> u32 {
     number as u32
 }
 
 #[cfg(any(feature = "gate", feature = "shared"))]
-/// A seed, which comes as two halves.
+/// Combines the two halves of a seed.
 pub fn whole([high, low]: [u32; 2]) -> u64 {
     (u64::from(high) << 32) | u64::from(low)
 }

@@ -1,4 +1,4 @@
-//! The functions for pacing gates, each of which keeps a known quota.
+//! The functions for pacing gates, each for a known quota.
 
 use tidegate::gate::Pacing;
 use tidegate::{Quota, Verdict};
@@ -15,7 +15,8 @@ struct Desk {
 
 static DESK: Alone<Desk> = Alone::new(Desk { pacings: Arena::new(), clock: Clock::NEW });
 
-/// A new pacing gate's slot; -1 if there is no memory, -2 if there is no such quota.
+/// Creates a pacing gate and returns its slot; -1 if there is no memory, -2 if the quota is
+/// invalid.
 #[wasm_bindgen]
 pub fn pacing_open(calls: f64, period: f64, burst: f64, now: f64) -> i32 {
     let quota = span(period).and_then(|period| Quota::per(calls as u64, period).ok());
@@ -27,8 +28,8 @@ pub fn pacing_open(calls: f64, period: f64, burst: f64, now: f64) -> i32 {
     })
 }
 
-/// In how many milliseconds a call of this cost may be sent; NaN if it can never fit. The cost is
-/// charged if that is now, or if the call is `patient`, which reserves the time for it.
+/// In how many milliseconds a call of this cost may be sent; NaN if it can never be. The cost is
+/// charged if the answer is 0, or if the call is `patient`, which reserves that time.
 #[wasm_bindgen]
 pub fn pacing_take(pacing: u32, cost: f64, patient: bool, now: f64) -> f64 {
     DESK.with(|desk| {

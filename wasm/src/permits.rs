@@ -1,39 +1,41 @@
-//! The permits of calls in flight, by their numbers in JavaScript.
+//! The permits of calls in flight, by number for JavaScript.
 
 use tidegate::gate::Permit;
 use tidegate::{Instant, Span};
 
 use crate::arena::Arena;
 
-/// See the module.
+/// See the module's documentation.
 pub struct Permits<const LIMITS: usize> {
-    /// Each with the number of permits that were handed out before it.
+    /// Each with the number of permits before it.
     kept: Arena<(u32, Permit<LIMITS>)>,
     admitted: u32,
-    /// The slot whose permit is looked at next: whether it was lost so long ago.
+    /// The slot that is checked next for an expired permit.
     next: u32,
     memory: Span,
 }
 
-/// A permit that was not settled by then is forgotten, unless its expiry is longer.
+/// A permit that is not settled by then is forgotten, unless its expiry is longer.
 const MEMORY: Span = Span::from_secs(3_600);
 
 impl<const LIMITS: usize> Permits<LIMITS> {
-    /// None are in flight.
+    /// Creates an empty list.
     pub const fn new() -> Self {
         Self { kept: Arena::new(), admitted: 0, next: 0, memory: MEMORY }
     }
 
-    /// A call may keep its place for so long from now on, which is for less than two expiry times.
+    /// From now on a call may keep its place for `expiry`, and its permit is kept for up to two
+    /// expiry times.
     pub fn keep_for(&mut self, expiry: Span) {
         self.memory = self.memory.max(expiry.saturating_mul(2));
     }
 
-    /// The permit's number, which a double holds: its slot, and how many were admitted before it, so that
-    /// no later one has the same. NaN if there is no memory.
+    /// The permit's number, which a double can represent: its slot and the number of permits before
+    /// it, so that numbers do not repeat. NaN if there is no memory.
     pub fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
         self.admitted = self.admitted.wrapping_add(1);
-        // Programs lose permits. Each call looks at two slots, so that their number cannot outrun this.
+        // Some permits are never settled. Each call checks two slots, so that these cannot
+        // accumulate.
         for _ in 0..2 {
             self.forget_next(permit.sent());
         }
@@ -51,7 +53,7 @@ impl<const LIMITS: usize> Permits<LIMITS> {
         }
     }
 
-    /// The permit of a number; none if it is no permit's, or was taken before.
+    /// The permit with a number; `None` if there is none, or it was taken before.
     pub fn get(&mut self, number: f64) -> Option<&mut Permit<LIMITS>> {
         let (slot, admitted) = parts(number);
         let (kept, permit) = self.kept.get(slot)?;
@@ -66,7 +68,7 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     }
 }
 
-/// A slot and a count. A negative number and NaN, which would become 0, are no permit's.
+/// Splits into a slot and a count. A negative number or NaN, which would become 0, is not a permit.
 fn parts(number: f64) -> (u32, u32) {
     let raw = if number >= 0.0 { number as u64 } else { u64::MAX };
     ((raw >> 32) as u32, raw as u32)
@@ -86,7 +88,7 @@ mod tests {
             let mut gate: Controller<_> =
                 Controller::new(Policy::new(Fixed::UNLIMITED), 7, Instant::ZERO);
             let mut first = f64::NAN;
-            // One a second, for a day.
+            // One per second for a day.
             for second in 0..86_400 {
                 let now = Instant::ZERO.saturating_add(Span::from_secs(second));
                 let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };

@@ -1,4 +1,4 @@
-//! A policy that arrives as a row of numbers, where NaN stands for "as usual".
+//! Reads a policy from a row of numbers, where NaN stands for the default.
 
 use core::num::NonZeroU16;
 
@@ -10,17 +10,18 @@ use tidegate::{Policy, Quota, Ratio, Span};
 use crate::Law;
 use crate::number::{count, span};
 
-/// What a row says of each limit: the law's number, and its quota as calls, period and burst.
+/// Numbers per limit: the law's number, and its quota as calls, period and burst.
 const PER_LIMIT: usize = 4;
 
 /// Number of limits in a row: requests and tokens.
 const ROWS: usize = 2;
 
-/// How many numbers a row has. The last is not of a policy: where counters come back there are as many.
+/// Length of a row. The last number is not part of a policy: the same buffer returns the counters,
+/// which need it.
 pub const WORDS: usize = PER_LIMIT * ROWS + 10;
 
-/// The policy of a row for the first of its limits and for so many `places`, and how many of these it
-/// lets be taken; `None` if a number is not possible.
+/// The policy of a row for the first of its limits and for `places` places, and how many of these
+/// may be taken; `None` if a number is invalid.
 pub fn policy<const LIMITS: usize>(
     row: &[f64; WORDS],
     places: u16,
@@ -72,7 +73,7 @@ fn small(number: f64) -> u16 {
     number as u16
 }
 
-/// The law of a limit: that of the policy, with the limit's own quota where it keeps one.
+/// The law of a limit: the policy's, with the limit's own quota if it has one.
 fn of_limit([named]: [Law; 1], &[law, calls, period, burst]: &[f64; PER_LIMIT]) -> Option<Law> {
     let quota = match span(period) {
         None => None,
@@ -89,17 +90,17 @@ fn of_limit([named]: [Law; 1], &[law, calls, period, burst]: &[f64; PER_LIMIT]) 
     })
 }
 
-/// Places among `Policy::NAMES`, which is what a row has for a law.
+/// The position in `Policy::NAMES`, which is the number of a law in a row.
 const ADAPTIVE: u32 = 0;
 const FIXED: u32 = 1;
 
-/// The policy of a number.
+/// The policy with this number.
 #[cfg(any(feature = "full", feature = "shared"))]
 fn named(number: u32) -> Option<Policy<Law>> {
     Policy::named(Policy::NAMES.get(number as usize)?)
 }
 
-/// The policy of a number, without the code of the laws that the small module lacks.
+/// The policy with this number, without the code of laws that the small module lacks.
 #[cfg(not(any(feature = "full", feature = "shared")))]
 fn named(number: u32) -> Option<Policy<Law>> {
     let unlimited = Policy::new(Law::from(Fixed::UNLIMITED));
@@ -138,7 +139,7 @@ mod tests {
             row[0] = f64::from(number);
             let Some((policy, _)) = policy::<1>(&row, u16::MAX) else { continue };
             let law = any(policy.laws());
-            // Without a quota, core's `fixed` has one to begin with.
+            // Without a quota in the row, core's `fixed` has its default.
             let core = Policy::named(name).unwrap();
             let core = if number == FIXED { core.limits([law]) } else { core };
             assert_eq!(policy.limits([law]), core, "{name}");

@@ -1,5 +1,5 @@
-//! What JavaScript calls for budgets that many processes share: as for controllers, on the side of
-//! those that call; and `budget_…`, where the budget is.
+//! The functions for budgets that many processes share: for a process that makes calls, like those
+//! for controllers, and as `budget_…` for the process that has the budget.
 
 use tidegate::queue::Place;
 use tidegate::shared::{GRANT_BYTES, REQUEST_BYTES};
@@ -11,7 +11,7 @@ use crate::draft::is_worth;
 use crate::leases::{self, Leases, Requested};
 use crate::policy::WORDS;
 
-/// How many bytes a header, or a record, may have.
+/// Size of the buffer for a header or a record.
 const ROOM: usize = 4_096;
 
 static LEASES: Alone<Leases> = Alone::new(Leases::new());
@@ -57,7 +57,7 @@ pub fn poll(member: u32, now: f64) -> f64 {
 
 /// See `Leases::join`. A call costs one.
 #[wasm_bindgen]
-#[expect(clippy::too_many_arguments, reason = "the same as for controllers")]
+#[expect(clippy::too_many_arguments, reason = "only numbers can be passed from JavaScript")]
 pub fn join(
     member: u32,
     call: u32,
@@ -114,13 +114,13 @@ pub fn why(member: u32, call: u32, now: f64, deadline: f64) -> u32 {
     LEASES.with(|leases| leases.why(member, Requested { call, deadline }, now))
 }
 
-/// See `Leases::settle`: what is learned is reported to the others, and with that the call's place is free.
+/// See `Leases::settle`: the outcome is reported to the coordinator, and the call's place is free.
 #[wasm_bindgen]
 pub fn learn(member: u32, permit: f64, now: f64) {
     LEASES.with(|leases| leases.settle(member, permit, now));
 }
 
-/// Nothing is left to free.
+/// No effect: nothing has to be freed.
 #[wasm_bindgen]
 pub fn release(_member: u32, _permit: f64) {}
 
@@ -154,8 +154,8 @@ pub fn status(status: u32) {
     LEASES.with(|leases| leases.draft.status(status));
 }
 
-/// See `Draft::header`: the name's length, and the length of name and value together, which stand
-/// one behind the other in the bytes.
+/// See `Draft::header`: the length of the name, and the length of name and value together. Both are
+/// in the bytes, the value directly after the name.
 #[wasm_bindgen]
 pub fn header(name: usize, both: usize) {
     BYTES.with(|bytes| {
@@ -253,7 +253,7 @@ pub fn is_alone(member: u32) -> bool {
     LEASES.with(|leases| leases.is_alone(member))
 }
 
-/// Writes the counters of `Leases::stats` into the numbers; whether there is such a member.
+/// Writes the counters of `Leases::stats` into the numbers. Returns whether the member exists.
 #[wasm_bindgen]
 pub fn stats(member: u32) -> bool {
     let told = LEASES.with(|leases| leases.stats(member));

@@ -1,5 +1,5 @@
-//! What network clients hand over, as [`Replied`](crate::Replied): each a thin call into the core's
-//! [`signal`](tidegate::signal), behind the feature of the client's name.
+//! The results of network clients as [`Replied`](crate::Replied): each calls the core's
+//! [`signal`](tidegate::signal), behind a feature with the client's name.
 
 #[cfg(feature = "coap-message")]
 pub mod coap;

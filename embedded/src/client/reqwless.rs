@@ -1,4 +1,4 @@
-//! Responses of `reqwless`: the status, and what the headers say about limits.
+//! Responses of `reqwless`: the status and the headers about limits.
 
 use embedded_io_async::Read;
 use reqwless::response::Response;
@@ -7,11 +7,12 @@ use tidegate::signal::http::CommonReading;
 
 use crate::replied::Replied;
 
-/// Reads status and headers in the common dialects. For others, for several limits, or for what the
-/// clock says, read them yourself with [`Reading`](tidegate::signal::http::Reading).
+/// Reads the status and headers in the common dialects. For other dialects, for several limits, or
+/// for dates, use [`Reading`](tidegate::signal::http::Reading).
 ///
-/// The body is not read: an image that does not need it does not carry its parser. Where an API tells a throttle
-/// only there, give the reply and the first bytes of the body to [`refined`](crate::refined).
+/// The body is not read, so an image that does not need its parser does not contain it. If an API
+/// reports a throttle only in the body, pass the reply and the first bytes of the body to
+/// [`refined`](crate::refined).
 impl<C: Read, const LIMITS: usize> Replied<LIMITS> for Response<'_, '_, C> {
     fn reply(&self) -> Reply<LIMITS> {
         let mut reading = CommonReading::new(self.status.0);
@@ -31,7 +32,7 @@ mod tests {
     use std::vec::Vec;
     use tidegate::{Outcome, Span};
 
-    /// A connection that the server has written to already.
+    /// A connection to which the server has already written.
     struct Wire(Cursor<Vec<u8>>);
 
     impl embedded_io_async::ErrorType for Wire {

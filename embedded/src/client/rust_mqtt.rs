@@ -7,7 +7,7 @@ use tidegate::{Outcome, Reply};
 
 use crate::replied::Replied;
 
-/// What the broker answers a packet with; see [`mqtt::outcome`].
+/// The broker's answer to a packet; see [`mqtt::outcome`].
 ///
 /// ```
 /// use rust_mqtt::types::ReasonCode;
@@ -22,8 +22,8 @@ impl<const LIMITS: usize> Replied<LIMITS> for ReasonCode {
     }
 }
 
-/// The broker's reason where it ended the connection, a failure where the connection is lost; and
-/// nothing to learn from where the client itself rejected.
+/// The broker's reason if it ended the connection, a failure if the connection is lost, and no
+/// information if the client itself rejected the packet.
 impl<const PROPERTIES: usize, A, const LIMITS: usize> Replied<LIMITS>
     for MqttError<'_, PROPERTIES, A>
 {

@@ -1,6 +1,7 @@
-//! Makes the JavaScript glue of tidegate-wasm: `tidegate-wasm-bind MODULE.wasm FOLDER`.
+//! Generates the JavaScript glue of tidegate-wasm: `tidegate-wasm-bind MODULE.wasm FOLDER`.
 //!
-//! A program of its own, so that only whoever builds the npm package compiles wasm-bindgen's tools.
+//! A separate program, so that wasm-bindgen's tools are compiled only for the build of the npm
+//! package.
 
 use anyhow::{Context, Result, bail};
 use wasm_bindgen_cli_support::Bindgen;

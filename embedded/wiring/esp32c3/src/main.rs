@@ -30,7 +30,7 @@ async fn main(_spawner: Spawner) {
     let interrupts = SoftwareInterruptControl::new(chip.SW_INTERRUPT);
     esp_rtos::start(TimerGroup::new(chip.TIMG0).timer0, interrupts.software_interrupt0);
     let Ok(uart) = Uart::new(chip.UART1, Config::default()) else {
-        panic!("UART1 does not run at the default configuration");
+        panic!("UART1 rejects the default configuration");
     };
     let mut modem = uart.with_rx(chip.GPIO4).with_tx(chip.GPIO5).into_async();
     loop {

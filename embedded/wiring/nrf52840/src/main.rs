@@ -18,11 +18,11 @@ bind_interrupts!(struct Interrupts {
     UARTE0 => InterruptHandler<UARTE0>;
 });
 
-/// The clock ticks at 32 768 Hz; no wait is shorter than what was asked for.
+/// The clock ticks at 32 768 Hz; no wait is shorter than requested.
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
     Throttle::new(&Policy::adaptive(), serial_number);
 
-/// Every chip's own number.
+/// The chip's unique number.
 fn serial_number() -> u64 {
     let [low, high] = [0, 1].map(|half| pac::FICR.deviceid(half).read());
     u64::from(high) << 32 | u64::from(low)
@@ -39,7 +39,7 @@ async fn main(_spawner: Spawner) {
 }
 
 async fn post(modem: &mut Uarte<'_>, line: &[u8]) -> Result<Outcome, embassy_nrf::uarte::Error> {
-    // The DMA reads from memory only, and not from flash.
+    // The DMA reads only from RAM, not from flash.
     let mut sent = [0; 16];
     let line = &line[..line.len().min(sent.len())];
     sent[..line.len()].copy_from_slice(line);

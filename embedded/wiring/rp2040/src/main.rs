@@ -19,7 +19,7 @@ bind_interrupts!(struct Interrupts {
     UART0_IRQ => BufferedInterruptHandler<UART0>;
 });
 
-/// Both cores may call: the mutex is a critical section, which holds the other core too.
+/// Both cores may make calls: the mutex is a critical section, which stops the other core too.
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
     Throttle::new(&Policy::adaptive(), || RoscRng.next_u64());
 

@@ -22,7 +22,7 @@ bind_interrupts!(struct Interrupts {
 static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
     Throttle::new(&Policy::adaptive(), serial_number);
 
-/// Every chip's own number: its lot, its wafer and its place there, folded.
+/// The chip's unique number: its lot, its wafer and its position there, combined.
 fn serial_number() -> u64 {
     uid::uid().iter().fold(0, |seed, byte| u64::rotate_left(seed, 8) ^ u64::from(*byte))
 }
@@ -40,7 +40,7 @@ async fn main(_spawner: Spawner) {
         Interrupts,
         Config::default(),
     ) else {
-        panic!("USART1 does not run at the default configuration");
+        panic!("USART1 rejects the default configuration");
     };
     loop {
         _ = UPLINK.run(async || post(&mut modem, b"21.5\n").await).await;
