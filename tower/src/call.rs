@@ -83,8 +83,9 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         }
     }
 
-    /// What the call costs of each limit; 1 by default. A call that costs nothing of a limit is not subject
-    /// to it. For costs that only the response tells, such as tokens, see [`tidegate::Call::of`].
+    /// The cost of the call for each limit; 1 by default. A call that costs 0 of a limit is not
+    /// subject to it. For costs that are known only from the response, such as tokens, see
+    /// [`tidegate::Call::of`].
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
@@ -125,7 +126,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         wait.map(duration).map_err(|(reason, now)| Error::rejected(lane.key.clone(), reason, now))
     }
 
-    /// A permit, if the call may be sent now and no other waits.
+    /// Returns a permit if the call may be sent now and no other call waits.
     pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
         let lane = self.gate.keys.find_or_make(&self.key).ok()?;
         let (permit, place) = lane.try_take(&self.call)?;
@@ -133,7 +134,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Some(Permit::new(lane, permit, self.call, place))
     }
 
-    /// A permit when it is the call's turn: by priority, then first come, first served.
+    /// Waits for a permit: by priority, then first come, first served.
     ///
     /// The future joins the queue when it is polled first. It resolves to an [`Error`] if waiting does
     /// not help.
@@ -181,7 +182,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// ```
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// [`Error`], as for [`run`](Self::run).
     pub async fn run_with<C, F, Fut>(self, classify: C, mut send: F) -> Result<Fut::Output, Error>
     where
         C: Classify<Fut::Output, LIMITS>,

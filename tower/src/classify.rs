@@ -1,12 +1,12 @@
-//! What a result says: the outcome of a call, and the server's hints.
+//! Classifies results: the outcome of a call, and the server's hints.
 
 use tidegate::signal::http::Answer;
 use tidegate::{Outcome, Reply};
 
-/// What a result of type `R` says to a gate.
+/// Reads the outcome of a call from a result of type `R`.
 ///
-/// [`Standard`] reads the results that this crate knows. For one of your own, implement `Classify<R>` for
-/// `Standard`, or pass a function:
+/// [`Standard`] reads the results that this crate knows. For your own type, implement `Classify<R>`
+/// for `Standard`, or pass a function:
 ///
 /// ```
 /// use tidegate_tower::{Classify, Standard};
@@ -28,7 +28,7 @@ use tidegate::{Outcome, Reply};
 /// # assert_eq!(Quote { price: 1, over_limit: true }.price, 1);
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not know what a `{R}` says about the call",
+    message = "`{Self}` cannot read the outcome of a call from `{R}`",
     note = "pass a function with `run_with` or `classify`, or implement `Classify<{R}>` for `Standard`"
 )]
 pub trait Classify<R: ?Sized, const LIMITS: usize = 1> {
@@ -44,12 +44,12 @@ impl<R: ?Sized, F: Fn(&R) -> Reply<LIMITS>, const LIMITS: usize> Classify<R, LIM
 
 /// Reads the results that this crate knows.
 ///
-/// | result | what it says |
+/// | result | reply |
 /// |---|---|
-/// | [`Outcome`], [`Reply`], [`Answer`] | itself |
-/// | `()` | that the call was served |
-/// | `(R, T)` | what `R` says |
-/// | `Result<R, E>` | what `R` or `E` says |
+/// | [`Outcome`], [`Reply`], [`Answer`] | the same |
+/// | `()` | the call was served |
+/// | `(R, T)` | that of `R` |
+/// | `Result<R, E>` | that of `R` or `E` |
 ///
 /// ```
 /// use tidegate_tower::{Classify, Standard};
@@ -113,8 +113,8 @@ where
     }
 }
 
-/// Reads responses as [`Standard`] does, and takes any error for a call that failed: what a
-/// [`Throttle`](crate::Throttle) does with the results of a service.
+/// Reads responses like [`Standard`], and treats every error as a failed call. A
+/// [`Throttle`](crate::Throttle) uses it for the results of a service.
 ///
 /// ```
 /// use tidegate_tower::{Classify, Responses};

@@ -14,8 +14,8 @@ use crate::permit::Permit;
 use crate::response::Hold;
 use crate::timer::{Timer, Tokio};
 
-/// A permit whose call was answered. The call ends when this is dropped, at the end of the response's body
-/// for example.
+/// The permit of a call that has its response. The call ends when this is dropped, for example at
+/// the end of the response's body.
 #[derive(Debug)]
 #[must_use = "a guard that is dropped ends the call"]
 pub struct Guard<const LIMITS: usize = 1, T: Timer = Tokio> {
@@ -24,14 +24,14 @@ pub struct Guard<const LIMITS: usize = 1, T: Timer = Tokio> {
 }
 
 impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
-    /// The gate learns from the response, and the call keeps its place. Without this it learns when the
-    /// call ends.
+    /// Lets the gate learn from the response now. The call keeps its place. Otherwise the gate
+    /// learns when the call ends.
     pub fn learn(&mut self) {
         self.permit.learn(self.reply);
     }
 
-    /// Ends the call with another reply: what became of it is known only now. It counts where the gate has
-    /// not learned from the response.
+    /// Ends the call with another reply, if the outcome is known only now. Ignored if the gate has
+    /// already learned from the response.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
         self.reply = reply.into();
     }

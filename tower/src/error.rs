@@ -1,4 +1,4 @@
-//! Why a call was not sent, was given up, or was not made again.
+//! Why a call was not sent, was given up, or was not retried.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use tidegate::{Instant, Reason};
 
 use crate::timer::duration;
 
-/// Why a call was not sent, was given up, or was not made again.
+/// Why a call was not sent, was given up, or was not retried.
 ///
-/// A call that the server did not serve returns its last result. Why there was no other attempt is
-/// the error of [`Permit::retry`](crate::Permit::retry), and stands among the extensions of a
-/// response of `http` or `reqwest`:
+/// A call that was sent returns its last result, even if the server did not serve it. The reason
+/// why it was not retried is the error of [`Permit::retry`](crate::Permit::retry), and an extension
+/// of the response of `http` or `reqwest`:
 ///
 /// ```
 /// use tidegate_tower::Error;
@@ -52,8 +52,8 @@ pub enum Error {
         key: Arc<str>,
         /// Why.
         reason: Reason,
-        /// How long the call would have had to wait from when it was rejected; zero if no wait helps,
-        /// or if it is not known.
+        /// How long the call would have had to wait when it was rejected. Zero if no wait helps or
+        /// the wait is unknown.
         wait: Duration,
     },
     /// The deadline passed while the call was in flight. The server may have served it.
@@ -84,7 +84,7 @@ impl Error {
         Self::Rejected { key, reason, wait }
     }
 
-    /// How long the call would have had to wait, if it was rejected for that.
+    /// How long the call would have had to wait, if that is why it was rejected.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         match self {
@@ -136,8 +136,8 @@ impl fmt::Display for Error {
                 f.write_str("was in flight at its deadline and was given up: allow it more time")
             }
             Self::NotRepeatable { .. } => f.write_str(
-                "was not made again, because it may not be made twice or its request cannot be copied: give \
-                 it an `Idempotency-Key`, or say `idempotent`",
+                "was not retried, because it is not idempotent or its request cannot be copied: give it an \
+                 `Idempotency-Key`, or call `idempotent`",
             ),
             Self::Lapsed { .. } => f.write_str(
                 "was admitted, but its future was not polled in time: poll it, or drop it when it is not \

@@ -59,7 +59,7 @@ pub struct Gate<const LIMITS: usize = 1, T: Timer = Tokio> {
 
 #[cfg(feature = "tokio")]
 impl Gate {
-    /// A gate for an unknown limit: the law `adaptive` finds it.
+    /// Creates a gate for an unknown limit. The law `adaptive` finds the limit.
     #[must_use]
     pub fn adaptive() -> Self {
         Self::new(Policy::adaptive())
@@ -76,13 +76,14 @@ impl Default for Gate {
 
 #[cfg(feature = "tokio")]
 impl<const LIMITS: usize> Gate<LIMITS> {
-    /// A gate that follows `policy`, on tokio's clock. [`builder`](Self::builder) has more settings.
+    /// Creates a gate with this policy, on tokio's clock. [`builder`](Self::builder) has more
+    /// settings.
     #[must_use]
     pub fn new<L: Copy + Into<AnyLaw>>(policy: Policy<L, LIMITS>) -> Self {
         Self::builder(policy).build()
     }
 
-    /// A gate on tokio's clock, to set up.
+    /// Creates a builder for a gate on tokio's clock.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -105,7 +106,7 @@ impl<const LIMITS: usize> Gate<LIMITS> {
 }
 
 impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
-    /// A call with options: cost, deadline, priority.
+    /// Prepares a call with options: cost, deadline, priority.
     pub fn call(&self) -> Call<LIMITS, T> {
         Call::new(self.clone())
     }
@@ -148,7 +149,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// [`Call::peek`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Error::Rejected`] if the call would not be sent at all.
     pub fn peek(&self) -> Result<Duration, Error> {
         self.call().peek()
     }
@@ -156,7 +157,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// [`Call::run`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Error`] if no attempt was sent, or one was in flight at the deadline.
     pub async fn run<F, Fut>(&self, send: F) -> Result<Fut::Output, Error>
     where
         F: FnMut() -> Fut,
@@ -245,7 +246,7 @@ pub struct Builder<const LIMITS: usize = 1, T: Timer = Tokio> {
 }
 
 impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
-    /// A gate that follows `policy`, on any clock.
+    /// Creates a builder for a gate with this policy, on any clock.
     pub fn new<L: Copy + Into<AnyLaw>>(policy: Policy<L, LIMITS>, timer: T) -> Self {
         let policy = any(policy);
         Self { policy, timer, seed: None, keys: 1_000, queue: 10_000, take_within: Span::MAX }
@@ -265,8 +266,8 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         self
     }
 
-    /// Makes the jitter repeatable, for tests; random by default. On wasm32 give it a random number: there is
-    /// no source of one.
+    /// Makes the jitter repeatable, for tests; random by default. On wasm32, pass a random number:
+    /// there is no source of randomness.
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
@@ -279,7 +280,7 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         self
     }
 
-    /// The gate.
+    /// Creates the gate.
     #[must_use]
     pub fn build(self) -> Gate<LIMITS, T> {
         let Self { policy, timer, seed, keys, queue, take_within } = self;

@@ -42,9 +42,9 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// # Ok(()) }
 /// ```
 ///
-/// By default the key is the host, a request is repeated if it may be, and a permit ends with the
-/// response's body. [`describe`](Self::describe), [`repeat`](Self::repeat), [`classify`](Self::classify) and
-/// [`until_headers`](Self::until_headers) change that.
+/// By default the key is the host, requests that may be repeated are retried, and a permit ends
+/// with the response's body. [`describe`](Self::describe), [`repeat`](Self::repeat),
+/// [`classify`](Self::classify) and [`until_headers`](Self::until_headers) change that.
 #[derive(Clone, Debug)]
 pub struct ThrottleLayer<
     const LIMITS: usize = 1,
@@ -66,7 +66,7 @@ pub(crate) struct Rules<D, P, C> {
 }
 
 impl<const LIMITS: usize, T: Timer> ThrottleLayer<LIMITS, T> {
-    /// A layer that makes every request a call at this gate.
+    /// Creates a layer that makes every request a call at this gate.
     #[must_use]
     pub const fn new(gate: Gate<LIMITS, T>) -> Self {
         let rules = Rules {
@@ -80,28 +80,28 @@ impl<const LIMITS: usize, T: Timer> ThrottleLayer<LIMITS, T> {
 }
 
 impl<const LIMITS: usize, T: Timer, D, P, C> ThrottleLayer<LIMITS, T, D, P, C> {
-    /// Says what call a request is: see [`Describe`].
+    /// Sets how requests become calls; see [`Describe`].
     #[must_use]
     pub fn describe<E>(self, describe: E) -> ThrottleLayer<LIMITS, T, E, P, C> {
         let Rules { repeat, classify, until, .. } = self.rules;
         ThrottleLayer { gate: self.gate, rules: Rules { describe, repeat, classify, until } }
     }
 
-    /// Copies a request to send it again: see [`Repeat`].
+    /// Sets how requests are copied; see [`Repeat`].
     #[must_use]
     pub fn repeat<Q>(self, repeat: Q) -> ThrottleLayer<LIMITS, T, D, Q, C> {
         let Rules { describe, classify, until, .. } = self.rules;
         ThrottleLayer { gate: self.gate, rules: Rules { describe, repeat, classify, until } }
     }
 
-    /// Says what a `Result` of the service means: see [`Classify`].
+    /// Sets how results are read; see [`Classify`].
     #[must_use]
     pub fn classify<E>(self, classify: E) -> ThrottleLayer<LIMITS, T, D, P, E> {
         let Rules { describe, repeat, until, .. } = self.rules;
         ThrottleLayer { gate: self.gate, rules: Rules { describe, repeat, classify, until } }
     }
 
-    /// A permit ends with the headers of a response, and not with its body.
+    /// Ends a permit with the headers of a response instead of its body.
     #[must_use]
     pub fn until_headers(mut self) -> Self {
         self.rules.until = Until::Result;
@@ -124,10 +124,10 @@ impl<S, const LIMITS: usize, T: Timer, D: Clone, P: Clone, C: Clone> Layer<S>
     }
 }
 
-/// A service behind a [`Gate`]: what [`ThrottleLayer`] makes.
+/// A service behind a [`Gate`]. Created by [`ThrottleLayer`].
 ///
-/// It is always ready. A permit is taken in `call`, so a caller that is ready and never calls holds none, and
-/// the service is made ready for each attempt.
+/// It is always ready. A permit is taken in `call`, so a caller that never calls holds none. The
+/// inner service is made ready for each attempt.
 ///
 /// Its errors are those of the service, and [`Error`](crate::Error) if a request was not sent:
 ///

@@ -9,7 +9,7 @@
 //! | a request of reqwest | [`SendThrough`], feature `reqwest` |
 //! | a client of reqwest-middleware | [`ThrottleLayer`] as a middleware, feature `reqwest-middleware` |
 //! | a tower service | [`ThrottleLayer`] |
-//! | what error bodies say | [`PeekLayer`] inside the throttle; reqwest has it built in |
+//! | the bodies of errors | [`PeekLayer`] inside the throttle; built in for reqwest |
 //! | a tonic channel | [`ThrottleLayer::grpc`], feature `tonic` |
 //! | processes that share a limit | [`local::LocalGate`], feature `local` |
 //!
@@ -38,26 +38,26 @@
 //!
 //! - Calls are admitted by priority, then first come, first served. A retry goes before newer calls.
 //! - A call that cannot meet its deadline is rejected as soon as that is known.
-//! - Any future may be dropped at any time. A call that was not sent costs nothing. A call in
-//!   flight is abandoned: it frees its place and teaches nothing.
+//! - Any future may be dropped at any time. A call that was not sent costs nothing. A call in flight is
+//!   abandoned: its place is free, and the gate learns nothing.
 //! - A future that is no longer polled does not delay others.
 //! - It spawns no task. Memory grows with the number of waiting calls and keys.
 //!
 //! # Features
 //!
-//! `tokio` is on by default; without it, bring a [`Timer`]. `reqwest`, `reqwest-middleware` and `tonic` know the
-//! requests and responses of these clients. `metrics` and `tracing` tell what happens:
+//! `tokio` is on by default; without it, implement a [`Timer`]. `reqwest`, `reqwest-middleware` and `tonic`
+//! support the requests and responses of these clients. `metrics` and `tracing` report:
 //!
-//! | metric | labels | what it is |
+//! | metric | labels | meaning |
 //! |---|---|---|
 //! | `tidegate_wait_seconds` | `key`, `cause` | how long each attempt waited: a histogram, for [`WAIT_BUCKETS`] |
 //! | `tidegate_attempts_total` | `key` | attempts that were admitted |
-//! | `tidegate_outcomes_total` | `key`, `outcome` | what became of them |
-//! | `tidegate_rejections_total` | `key`, `reason` | attempts that were not sent, first ones and others |
-//! | `tidegate_interval_seconds` | `key` | the time between two calls, by the law; 0 if it sets none |
-//! | `tidegate_in_flight`, `tidegate_waiting` | `key` | how many calls |
+//! | `tidegate_outcomes_total` | `key`, `outcome` | their outcomes |
+//! | `tidegate_rejections_total` | `key`, `reason` | attempts that were not sent, including retries |
+//! | `tidegate_interval_seconds` | `key` | the law's time between two calls; 0 if there is none |
+//! | `tidegate_in_flight`, `tidegate_waiting` | `key` | number of calls |
 //!
-//! A cause is `pacing`, `cooldown`, `concurrency limit`, `backoff`, `queue` (others go first) or `none`. Each
+//! A cause is `pacing`, `cooldown`, `concurrency limit`, `backoff`, `queue` (other calls are first) or `none`. Each
 //! attempt has a span, `attempt`, with the fields `tidegate.key`, `tidegate.outcome` and, from the second attempt
 //! on, `http.request.resend_count`. An attempt that is not sent has an event at the level `DEBUG`, with
 //! `tidegate.key` and `tidegate.reason`.

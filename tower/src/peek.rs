@@ -12,12 +12,12 @@ use tidegate::signal::body;
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// Reads the beginning of a body that may say more than the status and the headers, at most
-/// [`MOST_BYTES`](body::MOST_BYTES), and keeps what it says with the response: [`read`](crate::read) by
-/// [`Standard`](crate::Standard) takes note of it. The body that is returned is whole.
+/// Reads the first bytes of a body, at most [`MOST_BYTES`](body::MOST_BYTES), if it may contain
+/// more about the limit than the status and the headers. The result is an extension of the
+/// response, which [`Standard`](crate::Standard) reads. The returned body is complete.
 ///
-/// Bodies of errors in JSON are read. With `is_graphql`, those that served are read too: a GraphQL API tells
-/// what it throttled with the status 200.
+/// JSON bodies of errors are read. With `is_graphql`, JSON bodies with a status of success are read
+/// too, because a GraphQL API reports a throttle with the status 200.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -115,8 +115,8 @@ where
     }
 }
 
-/// Lets a [`Throttle`](crate::Throttle) around it see what error bodies say: see [`peek`](peek()). Requests of reqwest
-/// have it built in.
+/// Reads error bodies for a [`Throttle`](crate::Throttle) around it; see [`peek`](peek()). Not
+/// needed for requests of reqwest.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -146,13 +146,13 @@ pub struct PeekLayer {
 }
 
 impl PeekLayer {
-    /// A layer that reads error bodies.
+    /// Creates a layer that reads error bodies.
     #[must_use]
     pub const fn new() -> Self {
         Self { is_graphql: false }
     }
 
-    /// It looks at JSON bodies with a status of success too.
+    /// Also reads JSON bodies with a status of success.
     #[must_use]
     pub const fn graphql(self) -> Self {
         Self { is_graphql: true }
@@ -167,7 +167,7 @@ impl<S> Layer<S> for PeekLayer {
     }
 }
 
-/// A service whose error bodies are looked at: what [`PeekLayer`] makes.
+/// A service whose error bodies are read. Created by [`PeekLayer`].
 #[derive(Clone, Copy, Debug)]
 pub struct Peek<S> {
     inner: S,

@@ -11,10 +11,10 @@ use crate::lane::Held;
 use crate::observe;
 use crate::timer::{Timer, Tokio};
 
-/// The right to one attempt at a call. Report the outcome with [`settle`](Self::settle).
+/// The right to make one attempt of a call. Report the outcome with [`settle`](Self::settle).
 ///
-/// A permit that is dropped instead is abandoned: it frees its place and teaches nothing, and its cost stays
-/// charged, because the call may have reached the server.
+/// If the permit is dropped instead, the call is abandoned: its place is free, and the gate learns
+/// nothing. Its cost stays charged, because the call may have reached the server.
 ///
 /// ```
 /// use tidegate_tower::Gate;
@@ -51,8 +51,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         Self { lane, permit: Some(permit), call, place, learnt: false }
     }
 
-    /// Reports what became of the call: an [`Outcome`], or a [`Reply`] with what the server said about its
-    /// limit.
+    /// Reports the result of the call: an [`Outcome`], or a [`Reply`] with the server's hints.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
         if let Some(permit) = self.permit.take() {
             let reply = reply.into();
@@ -61,8 +60,8 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         }
     }
 
-    /// Reports the same, and keeps the place until the permit is dropped: what a response says is known
-    /// before its body has been read. A second report is ignored.
+    /// Reports the result, and keeps the place until the permit is dropped: the headers of a
+    /// response are known before its body has been read. A second report is ignored.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -86,7 +85,8 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         }
     }
 
-    /// Gives the permit back: the call was not sent. It costs nothing and teaches nothing.
+    /// Returns the permit of a call that was not sent. Its cost is refunded, and the gate learns
+    /// nothing.
     ///
     /// ```
     /// use std::time::Duration;
@@ -104,11 +104,11 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         }
     }
 
-    /// Reports the same. If another attempt is due, awaiting the result waits for its turn.
+    /// Reports the result. If another attempt is due, await the returned future for its permit.
     ///
     /// # Errors
-    /// [`Error::Rejected`] with the reason why there is no other attempt: [`Reason::Final`] if the call was
-    /// served, and those of [`Controller::retry`] and of a queue that is full.
+    /// [`Error::Rejected`] with the reason why the call is not retried: [`Reason::Final`] if the
+    /// call was served, those of [`Controller::retry`], or a full queue.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -138,7 +138,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         }
     }
 
-    /// How many attempts of this call came before: 0 for the first.
+    /// The number of earlier attempts of this call: 0 for the first.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
         self.call.attempt()

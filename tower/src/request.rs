@@ -1,4 +1,4 @@
-//! What the layer must know of a request.
+//! What the layer needs to know about a request.
 
 use http::{HeaderMap, Method};
 
@@ -6,11 +6,12 @@ use crate::call::Call;
 use crate::classify::Standard;
 use crate::timer::{Timer, Tokio};
 
-/// Says what call a request is: its key, its cost, its priority, and whether it may be made twice.
+/// Describes the call of a request: its key, its cost, its priority, and whether it is idempotent.
 ///
-/// [`Standard`] takes the host for the key. Requests whose method is idempotent, or that have an
-/// `Idempotency-Key`, may be made twice; others are only repeated where the server throttled them (429), which
-/// is not to serve them. What the call says already stays. A function does as well:
+/// For [`Standard`], the key is the host. A request is idempotent if its method is, or if it has an
+/// `Idempotency-Key`. Other requests are retried only if they were throttled (429), because the
+/// server then did not serve them. Settings that the call already has are kept. A function can also
+/// be used:
 ///
 /// ```
 /// use tidegate_tower::{Call, Describe, Standard};
@@ -25,7 +26,7 @@ use crate::timer::{Timer, Tokio};
 /// # by_tenant.describe(&http::Request::new(String::new()), gate.call());
 /// ```
 pub trait Describe<Req, const LIMITS: usize = 1, T: Timer = Tokio> {
-    /// The call that `request` is, made from a plain one.
+    /// Returns the call for `request`, based on a plain call.
     fn describe(&self, request: &Req, call: Call<LIMITS, T>) -> Call<LIMITS, T>;
 }
 
@@ -52,10 +53,10 @@ pub(crate) fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
     method.is_idempotent() || headers.contains_key("idempotency-key")
 }
 
-/// Copies a request, to send it again.
+/// Copies requests, so that they can be retried.
 ///
-/// [`Standard`] copies requests whose body is [`Clone`], and those of reqwest whose body is no stream. For
-/// other bodies, pass a function; [`copy`] helps with it:
+/// [`Standard`] copies requests whose body is [`Clone`], and those of reqwest whose body is not a
+/// stream. For other bodies, pass a function, for example with [`copy`]:
 ///
 /// ```
 /// use tidegate_tower::{Repeat, copy};
@@ -67,8 +68,8 @@ pub(crate) fn is_idempotent(method: &Method, headers: &HeaderMap) -> bool {
 /// assert!(repeat.repeat(&mut http::Request::new(Body(None))).is_none());
 /// ```
 pub trait Repeat<Req> {
-    /// A copy; `None` if there can be none, or must not be. It may put another body into the request that
-    /// says the same.
+    /// Returns a copy; `None` if the request cannot or must not be copied. It may replace the body
+    /// of the request with an equal one.
     fn repeat(&self, request: &mut Req) -> Option<Req>;
 }
 
@@ -84,7 +85,7 @@ impl<B: Clone> Repeat<http::Request<B>> for Standard {
     }
 }
 
-/// A copy of an HTTP request, where its body can be copied.
+/// Copies an HTTP request, if its body can be copied.
 ///
 /// ```
 /// let request = http::Request::post("/things").body(7).unwrap();

@@ -1,4 +1,4 @@
-//! What a response says, and its body, which keeps the permit until it ends.
+//! Reads a response, and wraps its body, which keeps the permit until it ends.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::grpc;
 use crate::timer::{Timer, Tokio};
 
-/// What an HTTP response says of its call and of the server's limits.
+/// Reads the outcome and the server's limits from an HTTP response.
 ///
 /// ```
 /// use http::{HeaderMap, StatusCode};
@@ -65,10 +65,10 @@ impl<B, const LIMITS: usize> Classify<http::Response<B>, LIMITS> for Standard {
     }
 }
 
-/// A response that can keep the permit of its call until its body has ended.
+/// A response that can keep the permit of its call until its body ends.
 ///
-/// [`Throttle`](crate::Throttle) takes responses of `http` and `reqwest`. For one of your own that has no
-/// body, drop the guard:
+/// It is implemented for the responses of `http` and `reqwest`, for [`Throttle`](crate::Throttle).
+/// For your own type without a body, drop the guard:
 ///
 /// ```
 /// use tidegate_tower::{Guard, Hold, Timer};
@@ -88,11 +88,12 @@ pub trait Hold<const LIMITS: usize = 1, T: Timer = Tokio>: Sized {
     /// The response with the guard in it.
     type Held;
 
-    /// Keeps the guard, which ends the call when it is dropped. `None` if it has ended.
+    /// Keeps the guard, which ends the call when it is dropped. `None` if the call has already
+    /// ended.
     fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self::Held;
 
-    /// The server did not serve the call, and this is why it is not made again. A response of `http` or
-    /// `reqwest` has it among its extensions. Does nothing by default.
+    /// Stores why a call that the server did not serve is not retried. A response of `http` or
+    /// `reqwest` stores it as an extension. Does nothing by default.
     fn gave_up(&mut self, why: Error) {
         let _ = why;
     }
@@ -118,8 +119,8 @@ impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<
 pin_project! {
     /// A body that ends its call when it ends, fails or is dropped.
     ///
-    /// The gate has learned from the response before, except for that of gRPC: there the trailers say what
-    /// became of the call, and a body that fails is a call that failed.
+    /// The gate has already learned from the response. A gRPC response is the exception: its
+    /// trailers contain the outcome, and if its body fails, the call failed.
     ///
     /// ```
     /// use tidegate_tower::Guarded;
@@ -136,7 +137,7 @@ pin_project! {
 }
 
 impl<B: Body, const LIMITS: usize, T: Timer> Guarded<B, Guard<LIMITS, T>> {
-    /// A body with the guard of its call. One that has ended already ends it here.
+    /// Wraps a body with the guard of its call. If the body has already ended, the call ends here.
     pub fn new(body: B, guard: Option<Guard<LIMITS, T>>) -> Self {
         let guard = guard.filter(|_| !body.is_end_stream());
         Self { body, guard }

@@ -27,8 +27,8 @@ pub struct Stats {
     pub waiting: usize,
     /// Calls in flight.
     pub in_flight: usize,
-    /// The time between two calls at present, by the law: the longest of all keys. `None` if no key
-    /// is paced.
+    /// The law's current time between two calls: the longest of all keys. `None` if no key is
+    /// paced.
     pub interval: Option<Duration>,
     /// What the rate of `adaptive` is based on: the most of all keys and limits. `None` for other laws, and
     /// before the first call.

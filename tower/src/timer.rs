@@ -5,10 +5,10 @@ use core::time::Duration;
 
 use tidegate::Instant;
 
-/// A monotonic clock, and sleeps on it. [`Tokio`] is the default.
+/// A monotonic clock and its sleeps. [`Tokio`] is the default.
 ///
-/// Every call that waits sleeps on its own timer and never on a task of the gate, so a runtime needs
-/// nothing but a clock and a sleep. In a Cloudflare worker that is `worker::Delay`:
+/// Every waiting call has its own timer, and the gate has no task of its own, so a runtime needs
+/// only a clock and a sleep. In a Cloudflare worker that is `worker::Delay`:
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,24 +37,25 @@ use tidegate::Instant;
 /// }
 /// ```
 pub trait Timer: 'static {
-    /// What a sleep is. The futures of the gate are [`Send`] if it is.
+    /// The future of a sleep. The gate's futures are [`Send`] if it is.
     type Sleep: Future<Output = ()>;
 
-    /// The time since any epoch that stays the same. It never steps back.
+    /// The time since any fixed epoch. It must not go back.
     fn now(&self) -> Instant;
 
-    /// Ends at that time or later. One that ends earlier is started again.
+    /// Sleeps until that time. If it ends earlier, it is started again.
     fn sleep_until(&self, at: Instant) -> Self::Sleep;
 
-    /// How long a call that waits relies on others that wait: one of them watches the clock and wakes the
-    /// next. If its future is not polled in time, another takes over after this time. Zero makes every
-    /// call watch the clock itself. One second by default.
+    /// How long a waiting call relies on another one's timer. Only one waiting call has a timer for
+    /// the whole queue. If its future is not polled in time, another call takes over after this
+    /// time. With zero, every call uses its own timer. One second by default.
     fn patience(&self) -> Duration {
         Duration::from_secs(1)
     }
 }
 
-/// tokio's timer, which `tokio::time::pause` stops in tests. It needs a runtime with `enable_time`.
+/// tokio's timer. It needs a runtime with `enable_time`, and works with `tokio::time::pause` in
+/// tests.
 ///
 /// ```
 /// use tidegate_tower::{Timer, Tokio};

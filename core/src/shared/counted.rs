@@ -89,7 +89,7 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
     /// [`Member::retry`].
     ///
     /// # Errors
-    /// As there.
+    /// [`Reason`], as for [`Member::retry`].
     pub fn retry(
         &mut self,
         now: Instant,
@@ -122,7 +122,7 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
     /// [`Member::hear`], while `waiting` calls wait.
     ///
     /// # Errors
-    /// As there.
+    /// [`MessageError`] if it is not a valid grant.
     pub fn hear(&mut self, now: Instant, grant: &[u8], waiting: u16) -> Result<(), MessageError> {
         self.member.hear(now, grant)?;
         if self.lacks {

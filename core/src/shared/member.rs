@@ -171,10 +171,10 @@ impl<const SLOTS: usize> Member<SLOTS> {
         true
     }
 
-    /// The next attempt of a call, as [`Controller::retry`] plans it for `adaptive`.
+    /// Plans the next attempt of a call, like [`Controller::retry`] for `adaptive`.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Controller::retry`].
     pub fn retry(
         &mut self,
         now: Instant,

@@ -89,8 +89,9 @@ pub(crate) async fn peeked(response: Response) -> Response {
 
 /// Sends a request of reqwest through a gate.
 ///
-/// The key is the host. A request that is throttled is repeated as long as that is worth it, and one that fails
-/// if its method is idempotent or it has an `Idempotency-Key`. The permit ends with the response's body.
+/// The key is the host. A throttled request is retried within the policy's limits. A failed request
+/// is retried if its method is idempotent or it has an `Idempotency-Key`. The permit ends with the
+/// response's body.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -105,11 +106,11 @@ pub(crate) async fn peeked(response: Response) -> Response {
 /// # Ok(()) }
 /// ```
 pub trait SendThrough {
-    /// Sends the request when it may be sent, and again as long as that is worth it: as a plain call of a gate, or
-    /// as a [`Call`] with a key, a priority or a timeout.
+    /// Sends the request when it may be sent, and retries it within the policy's limits. Pass a
+    /// gate, or a [`Call`] with a key, a priority or a timeout.
     ///
     /// # Errors
-    /// [`SendError::NotSent`] if the gate rejected it, [`SendError::Failed`] as `send` has it.
+    /// [`SendError::NotSent`] if the gate rejected it, [`SendError::Failed`] if `send` failed.
     fn send_through<T: Timer<Sleep: Send> + Send + Sync>(
         self,
         call: impl Into<Call<1, T>>,

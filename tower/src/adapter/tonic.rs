@@ -18,11 +18,12 @@ use crate::layer::ThrottleLayer;
 use crate::request::{Describe, Repeat};
 use crate::timer::Timer;
 
-/// The requests of a tonic client: what [`ThrottleLayer::grpc`] goes by.
+/// Describes and repeats the requests of a tonic client, for [`ThrottleLayer::grpc`].
 ///
-/// The key is the request's authority, which tonic adds further below: so as a rule all calls of a gate share
-/// one limit. A call is repeated after `RESOURCE_EXHAUSTED` and `UNAVAILABLE`, if its request is complete when
-/// it is sent. The messages of a unary call are; a stream is sent once.
+/// The key is the request's authority. tonic adds it only inside the channel, so usually all calls
+/// of a gate share one limit. A call is repeated after `RESOURCE_EXHAUSTED` and `UNAVAILABLE` if
+/// its request is complete when it is sent. That is the case for unary calls; a stream is sent
+/// once.
 ///
 /// ```
 /// use tidegate_tower::{Call, Describe, Gate, Grpc, ThrottleLayer};
@@ -40,7 +41,7 @@ use crate::timer::Timer;
 pub struct Grpc;
 
 impl<const LIMITS: usize, T: Timer> ThrottleLayer<LIMITS, T, Grpc, Grpc, Responses> {
-    /// A layer around a tonic channel. Each call of a client is a call at this gate.
+    /// Creates a layer around a tonic channel. Each call of a client is a call at this gate.
     ///
     /// ```no_run
     /// use tidegate_tower::{Gate, ThrottleLayer};

@@ -61,8 +61,8 @@ use post::Post;
 /// Calls of one key are admitted first come, first served; a retry goes before newer calls. A call costs one call
 /// of the budget. The policy is that of the process that holds the budget, so give all the same.
 ///
-/// It needs tokio's runtime, with `enable_all`: each key has a task that carries its requests. The files that it
-/// keeps have some hundred bytes, and are written where it stands.
+/// It needs tokio's runtime, with `enable_all`: each key has a task that sends its requests. Its
+/// files have a few hundred bytes, and are written without a separate thread.
 #[derive(Clone)]
 pub struct LocalGate {
     inner: Arc<Inner>,
@@ -80,10 +80,11 @@ struct Inner {
 const KEYS: usize = 1_000;
 
 impl LocalGate {
-    /// A gate for an unknown limit, with the name `default`: the law `adaptive` finds it.
+    /// Creates a gate for an unknown limit, with the name `default`. The law `adaptive` finds the
+    /// limit.
     ///
     /// # Errors
-    /// [`LocalError`] if the folder for temporary files has too long a path for a socket.
+    /// [`LocalError`] if the path of the folder for temporary files is too long for a socket.
     pub fn adaptive() -> Result<Self, LocalError> {
         Self::builder(Policy::adaptive()).build()
     }
@@ -112,7 +113,7 @@ impl LocalGate {
     /// last result, which [`Standard`] reads.
     ///
     /// # Errors
-    /// As [`acquire`](Self::acquire).
+    /// [`Error`], as for [`acquire`](Self::acquire).
     pub async fn run<F, Fut>(&self, key: &str, mut send: F) -> Result<Fut::Output, Error>
     where
         F: FnMut() -> Fut,
@@ -273,7 +274,7 @@ impl LocalBuilder {
     /// The gate. It opens nothing before the first call.
     ///
     /// # Errors
-    /// [`LocalError`] if the name is none, or the folder has too long a path for a socket.
+    /// [`LocalError`] if the name is invalid, or the folder's path is too long for a socket.
     pub fn build(self) -> Result<LocalGate, LocalError> {
         let place = Arc::new(place::Place::new(self.name, self.folder)?);
         let usual = || ConcurrencyLimit::new(LEASES, Span::from_secs(30));
@@ -382,8 +383,8 @@ impl fmt::Debug for LocalAcquire {
     }
 }
 
-/// The right to one attempt of a call. A dropped permit is abandoned: it frees its place and
-/// teaches nothing.
+/// The right to make one attempt of a call. If it is dropped, the call is abandoned: its place is
+/// free, and the gate learns nothing.
 #[must_use = "a permit that is dropped is an abandoned call: settle it"]
 pub struct LocalPermit {
     gate: LocalGate,
