@@ -33,8 +33,7 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 /// ```
 /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
 ///
-/// // The world of this example: a clock that only moves when we wait, and a server that
-/// // throttles the first three calls.
+/// // A simulated clock, and a server that throttles the first three calls.
 /// let mut now = Instant::ZERO;
 /// let mut rejections = 3;
 /// let mut serve = || if rejections > 0 { rejections -= 1; Outcome::Throttled } else { Outcome::Ok };
@@ -62,21 +61,22 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 ///
 /// # Contracts
 ///
-/// - Time is an argument. If `now` steps back, nothing is earned. If it jumps ahead, at most a
-///   burst is.
+/// - Time is an argument. If `now` goes back, nothing is earned. If it jumps ahead, at most a
+///   burst is earned.
 /// - [`Verdict::Wait`] is after `now`. At that instant, the same gate does not make the same call
-///   wait again, unless something was admitted or settled in between. (The faithful
-///   [`Tchannel`](crate::law::Tchannel) counts where a second ends, and may then say `Wait` after
-///   all.)
+///   wait again, unless something was admitted or settled in between. (Exception:
+///   the faithful [`Tchannel`](crate::law::Tchannel) counts per second, and may return `Wait` again
+///   at the end of a second.)
 /// - All gates are checked before any is charged. Only `Admit` charges.
-/// - Late timers are caught up by up to 2 ms, so the burst is larger by what the rate allows in 2
-///   ms. (Published laws keep the behaviour of their sources.)
+/// - Up to 2 ms of a late timer are made up, so the burst can be larger by what the rate allows in
+///   2 ms. (Published laws keep the behaviour of their sources.)
 /// - A call that was sent before the latest cut cannot cut again, and the rate grows only if calls
 ///   waited for the law. Published laws may break these two rules:
-///   [`AwsCubic`](crate::law::AwsCubic), [`Heroku`](crate::law::Heroku), and what
-///   [`Tchannel`](crate::law::Tchannel) and [`Autosleeper`](crate::law::Autosleeper) call faithful.
-/// - An abandoned call frees its place and teaches nothing. Its cost stays charged, because it may
-///   have reached the server.
+///   [`AwsCubic`](crate::law::AwsCubic), [`Heroku`](crate::law::Heroku), and
+///   the faithful variants of [`Tchannel`](crate::law::Tchannel) and
+///   [`Autosleeper`](crate::law::Autosleeper).
+/// - An abandoned call frees its place, and nothing is learned. Its cost stays charged, because it
+///   may have reached the server.
 /// - The same seed, policy and calls give the same decisions on every machine.
 ///
 /// # Parameters
@@ -98,7 +98,7 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     admitted: u8,
 }
 
-/// Its law need not be `Clone`.
+/// Does not require `Clone` of the law.
 impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
     fn clone(&self) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
 }
 
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
-    /// A new controller.
+    /// Creates a controller.
     ///
     /// `seed` must differ between the clients of a fleet. See [`rng`](crate::rng) for sources.
     #[must_use]
@@ -144,18 +144,18 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         &self.policy.borrow().rules
     }
 
-    /// What [`poll`](Self::poll) would return. Changes nothing.
+    /// Returns what [`poll`](Self::poll) would return. Changes nothing.
     #[must_use]
     pub fn check(&self, now: Instant, call: &Call<LIMITS>) -> Verdict {
         self.look(now, call).0
     }
 
-    /// The verdict, and from when on each limit admits the call.
+    /// The verdict, and the earliest instant for each limit.
     #[inline(always)]
     fn look(&self, now: Instant, call: &Call<LIMITS>) -> (Verdict, [Instant; LIMITS]) {
         let mut dues = [Instant::ZERO; LIMITS];
         let (due, mut rejection) = self.due(now, call, &mut dues);
-        // A full concurrency limit must not hide that the wait behind it is too long.
+        // A full concurrency limit must not hide that the wait after it is too long.
         let at = due.max(now);
         if at > call.deadline {
             rejection = rejection.or(Some(Reason::Late(at)));
@@ -176,7 +176,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         (verdict, dues)
     }
 
-    /// Whether it is plain that nothing delays the call, as for most. Small machines save the code.
+    /// Whether it is obvious that nothing delays the call, which is the usual case. Targets
+    /// optimised for size omit this.
     #[inline(always)]
     fn is_clear(&self, now: Instant, call: &Call<LIMITS>) -> bool {
         if cfg!(target_pointer_width = "32") || LIMITS != 1 {
@@ -193,8 +194,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         clear
     }
 
-    /// From when on cooldowns and limits admit the call, or why they never do; and the same for each limit in
-    /// `dues`, where zero stands for never.
+    /// The earliest instant at which cooldowns and limits admit the call, or why they never do.
+    /// Stores the instant of each limit in `dues`, zero for never.
     fn due(
         &self,
         now: Instant,
@@ -256,7 +257,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     /// Learns from a call's response and frees its place: [`learn`](Self::learn) and
-    /// [`release`](Self::release) in one step. Once for each permit, in any order.
+    /// [`release`](Self::release) in one step. Call it once for each permit, in any order.
     pub fn settle(
         &mut self,
         now: Instant,
@@ -294,8 +295,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         reply.with_reply(|reply| self.learn_late(now, permit, reply, Span::ZERO));
     }
 
-    /// Frees the place of a call that has ended. Teaches nothing, so a call that is released
-    /// without a response counts as abandoned.
+    /// Frees the place of a call that has ended. If there was no response, the call counts as
+    /// abandoned and nothing is learned.
     #[expect(clippy::needless_pass_by_value, reason = "a permit is used up")]
     pub fn release(&mut self, permit: Permit<LIMITS>) {
         if !permit.learnt {
@@ -365,8 +366,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// After `Full`, wait for this instant or for a call to settle, whichever is first.
     #[must_use]
     pub fn next_at(&self, now: Instant) -> Option<Instant> {
-        // Asked before all that has happened, whatever is in the way says when it will have ended. A
-        // law that rejects within one second does not, and must not hide the others.
+        // Assuming the earliest possible time, each gate returns when its wait ends. A law that
+        // rejects within one second has no such time, and must not hide the others.
         let mut due = self.cooldown.until();
         let mut helps = true;
         let plain = Call::new();
@@ -432,8 +433,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.stats.count(|stats| &mut stats.rejected);
     }
 
-    /// When there is room for `call` in flight if nothing settles until then; `None` if there is room,
-    /// or where no time would help.
+    /// When there will be room for `call` in flight if nothing settles until then; `None` if there
+    /// is room, or if time does not help.
     fn has_room_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
         let mut at = self.calls.ready_at(self.concurrency);
         pairs(self.laws(), &self.limits, |index, law, limit| {
@@ -444,7 +445,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         at
     }
 
-    /// The same for the concurrency limit of one law, which may widen before an expiry ends.
+    /// The same for the concurrency limit of one law, which can grow before an expiry ends.
     fn law_has_room_at(&self, law: &L, state: &L::State, now: Instant) -> Option<Instant> {
         let (mut from, mut widened) = (now, None);
         while let Some(most) = law.concurrency(state, from)
@@ -477,7 +478,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let (new, old) = (policy.borrow(), self.policy.borrow());
         for (limit, (law, before)) in self.limits.iter_mut().zip(new.laws.iter().zip(&old.laws)) {
             if law != before {
-                // What is in flight was sent under another law: it is no fresh call of this one's.
+                // The calls in flight were sent under another law, so they are not fresh for this
+                // one.
                 let began = limit.epoch.wrapping_add(1);
                 let (mut pacing, from) = (limit.pacing.clone(), before.quota(&limit.state));
                 let state = law.start(now);
@@ -514,7 +516,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.cooldown.wait_until(now.saturating_add(self.rng.between(Span::ZERO, over)));
     }
 
-    /// The counters so far.
+    /// The counters.
     #[cfg(feature = "stats")]
     #[must_use]
     pub const fn stats(&self) -> &Stats {
@@ -546,19 +548,19 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.limits.iter().map(|limit| &limit.state)
     }
 
-    /// End of the latest cooldown that a server asked for. May be in the past.
+    /// End of the latest cooldown from a server. May be in the past.
     #[cfg(any(feature = "keyed", feature = "shared"))]
     pub(crate) const fn cooldown_until(&self) -> Instant {
         self.cooldown.until()
     }
 
-    /// Whether calls are in flight whose expiry has not ended.
+    /// Whether calls are in flight that have not expired.
     #[cfg(feature = "keyed")]
     pub(crate) fn is_busy(&self, now: Instant) -> bool {
         self.calls.alive(now, self.concurrency) > 0
     }
 
-    /// A poll that did not admit the call.
+    /// Handles a poll that does not admit the call.
     #[cold]
     fn keep_back(
         &mut self,
@@ -581,7 +583,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 self.full()
             }
             Verdict::Reject(reason) => {
-                // A call that cannot wait is limited by the law too.
+                // A call that cannot wait is also limited by the law.
                 if let Reason::Late(until) = reason {
                     self.note_rate_limited(&dues, until);
                 }
@@ -591,7 +593,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         }
     }
 
-    /// Charges all gates for a call that they admit.
+    /// Charges all gates for an admitted call.
     #[inline(always)]
     pub(crate) fn charge(&mut self, now: Instant, call: &Call<LIMITS>) -> Permit<LIMITS> {
         let mut parts = [Part::NONE; LIMITS];
@@ -622,13 +624,14 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         Decision::Full
     }
 
-    /// Notes which limits make a call wait until then: their laws are the limit now. A limit whose own
-    /// wait is shorter than another's, or than a cooldown, is not.
+    /// Marks the limits that make a call wait until then: their laws are the bottleneck. A limit
+    /// with a shorter wait than another limit or a cooldown is not.
     fn note_rate_limited(&mut self, dues: &[Instant; LIMITS], until: Instant) {
         pairs_mut(dues, &mut self.limits, |_, due, limit| limit.rate_limited |= *due == until);
     }
 
-    /// Notes which laws' concurrency limits are full for `call`: those that are as narrow as the concurrency limit is.
+    /// Marks the laws whose concurrency limits are full for `call`: those that are as low as the
+    /// whole concurrency limit.
     fn note_concurrency_limited(&mut self, now: Instant, call: &Call<LIMITS>) {
         let open = self.concurrency_limit(now, call).limit();
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
@@ -638,8 +641,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         });
     }
 
-    /// The policy's concurrency limit for `call`, as far as the laws leave it open. A limit that it costs nothing of
-    /// does not narrow it.
+    /// The policy's concurrency limit for `call`, reduced by the laws. A limit of which the call
+    /// costs nothing does not reduce it.
     fn concurrency_limit(&self, now: Instant, call: &Call<LIMITS>) -> ConcurrencyLimit {
         let mut policy = self.concurrency;
         pairs(self.laws(), &self.limits, |index, law, limit| {
@@ -652,7 +655,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         policy
     }
 
-    /// Learns from a response that arrived `ago`.
+    /// Learns from a response that arrived at `ago`.
     fn learn_late(
         &mut self,
         now: Instant,
@@ -682,7 +685,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         }
     }
 
-    #[cfg_attr(not(feature = "shared"), expect(unused_variables, reason = "it is always now"))]
+    #[cfg_attr(not(feature = "shared"), expect(unused_variables, reason = "always now"))]
     fn teach(&mut self, now: Instant, permit: &Permit<LIMITS>, reply: &Reply<LIMITS>, ago: Span) {
         let Policy { laws, rules } = self.policy.borrow();
         if reply.outcome == Outcome::Ok
@@ -694,7 +697,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let blame = LIMITS > 1
             && reply.outcome == Outcome::Throttled
             && permit.parts.iter().zip(&reply.hints).any(|(part, hint)| hint.is_used_up(part.cost));
-        // The others: this one is about to end.
+        // Without this call, which is about to end.
         let in_flight = self.calls.count().saturating_sub(1);
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
             let (Some(part), Some(hint)) = (permit.parts.get(index), reply.hints.get(index)) else {
@@ -711,12 +714,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 }
                 cost = used.max(1);
             }
-            // An exhausted quota says nothing about the rate.
+            // An exhausted quota is no evidence about the rate.
             let is_exhausted = reply.outcome == Outcome::Exhausted;
             if part.cost == 0 || is_exhausted || (blame && !hint.is_used_up(part.cost)) {
                 return;
             }
-            // Too many calls in flight say nothing about the rate.
+            // Too many calls in flight are no evidence about the rate.
             let outcome = match reply.outcome {
                 Outcome::Throttled if hint.concurrency => {
                     match law.concurrency(&limit.state, now) {
@@ -756,7 +759,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 }
 
-/// The longest cooldown requested for any limit that the call costs.
+/// The longest cooldown of all limits for which the call has a cost.
 fn cooldown<const LIMITS: usize>(
     hints: &[Hint; LIMITS],
     cost_of: impl Fn(usize) -> u32,
@@ -771,7 +774,7 @@ fn cooldown<const LIMITS: usize>(
 }
 
 /// A controller's first period. It is derived from the seed, so that permits of other controllers
-/// are recognised.
+/// can be recognised.
 const fn period(seed: u64) -> u32 {
     (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }

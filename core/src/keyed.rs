@@ -1,4 +1,4 @@
-//! Keyed: a controller for each host, token or operation, in a table that does not grow.
+//! Keyed: a controller for each host, token or operation, in a table of fixed size.
 
 mod layers;
 
@@ -74,13 +74,13 @@ impl<K: Clone + Eq, L: Law, const KEYS: usize, const LIMITS: usize, P> Keyed<K, 
 where
     P: Borrow<Policy<L, LIMITS>> + Copy,
 {
-    /// An empty table whose controllers follow `policy`.
+    /// Creates an empty table whose controllers follow `policy`.
     ///
     /// `seed` must differ between the clients of a fleet, so that their jitter differs. Each key
-    /// draws its seed from it. See [`rng`](crate::rng) for sources.
+    /// draws its own seed from it. See [`rng`](crate::rng) for sources.
     #[must_use]
     pub fn new(policy: P, seed: u64) -> Self {
-        const { assert!(KEYS > 0, "a table of controllers has room for one at least") };
+        const { assert!(KEYS > 0, "a table needs room for at least one controller") };
         let (entries, seeds) = (Vec::new(), Rng::new(seed));
         Self { policy, concurrency: None, entries, uses: 0, evicted: 0, seeds }
     }
@@ -106,7 +106,8 @@ where
         self.entry_beside(now, key, u64::MAX)
     }
 
-    /// [`entry`](Self::entry), which evicts no key that was used after `kept`, a count of uses.
+    /// [`entry`](Self::entry), without the eviction of keys that were used after `kept`, a count of
+    /// uses.
     fn entry_beside(
         &mut self,
         now: Instant,
@@ -115,7 +116,7 @@ where
     ) -> Result<&mut Controller<L, LIMITS, P>, Instant> {
         let index = self.admit(key, now, kept)?;
         self.uses = self.uses.saturating_add(1);
-        let entry = self.entries.get_mut(index).ok_or(now)?; // it has been let in
+        let entry = self.entries.get_mut(index).ok_or(now)?; // it was added above
         entry.used = self.uses;
         Ok(&mut entry.controller)
     }
@@ -168,15 +169,15 @@ where
         }
     }
 
-    /// The controller of `key`, or `None` if it is not in the table. Does not count as a use of the
-    /// key.
+    /// The controller of `key`, or `None` if it is not in the table. This does not count as a use
+    /// of the key.
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&Controller<L, LIMITS, P>> {
         self.entries.iter().find(|entry| entry.key == *key).map(|entry| &entry.controller)
     }
 
-    /// The controller of `key`, to set its concurrency limit or policy. `None` if it is not in the
-    /// table.
+    /// The controller of `key`, for changes to its concurrency limit or policy. `None` if it is not
+    /// in the table.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut Controller<L, LIMITS, P>> {
         let entry = self.entries.iter_mut().find(|entry| entry.key == *key)?;
         self.uses = self.uses.saturating_add(1);
@@ -195,7 +196,7 @@ where
         self.entries.len()
     }
 
-    /// Whether no key has been used yet.
+    /// Whether the table is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -229,7 +230,7 @@ where
         Ok(goes.unwrap_or(self.entries.len().saturating_sub(1)))
     }
 
-    /// The key to evict, of those not used after `kept`, or the time at which there may be one.
+    /// The key to evict, among those not used after `kept`, or when there may be one.
     fn oldest(&self, now: Instant, kept: u64) -> Result<usize, Instant> {
         let (mut oldest, mut least, mut first) = (None, u64::MAX, Instant::MAX);
         for (index, entry) in (0..KEYS).zip(&self.entries) {
@@ -332,14 +333,14 @@ mod tests {
     }
 
     #[test]
-    fn the_key_that_was_used_longest_ago_makes_room() {
+    fn the_least_recently_used_key_is_evicted() {
         let mut table = table();
         for (len, key) in [1, 2, 3].into_iter().enumerate() {
             assert_eq!((table.len(), table.is_empty()), (len, len == 0));
             let permit = admit(&mut table, key);
             table.settle(Instant::ZERO, &key, permit, Outcome::Ok);
         }
-        // Two is the oldest now; looking at it changes nothing.
+        // Two is now the least recently used; a lookup does not change that.
         let _ = table.poll(Instant::ZERO, &1, &Call::new());
         assert!(table.get(&2).is_some());
         let _ = admit(&mut table, 4);
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_with_calls_in_flight_goes_last() {
+    fn a_key_with_calls_in_flight_is_evicted_last() {
         let mut table = table();
         let first = admit(&mut table, 1);
         for key in [2, 3] {
@@ -359,19 +360,23 @@ mod tests {
         let _ = admit(&mut table, 4);
         assert_eq!(table.get(&1).map(Controller::in_flight), Some(1));
         table.settle(Instant::ZERO, &1, first, Outcome::Ok);
-        // If all keys have calls in flight, the oldest is evicted.
+        // If all keys have calls in flight, the least recently used is evicted.
         let mut full = self::table();
         let late = admit(&mut full, 1);
         let _ = (admit(&mut full, 2), admit(&mut full, 3), admit(&mut full, 4));
         assert!(full.get(&1).is_none());
-        // Its call settles late, with a new controller of the same key.
+        // Its call settles later, when the key has a new controller.
         let _ = admit(&mut full, 1);
         full.settle(Instant::ZERO, &1, late, Outcome::Ok);
-        assert_eq!(full.get(&1).map(Controller::in_flight), Some(1), "it is another call's place");
+        assert_eq!(
+            full.get(&1).map(Controller::in_flight),
+            Some(1),
+            "the place belongs to another call"
+        );
     }
 
     #[test]
-    fn a_key_whose_server_asked_for_a_cooldown_goes_last() {
+    fn a_key_under_a_cooldown_is_evicted_last() {
         let mut table = table();
         for key in [1, 2, 3] {
             let permit = admit(&mut table, key);
@@ -390,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_under_a_cooldown_never_goes_and_a_new_key_waits_for_the_first_of_them() {
+    fn a_new_key_waits_until_the_first_cooldown_ends_if_all_keys_have_one() {
         let mut table = table();
         for key in [1, 2, 3] {
             let permit = admit(&mut table, key);
@@ -417,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_lost_does_not_keep_its_key_for_good() {
+    fn a_lost_call_does_not_keep_its_key_for_ever() {
         let mut table = table();
         let _ = (admit(&mut table, 1), admit(&mut table, 2), admit(&mut table, 3));
         let later = Instant::ZERO.saturating_add(Span::from_secs(86_400));
@@ -426,7 +431,7 @@ mod tests {
                 table.settle(later, &key, permit, Outcome::Ok);
             }
         }
-        // Each came once, and the other did not have to go for it.
+        // Each was added once, and did not evict the other.
         assert_eq!(table.evicted(), 2);
         assert!(table.get(&4).is_some() && table.get(&5).is_some());
     }
@@ -446,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_holds_for_the_keys_that_are_there_and_for_those_to_come() {
+    fn a_new_policy_applies_to_present_and_future_keys() {
         let mut table = table();
         let permit = admit(&mut table, 1);
         table.settle(Instant::ZERO, &1, permit, Outcome::Ok);
@@ -463,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_is_restored_goes_on_and_a_damaged_record_changes_nothing() {
+    fn a_restored_key_continues_and_a_damaged_record_changes_nothing() {
         let mut before = table();
         let _ = admit(&mut before, 1);
         let mut record = [0; Controller::<Fixed>::SNAPSHOT_BYTES];
@@ -481,7 +486,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_key_is_a_controller_by_itself_as_long_as_there_is_room(
+        fn each_key_has_its_own_controller_while_there_is_room(
             events in prop::collection::vec((0..3u8, 0..2_000u64, any::<bool>()), 1..200),
         ) {
             let quota = Quota::per_second(1).unwrap();

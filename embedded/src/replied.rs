@@ -57,13 +57,9 @@ pub fn outcome(answer: &impl Replied) -> Outcome {
     answer.reply().outcome
 }
 
-<<<<<<< HEAD
-/// A reply of an HTTP response, refined by the first bytes of its body: what JSON says of a throttle, of a
-/// quota that is used up, or of what the call cost of a second limit (the core's [`body`](tidegate::signal::body)).
-=======
-/// Refines the reply of an HTTP response with the first bytes of its body, which may report a
-/// throttle or an exhausted quota in JSON; see the core's [`body`](tidegate::signal::body).
->>>>>>> 76ab54b (Write the comments of the embassy adapter and the WebAssembly crate in plain English)
+/// Refines the reply of an HTTP response with the first bytes of its body, which may report a throttle,
+/// an exhausted quota or the cost of the call for a second limit in JSON; see the core's
+/// [`body`](tidegate::signal::body).
 ///
 /// ```
 /// use tidegate::{Outcome, Reply};

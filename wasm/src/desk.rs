@@ -1,5 +1,5 @@
-//! All that the module keeps: controllers and calls in numbered slots, and the reply that is being
-//! put together. JavaScript runs one thing at a time, so there is one desk.
+//! The state of the module: controllers and calls in numbered slots, and the reply that is being
+//! built. JavaScript is single-threaded, so there is one desk.
 
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{self, Ahead, Gate as _, Place, Turn};
@@ -16,15 +16,15 @@ use crate::{Controller, LIMITS, Law};
 /// A first attempt, by its numbers, or a later one, by its slot.
 #[derive(Clone, Copy)]
 pub struct Requested {
-    /// The slot of a later attempt; for a first one, any number that is none.
+    /// The slot of a later attempt; for a first one, any number that is not a slot.
     pub call: u32,
-    /// By when it must be sent.
+    /// The latest time at which it may be sent.
     pub deadline: f64,
-    /// What it costs of each limit.
+    /// Its cost for each limit.
     pub costs: [f64; LIMITS],
 }
 
-/// A controller, and the calls that wait before it.
+/// A controller with its queue.
 struct Kept {
     gate: Pausable,
     line: Line<LIMITS>,
@@ -67,7 +67,7 @@ impl queue::Gate<LIMITS> for Pausable {
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// See the module.
+/// See the module's documentation.
 pub struct Desk {
     gates: Arena<Kept>,
     calls: Arena<Call<LIMITS>>,
@@ -80,7 +80,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// An empty desk.
+    /// Creates an empty desk.
     pub const fn new() -> Self {
         Self {
             gates: Arena::new(),
@@ -92,8 +92,8 @@ impl Desk {
         }
     }
 
-    /// A new controller's slot; -1 if there is no memory, -2 if there is no such policy. `most` calls
-    /// may wait before it.
+    /// Creates a controller and returns its slot; -1 if there is no memory, -2 if the policy is
+    /// invalid. At most `most` calls may wait.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
         let Some(policy) = self.policy(row) else { return -2 };
@@ -101,7 +101,8 @@ impl Desk {
     }
 
     #[cfg(feature = "full")]
-    /// As `open`, going on from a record; -3 if the record does not fit the policy, or is none.
+    /// Like `open`, but continues from a record; -3 if the record is invalid or does not fit the
+    /// policy.
     pub fn restore(
         &mut self,
         row: &[f64; WORDS],
@@ -136,7 +137,7 @@ impl Desk {
         self.gates.remove(gate);
     }
 
-    /// Follows another policy; whether there is such a policy and such a controller.
+    /// Sets another policy. Returns whether the policy is valid and the controller exists.
     pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
         let now = self.clock.read(now);
         let Some(policy) = self.policy(row) else { return false };
@@ -154,14 +155,15 @@ impl Desk {
         }
     }
 
-    /// In how many milliseconds a call that joined now could be sent at the earliest, whatever is in flight.
+    /// In how many milliseconds a call that joined now could be sent at the earliest, ignoring
+    /// calls in flight.
     pub fn peek(&mut self, gate: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let Some(kept) = self.gates.get(gate) else { return f64::NAN };
         millis(kept.line.peek(now, &kept.gate).saturating_since(now))
     }
 
-    /// A permit for a call that does not wait; less than 0 or NaN if it would have to.
+    /// Returns a permit for a call that does not wait; less than 0 or NaN if it would have to.
     pub fn poll(&mut self, gate: u32, now: f64, costs: [f64; LIMITS]) -> f64 {
         let now = self.clock.read(now);
         let Some(kept) = self.gates.get(gate) else { return f64::NAN };
@@ -174,7 +176,7 @@ impl Desk {
         }
     }
 
-    /// See `Line::join`; NaN as well if there is no such controller.
+    /// See `Line::join`; also NaN if the controller does not exist.
     pub fn join(&mut self, gate: u32, requested: Requested, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -182,7 +184,7 @@ impl Desk {
         told.decided(Turn::<LIMITS>::Unknown, |_| f64::NAN);
         let Some(kept) = gates.get(gate) else { return f64::NAN };
         let mut number = |permit| permits.hand_out(permit);
-        // Most calls find an empty queue and need not wait.
+        // Usually the queue is empty and the call need not wait.
         if kept.line.is_empty() {
             match kept.gate.poll(now, &call) {
                 Decision::Admit(permit) => return number(permit),
@@ -193,7 +195,7 @@ impl Desk {
         kept.line.join(now, &mut kept.gate, (&call, place), told, number)
     }
 
-    /// See `Line::next`; less than 0 as well where there is no such controller.
+    /// See `Line::next`; also less than 0 if the controller does not exist.
     pub fn next(&mut self, gate: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let Self { gates, permits, told, .. } = self;
@@ -201,13 +203,13 @@ impl Desk {
         kept.line.next(now, &mut kept.gate, told, |permit| permits.hand_out(permit))
     }
 
-    /// The slot of the first call that waits; -1 if none does.
+    /// The slot of the first waiting call; -1 if there is none.
     pub fn first(&mut self, gate: u32, now: f64) -> i32 {
         let now = self.clock.read(now);
         self.gates.get(gate).map_or(-1, |kept| kept.line.first(now))
     }
 
-    /// Ends a call that waits.
+    /// Ends a waiting call.
     pub fn cancel(&mut self, gate: u32, slot: u32, turn: f64) {
         if let Some(kept) = self.gates.get(gate) {
             kept.line.cancel(slot, turn);
@@ -248,8 +250,9 @@ impl Desk {
         }
     }
 
-    /// The slot of the next attempt after the reply as it stands; -2 if it could not be sent by the
-    /// deadline, and -1 if none is due or there is no memory for it. A later attempt keeps its slot until it is forgotten.
+    /// The slot of the next attempt after the current reply; -2 if it could not be sent by the
+    /// deadline, and -1 if none is due or there is no memory for it. A later attempt keeps its slot
+    /// until it is forgotten.
     pub fn retry(&mut self, gate: u32, requested: Requested, now: f64) -> i32 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -269,7 +272,7 @@ impl Desk {
         i32::try_from(slot).unwrap_or(-1)
     }
 
-    /// The earliest time for a later attempt; 0 if there is no such slot.
+    /// The earliest time for a later attempt; 0 if the slot does not exist.
     pub fn not_before(&mut self, call: u32) -> f64 {
         let call = self.calls.get(call);
         call.map_or(0.0, |call| millis(call.not_before().saturating_since(Instant::ZERO)))
@@ -289,7 +292,7 @@ impl Desk {
         interval.map_or(0.0, millis)
     }
 
-    /// The counters, in the order in which TypeScript names them.
+    /// The counters, in TypeScript's order.
     pub fn stats(&mut self, gate: u32) -> Option<[f64; COUNTERS]> {
         let gate = &self.gates.get(gate)?.gate.controller;
         let s = gate.stats();
@@ -318,7 +321,7 @@ impl Desk {
     }
 
     #[cfg(feature = "full")]
-    /// Writes a controller's record and tells its length; 0 if there is no such controller.
+    /// Writes a controller's record and returns its length; 0 if the controller does not exist.
     pub fn snapshot(&mut self, gate: u32, now: f64, record: &mut [u8]) -> usize {
         let now = self.clock.read(now);
         self.gates
@@ -335,10 +338,10 @@ impl Desk {
     }
 }
 
-/// How many counters there are: those of core, and how many calls are in flight.
+/// Number of counters: core's, and the number of calls in flight.
 pub const COUNTERS: usize = 13;
 
-/// Without `map`, which a compiler that inlines little turns into a loop.
+/// Without `map`, which compiles to a loop when optimised for size.
 pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
     [count(requests), count(tokens)]
 }
@@ -356,7 +359,8 @@ mod tests {
 
     const PLAIN: Requested = Requested { call: NONE, deadline: f64::NAN, costs: [1.0, 0.0] };
 
-    /// The permit of a call; or, less than 0, when to look again, and it waits no more; or NaN.
+    /// The permit of a call; or, less than 0, when to try again (the call then no longer waits); or
+    /// NaN.
     fn asked(desk: &mut Desk, gate: u32, requested: Requested, now: f64) -> f64 {
         let answer = desk.join(gate, requested, Place::new(0, 1), now);
         if answer < 0.0 {
@@ -373,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_teaches_by_its_headers_and_frees_its_place_at_its_end() {
+    fn a_gate_learns_from_headers_and_a_call_frees_its_place_at_its_end() {
         let mut row = USUAL;
         row[8] = 1.0;
         let mut desk = Desk::new();
@@ -394,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paused_gate_admits_nothing_and_then_those_that_came_by_priority() {
+    fn a_paused_gate_admits_nothing_and_then_waiting_calls_by_priority() {
         let mut desk = Desk::new();
         let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
         desk.pause(gate, true);
@@ -407,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peek_charges_nothing_and_counts_those_that_wait() {
+    fn a_peek_charges_nothing_and_includes_waiting_calls() {
         let mut desk = Desk::new();
         let gate = desk.open(&ten(), [0, 7], 0.0, 100).cast_unsigned();
         assert_eq!(desk.peek(gate, 0.0), 0.0);
@@ -419,7 +423,7 @@ mod tests {
         assert_eq!([desk.next(gate, 100.0), desk.next(gate, 100.0)], [0.0, f64::NEG_INFINITY]);
     }
 
-    /// Ten calls a second, one at a time.
+    /// Ten calls per second, one at a time.
     fn ten() -> [f64; WORDS] {
         let mut row = USUAL;
         row[..4].copy_from_slice(&[1.0, 10.0, 1_000.0, f64::NAN]);
@@ -441,7 +445,7 @@ mod tests {
         assert!(asked(&mut desk, gate, PLAIN, 200.0) >= 0.0);
         let hasty = Requested { deadline: 250.0, ..PLAIN };
         assert!(asked(&mut desk, gate, hasty, 210.0).is_nan());
-        // The call before was late, of which 2 ms are caught up.
+        // The previous call was late, of which 2 ms are made up.
         assert_eq!((desk.told.reason(), desk.told.late()), (1, 298.0));
         assert!(asked(&mut desk, gate, Requested { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
         assert_eq!(desk.told.reason(), 4);
@@ -457,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_name_nothing_are_harmless() {
+    fn invalid_numbers_are_harmless() {
         let mut desk = Desk::new();
         assert!(asked(&mut desk, 3, PLAIN, 0.0).is_nan());
         assert_eq!(desk.told.reason(), 0);
@@ -466,7 +470,7 @@ mod tests {
         for wrong in [f64::NAN, -1.0, 1e300, permit + 1.0, f64::INFINITY] {
             settle(&mut desk, gate, wrong, 1.0);
         }
-        assert_eq!(desk.stats(gate).map(|told| told[12]), Some(1.0), "it is still in flight");
+        assert_eq!(desk.stats(gate).map(|told| told[12]), Some(1.0), "the call is still in flight");
         settle(&mut desk, gate, permit, 1.0);
         settle(&mut desk, gate, permit, 1.0);
         assert_eq!(desk.stats(gate).map(|told| told[12]), Some(0.0));
@@ -488,7 +492,7 @@ mod tests {
         let again = Requested { call, ..PLAIN };
         assert!((0.0..100.0).contains(&desk.not_before(call)));
         assert_eq!(desk.retry(gate, again, 500.0).cast_unsigned(), call);
-        assert_eq!(desk.retry(gate, again, 900.0), -1, "three attempts are all");
+        assert_eq!(desk.retry(gate, again, 900.0), -1, "there are at most three attempts");
         desk.forget(call);
         assert_eq!(desk.not_before(call), 0.0);
     }
@@ -504,7 +508,7 @@ mod tests {
         assert_eq!(desk.draft.reply.hints[1].remaining, Some(0));
     }
 
-    /// One call, whose response has this body.
+    /// A call whose response has this body.
     fn served(desk: &mut Desk, gate: u32, body: &str, now: f64) {
         let permit = asked(desk, gate, PLAIN, now);
         desk.draft.status(200);
@@ -514,12 +518,12 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_state_no_cost_keep_to_what_the_server_says_that_is_left() {
+    fn calls_without_a_stated_cost_stay_within_what_the_server_has_left() {
         let left = r#"{"extensions":{"cost":{"actualQueryCost":50,"throttleStatus":{"maximumAvailable":1000,"currentlyAvailable":100,"restoreRate":50}}}}"#;
         let admitted = |body: &str| {
             let mut desk = Desk::new();
             let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
-            // The first says what calls cost, and the next ones are charged.
+            // The first response reports the cost of a call, and later calls are charged for it.
             served(&mut desk, gate, &body.replace("100,", "900,"), 0.0);
             served(&mut desk, gate, &body.replace("100,", "850,"), 2.0);
             served(&mut desk, gate, body, 4.0);
@@ -531,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_says_that_a_call_cost_corrects_its_charge() {
+    fn the_actual_cost_from_the_server_corrects_the_charge() {
         let mut row = USUAL;
         row[..8].copy_from_slice(&[1.0, f64::NAN, f64::NAN, f64::NAN, 1.0, 100.0, 1_000.0, 100.0]);
         let mut desk = Desk::new();
@@ -543,7 +547,7 @@ mod tests {
 
     #[cfg(feature = "full")]
     #[test]
-    fn a_record_goes_on_under_its_own_policy_and_no_other() {
+    fn a_record_is_restored_only_under_its_own_policy() {
         let mut desk = Desk::new();
         let gate = desk.open(&ten(), [0, 7], 0.0, 100).cast_unsigned();
         assert!(asked(&mut desk, gate, PLAIN, 0.0) >= 0.0);
@@ -557,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_wait_are_decided_in_their_order_and_leave_no_trace_when_they_are_cancelled() {
+    fn waiting_calls_are_decided_in_order_and_cancelled_ones_leave_no_trace() {
         let mut desk = Desk::new();
         let gate = desk.open(&ten(), [0, 7], 0.0, 3).cast_unsigned();
         assert!(desk.poll(gate, 0.0, [1.0, 0.0]) >= 0.0);
@@ -582,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn full_ends_by_time_when_the_law_says_so() {
+    fn full_can_end_with_time_if_the_law_widens() {
         let mut row = USUAL;
         row[9] = 30_000.0;
         let mut desk = Desk::new();
@@ -601,11 +605,11 @@ mod tests {
         assert_eq!(admitted(268.0).0, 0);
         assert_eq!(admitted(269.0), (10, 537.0), "it doubles each 268.4 ms from the first call");
         assert_eq!(admitted(536.0).0, 0);
-        assert_eq!(admitted(1_100.0), (140, 1_343.0), "and no other limit was asked for");
+        assert_eq!(admitted(1_100.0), (140, 1_343.0), "without another limit");
     }
 
     #[test]
-    fn a_policy_that_cannot_be_is_rejected() {
+    fn an_invalid_policy_is_rejected() {
         let mut desk = Desk::new();
         for (word, wrong) in
             [(0, 99.0), (1, 0.0), (2, -5.0), (3, 0.0), (8, 0.0), (9, 0.0), (10, 0.0)]

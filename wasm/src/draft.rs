@@ -51,14 +51,8 @@ impl<const LIMITS: usize> Draft<LIMITS> {
         self.body.get_or_insert_with(Body::new).feed(bytes);
     }
 
-<<<<<<< HEAD
-    /// Makes the reply of the response that was read, and tells its outcome's number. `clock` is
-    /// the time since 1970, NaN if it is not known.
-=======
     /// Makes the reply of the response, and returns the number of its outcome. `clock` is the time
-    /// since 1970, NaN if unknown. The first limit counts calls, the others what else the server
-    /// counts.
->>>>>>> 76ab54b (Write the comments of the embassy adapter and the WebAssembly crate in plain English)
+    /// since 1970, NaN if unknown.
     pub fn read(&mut self, clock: f64) -> u32 {
         if let Some(body) = &self.body {
             self.reading.body(body);

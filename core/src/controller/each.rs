@@ -1,9 +1,9 @@
-//! Loops over the limits that cost nothing if there is one.
+//! Loops over the limits, without overhead for a single limit.
 //!
-//! Compilers leave a loop over an array of one as it is where they are asked for small code, with
-//! its counter and its branches; most controllers have one limit.
+//! When optimising for size, compilers keep the counter and branches of a loop over an array of
+//! one, and most controllers have one limit.
 
-/// Does `act` with each of `items` and its index.
+/// Calls `act` with each of `items` and its index.
 #[inline(always)]
 pub(super) fn each<T, const COUNT: usize>(items: &[T; COUNT], mut act: impl FnMut(usize, &T)) {
     match items.as_slice() {
@@ -12,7 +12,7 @@ pub(super) fn each<T, const COUNT: usize>(items: &[T; COUNT], mut act: impl FnMu
     }
 }
 
-/// Does `act` with each pair of the two.
+/// Calls `act` with each pair.
 #[inline(always)]
 pub(super) fn pairs<T, U, const COUNT: usize>(
     ones: &[T; COUNT],
@@ -27,7 +27,7 @@ pub(super) fn pairs<T, U, const COUNT: usize>(
     }
 }
 
-/// The same where the others may change.
+/// The same with mutable pairs.
 #[inline(always)]
 pub(super) fn pairs_mut<T, U, const COUNT: usize>(
     ones: &[T; COUNT],

@@ -1,4 +1,4 @@
-//! What a controller does whose permits are leased to others, beyond what it does for its own calls.
+//! Additional functions of a controller whose permits are leased to other processes.
 
 use core::borrow::Borrow;
 
@@ -10,8 +10,8 @@ use crate::policy::Policy;
 use crate::time::{Instant, Span};
 
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
-    /// Takes a call back that came back `ago`. Only where it waited for its permit was the law the limit,
-    /// whatever it looked like when a whole lease was made at once.
+    /// Settles a call that was settled elsewhere at `ago`. The law was the bottleneck only if the
+    /// call itself waited for its permit; the wait when the whole lease was granted does not count.
     pub(crate) fn settle_leased(
         &mut self,
         now: Instant,
@@ -25,12 +25,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.release(permit);
     }
 
-    /// How many calls may be in flight, and how long a silent one keeps its place.
+    /// The concurrency limit with its expiry.
     pub(crate) const fn concurrency(&self) -> ConcurrencyLimit {
         self.concurrency
     }
 
-    /// Spends whatever burst there is but `left` calls. A debt stays.
+    /// Gives up the burst except for `left` calls. A debt stays.
     pub(crate) fn forfeit(&mut self, now: Instant, left: u32) {
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |_, law, limit| {
             if let Some(quota) = law.quota(&limit.state) {
@@ -40,8 +40,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         });
     }
 
-    /// Keeps places for so many calls that are in flight, and whose permits nobody here knows any more:
-    /// for `span`, or until a lease would end.
+    /// Keeps places for calls in flight whose permits are no longer known: for `span`, or until a
+    /// lease would end.
     pub(crate) fn keep_places(&mut self, now: Instant, calls: u16, span: Span) {
         self.calls.keep(now, calls, span, self.concurrency);
     }

@@ -1,4 +1,4 @@
-//! One of the limits that a controller keeps.
+//! A limit of a controller.
 
 use crate::gate::{Pacing, Part};
 use crate::hint::Hint;
@@ -16,12 +16,12 @@ use crate::verdict::{Call, Reason, Verdict};
 pub(super) struct Limit<S> {
     pub(super) state: S,
     pub(super) pacing: Pacing,
-    /// Whether a call has waited for it since the previous call was admitted.
+    /// Whether a call has waited for this limit since the previous call was admitted.
     pub(super) rate_limited: bool,
-    /// How often its law has cut. A call in flight remembers it from when it was sent. More than 65 535
-    /// cuts during one call would make it look fresh.
+    /// Number of the law's cuts. A call in flight stores the number from when it was sent. After
+    /// more than 65 535 cuts during one call, the call would wrongly count as fresh.
     pub(super) epoch: u16,
-    /// What that was when this law began.
+    /// The epoch when this law began.
     pub(super) began: u16,
     /// What calls whose caller does not state their cost use. Not of the first limit.
     pub(super) usual: MeanCost,
@@ -83,8 +83,8 @@ impl<S: Copy> Limit<S> {
         }
     }
 
-    /// From when on the pacing and the law admit a call; `Err` if that is never. A cost of zero
-    /// is not subject to them.
+    /// The earliest instant at which pacing and law admit a call; `Err` if they never do. A cost of
+    /// zero is not subject to them.
     pub(super) fn due(
         &self,
         law: &impl Law<State = S>,
@@ -118,12 +118,12 @@ impl<S: Copy> Limit<S> {
                 && law.check(&self.state, now, in_flight) == Verdict::Admit
     }
 
-    /// Whether a call was sent under this law, and not under one that another policy had.
+    /// Whether a call was sent under this law, not under the law of an earlier policy.
     pub(super) fn has_charged(&self, part: &Part) -> bool {
         part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
     }
 
-    /// Takes back what a call was charged. Nothing else was sent since, where it is the `newest`.
+    /// Refunds a call. If it is the `newest`, no call was sent after it.
     pub(super) fn refund(
         &mut self,
         law: &impl Law<State = S>,
@@ -137,8 +137,8 @@ impl<S: Copy> Limit<S> {
         law.refunded(&mut self.state, &mut self.pacing, now, part.cost, newest);
     }
 
-    /// The earliest instant at which a call of this cost may be sent behind others, as far as is known:
-    /// the bucket has room for all of them, or each keeps the law's interval.
+    /// The earliest instant at which a call of this cost may be sent after others, as far as is
+    /// known: when the bucket has room for all of them, or with the law's interval between them.
     pub(super) fn due_behind(
         &self,
         law: &impl Law<State = S>,
@@ -163,7 +163,7 @@ impl<S: Copy> Limit<S> {
         }
     }
 
-    /// Charges a call that may be sent.
+    /// Charges an admitted call.
     pub(super) fn charge(
         &mut self,
         law: &impl Law<State = S>,
@@ -182,12 +182,12 @@ impl<S: Copy> Limit<S> {
     }
 }
 
-/// Whether a call with this cost of a limit leaves it to the controller to know what such calls cost.
+/// Whether the controller estimates the cost of a call with this stated cost of a limit.
 pub(super) const fn is_unstated(index: usize, cost: u32) -> bool {
     index > 0 && cost <= 1
 }
 
-/// Up to when a bucket drains at `now`. The rest stays available to make up for a late timer.
+/// Until when a bucket drains at `now`. The rest remains available to compensate for a late timer.
 pub(super) fn lately(law: &impl Law, now: Instant) -> Instant {
     now.saturating_sub(law.lateness())
 }

@@ -10,7 +10,7 @@ use crate::snapshot::{self, Field, Reader, Record, SnapshotError};
 use crate::time::{Instant, Span};
 
 impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
-    /// How long a snapshot of this kind of controller is.
+    /// Length of a snapshot of this kind of controller, in bytes.
     pub const SNAPSHOT_BYTES: usize = snapshot::length(
         Self::GATES_BYTES
             .saturating_add(Self::LIMIT_BYTES.saturating_mul(LIMITS))
@@ -33,7 +33,7 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
             self.cooldown.write(out);
             self.rules().retry_budget.map(|_| self.retry_budget.clone()).write(out);
             for (limit, law) in self.limits.iter().zip(self.laws()) {
-                // As of now, so that what passes from now on is what the time away tells.
+                // Drained up to now, so that only the time away is missing.
                 let mut pacing = limit.pacing.clone();
                 pacing.drain(now, law.quota(&limit.state));
                 pacing.write(out);

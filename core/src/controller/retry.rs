@@ -1,4 +1,4 @@
-//! Retries: whether a call is tried again, and when.
+//! Retries: whether and when a call is tried again.
 
 use core::borrow::Borrow;
 
@@ -46,13 +46,13 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.try_again(now, call, throttled, now.saturating_add(cooldown))
     }
 
-    /// What a call costs of the limit with this index.
+    /// The cost of a call for the limit with this index.
     fn cost_of(&self, index: usize, call: &Call<LIMITS>) -> u32 {
         let kept = self.limits.get(index).zip(self.laws().get(index));
         kept.map_or(0, |(limit, law)| limit.cost_of(law, index, call))
     }
 
-    /// The next attempt, which the server does not serve before `served_from`.
+    /// The next attempt, which the server will not serve before `served_from`.
     fn try_again(
         &mut self,
         now: Instant,
@@ -75,7 +75,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             None => (Span::ZERO, Span::ZERO),
         };
         let not_before = now.saturating_add(delay);
-        // A deadline too, because a gate may keep the call longer than its backoff does.
+        // Also as a deadline, because a gate may delay the call longer than its backoff does.
         let most =
             self.rules().elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
         let deadline = call.deadline.min(most);

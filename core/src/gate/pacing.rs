@@ -1,4 +1,4 @@
-//! The pacing: GCRA as an exact leaky bucket.
+//! Pacing: GCRA as an exact leaky bucket.
 
 use crate::fixed::{div_rem, mul_div_floor};
 use crate::rate::Quota;
@@ -6,17 +6,17 @@ use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
-/// Keeps calls to a [`Quota`]: the generic cell rate algorithm, in the form that ITU-T I.371
-/// calls the continuous-state leaky bucket. The tests compare it with the same in exact rationals.
+/// Keeps calls within a [`Quota`]: the generic cell rate algorithm, in the form of the
+/// continuous-state leaky bucket of ITU-T I.371. The tests compare it with exact rational
+/// arithmetic.
 ///
-/// A call adds its cost to the bucket, and waits as long as the bucket would overflow. The bucket
-/// drains at the quota's rate. The level is counted in units of 1/period of a call, of which the
-/// quota's *count* drain every nanosecond, so no division ever loses a remainder, however often the
-/// pacing is asked. A level above the brim is a debt: it comes from a cost that was corrected
-/// upwards.
+/// A call adds its cost to the bucket, and waits while the bucket would overflow. The bucket drains
+/// at the quota's rate. The level is counted in units of 1/period of a call. The quota's *count* of
+/// these drain per nanosecond, so no division loses a remainder. A level above the bucket's size is
+/// a debt, from a cost that was corrected upwards.
 ///
-/// The quota is an argument and not state, because a law moves it; without one (`None`) calls cost
-/// nothing here. Beside the bucket stands a cooldown, before whose end nothing is sent.
+/// The quota is an argument, not state, because a law changes it. Without a quota (`None`) calls
+/// cost nothing here. In addition, a cooldown can prevent all calls until its end.
 ///
 /// ```
 /// use tidegate::{Instant, Quota, Span, Verdict, gate::Pacing};
@@ -35,16 +35,16 @@ use crate::verdict::{Reason, Verdict};
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Pacing {
-    /// What is in the bucket, in 1/period of a call.
+    /// The level of the bucket, in units of 1/period of a call.
     level: u64,
-    /// The latest instant seen. An earlier `now` is taken for this one.
+    /// The latest instant seen, which replaces an earlier `now`.
     at: Instant,
-    /// When the cooldown that a law made ends.
+    /// End of the law's cooldown.
     until: Instant,
 }
 
 impl Pacing {
-    /// Pacing with its whole burst to spend.
+    /// Creates a pacing with its whole burst available.
     #[must_use]
     pub const fn new(now: Instant) -> Self {
         Self { level: 0, at: now, until: Instant::ZERO }
@@ -54,7 +54,7 @@ impl Pacing {
     /// exceeds the burst, or [`Reason::Never`] if the wait would end after [`Instant::MAX`]. A cost
     /// of zero is always admitted.
     #[must_use]
-    #[inline(always)] // a law without a quota then links no bucket
+    #[inline(always)] // so that a law without a quota links no bucket
     pub fn check(&self, now: Instant, cost: u32, quota: Option<Quota>) -> Verdict {
         match self.due(now, cost, quota) {
             Ok(due) if due > now => Verdict::Wait(due),
@@ -63,7 +63,7 @@ impl Pacing {
         }
     }
 
-    /// From when on a call of `cost` may be sent; `Err` if that is never.
+    /// The earliest instant at which a call of `cost` may be sent; `Err` if there is none.
     #[inline(always)] // as above
     pub(crate) fn due(
         &self,
@@ -88,8 +88,8 @@ impl Pacing {
             })
     }
 
-    /// When a call of `cost` may be sent, as far as this gate goes: the instant may be past. `None`
-    /// where nothing is in the way, or the call can never be sent.
+    /// When this gate admits a call of `cost`. May be in the past. `None` if nothing delays the
+    /// call, or if it can never be sent.
     #[must_use]
     pub fn ready_at(&self, cost: u32, quota: Option<Quota>) -> Option<Instant> {
         match self.check(self.at, cost, quota) {
@@ -115,8 +115,8 @@ impl Pacing {
     #[must_use = "a call may have to wait"]
     #[inline]
     pub fn take(&mut self, now: Instant, cost: u32, quota: &Quota) -> Verdict {
-        // What most calls come to, and nothing worked out twice. A cost within the burst is one that
-        // quotas are made for: its product fits.
+        // The usual case, with each value computed once. For a cost within the burst the product
+        // fits, because the quota was checked for it.
         if self.until <= now
             && cost <= quota.burst.get()
             && let Some(passed) = now.as_nanos().checked_sub(self.at.as_nanos())
@@ -139,22 +139,21 @@ impl Pacing {
         verdict
     }
 
-    /// Pours in what a call of `cost` takes. Ask [`check`](Self::check) first: what overflows the
-    /// bucket is a debt, as in [`correct`](Self::correct).
+    /// Adds the cost of a call. Call [`check`](Self::check) first: what overflows the bucket is a
+    /// debt, as in [`correct`](Self::correct).
     pub fn charge(&mut self, now: Instant, cost: u32, quota: Option<Quota>) {
         self.correct(now, 0, cost, quota);
     }
 
-    /// Corrects a call's cost from what was `charged` to what was `used`: a refund where it was
-    /// less, a debt where it was more. A refund never exceeds the bucket's level, and a debt
-    /// saturates at 2^64 units.
+    /// Corrects a call's cost from `charged` to `used`: a refund if it was less, a debt if it was
+    /// more. A refund never exceeds the bucket's level, and a debt saturates at 2^64 units.
     #[inline(always)] // as above
     pub fn correct(&mut self, now: Instant, charged: u32, used: u32, quota: Option<Quota>) {
         self.drain(now, quota);
         self.pour(charged, used, quota);
     }
 
-    /// The same where the bucket has drained already.
+    /// The same, for a bucket that is already drained up to now.
     #[inline(always)] // as above
     pub(crate) fn pour(&mut self, charged: u32, used: u32, quota: Option<Quota>) {
         let Some(quota) = quota else { return };
@@ -167,22 +166,22 @@ impl Pacing {
         self.level = level.as_nanos();
     }
 
-    /// Makes sure that no call is sent within `span` from now. It ends one instant before the end of
-    /// time at the latest, so that it does end.
+    /// Admits no call within `span` from now. Ends at the latest one instant before the end of
+    /// time, so that it does end.
     pub fn delay(&mut self, now: Instant, span: Span) {
         self.until = self.until.max(now.max(self.at).saturating_add(span).min(Instant::LAST));
     }
 
-    /// Keeps the calls' worth of room in the bucket where the quota changes `from` one `to` another
-    /// of the same period; what no longer fits is lost.
+    /// Changes the quota from `from` to `to`, of the same period. The number of calls for which
+    /// there is room is kept, up to the new burst.
     pub fn resize(&mut self, from: Quota, to: Quota) {
         let (from, to) = (brim(from), brim(to));
         self.level = self.level.saturating_add(to.saturating_sub(from));
         self.level = self.level.saturating_sub(from.saturating_sub(to));
     }
 
-    /// Keeps the calls' worth of room in the bucket where another law's quota follows, as far as its burst
-    /// goes; and a debt. The bucket has drained up to now.
+    /// Changes to the quota of another law. The number of calls for which there is room is kept, up
+    /// to the new burst; a debt stays. The bucket must be drained up to now.
     pub(crate) fn follow(&mut self, from: Option<Quota>, to: Option<Quota>) {
         let (Some(from), Some(to)) = (from, to) else {
             self.level = 0;
@@ -196,20 +195,20 @@ impl Pacing {
         self.level = to_full.saturating_sub(room).saturating_add(debt);
     }
 
-    /// Leaves room for so many calls, where there is room for more.
+    /// Limits the room in the bucket to this many calls.
     #[cfg(feature = "shared")]
     pub(crate) fn leave_at_most(&mut self, calls: u32, quota: Quota) {
         let room = quota.period.get().saturating_mul(calls.into());
         self.level = self.level.max(brim(quota).saturating_sub(room));
     }
 
-    /// Leaves room in the bucket for so many calls, given with 20 bits of fraction.
+    /// Limits the room in the bucket to this many calls, given with 20 fractional bits.
     pub(crate) fn leave_room(&mut self, calls_q20: u64, quota: Quota) {
         let room = (quota.period.get() >> 20).saturating_mul(calls_q20);
         self.level = brim(quota).saturating_sub(room);
     }
 
-    /// Lets the bucket drain up to `now`. Do this before the quota changes: time that has passed
+    /// Drains the bucket up to `now`. Call this before the quota changes, because the past time
     /// drained at the old rate.
     #[inline(always)] // as above
     pub fn drain(&mut self, now: Instant, quota: Option<Quota>) {
@@ -220,7 +219,7 @@ impl Pacing {
         self.at = self.at.max(now);
     }
 
-    /// Lets the bucket drain for time that passed before the present clock began.
+    /// Drains the bucket for time before the start of the present clock.
     pub(crate) fn drain_for(&mut self, span: Span, quota: Option<Quota>) {
         if let Some(quota) = quota {
             self.level = self.level_at(self.at.saturating_add(span), quota);
@@ -239,8 +238,9 @@ impl Pacing {
         self.at.max(now).checked_add(wait).ok_or(Reason::Never)
     }
 
-    /// Charges a call that may be sent `now`. If it had to wait at the latest instant seen, it is charged as of
-    /// `lately`, so that the next one is due by the rate; unless the level of then has no room for it in 64 bits.
+    /// Charges an admitted call. If it had to wait at the latest instant seen, it is charged as of
+    /// `lately`, so that the next one is due by the rate. Exception: the level at that time would
+    /// not fit in 64 bits.
     #[inline(always)] // as above
     pub(crate) fn charge_late(&mut self, now: Instant, lately: Instant, cost: u32, quota: Quota) {
         let call = quota.call(cost);
@@ -250,8 +250,8 @@ impl Pacing {
         self.at = self.at.max(then);
     }
 
-    /// When the bucket has room for a call of `cost` and for those `ahead` of it, if it makes up for what is
-    /// late since `lately`; the end of time if that is never.
+    /// When the bucket has room for a call of `cost` after the calls `ahead` of it, with the delay
+    /// since `lately` made up; the end of time if never.
     pub(crate) fn due_behind(
         &self,
         lately: Instant,
@@ -268,12 +268,12 @@ impl Pacing {
         self.at.max(lately).saturating_add(wait)
     }
 
-    /// Ends the cooldown: the call that it was made for was not sent.
+    /// Ends the cooldown, because the call for which it was made was not sent.
     pub(crate) const fn end_cooldown(&mut self) {
         self.until = Instant::ZERO;
     }
 
-    /// If the product saturates it is above any level, so the difference is still exact.
+    /// If the product saturates, it exceeds any level, so the difference is exact.
     fn level_at(&self, now: Instant, quota: Quota) -> u64 {
         let drained = now.saturating_since(self.at).saturating_mul(quota.count.get());
         self.level.saturating_sub(drained.as_nanos())
@@ -292,7 +292,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_bucket_that_is_resized_keeps_the_calls_that_may_be_sent_at_once() {
+    fn a_resized_bucket_has_room_for_the_same_number_of_calls() {
         let burst = |calls| Quota::per_second(1).unwrap().with_burst(calls).unwrap();
         let now = Instant::ZERO;
         let room = |pacing: &Pacing, calls: u32| {
@@ -300,7 +300,7 @@ mod tests {
                 .rev()
                 .find(|cost| pacing.check(now, *cost, Some(burst(calls))) == Verdict::Admit)
         };
-        // Two of five have left: three may be sent, whatever more there were room for.
+        // Two of five calls are used: three may be sent, even if a larger burst has room for more.
         let mut pacing = Pacing::new(now);
         pacing.charge(now, 2, Some(burst(5)));
         for (from, to, expected) in [(5, 9, 3), (9, 4, 3), (4, 2, 2), (2, 5, 2)] {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cooldown_is_as_long_as_it_says_at_any_rate() {
+    fn a_cooldown_has_the_requested_length_at_any_rate() {
         let ten_seconds = Span::from_secs(10);
         for quota in
             [None, Some(Quota::per_hour(1).unwrap()), Some(Quota::per_second(100_000).unwrap())]
@@ -330,7 +330,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn to_take_is_to_ask_and_to_charge_on_go(
+        fn take_equals_check_and_then_charge(
             (count, period) in (1u64.., 1u64..1 << 40), burst in 1u32..1 << 20, start: u64,
             calls in prop::collection::vec((0u64..1 << 40, any::<bool>(), 0u32..1 << 21, 0u64..1 << 30), 0..50),
         ) {

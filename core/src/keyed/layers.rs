@@ -64,7 +64,7 @@ where
     ) -> Decision<[Permit<LIMITS>; LAYERS]> {
         const { assert!(LAYERS <= KEYS, "the table has no room for the layers of one call") };
         let mut verdict = Verdict::Admit;
-        // A layer that is let in does not evict another of the same call.
+        // Adding one layer must not evict another layer of the same call.
         let kept = self.uses;
         for key in keys {
             let _ = self.get_mut(key);
@@ -73,7 +73,7 @@ where
             let of_key = match self.entry_beside(now, key, kept) {
                 Ok(gate) => match gate.check(now, call) {
                     Verdict::Admit => Verdict::Admit,
-                    // Those that are in the way learn that they are.
+                    // Those that delay the call learn that it waited.
                     of_key => {
                         let _ = gate.poll(now, call);
                         of_key
@@ -94,8 +94,9 @@ where
         }
     }
 
-    /// [`settle`](Self::settle) of a call of [`poll_all`](Self::poll_all), with what the server said about each
-    /// limit. If the call was throttled and hints say which limits are used up, it counts against these alone.
+    /// [`settle`](Self::settle) for a call of [`poll_all`](Self::poll_all), with the server's hints
+    /// for each limit. If the call was throttled and hints say which limits are used up, it counts
+    /// only against these.
     pub fn settle_all<const LAYERS: usize>(
         &mut self,
         now: Instant,
@@ -111,7 +112,7 @@ where
         let blame = permits.iter().zip(&replies).any(|(permit, reply)| is_blamed(permit, reply));
         for ((key, permit), mut reply) in keys.iter().zip(permits).zip(replies) {
             if blame && reply.outcome == Outcome::Throttled && !is_blamed(&permit, &reply) {
-                // It keeps its charge, and has nothing to learn.
+                // The charge stays, and there is nothing to learn.
                 reply = Outcome::Abandoned.into();
             }
             self.settle(now, key, permit, reply);
@@ -152,7 +153,7 @@ mod tests {
         for _ in 0..9 {
             assert_eq!(gates.poll_all(NOW, &layers, &Call::new()), Decision::Wait(minute));
         }
-        // Of the two others one call each is left.
+        // The other two each have room for one more call.
         let _ = permits(&mut gates, &["account", "model"]);
         let half = NOW.saturating_add(Span::from_millis(500));
         assert_eq!(gates.poll_all(NOW, &["account", "other"], &Call::new()), Decision::Wait(half));
@@ -167,7 +168,8 @@ mod tests {
         let mut gates: Keyed<&str, Fixed, 3> = Keyed::new(policy, 7);
         let _ = permits(&mut gates, &["account"]);
         let _ = permits(&mut gates, &["busy", "busy too"]);
-        // The account, which was used longest ago, comes after a model that the table has no room for.
+        // The account, which is the least recently used, comes after a model for which the table
+        // has no room.
         let _ = permits(&mut gates, &["model", "account"]);
         for (key, calls) in [("account", 2), ("model", 1)] {
             assert_eq!(gates.get(&key).map(|gate| gate.in_flight()), Some(calls), "{key}");
@@ -189,7 +191,7 @@ mod tests {
         assert!(matches!(gates.poll(NOW, &"account", &Call::new()), Decision::Admit(_)));
         assert!(matches!(gates.poll_all(NOW, &layers, &Call::new()), Decision::Wait(_)));
         assert_eq!(gates.get(&"account").map(|gate| gate.in_flight()), Some(1));
-        // If nothing says which it was, all have to wait.
+        // If no hint says which limit it was, all have to wait.
         let layers = ["account", "another"];
         let used = permits(&mut gates, &layers);
         gates.settle_all(NOW, &layers, used, [Outcome::Throttled.with(minute); 2]);
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_credentials_the_one_that_admits_first_is_chosen() {
+    fn soonest_chooses_the_credential_that_admits_first() {
         let mut gates: Keyed<u8, Adaptive, 4> = Keyed::new(Policy::new(Adaptive::DEFAULT), 7);
         let soonest =
             |gates: &Keyed<u8, Adaptive, 4>| gates.soonest(NOW, &[1, 2, 3], &Call::new()).copied();
@@ -218,6 +220,6 @@ mod tests {
         let one = ConcurrencyLimit::new(1, Span::from_secs(600)).unwrap();
         gates.get_mut(&3).unwrap().set_concurrency(one, NOW);
         let _ = gates.get_mut(&3).unwrap().charge(NOW, &Call::new());
-        assert_eq!(soonest(&gates), Some(2), "who has no place waits nobody knows for how long");
+        assert_eq!(soonest(&gates), Some(2), "the wait for a place is unknown");
     }
 }

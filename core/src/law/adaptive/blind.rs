@@ -1,4 +1,4 @@
-//! What rejections and successes teach by themselves.
+//! Learning from rejections and successes without hints.
 
 use super::cooldown::{LONGEST_GAP, SHORTEST};
 use super::log::{Coarse, Log, coarse};
@@ -14,14 +14,14 @@ use crate::time::{Instant, Span};
 /// dark time.
 pub(super) const DARK: u8 = 4;
 
-/// So many successes after a cut a rejection may still be chance.
+/// Up to this many successes after a cut, a rejection may be chance.
 const REFRACTORY: u16 = 4;
 
-/// More misses in a row change nothing.
+/// The count of consecutive misses stops here.
 pub(super) const MOST_MISSES: u8 = 40;
 
 impl AdaptiveState {
-    /// The server did not serve a call; it failed where `failed`, and was rejected otherwise.
+    /// The server did not serve a call: it failed (`failed`) or was rejected.
     pub(super) fn miss(&mut self, sample: &Sample<'_>, failed: bool, rng: &mut Rng) -> Move {
         let now = sample.now;
         if sample.outcome == Outcome::Busy
@@ -32,7 +32,7 @@ impl AdaptiveState {
             return if sample.fresh { Move::Slower } else { Move::Kept };
         }
         if !sample.fresh {
-            // It belongs to the congestion that the law has cut for.
+            // It belongs to the congestion for which the law has already cut.
             return Move::Kept;
         }
         let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
@@ -40,7 +40,8 @@ impl AdaptiveState {
             self.leave_open(&open, now);
             if !failed {
                 self.hit(now, cooldown);
-                // Until all that is in flight has come back, another call would find out nothing new.
+                // Until all calls in flight have returned, another call would give no new
+                // information.
                 self.begin_at(now.saturating_add(self.round_trip()));
             }
         } else if self.misses == 0 {
@@ -68,10 +69,10 @@ impl AdaptiveState {
         self.misses = self.misses.saturating_add(1).min(MOST_MISSES);
     }
 
-    /// Rejections come in clusters, which are a small client's fate, while a real drop of the capacity
-    /// rejects more than half. So soon after a cut a rejection changes nothing, as long as no more than
-    /// half of the calls were rejected. While a first rate is searched for it is not chance: the search
-    /// goes down from above.
+    /// Whether a rejection may be chance. Rejections of a small client come in clusters, while a
+    /// real drop of the capacity rejects more than half of its calls. So shortly after a cut a
+    /// rejection changes nothing, while at most half of the calls were rejected. During the search
+    /// for the first rate it is not chance: that search starts above the limit.
     fn is_chance(&mut self) -> bool {
         let Phase::Paced(paced) = &mut self.phase else { return false };
         let (ignored, served) = (paced.ignored.saturating_add(1), paced.probe.successes);
@@ -82,22 +83,23 @@ impl AdaptiveState {
         true
     }
 
-    /// A congestion event: the cut. The server asked for a cooldown, which may be none.
+    /// A congestion event: cuts the rate. `cooldown` is what the server asked for, or zero.
     pub(super) fn hit(&mut self, now: Instant, cooldown: Span) {
         let flight = self.flight();
         let Phase::Paced(paced) = &mut self.phase else { return };
-        // A second hit soon after the first, or after an epoch that was mostly a cooldown.
+        // A second hit shortly after the first, or after an epoch that was mostly a cooldown.
         let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= cooldown;
         let soon = self.meter.set && few;
         let before = paced.probe;
-        // After a long climb the limit is where the hit came. But if each hit costs a cooldown, they must be rare.
+        // After a long climb, the limit is where the hit came. But if each hit costs a cooldown,
+        // hits must be rare.
         let gained =
             if cooldown > Span::ZERO { Log::OCTAVE.octaves(1) } else { Log::OCTAVE.halved() };
         self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
         paced.ignored = 0;
         if paced.young && cooldown > Span::ZERO {
-            // If each rejection of the search costs a cooldown, it goes half of the way to what was
-            // served, in logarithms.
+            // If each rejection during the search costs a cooldown, the rate moves half of the way
+            // to what was served, in logarithms.
             let calls = self.meter.calls(self.usual).max(1);
             let cycle = Log::of_span(self.meter.cycle(now.saturating_add(cooldown)));
             let slower = cycle - Log::of(calls.into()) - self.interval;
@@ -105,8 +107,8 @@ impl AdaptiveState {
         }
         self.meter.turn(now, self.usual);
         if let (true, Some(reading)) = (soon, self.meter.reading_before(self.usual)) {
-            // No faster than what was served between the two hits. Where the server asks for cooldowns,
-            // that is too slow, and the epoch returns half of the way.
+            // Not faster than what was served between the two hits. If the server asks for
+            // cooldowns, that is too slow, and the epoch regains half of it.
             let fall = (reading - self.interval).max(Log::ZERO);
             self.interval = self.interval + fall;
             if cooldown > Span::ZERO {
@@ -123,10 +125,10 @@ impl AdaptiveState {
         self.event_at = now;
     }
 
-    /// The first rejection ends slow start: calls have a rate from here on.
+    /// The first rejection ends slow start: from now on calls are paced.
     pub(super) fn leave_open(&mut self, open: &Open, now: Instant) {
         let sent = open.interval(self.interval_end, now, self.round_trip());
-        // What was served since the load last rose is the better rate, within two octaves.
+        // The rate served since the load last rose is the better estimate, within two octaves.
         let served = self.meter.mean(now, self.usual);
         let rate = sent.max(served.min(sent.octaves(2)));
         self.interval = rate.min(SLOWEST);
@@ -160,11 +162,11 @@ impl AdaptiveState {
         Move::Faster
     }
 
-    /// The rate grows with a success that it had made wait.
+    /// The rate grows with a success that had waited for it.
     fn grow(&mut self) {
         let (quota, flight) = (self.quota(), self.flight().max(0));
         let Phase::Paced(paced) = &mut self.phase else { return };
-        // A sixteenth a round trip at most.
+        // At most a sixteenth per round trip.
         let most = (-(4 << 8) as Coarse).saturating_sub(flight);
         if self.interval > paced.target {
             let step = Log::of_growth(most.saturating_add(2 << 8));
@@ -180,9 +182,9 @@ impl AdaptiveState {
         }
     }
 
-    /// The first success after a dark time in which the first rate was still searched for. That search went
-    /// down as long as nothing was served, so what it came to says nothing of the server: slow start begins
-    /// again, once. Returns whether it does.
+    /// Handles the first success after a dark time during the search for the first rate. That
+    /// search lowered the rate as long as nothing was served, so the result says nothing about the
+    /// server. Slow start therefore begins again, but only once. Returns whether it does.
     fn reopen(&mut self, now: Instant) -> bool {
         if self.misses < DARK || self.down {
             return false;
@@ -194,7 +196,7 @@ impl AdaptiveState {
             return false;
         }
         if calls == 0 {
-            // Others had used everything up.
+            // Other clients had used the whole limit.
             self.meter = Meter::new(now);
         }
         self.phase = Phase::Open(Open::again());
@@ -213,7 +215,8 @@ impl AdaptiveState {
             let trusted = misses >= DARK && !down && self.read_meter(now);
             let Phase::Paced(paced) = &mut self.phase else { return };
             if down {
-                // The limit was not the reason: half of the last good rate, and ramp back to it.
+                // The limit was not the cause: start with half of the last good rate, and return to
+                // it.
                 paced.target = self.interval;
                 self.interval = self.interval.octaves(1).min(SLOWEST);
             } else if misses < DARK {
@@ -222,7 +225,8 @@ impl AdaptiveState {
                 self.interval = paced.target;
             }
             if paced.young && !down && !trusted {
-                // The rate before says nothing about the server's: the probe that was served is nearer.
+                // The old rate says nothing about the server's present rate: the served probe is
+                // closer.
                 self.interval = self.interval.max(probing);
             }
             paced.probe.restart_growth();
@@ -236,15 +240,16 @@ impl AdaptiveState {
         self.down = false;
     }
 
-    /// A dark time is over. If capacity ends at the end of a window, the rate that fits is what was
-    /// served in a whole cycle of bright and dark. The target follows that reading; whether it is one
-    /// to trust: enough calls, and dark for a quarter of the cycle.
+    /// Ends a dark time. If the server's capacity runs out before the end of a window, the right
+    /// rate is what was served in a whole cycle of bright and dark time. The target follows that
+    /// reading. Returns whether it can be trusted: with enough calls, and dark for a quarter of the
+    /// cycle.
     fn read_meter(&mut self, now: Instant) -> bool {
         let calls = self.meter.calls(self.usual);
         let cycle = self.meter.cycle(now);
         let dark = now.saturating_since(self.event_at);
         let Phase::Paced(paced) = &mut self.phase else { return false };
-        // Time runs out before the calls do.
+        // Plan for the calls to last slightly longer than the window.
         const SPARE: Log = Log::of_ratio(33, 32);
         let reading = Log::of_span(cycle) - Log::of(calls.max(FEW).into()) + SPARE;
         let ripe = calls >= FEW;
@@ -253,7 +258,7 @@ impl AdaptiveState {
         paced.target = if trusted && reading < target {
             reading
         } else if ripe {
-            // Half way between the reading and what the law had, in logarithms.
+            // Halfway between the reading and the law's own rate, in logarithms.
             let own = target.max(reading.octaves(-1));
             target.max(own + (reading - own).halved())
         } else {
@@ -265,14 +270,14 @@ impl AdaptiveState {
         trusted
     }
 
-    /// log2 of how many calls are in flight at this rate, coarsely.
+    /// log2 of the number of calls in flight at this rate, coarsely.
     fn flight(&self) -> Coarse {
         const TO_NANOS: Coarse = 10 << 8;
         coarse(self.round_trip).saturating_add(TO_NANOS).saturating_sub(self.interval.coarse())
     }
 
-    /// Rejections in a row space the probes: each doubles the interval, up to 20 s, four intervals or a
-    /// quarter of the time since the event, whichever is longest.
+    /// The interval with the delay of probes: each rejection in a row doubles the interval, up to
+    /// 20 s, four intervals or a quarter of the time since the event, whichever is longest.
     pub(super) fn interval_in_force(&self, now: Instant) -> Log {
         let Some(doublings @ 1..) = self.misses.checked_sub(1) else { return self.interval };
         const LEAST: Log = Log::of_span(Span::from_secs(20));
@@ -285,8 +290,9 @@ impl AdaptiveState {
     }
 }
 
-/// log2 of what a success weighs: the sixteenth root of the interval in tenths of a second. A client with
-/// few calls must learn more from each, which makes the clients of a server equal.
+/// log2 of the weight of a success: the sixteenth root of the interval in tenths of a second. A
+/// client with few calls must learn more from each call, so that all clients of a server get equal
+/// shares.
 fn weight(interval: Log) -> Coarse {
     const ONE: Log = Log::of_span(Span::from_millis(100));
     ((interval - ONE).coarse() >> 4).clamp(-(2 << 8), 2 << 8)

@@ -1,13 +1,13 @@
-//! A limit of calls in flight.
+//! A limit on calls in flight.
 
 use crate::snapshot::fields;
 
-/// The search for the number of calls in flight, if the server limits that.
+/// Searches for the server's limit on calls in flight.
 ///
-/// A rejection as busy means that the server accepts no more calls in flight. One more is tried
-/// after K successes for each of them. All clients then gain at the same pace, and a client with
-/// more calls is rejected more often, so they become equal. K doubles with each rejection, and
-/// halves where nothing was rejected since the number grew.
+/// A rejection as busy means that the server accepts no more calls in flight. One more call is
+/// tried after K successes for each call in flight. All clients then gain at the same pace, and a
+/// client with more calls is rejected more often, so their shares become equal. K doubles with each
+/// rejection, and halves if nothing was rejected since the last increase.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Cap {
@@ -28,7 +28,8 @@ impl Cap {
         Self { successes: 0, length: SHORTEST, grew: false }
     }
 
-    /// A success while `wide` calls were in flight, which is all that may be. Returns how many may be now.
+    /// A success while `wide` calls, the most that are permitted, were in flight. Returns the new
+    /// maximum.
     pub(super) fn grow(&mut self, wide: u16) -> u16 {
         self.successes = self.successes.saturating_add(1);
         if self.successes >> (self.length & 15) < wide {
@@ -41,7 +42,7 @@ impl Cap {
         wide.saturating_add(1)
     }
 
-    /// A rejection, which is fresh unless its call was sent before the latest one.
+    /// A rejection. `fresh` is false if its call was sent before the latest rejection.
     pub(super) fn reject(&mut self, fresh: bool) {
         self.length = self.length.saturating_add(fresh.into()).min(LONGEST);
         (self.successes, self.grew) = (0, false);

@@ -1,4 +1,4 @@
-//! Cooldowns: how long the server says that it serves nothing.
+//! Cooldowns: for how long the server serves nothing.
 
 use super::blind::DARK;
 use super::log::Log;
@@ -9,15 +9,16 @@ use crate::law::Move;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
-/// One second is the shortest Retry-After of most servers, so it may stand for any wait up to that.
+/// One second is the shortest Retry-After of most servers, so it can mean any wait of up to a
+/// second.
 pub(super) const SHORTEST: Span = Span::from_secs(1);
 
-/// Clocks of a fleet, and cooldowns in whole seconds, differ by less than a few of these calls.
+/// The clocks of a fleet, and cooldowns in whole seconds, differ by less than a few such gaps.
 pub(super) const LONGEST_GAP: Span = Span::from_millis(500);
 
 impl AdaptiveState {
-    /// The server rejected a fresh call and said when it serves again. `None` if that is too soon to
-    /// be more than pacing.
+    /// The server rejected a fresh call and named the time when it serves again. `None` if that is
+    /// so soon that it is only pacing.
     pub(super) fn cool_down(
         &mut self,
         now: Instant,
@@ -44,8 +45,8 @@ impl AdaptiveState {
                 before = self.interval_end;
             }
             open.probing = true;
-            // A fleet that waits comes back over an eighth of the time, or sooner where this client's
-            // own calls tell how soon the server can serve another.
+            // A waiting fleet returns over an eighth of the time, or sooner if this client's own
+            // calls show how soon the server can serve another one.
             let eighth = wait.halved(3);
             if calls < FEW {
                 eighth
@@ -64,7 +65,8 @@ impl AdaptiveState {
         };
         self.wait_until(now, end, spread, rng);
         if let Phase::Open(_) = self.phase {
-            // When all others are back. Clients probe once in a ceiling where the cooldown is longer than that.
+            // When all other clients are back. If the cooldown is longer than the ceiling, clients
+            // probe once per ceiling.
             let spread = if hinted > end { wait } else { spread };
             self.interval_end = hinted.saturating_add(spread).max(before);
             self.interval = Log::of_span(spread.halved(4).min(LONGEST_GAP));
@@ -72,13 +74,13 @@ impl AdaptiveState {
         Some(Move::Slower)
     }
 
-    /// Whether the client is open and waits for the end of a cooldown, or probes for it.
+    /// Whether the law is open and waits for the end of a cooldown, or probes for it.
     pub(super) const fn is_probing_cooldown(&self) -> bool {
         matches!(&self.phase, Phase::Open(open) if open.probing)
     }
 
-    /// The first success after a cooldown before any rate was found. Returns whether enough was
-    /// served before it to set the rate.
+    /// Handles the first success after a cooldown before a rate was found. Returns whether enough
+    /// was served before the cooldown to set the rate.
     pub(super) fn judge(&mut self, now: Instant) -> bool {
         let together = self.interval_end;
         let calls = self.meter.calls(self.usual);
@@ -87,11 +89,12 @@ impl AdaptiveState {
         *open = Open::again();
         if !knows {
             if calls == 0 {
-                // Others had used everything up.
+                // Other clients had used the whole limit.
                 self.meter = Meter::new(now);
             }
-            // The first client back must not take everything before the others are back. A cooldown whose end
-            // is still far away was wrong, for the server serves already.
+            // The first client that returns must not use the whole limit before the others return.
+            // If the end of the cooldown is still far away, it was wrong, because the server
+            // already serves calls.
             if together <= now.saturating_add(self.ceiling().span()) {
                 self.release = self.release.max(together);
             }
@@ -100,7 +103,7 @@ impl AdaptiveState {
         }
         self.event_at = now;
         let cycle = Log::of_span(self.meter.cycle(now));
-        // Of few calls one more: the next was about to be served.
+        // If there were few calls, one more: the next call was about to be served.
         let calls = if calls < FEW { calls.saturating_add(1) } else { calls };
         self.interval = (cycle - Log::of(calls.into())).min(SLOWEST);
         self.phase = Phase::Paced(Paced::new(self.interval));
@@ -115,8 +118,8 @@ impl AdaptiveState {
         true
     }
 
-    /// Nothing is sent until some time within `spread` after `end`. No cooldown is longer than the
-    /// policy's ceiling: one that would be is shortened by chance instead.
+    /// Sends nothing until a random time within `spread` after `end`. No cooldown is longer than
+    /// the policy's ceiling: a longer one is cut to a random time shortly before the ceiling.
     fn wait_until(&mut self, now: Instant, end: Instant, spread: Span, rng: &mut Rng) {
         let ceiling = self.ceiling().span();
         let latest = now.saturating_add(ceiling);

@@ -1,20 +1,20 @@
-//! What a call takes of the limit, in calls of the usual size.
+//! The cost of a call, relative to the usual cost.
 
 use super::log::Log;
 use crate::mean_cost::MeanCost;
 use crate::snapshot::{Field, Reader, Writer};
 
-/// The size of a usual call.
+/// The cost of a usual call.
 ///
-/// The law counts in calls. If a call costs a thousand tokens, a token is no call, and the law must
-/// not think itself a thousand times as well informed as it is. So its interval is that of a usual
-/// call, and a call that costs twice the usual takes two intervals. The usual is a power of two, so
-/// that a change of it moves an interval by whole octaves and loses nothing.
+/// The law counts calls. If a call costs a thousand tokens, the law must not count each token as a
+/// call, because it would then have a thousand times too much evidence. So its interval is that of
+/// a usual call, and a call with twice the usual cost takes two intervals. The usual cost is a
+/// power of two, so that a change of it shifts the interval by whole octaves without loss.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Usual {
     mean: MeanCost,
-    /// log2 of what a usual call costs, below 28.
+    /// log2 of the cost of a usual call, below 28.
     octave: u8,
 }
 
@@ -23,8 +23,8 @@ impl Usual {
         Self { mean: MeanCost::UNKNOWN, octave: 0 }
     }
 
-    /// Learns from a call that is sent. Returns by how many octaves the usual call has grown: none, as
-    /// long as the mean stays between three quarters of it and three times as much.
+    /// Learns from a call that is sent. Returns by how many octaves the usual cost has grown: zero
+    /// while the mean is between three quarters of the usual cost and three times the usual cost.
     pub(super) fn see(&mut self, cost: u32) -> i32 {
         if !self.mean.see(cost) {
             return 0;
@@ -40,12 +40,12 @@ impl Usual {
         i32::from(self.octave).saturating_sub(before.into())
     }
 
-    /// Below 28; the mask lets the compiler know that a shift by it is in range.
+    /// The octave, below 28. The mask shows the compiler that shifts by it are in range.
     fn octave(self) -> u32 {
         u32::from(self.octave) & 31
     }
 
-    /// What a call of `cost` takes where a usual call takes `interval`.
+    /// The interval of a call of `cost`, if a usual call takes `interval`.
     pub(super) fn interval_of(self, cost: u32, interval: Log) -> Log {
         match cost >> self.octave() {
             1 if cost.is_power_of_two() => interval,
@@ -53,17 +53,17 @@ impl Usual {
         }
     }
 
-    /// The interval of one unit of cost where a usual call takes `interval`.
+    /// The interval of one unit of cost, if a usual call takes `interval`.
     fn of_unit(self, interval: Log) -> Log {
         interval.octaves(i32::from(self.octave).saturating_neg())
     }
 
-    /// The interval of a usual call where one unit of cost takes `unit`.
+    /// The interval of a usual call, if one unit of cost takes `unit`.
     pub(super) fn of_call(self, unit: Log) -> Log {
         unit.octaves(self.octave.into())
     }
 
-    /// How many usual calls so much of a limit is worth, rounded down.
+    /// The number of usual calls for this amount of a limit, rounded down.
     pub(super) fn calls_in(self, amount: u64) -> u32 {
         u32::try_from(amount >> self.octave()).unwrap_or(u32::MAX)
     }
@@ -79,7 +79,7 @@ impl Field for Usual {
 
     fn read(input: &mut Reader<'_>) -> Self {
         let usual = Self { mean: MeanCost::read(input), octave: input.u8() };
-        // No mean is in a higher octave.
+        // The mean is never in a higher octave.
         if usual.octave >= 28 {
             input.reject();
         }

@@ -1,4 +1,4 @@
-//! What the server says of its limit with each response.
+//! What the server reports about its limit in responses.
 
 use core::num::NonZeroU16;
 
@@ -27,13 +27,13 @@ use crate::time::Span;
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Basis {
-    /// Nothing yet: it has met no limit, so calls do not wait for a rate.
+    /// Nothing yet: no limit was met, so calls do not wait for a rate.
     Nothing,
-    /// Rejections, and the cooldowns that the server asks for.
+    /// Rejections and cooldowns.
     Rejections,
-    /// The limit and its period as well.
+    /// In addition, the limit and its period.
     Quota,
-    /// How many calls are left as well.
+    /// In addition, the number of remaining calls.
     Remaining,
 }
 
@@ -41,23 +41,23 @@ pub enum Basis {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Hinted {
-    /// The time of one unit of cost, where all clients share the limit; zero if that is not known.
+    /// The time per unit of cost, if all clients share the limit; zero if unknown.
     unit: Log,
-    /// The limit; zero if that is not known.
+    /// The limit; zero if unknown.
     limit: u32,
-    /// What was left of it.
+    /// What remained of the limit.
     left: u32,
-    /// The most that ever was: the size of the pool.
+    /// The most that ever remained: the size of the pool.
     most: u32,
-    /// How many responses may still be older than `left`.
+    /// The number of responses that may still be older than `left`.
     stale: u16,
-    /// So many calls in a row must not have waited before the client counts as app-limited.
+    /// The number of calls in a row without a wait after which the client counts as app-limited.
     busy: u8,
-    /// Whether that has to last for longer than a round trip.
+    /// Whether that must last for longer than a round trip.
     lasts: bool,
 }
 
-/// The server did not say what is left.
+/// The server did not report what remains.
 const UNKNOWN: u32 = u32::MAX;
 
 /// After this many calls that did not wait, the client is app-limited.
@@ -69,7 +69,7 @@ impl Hinted {
         Self { unit, limit: 0, left: UNKNOWN, most: 0, stale: 0, busy: APP_LIMITED, lasts: false }
     }
 
-    /// Whether a response has told anything that may no longer be so.
+    /// Whether responses have reported values that may be outdated.
     pub(super) fn knows(&self) -> bool {
         self.left != UNKNOWN || self.unit != Log::ZERO || self.limit > 0 || self.lasts
     }
@@ -79,8 +79,8 @@ impl Hinted {
         self.left < self.most.div_ceil(4)
     }
 
-    /// How many calls may be in flight where what is left has to last, or is less than half of the pool:
-    /// what is left, and one that finds out in any case.
+    /// The limit on calls in flight if what remains has to last, or is less than half of the pool:
+    /// the remaining calls, but at least one as a probe.
     pub(super) fn calls_left(&self, refilled: u16) -> Option<NonZeroU16> {
         let left = u16::try_from(self.left).ok()?.saturating_add(refilled);
         let binds = self.lasts || self.left < self.most.div_ceil(2);
@@ -88,7 +88,7 @@ impl Hinted {
     }
 }
 
-/// The time of one unit. A rate may exceed the quota by an eighth, to catch up with what was lost.
+/// The time per unit. A rate may exceed the quota by an eighth, to make up for losses.
 fn of_quota(limit: u64, period: Span) -> Log {
     const SPARE: Log = Log::of_ratio(8, 7);
     (Log::of_span(period) - Log::of(limit) - SPARE).max(Log::of(2))
@@ -106,8 +106,8 @@ impl AdaptiveState {
         }
     }
 
-    /// The interval of the limit that all clients share, up to the longest cooldown; zero if it is not
-    /// known.
+    /// The interval of the limit that all clients share, at most the longest cooldown; zero if
+    /// unknown.
     pub(super) fn quota(&self) -> Log {
         match self.hinted.unit {
             Log::ZERO => Log::ZERO,
@@ -115,8 +115,8 @@ impl AdaptiveState {
         }
     }
 
-    /// Whether what is left covers the calls in flight, one more, and a reserve for other clients: an
-    /// eighth of the pool, and eight calls or a quarter of it.
+    /// Whether what remains covers the calls in flight, one more call, and a reserve for other
+    /// clients: an eighth of the pool, and eight calls or a quarter of the pool.
     pub(super) fn has_room(&self, in_flight: u16) -> bool {
         let Hinted { left, most, busy, .. } = self.hinted;
         let reserve = (most / 8).max((most / 4).min(8));
@@ -124,7 +124,7 @@ impl AdaptiveState {
         busy == 0 && !self.is_open() && left != UNKNOWN && left > needed
     }
 
-    /// Notes what a response says.
+    /// Stores the hints of a response.
     pub(super) fn hear(&mut self, sample: &Sample<'_>) {
         let hint = sample.hint;
         let limit = hint.limit.unwrap_or(0);
@@ -134,7 +134,7 @@ impl AdaptiveState {
             self.rescale(sample, calls, unit);
             self.hinted.unit = unit;
         } else if sample.fresh && sample.outcome == Outcome::Ok {
-            // What is no longer told does not bind for good.
+            // A value that is no longer reported must not apply for ever.
             self.hinted.unit = Log::ZERO;
         }
         self.hinted.limit = calls;
@@ -143,7 +143,8 @@ impl AdaptiveState {
         if left <= self.hinted.left || self.hinted.stale == 0 {
             (self.hinted.left, self.hinted.stale) = (left, sample.in_flight);
         } else {
-            // Responses overtake each other: a call that was sent before `left` was told knows less.
+            // Responses can arrive out of order: the response to a call that was sent before `left`
+            // was reported is older.
             self.hinted.stale = self.hinted.stale.saturating_sub(1);
         }
         if left != UNKNOWN {
@@ -161,7 +162,7 @@ impl AdaptiveState {
         };
     }
 
-    /// The same limit for another period: every client's share changes with it.
+    /// The same limit has another period, which changes every client's share.
     fn rescale(&mut self, sample: &Sample<'_>, limit: u32, unit: Log) {
         const MOST: Log = Log::OCTAVE.octaves(1);
         const LEAST: Log = Log::of_ratio(16, 15);
@@ -171,7 +172,7 @@ impl AdaptiveState {
             && changed.max(-changed) > LEAST
             && let Phase::Paced(paced) = &mut self.phase
         {
-            // A client is never made slower than the longest cooldown.
+            // A client is never slowed to more than the longest cooldown.
             let most = self.interval.max(Log::of_coarse(self.ceiling.into()));
             self.interval = (self.interval + changed).min(most);
             paced.target = (paced.target + changed).min(most);

@@ -1,33 +1,34 @@
-//! Logarithms to the base of two, in 32-bit integers.
+//! Base-2 logarithms in 32-bit integers.
 
 use core::ops::{Add, Neg, Sub};
 
 use crate::snapshot::{Field, Reader, Writer};
 use crate::time::Span;
 
-/// A logarithm to the base of two, in 2^-24 octaves.
+/// A base-2 logarithm, in units of 2^-24 octaves.
 ///
-/// The law never adds to a rate, it multiplies. In logarithms that is a sum: an interval of nine years
-/// takes four bytes, as one of a nanosecond does. Spans and counts are below 64 octaves, so the sum of two fits.
+/// The law only multiplies rates, which adds their logarithms. An interval of nine years takes four
+/// bytes, like an interval of a nanosecond. Spans and counts are below 64 octaves, so the sum of
+/// two fits.
 ///
-/// An interval between calls is the logarithm of its nanoseconds.
+/// An interval between calls is stored as the logarithm of its nanoseconds.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Log(i32);
 
-/// A logarithm in 2^-8 octaves, for where a few per cent do.
+/// A logarithm in units of 2^-8 octaves, if an error of a few per cent is acceptable.
 pub(super) type Coarse = i32;
 
 impl Log {
     pub(super) const ZERO: Self = Self(0);
     pub(super) const OCTAVE: Self = Self(1 << 24);
 
-    /// log2 of `number`, and of zero as of one: within 0.0011 octaves.
+    /// log2 of `number`, within 0.0011 octaves. Zero counts as one.
     #[cfg_attr(
         any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
         inline(never)
     )]
-    #[expect(clippy::cast_possible_wrap, reason = "63 octaves and their fractions fit")]
+    #[expect(clippy::cast_possible_wrap, reason = "63 octaves and a fraction fit")]
     pub(super) const fn of(number: u64) -> Self {
         let number = if number == 0 { 1 } else { number };
         let zeros = number.leading_zeros() & 63;
@@ -49,7 +50,7 @@ impl Log {
         Self(Self::of(numerator as u64).0.wrapping_sub(Self::of(denominator as u64).0))
     }
 
-    /// So many nanoseconds, rounded down, as far as they fit: within 0.02 %.
+    /// The number of nanoseconds, rounded down and saturating: within 0.02 %.
     #[cfg_attr(
         any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
         inline(never)
@@ -68,7 +69,7 @@ impl Log {
         })
     }
 
-    /// Longer by so many octaves.
+    /// Adds octaves.
     pub(super) const fn octaves(self, octaves: i32) -> Self {
         debug_assert!(octaves.unsigned_abs() < 64);
         Self(fits(self.0.checked_add(octaves << 24), self.0.wrapping_add(octaves << 24)))
@@ -88,7 +89,7 @@ impl Log {
         Self(self.0 >> 1)
     }
 
-    /// What a rate gains that grows by the fraction 2^`growth`, for a small one.
+    /// The gain of a rate that grows by the fraction 2^`growth`, for a small one.
     pub(super) fn of_growth(growth: Coarse) -> Self {
         /// log2 of log2(e).
         const TO_OCTAVES: Coarse = 135;
@@ -96,14 +97,14 @@ impl Log {
         Self(i32::try_from(parts).unwrap_or(i32::MAX)).min(Self::OCTAVE)
     }
 
-    /// By how much an interval grows when its rate loses `cut` / 2^16, at most a half.
+    /// The growth of the interval if the rate loses `cut` / 2^16, at most a half.
     pub(super) fn of_cut(cut: u32) -> Self {
         let keep = 65_536u32.saturating_sub(cut.min(32_768));
         Self::of_ratio(65_536, keep)
     }
 }
 
-/// log2 of a count, and of zero as of one. The mantissa stands for its own logarithm, which is up to
+/// log2 of a count; zero counts as one. The mantissa is used as its own logarithm, which is up to
 /// 0.09 octaves too small.
 #[cfg_attr(
     any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
@@ -131,7 +132,8 @@ pub(super) const fn power(coarse: Coarse) -> u32 {
     }
 }
 
-/// The sum, which tests hold to fit: to saturate takes as much code on a microcontroller as the rest of it.
+/// The sum, which the tests check for overflow: saturation would double the code size on a
+/// microcontroller.
 const fn fits(checked: Option<i32>, wrapped: i32) -> i32 {
     debug_assert!(checked.is_some());
     wrapped
@@ -169,7 +171,7 @@ impl Field for Log {
     }
 
     fn read(input: &mut Reader<'_>) -> Self {
-        // A record may say anything. Within these ends the sum of two fits.
+        // A record may contain any value. Within these bounds the sum of two fits.
         Self(input.u32().cast_signed().clamp(-63 << 24, (64 << 24) - 1))
     }
 }

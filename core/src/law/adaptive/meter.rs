@@ -5,22 +5,22 @@ use super::log::Log;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
-/// Counts what is served since a congestion event, and keeps the same of the epoch before it.
+/// Counts what is served since a congestion event, and keeps the result of the previous epoch.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Meter {
     from: Instant,
-    /// How long the epoch before lasted.
+    /// Length of the previous epoch.
     lasted: Log,
     /// The cost that was served since `from`.
     served: u32,
-    /// The cost that was served in the epoch before.
+    /// The cost that was served in the previous epoch.
     before: u32,
     /// Whether there was a congestion event.
     pub(super) set: bool,
 }
 
-/// So many calls are enough for a reading.
+/// The number of calls that is enough for a reading.
 pub(super) const RIPE: u32 = 16;
 
 /// The minimum number of calls in a cycle for its rate to be used.
@@ -35,12 +35,12 @@ impl Meter {
         self.served = self.served.saturating_add(cost);
     }
 
-    /// Leaves a silence that ends now out of the measurement.
+    /// Excludes a silence that ends now from the measurement.
     pub(super) fn skip(&mut self, silence: Span, now: Instant) {
         self.from = self.from.saturating_add(silence).min(now);
     }
 
-    /// Another epoch begins, if the present one has enough calls.
+    /// Starts a new epoch, if the present one has enough calls.
     pub(super) fn turn(&mut self, now: Instant, usual: Usual) {
         if !self.set || usual.calls_in(self.served.into()) >= RIPE {
             let lasted = Log::of_span(now.saturating_since(self.from));
@@ -48,7 +48,7 @@ impl Meter {
         }
     }
 
-    /// How long the present epoch has lasted.
+    /// Length of the present epoch so far.
     pub(super) fn lasts(&self, now: Instant) -> Span {
         now.saturating_since(self.from)
     }
@@ -63,18 +63,18 @@ impl Meter {
         self.served == 0 && self.before == 0
     }
 
-    /// The calls of both epochs.
+    /// The number of calls in both epochs.
     pub(super) fn calls(&self, usual: Usual) -> u32 {
         usual.calls_in(u64::from(self.served).saturating_add(self.before.into()))
     }
 
-    /// How long both epochs have lasted at `end`.
+    /// The length of both epochs at `end`.
     pub(super) fn cycle(&self, end: Instant) -> Span {
         let before = if self.before == 0 { Span::ZERO } else { self.lasted.span() };
         end.saturating_since(self.from).saturating_add(before)
     }
 
-    /// The mean interval of a usual call in both epochs; zero where these have too few calls.
+    /// The mean interval of a usual call in both epochs; zero if they have too few calls.
     pub(super) fn mean(&self, now: Instant, usual: Usual) -> Log {
         match self.calls(usual) {
             0..RIPE => Log::ZERO,
@@ -82,7 +82,7 @@ impl Meter {
         }
     }
 
-    /// The mean interval of a usual call in the epoch before, if that had enough calls.
+    /// The mean interval of a usual call in the previous epoch, if it had enough calls.
     pub(super) fn reading_before(&self, usual: Usual) -> Option<Log> {
         let calls = usual.calls_in(self.before.into());
         (calls >= RIPE).then(|| self.lasted - Log::of(calls.into()))

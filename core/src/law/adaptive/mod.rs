@@ -1,4 +1,4 @@
-//! `adaptive`: one law for every rate, and for every hint that a server gives.
+//! `adaptive`: one law for every rate and every hint.
 
 mod blind;
 mod cap;
@@ -59,8 +59,8 @@ impl Adaptive {
     /// The law without a known limit.
     pub const DEFAULT: Self = Self { quota: None };
 
-    /// The law that also knows the limit which all clients share. Its rate never exceeds that limit; its
-    /// share may be less, and is learned.
+    /// The law with a known limit that all clients share. Its rate never exceeds that limit. Its
+    /// own share may be smaller and is learned.
     #[must_use]
     pub const fn with_quota(quota: Quota) -> Self {
         Self { quota: Some(quota) }
@@ -91,19 +91,21 @@ impl Adaptive {
 pub struct AdaptiveState {
     phase: Phase,
     meter: Meter,
-    /// When the present interval ends; while open, when the present block of calls began.
+    /// End of the present interval; while open, the start of the present block of calls.
     interval_end: Instant,
-    /// No call before this: pacing, or a cooldown. While open, when the latest call was sent.
+    /// The earliest time of the next call, by pacing or a cooldown; while open, when the latest
+    /// call was sent.
     release: Instant,
-    /// The time between two usual calls, as the law has learned it.
+    /// The learned time between two usual calls.
     interval: Log,
-    /// When the latest congestion event began; while open, from when on slow start doubles.
+    /// Start of the latest congestion event; while open, the start of the doubling of slow start.
     event_at: Instant,
-    /// The smoothed round trip, in 1024 ns; zero before the first response.
+    /// The smoothed round trip, in units of 1024 ns; zero before the first response.
     round_trip: u32,
-    /// The longest cooldown of the policy, coarsely, as of the latest response that taught more than a success.
+    /// The policy's longest cooldown, coarsely, as of the latest response that was more than a
+    /// success.
     ceiling: i16,
-    /// Rejections and failures in a row.
+    /// Consecutive rejections and failures.
     misses: u8,
     /// Whether the present event is an outage.
     down: bool,
@@ -113,7 +115,7 @@ pub struct AdaptiveState {
 
 const _: () = assert!(size_of::<AdaptiveState>() <= 112);
 
-/// Whether a limit has been met yet.
+/// Whether a limit has been met.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 enum Phase {
@@ -121,10 +123,10 @@ enum Phase {
     Paced(Paced),
 }
 
-/// The longest interval, about 52 days: that of sixty clients that share one call a day.
+/// The longest interval, about 52 days: that of sixty clients that share one call per day.
 const SLOWEST: Log = Log::ZERO.octaves(52);
 
-/// No call that took more than it was charged for delays the next one by more than this.
+/// The longest delay of the next call because a call used more than it was charged.
 const LONGEST_DEBT: Span = Span::from_secs(86_400);
 
 impl AdaptiveState {
@@ -150,13 +152,13 @@ impl AdaptiveState {
         Log::of_coarse(self.ceiling.into())
     }
 
-    /// The time between two usual calls at present. No share is more than the whole quota.
+    /// The present time between two usual calls. A share is never more than the whole quota.
     fn interval(&self, now: Instant) -> Log {
         self.interval_in_force(now).max(self.quota())
     }
 
-    /// After a long silence nothing is caught up, for clients that the same event wakes would send several
-    /// calls each, and the silence is no part of what was measured.
+    /// After a long silence, nothing is made up, because clients woken by the same event would
+    /// otherwise each send several calls. The silence is excluded from the measurement.
     fn leave_out_silence(&mut self, now: Instant) {
         let round_trip = self.round_trip();
         match &mut self.phase {
@@ -167,7 +169,7 @@ impl AdaptiveState {
                     self.meter = Meter::new(now);
                     open.measure_again();
                 } else if open.is_new() && self.meter.is_empty() {
-                    // The very first call.
+                    // The first call.
                     self.meter = Meter::new(now);
                     self.event_at = now;
                 }
@@ -184,7 +186,7 @@ impl AdaptiveState {
         }
     }
 
-    /// A call is sent: what a usual call is may change, and with it the interval.
+    /// A call is sent: updates the usual cost, and with it the interval.
     fn see_cost(&mut self, cost: u32) {
         let octaves = self.usual.see(cost);
         if octaves == 0 {
@@ -220,7 +222,7 @@ impl Law for Adaptive {
         }
     }
 
-    /// None: the law releases call by call.
+    /// None: the law releases individual calls.
     fn quota(&self, _: &AdaptiveState) -> Option<Quota> {
         None
     }
@@ -278,8 +280,8 @@ impl Law for Adaptive {
                     && open.limit(since).is_none()
                     && state.meter.mean(now, state.usual) > sent.octaves(2)
                 {
-                    // The program calls far more often than before. What was served of its light use
-                    // says nothing about the limit.
+                    // The program calls far more often than before. What was served during its
+                    // light use says nothing about the limit.
                     state.meter = Meter::new(now);
                 }
                 state.release = now.saturating_add(gap);
@@ -318,10 +320,10 @@ impl Law for Adaptive {
             let anew = open.respond(since, served, sample.in_flight);
             state.event_at = if anew { now } else { state.event_at.min(now) };
         }
-        // Most servers tell nothing with most responses.
+        // Most responses of most servers contain no hints.
         let tells = sample.hint.tells_of_limit() || state.hinted.knows();
         if !served || tells {
-            // Rounded down, and once more: a logarithm may give back a little more than it was made of.
+            // Rounded down, and down again, because a logarithm may convert back to slightly more.
             let ceiling = Log::of_span(sample.ceiling).coarse().saturating_sub(1);
             state.ceiling = i16::try_from(ceiling).unwrap_or(i16::MAX);
         }
@@ -337,7 +339,7 @@ impl Law for Adaptive {
         if let Some(wait) = sample.hint.cooldown()
             && sample.fresh
         {
-            // What is left of it: where calls are leased, responses are heard late.
+            // The rest of the wait: responses of leased calls are processed late.
             let wait = sample.hinted_at().saturating_add(wait).saturating_since(now);
             if let Some(moved) = state.cool_down(now, wait, sample.outcome == Outcome::Busy, rng) {
                 return moved;

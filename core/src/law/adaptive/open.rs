@@ -7,46 +7,47 @@ use super::log::{Coarse, Log};
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
-/// Slow start, and a measurement of how fast calls are sent.
+/// Slow start, with a measurement of the rate at which calls are sent.
 ///
-/// Nothing waits for a rate. At first, a few calls may be in flight, and twice as many after each
-/// quarter of a second without a rejection, so that slow calls do not delay others. Growth by time
-/// alone also leaves little in flight to be rejected where calls are fast: one more for each
-/// response would double the number each round trip, and half of all that was ever sent would meet
+/// No call waits for a rate. At first, a few calls may be in flight. Their number doubles after
+/// each quarter of a second without a rejection, so that slow calls do not delay others. Growth by
+/// time also leaves few calls in flight to be rejected if calls are fast. One more for each
+/// response would double the number each round trip, and half of all calls ever sent would reach
 /// the limit at once. The rate is measured in blocks of at least 16 calls and one round trip, so
-/// that the first rejection finds a rate to begin from. (A block of 16 calls alone would end within
-/// a round trip, and measure a burst for a rate.)
+/// that there is a rate at the first rejection. (A block of only 16 calls could end within a round
+/// trip, and would measure a burst instead of a rate.)
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Open {
-    /// How many calls could be in flight when doubling began.
+    /// The limit on calls in flight when doubling began.
     pub(super) wide: u16,
-    /// Calls in the present block.
+    /// Number of calls in the present block.
     sends: u16,
     /// The mean interval of the last full block, coarsely; zero before the first.
     measured: i16,
-    /// A cooldown is on, or over and not judged yet: one call at a time finds out.
+    /// A cooldown is active, or is over but was not evaluated: one call at a time probes.
     pub(super) probing: bool,
-    /// Whether it began together with all others, after a cooldown or a dark time.
+    /// Whether slow start began at the same time as that of all other clients, after a cooldown or
+    /// a dark time.
     pub(super) together: bool,
-    /// What the server takes at once, where rejections have told.
+    /// The server's limit on calls in flight, if rejections have shown it.
     pub(super) cap: Option<Cap>,
-    /// What was left of the pool before the responses that are looked at together, and how many these are.
+    /// The pool before the responses that are evaluated together, and the number of these.
     left: u16,
     heard: u16,
-    /// How many calls the pool refills within a round trip.
+    /// The number of calls that the pool refills within a round trip.
     refilled: u16,
 }
 
-/// So many calls are in flight at first.
+/// The first limit on calls in flight.
 const FIRST: u16 = 10;
-/// So many responses are looked at together.
+/// The number of responses that are evaluated together.
 const SOME: u16 = 16;
 /// From here on there is no limit.
 const WIDEST: u16 = 1_024;
 /// The number of calls in flight doubles each 2^28 ns, which are 268 ms.
 const DOUBLING: u32 = 28;
-/// So many make any number a thousand.
+/// After this many doublings any number exceeds a thousand.
 const MOST_DOUBLINGS: u32 = 10;
 
 impl Open {
@@ -64,7 +65,7 @@ impl Open {
         }
     }
 
-    /// How many calls may be in flight, so long after doubling began.
+    /// The limit on calls in flight, at this time after doubling began.
     pub(super) fn limit(&self, since: Span) -> Option<NonZeroU16> {
         match (self.probing, self.cap) {
             (true, _) => Some(NonZeroU16::MIN),
@@ -73,13 +74,14 @@ impl Open {
         }
     }
 
-    /// Whether more calls may be in flight as time passes.
+    /// Whether the limit on calls in flight grows with time.
     pub(super) const fn doubles(&self) -> bool {
         !self.probing && self.cap.is_none()
     }
 
-    /// A response, so long after doubling began. Returns whether it begins anew: with a rejection, from as
-    /// many calls as may be in flight. With a known limit of calls in flight, one more is tried now and then.
+    /// Handles a response at this time after doubling began. Returns whether doubling starts again:
+    /// after a rejection, from the present limit. If the server's limit on calls in flight is
+    /// known, one more is tried from time to time.
     pub(super) fn respond(&mut self, since: Span, served: bool, in_flight: u16) -> bool {
         if let Some(cap) = &mut self.cap {
             if served && in_flight.saturating_add(1) >= self.wide {
@@ -115,13 +117,13 @@ impl Open {
         (self.left, self.heard) = (left, 0);
     }
 
-    /// How many calls the pool refills within a round trip.
+    /// The number of calls that the pool refills within a round trip.
     pub(super) const fn refilled(&self) -> u16 {
         self.refilled
     }
 
-    /// The server was too busy for a call while it had `in_flight` others: that is as many as it takes.
-    /// Returns whether that may be so.
+    /// The server was too busy for a call while it had `in_flight` others, so that is its limit.
+    /// Returns whether that is plausible.
     pub(super) fn too_busy(&mut self, in_flight: u16, fresh: bool) -> bool {
         if self.probing || in_flight == 0 {
             return false;
@@ -131,32 +133,33 @@ impl Open {
         true
     }
 
-    /// The first success after a cooldown or a dark time: calls begin again, measured anew.
+    /// The state at the first success after a cooldown or a dark time: slow start begins again,
+    /// with a new measurement.
     pub(super) const fn again() -> Self {
         Self { wide: 2, together: true, ..Self::new() }
     }
 
-    /// Whether nothing was sent that is measured.
+    /// Whether no measured call was sent.
     pub(super) const fn is_new(&self) -> bool {
         self.sends == 0 && self.measured == 0
     }
 
-    /// Measures anew.
+    /// Restarts the measurement.
     pub(super) fn measure_again(&mut self) {
         (self.sends, self.measured) = (0, 0);
     }
 
-    /// The shortest time between the next call and the one after it. A fleet that begins together spaces
-    /// its first calls, so that a client that begins a little earlier does not get everything. The distance
-    /// halves after each eight calls.
+    /// The shortest time between the next call and the one after it. A fleet that begins at the
+    /// same time spaces its first calls, so that a client that begins slightly earlier does not use
+    /// the whole limit. The gap halves after every eight calls.
     pub(super) fn gap(&self, first: Log) -> Span {
         let halvings = i32::from(self.sends >> 3);
         let apart = self.together && !self.probing && self.measured == 0 && halvings < 3;
         if apart { first.octaves(halvings.saturating_neg()).span() } else { Span::ZERO }
     }
 
-    /// A call is sent: counts it. `from` is when the present block began. Returns the mean interval of a
-    /// block that ends with this call.
+    /// Counts a call that is sent. `from` is the start of the present block. Returns the mean
+    /// interval of the block if it ends with this call.
     pub(super) fn send(
         &mut self,
         from: &mut Instant,
@@ -177,14 +180,14 @@ impl Open {
         None
     }
 
-    /// Whether there was no call for so long that a burst would look like a slow rate. Waiting for
+    /// Whether there was no call for so long that a burst would look like a slow rate. Time with
     /// calls in flight does not count as silence.
     pub(super) fn is_silence(&self, silence: Span, usual: Log, round_trip: Span) -> bool {
         let knows = self.measured != 0 || self.sends > 1;
         knows && silence.halved(1) > round_trip && Log::of_span(silence) > usual.octaves(6)
     }
 
-    /// A usual call costs so many octaves more than before.
+    /// The usual cost has grown by this many octaves.
     pub(super) fn rescale(&mut self, octaves: Coarse) {
         if self.measured != 0 {
             let moved = octaves.saturating_mul(256).saturating_add(self.measured.into());
@@ -192,11 +195,11 @@ impl Open {
         }
     }
 
-    /// The mean interval of the last full block; before the first, that of the calls so far. These may
-    /// all have been sent at once, and then half a round trip is as long as they can have taken.
+    /// The mean interval of the last full block; before the first, that of the calls so far. These
+    /// may all have been sent at once; then at most half a round trip is assumed.
     pub(super) fn interval(&self, from: Instant, now: Instant, round_trip: Span) -> Log {
         const SHORTEST: Span = Span::from_micros(1);
-        /// Of less than a block no slower rate is believed: two calls with a day between them are none.
+        /// Less than a block is no evidence for a slower rate: for example two calls a day apart.
         const SLOWEST: Log = Log::of_span(Span::from_secs(20));
         if self.measured != 0 {
             return Log::of_coarse(self.measured.into());
@@ -207,20 +210,20 @@ impl Open {
     }
 }
 
-/// How many calls may be in flight, of which so many could be when doubling began.
+/// The limit on calls in flight, if it was `wide` when doubling began.
 pub(super) fn limit(wide: u16, since: Span) -> Option<NonZeroU16> {
     let wide = u32::from(wide) << doublings(since);
     NonZeroU16::new(u16::try_from(wide).unwrap_or(u16::MAX)).filter(|_| wide < WIDEST.into())
 }
 
-/// When that number is doubled next, so long after doubling began; `None` if there is no limit.
+/// When that limit next doubles, at this time after doubling began; `None` if there is no limit.
 pub(super) fn doubles_after(wide: u16, since: Span) -> Option<Span> {
     let doublings = doublings(since);
     let limited = doublings < MOST_DOUBLINGS && u32::from(wide) << doublings < u32::from(WIDEST);
     limited.then(|| Span::from_nanos(u64::from(doublings.saturating_add(1)) << DOUBLING))
 }
 
-/// How often the number of calls in flight has doubled.
+/// The number of doublings so far.
 fn doublings(since: Span) -> u32 {
     u32::try_from(since.as_nanos() >> DOUBLING).unwrap_or(u32::MAX).min(MOST_DOUBLINGS)
 }

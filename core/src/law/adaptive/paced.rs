@@ -7,29 +7,30 @@ use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
-/// A grid of intervals, each with its draw, and the search for the rate.
+/// A grid of intervals, each with a random draw, and the search for the rate.
 ///
-/// The grid does not move with the draws, so a bucket of two absorbs them and a lone client loses
-/// nothing. Without draws, the client that is in phase with the server's refill takes every token, and
-/// the others meet an empty bucket. The draws narrow as the law becomes sure of its rate.
+/// The grid does not move with the draws, so a bucket of two calls absorbs them and a single client
+/// loses nothing. Without draws, a client that is in phase with the server's refill would get every
+/// token, and the others would find an empty bucket. The draws become smaller as the law becomes
+/// sure of its rate.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Paced {
     /// The interval to return to after a dark time or an outage: that of the last good rate.
     pub(super) target: Log,
     pub(super) probe: Probe,
-    /// Rejections since the cut that were taken for chance.
+    /// Rejections since the cut that were regarded as chance.
     pub(super) ignored: u8,
     /// Whether no call was served since the first rejection.
     pub(super) new: bool,
-    /// Whether fewer than eight calls in a row were served since a hit, ever.
+    /// Whether there was no run of eight served calls since a hit.
     pub(super) young: bool,
-    /// Whether slow start has begun again before.
+    /// Whether slow start was already restarted once.
     pub(super) reopened: bool,
 }
 
-/// How late a timer may be without a call being lost for it. Most count milliseconds and begin with the
-/// next one (tokio's, Node's); a client with a thousand calls a second would otherwise be as slow.
+/// How late a timer may be without the loss of a call. Most timers count milliseconds and start
+/// with the next one (tokio's, Node's), which would slow a client with a thousand calls per second.
 pub(super) const LATENESS: Span = Span::from_millis(2);
 
 impl Paced {
@@ -44,16 +45,16 @@ impl Paced {
         }
     }
 
-    /// How many calls may be in flight while a first rate is searched for: one, and one more for each
-    /// success since the cut. The others would be rejected with it.
+    /// The limit on calls in flight during the search for the first rate: one, and one more for
+    /// each success since the cut. More calls would be rejected together.
     pub(super) fn wide(&self) -> Option<u16> {
         self.young.then_some(self.probe.successes.saturating_add(1))
     }
 }
 
 impl AdaptiveState {
-    /// A call is sent: the next one is due an interval later. At most one interval is caught up, or as
-    /// many as a late timer has missed.
+    /// A call is sent: the next one is due an interval later. At most one interval is made up, or
+    /// as many as a late timer has missed.
     pub(super) fn advance(&mut self, now: Instant, cost: u32, rng: &mut Rng) {
         let interval = self.usual.interval_of(cost, self.interval(now));
         let Phase::Paced(paced) = &self.phase else { return };
@@ -81,19 +82,20 @@ impl AdaptiveState {
         }
     }
 
-    /// The grid begins again: no call before `at`.
+    /// Restarts the grid: no call before `at`.
     pub(super) fn begin_at(&mut self, at: Instant) {
         self.release = at;
         self.interval_end = at;
     }
 
-    /// After a rejection: the next call is sent between a half and three halves of an interval from now,
-    /// or later. A cooldown that the server asked for is no time to catch up with.
+    /// After a rejection, the next call is sent between a half and three halves of an interval from
+    /// now, or later. A cooldown is not made up.
     pub(super) fn back_off(&mut self, now: Instant, cooldown: Span, rng: &mut Rng) {
         let interval = self.interval(now).span();
         let mut next = rng.within(interval, interval.halved(1));
         if matches!(&self.phase, Phase::Paced(paced) if paced.young) {
-            // The first rate is searched for from above: what is in flight is rejected too.
+            // The search for the first rate starts above the limit, so the calls in flight will
+            // also be rejected.
             next = next.max(self.round_trip());
         }
         let latest = now.saturating_add(self.longest_wait(self.interval));
@@ -101,7 +103,7 @@ impl AdaptiveState {
         self.interval_end = self.interval_end.max(now.saturating_add(interval.max(cooldown)));
     }
 
-    /// After a recovery: the next call is sent within an interval from now, or sooner.
+    /// After a recovery, the next call is sent within an interval from now, or sooner.
     pub(super) fn hasten(&mut self, now: Instant, rng: &mut Rng) {
         let interval = self.interval(now).span();
         let next = now.saturating_add(rng.between(Span::ZERO, interval));
@@ -109,7 +111,7 @@ impl AdaptiveState {
         self.interval_end = self.interval_end.min(next);
     }
 
-    /// A call cost more or less than it was charged for: the next one is due later or sooner.
+    /// A call cost more or less than it was charged: the next one is due later or sooner.
     pub(super) fn shift(&mut self, now: Instant, by: Span, later: bool) {
         let shifted = |instant: Instant| match later {
             true => instant.saturating_add(by),

@@ -1,47 +1,48 @@
-//! Probing: how the rate grows between two congestion events, and how deep an event cuts.
+//! Probing: how the rate grows between two congestion events, and how much an event cuts.
 
 use super::log::{Coarse, Log, coarse, power};
 use crate::snapshot::fields;
 
-/// The cubic function of CUBIC (RFC 9438), in calls instead of time.
+/// The cubic function of CUBIC (RFC 9438), over calls instead of time.
 ///
-/// An epoch lasts from one cut to the next and aims at K successes. The rate after n of them is
-/// L (n / K - 1)^3 above that of the latest hit: it regains what the cut of L took, stays near the old
-/// level around n = K, and then hastens, to the double at about 3 K. Capacity is seen only by crossing
-/// it, so an epoch costs a rejection. K says how much that is: long epochs are precise, short ones find
-/// a change soon. If a cooldown made the rate fall further than L, the epoch regains half of that instead.
+/// An epoch lasts from one cut to the next and aims at K successes. The rate after n of them is L
+/// (n / K - 1)^3 above that of the latest hit: it regains the cut of L, stays near the old level
+/// around n = K, and then grows faster, to double the level at about 3 K. The capacity is only
+/// found by exceeding it, so an epoch costs a rejection. K is a compromise: long epochs are
+/// precise, short ones find a change soon. If a cooldown reduced the rate by more than L, the epoch
+/// regains half of that instead.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Probe {
-    /// log2 of K, coarsely, as the hits have taught it.
+    /// log2 of K, coarsely, as learned from the hits.
     length: u8,
-    /// log2 of the least K of this epoch, coarsely: that of a window, or of several cooldowns.
+    /// log2 of the smallest K of this epoch, coarsely: that of a window, or of several cooldowns.
     least: i16,
-    /// log2 of a sixteenth of the calls in flight at the cut, in sixteenths of an octave. An epoch is so many
-    /// times as long: a response reflects the rate of a round trip ago.
+    /// log2 of a sixteenth of the calls in flight at the cut, in sixteenths of an octave. An epoch
+    /// is longer by this factor, because a response reflects the rate of a round trip ago.
     flight: u8,
     /// n: weighted successes since the cut, with 8 bits of fraction.
     progress: u32,
     /// Successes since the cut.
     pub(super) successes: u16,
-    /// How far below its plateau the epoch began, in sixteenths of an octave; zero stands for L.
+    /// How far below its plateau the epoch began, in sixteenths of an octave; zero means L.
     gap: u8,
-    /// log2 of how many cooldowns an epoch lasts at least.
+    /// log2 of the minimum length of an epoch, in cooldowns.
     cooldowns: u8,
-    /// The interval at which the latest hit came.
+    /// The interval at the latest hit.
     base: Log,
 }
 
-/// log2 of the lengths: at first, at least after a late hit, at most after a hit in time.
+/// log2 of the lengths: initially, at least after a late hit, at most after a hit in time.
 const FIRST: u8 = 4;
 const LATE: u8 = 7;
 const MOST: u8 = 9;
-/// log2 of so many successes, coarsely. A hit after as many, or in proportion more calls in flight, is late: the
-/// rate could have risen sooner.
+/// log2 of this number of successes, coarsely. A hit after more successes, in proportion to the
+/// calls in flight, is late: the rate could have grown sooner.
 const OVERDUE: i16 = 8 << 8;
-/// log2 of the longest length at all.
+/// log2 of the longest length.
 const LIMIT: i16 = 16 << 8;
-/// log2 of how many cooldowns an epoch lasts, at least and at most.
+/// log2 of the minimum and maximum number of cooldowns per epoch.
 const FEWEST_COOLDOWNS: u8 = 2;
 const MOST_COOLDOWNS: u8 = 4;
 
@@ -59,7 +60,7 @@ impl Probe {
         }
     }
 
-    /// log2 of the K in force, coarsely.
+    /// log2 of the present K, coarsely.
     fn length(&self) -> i16 {
         let learned = i16::from(self.length).saturating_mul(256);
         learned.saturating_add(self.flight()).max(self.least)
@@ -70,12 +71,12 @@ impl Probe {
         i16::from(self.flight) << 4
     }
 
-    /// L as a logarithm: the inverse of the square root of K, and a quarter at most.
+    /// L as a logarithm: the inverse of the square root of K, at most a quarter.
     pub(super) fn depth(&self) -> Coarse {
         Coarse::from(self.length() / 2).saturating_neg().min(-(2 << 8))
     }
 
-    /// The epoch begins so far below its plateau, and not only by L.
+    /// The epoch begins this far below its plateau, instead of L.
     pub(super) fn fall(&mut self, below: Log) {
         self.gap = u8::try_from(below.coarse() >> 4).unwrap_or(u8::MAX);
     }
@@ -90,8 +91,8 @@ impl Probe {
         }
     }
 
-    /// A success that the law had made wait: by how much the interval shrinks. `weight` is log2 of what
-    /// the success counts, and `most` log2 of the greatest growth.
+    /// Handles a success that had waited for the law. Returns by how much the interval shrinks.
+    /// `weight` is log2 of the weight of the success, and `most` log2 of the greatest growth.
     pub(super) fn grow(&mut self, weight: Coarse, most: Coarse) -> Log {
         self.progress = self.progress.saturating_add(power(weight));
         // 2^8 K, and the distance from it.
@@ -110,14 +111,14 @@ impl Probe {
         Log::of_growth(growth.min(most))
     }
 
-    /// Whether the rate is above the level of the latest hit.
+    /// Whether the rate is above that of the latest hit.
     pub(super) fn is_past_plateau(&self) -> bool {
         self.progress >= power(self.length().into())
     }
 
-    /// A hit while 2^`flight` calls are in flight: an epoch ends and another begins. Returns what the interval
-    /// grows by: L, and more where few calls have been served since the cut before. Of what the rate has gained
-    /// since the hit before, at most `gained` counts.
+    /// A hit while 2^`flight` calls are in flight: ends an epoch and begins another. Returns the
+    /// growth of the interval: L, and more if few calls were served since the previous cut. At most
+    /// `gained` of what the rate has gained since the previous hit counts.
     pub(super) fn cut(&mut self, interval: Log, flight: Coarse, gained: Log) -> Log {
         let overdue = power(OVERDUE.saturating_add(self.flight()).into()) >> 8;
         if u32::from(self.successes) >= overdue.min(u16::MAX.into()) {
@@ -130,24 +131,25 @@ impl Probe {
         let depth = power(self.depth().saturating_add(8 << 8));
         let served = crate::fixed::div(65_536, u32::from(self.successes).saturating_add(2));
         self.begin();
-        // A hit above the level of the one before takes back three quarters of the way.
+        // A hit above the level of the previous one takes back three quarters of the gain.
         let above = (self.base - interval).max(Log::ZERO).min(gained);
         let back = above - above.halved().halved();
         self.base = interval + back;
         back + Log::of_cut(depth.max(served))
     }
 
-    /// An epoch begins.
+    /// Begins an epoch.
     pub(super) fn begin(&mut self) {
         (self.progress, self.successes, self.gap) = (0, 0, 0);
     }
 
-    /// Growth begins again at the cut.
+    /// Restarts growth at the cut.
     pub(super) fn restart_growth(&mut self) {
         self.progress = 0;
     }
 
-    /// An epoch is no shorter than the calls of a window: within one, silence says nothing.
+    /// An epoch has at least as many calls as a window, because silence within a window is no
+    /// evidence.
     pub(super) fn cover(&mut self, calls: u32) {
         let length = i16::try_from(coarse(calls)).unwrap_or(LIMIT);
         self.least = self.least.max(length.min(LIMIT));
@@ -158,8 +160,8 @@ impl Probe {
         self.progress >= power(self.length().saturating_sub(3 << 8).into())
     }
 
-    /// If each rejection costs a cooldown of 2^`lost` calls, an epoch lasts at least four cooldowns, and up
-    /// to sixteen as hits repeat.
+    /// If each rejection costs a cooldown of 2^`lost` calls, an epoch lasts at least four
+    /// cooldowns, and up to sixteen as hits repeat.
     pub(super) fn cover_cooldowns(&mut self, lost: Coarse, before: &Self) {
         let most = lost.saturating_add(Coarse::from(MOST_COOLDOWNS) << 8);
         if coarse(before.successes.into()) >= most {
