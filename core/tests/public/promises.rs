@@ -576,7 +576,7 @@ fn a_rate_is_kept_by_timers_that_fire_late() {
 }
 
 #[test]
-fn a_learnt_rate_is_kept_by_timers_that_fire_late() {
+fn a_learned_rate_is_kept_by_timers_that_fire_late() {
     let mut chance = Rng::new(7);
     // Buckets of 10 ms and of a second.
     for (rate, buckets) in [(100, 1), (1_000, 1), (10_000, 1), (10_000, 100), (50_000, 100)] {
