@@ -1,4 +1,4 @@
-"""The controller: all gates are asked before any is charged, and what comes back is taught."""
+"""The controller: checks all gates before it charges any, and passes results to the laws."""
 
 import record
 from backoff import Backoff
@@ -11,7 +11,7 @@ from policy import law_of
 # The longest record of a law, and a byte for which law it is.
 LAW_BYTES = 1 + 107
 GATES_BYTES = 8 + 9
-PACING_BYTES = 24 + 1  # And whether it was what a call waited for.
+PACING_BYTES = 24 + 1  # And whether a call waited for it.
 PUSHBACK = ("throttled", "busy")
 RANKS = ["over-limit", "retry_budget", "too-big", "never"]
 STATS = [
@@ -21,7 +21,7 @@ STATS = [
 
 
 class Hint:
-    """What the server said about a limit."""
+    """The server's hints about a limit."""
 
     def __init__(self, after=None, left=None, reset=None, limit=None, period=None, no_retry=False, concurrency=False):
         self.after, self.left, self.reset = after, left, reset
@@ -47,7 +47,7 @@ class Call:
 
 
 class Sample:
-    """What a law is told of a call that came back."""
+    """What a law gets to know about a settled call."""
 
     def __init__(self, **told):
         vars(self).update(told)
@@ -57,8 +57,8 @@ class Limit:
     def __init__(self, config, now):
         self.config, self.law, self.pacing = config, law_of(config, now), Pacing(now)
         self.rate_limited = False
-        self.cuts = self.began = 0  # Congestion events, and those before this law.
-        self.usual = 0  # What calls that state no cost use: a mean with 4 bits of fraction; 0 if unknown.
+        self.cuts = self.began = 0  # Cuts, and those before this law.
+        self.usual = 0  # The mean cost of calls without a stated cost, with 4 fractional bits; 0 if unknown.
 
     def learn_cost(self, used):
         latest = min(used, U32 >> 4) << 4
@@ -66,7 +66,7 @@ class Limit:
         self.usual = latest if self.usual == 0 else self.usual + (change if latest > self.usual else -change)
 
     def usual_cost(self):
-        """At most what can ever be sent."""
+        """At most what can be sent at all."""
         quota, mean = self.law.quota(), (self.usual + 8) >> 4
         return mean if quota is None else min(mean, quota.burst)
 
@@ -80,7 +80,7 @@ class Limit:
             rejections.append(never.reason)
         try:
             wait = self.law.check(now, in_flight)
-            # A law whose wait is over has nothing to say, also where it ends just now.
+            # A law whose wait is over does not delay the call, even if it ends now.
             due = max(due, wait if wait > now else 0)
         except Never as never:
             rejections.append(never.reason)
@@ -103,24 +103,25 @@ class Controller:
         self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
         self.chance = Chance(seed)
         self.stats = dict.fromkeys(STATS, 0)
-        self.permits = {}  # Those of all controllers of a script, in the order in which they came.
+        self.permits = {}  # The permits of all controllers of a script, in order.
 
     def count(self, what, by=1):
         self.stats[what] = within(self.stats[what] + by, U64 if what == "waited" else U32)
 
-    # Asking.
+    # Decisions.
 
     def in_flight(self):
         return self.calls.count()
 
     def open_concurrency(self, now, costs):
-        """The policy's concurrency limit, where no law of a limit that the call costs has a narrower one."""
+        """The policy's concurrency limit, or a lower one of a law whose limit the call uses."""
         most, expiry = self.policy["concurrency"]
         limits = [limit.law.concurrency(now) for limit, cost in zip(self.limits, costs) if cost > 0]
         return min([most] + [concurrency for concurrency in limits if concurrency is not None]), expiry
 
     def costs(self, call):
-        """What the call costs of each limit. Of those beyond the first, 0 and 1 stand for the usual cost, if known."""
+        """The call's cost for each limit. For limits other than the first, 0 and 1 mean the usual cost, if
+        known."""
         return [
             max(cost, limit.usual_cost()) if index > 0 and cost <= 1 else cost
             for index, (limit, cost) in enumerate(zip(self.limits, call.costs))
@@ -186,7 +187,7 @@ class Controller:
         number, self.permits[len(self.permits)] = len(self.permits), (now, period, parts, call.attempt)
         return number
 
-    # Settling.
+    # Results.
 
     def settle(self, now, permit, reply):
         sent, period, parts, attempt = self.permits[permit]
@@ -203,11 +204,11 @@ class Controller:
     def learn(self, now, sent, parts, attempt, reply):
         if reply.used is not None:
             for limit, part, used, hint in zip(self.limits, parts, reply.used, reply.hints):
-                # Of a law that has gone meanwhile there is nothing to correct.
+                # If the law was replaced meanwhile, there is nothing to correct.
                 if (part.cuts - limit.began) % 2**16 <= (limit.cuts - limit.began) % 2**16:
                     limit.pacing.correct(now - limit.law.late(now), part.cost, used, limit.law.quota())
                     limit.law.corrected(now, part.cost, used)
-                # Of a limit that nobody sets there is nothing to learn.
+                # Without a limit there is nothing to learn.
                 is_told = hint.limit is not None or hint.left is not None
                 is_set = is_told or limit.law.interval(now) is not None
                 if part.unstated and reply.outcome == "ok" and is_set:
@@ -232,7 +233,7 @@ class Controller:
                 continue
             outcome = reply.outcome
             if outcome == "throttled" and hint.concurrency:
-                # Too many calls in flight: nothing to a law that limits none.
+                # Too many calls in flight: no evidence for a law without a concurrency limit.
                 if limit.law.concurrency(now) is None:
                     continue
                 outcome = "busy"
@@ -281,7 +282,7 @@ class Controller:
         self.count("retries")
         return again
 
-    # Looking.
+    # State.
 
     def why(self, now, call):
         verdict = self.check(now, call)
@@ -308,7 +309,8 @@ class Controller:
         return max(instants + ([] if room is None else [room]), default=None)
 
     def has_room_at(self, now):
-        """When one more call may be in flight: for each concurrency limit, as an expiry ends or the law opens."""
+        """When another call may be in flight: for each concurrency limit, when an expiry ends or the law
+        widens."""
         most, expiry = self.policy["concurrency"]
         instants = [self.calls.ready_at(self.policy["concurrency"])]
         for limit in self.limits:
@@ -327,7 +329,7 @@ class Controller:
     def intervals(self, now):
         return [limit.law.interval(now) for limit in self.limits]
 
-    # What is set while it runs.
+    # Changes of settings.
 
     def set_policy(self, policy, now):
         for index, config in enumerate(policy["laws"]):
@@ -348,7 +350,7 @@ class Controller:
             self.calls.renew(now, concurrency[1])
         self.policy = {**self.policy, "concurrency": concurrency}
 
-    # The record.
+    # Snapshots.
 
     def record(self, now):
         def write(out):

@@ -1,8 +1,8 @@
-"""The pacing: GCRA, counted in calls and parts of calls.
+"""Pacing: GCRA, counted in fractions of calls.
 
-The bucket holds calls; every call pours its cost in and leaves when all of it fits, and a quota of
-count per period drains count / period of a call each nanosecond. The documents count the same in
-1/period of a call, so that a whole number says it exactly; a record holds that number.
+The bucket holds calls. Every call adds its cost when all of it fits, and a quota of count per period
+drains count / period of a call per nanosecond. The implementation counts in units of 1/period of a call,
+so that integers are exact; a record contains that integer.
 """
 
 from fractions import Fraction
@@ -12,7 +12,7 @@ from exact import END, LAST, U64, ceil, since, within
 
 
 class Never(Exception):
-    """A call that cannot be sent, and why."""
+    """A call that cannot be sent, with the reason."""
 
     def __init__(self, reason):
         super().__init__(reason)
@@ -34,13 +34,13 @@ class Pacing:
     def __init__(self, now):
         self.fill = Fraction(0)
         self.seen = now  # The latest instant.
-        self.cooldown = 0  # No call is sent before this one.
+        self.cooldown = 0  # No call is sent before this time.
 
     def fill_at(self, now, quota):
         return max(Fraction(0), self.fill - quota.drains(since(self.seen, now)))
 
     def due(self, now, cost, quota):
-        """From when on the call may be sent; zero where nothing is in the way."""
+        """The earliest time at which the call may be sent; zero if nothing delays it."""
         if cost == 0:
             return 0
         if quota is None:
@@ -60,7 +60,7 @@ class Pacing:
         self.seen = max(self.seen, now)
 
     def follow(self, old, new):
-        """The bucket of another quota has room for as many calls, or for its burst, or has the same debt."""
+        """Another quota's bucket has room for the same number of calls, up to its burst, or the same debt."""
         if old is None or new is None:
             self.fill = Fraction(0)
             return
@@ -69,7 +69,7 @@ class Pacing:
         self.fill = min(Fraction(U64, new.period), new.burst - min(new.burst, Fraction(units, new.period)))
 
     def correct(self, now, charged, used, quota):
-        """A refund ends at an empty bucket, a debt at what 64 bits hold."""
+        """A refund ends at an empty bucket, a debt at 64 bits."""
         self.drain(now, quota)
         if quota is not None:
             most = Fraction(U64, quota.period)
@@ -79,7 +79,7 @@ class Pacing:
         self.correct(now, 0, cost, quota)
 
     def charge_late(self, now, late, cost, quota):
-        """What a timer is late by is not lost: a call that had to wait is charged as of then."""
+        """A late timer loses nothing: a call that had to wait is charged as of its time."""
         if quota is None:
             return
         waited = self.fill + cost > quota.burst
@@ -90,7 +90,7 @@ class Pacing:
         self.cooldown = max(self.cooldown, min(within(max(now, self.seen) + span), LAST))
 
     def away(self, span, quota):
-        """Time that passed before the present clock began drains as well."""
+        """Time before the start of the present clock also drains the bucket."""
         if quota is not None:
             self.fill = self.fill_at(within(self.seen + span), quota)
 
@@ -100,7 +100,7 @@ class Pacing:
         out.instant(self.cooldown)
 
     def read(self, source):
-        """What is in the bucket counts in 1/period of a call, which is the law's to say."""
+        """The record counts in units of 1/period of a call, which depends on the law."""
         level = source.u64()
         self.seen, self.cooldown = source.instant(), source.instant()
         return level

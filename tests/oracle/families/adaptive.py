@@ -1,4 +1,4 @@
-"""`adaptive`: a situation for each of its rules, and servers of every kind."""
+"""`adaptive`: a script for each of its rules, and servers of every kind."""
 
 from exact import DAY, END, HOUR, MS, SECOND, U32
 from families.laws import scripts
@@ -18,7 +18,7 @@ CONFIGS = [
 
 
 NARROW = {"named": "adaptive", "concurrency": [32, 300 * SECOND]}
-"""So that a client that nothing limits is full at some time."""
+"""A narrow concurrency limit, so that a client without a limit also gets `Full`."""
 
 
 def scripted(name, *flags, seed=7, now=SECOND, policy=None):
@@ -26,7 +26,7 @@ def scripted(name, *flags, seed=7, now=SECOND, policy=None):
 
 
 def paced(name, *flags, interval=50 * MS, took=5 * MS, seed=7, policy=None):
-    """A client that has had its first rejection at about this interval."""
+    """A client after its first rejection, with about this interval."""
     script = scripted(name, *flags, seed=seed, policy=policy)
     script.calls(20, "ok", took, interval)
     script.calls(1, "throttled", took)
@@ -47,7 +47,7 @@ def told(**hint):
 
 
 class Bucket:
-    """A server's bucket, refilled by a unit each interval; or, with a window, all at once."""
+    """A server's bucket. It is refilled by one unit per interval or, with a window, all at once."""
 
     def __init__(self, size, interval, window=None):
         self.size, self.interval, self.window = size, interval, window
@@ -100,7 +100,7 @@ def worlds():
 
 
 def world(script, bucket, kind, trip, workers, price=lambda: (0, 1)):
-    """Workers call at once, and hear one after the other what became of it."""
+    """Workers that call at the same time and get their responses one after the other."""
     bucket.at = script.now if not bucket.window else script.now // bucket.window * bucket.window
     for _ in range(28 // workers + 1):
         replies = []
@@ -133,7 +133,7 @@ def tokens():
 
 
 def fill(script):
-    """Polls until nothing more may be sent."""
+    """Polls until no more calls may be sent."""
     while script.poll()[0] == "admit":
         pass
     script.next_at()
@@ -143,12 +143,12 @@ def slow_start():
     for outcome in ("ok", "busy", "failed"):
         script = scripted(f"slow start, and calls that end {outcome}", "ExpiryEnds")
         fill(script)
-        # Each success admits one more.
+        # Each success admits another call.
         script.after(20 * MS)
         for _ in range(4):
             script.settle("ok")
         fill(script)
-        # The number doubles by time; a response before that changes nothing of it.
+        # The number doubles with time; a response before that does not change it.
         for wait in (2**28 - 20 * MS - 1, 1, 2**20, 2**27):
             script.after(wait)
             fill(script)
@@ -165,7 +165,7 @@ def slow_start():
 
 
 def at_once():
-    """A server that takes so many calls at once and is too busy for more; and one that is for all."""
+    """A server with a limit on calls in flight, for one client or for all."""
     for places in (0, 1, 2, 3, 17):
         for seed in (1, 2):
             script = scripted(f"at a server of {places} calls at once, {seed}", seed=seed)
@@ -175,7 +175,7 @@ def at_once():
                     sent += 1
                 script.next_at()
                 script.after(2 * MS)
-                # The first that were sent are served; the others are back sooner.
+                # The first calls sent are served; the others return sooner.
                 for index in range(sent - 1, -1, -1):
                     if index == places - 1:
                         script.after(20 * MS)
@@ -187,7 +187,7 @@ def at_once():
 
 
 def few_left():
-    """What is left narrows slow start where it is less than half of the most that ever was."""
+    """What remains limits slow start if it is less than half of the most that ever remained."""
     for most in (9, 10):
         for left in (0, 1, 3, 4, 5, 6):
             script = scripted(f"slow start, and {left} left of {most}", "ExpiryEnds")
@@ -205,7 +205,7 @@ def few_left():
 
 
 def two_windows():
-    """A limit that a call costs nothing of does not narrow the window for it."""
+    """A limit of which a call costs nothing does not limit its calls in flight."""
     two = {"laws": [{"law": "adaptive"}, {"law": "adaptive"}], "backoff": None}
     for costs in ([1, 0], [0, 1], [1, 1], [0, 0]):
         name = f"costs {costs}, and little left of the first limit"
@@ -228,7 +228,7 @@ def two_windows():
 
 
 def weeks():
-    """Intervals of weeks, and the longest that is learnt."""
+    """Intervals of weeks, and the longest learned interval."""
     for gap in (DAY, 30 * DAY, 90 * DAY):
         for ending in ({}, {"after": 2 * DAY}):
             policy = {"named": "adaptive", "cooldown": [400 * DAY, [0, 1]]}
@@ -260,7 +260,7 @@ def weeks():
 
 
 def rescaled():
-    """A quota of a longer period makes no client slower than the longest cooldown."""
+    """A quota with a longer period slows no client to more than the longest cooldown."""
     for ceiling in (SECOND, 20 * SECOND, HOUR):
         policy = {"named": "adaptive", "cooldown": [ceiling, [0, 1]]}
         for interval in (5 * SECOND, 12 * SECOND):
@@ -269,7 +269,7 @@ def rescaled():
             for period in (SECOND, 4 * SECOND, 16 * SECOND, 4 * SECOND):
                 script.calls(3, told(limit=1, period=period), 5 * MS)
                 script.intervals()
-            # Of a call that did not wait, the target stays as it is told.
+            # A call that did not wait does not change the target.
             script.after(100 * SECOND)
             script.call(told(limit=1, period=16 * SECOND), 5 * MS)
             script.calls(1, throttled(limit=1, period=16 * SECOND), 5 * MS)
@@ -279,7 +279,7 @@ def rescaled():
 
 
 def room():
-    """When there is room in flight: by an expiry that ends, or by a law that opens."""
+    """When another call may be in flight: when an expiry ends or a law widens."""
     two = [{"law": "adaptive"}, {"law": "aimd-concurrency", "start": 1}]
     for expiry in (50 * MS, 2**28, SECOND):
         for laws in ([{"law": "adaptive"}], two):
@@ -293,7 +293,7 @@ def room():
 
 
 def silences():
-    """Silence while open, of any length."""
+    """Silence of any length while open."""
     for days in (0, 1, 25, 27, 51, 53, 400):
         for calls in (1, 7, 40):
             script = scripted(f"{days} days of silence after {calls} calls", "Silence", "LongRun")
@@ -309,7 +309,7 @@ def silences():
 
 
 def first_rejections():
-    """How the rate begins: blocks that are full and not, calls one at a time and together."""
+    """The first rate: after full blocks and partial blocks, with sequential and concurrent calls."""
     for took in (0, 20 * MS, 700 * MS):
         for gap in (0, 1000, 70 * MS, HOUR):
             for calls in (0, 3, 40):
@@ -317,7 +317,7 @@ def first_rejections():
                 script.calls(calls, "ok", took, gap)
                 script.call("throttled", took)
                 script.intervals()
-                # The search for the first rate goes down from above.
+                # The search for the first rate starts above the limit.
                 script.calls(2, "throttled", took)
                 script.calls(9, "ok", took)
                 script.intervals()
@@ -343,8 +343,8 @@ def first_rejections():
 
 
 def epochs():
-    """Growth before, at and behind the plateau, at every rate, and hits of every kind: in time, late,
-    above the one before, and soon after it."""
+    """Growth before, at and after the plateau, at every rate, and hits of every kind: in time, late, above
+    the previous one, and shortly after it."""
     for interval in (30_000, 2 * MS, 60 * MS, 500 * MS, 11 * SECOND, HOUR):
         for took in (0, MS, interval // 3, interval * 7):
             name = f"a call each {interval} ns that takes {took} ns, epochs of any length"
@@ -366,7 +366,7 @@ def epochs():
 
 
 def chance():
-    """Rejections soon after a cut: as many as were served change nothing."""
+    """Rejections shortly after a cut: while they are at most as many as the served calls, nothing changes."""
     for served in (1, 2, 3, 4, 7, 8):
         script = paced(f"a rejection for each {served} served")
         script.calls(1, "throttled", MS)
@@ -379,7 +379,7 @@ def chance():
 
 
 def misses():
-    """Misses in a row, and what the first success after them makes of the rate."""
+    """Consecutive misses, and the rate after the first success that follows."""
     for served in (3, 16, 17, 60):
         for count in (2, 3, 4, 9, 45):
             for ending in ("throttled", "busy", "failed"):
@@ -401,7 +401,7 @@ def misses():
 
 
 def retry_afters():
-    """A silence of the program, a timer that is late, and a program that is slower than its rate."""
+    """A silence of the program, a late timer, and a program that is slower than its rate."""
     for gap in (0, MS, 3 * MS, 60 * MS, SECOND, HOUR):
         for interval in (MS // 4, 50 * MS):
             name = f"a rate of a call each {interval} ns, and {gap} ns between calls"
@@ -414,11 +414,11 @@ def retry_afters():
             yield script
 
 
-# What the server says.
+# Hints.
 
 
 def cooldowns():
-    """A cooldown while open, after few calls and many, and while paced; and waits that are too short."""
+    """Cooldowns while open, after few calls and many, and while paced; and waits that are too short."""
     for took in (0, 20 * MS, 700 * MS):
         twice = (took >> 10 << 10) * 2
         for after in sorted({SECOND, SECOND + 1, twice, twice + 1, 9 * SECOND, HOUR, END}):
@@ -454,7 +454,7 @@ def cooldowns():
 
 
 def ceilings():
-    """No cooldown and no wait of a probe is longer than the policy's longest."""
+    """No cooldown and no wait of a probe exceeds the policy's maximum."""
     for ceiling in (1, 30 * MS, 5 * SECOND, HOUR, END):
         for draw, seed in (("DrawMin", DRAW_MIN), ("DrawMax", DRAW_MAX)):
             policy = {"named": "adaptive", "cooldown": [ceiling, [0, 1]]}
@@ -471,7 +471,7 @@ def ceilings():
 
 
 def quotas():
-    """A quota that is told, told of another period, of another limit, and told no more."""
+    """A quota with its period, then with another period, with another limit, and no longer reported."""
     for limit, period in ((50, SECOND), (1, HOUR), (9000, 60 * SECOND), (7, 40 * DAY), (U32, 1)):
         for times in ((21, 20), (3, 2), (1, 9), (40, 1)):
             name = f"{limit} in {period} ns, and then {times[0]}/{times[1]} of that time"
@@ -487,8 +487,8 @@ def quotas():
 
 
 def remaining():
-    """What is left: with room for one more call nothing waits, and with less than a quarter of it growth is
-    slow behind the plateau."""
+    """What remains: if there is room for another call, nothing waits, and below a quarter of it growth is
+    slow after the plateau."""
     for limit in (None, 12, 5000):
         for left in (0, 1, 2, 5, 9, 29, 2600):
             quota = {} if limit is None else {"limit": limit, "period": 60 * SECOND}
@@ -511,7 +511,7 @@ def remaining():
 
 
 def mixed_costs():
-    """A usual call that becomes larger and smaller, open and paced."""
+    """A usual cost that rises and falls, while open and while paced."""
     for hint in ({}, {"left": 40, "limit": 9000, "period": HOUR}):
         for costs in ([1, 3, 1], [1, 1000, 20], [64, 1, 64], [5000, 70_000, 2], [2**31, 1, U32]):
             script = scripted(f"told {hint}, costs {costs}", "HugeCost", "LongRun")
@@ -526,7 +526,7 @@ def mixed_costs():
 
 
 def corrections():
-    """What a call used of its cost, seen by the call after it."""
+    """The actual cost of a call, and its effect on the next call."""
     for cost in (1, 20, 21):
         for used in (0, 2, 19, 22, 40, 10_000, U32):
             script = scripted(f"{cost} asked and {used} used", "CostCorrected", "HugeCost")
@@ -556,7 +556,7 @@ def at_work(script, phase):
 
 
 def moves():
-    """A client that goes on from a record, in every phase; and records that somebody else wrote."""
+    """Restores from a record in every phase, and from records of unknown origin."""
     for phase in ("open", "in a cooldown", "paced", "dark"):
         for away in (0, 90 * SECOND, 40 * DAY):
             script = scripted(f"restored {phase}, {away} ns later", "RestoreAfterReboot")
@@ -570,7 +570,7 @@ def moves():
             script.calls(3, "ok", 30 * MS)
             script.intervals()
             yield script
-    # The law's own bytes come after the gates, the pacing, and the tag of the law.
+    # The law's own bytes follow the gates, the pacing, and the tag of the law.
     for phase in ("open", "paced"):
         for place in range(48, 148, 1 if phase == "paced" else 2):
             script = scripted(f"restored {phase} with another byte {place}", "HostileRecord")

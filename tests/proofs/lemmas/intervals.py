@@ -1,4 +1,4 @@
-"""`adaptive`: when the next call is sent, and how long a cooldown may be."""
+"""`adaptive`: when the next call is sent, and how long a cooldown can be."""
 
 from lemma import (
     SECOND,
@@ -28,7 +28,7 @@ WIDEST = 1024
 
 
 def a_client(dice):
-    """A state that paces calls, as its record has it, and the time."""
+    """A state that paces calls, as in its record, and the time."""
     now = dice.instant()
     interval = dice.number(0, 62 * OCTAVE)
     interval_end, release, event = (dice.near(now, 100 * SECOND) for _ in range(3))
@@ -48,17 +48,17 @@ def parts(state):
 
 
 def recorded(*instants):
-    """The end of time is kept as such; what is nearer to either end than a record reaches is not."""
+    """The end of time is kept; other instants are limited to the range of a record."""
     return [instant if instant == U64 else min(max(instant, 2), U64 - 1) for instant in instants]
 
 
 def caught_up(interval_end, now, interval):
-    """Where the grid goes on: what a late timer has missed is caught up, or one interval."""
+    """Where the grid continues: a late timer is made up for, or one interval."""
     return most(interval_end, minus(now, most(interval, LATENESS)))
 
 
 def longest_wait(interval, ceiling):
-    """`AdaptiveState::longest_wait`, of logarithms."""
+    """`AdaptiveState::longest_wait`, in logarithms."""
     return span_of(interval + OCTAVE if interval > ceiling else ceiling)
 
 
@@ -145,7 +145,7 @@ def shift(*numbers):
 
 
 def held(now, end, spread, ceiling, word, latest_of=least):
-    """`AdaptiveState::cooldown`: when a cooldown is over."""
+    """`AdaptiveState::cooldown`: when a cooldown ends."""
     latest = within(now + ceiling)
     after = latest_of(within(end + drawn(word, 0, spread)), latest)
     before = minus(latest, drawn(word, 0, least(spread, div(ceiling, 8))))
@@ -165,7 +165,7 @@ def cool_down(_low, _high, now, wait, ceiling, word):
 
 
 def wide_after(wide, doublings):
-    """`Open::limit`, after so many doublings: none, as 0, from 1024 calls on."""
+    """`Open::limit`, after this many doublings: 0, for none, from 1024 calls on."""
     wide <<= min(doublings, 10)
     return wide if wide < WIDEST else 0
 
@@ -177,20 +177,20 @@ def doubles_after(wide, since):
 
 
 def responded(wide, since, served):
-    """`Open::respond`: from how many calls in flight doubling began, and how long ago."""
+    """`Open::respond`: the number of calls in flight when doubling began, and how long ago."""
     if served:
         return wide, since
     return wide_after(wide, since // DOUBLING) or WIDEST, 0
 
 
 def an_open(dice):
-    """One that no rejection has told a limit of calls in flight."""
+    """A state without a known limit on calls in flight."""
     wide = dice.choice([10, dice.number(1, WIDEST + 1)])
     return [wide, dice.u16(), dice.number(0, 2**15 - 1), dice.flag(), dice.flag(), 0, 0, 0, 0, *refill(dice)]
 
 
 def refill(dice):
-    """What a pool had left, the responses since, and what it refills."""
+    """What remained in a pool, the responses since, and what it refills."""
     return [dice.u16(), dice.u16(), dice.u16()]
 
 
@@ -213,19 +213,19 @@ def respond(wide, sends, measured, probing, *rest):
 
 
 def a_moment(given):
-    """An interval and a release, the time, an interval, and a word: of all widths."""
+    """An interval and a release, the time, an interval, and a word: all of any width."""
     return *given.numbers("slot release now interval", 0, U64), given.number("word", 0, U32)
 
 
 @lemma("law/adaptive/paced.rs AdaptiveState::advance", start_of=lambda interval_end, now, interval: interval_end)
 def each_call_takes_an_interval_and_silence_earns_one_or_a_late_timers(given, start_of=caught_up):
-    """The interval moves by an interval for each call, and to no more than 2 ms before the clock, or to the
-    clock where an interval is longer. The next call is due within a 32nd of an interval of its interval,
-    and never before the interval begins; but no wait is longer than the longest one, which no interval
-    exceeds. (As far as the clock reaches.)"""
+    """The interval advances by one interval per call, and to at most 2 ms before the clock, or to the
+    clock if an interval is longer. The next call is due within a 32nd of an interval of its interval, and
+    not before the interval begins. No wait is longer than the longest one, which no interval exceeds.
+    (Within the range of the clock.)"""
     interval_end, _, now, interval, word = a_moment(given)
     silence, width, longest = given.numbers("silence width longest", 0, U64)
-    # The draws are a quarter of a quarter of it at most.
+    # The draws are at most a quarter of a quarter of it.
     given.that(silence >= interval, width * 16 <= interval, longest >= interval)
     after, due = advanced(interval_end, now, silence, interval, width, longest, word, start_of)
     latest = within(now + longest)
@@ -244,9 +244,9 @@ def each_call_takes_an_interval_and_silence_earns_one_or_a_late_timers(given, st
     latest_of=lambda due, latest: due,
 )
 def after_a_miss_half_an_interval_passes_at_least(given, latest_of=least):
-    """And the cooldown that the server asked for; no more than one and a half intervals or that cooldown, but
-    for what was to be waited for already: a rejection brings no call nearer. But no wait is longer than
-    the longest one, which no interval in force exceeds."""
+    """And the server's cooldown. At most one and a half intervals or that cooldown, unless an earlier wait
+    was longer: a rejection makes no call due earlier. No wait is longer than the longest one, which no
+    interval in force exceeds."""
     interval_end, release, now, interval, word = a_moment(given)
     cooldown, longest = given.numbers("pause longest", 0, U64)
     given.that(longest >= interval)
@@ -263,7 +263,7 @@ def after_a_miss_half_an_interval_passes_at_least(given, latest_of=least):
     refund=lambda instant, now, refund: most(minus(instant, refund), now),
 )
 def a_refund_brings_a_call_no_nearer_than_now_and_never_further(given, refund=sooner):
-    """It is sent sooner by no more than the refund, and not at all where it was due already."""
+    """It is sent earlier by at most the refund, and not earlier if it was already due."""
     interval_end, _, now, span, _ = a_moment(given)
     after = refund(interval_end, now, span)
     no_more = all_of(after >= minus(interval_end, span), after >= least(interval_end, now))
@@ -272,9 +272,9 @@ def a_refund_brings_a_call_no_nearer_than_now_and_never_further(given, refund=so
 
 @lemma("law/adaptive/blind.rs AdaptiveState::interval_in_force", capped=lambda probe, ceiling: probe)
 def probes_are_no_closer_than_the_interval_and_no_further_than_the_ceiling(given, capped=least):
-    """Nor further than 20 s, four intervals, or (but for an outage) a quarter of the time that the
-    server has been rejecting, whichever is longest; where the interval is longer than the ceiling,
-    it is the interval."""
+    """And at most 20 s, four intervals, or (except in an outage) a quarter of the time for which the
+    server has been rejecting, whichever is longest. If the interval is longer than the ceiling, it is the
+    interval."""
     interval, dark = given.numbers("interval dark", -2 * OCTAVE, 64 * OCTAVE)
     ceiling = given.number("ceiling", 0, 64 * OCTAVE)
     misses, down = given.number("misses", 0, U8), given.flag("down")
@@ -285,8 +285,8 @@ def probes_are_no_closer_than_the_interval_and_no_further_than_the_ceiling(given
 
 @lemma("law/adaptive/cooldown.rs AdaptiveState::wait_until", latest_of=lambda until, latest: until)
 def no_cooldown_is_longer_than_the_ceiling(given, latest_of=least):
-    """Nor shorter than the server asked for, but for an eighth of the ceiling where it asked for that or
-    more. (As far as the clock reaches.)"""
+    """And not shorter than the server asked for, except by an eighth of the ceiling if it asked for that
+    or more. (Within the range of the clock.)"""
     now, spread, ceiling, wait = given.numbers("now spread ceiling wait", 0, U64)
     word = given.number("word", 0, U32)
     given.that(now + ceiling <= U64)
@@ -301,7 +301,7 @@ def no_cooldown_is_longer_than_the_ceiling(given, latest_of=least):
     after=lambda wide, since: doubles_after(wide, since) + DOUBLING,
 )
 def a_window_that_grows_says_when(given, after=doubles_after):
-    """Until then it is as wide as now, and then it is wider, or no more."""
+    """Until then the limit is as now, and then it is larger or absent."""
 
     def cooldowns(wide, since):
         now, change = wide_after(wide, since // DOUBLING), after(wide, since)
@@ -320,8 +320,8 @@ def a_window_that_grows_says_when(given, after=doubles_after):
     after=lambda wide, since, served: (wide, since if served else 0),
 )
 def a_response_makes_a_window_no_narrower(given, after=responded):
-    """A success changes nothing; a rejection leaves the window as it is, and puts the next doubling off to
-    a whole one from then."""
+    """A success changes nothing; a rejection keeps the limit, and postpones the next doubling by a full
+    doubling time."""
 
     def cooldowns(wide, doublings, part, served):
         since = doublings * DOUBLING + part

@@ -1,4 +1,4 @@
-"""The pacing: a bucket that leaks, in parts of calls."""
+"""Pacing: a leaky bucket, in fractions of calls."""
 
 from lemma import (
     LAST,
@@ -23,7 +23,7 @@ ADMIT, WAIT, TOO_BIG, NEVER = 0, 1, 6, 7
 
 
 def level_at(level, at, now, count):
-    """`Pacing::level_at`: time that is past earns nothing."""
+    """`Pacing::level_at`: a clock that goes back earns nothing."""
     return minus(level, within(minus(now, at) * count))
 
 
@@ -44,7 +44,7 @@ def check(level, at, until, now, cost, count, period, burst, **how):
 
 
 def take(level, at, until, now, cost, count, period, burst):
-    """`Pacing::take`, the short way where it is open."""
+    """`Pacing::take`, with the short path if possible."""
     drained = minus(now, at) * count
     new = minus(level, drained) + period * cost
     short = all_of(until <= now, cost <= burst, at <= now, drained <= U64)
@@ -123,7 +123,7 @@ def pacing_room(level, at, until, calls_q20, count, period, burst):
 
 
 def a_question(given):
-    """A pace that is no fuller than its brim, a call that fits, and any time at which to ask."""
+    """A level within the bucket, a call that fits, and any time."""
     count, period, burst = given.quota()
     level, at, until, now = given.numbers("level at until now", 0, U64)
     cost = given.number("cost", 1, U32)
@@ -133,7 +133,7 @@ def a_question(given):
 
 @lemma("gate/pacing.rs Pacing::check", rounded=div)
 def the_announced_wait_is_long_enough(given, rounded=up):
-    """At the instant that a wait names, the same call goes."""
+    """At the instant that a wait names, the same call is admitted."""
     level, at, until, now, *call = a_question(given)
     kind, then = check(level, at, until, now, *call, rounded=rounded)
     given.that(kind == WAIT)
@@ -142,8 +142,7 @@ def the_announced_wait_is_long_enough(given, rounded=up):
 
 @lemma("gate/pacing.rs Pacing::check", rounded=lambda a, b: div(a, b) + 1)
 def the_announced_wait_is_no_longer_than_needed(given, rounded=up):
-    """At any instant before the one that a wait names, and not before now, the call still waits,
-    for the same instant."""
+    """At any instant from now until the one that a wait names, the call still waits, for the same instant."""
     level, at, until, now, *call = a_question(given)
     sooner = given.number("sooner", 0, U64)
     kind, then = check(level, at, until, now, *call, rounded=rounded)
@@ -153,8 +152,8 @@ def the_announced_wait_is_no_longer_than_needed(given, rounded=up):
 
 
 @lemma("gate/pacing.rs Pacing::bucket_due", room_of=lambda period, burst, cost: period * burst)
-def whoever_goes_leaves_the_bucket_no_fuller_than_its_brim(given, room_of=None):
-    """A call that goes is poured into a bucket that has room for it."""
+def an_admitted_call_does_not_overflow_the_bucket(given, room_of=None):
+    """An admitted call fits into the bucket."""
     level, at, until, now, cost, count, period, burst = a_question(given)
     kind, _ = check(level, at, until, now, cost, count, period, burst, room_of=room_of)
     given.that(kind == ADMIT)
@@ -162,8 +161,8 @@ def whoever_goes_leaves_the_bucket_no_fuller_than_its_brim(given, room_of=None):
 
 
 @lemma("gate/pacing.rs Pacing::take", way=lambda *of: (*take(*of)[:2], of[0], of[1]))
-def the_short_way_ends_where_the_long_one_does(given, way=take):
-    """`take` answers as `check` does, and pours as `charge` does, whichever way it goes."""
+def both_paths_of_take_give_the_same_result(given, way=take):
+    """`take` answers like `check`, and charges like `charge`, on both paths."""
     level, at, until, now, cost, count, period, burst = a_question(given)
     kind, then, new, seen = way(level, at, until, now, cost, count, period, burst)
     right, instant = check(level, at, until, now, cost, count, period, burst)
@@ -177,8 +176,8 @@ def the_short_way_ends_where_the_long_one_does(given, way=take):
     drain=lambda level, at, now, count: minus(level, (now - at) * count + 1),
 )
 def a_split_refill_grants_no_more_than_one(given, drain=level_at):
-    """Drained twice, first until some instant between, the bucket is as full as drained at once:
-    whoever asks more often earns nothing by it."""
+    """Drained twice, first until some instant between, the bucket has the same level as drained at once:
+    more frequent calls earn nothing."""
     count = given.number("count", 1, U64)
     level, at, between, now = given.numbers("level at between now", 0, U64)
     given.that(at <= between, between <= now)
@@ -189,7 +188,7 @@ def a_split_refill_grants_no_more_than_one(given, drain=level_at):
 
 @lemma("gate/pacing.rs Pacing::level_at", since=lambda now, at: ite(now > at, now - at, at - now))
 def a_clock_that_steps_back_earns_nothing(given, since=minus):
-    """Asked at an instant before the latest that it has seen, the bucket is as full as it was."""
+    """At an instant before the latest one seen, the level is unchanged."""
     count = given.number("count", 1, U64)
     level, at, now = given.numbers("level at now", 0, U64)
     given.that(now <= at)
@@ -221,9 +220,9 @@ def no_more_leaves_than_the_burst_and_the_rate_allow(given, pour=after_a_call):
 
 
 @lemma("gate/pacing.rs Pacing::correct", correct=lambda level, less: minus(level, less) + 1)
-def a_correction_is_what_the_right_charge_would_have_been(given, correct=minus):
-    """Charged for one cost and corrected at once to a smaller one, the bucket is as full as if it
-    had been charged for that: a refund fills no more than was taken."""
+def a_correction_equals_the_right_charge(given, correct=minus):
+    """Charged for one cost and corrected at once to a smaller one, the bucket is as full as if it had been
+    charged the smaller cost: a refund returns no more than was charged."""
     count, period, burst = given.quota()
     level = given.number("level", 0, U64)
     charged, used = given.numbers("charged used", 0, U32)
@@ -232,8 +231,8 @@ def a_correction_is_what_the_right_charge_would_have_been(given, correct=minus):
 
 
 @lemma("gate/pacing.rs Pacing::delay", delay=lambda at, until, now, span: within(now + span, LAST))
-def a_delay_is_never_taken_back_and_never_for_ever(given, delay=delayed):
-    """A cooldown ends no sooner than it did, no sooner than the new one asks, and before the end of
+def a_delay_is_never_shortened_and_always_ends(given, delay=delayed):
+    """A cooldown ends no earlier than before, no earlier than the new one requires, and before the end of
     time."""
     at, now, span = given.numbers("at now span", 0, U64)
     until = given.number("until", 0, LAST)
@@ -242,9 +241,8 @@ def a_delay_is_never_taken_back_and_never_for_ever(given, delay=delayed):
 
 
 @lemma("gate/pacing.rs Pacing::resize", resize=lambda level, brim, new: least(level, new))
-def another_quota_leaves_the_same_room(given, resize=resized):
-    """When the quota changes, the room that was left in the bucket is left, as far as the new
-    bucket is that large."""
+def a_new_quota_keeps_the_same_room(given, resize=resized):
+    """When the quota changes, the room in the bucket stays the same, up to the size of the new bucket."""
     level, brim, new = given.numbers("level brim new", 0, U64)
     given.that(level <= brim)
     after = resize(level, brim, new)

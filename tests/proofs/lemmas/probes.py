@@ -1,4 +1,4 @@
-"""`adaptive`: how the rate grows between two congestion events, and how deep an event cuts."""
+"""`adaptive`: how the rate grows between two congestion events, and how much an event cuts."""
 
 from lemma import (
     U8,
@@ -26,7 +26,7 @@ def depth_of(length):
 
 
 def next_length(length, late, in_time):
-    """`Probe::cut`: what the hits have taught of the epoch that begins."""
+    """`Probe::cut`: the length of the next epoch, as learned from the hits."""
     shorter = least(most(length - 1, LATE), length)
     return ite(late, shorter, ite(in_time, least(length + 1, MOST), length))
 
@@ -37,13 +37,13 @@ def aim(length, shortest, flight):
 
 
 def taken_back(base, interval, gained):
-    """Three quarters of the way that the rate has risen since the hit before, of which `gained` counts."""
+    """Three quarters of the rise of the rate since the previous hit, of which at most `gained` counts."""
     above = clamp(base - interval, 0, gained)
     return above - div(above, 4)
 
 
 def a_log(dice):
-    """As a record has it: of less than 64 octaves."""
+    """A logarithm as in a record: below 64 octaves."""
     return dice.choice([1, -1]) * dice.number(0, 63 * OCTAVE) & U32
 
 
@@ -124,8 +124,8 @@ def usual_mean(mean, latest):
 
 @lemma("law/adaptive/probe.rs Probe::cut", back=lambda base, interval, _: base - interval)
 def a_hit_never_makes_a_rate_faster(given, back=taken_back):
-    """It takes back one and a half octaves at most, and then cuts by no more than a half: two and a
-    half octaves in all."""
+    """It takes back at most one and a half octaves, and then cuts by at most a half: two and a half
+    octaves in total."""
     base, interval = given.numbers("base interval", -I32 - 1, I32)
     cut, gained = given.number("cut", 0, OCTAVE), given.number("gained", 0, 2 * OCTAVE)
     grown = sum32(back(base, interval, gained), cut)
@@ -133,7 +133,7 @@ def a_hit_never_makes_a_rate_faster(given, back=taken_back):
 
 
 @lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, late, in_time: length + 1)
-def hits_teach_an_epoch_to_be_double_or_half_as_long_at_most(given, turned=next_length):
+def a_hit_at_most_doubles_or_halves_the_length_of_an_epoch(given, turned=next_length):
     """From 2^4 to 2^9 calls."""
     length = given.number("length", 4, MOST)
     made = turned(length, given.flag("late"), given.flag("in_time"))
@@ -142,8 +142,8 @@ def hits_teach_an_epoch_to_be_double_or_half_as_long_at_most(given, turned=next_
 
 @lemma("law/adaptive/cost.rs Usual::see", mean_of=lambda mean, latest: mean + latest)
 def the_mean_cost_lies_between_its_ends(given, mean_of=usual_mean):
-    """After any call the mean is between what it was and what the call cost, so it fits the 32 bits
-    that it has with 4 of fraction, and is below 2^28: its octave, once rounded down, is at most 27."""
+    """After any call the mean is between the previous mean and the call's cost. So it fits 32 bits with 4
+    fractional bits, and is below 2^28: its octave, rounded down, is at most 27."""
     mean, latest = given.number("mean", 0, U32 - 15), given.number("latest", 0, U32 - 15)
     after = mean_of(mean, latest)
     low = ite(mean == 0, latest, least(mean, latest))

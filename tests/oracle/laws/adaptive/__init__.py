@@ -1,4 +1,4 @@
-"""`adaptive`: slow start, a search for the rate, and what the server says of its limit."""
+"""`adaptive`: slow start, a search for the rate, and the server's hints."""
 
 from exact import END, SECOND, U16, U32, since, within
 from laws.adaptive import logs
@@ -24,16 +24,16 @@ from record import Rejected
 
 DAY = 86_400 * SECOND
 SLOWEST = 52 << 24
-"""The longest interval that is learnt: 2^52 ns, about 52 days."""
+"""The longest learned interval: 2^52 ns, about 52 days."""
 LATENESS = SECOND // 500
 DARK = 4
-"""After so many rejections in a row the server serves nothing for a while."""
+"""After this many consecutive rejections, the server is assumed to serve nothing for a while."""
 PHASE_BYTES = 25
 CAP_BYTES = 5
 
 
 def weight_of(interval):
-    """What a success counts, as a coarse logarithm."""
+    """The weight of a success, as a coarse logarithm."""
     return max(-512, min(logs.coarse(fit(interval - log(SECOND // 10))) >> 4, 512))
 
 
@@ -56,7 +56,7 @@ class Adaptive(Law):
         self.trip, self.ceiling, self.misses, self.down = 0, 2**15 - 1, 0, False
         self.hinted = Hinted(unit_of(*config["quota"][:2]) if config["quota"] else 0)
 
-    # What the controller asks.
+    # Decisions.
 
     def is_open(self):
         return isinstance(self.phase, Open)
@@ -74,7 +74,7 @@ class Adaptive(Law):
         return min(logs.octaves(self.hinted.unit, self.usual.octave), self.longest())
 
     def in_force(self, now):
-        """The interval, longer while calls are rejected in a row."""
+        """The interval, which is longer during consecutive rejections."""
         if self.misses < 2:
             return self.apart
         most = max(logs.octaves(self.apart, 2), log(20 * SECOND))
@@ -113,7 +113,7 @@ class Adaptive(Law):
         after = None if wide is None else doubles_after(wide, since(self.event_at, now))
         return None if after is None else within(self.event_at + after)
 
-    # A call is sent.
+    # Sending.
 
     def released(self, pacing, now, cost, chance):
         self.see_cost(cost)
@@ -130,7 +130,7 @@ class Adaptive(Law):
             self.advance(now, self.usual.interval_of(cost, self.current(now)), chance)
 
     def see_rise(self, now):
-        """After slow start a block that is four times as fast as what was served begins the measure anew."""
+        """After slow start, a block four times as fast as what was served restarts the measurement."""
         slow = self.phase.limit(since(self.event_at, now)) is not None
         mean = self.meter.mean(now, self.usual)
         if not slow and mean > logs.octaves(logs.fine(self.phase.measured), 2):
@@ -147,7 +147,7 @@ class Adaptive(Law):
             self.phase.target = min(logs.octaves(self.phase.target, octaves), SLOWEST)
 
     def leave_out_silence(self, now):
-        """After a long silence nothing is caught up, and nothing is measured across it."""
+        """After a long silence nothing is made up, and the silence is not measured."""
         if not self.is_open():
             silence = since(self.interval_end, now)
             if silence > max(LATENESS, logs.span(logs.octaves(self.current(now), 6))):
@@ -160,7 +160,7 @@ class Adaptive(Law):
                 self.meter = Meter(now)
                 self.phase.sends = self.phase.measured = 0
             elif self.phase.is_new() and self.meter.is_empty():
-                # The first call of all.
+                # The first call.
                 self.meter, self.event_at = Meter(now), now
 
     def advance(self, now, interval, chance):
@@ -171,7 +171,7 @@ class Adaptive(Law):
         self.release = min(drawn, within(now + self.longest_wait(interval)))
 
     def longest_wait(self, interval):
-        """No wait is longer than the longest cooldown, unless the learnt interval is."""
+        """No wait is longer than the longest cooldown, unless the learned interval is."""
         longest = self.longest()
         return logs.span(logs.octaves(interval, 1) if interval > longest else longest)
 
@@ -187,7 +187,7 @@ class Adaptive(Law):
             later = within(at + by) if used > charged else min(at, max(within(at - by), now))
             setattr(self, name, later)
 
-    # A call came back.
+    # Results.
 
     def observe(self, pacing, sample, chance):
         now, served = sample.now, sample.outcome == "ok"
@@ -216,7 +216,7 @@ class Adaptive(Law):
         if asked is not None and sample.fresh:
             asked = min(asked, END - now)
             own = self.round_trip() if self.is_open() else logs.span(self.apart)
-            # A shorter wait may be no more than pacing.
+            # A shorter wait may only be pacing.
             if asked > SECOND and asked > within(2 * own):
                 return self.cool_down(now, asked, sample.outcome == "busy", chance)
         return self.miss(sample, False, chance)
@@ -229,7 +229,7 @@ class Adaptive(Law):
             change = max(-2 * logs.OCTAVE, min(fit(unit - hinted.unit), 2 * logs.OCTAVE))
             known = hinted.unit > 0 and limit == hinted.limit and sample.fresh
             if known and abs(change) > logs.ratio(16, 15) and not self.is_open():
-                # No slower than the longest cooldown.
+                # Not slower than the longest cooldown.
                 most = max(self.apart, self.longest())
                 self.apart = min(add(self.apart, change), most)
                 self.phase.target = min(add(self.phase.target, change), most)
@@ -307,7 +307,7 @@ class Adaptive(Law):
         self.begin_at(now)
 
     def flight(self):
-        """How many calls are in flight at this rate, as a coarse logarithm."""
+        """The number of calls in flight at this rate, as a coarse logarithm."""
         return logs.rough(self.trip) + (10 << 8) - logs.coarse(self.apart)
 
     def hit(self, now, cooldown):
@@ -318,7 +318,7 @@ class Adaptive(Law):
         gained = logs.OCTAVE * 2 if cooldown > 0 else logs.OCTAVE // 2
         self.apart = add(self.apart, paced.cut(self.apart, self.flight(), gained))
         if paced.young and cooldown > 0:
-            # The search goes half of the way to what was served, in logarithms.
+            # The search moves half of the way to what was served, in logarithms.
             calls = max(1, self.meter.calls(self.usual))
             cycle = log(self.meter.cycle(within(now + cooldown)))
             slower = fit(fit(cycle - log(calls)) - self.apart)
@@ -371,7 +371,7 @@ class Adaptive(Law):
         return "slower"
 
     def judge(self, now):
-        """The first success after a cooldown that came while the law was open."""
+        """The first success after a cooldown while the law was open."""
         calls, again = self.meter.calls(self.usual), self.phase.together
         if calls == 0 or (calls < FEW and not again):
             self.phase = Open(together=True)
@@ -427,7 +427,7 @@ class Adaptive(Law):
         return "faster"
 
     def reopen(self, now):
-        """The first success after a dark time that nothing was known before: slow start begins again, once."""
+        """The first success after a dark time without an earlier rate: slow start begins again, once."""
         if self.is_open() or self.misses < DARK or self.down or not self.phase.new or self.phase.reopened:
             return False
         dark, calls = since(self.event_at, now), self.meter.calls(self.usual)
@@ -466,7 +466,8 @@ class Adaptive(Law):
         self.misses, self.down = 0, False
 
     def read_meter(self, now):
-        """What was served in a whole cycle of bright and dark; whether it is to be trusted."""
+        """Reads what was served in a whole cycle of bright and dark time. Returns whether it can be
+        trusted."""
         calls, cycle = self.meter.calls(self.usual), self.meter.cycle(now)
         reading = add(fit(log(cycle) - log(max(calls, FEW))), logs.ratio(33, 32))
         trusted = calls >= FEW and since(self.event_at, now) > cycle // 4
@@ -483,7 +484,7 @@ class Adaptive(Law):
         self.meter = Meter(now, True)
         return trusted
 
-    # The record.
+    # Snapshots.
 
     def write(self, out):
         out.variant(PHASE_BYTES, not self.is_open(), lambda out: write(out, self.phase))

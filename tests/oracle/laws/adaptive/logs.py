@@ -1,7 +1,7 @@
-"""Logarithms to the base of two, rounded as the law rounds them.
+"""Base-2 logarithms, rounded as in the law.
 
-A fine one has 24 bits of fraction, and no sum of it exceeds 32 bits. A coarse one has 8. The interval
-between two calls is the logarithm of its nanoseconds.
+A fine logarithm has 24 fractional bits, and its sums fit 32 bits. A coarse one has 8 fractional bits. The
+interval between two calls is stored as the logarithm of its nanoseconds.
 """
 
 from decimal import Decimal, getcontext
@@ -12,12 +12,12 @@ OCTAVE = 1 << 24
 
 
 def fit(number, bits=32):
-    """The nearest number that so many bits with a sign hold."""
+    """The nearest number that fits this many bits with a sign."""
     return max(-(1 << bits - 1), min(number, (1 << bits - 1) - 1))
 
 
 def log(number):
-    """Of zero as of one. The logarithm within an octave is its chord and an arch."""
+    """Zero counts as one. Within an octave, the logarithm is approximated by its chord and an arch."""
     number = max(1, number)
     octave = number.bit_length() - 1
     part = (number << 16 >> octave) & 0xFFFF
@@ -30,7 +30,7 @@ def ratio(a, b):
 
 
 def span(value):
-    """The nanoseconds, rounded down."""
+    """Converts to nanoseconds, rounded down."""
     octave, part = value >> 24, value >> 8 & 0xFFFF
     arch = part * (65_536 - part) >> 16
     mantissa = OCTAVE + (part << 8) - (arch * (19_928 + (5_186 * part >> 16)) >> 8)
@@ -40,7 +40,7 @@ def span(value):
 
 
 def octaves(value, count):
-    """Longer by so many octaves."""
+    """Adds octaves."""
     return fit(value + fit(count * OCTAVE))
 
 
@@ -57,14 +57,14 @@ def fine(value):
 
 
 def rough(number):
-    """The coarse logarithm of a count. The mantissa stands for its own logarithm."""
+    """The coarse logarithm of a count. The mantissa is used as its own logarithm."""
     number = max(1, number)
     octave = number.bit_length() - 1
     return octave << 8 | (number << 8 >> octave) & 255
 
 
 def power(value):
-    """2^value of a coarse value, with 8 bits of fraction, and at most 2^31."""
+    """2^value of a coarse value, with 8 fractional bits, at most 2^31."""
     octave, mantissa = value >> 8, 256 | value & 255
     if octave >= 23:
         return 1 << 31
@@ -72,17 +72,17 @@ def power(value):
 
 
 def growth(value):
-    """What a rate gains that grows by the fraction 2^value, of a coarse value."""
+    """The gain of a rate that grows by the fraction 2^value, of a coarse value."""
     return min(power(value + 135 + (16 << 8)), OCTAVE)
 
 
 def cut(part):
-    """By how much an interval grows when its rate loses part / 2^16, at most a half."""
+    """The growth of the interval if the rate loses part / 2^16, at most a half."""
     return ratio(65_536, 65_536 - min(part, 32_768))
 
 
 def check():
-    """Holds the rounding above to the bounds that the law names."""
+    """Checks the rounding above against the documented bounds."""
     getcontext().prec = 40
     ln_2 = Decimal(2).ln()
     for number in [*range(1, 300), 999_983, 2**31 - 1, 2**40 + 12_345, 10**18, U32, U64]:

@@ -1,23 +1,23 @@
-"""What the law is made of: the usual call, the meter, slow start, and the search for the rate."""
+"""The parts of the law: the usual cost, the meter, slow start, and the search for the rate."""
 
 from exact import SECOND, U16, U32, since, within
 from laws.adaptive import logs
 from laws.adaptive.logs import OCTAVE, fit, log
 
 RIPE = 16
-"""So many calls are enough for a reading."""
+"""The number of calls that is enough for a reading."""
 FEW = 8
-"""From so many calls on, what was served in a cycle says more than a guess."""
+"""From this many calls on, what was served in a cycle is better evidence than a guess."""
 
 
 class Usual:
-    """The mean cost of about sixteen calls, with 4 bits of fraction, and its octave."""
+    """The mean cost of about sixteen calls, with 4 fractional bits, and its octave."""
 
     def __init__(self):
         self.mean = self.octave = 0
 
     def see(self, cost):
-        """By how many octaves the usual call has grown."""
+        """By how many octaves the usual cost has grown."""
         latest = min(cost, U32 >> 4) << 4
         if latest == self.mean:
             return 0
@@ -43,7 +43,7 @@ class Usual:
 
 
 class Meter:
-    """What was served since a congestion event, and in the epoch before it."""
+    """What was served since a congestion event, and in the previous epoch."""
 
     def __init__(self, start, is_set=False):
         self.start, self.set = start, is_set
@@ -71,7 +71,7 @@ class Meter:
         return within(since(self.start, end) + before)
 
     def mean(self, now, usual):
-        """The mean interval of a usual call in both epochs; 0 where these have too few calls."""
+        """The mean interval of a usual call in both epochs; 0 if they have too few calls."""
         calls = self.calls(usual)
         return log(self.cycle(now)) - log(calls) if calls >= RIPE else 0
 
@@ -81,19 +81,19 @@ class Meter:
 
 
 def limit(wide, passed):
-    """How many calls may be in flight so long after doubling began, each 2^28 ns."""
+    """The limit on calls in flight at this time after doubling began; it doubles every 2^28 ns."""
     wide <<= min(passed >> 28, 10)
     return wide if 0 < wide < 1024 else None
 
 
 def doubles_after(wide, passed):
-    """How long after doubling began the next one is; `None` where there is no limit."""
+    """When it next doubles, from when doubling began; `None` if there is no limit."""
     doublings = min(passed >> 28, 10)
     return doublings + 1 << 28 if doublings < 10 and wide << doublings < 1024 else None
 
 
 class Cap:
-    """The server counts calls in flight: one more is tried after 2^length successes for each."""
+    """The server's limit on calls in flight: another call is tried after 2^length successes for each."""
 
     def __init__(self):
         self.successes, self.length, self.grew = 0, 3, False
@@ -113,7 +113,7 @@ class Cap:
 
 
 class Open:
-    """Slow start, and a limit of calls in flight that rejections have told."""
+    """Slow start, and the server's limit on calls in flight if rejections have shown it."""
 
     def __init__(self, together=False):
         self.wide = 2 if together else 10
@@ -123,18 +123,19 @@ class Open:
         self.left = self.heard = self.refilled = 0
 
     def limit(self, passed):
-        """How many calls may be in flight so long after doubling began."""
+        """The limit on calls in flight at this time after doubling began."""
         if self.probing:
             return 1
         return (self.wide or None) if self.cap else limit(self.wide, passed)
 
     def gap(self, first):
-        """A fleet that begins together begins slowly: 24 calls are apart, each eight half as far."""
+        """A fleet that begins at the same time begins slowly: 24 calls are spaced, and the gap halves
+        after every eight."""
         apart = self.together and not self.probing and self.measured == 0 and self.sends < 24
         return logs.span(logs.octaves(first, -(self.sends // 8))) if apart else 0
 
     def respond(self, passed, served, in_flight):
-        """How long ago doubling began after a response; a rejection lets it begin anew."""
+        """How long ago doubling began, after a response; a rejection restarts it."""
         if self.cap:
             if served and in_flight + 1 >= self.wide:
                 self.wide = self.cap.grow(self.wide)
@@ -146,8 +147,8 @@ class Open:
         return 0
 
     def see_left(self, left, calls):
-        """A response says what is left of the pool. What that is more than 16 responses, or a round trip
-        of them, would have left was refilled meanwhile: as many calls as that may be in flight besides."""
+        """Handles what a response reports to remain in the pool. If more remains than 16 responses, or
+        those of a round trip, would have left, the pool was refilled: as many more calls may be in flight."""
         self.heard = within(self.heard + 1, U16)
         if self.heard < max(calls, 16):
             return
@@ -159,7 +160,7 @@ class Open:
         self.left, self.heard = left, 0
 
     def too_busy(self, in_flight, fresh):
-        """Whether a rejection as busy may mean that `in_flight` calls are all that the server takes."""
+        """Whether a rejection as busy can mean that `in_flight` is the server's limit on calls in flight."""
         if self.probing or in_flight == 0:
             return False
         self.cap = self.cap or Cap()
@@ -168,11 +169,11 @@ class Open:
         return True
 
     def is_new(self):
-        """Whether nothing was sent that is measured."""
+        """Whether no measured call was sent."""
         return self.sends == 0 and self.measured == 0
 
     def send(self, start, now, round_trip):
-        """A call is sent in a block that began at `start`; returns when the present one began."""
+        """Counts a call in the block that began at `start`; returns the start of the present block."""
         if self.is_new():
             start = now
         self.sends = within(self.sends + 1, U16)
@@ -210,7 +211,7 @@ class Paced:
         self.reopened = False
 
     def wide(self):
-        """How many calls may be in flight while a first rate is searched for."""
+        """The limit on calls in flight during the search for the first rate."""
         return within(self.successes + 1, U16) if self.young else None
 
     def aim(self):
@@ -218,7 +219,7 @@ class Paced:
         return max(fit((self.length << 8) + (self.flight << 4), 16), self.least)
 
     def depth(self):
-        """How deep a hit cuts, as a coarse logarithm."""
+        """How much a hit cuts, as a coarse logarithm."""
         return min(-int(self.aim() / 2), -(2 << 8))
 
     def is_past_plateau(self):
@@ -231,7 +232,7 @@ class Paced:
         self.successes = within(self.successes + 1, U16)
 
     def grow(self, weight, most):
-        """By how much the interval shrinks after a success that the law had made wait."""
+        """By how much the interval shrinks after a success that had waited for the law."""
         self.progress = within(self.progress + logs.power(weight), U32)
         length = logs.power(self.aim())
         distance = abs(self.progress - length)
@@ -245,8 +246,8 @@ class Paced:
         return logs.growth(min(cubic + rise + weight - self.aim(), most))
 
     def cut(self, interval, flight, gained):
-        """By how much the interval grows after a hit with 2^flight calls in flight. Of what the rate has
-        gained since the hit before, at most `gained` counts."""
+        """By how much the interval grows after a hit with 2^flight calls in flight. At most `gained` of
+        what the rate has gained since the previous hit counts."""
         if self.successes >= min(logs.power((8 << 8) + (self.flight << 4)) >> 8, U16):
             self.length = min(max(self.length - 1, 7), self.length)
             self.least = max(fit(self.least - 256, 16), 0)
@@ -261,15 +262,15 @@ class Paced:
         return back + logs.cut(deep)
 
     def fall(self, below):
-        """The epoch begins so far below its plateau."""
+        """The epoch begins this far below its plateau."""
         self.gap = min(logs.coarse(below) >> 4, 255)
 
     def cover(self, calls):
-        """An epoch is no shorter than so many calls."""
+        """An epoch has at least this many calls."""
         self.least = max(self.least, min(logs.rough(calls), 16 << 8))
 
     def cover_cooldowns(self, lost, successes, ripe):
-        """An epoch is no shorter than several cooldowns, of 2^lost calls each."""
+        """An epoch lasts at least several cooldowns, of 2^lost calls each."""
         if logs.rough(successes) >= lost + (4 << 8):
             self.cooldowns = max(self.cooldowns - 1, 2)
         elif ripe:
@@ -282,12 +283,12 @@ APP_LIMITED = 16
 
 
 def unit_of(limit, period):
-    """The time of one unit of a quota; a rate may exceed it by an eighth."""
+    """The time per unit of a quota; a rate may exceed it by an eighth."""
     return max(fit(log(period) - log(limit) - logs.ratio(8, 7)), OCTAVE)
 
 
 class Hinted:
-    """The latest that the server said of its limit."""
+    """The server's latest hints."""
 
     def __init__(self, unit):
         self.unit, self.left, self.busy = unit, UNKNOWN, APP_LIMITED
@@ -299,7 +300,7 @@ class Hinted:
         return self.left < (self.most + 3) // 4
 
     def calls_left(self, refilled):
-        """How many calls may be in flight where what is left has to last, or is less than half."""
+        """The limit on calls in flight if what remains has to last, or is less than half."""
         binds = self.lasts or self.left < (self.most + 1) // 2
         return min(max(1, self.left + refilled), U16) if binds and self.left <= U16 else None
 
