@@ -69,7 +69,7 @@ const PATIENCE: u32 = 1_024;
 /// Longer than any cooldown.
 const LONG: Span = Span::from_secs(30 * 86_400);
 
-/// Servers tell whole seconds.
+/// Servers report whole seconds.
 const ROUNDING: Span = Span::from_secs(1);
 
 /// In place of a number of limits, of which a controller's record has fewer.

@@ -58,7 +58,7 @@ pub enum SnapshotError {
     Length,
     /// The record was written by another version of this crate.
     Version,
-    /// The record's check does not agree with its bytes.
+    /// The record's checksum does not match its bytes.
     Damaged,
     /// The record is of another law, another number of limits, or of numbers that this policy's law
     /// does not reach.
@@ -155,27 +155,27 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// One byte.
+    /// Writes one byte.
     pub fn u8(&mut self, value: u8) {
         self.put(value.into(), 1);
     }
 
-    /// Two bytes.
+    /// Writes two bytes.
     pub fn u16(&mut self, value: u16) {
         self.put(value.into(), 2);
     }
 
-    /// Four bytes.
+    /// Writes four bytes.
     pub fn u32(&mut self, value: u32) {
         self.put(value.into(), 4);
     }
 
-    /// Eight bytes.
+    /// Writes eight bytes.
     pub fn u64(&mut self, value: u64) {
         self.put(value, 8);
     }
 
-    /// Eight bytes: the distance from the record's own instant. The end of time stays the end of time,
+    /// Writes eight bytes: the distance from the record's own instant. The end of time stays the end of time,
     /// because it stands for "never".
     pub fn instant(&mut self, value: Instant) {
         self.u64(match value {
@@ -265,30 +265,30 @@ impl<'a> Reader<'a> {
         number.iter().rev().fold(0, |value, byte| (value << 8) | u64::from(*byte))
     }
 
-    /// One byte.
+    /// Reads one byte.
     #[expect(clippy::cast_possible_truncation, reason = "of so many bytes, as in the next two")]
     pub fn u8(&mut self) -> u8 {
         self.take(1) as u8
     }
 
-    /// Two bytes.
+    /// Reads two bytes.
     #[expect(clippy::cast_possible_truncation, reason = "of so many bytes")]
     pub fn u16(&mut self) -> u16 {
         self.take(2) as u16
     }
 
-    /// Four bytes.
+    /// Reads four bytes.
     #[expect(clippy::cast_possible_truncation, reason = "of so many bytes")]
     pub fn u32(&mut self) -> u32 {
         self.take(4) as u32
     }
 
-    /// Eight bytes.
+    /// Reads eight bytes.
     pub fn u64(&mut self) -> u64 {
         self.take(8)
     }
 
-    /// Eight bytes: an instant on the present clock; its beginning where it would lie before that.
+    /// Reads eight bytes: an instant on the present clock; its beginning where it would lie before that.
     pub fn instant(&mut self) -> Instant {
         let (now, away) = (self.now.as_nanos(), self.away.as_nanos());
         Instant::from_nanos(match self.u64() {

@@ -240,7 +240,7 @@ pub enum Reason {
     /// Its cost is more than a limit's burst, so it can never fit. (Under
     /// [`AwsCubic`](crate::law::AwsCubic), whose burst follows its rate, not at the present rate.)
     TooBig,
-    /// It would have to wait beyond the end of time.
+    /// It would have to wait beyond the end of the clock.
     Never,
     /// The [`queue`](crate::queue) is full.
     QueueFull,
@@ -293,10 +293,10 @@ impl core::error::Error for Reason {}
 pub enum Decision<P = Permit> {
     /// The call may be sent now, and the gates have been charged for it.
     Admit(P),
-    /// As [`Verdict::Wait`].
+    /// See [`Verdict::Wait`].
     Wait(Instant),
-    /// As [`Verdict::Full`].
+    /// See [`Verdict::Full`].
     Full,
-    /// As [`Verdict::Reject`].
+    /// See [`Verdict::Reject`].
     Reject(Reason),
 }

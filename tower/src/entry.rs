@@ -106,7 +106,7 @@ impl<const LIMITS: usize, T: Timer> Drop for Entry<LIMITS, T> {
     }
 }
 
-/// How often a call looks for a place for its key at most, if every call watches the clock itself.
+/// The shortest time between attempts to find a place for a key, if every call has its own timer.
 const LEAST: Duration = Duration::from_millis(100);
 
 /// The first instant after the deadline.

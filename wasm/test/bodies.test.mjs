@@ -15,7 +15,7 @@ function outcomes(gate) {
   return seen;
 }
 
-test("a throttle that only the body tells is tried again, and one of GraphQL too, whose method is POST", async (t) => {
+test("a throttle that only the body reports is retried, also for a POST of GraphQL", async (t) => {
   const google = { error: { code: 403, errors: [{ reason: "userRateLimitExceeded" }] } };
   const shopify = { errors: [{ message: "Throttled", extensions: { code: "THROTTLED" } }] };
   for (const [status, body, path, method] of [[403, google, "", "GET"], [200, shopify, "admin/api", "POST"]]) {
@@ -29,7 +29,7 @@ test("a throttle that only the body tells is tried again, and one of GraphQL too
   }
 });
 
-test("a quota that is used up is asked once, and the caller gets the whole answer", async (t) => {
+test("a call with an exhausted quota is sent once, and the caller gets the complete response", async (t) => {
   const body = { error: { code: "insufficient_quota", message: "x".repeat(20_000) } };
   const { url, seen } = await serve(t, () => say(429, body));
   const gate = tidegate();
@@ -46,7 +46,7 @@ test("a quota that is used up is asked once, and the caller gets the whole answe
   for (const none of [undefined, "text", new Response()]) assert.equal(errorOf(none), undefined);
 });
 
-test("a quota that is renewed after the deadline ends the call at once", async (t) => {
+test("a call ends at once if the quota is renewed after its deadline", async (t) => {
   const headers = () => ({ ...json, "x-ratelimit-limit": 5_000, "x-ratelimit-remaining": 0, "x-ratelimit-reset": Math.ceil(Date.now() / 1_000) + 2_400 });
   const text = JSON.stringify({ message: "API rate limit exceeded for user ID 12345." });
   const { url, seen } = await serve(t, () => ({ status: 403, headers: headers(), text }));
@@ -60,7 +60,7 @@ test("a quota that is renewed after the deadline ends the call at once", async (
   assert.equal(seen.length, 1);
 });
 
-test("calls of GraphQL that state no cost are no more at a time than the points that are left allow", async (t) => {
+test("GraphQL calls without a stated cost stay within the remaining points", async (t) => {
   let left = 1_000;
   const { url } = await serve(t, () => {
     left -= 100;
@@ -74,7 +74,7 @@ test("calls of GraphQL that state no cost are no more at a time than the points 
   assert.ok(calls.filter(Boolean).length <= 4, "300 points are left, for calls of 100");
 });
 
-test("GitHub's secondary limit without a Retry-After holds all calls for a minute", async (t) => {
+test("GitHub's secondary limit without a Retry-After delays all calls by a minute", async (t) => {
   const { url, seen } = await serve(t, () => say(403, { message: "You have exceeded a secondary rate limit." }));
   const gate = tidegate();
   const cooldowns = [];
@@ -84,7 +84,7 @@ test("GitHub's secondary limit without a Retry-After holds all calls for a minut
   assert.deepEqual([cooldowns, seen.length], [[60_000], 1]);
 });
 
-test("an error whose body does not end keeps nobody waiting for it", async (t) => {
+test("an error body that does not end delays no call", async (t) => {
   const { url, seen } = await serve(t, () => ({ status: 403, headers: json, text: "{", streams: true }));
   const answer = await tidegate().fetch(url);
   assert.equal(answer.status, 403);

@@ -72,11 +72,11 @@ for (const bundler of Object.keys(BUNDLERS)) {
   });
 }
 
-test("a policy that allows wasm is enough", async (t) => {
+test("a policy that permits wasm is sufficient", async (t) => {
   assert.equal(await titleOf(t, "esbuild", "tidegate", WASM), "served");
 });
 
-test("a policy that forbids wasm forbids the main entry, and not the one in plain JavaScript", async (t) => {
+test("a policy that forbids wasm blocks the main entry, but not the one in plain JavaScript", async (t) => {
   assert.match(await titleOf(t, "esbuild", "tidegate", STRICT), /CompileError.*import tidegate\/js/);
   assert.equal(await titleOf(t, "esbuild", "tidegate/js", STRICT), "served");
 });
@@ -94,7 +94,7 @@ test("an abort after the headers closes the connection in Chromium", async (t) =
   await check(await tab.evaluate((url) => program.abort(url), url), seen, url, "TypeError");
 });
 
-test("a call that CORS forbids is sent three times, and an invalid one never", async (t) => {
+test("a call that CORS rejects is sent three times, and an invalid one is not sent", async (t) => {
   const { url, seen } = await streaming(t);
   const { outputFiles } = await esbuild({
     stdin: { contents: 'export { tidegate } from "tidegate";', resolveDir: import.meta.dirname },

@@ -26,7 +26,7 @@ test("a gate with other defaults is the same gate", async (t) => {
   assert.equal(await gate.with({ deadline: 1_000 }).run((signal) => signal instanceof AbortSignal), true);
 });
 
-test("a wrapped function is paced, and has its arguments and its errors", async () => {
+test("a wrapped function is paced, and keeps its arguments and errors", async () => {
   const gate = tidegate({ law: "fixed", requests: hour, queue: 0 });
   const add = gate.wrap((one, other) => one + other, { key: "sum" });
   assert.equal(await add(1, 2), 3);
@@ -36,7 +36,7 @@ test("a wrapped function is paced, and has its arguments and its errors", async 
   assert.deepEqual([gate.stats("sum").ok, gate.stats("else").failed], [1, 1]);
 });
 
-test("a peek tells what keeps a call back, and charges nothing", async () => {
+test("a peek returns the cause of the wait, and charges nothing", async () => {
   const { options, advance } = testClock();
   const gate = tidegate({ ...options, concurrency: 2, requests: { limit: 1, per: 1_000, burst: 3 } });
   assert.deepEqual(gate.peek(), { wait: 0, cause: undefined, waiting: 0, inFlight: 0 });
@@ -56,7 +56,7 @@ test("a peek tells what keeps a call back, and charges nothing", async () => {
   assert.equal(cause, "cooldown");
 });
 
-test("of several keys the soonest is the one whose next call can be sent first", () => {
+test("soonest chooses the key whose next call can be sent first", () => {
   const { options } = testClock();
   const gate = tidegate({ ...options, concurrency: 2 });
   const keys = ["a", "b", "c"];
@@ -72,7 +72,7 @@ test("of several keys the soonest is the one whose next call can be sent first",
   assert.throws(() => gate.soonest([]), { code: "POLICY" });
 });
 
-test("a paused gate sends nothing, and then by priority", async () => {
+test("a paused gate sends nothing, and then sends by priority", async () => {
   const gate = tidegate({ law: "none" });
   const sent = [];
   gate.run(() => sent.push("before"));
@@ -90,7 +90,7 @@ test("a paused gate sends nothing, and then by priority", async () => {
   assert.equal(gate.stats().causes.paused, 4);
 });
 
-test("a gate is idle when nothing waits or is in flight, bodies included", async (t) => {
+test("a gate is idle when no call waits and no call or body is in flight", async (t) => {
   const { url, seen } = await serve(t, () => ({ status: 200, streams: true }));
   const gate = tidegate();
   await gate.idle();
@@ -104,7 +104,7 @@ test("a gate is idle when nothing waits or is in flight, bodies included", async
   await rest;
 });
 
-test("each attempt is told when it is sent and when it has its outcome", async (t) => {
+test("each attempt has an event when it is sent and when it has its outcome", async (t) => {
   const { url } = await serve(t, (number) => (number === 1 ? { status: 429, headers: { "retry-after": "1" } } : { status: 200 }));
   const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 } });
   const events = [];
@@ -117,7 +117,7 @@ test("each attempt is told when it is sent and when it has its outcome", async (
   assert.ok(ms >= 1_000 && second.waited >= 900, "a cooldown counts");
 });
 
-test("counters outlive their keys, and waits are counted for each", async () => {
+test("counters include evicted keys, and waits are counted per cause", async () => {
   const { options, advance } = testClock();
   const gate = tidegate({ ...options, keys: 1, requests: { limit: 1, per: 1_000 } });
   const calls = [gate.run(nothing, { key: "a" }), gate.run(nothing, { key: "a" })];
@@ -136,7 +136,7 @@ async function warningsOf(program) {
   return stderr.split("\n").filter((line) => line.startsWith("tidegate: "));
 }
 
-test("the first wait that is long is a warning, one only, and an option turns it off", async () => {
+test("the first long wait causes one warning, which an option disables", async () => {
   const waits = (options) => `
     const gate = tidegate({ requests: { limit: 1, per: 10_000 }, ${options} });
     gate.tryAcquire();
@@ -151,7 +151,7 @@ test("the first wait that is long is a warning, one only, and an option turns it
   assert.deepEqual(await warningsOf(waits("warnAfter: 40_000")), []);
 });
 
-test("a call inside another one that waits for the other's place is a warning", async () => {
+test("a call inside another one that waits for the other's place causes a warning", async () => {
   const [warning, ...more] = await warningsOf(`
     const gate = tidegate({ concurrency: 1, warnAfter: 200 });
     gate.run(() => gate.run(nothing)).catch(nothing);
@@ -160,7 +160,7 @@ test("a call inside another one that waits for the other's place is a warning", 
   assert.deepEqual(more, []);
 });
 
-test("on a test's clock an hour is over at once, timers and all", async () => {
+test("with a test's clock an hour passes at once, including timers", async () => {
   const { options, advance } = testClock();
   const gate = tidegate({ ...options, requests: hour });
   const done = [];
@@ -178,7 +178,7 @@ test("on a test's clock an hour is over at once, timers and all", async () => {
   assert.deepEqual([done, options.now()], [[1, 2, "paced", 3], 7_200_000]);
 });
 
-test("a meter hears of attempts, waits and retries", async () => {
+test("a meter records attempts, waits and retries", async () => {
   const told = [];
   const instrument = (name) => ({
     add: (value, attributes) => told.push([name, value, attributes]),

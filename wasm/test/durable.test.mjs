@@ -100,13 +100,13 @@ async function worker(t, useSQLite = true) {
   return { get, ask: async (path, say) => (await get(path, say)).json() };
 }
 
-test("each key has an object of its own, which the class gives its policy", async (t) => {
+test("each key has its own object, with the policy of the class", async (t) => {
   const { ask } = await worker(t);
   assert.equal((await ask("stats")).budget.interval, 10);
   assert.equal((await ask("stats", { key: "slow" })).budget.interval, 1_000);
 });
 
-test("a policy that the object is told holds for all, and after it was evicted", async (t) => {
+test("a new policy of the object applies to all members, also after an eviction", async (t) => {
   const { ask } = await worker(t);
   assert.equal(await ask("run"), "ran");
   await ask("policy", { limit: "20" });
@@ -118,7 +118,7 @@ test("a policy that the object is told holds for all, and after it was evicted",
   assert.match((await ask("policy", { limit: "0" })).message, /requests.limit is 0; it is a whole number from 1/);
 });
 
-test("an object whose stored policy cannot be is repaired by another", async (t) => {
+test("an object with an invalid stored policy is repaired by a new policy", async (t) => {
   const { ask } = await worker(t);
   await ask("spoil");
   await ask("die");
@@ -129,7 +129,7 @@ test("an object whose stored policy cannot be is repaired by another", async (t)
   assert.equal((await ask("stats")).budget.interval, 50);
 });
 
-test("a policy with another law is on record at once", async (t) => {
+test("a policy with another law is stored at once", async (t) => {
   const { ask } = await worker(t);
   assert.equal(await ask("run"), "ran");
   const before = await ask("kept");
@@ -138,7 +138,7 @@ test("a policy with another law is on record at once", async (t) => {
   assert.ok((await ask("kept")) > before);
 });
 
-test("what has been learnt is written by the alarm, and is known after an eviction", async (t) => {
+test("the alarm stores what was learned, and it is known after an eviction", async (t) => {
   const { ask, get } = await worker(t);
   await ask("policy", { law: "adaptive" });
   const first = await ask("kept");
@@ -156,7 +156,7 @@ test("what has been learnt is written by the alarm, and is known after an evicti
   assert.ok(Math.abs(interval / learnt - 1) < 0.1, `${learnt}, and ${interval} after the eviction`);
 });
 
-test("an object learns its key from the gate, however long that is", async (t) => {
+test("an object gets its key from the gate, even a long one", async (t) => {
   const { ask } = await worker(t);
   const key = "slow".padEnd(1_500, "!");
   assert.equal((await ask("stats", { key })).budget.interval, 10, "nobody has told it");
@@ -166,7 +166,7 @@ test("an object learns its key from the gate, however long that is", async (t) =
   assert.equal((await ask("stats", { key })).budget.interval, 1_000);
 });
 
-test("what one isolate hears of the server holds the others back too", async (t) => {
+test("what one isolate learns about the server also delays the others", async (t) => {
   const { ask, get } = await worker(t);
   const { url, seen } = await serve(t, (turn) => (turn === 1 ? { status: 429, headers: { "retry-after": "2" } } : { status: 200 }));
   assert.equal((await get("fetch", { isolate: "a", url })).status, 429);
@@ -177,14 +177,14 @@ test("what one isolate hears of the server holds the others back too", async (t)
   assert.ok(second.at - first.at > 1_500, `the other came ${second.at - first.at} ms after the throttled call, which asked for 2000`);
 });
 
-test("an isolate says good-bye when it has no more to do", async (t) => {
+test("an idle isolate sends a last request", async (t) => {
   const { ask } = await worker(t);
   assert.equal(await ask("run"), "ran");
   assert.equal((await ask("stats")).budget.members, 1);
   for (let asked = 0; (await ask("stats")).budget.members; asked++) assert.ok(asked < 200 && (await sleep(50), true), "it never said good-bye");
 });
 
-test("a call that cannot make its deadline learns it, and one with a cost learns that there are none", async (t) => {
+test("a call that would miss its deadline is rejected, and so is a call with a cost", async (t) => {
   const { ask } = await worker(t);
   await ask("policy", { limit: "1" });
   assert.equal(await ask("run"), "ran");
@@ -192,7 +192,7 @@ test("a call that cannot make its deadline learns it, and one with a cost learns
   assert.match((await ask("run", { options: JSON.stringify({ cost: 2 }) })).message, /counts calls: omit the option cost/);
 });
 
-test("without SQLite storage calls go on, and whoever listens is told what is missing", async (t) => {
+test("without SQLite storage calls continue, and an event reports what is missing", async (t) => {
   const { ask } = await worker(t, false);
   assert.equal(await ask("run"), "ran");
   const { missed, here } = await ask("stats");
@@ -200,7 +200,7 @@ test("without SQLite storage calls go on, and whoever listens is told what is mi
   assert.equal(here.alone, 1);
 });
 
-test("an object whose storage takes nothing goes on, tells why, and stores it when that can be", async (t) => {
+test("an object whose storage fails continues, reports why, and stores its record later", async (t) => {
   const { ask } = await worker(t);
   await ask("fail", { verbs: "put,setAlarm" });
   for (let call = 0; call < 4; call++) assert.equal(await ask("run"), "ran");
@@ -215,7 +215,7 @@ test("an object whose storage takes nothing goes on, tells why, and stores it wh
   assert.equal((await ask("stats")).budget.unstored, undefined);
 });
 
-test("an object whose record is too large for its storage goes on", async (t) => {
+test("an object whose record is too large for its storage continues", async (t) => {
   const { ask } = await worker(t);
   for (let call = 0; call < 4; call++) assert.equal(await ask("run", { long: "" }), "ran");
   const { here, budget } = await ask("stats", { long: "" });
@@ -223,7 +223,7 @@ test("an object whose record is too large for its storage goes on", async (t) =>
   assert.match(budget.unstored, /too big|larger than|TOOBIG/i);
 });
 
-test("an object that can read nothing leases nothing, and calls go on", async (t) => {
+test("an object that cannot read its storage leases nothing, and calls continue", async (t) => {
   const { ask } = await worker(t);
   await ask("fail", { verbs: "get" });
   assert.equal(await ask("run"), "ran");
@@ -247,7 +247,7 @@ async function rest({ ask }) {
   assert.deepEqual([await ask("ring"), await ask("ring")], [null, null]);
 }
 
-test("what was leased while nothing could be stored has left before an object that wakes up leases more", async (t) => {
+test("leases that could not be stored are used before a restarted object leases more", async (t) => {
   const BEFORE = {
     "it was never stored": () => {},
     "it was stored": (worker) => grab(worker, 1),
@@ -272,7 +272,7 @@ test("what was leased while nothing could be stored has left before an object th
   }
 });
 
-test("an object that had come to rest goes on at once, and another behind what it may have leased", async (t) => {
+test("an idle object continues at once, and another one after everything that it may have leased", async (t) => {
   const goesOn = async (rests) => {
     const one = await worker(t);
     const last = (await grab(one, 1)).at(-1);
@@ -293,7 +293,7 @@ test("an object that had come to rest goes on at once, and another behind what i
   }
 });
 
-test("an object that never answers keeps nobody waiting for good, and whoever listens is told", async (t) => {
+test("an object that never answers delays no call for ever, and an event reports it", async (t) => {
   const { ask } = await worker(t);
   await ask("silence");
   assert.deepEqual(await Promise.all(Array.from({ length: 4 }, () => ask("run"))), Array(4).fill("ran"));
@@ -302,12 +302,12 @@ test("an object that never answers keeps nobody waiting for good, and whoever li
   assert.match(missed.join(), /no answer arrived in time/);
 });
 
-test("a gate that is given no binding says so", async (t) => {
+test("a gate without a binding reports that", async (t) => {
   const { ask } = await worker(t);
   assert.match((await ask("unbound")).message, /shared is not a binding of Durable Objects: add one under durable_objects in wrangler.jsonc/);
 });
 
-test("a gate that is given a limit says where that belongs", async (t) => {
+test("a gate with a limit reports where the limit belongs", async (t) => {
   const { ask } = await worker(t);
   assert.match((await ask("misplaced")).message, /^requests is not an option of a shared gate: return it/);
 });

@@ -40,7 +40,7 @@ async function edge(source) {
   return vm;
 }
 
-test("a gate of the module serves real calls where no wasm is compiled", async (t) => {
+test("a gate of the module serves real calls if no wasm may be compiled", async (t) => {
   const { url, counts } = await api(t, "--hints", "ietf");
   const vm = await edge(`
     import { tidegate } from "tidegate";
@@ -53,7 +53,7 @@ test("a gate of the module serves real calls where no wasm is compiled", async (
   assert.equal((await counts()).served, 40);
 });
 
-test("who has long to wait there looks now and then whether things have got faster, as nobody wakes it", async () => {
+test("a long wait on the edge polls from time to time, because nothing wakes it", async () => {
   const vm = await edge(`
     import { tidegate } from "tidegate";
     const hour = 3_600_000;
@@ -71,7 +71,7 @@ test("who has long to wait there looks now and then whether things have got fast
   assert.equal(await vm.evaluate("globalThis.call()"), "4,1,2,3");
 });
 
-test("a call is given up there too by who hears that it waits", async () => {
+test("a listener can abort a waiting call on the edge too", async () => {
   const vm = await edge(`
     import { tidegate } from "tidegate";
     globalThis.call = async () => {
@@ -85,7 +85,7 @@ test("a call is given up there too by who hears that it waits", async () => {
   assert.equal(await vm.evaluate("globalThis.call()"), "enough,0");
 });
 
-test("a paused gate sends nothing there either, and goes on when its calls look again", async () => {
+test("a paused gate sends nothing on the edge either, and continues when its calls poll again", async () => {
   const vm = await edge(`
     import { tidegate } from "tidegate";
     globalThis.call = async () => {
@@ -102,7 +102,7 @@ test("a paused gate sends nothing there either, and goes on when its calls look 
   assert.equal(await vm.evaluate("globalThis.call()"), "0,paused,high,low");
 });
 
-test("the entries with every law, with one pacing gate and in plain JavaScript run there too", async () => {
+test("the entries with every law, with one pacing gate and in plain JavaScript run on the edge too", async () => {
   const vm = await edge(`
     import { tidegate as everyLaw } from "tidegate/full";
     import { tidegate as plain } from "tidegate/js";

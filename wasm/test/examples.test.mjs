@@ -10,7 +10,7 @@ import { api } from "./live.mjs";
 const run = promisify(execFile);
 
 for (const file of fs.readdirSync(new URL("examples", import.meta.url))) {
-  test(`${file} is served forty times, retries and all`, async (t) => {
+  test(`${file} is served forty times, including retries`, async (t) => {
     // So few at once that some are throttled until the gate knows.
     const { url, counts } = await api(t, "--hints", "retry-after", "--limit", "30", "--burst", "3");
     const { stdout } = await run(process.execPath, [`examples/${file}`, url], { cwd: import.meta.dirname });

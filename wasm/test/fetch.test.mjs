@@ -7,7 +7,7 @@ import { serve } from "./http.mjs";
 
 const once = (status, headers) => (number) => (number === 1 ? { status, headers } : { status: 200 });
 
-test("a throttled call is sent again, and its body is the second answer's", async (t) => {
+test("a throttled call is retried, and returns the second response", async (t) => {
   const { url, seen } = await serve(t, once(429));
   const answer = await tidegate().fetch(url);
   assert.equal(answer.status, 200);
@@ -15,7 +15,7 @@ test("a throttled call is sent again, and its body is the second answer's", asyn
   assert.equal(seen.length, 2);
 });
 
-test("a Retry-After is a floor for every call of its origin, and for no other origin", async (t) => {
+test("a Retry-After delays every call of its origin, and no other origin", async (t) => {
   const slow = await serve(t, (number) => (number === 1 ? { status: 429, headers: { "retry-after": "2" } } : { status: 200 }));
   const other = await serve(t, () => ({ status: 200 }));
   const gate = tidegate();
@@ -29,14 +29,14 @@ test("a Retry-After is a floor for every call of its origin, and for no other or
 });
 
 for (const method of ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]) {
-  test(`${method} is idempotent, so it is sent again`, async (t) => {
+  test(`${method} is idempotent and is retried`, async (t) => {
     const { url, seen } = await serve(t, once(503));
     const answer = await tidegate().fetch(url, { method });
     assert.deepEqual([answer.status, seen.length], [200, 2]);
   });
 }
 
-test("POST and PATCH are sent again only where the server throttled them, which is not to serve them", async (t) => {
+test("POST and PATCH are retried only if the server throttled them", async (t) => {
   for (const method of ["POST", "PATCH"]) {
     for (const [status, ...expected] of [[429, 200, 2, []], [503, 503, 1, ["method"]], [500, 500, 1, ["method"]]]) {
       const { url, seen } = await serve(t, once(status));
@@ -49,7 +49,7 @@ test("POST and PATCH are sent again only where the server throttled them, which 
   }
 });
 
-test("POST is sent again where the caller says so, or gives an Idempotency-Key", async (t) => {
+test("POST is retried if the caller permits it or sends an Idempotency-Key", async (t) => {
   const told = await serve(t, once(503));
   assert.equal((await tidegate().fetch(told.url, { method: "POST", body: "x" }, { retry: true })).status, 200);
   assert.deepEqual(told.seen.map(({ body }) => body), ["x", "x"]);
@@ -58,7 +58,7 @@ test("POST is sent again where the caller says so, or gives an Idempotency-Key",
   assert.equal((await tidegate().fetch(keyed.url, { method: "POST", body: "x", headers })).status, 200);
 });
 
-test("a body stream cannot be sent again, so it is not, which an event says", async (t) => {
+test("a body stream is not retried, and an event reports why", async (t) => {
   const { url, seen } = await serve(t, once(429));
   const gate = tidegate();
   const events = [];
@@ -72,7 +72,7 @@ test("a body stream cannot be sent again, so it is not, which an event says", as
   assert.equal(seen.length, 2);
 });
 
-test("an answer that another attempt cannot mend is given back at once", async (t) => {
+test("a response that a retry cannot fix is returned at once", async (t) => {
   for (const status of [200, 201, 400, 401, 404, 422]) {
     const { url, seen } = await serve(t, () => ({ status }));
     assert.equal((await tidegate().fetch(url)).status, status);
@@ -80,13 +80,13 @@ test("an answer that another attempt cannot mend is given back at once", async (
   }
 });
 
-test("a server that asks not to be tried again is not", async (t) => {
+test("a call is not retried if the server asks for that", async (t) => {
   const { url, seen } = await serve(t, () => ({ status: 429, headers: { "x-should-retry": "false" } }));
   assert.equal((await tidegate().fetch(url)).status, 429);
   assert.equal(seen.length, 1);
 });
 
-test("after the last attempt the last answer is given back, body and all", async (t) => {
+test("after the last attempt the last response is returned with its body", async (t) => {
   const { url, seen } = await serve(t, () => ({ status: 429 }));
   const answer = await tidegate({ attempts: 3 }).fetch(url);
   assert.equal(answer.status, 429);
@@ -94,7 +94,7 @@ test("after the last attempt the last answer is given back, body and all", async
   assert.equal(seen.length, 3);
 });
 
-test("a retry that would miss the deadline is not waited for", async (t) => {
+test("a retry that would miss the deadline is rejected at once", async (t) => {
   const { url, seen } = await serve(t, () => ({ status: 429, headers: { "retry-after": "600" } }));
   const gate = tidegate();
   const before = performance.now();
@@ -106,7 +106,7 @@ test("a retry that would miss the deadline is not waited for", async (t) => {
   assert.equal(seen.length, 1);
 });
 
-test("an answer that is given back can be read, and an event says why there is no other", async (t) => {
+test("a returned response can be read, and an event reports why it was not retried", async (t) => {
   const { url } = await serve(t, () => ({ status: 429, headers: { "retry-after": "5" } }));
   const throttled = [
     [{ law: "backoff" }, { deadline: 500 }, "deadline"],
@@ -123,7 +123,7 @@ test("an answer that is given back can be read, and an event says why there is n
   }
 });
 
-test("an answer whose body was let go is not given back: who waits for another hears why there is none", async (t) => {
+test("a response with a cancelled body is not returned: the call fails with the reason", async (t) => {
   const { url } = await serve(t, () => ({ status: 429, headers: { "retry-after": "1" } }));
   const gate = tidegate({ law: "fixed", requests: { limit: 2, per: 3_600_000, burst: 2 } });
   const whys = [];
@@ -139,7 +139,7 @@ test("an answer whose body was let go is not given back: who waits for another h
   await other;
 });
 
-test("a connection that breaks is tried again where that is safe, and else thrown as it is", async (t) => {
+test("a broken connection is retried if that is safe, else its error is thrown", async (t) => {
   const { url, seen } = await serve(t, () => ({ status: 200 }));
   const gate = tidegate({ attempts: 3 });
   const dead = "http://127.0.0.1:9/";
@@ -151,7 +151,7 @@ test("a connection that breaks is tried again where that is safe, and else throw
   assert.equal(seen.length, 1);
 });
 
-test("any fetch can be wrapped, and any key be given", async (t) => {
+test("any fetch can be wrapped, with any key", async (t) => {
   const { url } = await serve(t, () => ({ status: 200 }));
   const asked = [];
   const gate = tidegate({

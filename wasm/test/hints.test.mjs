@@ -40,7 +40,7 @@ const FAMILIES = [
 ];
 
 for (const { hints, options = [], few } of FAMILIES) {
-  test(`two hundred calls are served where the server tells ${hints}`, async (t) => {
+  test(`two hundred calls are served if the server reports ${hints}`, async (t) => {
     const run = () => Promise.all(Array.from({ length: 3 }, async () => {
       const { url, counts } = await api(t, "--hints", hints, ...options);
       const gate = tidegate();

@@ -55,7 +55,7 @@ async function ends(name, promise, ms) {
   }
 }
 
-test("every response of the fuzz corpus ends, and keeps nobody back for good", async (t) => {
+test("every response of the fuzz corpus ends, and delays no call for ever", async (t) => {
   const { url, corpus } = await hostile(t);
   const told = { read: 0, rejected: 0, longest: 0 };
   let next = 0;
@@ -81,7 +81,7 @@ test("every response of the fuzz corpus ends, and keeps nobody back for good", a
   t.diagnostic(`${corpus} responses, ${told.read} read, ${told.rejected} rejected by the parser; the longest wait ${Math.round(told.longest / 1000)} s`);
 });
 
-test("in every mood each call ends by its deadline, and none makes the client hammer or hoard", async (t) => {
+test("with every hostile server each call ends by its deadline, and neither calls nor memory grow", async (t) => {
   const { url, moods, serves, counts } = await hostile(t);
   const before = rss();
   const gates = [];

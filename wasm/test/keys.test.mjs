@@ -27,7 +27,7 @@ const chance = (state) => () => {
   return (state >>>= 0) / 2 ** 32;
 };
 
-test("a table with room for every key keeps each of them, at the same price, with exact counts", () => {
+test("a table with room for every key keeps all of them, at the same cost, with exact counters", () => {
   const gate = tidegate({ seed: 1, keys: KEYS });
   const before = memory();
   const begun = performance.now();
@@ -44,7 +44,7 @@ test("a table with room for every key keeps each of them, at the same price, wit
   report({ kept: KEYS, bytesEach: Math.round(each), perSecond: Math.round(KEYS / (took / 1_000)), rssMiB: after.rss / 2 ** 20 });
 });
 
-test("a table with room for few forgets the least recently used, as a plain list does, within its memory", () => {
+test("a small table forgets the least recently used keys, like a plain list, within its memory", () => {
   const gate = tidegate({ seed: 1, keys: ROOM });
   const random = chance(7);
   // What should be there, the least recently used first, and how often each was called since it came.
@@ -84,7 +84,7 @@ test("a table with room for few forgets the least recently used, as a plain list
   report({ accesses: ACCESSES, evicted, grownKiB: Math.round(grown / 1024) });
 });
 
-test("calls for more keys than there is room for wait until a key is idle, and none is lost", async () => {
+test("calls with more keys than places wait until a key is idle, and none is lost", async () => {
   const gate = tidegate({ keys: 10, law: "none" });
   let most = 0;
   const work = async () => {
@@ -97,7 +97,7 @@ test("calls for more keys than there is room for wait until a key is idle, and n
   assert.equal(most, 10);
 });
 
-test("a call waits for room for its key until its deadline, its signal or its gate ends that", async () => {
+test("a call waits for a place for its key until its deadline, its signal or its gate ends the wait", async () => {
   const gate = tidegate({ keys: 1 });
   const permit = gate.tryAcquire({ key: "busy" });
   const ran = [];
@@ -119,7 +119,7 @@ test("a call waits for room for its key until its deadline, its signal or its ga
   held.settle();
 });
 
-test("calls whose keys wait for room get it in the order in which they came", async () => {
+test("calls that wait for a place for their key get it in order of arrival", async () => {
   const gate = tidegate({ keys: 1 });
   const permit = gate.tryAcquire({ key: "busy" });
   const ran = [];

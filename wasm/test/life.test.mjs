@@ -57,7 +57,7 @@ for (const [name, call] of Object.entries({
   });
 }
 
-test("a response that is passed on is the response: its address, its headers, its clones", async (t) => {
+test("a returned response keeps its URL, its headers and its clones", async (t) => {
   const { url } = await serve(t, () => ({ status: 201, headers: { "x-a": "1" } }));
   const answer = await tidegate().fetch(`${url}path`);
   for (const copy of [answer.clone().clone(), answer]) {
@@ -68,7 +68,7 @@ test("a response that is passed on is the response: its address, its headers, it
   }
 });
 
-test("a response that cannot be made by hand is passed on as it is", async (t) => {
+test("a response that cannot be constructed is returned unchanged", async (t) => {
   const { url } = await serve(t, (number) => ({ status: number === 1 ? 999 : 204 }));
   const gate = tidegate({ concurrency: 1 });
   const unknown = await gate.fetch(url);
@@ -101,7 +101,7 @@ test("a call keeps its place until its body ends, and an option frees it at the 
   assert.deepEqual([seen.length, gate.stats().inFlight], [4, 0]);
 });
 
-test("a short body that nobody reads gives its place back", async (t) => {
+test("a short body that is not read frees its place", async (t) => {
   const { url } = await serve(t, () => ({ status: 200, text: "x".repeat(30_000) }));
   const gate = tidegate({ concurrency: 1 });
   for (let i = 0; i < 5; i++) assert.equal((await gate.fetch(url)).status, 200);
@@ -110,14 +110,14 @@ test("a short body that nobody reads gives its place back", async (t) => {
   assert.equal(gate.stats().inFlight, 0);
 });
 
-test("a body that breaks gives its place back, and throws", async (t) => {
+test("a body that fails frees its place, and throws", async (t) => {
   const broken = new ReadableStream({ pull: (to) => to.error(new Error("broken")) }, { highWaterMark: 0 });
   const gate = tidegate({ concurrency: 1, fetch: async () => new Response(broken) });
   await assert.rejects((await gate.fetch("http://a")).text(), /broken/);
   assert.equal(gate.stats().inFlight, 0);
 });
 
-test("calls that share a signal leave no listener on it, and Node warns of none", async (t) => {
+test("calls that share a signal leave no listeners on it, and Node prints no warning", async (t) => {
   const { url } = await serve(t, () => ({ status: 200 }));
   const warnings = [];
   const heard = (warning) => warnings.push(warning.name);
@@ -138,7 +138,7 @@ test("calls that share a signal leave no listener on it, and Node warns of none"
   assert.deepEqual([warnings, listeners], [[], 0]);
 });
 
-test("a thousand calls with a deadline leave no timer behind when their bodies have ended", async (t) => {
+test("a thousand calls with a deadline leave no timers after their bodies", async (t) => {
   const { url } = await serve(t, () => ({ status: 200 }));
   const gate = tidegate({ law: "none" });
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
@@ -150,7 +150,7 @@ test("a thousand calls with a deadline leave no timer behind when their bodies h
   assert.ok(timers() <= before + 5, `${timers()} timers, ${before} before`);
 });
 
-test("what is wrong with the call itself is thrown at once, and nothing is sent", async (t) => {
+test("an invalid call throws at once, and nothing is sent", async (t) => {
   const { url, seen } = await serve(t, () => ({ status: 200 }));
   const gate = tidegate();
   for (const [input, init] of [[url, { method: "GET", body: "x" }], [url, { headers: { "a b": "c" } }], ["not a url", {}], [url, { method: "CONNECT" }]]) {
@@ -171,7 +171,7 @@ async function attempts(error) {
   return [gate.stats().admitted, ...whys];
 }
 
-test("a host that there is not, and a certificate that is wrong, are asked for once", async () => {
+test("a call to an unknown host or with an invalid certificate is not retried", async () => {
   for (const code of ["ENOTFOUND", "CERT_HAS_EXPIRED", "DEPTH_ZERO_SELF_SIGNED_CERT", "ERR_TLS_CERT_ALTNAME_INVALID"]) {
     assert.deepEqual(await attempts(new TypeError("fetch failed", { cause: { code } })), [1, "error"]);
     assert.deepEqual(await attempts(Object.assign(new Error(), { code })), [1, "error"]);
@@ -187,7 +187,7 @@ test("a browser's error, which may be an outage or CORS, has three attempts", as
   }
 });
 
-test("what the server does not implement is not asked for again", async (t) => {
+test("a call that the server does not implement is not retried", async (t) => {
   for (const status of [501, 505, 508]) {
     const { url, seen } = await serve(t, () => ({ status }));
     assert.equal((await tidegate().fetch(url)).status, status);
@@ -195,7 +195,7 @@ test("what the server does not implement is not asked for again", async (t) => {
   }
 });
 
-test("a Request is sent again with its body", async (t) => {
+test("a Request is retried with its body", async (t) => {
   const { url, seen } = await serve(t, (number) => ({ status: number < 3 ? 503 : 200 }));
   const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 } });
   const answer = await gate.fetch(new Request(url, { method: "PUT", body: "a body" }));
@@ -204,7 +204,7 @@ test("a Request is sent again with its body", async (t) => {
   assert.equal((await gate.fetch(keyed)).status, 200);
 });
 
-test("a 429 of an origin to which the server redirects is not taken for one of its own", async (t) => {
+test("a 429 after a redirect to another origin does not count for the first origin", async (t) => {
   const other = await serve(t, () => ({ status: 429, headers: { "retry-after": "3600" } }));
   const { url } = await serve(t, (_, { url }) => (url === "/moved" ? { status: 302, headers: { location: other.url } } : { status: 200 }));
   const gate = tidegate({ law: "backoff", attempts: 1 });
@@ -221,7 +221,7 @@ test("an outcome may read the body, and the response can be read after it", asyn
   await gate.idle();
 });
 
-test("what is final is not tried again, and what the outcome throws is thrown", async (t) => {
+test("a final outcome is not retried, and errors of the outcome function are thrown", async (t) => {
   const { url, seen } = await serve(t, () => ({ status: 429 }));
   const gate = tidegate();
   assert.equal((await gate.fetch(url, {}, { outcome: () => "final" })).status, 429);
@@ -242,7 +242,7 @@ test("the actual cost is read from the response", async (t) => {
   assert.ok(gate.tryAcquire({ key: new URL(url).origin, cost: { tokens: 890 } }));
 });
 
-test('with retry: "throttled" a POST that got 429 is sent again, and one that got 503 is not', async (t) => {
+test('with retry: "throttled" a POST is retried after 429, and not after 503', async (t) => {
   for (const [status, calls] of [[429, 2], [503, 1], [500, 1]]) {
     const { url, seen } = await serve(t, (number) => ({ status: number === 1 ? status : 200 }));
     await tidegate().fetch(url, { method: "POST", body: "x" }, { retry: "throttled" });

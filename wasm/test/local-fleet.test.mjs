@@ -7,7 +7,7 @@ import { BOUND } from "./fleet-figures.mjs";
 import { measured } from "./live.mjs";
 import { run } from "./local-story.mjs";
 
-test("a fleet goes through everything, loses nothing, and sends no more than is leased", async (t) => {
+test("a fleet passes all disturbances, loses no call, and sends no more than is leased", async (t) => {
   let told;
   const story = async () => {
     const done = await run(t, "fixed", false);

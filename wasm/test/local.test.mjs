@@ -59,7 +59,7 @@ test("the first to call holds the budget, and the others lease from it", async (
   assert.equal(gates.reduce((sum, gate) => sum + gate.stats().alone, 0), 0);
 });
 
-test("nobody but the user may enter the folder or the socket", async (t) => {
+test("only the user has access to the folder and the socket", async (t) => {
   const { folder, socket, gate } = place(t);
   await gate().run(() => 1);
   assert.equal(fs.statSync(folder).mode & 0o777, 0o700);
@@ -67,7 +67,7 @@ test("nobody but the user may enter the folder or the socket", async (t) => {
   for (const name of fs.readdirSync(folder)) assert.equal(fs.statSync(path.join(folder, name)).mode & 0o077, 0, name);
 });
 
-test("a folder that others may enter is not used, and calls go on", async (t) => {
+test("a folder that is open to others is not used, and calls continue", async (t) => {
   const { folder, gate } = place(t);
   fs.chmodSync(folder, 0o755);
   const one = gate();
@@ -77,7 +77,7 @@ test("a folder that others may enter is not used, and calls go on", async (t) =>
   assert.equal(one.stats().alone, 1);
 });
 
-test("a socket that a dead process has left is taken", async (t) => {
+test("a socket of a dead process is taken over", async (t) => {
   const { gate, holder } = place(t);
   const child = await holder();
   const one = gate(FIFTY);
@@ -90,7 +90,7 @@ test("a socket that a dead process has left is taken", async (t) => {
   assert.equal(one.stats().alone, 0);
 });
 
-test("a process that does not answer loses the seat, and grants nothing when it goes on", async (t) => {
+test("a process that does not answer loses the seat, and grants nothing when it continues", async (t) => {
   const { gate, holder } = place(t);
   const child = await holder();
   const one = gate(FIFTY);
@@ -104,7 +104,7 @@ test("a process that does not answer loses the seat, and grants nothing when it 
   assert.ok(one.budget("api"));
 });
 
-test("what has been learnt outlasts the process that learnt it", async (t) => {
+test("what was learned remains after its process ends", async (t) => {
   const [{ gate }, { url }] = [place(t), await api(t, "--limit", "1000")];
   const first = gate({ law: "aimd" });
   for (let i = 0; i < 40; i++) await first.run(() => fetch(url));
@@ -116,7 +116,7 @@ test("what has been learnt outlasts the process that learnt it", async (t) => {
   assert.ok(interval > 0 && learnt < interval * 1.5, `${interval} ms between two calls, and then ${learnt}`);
 });
 
-test("a gate that closes gives its leases and its seat back", async (t) => {
+test("a gate that closes returns its leases and frees its seat", async (t) => {
   const { socket, gate } = place(t);
   const [first, second] = [gate(FIFTY), gate(FIFTY)];
   for (let i = 0; i < 10; i++) await Promise.all([first.run(() => i), second.run(() => i)]);
@@ -128,7 +128,7 @@ test("a gate that closes gives its leases and its seat back", async (t) => {
   assert.ok(!fs.existsSync(socket), "somebody has the seat");
 });
 
-test("a file that is damaged, or another key's, teaches nothing and stops nothing", async (t) => {
+test("a damaged file, or another key's, is ignored, and calls continue", async (t) => {
   const { folder, gate } = place(t);
   const file = () => path.join(folder, fs.readdirSync(folder).find((name) => name.endsWith(".budget")));
   const first = gate();
@@ -143,7 +143,7 @@ test("a file that is damaged, or another key's, teaches nothing and stops nothin
   }
 });
 
-test("where the disk is full, leases go on, and the budget says why nothing is stored", { skip: !canMount() }, async (t) => {
+test("with a full disk, leases continue, and the budget reports why nothing is stored", { skip: !canMount() }, async (t) => {
   const { folder, gate } = place(t, "size=4k");
   const one = gate(FIFTY);
   fs.writeFileSync(path.join(folder, "full"), new Uint8Array(4_096));
@@ -154,7 +154,7 @@ test("where the disk is full, leases go on, and the budget says why nothing is s
   while (one.budget().unstored) await one.run(() => 1);
 });
 
-test("where the disk has no room for a socket, calls go on alone, and say why", { skip: !canMount() }, async (t) => {
+test("without room for a socket on the disk, calls continue alone, and the reason is reported", { skip: !canMount() }, async (t) => {
   const { gate } = place(t, "nr_inodes=1");
   const one = gate();
   const why = missed(one);
@@ -175,7 +175,7 @@ function canMount() {
   }
 }
 
-test("a holder that speaks another version, or is another program, is named, and calls go on", async (t) => {
+test("a holder with another version, or another program, is reported, and calls continue", async (t) => {
   for (const [greeting, named] of [["tidegate\x07", /speaks version 7 of the local protocol, and this one version 1: update/], ["HTTP/1.1 400", /another program than tidegate uses the socket/]]) {
     const { socket, gate } = place(t);
     const server = net.createServer((member) => member.on("error", () => {}).write(greeting)).listen(socket);
@@ -190,7 +190,7 @@ test("a holder that speaks another version, or is another program, is named, and
   }
 });
 
-test("whoever connects and sends nonsense is cut off, and disturbs nobody", async (t) => {
+test("a client that sends garbage is disconnected without affecting others", async (t) => {
   const { socket, gate } = place(t);
   const one = gate(FIFTY);
   await one.run(() => 1);
@@ -214,7 +214,7 @@ test("whoever connects and sends nonsense is cut off, and disturbs nobody", asyn
   assert.equal(await one.run(() => 2), 2);
 });
 
-test("any letters make a key, and names share nothing with each other", async (t) => {
+test("a key may contain any characters, and budgets of different names are separate", async (t) => {
   const { gate } = place(t);
   const odd = 'a "key" / with\n all: *ü';
   const [mine, other] = [gate({ name: "mine" }), gate()];
@@ -222,13 +222,13 @@ test("any letters make a key, and names share nothing with each other", async (t
   assert.ok(mine.budget(odd) && other.budget(odd) && !mine.budget());
 });
 
-test("a program that has nothing to do ends, also where it holds the budget", async (t) => {
+test("an idle program ends, even if it holds the budget", async (t) => {
   const { folder } = place(t);
   const program = `import { tidegate } from "tidegate/local"; await tidegate({ folder: ${JSON.stringify(folder)} }).run(() => 1);`;
   execFileSync(process.execPath, ["--input-type=module", "-e", program], { cwd: import.meta.dirname, timeout: 60_000 });
 });
 
-test("what is no name, no room for a path, or no policy, is rejected at once", () => {
+test("an invalid name, path or policy is rejected at once", () => {
   assert.throws(() => tidegate({ name: "../other" }), (error) => error instanceof PolicyError && /^name is "..\/other"; it must be 1 to 64/.test(error.message));
   assert.throws(() => tidegate({ folder: `/tmp/${"x".repeat(100)}` }), /choose a shorter folder or name/);
   assert.throws(() => tidegate({ requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);

@@ -7,7 +7,7 @@ import { Desk, load, made, World } from "./shared-world.mjs";
 
 const SLOW = { requests: { limit: 1, per: 5_000 } };
 
-test("on a clock of whole milliseconds since 1970 that stands still between timers, a member goes on for hours", async (t) => {
+test("a member works for hours with a clock that only advances with timers", async (t) => {
   for (const off of [0, 99_999_999]) {
     const world = new World(t, 1_795_000_000_000 + off);
     const gate = world.gate(world.desk());
@@ -26,7 +26,7 @@ test("on a clock of whole milliseconds since 1970 that stands still between time
   }
 });
 
-test("who asks and does not wait has one lease asked for, and no more", async (t) => {
+test("a call that does not wait requests one lease only", async (t) => {
   const world = new World(t);
   const desk = world.desk();
   const gate = world.gate(desk);
@@ -36,7 +36,7 @@ test("who asks and does not wait has one lease asked for, and no more", async (t
   assert.deepEqual([gate.asked.at(-1).leaving, gate.stats().inHand, desk.stats().members], [true, 0, 0]);
 });
 
-test("a call that was given up while it lacked a lease is not asked for any more", async (t) => {
+test("no lease is requested for an abandoned call", async (t) => {
   const world = new World(t);
   const desk = world.desk(SLOW);
   const gate = world.gate(desk);
@@ -52,7 +52,7 @@ test("a call that was given up while it lacked a lease is not asked for any more
   assert.deepEqual([gate.asked.at(-1).leaving, desk.stats().members, desk.stats().abandoned <= 2], [true, 0, true]);
 });
 
-test("a call that waits, and whose request has ended, is not asked for any more", async (t) => {
+test("no lease is requested for a waiting call whose request has ended", async (t) => {
   const world = new World(t);
   const desk = world.desk({ requests: { limit: 2, per: 1_000 } });
   const gate = world.gate(desk);
@@ -67,7 +67,7 @@ test("a call that waits, and whose request has ended, is not asked for any more"
   assert.deepEqual([gate.asked.at(-1).leaving, gate.stats().waiting, desk.stats().members], [true, 0, 0]);
 });
 
-test("idle members that were told null once take nothing from one that is busy", async (t) => {
+test("idle members take nothing from a busy one", async (t) => {
   const world = new World(t);
   const desk = world.desk({ requests: { limit: 2, per: 1_000 } });
   for (let i = 0; i < 3; i++) {
@@ -88,7 +88,7 @@ test("idle members that were told null once take nothing from one that is busy",
   assert.ok(done > 215, `${done} of 240 calls`);
 });
 
-test("a gate that is closed says good-bye, gives back what it has, and keeps no request alive", async (t) => {
+test("a closed gate sends its last request, returns its leases, and keeps no request alive", async (t) => {
   const world = new World(t);
   const desk = world.desk();
   const gate = world.gate(desk);
@@ -105,7 +105,7 @@ test("a gate that is closed says good-bye, gives back what it has, and keeps no 
   assert.ok(world.kept.length > 2 && world.kept.every(({ over }) => over), "something is still waited for");
 });
 
-test("a gate that is closed while it asks leaves all the same, and what comes later is nobody's", async (t) => {
+test("a gate that is closed during a request still leaves, and ignores later answers", async (t) => {
   const world = new World(t);
   const desk = world.desk();
   const gate = world.gate(desk);
@@ -119,7 +119,7 @@ test("a gate that is closed while it asks leaves all the same, and what comes la
   assert.ok(world.kept.every(({ over }) => over), "something is still waited for");
 });
 
-test("keys that are forgotten leave no ghosts behind", async (t) => {
+test("forgotten keys leave no members behind", async (t) => {
   const world = new World(t);
   const desks = {};
   const gate = world.gate((key) => (desks[key] ??= world.desk()), { keys: 2 });
@@ -135,7 +135,7 @@ test("keys that are forgotten leave no ghosts behind", async (t) => {
   for (const desk of Object.values(desks)) assert.ok(desk.stats().members <= 1, `${desk.stats().members} members are known`);
 });
 
-test("a key that has leased nothing is forgotten before one that has, and the longest idle of those", async (t) => {
+test("keys without leases are forgotten first, the least recently used before others", async (t) => {
   const world = new World(t);
   const desks = {};
   const gate = world.gate((key) => (desks[key] ??= world.desk()), { keys: 3 });
@@ -162,7 +162,7 @@ test("a key that has leased nothing is forgotten before one that has, and the lo
   assert.deepEqual(left(), ["first", "second"]);
 });
 
-test("each answer that does not come is told, once, whether it fails or hangs", async (t) => {
+test("each missing answer is reported once, whether the request fails or hangs", async (t) => {
   for (const how of ["fails", "hangs", "fails late", "is nothing"]) {
     const world = new World(t);
     const carry = async () => {
@@ -183,7 +183,7 @@ test("each answer that does not come is told, once, whether it fails or hangs", 
   }
 });
 
-test("a clock that steps back by a minute keeps nobody", async (t) => {
+test("a clock that goes back by a minute delays no call", async (t) => {
   for (const idle of [0, 3_000]) {
     const world = new World(t);
     let off = 0;
@@ -195,7 +195,7 @@ test("a clock that steps back by a minute keeps nobody", async (t) => {
   }
 });
 
-test("members with the same seed are two", async (t) => {
+test("two members with the same seed are distinguished", async (t) => {
   const world = new World(t);
   const desk = world.desk();
   const done = [0, 0];
@@ -215,7 +215,7 @@ test("members with the same seed are two", async (t) => {
   assert.ok(Math.min(...done) > 12_000, done.join());
 });
 
-test("when the request that carries dies, the next call takes over", async (t) => {
+test("if the request that carries messages ends, the next call takes over", async (t) => {
   const world = new World(t);
   const gate = world.gate(world.desk());
   await world.after(gate.run(() => 1));
@@ -231,7 +231,7 @@ test("when the request that carries dies, the next call takes over", async (t) =
   }
 });
 
-test("nobody carries for others for longer than a request is kept alive, while others come", async (t) => {
+test("no request carries messages for others for longer than it is kept alive", async (t) => {
   const world = new World(t);
   const gate = world.gate(world.desk());
   for (let call = 0; call < 1_500; call++) {
@@ -253,7 +253,7 @@ function granted(world, desk) {
   return Array.from({ length: grant[40] }, (_, i) => world.time + Number(view.getBigInt64(49 + 16 * i, true)) / 1e6);
 }
 
-test("beside a record that does not fit nothing is granted before what is leased has left", (t) => {
+test("with an unusable record nothing is granted before earlier leases are used", (t) => {
   const world = new World(t);
   const policy = { requests: { limit: 50, per: 1_000, burst: 50 } };
   const first = world.desk(policy);
@@ -270,7 +270,7 @@ test("beside a record that does not fit nothing is granted before what is leased
   assert.equal(again.resumed, true);
 });
 
-test("a policy without a heartbeat has the usual one, whatever was before", (t) => {
+test("a policy without a heartbeat has the default one", (t) => {
   const world = new World(t);
   const heartbeat = (desk) => {
     const core = made(load());
@@ -286,7 +286,7 @@ test("a policy without a heartbeat has the usual one, whatever was before", (t) 
   assert.equal(heartbeat(desk), 500);
 });
 
-test("what a process may send alone is named where it cannot be", (t) => {
+test("an invalid rate for a process alone is reported", (t) => {
   const world = new World(t);
   const alone = (alone) => () => world.gate(world.desk(), { alone });
   assert.throws(alone({ limit: 1.5, per: 1_000 }), { name: "PolicyError", message: /^alone\.limit is 1\.5; it is a whole number/ });

@@ -6,7 +6,7 @@ import { tidegate } from "tidegate";
 
 const MILLION = 1_000_000;
 
-test("a million gates that were made and disposed of take no more memory than a thousand", () => {
+test("a million disposed gates need no more memory than a thousand", () => {
   const round = (gates) => {
     for (let i = 0; i < gates; i++) {
       const gate = tidegate({ seed: i });
@@ -20,7 +20,7 @@ test("a million gates that were made and disposed of take no more memory than a 
   assert.ok(after - before < 16 * 2 ** 20, `${after - before} bytes more`);
 });
 
-test("a hundred thousand keys take no more memory than the thousand that are remembered", () => {
+test("a hundred thousand keys need no more memory than the thousand that are kept", () => {
   const gate = tidegate({ seed: 1 });
   const touch = (keys) => {
     for (let i = 0; i < keys; i++) gate.tryAcquire({ key: `key ${i}` }).settle();
@@ -34,7 +34,7 @@ test("a hundred thousand keys take no more memory than the thousand that are rem
   assert.ok(after - before < 4 * 2 ** 20, `${after - before} bytes more`);
 });
 
-test("a million permits that were dropped take no more memory than those of an hour", () => {
+test("a million dropped permits need no more memory than those of an hour", () => {
   let now = 0;
   const gate = tidegate({ seed: 1, law: "none", now: () => (now += 1_000) });
   const round = (permits) => {
@@ -46,7 +46,7 @@ test("a million permits that were dropped take no more memory than those of an h
   assert.ok(after - before < 2 ** 20, `${after - before} bytes more`);
 });
 
-test("a million calls that were given up leave no waiter, timer or listener", async () => {
+test("a million abandoned calls leave no waiter, timer or listener", async () => {
   const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 }, queue: 2_000 });
   await gate.run(() => {});
   const round = async () => {

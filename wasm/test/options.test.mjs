@@ -7,7 +7,7 @@ import { PolicyError, tidegate } from "tidegate";
 const nothing = () => {};
 const policyError = (message) => (error) => error instanceof PolicyError && message.test(error.message);
 
-test("an option that cannot be is named where the gate is made, with its value and what it may be", () => {
+test("an invalid option of a gate is reported with its value and the valid range", () => {
   const wrong = [
     [{ keys: 0 }, /^keys is 0; it is a whole number from 1 to/],
     [{ queue: -1 }, /^queue is -1; it is a whole number from 0/],
@@ -31,7 +31,7 @@ test("an option that cannot be is named where the gate is made, with its value a
   assert.throws(() => gate.on("waits", nothing), policyError(/^there is no event "waits"; the events are wait, sent/));
 });
 
-test("an option of a call that cannot be is named, however the call is made", async () => {
+test("an invalid option of a call is reported for all kinds of calls", async () => {
   const gate = tidegate();
   const wrong = [
     [{ deadlin: 5 }, /^there is no option "deadlin" of a call/],
@@ -57,7 +57,7 @@ test("an option of a call that cannot be is named, however the call is made", as
   assert.equal(gate.stats().rejected, 0);
 });
 
-test("a limit that is given is kept, whether or not a law is", async () => {
+test("a stated limit is kept with or without a stated law", async () => {
   for (const policy of [{ requests: { limit: 10, per: 3_600_000, burst: 10 } }, { tokens: { limit: 10, per: 3_600_000 } }]) {
     const gate = tidegate(policy);
     const permits = Array.from({ length: 100 }, () => gate.tryAcquire({ cost: { requests: 1, tokens: 1 } })).filter((permit) => permit);

@@ -25,7 +25,7 @@ async function bursts(clock, call) {
   return starts;
 }
 
-test("a hundred a second are never more than 101 in a second, nor two in eight milliseconds", async () => {
+test("a hundred per second are at most 101 in any second, and one in any eight milliseconds", async () => {
   const clock = { now: () => (clock.read = performance.now()) };
   const gate = tidegate({ law: "fixed", requests: { limit: 100, per: 1_000 }, now: clock.now });
   const starts = await bursts(clock, (start) => gate.run(start));
@@ -35,7 +35,7 @@ test("a hundred a second are never more than 101 in a second, nor two in eight m
   assert.equal(most(starts, 8), 1);
 });
 
-test("a pacing gate gives each call a time of its own, and gives back what was given up", async () => {
+test("a pacing gate gives each call its own time, and refunds abandoned calls", async () => {
   const one = pacing({ limit: 100, per: 1_000 });
   const left = [];
   const before = performance.now();

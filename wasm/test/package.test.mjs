@@ -19,7 +19,7 @@ test("publint finds nothing", async () => {
 });
 
 // Resolution as of Node 10 knows no `exports`: there is the main entry alone. What Cloudflare alone runs is no CommonJS.
-test("types resolve wherever exports are known", async () => {
+test("types resolve in all module systems with exports", async () => {
   const packed = process.env.TIDEGATE_PACKED;
   await run(bin("attw"), [packed, "--profile", "node16", "--exclude-entrypoints", "./tidegate.wasm", "./durable"]);
 });
@@ -36,7 +36,7 @@ const tsc = (version, files, options) => {
 
 for (const version of ["typescript", "typescript-5.6", "typescript-5.0"]) {
   for (const [name, [files, ...options]] of Object.entries(MODULES)) {
-    test(`${version} type-checks a strict program ${name}, and finds what is wrong in another`, async () => {
+    test(`${version} accepts a strict program ${name}, and finds the errors in another`, async () => {
       options.push("--exactOptionalPropertyTypes");
       await tsc(version, files, options);
       await assert.rejects(tsc(version, ["wrong-types.ts"], options), ({ stdout }) => (stdout.match(/error TS/g) ?? []).length === 5);
@@ -44,7 +44,7 @@ for (const version of ["typescript", "typescript-5.6", "typescript-5.0"]) {
   }
 }
 
-test("what the README shows type-checks in a strict program", async (t) => {
+test("the README's examples type-check in a strict program", async (t) => {
   const folder = fs.mkdtempSync(path.join(here, "node_modules/.readme-"));
   t.after(() => fs.rmSync(folder, { recursive: true }));
   const readme = fs.readFileSync(path.join(installed, "README.md"), "utf8");
@@ -60,7 +60,7 @@ test("what the README shows type-checks in a strict program", async (t) => {
   await tsc("typescript", [...files, "readme.d.ts"], options);
 });
 
-test("the package has its licences, and no link of its README is dead", () => {
+test("the package contains its licences, and its README has no dead links", () => {
   const file = (name) => path.join(installed, name);
   for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) assert.ok(fs.statSync(file(name)).size > 1_000);
   const readme = fs.readFileSync(file("README.md"), "utf8");
@@ -71,7 +71,7 @@ test("the package has its licences, and no link of its README is dead", () => {
   }
 });
 
-test("what a page pays is what the committed table says, to a fiftieth", async () => {
+test("the size of a page equals the committed table within two per cent", async () => {
   const rows = await measure();
   const file = path.join(here, "sizes.md");
   if (process.env.BLESS) fs.writeFileSync(file, table(rows));

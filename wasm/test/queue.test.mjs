@@ -9,7 +9,7 @@ import { pacing } from "tidegate/pacing";
 const every = (ms, more) => tidegate({ law: "fixed", requests: { limit: 1, per: ms }, ...more });
 const nothing = () => {};
 
-test("calls are sent in the order in which they came, and those of a higher priority first", async () => {
+test("calls are sent in order of arrival, and higher priorities first", async () => {
   // No time passes until all have asked.
   let asked = Infinity;
   const gate = every(5, { now: () => Math.max(0, performance.now() - asked) });
@@ -28,7 +28,7 @@ const chance = (state) => (below) => {
   return Math.floor((state / 2 ** 32) * below);
 };
 
-test("whatever joins and gives up at random leaves by priority and then by arrival", async (t) => {
+test("calls that join and abort at random are admitted by priority, then by arrival", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   for (let seed = 1; seed <= 20; seed++) {
     const random = chance(seed);
@@ -68,7 +68,7 @@ test("whatever joins and gives up at random leaves by priority and then by arriv
   }
 });
 
-test("two hundred calls that gave up leave no trace in the estimate of the next one", async () => {
+test("two hundred abandoned calls do not affect the estimate of the next one", async () => {
   const gate = every(100, { now: () => 0 });
   gate.tryAcquire();
   const first = gate.run(nothing);
@@ -85,7 +85,7 @@ test("two hundred calls that gave up leave no trace in the estimate of the next 
   await Promise.allSettled([first, next]);
 });
 
-test("a call takes as many steps in front of a hundred thousand that wait as in front of a hundred", async () => {
+test("a call takes as many steps with a hundred thousand waiting calls as with a hundred", async () => {
   const steps = async (waiting) => {
     let reads = 0;
     const gate = every(3_600_000, { queue: 200_000, now: () => (reads++, 0) });
@@ -123,7 +123,7 @@ function counted(t) {
   return count;
 }
 
-test("four hundred waiters take one timer each, and leave in order", async (t) => {
+test("four hundred waiting calls need one timer each, and are admitted in order", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const count = counted(t);
   let now = 0;
@@ -141,7 +141,7 @@ test("four hundred waiters take one timer each, and leave in order", async (t) =
   assert.equal(count.timers, 400);
 });
 
-test("four hundred waiters whose timers are real take few more, for those that fire before their time", async (t) => {
+test("four hundred waiting calls need few more timers if real timers fire early", async (t) => {
   const count = counted(t);
   const gate = every(4);
   await Promise.all(Array.from({ length: 401 }, () => gate.run(nothing)));
@@ -156,7 +156,7 @@ test("a full queue rejects at once", async () => {
   assert.equal(gate.stats().waiting, 0);
 });
 
-test("a call that would miss its deadline learns at once by how much", async () => {
+test("a call that would miss its deadline is rejected at once with the time that it lacks", async () => {
   const gate = every(1_000);
   const calls = [1, 2, 3].map(() => gate.run(nothing));
   const late = (error) => error instanceof DeadlineExceeded && error.code === "DEADLINE_EXCEEDED" && error.wait > 2_500 && error.wait <= 3_000;
@@ -164,7 +164,7 @@ test("a call that would miss its deadline learns at once by how much", async () 
   await Promise.all(calls);
 });
 
-test("a call whose turn moves past its deadline while it waits is sent home at its deadline", async () => {
+test("a call that is delayed past its deadline is rejected at its deadline", async () => {
   const gate = every(10);
   const calls = [1, 2, 3].map(() => gate.run(nothing));
   const before = performance.now();
@@ -176,7 +176,7 @@ test("a call whose turn moves past its deadline while it waits is sent home at i
   await Promise.all(calls);
 });
 
-test("who goes before all others does not make those behind it seem late", async () => {
+test("a call with a higher priority does not make later calls appear late", async () => {
   const gate = every(10);
   const calls = Array.from({ length: 20 }, () => gate.run(nothing));
   await calls[15];
@@ -184,7 +184,7 @@ test("who goes before all others does not make those behind it seem late", async
   await Promise.all(calls);
 });
 
-test("who goes before all others is late by what it costs, not by what they do", async () => {
+test("a call with the highest priority is delayed by its own cost only", async () => {
   const gate = tidegate({ law: "fixed", tokens: { limit: 1, per: 3_600_000 } });
   const cost = { requests: 1, tokens: 1 };
   await gate.run(nothing, { cost });
@@ -194,7 +194,7 @@ test("who goes before all others is late by what it costs, not by what they do",
   await assert.rejects(waits, Closed);
 });
 
-test("work that goes on past its deadline is aborted", async () => {
+test("work that continues past its deadline is aborted", async () => {
   let aborted;
   const work = (signal) => new Promise(() => signal.addEventListener("abort", () => (aborted = signal.reason)));
   const gate = tidegate();
@@ -203,7 +203,7 @@ test("work that goes on past its deadline is aborted", async () => {
   assert.equal(gate.stats().abandoned, 1);
 });
 
-test("an aborted call gives up, wherever it stands, with the reason that it was given", async () => {
+test("an aborted call ends in any state with the reason of its signal", async () => {
   const gate = every(50, { concurrency: 1 });
   const controller = new AbortController();
   const { signal } = controller;
@@ -232,7 +232,7 @@ test("an abort ends a call between two attempts, and it is not sent again", { ti
   assert.deepEqual({ calls, waiting, inFlight }, { calls: 1, waiting: 0, inFlight: 0 });
 });
 
-test("a call is given up by who hears that it waits, and one given up before it came never runs", async () => {
+test("a listener can abort a waiting call, and a call that was aborted before it joined never runs", async () => {
   const ran = [];
   const gate = every(3_600_000);
   await gate.run(nothing);
@@ -252,7 +252,7 @@ test("a call is given up by who hears that it waits, and one given up before it 
   assert.deepEqual([ran, again.stats().admitted, again.stats().inFlight], [["rejected"], 1, 0]);
 });
 
-test("who waits behind one that gave up moves up", async () => {
+test("calls after an abandoned one move up", async () => {
   const gate = every(1_000);
   const controller = new AbortController();
   await gate.run(nothing);
@@ -264,7 +264,7 @@ test("who waits behind one that gave up moves up", async () => {
   assert.ok((await second) < 1_900, "it took the place in front of it");
 });
 
-test("a window lets so many fly, and one that lands lets the next one go", async () => {
+test("a concurrency limit admits the next call when one in flight settles", async () => {
   const gate = tidegate({ concurrency: 3 });
   let flying = 0;
   let most = 0;
@@ -279,7 +279,7 @@ test("a window lets so many fly, and one that lands lets the next one go", async
   assert.deepEqual([...causes], ["concurrency"]);
 });
 
-test("a call with a deadline waits for a place in a full window, and is late only at its deadline", async () => {
+test("a call with a deadline waits for a free place until its deadline", async () => {
   const gate = tidegate({ concurrency: 1 });
   const slow = (ms) => gate.run(() => new Promise((wake) => setTimeout(wake, ms)));
   const first = slow(20);
@@ -313,7 +313,7 @@ test("slow calls to a server without a limit all start within two seconds, the f
   assert.deepEqual([[...causes], gate.stats().waiting], [["concurrency"], 0]);
 });
 
-test("a call that is never settled gives its place back when its lease ends", async () => {
+test("a call that is never settled frees its place when it expires", async () => {
   const gate = tidegate({ concurrency: 1, expiry: 400 });
   assert.ok(gate.tryAcquire());
   assert.equal(gate.tryAcquire(), null);
@@ -321,7 +321,7 @@ test("a call that is never settled gives its place back when its lease ends", as
   assert.equal(gate.stats().admitted, 2);
 });
 
-test("a permit is settled once, by hand or by leaving its scope", () => {
+test("a permit is settled once, explicitly or at the end of its scope", () => {
   const gate = tidegate({ concurrency: 1 });
   const permit = gate.tryAcquire();
   permit.settle("ok");
@@ -332,7 +332,7 @@ test("a permit is settled once, by hand or by leaving its scope", () => {
   assert.deepEqual({ ok, failed, abandoned, inFlight }, { ok: 1, failed: 0, abandoned: 1, inFlight: 0 });
 });
 
-test("a cost of requests and tokens is held against both limits, and corrected to what was used", () => {
+test("a cost in requests and tokens is charged to both limits, and corrected to the actual cost", () => {
   let now = 0;
   const gate = tidegate({
     law: "fixed", requests: { limit: 10, per: 1_000, burst: 10 }, tokens: { limit: 1_000, per: 1_000 }, now: () => now,
@@ -346,12 +346,12 @@ test("a cost of requests and tokens is held against both limits, and corrected t
   assert.ok(gate.tryAcquire({ cost: 3 }), "calls without tokens are none of that limit's");
 });
 
-test("what can never fit is rejected, not made to wait", async () => {
+test("a call that can never be admitted is rejected at once", async () => {
   const gate = every(10);
   await assert.rejects(gate.run(nothing, { cost: 2 }), (error) => error instanceof Rejected && error.code === "TOO_BIG");
 });
 
-test("an error with a status is read as an answer, and rejections are tried again", async () => {
+test("an error with a status is read as a response, and throttled calls are retried", async () => {
   const gate = tidegate();
   let calls = 0;
   const result = await gate.run(() => {
@@ -363,7 +363,7 @@ test("an error with a status is read as an answer, and rejections are tried agai
   assert.equal(calls, 4, "an error of another kind is nobody's to retry");
 });
 
-test("a listener that throws keeps no call back, and the program hears of it", async (t) => {
+test("a listener that throws delays no call, and its error is reported", async (t) => {
   const thrown = [];
   const listeners = process.listeners("uncaughtException");
   process.removeAllListeners("uncaughtException");
@@ -382,7 +382,7 @@ test("a listener that throws keeps no call back, and the program hears of it", a
   assert.deepEqual({ waiting, ok }, { waiting: 0, ok: 3 });
 });
 
-test("a listener may close the gate, or change what a call waits for", async () => {
+test("a listener may close the gate, or change its policy", async () => {
   const closed = every(3_600_000);
   closed.on("wait", () => closed.close());
   await closed.run(nothing);
@@ -393,7 +393,7 @@ test("a listener may close the gate, or change what a call waits for", async () 
   await changed.run(nothing);
 });
 
-test("a policy changes at run time, for those who wait too", async () => {
+test("a new policy also applies to waiting calls", async () => {
   const gate = every(3_600_000);
   await gate.run(nothing);
   const waits = gate.run(nothing);
@@ -401,7 +401,7 @@ test("a policy changes at run time, for those who wait too", async () => {
   await waits;
 });
 
-test("keys are bounded: the one idle longest is forgotten, and none that is busy", () => {
+test("the number of keys is bounded: the least recently used is forgotten, unless it has calls", () => {
   const gate = tidegate({ keys: 2, law: "fixed", requests: { limit: 1, per: 3_600_000 } });
   for (const key of ["a", "b", "a"]) gate.tryAcquire({ key })?.settle();
   gate.tryAcquire({ key: "c" });
@@ -409,7 +409,7 @@ test("keys are bounded: the one idle longest is forgotten, and none that is busy
   assert.throws(() => gate.tryAcquire({ key: "d" }), (error) => error.code === "KEYS_FULL");
 });
 
-test("a closed gate sends those who wait home, and takes nobody", async () => {
+test("a closed gate rejects waiting calls and new ones", async () => {
   const gate = every(3_600_000);
   await gate.run(nothing);
   const waits = gate.run(nothing);
@@ -419,7 +419,7 @@ test("a closed gate sends those who wait home, and takes nobody", async () => {
   assert.throws(() => gate.tryAcquire(), Closed);
 });
 
-test("options that cannot be are named", () => {
+test("invalid options are reported", () => {
   const wrong = [
     [{ law: "magic" }, /no law "magic"/],
     [{ law: "aimd" }, /tidegate\/full/],
@@ -441,7 +441,7 @@ test("options that cannot be are named", () => {
   }
 });
 
-test("a quota without a burst is always possible, and so is a backoff without an end", () => {
+test("a quota without a burst is always valid, and so is a backoff without a maximum", () => {
   const day = 86_400_000;
   for (const policy of [
     { tokens: { limit: 10_000_000, per: day } },
@@ -453,7 +453,7 @@ test("a quota without a burst is always possible, and so is a backoff without an
   }
 });
 
-test("what the ranges of the options allow, the core allows", () => {
+test("the core accepts the full ranges of the options", () => {
   const ends = {
     requests: [undefined, ...[1, 4_294_967_295].flatMap((limit) => [1e-6, 1e12].map((per) => ({ limit, per })))],
     tokens: [undefined, { limit: 4_294_967_295, per: 1e-6, burst: 4_294_967_295 }, { limit: 1, per: 1e12, burst: 18 }],
@@ -472,14 +472,14 @@ test("what the ranges of the options allow, the core allows", () => {
   }
 });
 
-test("a policy that is rejected changes nothing", () => {
+test("an invalid policy changes nothing", () => {
   const gate = tidegate({ keys: 2, now: () => 0 });
   gate.tryAcquire().settle();
   assert.throws(() => gate.setPolicy({ retryBudget: { percent: 0.5 } }), PolicyError);
   assert.ok(gate.tryAcquire({ key: "another" }));
 });
 
-test("a clock that goes back, stops, or tells no number moves nobody to the end of time", async () => {
+test("a clock that goes back, stops or returns NaN delays no call for ever", async () => {
   let now = 1_000;
   const gate = every(100, { now: () => now });
   assert.ok(gate.tryAcquire());
@@ -495,7 +495,7 @@ test("a clock that goes back, stops, or tells no number moves nobody to the end 
   assert.ok(gate.tryAcquire());
 });
 
-test("a wait of a month is one, and a deadline without an end never comes", async (t) => {
+test("a wait can take a month, and an infinite deadline never passes", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let now = 0;
   const day = 86_400_000;

@@ -36,7 +36,7 @@ async function redis(t) {
   return { server, gate };
 }
 
-test("who has lost the seat without knowing grants nothing from it, and asks whoever has it", async (t) => {
+test("a process that has lost the seat grants nothing, and asks the new holder", async (t) => {
   const { server, gate } = await redis(t);
   const [first, second] = [await gate(), await gate()];
   assert.equal(await first.run(() => 1), 1);
@@ -52,7 +52,7 @@ test("who has lost the seat without knowing grants nothing from it, and asks who
   assert.equal(first.stats().alone + second.stats().alone, 0);
 });
 
-test("a gate that closes gives its leases and its seat back", async (t) => {
+test("a gate that closes returns its leases and frees its seat", async (t) => {
   const { server, gate } = await redis(t);
   const policy = { law: "fixed", requests: { limit: 50, per: 1_000 } };
   const [first, second] = [await gate(policy), await gate(policy)];
@@ -68,7 +68,7 @@ test("a gate that closes gives its leases and its seat back", async (t) => {
   assert.equal(await server.tell("HEXISTS", BUDGET, "record"), 1, "nothing is known");
 });
 
-test("a program may end its client as soon as its gate has closed: another takes the seat at once", async (t) => {
+test("a client can be closed directly after its gate, and another process takes the seat at once", async (t) => {
   const { server } = await redis(t);
   const shared = await createClient({ socket: { host: "127.0.0.1", port: server.port } }).connect();
   const gate = tidegate({ shared });
@@ -79,7 +79,7 @@ test("a program may end its client as soon as its gate has closed: another takes
   assert.equal(await server.tell("EXISTS", SEAT), 0, "somebody holds it");
 });
 
-test("a seat that Redis has forgotten stays with its holder, who forgets nothing", async (t) => {
+test("a holder keeps a seat that Redis has lost, with what was learned", async (t) => {
   const { server, gate } = await redis(t);
   const holder = await gate();
   for (let i = 0; i < 5; i++) await holder.run(() => 1);
@@ -88,7 +88,7 @@ test("a seat that Redis has forgotten stays with its holder, who forgets nothing
   assert.ok(holder.budget().admitted >= 6);
 });
 
-test("what has been learnt outlasts the process that learnt it", async (t) => {
+test("what was learned remains after its process ends", async (t) => {
   const [{ server, gate }, { url }] = await Promise.all([redis(t), api(t, "--limit", "1000")]);
   const first = await gate({ law: "aimd" });
   for (let i = 0; i < 40; i++) await first.run(() => fetch(url));
@@ -101,7 +101,7 @@ test("what has been learnt outlasts the process that learnt it", async (t) => {
   assert.ok(interval > 0 && learnt < interval * 1.5, `${interval} ms between two calls, and then ${learnt}`);
 });
 
-test("what a Redis has lost is known to all that were answered", async (t) => {
+test("members restore what Redis has lost", async (t) => {
   const [{ server, gate }, { url }] = await Promise.all([redis(t), api(t, "--limit", "1000")]);
   const [first, second] = [await gate({ law: "aimd" }), await gate({ law: "aimd" })];
   for (let i = 0; i < 20; i++) await Promise.all([first, second].map((gate) => gate.run(() => fetch(url))));
@@ -114,7 +114,7 @@ test("what a Redis has lost is known to all that were answered", async (t) => {
   assert.ok(interval > 0 && learnt < interval * 1.5, `${interval} ms between two calls, and then ${learnt}`);
 });
 
-test("each prefix has budgets of its own, and any letters make a key", async (t) => {
+test("each prefix has its own budgets, and a key may contain any characters", async (t) => {
   const { server, gate } = await redis(t);
   const odd = 'a "key" | {with}\n all: *ü';
   const [mine, other] = [await gate({ prefix: "mine" }), await gate()];
@@ -123,7 +123,7 @@ test("each prefix has budgets of its own, and any letters make a key", async (t)
   assert.equal(await server.tell("EXISTS", `mine:seat:${odd}`), 1);
 });
 
-test("a client may put a prefix of its own before all keys", async (t) => {
+test("a client may have its own key prefix", async (t) => {
   const { server, gate } = await redis(t);
   const client = () => new Redis({ host: "127.0.0.1", port: server.port, keyPrefix: "all:" });
   const [first, second] = [await gate({ shared: client() }), await gate({ shared: client() })];
@@ -133,7 +133,7 @@ test("a client may put a prefix of its own before all keys", async (t) => {
   assert.ok(first.budget() && !second.budget() && !second.stats().alone);
 });
 
-test("a gate whose client is not connected goes on alone, and says why", async () => {
+test("a gate whose client is not connected continues alone, and reports why", async () => {
   const shared = createClient({ socket: { host: "127.0.0.1", port: 1 } });
   const gate = tidegate({ shared });
   const why = new Promise((tell) => gate.on("missed", ({ error }) => tell(error)));
@@ -145,7 +145,7 @@ test("a gate whose client is not connected goes on alone, and says why", async (
   await gate.close();
 });
 
-test("what is no client, or no policy, is rejected at once", () => {
+test("an invalid client or policy is rejected at once", () => {
   assert.throws(() => tidegate({}), (error) => error instanceof PolicyError && /^shared is not a Redis client: /.test(error.message));
   const shared = createClient();
   assert.throws(() => tidegate({ shared, requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);

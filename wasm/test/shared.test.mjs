@@ -15,28 +15,28 @@ async function sound(t, name) {
   return Object.fromEntries(done.stretches.map((is) => [is.stretch, is]));
 }
 
-test("eight members whose clocks differ by hours share one limit evenly, and hardly a call waits for a message", async (t) => {
+test("eight members with clocks hours apart share a limit evenly, and few calls wait for a message", async (t) => {
   const { then } = await sound(t, "skew");
   assert.ok(then.utilisation > 0.6 && then.jain > 0.9 && then.local > 0.8, JSON.stringify(then));
 });
 
-test("members that crash with their leases hold nobody up for long", async (t) => {
+test("members that crash with leases delay others only briefly", async (t) => {
   const { then } = await sound(t, "crash");
   assert.ok(then.utilisation > 0.6 && then.jain > 0.8, JSON.stringify(then));
 });
 
-test("an object that was evicted goes on from its record", async (t) => {
+test("an evicted object continues from its record", async (t) => {
   const { then } = await sound(t, "evict");
   assert.ok(then.utilisation > 0.6 && then.alone < 0.2, JSON.stringify(then));
 });
 
-test("while the object is away, members keep to their shares, and come back to it", async (t) => {
+test("without the object, members keep to their shares, and return to it later", async (t) => {
   const { "without it": without, then } = await sound(t, "outage");
   assert.ok(without.utilisation > 0.5 && without.alone > 0.7, JSON.stringify(without));
   assert.ok(then.utilisation > 0.5 && then.alone < 0.5, JSON.stringify(then));
 });
 
-test("ten times the load from one moment to the next is no more than the limit", async (t) => {
+test("a sudden tenfold load does not exceed the limit", async (t) => {
   const { then } = await sound(t, "step");
   assert.ok(then.utilisation > 0.6, JSON.stringify(then));
 });

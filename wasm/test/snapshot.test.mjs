@@ -8,7 +8,7 @@ import { Closed, tidegate, TidegateError } from "tidegate/full";
 const every = (ms, more) => tidegate({ law: "fixed", requests: { limit: 1, per: ms }, ...more });
 const nothing = () => {};
 
-test("what has been learnt goes into a snapshot and on from it", async () => {
+test("what was learned is stored in a snapshot and restored", async () => {
   const gate = every(3_600_000);
   await gate.run(nothing, { key: "a" });
   const snapshot = structuredClone(JSON.parse(JSON.stringify(gate.snapshot())));
@@ -20,7 +20,7 @@ test("what has been learnt goes into a snapshot and on from it", async () => {
   assert.throws(() => other.restore(snapshot), (error) => error instanceof TidegateError && error.code === "SNAPSHOT");
 });
 
-test("a snapshot of a gate that was still finding out goes on with a few calls", async () => {
+test("a snapshot taken during slow start continues with a few calls", async () => {
   const gate = tidegate();
   gate.tryAcquire().settle();
   const again = tidegate();
@@ -29,7 +29,7 @@ test("a snapshot of a gate that was still finding out goes on with a few calls",
   assert.equal(permits.filter((permit) => permit).length, 10);
 });
 
-test("a snapshot is restored into a gate that is open and has room, or not at all", () => {
+test("a snapshot is restored only into an open gate with room", () => {
   const from = every(3_600_000);
   from.tryAcquire({ key: "a" }).settle();
   const snapshot = from.snapshot();
@@ -43,7 +43,7 @@ test("a snapshot is restored into a gate that is open and has room, or not at al
   assert.throws(() => full.restore(snapshot), Closed);
 });
 
-test("a snapshot outlives JSON, whatever its keys are called", () => {
+test("a snapshot survives JSON with any keys", () => {
   const gate = every(3_600_000);
   for (const key of ["__proto__", "a"]) gate.tryAcquire({ key });
   const again = every(3_600_000);

@@ -34,7 +34,7 @@ const call = (tab) => tab.run("gate.run(() => 7)");
 const holds = (tab) => tab.run("!!gate.budget()");
 const alone = (tab) => tab.run("gate.stats().alone");
 
-test("six tabs go through everything, lose nothing, and use what there is", async (t) => {
+test("six tabs pass all disturbances, lose no call, and use the whole limit", async (t) => {
   let told;
   const story = async () => {
     const done = await run(t, "fixed", false);
@@ -47,7 +47,7 @@ test("six tabs go through everything, lose nothing, and use what there is", asyn
   assert.ok(await measured(t, story, isUsed), told);
 });
 
-test("the first tab holds the budget, and the next one when it is frozen, or closed", async (t) => {
+test("the first tab holds the budget, and another one takes over if it is frozen or closed", async (t) => {
   const all = await tabs(t, 3);
   const [first, second, third] = all;
   for (const tab of all) assert.equal(await call(tab), 7);
@@ -63,7 +63,7 @@ test("the first tab holds the budget, and the next one when it is frozen, or clo
   assert.deepEqual(await Promise.all([holds(first), alone(first), alone(last)]), [false, 0, 0]);
 });
 
-test("a tab whose page is busy loses the seat, and grants nothing before it has looked", async (t) => {
+test("a tab with a busy page loses the seat, and grants nothing before it has checked", async (t) => {
   const [busy, other] = await tabs(t, 2);
   await call(busy);
   await call(other);
@@ -73,7 +73,7 @@ test("a tab whose page is busy loses the seat, and grants nothing before it has 
   assert.deepEqual([await holds(busy), await holds(other)], [false, true]);
 });
 
-test("a page that is loaded again goes on from what it has learnt", async (t) => {
+test("a reloaded page continues from what was learned", async (t) => {
   const { url } = await api(t, "--limit", "1000");
   const [tab] = await tabs(t, 1);
   const learn = (calls) => tab.run(`(async () => {
@@ -88,7 +88,7 @@ test("a page that is loaded again goes on from what it has learnt", async (t) =>
   assert.ok(interval > 0 && learnt < interval * 1.5, `${interval} ms between two calls, and then ${learnt}`);
 });
 
-test("a tab of another version is named, and calls go on", async (t) => {
+test("a tab of another version is reported, and calls continue", async (t) => {
   const [tab, old] = await tabs(t, 2);
   // As its messages would be, where it has the seat.
   await old.run(`new Promise((seated) => void navigator.locks.request("tidegate:other", async () => {
@@ -102,7 +102,7 @@ test("a tab of another version is named, and calls go on", async (t) => {
   assert.match(trouble, /another tab uses version 7 of the protocol, and this one version 1: reload the older one/);
 });
 
-test("where there are no locks, calls go on within the tab's share, and say why", async (t) => {
+test("without locks, calls continue within the tab's share, and the reason is reported", async (t) => {
   const [tab] = await tabs(t, 1);
   const [trouble, alone] = await tab.run(`(async () => {
     Object.defineProperty(navigator, "locks", { value: undefined });
@@ -114,7 +114,7 @@ test("where there are no locks, calls go on within the tab's share, and say why"
   assert.equal(alone, 1);
 });
 
-test("where nothing can be stored, leases go on, and the budget says why", async (t) => {
+test("without storage, leases continue, and the budget reports why", async (t) => {
   const [tab] = await tabs(t, 1);
   const [unstored, alone] = await tab.run(`(async () => {
     Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };

@@ -28,7 +28,7 @@ async function mostInATurn(calls) {
 const waiting = (gate, work = nothing) => Array.from({ length: MANY }, () => gate.run(work));
 const hourly = (more) => tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 }, queue: MANY, ...more });
 
-test("calls that may all be admitted at once leave the event loop its turns", async () => {
+test("many calls that are admitted at once do not block the event loop", async () => {
   const gate = hourly();
   gate.tryAcquire();
   const calls = waiting(gate);
@@ -37,13 +37,13 @@ test("calls that may all be admitted at once leave the event loop its turns", as
   assert.equal(gate.stats().ok, MANY);
 });
 
-test("calls that each admit the next one leave the event loop its turns", async () => {
+test("calls that admit each other do not block the event loop", async () => {
   const gate = tidegate({ law: "none", concurrency: 1, queue: MANY });
   assert.ok((await mostInATurn(waiting(gate))) <= 2 * BATCH);
   assert.equal(gate.stats().ok, MANY);
 });
 
-test("a gate that closes rejects those that wait, and leaves the event loop its turns", async () => {
+test("a gate that closes rejects waiting calls without blocking the event loop", async () => {
   const gate = hourly();
   gate.tryAcquire();
   const calls = waiting(gate);
@@ -54,7 +54,7 @@ test("a gate that closes rejects those that wait, and leaves the event loop its 
   await assert.rejects(calls[MANY - 1], Closed);
 });
 
-test("a gate that is closed while its calls are admitted takes nothing of the gate that comes after it", async () => {
+test("a gate that is closed while its calls are admitted does not affect the next gate", async () => {
   const before = hourly();
   before.tryAcquire();
   const calls = waiting(before);
@@ -77,7 +77,7 @@ async function lifeOf(program) {
   return { stdout: stdout.trim(), ms: performance.now() - begun };
 }
 
-test("a program ends when its calls have: nothing keeps it alive", async () => {
+test("a program ends with its calls", async () => {
   const { stdout } = await lifeOf(`
     const hour = { limit: 1, per: 3_600_000 };
     const gate = tidegate({ law: "fixed", requests: hour, backoff: { base: 1, max: 1 } });
@@ -95,7 +95,7 @@ test("a program ends when its calls have: nothing keeps it alive", async () => {
   assert.equal(stdout, "enough\nDEADLINE_EXCEEDED\nKEYS_FULL");
 });
 
-test("a program that has calls waiting lives until they are served", async () => {
+test("a program with waiting calls continues until they are served", async () => {
   const { stdout, ms } = await lifeOf(`
     const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 700 } });
     gate.run(() => console.log("first"));
@@ -108,7 +108,7 @@ test("a program that has calls waiting lives until they are served", async () =>
   assert.ok(ms >= 700);
 });
 
-test("a call inside of a call waits for its turn as any other", async () => {
+test("a call inside a call waits for its turn like any other", async () => {
   const gate = tidegate();
   const inner = () => gate.run(() => sleep(1));
   const calls = Array.from({ length: 50 }, () => gate.run(async () => (await sleep(1), inner())));
@@ -117,7 +117,7 @@ test("a call inside of a call waits for its turn as any other", async () => {
   assert.deepEqual({ ok, waiting }, { ok: 100, waiting: 0 });
 });
 
-test("a nested call that finds no place is rejected at its deadline, and a nested call with another key is sent", async () => {
+test("a nested call without a free place is rejected at its deadline, and one with another key is sent", async () => {
   const gate = tidegate({ concurrency: 1 });
   await assert.rejects(gate.run(() => gate.run(nothing, { deadline: 50 })), DeadlineExceeded);
   assert.equal(await gate.run(() => gate.run(() => "served", { key: "inner" })), "served");

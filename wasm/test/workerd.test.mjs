@@ -38,7 +38,7 @@ for (const date of ["2026-04-01", "2025-05-31", "2024-01-01"]) {
 }
 
 // What a request has not waited for when it answers dies with it: its timers never fire, its calls never end.
-test("calls that died with their request keep nobody behind them waiting", async (t) => {
+test("calls that end with their request do not delay later ones", async (t) => {
   const miniflare = await worker(t, `
     import { tidegate } from "tidegate";
     const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 100 }, concurrency: 2, expiry: 500 });
@@ -63,7 +63,7 @@ const FETCHES = `
     return Response.json(calls);
   } };`;
 
-test("calls of six requests, each with real fetches, keep to a real API's limit and all come back", async (t) => {
+test("calls of six requests, each with real fetches, are all served within a real API's limit", async (t) => {
   const { url, counts } = await api(t, "--hints", "ietf", "--limit", "50");
   const miniflare = await worker(t, FETCHES, { API: url });
   const rounds = await Promise.all(Array.from({ length: 6 }, async () => (await miniflare.dispatchFetch("http://worker/")).json()));
@@ -71,7 +71,7 @@ test("calls of six requests, each with real fetches, keep to a real API's limit 
   assert.equal((await counts()).served, 60);
 });
 
-test("the entries with every law and with one pacing gate run there too", async (t) => {
+test("the entries with every law and with one pacing gate run in workerd too", async (t) => {
   const miniflare = await worker(t, `
     import { tidegate } from "tidegate/full";
     import { pacing } from "tidegate/pacing";
@@ -86,7 +86,7 @@ test("the entries with every law and with one pacing gate run there too", async 
   assert.deepEqual(await Promise.all(answers.map((answer) => answer.text())), Array(3).fill("through"));
 });
 
-test("an abort after the headers closes the connection there too", async (t) => {
+test("an abort after the headers closes the connection in workerd too", async (t) => {
   const { url, seen } = await streaming(t);
   const miniflare = await worker(t, `
     import { abort } from "./abort.mjs";
@@ -98,7 +98,7 @@ test("an abort after the headers closes the connection there too", async (t) => 
   await check(told, seen, url);
 });
 
-test("a response that a worker hands on is read to its end, and its place is free then", async (t) => {
+test("a response that a worker forwards frees its place at its end", async (t) => {
   const { url, seen } = await streaming(t);
   const miniflare = await worker(t, `
     import { tidegate } from "tidegate";

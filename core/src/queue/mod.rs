@@ -207,7 +207,7 @@ impl<const LIMITS: usize> Head<LIMITS> {
     }
 }
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug)]
 pub struct Queue<S, const LIMITS: usize = 1> {
     slots: S,

@@ -55,7 +55,7 @@ struct Budget {
     unstored: Option<String>,
 }
 
-/// See the module.
+/// See the module's documentation.
 pub(super) struct Budgets {
     terms: Terms,
     clock: Tokio,

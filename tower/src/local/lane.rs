@@ -19,7 +19,7 @@ use crate::timer::{Timer, Tokio};
 /// How many calls of one member can be in flight.
 const PLACES: usize = 256;
 
-/// See the module.
+/// See the module's documentation.
 pub(super) struct Lane {
     pub(super) key: Arc<str>,
     clock: Tokio,
@@ -38,7 +38,7 @@ struct State {
     until: Instant,
     armed: Instant,
     trouble: Option<LocalError>,
-    /// Whether it has said goodbye. It sends no more requests, except for calls that still wait.
+    /// Whether it has sent its last request. It sends no more requests, except for calls that still wait.
     left: bool,
 }
 
@@ -141,7 +141,7 @@ impl Lane {
         }
     }
 
-    /// Returns the available leases and says goodbye.
+    /// Returns the available leases and sends its last request.
     pub(super) async fn leave(&self) {
         let mut room = [0; REQUEST_BYTES];
         let length = self.act(|state, now| {

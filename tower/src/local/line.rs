@@ -30,7 +30,7 @@ pub(super) enum Why {
 
 type Answer = Result<Vec<u8>, Why>;
 
-/// See the module. Dropping it closes the connection.
+/// See the module's documentation. Dropping it closes the connection.
 pub(super) struct Line {
     /// The inode of the socket to which this is connected.
     pub(super) to: Number,

@@ -15,7 +15,7 @@ use super::system::{self, Listener, Stream};
 /// The inode of the socket. A pipe has none, and cannot be taken from a live process.
 pub(super) type Number = Option<u64>;
 
-/// See the module.
+/// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) folder: PathBuf,

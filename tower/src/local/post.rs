@@ -20,7 +20,7 @@ enum Way {
     Line(Arc<Line>),
 }
 
-/// See the module.
+/// See the module's documentation.
 pub(super) struct Post {
     terms: Terms,
     way: Mutex<Option<Way>>,

@@ -16,7 +16,7 @@ use super::frames::{self, Frame, Frames, GRANT, GREETING, TROUBLE};
 use super::place::{Number, Place};
 use super::system::{self, Listener, Stream};
 
-/// See the module. Dropping it ends it.
+/// See the module's documentation. Dropping it ends it.
 pub(super) struct Seat {
     place: Arc<Place>,
     number: Number,

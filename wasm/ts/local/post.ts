@@ -45,7 +45,7 @@ export class Post {
     return this.#way instanceof Seat && this.#way.isHeld ? this.#way.stats(key) : undefined;
   }
 
-  /** Closes after the requests in progress, which may be farewells. */
+  /** Closes after the requests in progress, which may be the last ones. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#sending);

@@ -65,7 +65,7 @@ export class Post {
     const seat = this.#seats.get(key);
     if (seat) {
       const grant = await seat.answer(request);
-      // A gate that closes frees the seat with its farewell and must not take it again.
+      // A gate that closes frees the seat with its last request and must not take it again.
       if (seat.isHeld || this.#closed) return grant;
     }
     // Redis may receive them much later, when they are useless.
@@ -78,7 +78,7 @@ export class Post {
     return this.#seats.get(key)?.stats();
   }
 
-  /** Frees all seats after the requests in progress, which may be farewells. */
+  /** Frees all seats after the requests in progress, which may be the last ones. */
   async close(): Promise<void> {
     this.#closed = true;
     // The next holder answers later requests.

@@ -79,7 +79,7 @@ export class Courier {
     return this.#away || this.#soon ? LOOK : Math.min(Math.max(this.#wakes - time, LOOK), OFTEN);
   }
 
-  /** Says farewell and returns all leases, without waiting for the answer. */
+  /** Sends the last request, which returns all leases, without waiting for the answer. */
   close(): void {
     this.#closed = true;
     this.#release();

@@ -55,7 +55,7 @@ export class Post {
   readonly #lock: string;
   readonly #tab = crypto.randomUUID();
   readonly #waiting = new Map<number, Waiting>();
-  /** Makes all members of this tab say farewell. */
+  /** Makes all members of this tab send their last request. */
   readonly #leave: () => void;
   #count = 0;
   #channel: BroadcastChannel | undefined;
