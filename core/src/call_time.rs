@@ -102,7 +102,7 @@ mod tests {
         }
 
         #[test]
-        fn a_call_that_was_given_up_counts_as_one_that_took_a_quarter_longer(
+        fn an_abandoned_call_counts_as_one_that_took_a_quarter_longer(
             before: u64,
             nanos in 0..1_000_000_000_000u64,
         ) {

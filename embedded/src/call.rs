@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_keeps_what_it_calls_once() {
+    fn a_task_contains_its_call_only_once() {
         let throttle: Throttle<NoopRawMutex, Aimd> =
             Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
         let call = size_of_val(&post([1; _]));

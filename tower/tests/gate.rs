@@ -43,7 +43,7 @@ async fn calls_are_paced_in_order_of_arrival() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_higher_priority_goes_first() {
+async fn a_higher_priority_is_admitted_first() {
     let gate = Gate::new(per_second(1));
     gate.try_acquire().unwrap().settle(Outcome::Ok);
     let order = RefCell::new(Vec::new());
@@ -139,7 +139,7 @@ async fn try_acquire_never_overtakes_waiting_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn peek_says_how_long_a_call_would_wait_and_changes_nothing() {
+async fn peek_returns_how_long_a_call_would_wait_and_changes_nothing() {
     let gate = Gate::new(per_second(1));
     assert_eq!(gate.peek(), Ok(Duration::ZERO));
     assert_eq!(gate.stats().keys, 0);

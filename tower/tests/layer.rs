@@ -152,7 +152,7 @@ async fn a_truncated_body_frees_its_place() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_ready_and_not_called_holds_nothing() {
+async fn a_ready_service_that_is_not_called_holds_no_permit() {
     let server = Server::start(Limit::NONE).await;
     let gate = one_at_a_time();
     let inner = ServiceBuilder::new().concurrency_limit(1).service(client());

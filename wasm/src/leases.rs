@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_has_as_many_attempts_as_the_row_says() {
+    fn a_call_has_as_many_attempts_as_the_policy_permits() {
         let (mut leases, _) = pair();
         leases.draft.answer(1, f64::NAN);
         let call = leases.retry(0, PLAIN, 0.0);

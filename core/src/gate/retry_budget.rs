@@ -172,7 +172,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn retries_never_exceed_the_reserve_and_what_successes_paid_for(
+        fn retries_never_exceed_the_reserve_and_the_share_of_successes(
             numerator in 1..50u32, denominator in 1..50u32, reserve in 1..20u32,
             events in prop::collection::vec(any::<bool>(), 0..500),
         ) {

@@ -14,7 +14,7 @@ fn after(now: Instant, nanos: u64) -> Instant {
 }
 
 #[test]
-fn a_full_concurrency_limit_does_not_hide_that_the_wait_behind_it_is_too_long() {
+fn a_full_concurrency_limit_does_not_hide_that_the_wait_after_it_is_too_long() {
     let concurrency = ConcurrencyLimit::new(1, Span::from_secs(300)).unwrap();
     let law = Fixed::new(Quota::per_minute(1).unwrap());
     let mut gate: Controller<Fixed> =

@@ -309,7 +309,7 @@ fn calls_that_state_no_cost_are_charged_the_mean_of_about_sixteen() {
 }
 
 #[test]
-fn only_served_calls_that_state_no_cost_say_what_such_calls_use() {
+fn only_served_calls_without_a_stated_cost_change_the_usual_cost() {
     let mut gate = two(100, 10_000);
     let now = Instant::ZERO;
     settle(&mut gate, now, Outcome::Ok.using([1, 100]));
@@ -329,7 +329,7 @@ fn calls_that_use_more_than_a_burst_are_sent_one_by_one() {
 }
 
 #[test]
-fn a_snapshot_remembers_what_calls_cost() {
+fn a_snapshot_contains_the_learned_costs() {
     let mut gate = two(10, 1_000);
     settle(&mut gate, Instant::ZERO, Outcome::Ok.using([1, 300]));
     let mut record = [0; Controller::<Fixed, 2>::SNAPSHOT_BYTES];

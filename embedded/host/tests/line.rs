@@ -178,7 +178,7 @@ fn a_call_is_rejected_as_soon_as_it_cannot_meet_its_deadline() {
 }
 
 #[test]
-fn a_call_behind_too_many_others_is_rejected_when_it_is_next() {
+fn a_call_after_too_many_others_is_rejected_when_it_is_next() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
@@ -201,7 +201,7 @@ fn a_call_behind_too_many_others_is_rejected_when_it_is_next() {
 }
 
 #[test]
-fn a_call_behind_others_is_rejected_when_the_first_wait_makes_it_late() {
+fn a_call_after_others_is_rejected_when_the_first_wait_makes_it_late() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
@@ -251,7 +251,7 @@ fn a_call_with_priority_and_its_retry_overtake_waiting_calls() {
 }
 
 #[test]
-fn a_deadline_holds_behind_a_task_that_does_not_run() {
+fn a_deadline_applies_after_a_task_that_does_not_run() {
     let time = Time::begin();
     let throttle = throttle::<4>();
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));

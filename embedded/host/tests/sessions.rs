@@ -92,7 +92,7 @@ fn a_start_is_jittered_and_dropping_the_task_ends_the_connection() {
 }
 
 #[test]
-fn the_limit_of_the_broker_holds_however_long_it_delays_acknowledgements() {
+fn the_limit_of_the_broker_is_kept_with_any_delay_of_acknowledgements() {
     let time = Time::begin();
     let uplink: Throttle<NoopRawMutex, Adaptive, 8> =
         Throttle::seeded(const { &Policy::adaptive() }, 7);

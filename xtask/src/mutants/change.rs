@@ -62,7 +62,7 @@ enum Form {
         argument: Range<usize>,
         method: String,
     },
-    /// Behind the pattern of a match arm, which another arm covers.
+    /// After the pattern of a match arm that another arm covers.
     Arm,
     Guard,
 }
@@ -641,7 +641,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_compiled_or_evaluated_by_the_compiler_is_left_alone() {
+    fn code_outside_the_build_and_constants_are_not_changed() {
         for text in [
             "const A: u8 = 1 + 1;",
             "fn f() -> &A { const B: u8 = 1 + 1; [0; 1 + 1] }",
@@ -659,7 +659,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_does_not_compile_is_found_from_its_error_and_left_out() {
+    fn a_change_that_does_not_compile_is_found_by_its_error_and_omitted() {
         let source = read("fn f() -> &A { a + b + c }");
         let places: Vec<Vec<u32>> = source.places().collect();
         let written = source.write(&BTreeSet::new());
@@ -673,7 +673,7 @@ mod tests {
         assert_eq!(source.write(&all), "fn f() -> &A { a + b + c }");
     }
 
-    /// Runs what `write` makes for operators, by hand: the compiler checks the rest in `tree`.
+    /// Evaluates the output of `write` for operators by hand. In `tree` the compiler checks the rest.
     #[test]
     fn logic_evaluates_its_right_operand_only_if_necessary() {
         let source = read("fn f() -> &A { a && b || c }");

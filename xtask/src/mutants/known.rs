@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_excuses_its_number_of_survivors_and_no_other_of_a_longer_name() {
+    fn a_row_covers_its_number_of_survivors_and_none_with_a_longer_name() {
         let found = survivors(&[
             "< with <= in div",
             "+ with - in sum",
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_nothing_needs_is_obsolete_if_its_area_was_tried() {
+    fn an_unused_row_is_obsolete_if_its_area_was_tried() {
         let found = survivors(&["< with <= in div", "+ with - in sum"]);
         let obsolete = |tried| obsolete(&found, PAGE, |file| file == tried);
         assert_eq!(obsolete("a.rs"), ["core/src/a.rs: replace + with - in sum"]);

@@ -53,7 +53,7 @@ pub struct Mutants {
     areas: Vec<String>,
 }
 
-/// What became of the changes of an area.
+/// The results for the changes of an area.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     changes: usize,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::trial::Verdict;
 
-/// A change, wherever its line has moved to: the file, the name, and which one of this name.
+/// A change, independent of its line: the file, the name, and its position among equal names.
 pub type Key = (String, String, usize);
 
 pub struct Results {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_counts_until_what_it_depends_on_changes() {
+    fn a_result_is_valid_until_its_inputs_change() {
         let folder = std::env::temp_dir().join(format!("tidegate-results-{}", std::process::id()));
         let key = |nth| ("time.rs".to_owned(), "replace < with <= in a".to_owned(), nth);
         let by = || Verdict::Detected("a test".into());

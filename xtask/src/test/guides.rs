@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_a_file_a_command_or_what_a_command_prints() {
+    fn a_block_is_a_file_a_command_or_the_output_of_a_command() {
         let page = "Words.\n\n```ts\n// src/main.ts\nmain();\n```\n\n```sh\nnode src/main.ts\n```\n\n```text\n3 served\n```\n\n```sh background\nserve\n```\n";
         let run = |commands: &str, goes_on, prints: &str| {
             let [commands, prints] = [commands, prints].map(str::to_owned);

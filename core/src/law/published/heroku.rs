@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_shortens_the_sleep_as_its_strategy_says() {
+    fn a_success_shortens_the_sleep_by_its_strategy() {
         // After one throttled call the sleep is 0.8 s times 1.2.
         for (strategy, remaining, expected) in [
             (Strategy::Gradual(Span::from_millis(800)), None, 160),

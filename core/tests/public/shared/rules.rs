@@ -457,7 +457,7 @@ fn a_request_is_not_answered_twice() {
 }
 
 #[test]
-fn a_member_that_said_goodbye_keeps_to_its_share_without_answers() {
+fn a_member_that_has_left_keeps_to_its_share_without_answers() {
     let mut desk = desk(per_second(2));
     for other in 2..=8 {
         let other = Request { member: other, sequence: 1, want: 1, ..Request::default() };

@@ -20,7 +20,7 @@ fn the_scan_takes_as_long_as_the_limit_requires_and_a_single_fixed_rate_is_never
 }
 
 #[test]
-fn the_adaptive_rate_halves_as_the_article_says() {
+fn the_adaptive_rate_halves_as_in_the_article() {
     let halved: Vec<f64> =
         rates(Outcome::Throttled).take(3).map(|rate| rate as f64 / 1e3).collect();
     assert_eq!(halved, claim("halving"));

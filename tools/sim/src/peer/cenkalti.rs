@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cap_comes_before_the_jitter_so_sleeps_reach_ninety_seconds() {
+    fn the_cap_is_applied_before_the_jitter_so_sleeps_reach_ninety_seconds() {
         let mut interval = INITIAL;
         for _ in 0..100 {
             interval = grown(interval);

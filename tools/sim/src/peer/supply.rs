@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_supply_that_never_comes_has_no_arrival() {
+    fn a_supply_that_never_arrives_has_no_arrival_time() {
         let supply = Supply::new(&Outlook { rate: vec![(at(0.0), 0.0)], ..outlook() });
         assert_eq!(supply.arrival(at(3.0), 1.0), Instant::MAX);
     }
