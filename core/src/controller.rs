@@ -459,9 +459,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         widened
     }
 
-    /// Sets another policy. A limit whose law stays the same keeps what it has learned; others
-    /// start anew. Calls in flight and cooldowns remain. If both laws have a rate, the rest of the
-    /// burst is kept, and a larger burst fills up at the new rate.
+    /// Sets another policy. A limit whose law stays the same keeps what it has learned; others are
+    /// reset. Calls in flight and cooldowns remain. If both laws have a rate, the rest of the burst
+    /// is kept, and a larger burst fills up at the new rate.
     ///
     /// ```
     /// use tidegate::{Controller, Instant, Policy, Span};

@@ -161,8 +161,8 @@ pub(crate) fn div(a: u32, b: u32) -> u32 {
 
 /// `floor(a * b / divisor)`, saturating; `divisor` must not be zero (zero answers 0).
 ///
-/// Double and add, bit by bit: it runs where a policy is built, where 128-bit division would cost a
-/// microcontroller a kilobyte of flash.
+/// Uses binary multiplication: it only runs when a policy is built, and 128-bit division would take
+/// a kilobyte of a microcontroller's flash.
 #[must_use]
 pub(crate) const fn mul_div_floor(a: u64, b: u64, divisor: u64) -> u64 {
     let (Some(whole), Some(part)) = (a.checked_div(divisor), a.checked_rem(divisor)) else {
@@ -185,8 +185,7 @@ pub(crate) const fn mul_div_floor(a: u64, b: u64, divisor: u64) -> u64 {
     quotient
 }
 
-/// `x + y` for two numbers below `modulus`, as (how often it is exceeded, what is left); the sum
-/// itself might not fit.
+/// `x + y` for two numbers below `modulus`, as (quotient, remainder); the sum itself might not fit.
 const fn add_below(x: u64, y: u64, modulus: u64) -> (u64, u64) {
     let missing = modulus.saturating_sub(x);
     if y >= missing { (1, y.saturating_sub(missing)) } else { (0, x.saturating_add(y)) }

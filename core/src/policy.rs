@@ -53,21 +53,22 @@ impl Rules {
 }
 
 impl<L: Copy> Policy<L> {
-    /// A policy of one limit that `law` keeps: server hints followed for up to an hour, as many
-    /// calls in flight as there is room for, ten attempts of a call without a retry budget (and up to 64 within
-    /// [two minutes](Policy::PATIENCE) where it is throttled), at doubling delays from 100 ms to 20 s, full jitter.
+    /// Creates a policy with one limit. Cooldowns are followed for up to an hour, and calls in
+    /// flight are not limited. A call has ten attempts (up to 64 within [two
+    /// minutes](Policy::PATIENCE) if it is throttled), with delays that double from 100 ms to 20 s
+    /// and full jitter, and without a retry budget.
     #[must_use]
     pub const fn new(law: L) -> Self {
         Self::of([law])
     }
 
-    /// The same policy with the law of `other` beside its own. Both laws see the same calls, a call
-    /// costs one of each, and the longer wait applies.
+    /// Adds the law of `other` as a second limit. Both laws get the same calls, a call costs one of
+    /// each limit, and the longer wait applies.
     ///
     /// ```
     /// use tidegate::{Controller, Instant, Policy};
     ///
-    /// // A rate for what the server throttles, and a concurrency limit for what it keeps in line.
+    /// // A rate for a server that throttles, and a concurrency limit for one that queues.
     /// let [rate, concurrency] = ["adaptive", "vegas"].map(|name| Policy::named(name).unwrap());
     /// let gate: Controller<_, 2> = Controller::new(rate.beside(&concurrency), 7, Instant::ZERO);
     /// # let _ = gate;
@@ -180,8 +181,8 @@ impl Policy {
 }
 
 impl Policy<Adaptive> {
-    /// The policy of the name `adaptive`: the law itself delays attempts and spreads what servers
-    /// ask for, so there is neither a backoff nor a jitter beside it.
+    /// The policy with the name `adaptive`. The law itself delays attempts and spreads cooldowns,
+    /// so the policy has neither a backoff nor a jitter.
     ///
     /// ```
     /// use tidegate::{Policy, law::AnyLaw};

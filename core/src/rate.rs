@@ -1,4 +1,4 @@
-//! Quotas: so many calls per the server's own period.
+//! Quotas: a number of calls per period of the server.
 
 use core::num::{NonZeroU32, NonZeroU64};
 
@@ -131,7 +131,7 @@ impl Quota {
         if rate == 0 { 1 } else { rate }
     }
 
-    /// The quota of so many calls a second, with 20 bits of fraction; zero is taken for one.
+    /// The quota of this many calls per second, with 20 fractional bits; zero counts as one.
     pub(crate) const fn of_law_rate(rate: u64, burst: LawBurst) -> Self {
         let count = match NonZeroU64::new(rate) {
             Some(count) => count,

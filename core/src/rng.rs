@@ -62,7 +62,7 @@ impl Rng {
         drawn
     }
 
-    /// A span drawn evenly from `least..=most`; `least` where the two are the wrong way round.
+    /// A span drawn uniformly from `least..=most`; `least` if `most < least`.
     ///
     /// One draw of 32 bits, multiplied and shifted: no division and no rejection loop, so every
     /// call takes the same time. The steps are 1/2^32 of the range: of an hour, under a microsecond.
@@ -75,13 +75,13 @@ impl Rng {
         least.saturating_add(Span::from_nanos(high.wrapping_add(low)))
     }
 
-    /// A span drawn evenly from `middle` ± `part` of it. Both ends saturate, so a part above one
+    /// A span drawn uniformly from `middle` ± `part` of it. Both ends saturate, so a part above one
     /// reaches down to zero.
     pub fn around(&mut self, middle: Span, part: Ratio) -> Span {
         self.within(middle, Span::from_nanos(part.floor_of(middle.as_nanos())))
     }
 
-    /// A span drawn evenly from `middle` ± `reach`.
+    /// A span drawn uniformly from `middle` ± `reach`.
     pub(crate) const fn within(&mut self, middle: Span, reach: Span) -> Span {
         self.between(middle.saturating_sub(reach), middle.saturating_add(reach))
     }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_fill_their_range_evenly() {
+    fn draws_are_uniform_in_their_range() {
         let mut rng = Rng::new(1);
         let mut tally = [0u32; 10];
         for _ in 0..100_000 {

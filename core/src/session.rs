@@ -4,11 +4,11 @@ use crate::backoff::Backoff;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
-/// Decides when a client may try to connect: for MQTT and TLS sessions, which are expensive to open and which
-/// all clients of a server lose together.
+/// Decides when a client may try to connect: for MQTT and TLS sessions, which are expensive to
+/// open, and which all clients of a server lose at the same time.
 ///
 /// - Each attempt is followed by a delay of the backoff, and only a session that lasted for
-///   `stable` starts the backoff anew. So a server that accepts a connection and drops it at once
+///   `stable` resets the backoff. So a server that accepts a connection and drops it at once
 ///   does not receive more attempts.
 /// - [`link_up`](Self::link_up) lets the next attempt go at once, as the failures before it were the network's;
 ///   at most once in `stable`, because links flap.
@@ -70,8 +70,8 @@ impl Session {
         self.next = self.next.max(start);
     }
 
-    /// An attempt begins, at [`next_at`](Self::next_at) or later. Another one may begin after a delay, even if nobody
-    /// reports an end.
+    /// An attempt begins, at [`next_at`](Self::next_at) or later. Another one may begin after a
+    /// delay, even without a call of [`end`](Self::end).
     pub fn begin(&mut self, now: Instant) {
         self.opened = None;
         self.rung = self.backoff.climb(self.rung, &mut self.rng);
@@ -93,7 +93,7 @@ impl Session {
         self.delay(now);
     }
 
-    /// The network is back: the next attempt may be made at once. The backoff does not start anew.
+    /// The network is back: the next attempt may be made at once. The backoff is not reset.
     pub fn link_up(&mut self, now: Instant) {
         if now >= self.link_again {
             self.link_again = now.saturating_add(self.stable);

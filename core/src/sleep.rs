@@ -12,8 +12,9 @@ use crate::time::{Instant, Span};
 /// if it says "in 900 s" before and "in 600 s" after one sleep, that sleep took 300 s. Call
 /// [`heard`](Self::heard) with every response, and keep a record beside the controller's.
 ///
-/// - **Before the first measurement** a sleep counts as a minute, and as the rest of what the server asked
-///   for where that is longer. The call after it can be throttled, and that response is the measurement.
+/// - **Before the first measurement** a sleep counts as a minute, and as the rest of what the
+///   server asked for where that is longer. The next call can be throttled, and its response is the
+///   measurement.
 /// - **A measurement** is the time by which a server's `Retry-After` or reset has shrunk when it
 ///   throttles the next call. It counts by the number of sleeps that it covers, against 16 earlier ones. A reset
 ///   that has shrunk when the next call is served is the least that the sleeps took, as that call may have moved it.
@@ -45,7 +46,7 @@ pub struct SleepClock {
     /// How long a sleep takes.
     each: Span,
     measured: bool,
-    /// Sleeps since the latest response that nobody has measured.
+    /// Sleeps since the latest response, which were not measured.
     sleeps: u32,
     /// The time since the latest response without these sleeps, up to `since`.
     awake: Span,
@@ -63,7 +64,7 @@ const FIRST: Span = Span::from_secs(60);
 /// How many sleeps the estimate so far counts for.
 const WEIGHT: u64 = 16;
 
-/// After so many sleeps without a response one counts as [`LONG`].
+/// After this many sleeps without a response, one counts as [`LONG`].
 const PATIENCE: u32 = 1_024;
 
 /// Longer than any cooldown.

@@ -7,8 +7,8 @@
 //!
 //! # The record
 //!
-//! All numbers are little-endian. Instants are kept as their distance from the snapshot's own, so a
-//! record does not depend on what a clock counts from.
+//! All numbers are little-endian. Instants are stored as their distance from the snapshot's own
+//! instant, so a record does not depend on the epoch of a clock.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -81,11 +81,11 @@ impl core::fmt::Display for SnapshotError {
 
 impl core::error::Error for SnapshotError {}
 
-/// A law whose state can be written down.
+/// A law whose state can be stored.
 ///
-/// Every law of this crate is one. For a law of your own, write the state with [`Writer`] and read
-/// the same with [`Reader`], and answer `None` for what the law never reaches. What it reads of a
-/// record that is too short counts for nothing: the record is rejected as a whole.
+/// All laws of this crate implement it. For your own law, write the state with [`Writer`], read it
+/// with [`Reader`], and return `None` for a state that the law cannot have. A record that is too
+/// short is rejected as a whole, so its values do not matter.
 ///
 /// ```
 /// use tidegate::law::{Aimd, Law};
@@ -241,17 +241,18 @@ impl<'a> Reader<'a> {
         self.whole = false;
     }
 
-    /// When the record was written, on the present clock; its beginning where it was before that.
+    /// When the record was written, on the present clock, or the clock's start if it was written
+    /// earlier.
     pub(crate) const fn then(&self) -> Instant {
         self.now.saturating_sub(self.away)
     }
 
-    /// How much of the time away lies before the present clock began.
+    /// The part of the time away before the start of the present clock.
     pub(crate) const fn before_the_clock(&self) -> Span {
         self.away.saturating_sub(self.now.saturating_since(Instant::ZERO))
     }
 
-    /// A number of so many bytes.
+    /// Reads a number of this many bytes.
     #[cfg_attr(
         any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
         inline(never)
@@ -288,7 +289,7 @@ impl<'a> Reader<'a> {
         self.take(8)
     }
 
-    /// Reads eight bytes: an instant on the present clock; its beginning where it would lie before that.
+    /// Reads eight bytes: an instant on the present clock, or the clock's start if it was earlier.
     pub fn instant(&mut self) -> Instant {
         let (now, away) = (self.now.as_nanos(), self.away.as_nanos());
         Instant::from_nanos(match self.u64() {
@@ -301,8 +302,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// One of several kinds of value, as [`Writer::variant`] wrote it in `bytes` bytes; `None` where
-    /// `read` knows no kind of this tag.
+    /// Reads one of several kinds of value, as written by [`Writer::variant`] in `bytes` bytes.
+    /// `None` if `read` does not know the tag.
     pub fn variant<T>(
         &mut self,
         bytes: usize,
@@ -322,7 +323,7 @@ impl<'a> Reader<'a> {
 pub(crate) trait Field: Sized {
     const BYTES: usize;
     fn write(&self, out: &mut Writer<'_>);
-    /// Rejects the record where this is no value of the kind, and then returns any.
+    /// Reads a value. If it is invalid, rejects the record and returns any value.
     fn read(input: &mut Reader<'_>) -> Self;
 }
 
@@ -498,7 +499,7 @@ pub(crate) const fn longest<const N: usize>(kinds: [usize; N]) -> usize {
 const HEAD: usize = 2;
 const TAIL: usize = 4;
 
-/// How long a record of so many bytes of fields is.
+/// The length of a record with this many bytes of fields.
 pub(crate) const fn length(fields: usize) -> usize {
     HEAD.saturating_add(fields).saturating_add(TAIL)
 }

@@ -4,11 +4,11 @@
 use crate::outcome::Outcome;
 use crate::time::Span;
 
-/// What a controller has counted since it began. Counters stop at their largest value.
+/// The counters of a controller since its start. They saturate.
 ///
-/// They hold `AutoSleeper`'s metrics (`TotalInvocation` is [`settled`](Self::settled) here, then
+/// They contain `AutoSleeper`'s metrics (`TotalInvocation` is [`settled`](Self::settled) here, then
 /// [`slower`](Self::slower), [`faster`](Self::faster), [`waits`](Self::waits) and
-/// [`waited`](Self::waited)), and what else tells a healthy client from a sick one.
+/// [`waited`](Self::waited)), and other signs of the client's health.
 ///
 /// ```
 /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy};

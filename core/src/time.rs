@@ -8,8 +8,8 @@
 use core::cmp::Ordering;
 use core::num::NonZeroU32;
 
-/// The order of the nanoseconds, with functions of its own for the larger and the smaller of two: on
-/// 32-bit machines a call of them is half as long as what they do.
+/// Ordering by nanoseconds, with separate functions for the maximum and the minimum of two: on
+/// 32-bit machines a call of them is half as long as their inlined code.
 macro_rules! ordered {
     ($time:ident) => {
         impl Ord for $time {
@@ -95,7 +95,7 @@ impl Instant {
         }
     }
 
-    /// The instant `span` earlier, or the epoch where that lies before it.
+    /// The instant `span` earlier, or the epoch if that is later.
     pub(crate) const fn saturating_sub(self, span: Span) -> Self {
         Self(Span(self.0).saturating_sub(span).0)
     }
@@ -122,7 +122,7 @@ pub struct Span(u64);
 
 ordered!(Span);
 
-/// The longest span where it is longer.
+/// The longest span if it is longer.
 ///
 /// ```
 /// use core::time::Duration;
@@ -213,7 +213,7 @@ impl Span {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Half of this span, so many times over; rounded down.
+    /// This span, halved this many times; rounded down.
     pub(crate) const fn halved(self, times: u32) -> Self {
         Self(self.0 >> times)
     }

@@ -18,7 +18,7 @@ use crate::time::{Instant, Span};
 /// assert_eq!(plain.attempt(), 0);
 /// // Three calls' worth, and of no use after the first second:
 /// let heavy = Call::new().cost(3).deadline(Instant::from_nanos(1_000_000_000));
-/// // One request and a thousand tokens, where a controller keeps two limits:
+/// // One request and a thousand tokens, for a controller with two limits:
 /// let tokens = Call::of([1, 1_000]);
 /// # let _: (Call, Call<2>) = (heavy, tokens);
 /// ```
@@ -280,7 +280,7 @@ impl core::error::Error for Reason {}
 /// let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, Instant::ZERO);
 /// let call = Call::new();
 /// let Decision::Admit(permit) = gate.poll(Instant::ZERO, &call) else { panic!() };
-/// // A wait reserves nothing: whoever asks is told the same instant, and there the first one goes.
+/// // A wait reserves nothing: all calls get the same instant, and the first one is then admitted.
 /// let due = Instant::from_nanos(100_000_000);
 /// assert_eq!(gate.poll(Instant::ZERO, &call), Decision::Wait(due));
 /// assert_eq!(gate.poll(Instant::ZERO, &call), Decision::Wait(due));

@@ -11,7 +11,7 @@ use crate::permit::Permit;
 use crate::rejection::Rejection;
 use crate::throttle::Shared;
 
-/// Waits for a permit: what [`Call::acquire`](crate::Call::acquire) returns.
+/// Waits for a permit. Returned by [`Call::acquire`](crate::Call::acquire).
 ///
 /// It may be dropped at any time. It then leaves the queue, and the next call takes its turn.
 ///

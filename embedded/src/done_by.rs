@@ -12,8 +12,8 @@ use crate::replied::Replied;
 use crate::throttle::Shared;
 use crate::time;
 
-/// A call with a deadline for its response: what [`Call::done_by`] and [`Call::done_within`]
-/// return.
+/// A call with a deadline for its response. Returned by [`Call::done_by`] and
+/// [`Call::done_within`].
 ///
 /// The throttle learns how long such calls take, and rejects a call that would not be done in time
 /// ([`Rejection::Late`]). A call in flight at the deadline is given up ([`Rejection::GivenUp`]);

@@ -91,7 +91,7 @@ const BOOT: u64 = 1 << 62;
 ///
 /// let [boot, later] = [0, 2].map(|secs| time::instant(Instant::from_secs(secs)));
 /// assert_eq!(later.saturating_since(boot), Span::from_secs(2));
-/// // There is time before the boot, for what a snapshot tells of.
+/// // There is time before the boot, for the instants in a snapshot.
 /// assert!(boot > tidegate::Instant::ZERO);
 /// ```
 #[must_use]

@@ -18,7 +18,7 @@ use crate::observe::{self, Cause};
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio};
 
-/// Waits for a permit: what [`Call::acquire`](crate::Call::acquire) returns.
+/// Waits for a permit. Returned by [`Call::acquire`](crate::Call::acquire).
 ///
 /// It may be dropped at any time. The call then leaves the queue, and the next one takes its turn.
 ///

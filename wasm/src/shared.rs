@@ -174,7 +174,7 @@ pub fn worth(status: u32, length: usize, may_be_graphql: bool) -> bool {
     })
 }
 
-/// See `Draft::body`: so many of the bytes.
+/// See `Draft::body`: reads this many of the bytes.
 #[wasm_bindgen]
 pub fn body(length: usize) {
     BYTES.with(|bytes| {

@@ -51,7 +51,7 @@ impl<S: Copy> Limit<S> {
         self.usual.whole().min(most)
     }
 
-    /// Learns what a call whose cost was not stated used, if the limit is known to exist.
+    /// Learns the actual cost of a call without a stated cost, if the limit is known to exist.
     pub(super) fn learn_cost(
         &mut self,
         law: &impl Law<State = S>,
@@ -66,8 +66,9 @@ impl<S: Copy> Limit<S> {
         }
     }
 
-    /// The calls before another, which a queue counts by what their callers stated, at what they cost. `all` is
-    /// how many there are. If no caller stated a cost, all cost the usual; else those that stated none of it do.
+    /// The estimated cost of the calls before another, for which the queue has only the stated
+    /// costs. `all` is their number. If no call has a stated cost, all have the usual cost;
+    /// otherwise those without a stated cost do.
     pub(super) fn priced(&self, law: &impl Law<State = S>, ahead: Ahead, all: u32) -> Ahead {
         let usual = self.usual(law);
         if usual == 0 {

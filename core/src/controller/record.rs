@@ -45,16 +45,16 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
         Ok(Self::SNAPSHOT_BYTES)
     }
 
-    /// The controller of a snapshot that was taken `away` before `now`, under a policy with the same
-    /// laws. It continues with the snapshot's pacing, cooldowns, retry budget and learned rate. If the time away is
-    /// unknown, [`SleepClock`](crate::SleepClock) estimates it. Zero never exceeds a limit, but a cooldown does
-    /// not pass while the device sleeps.
+    /// Creates a controller from a snapshot that was taken `away` before `now`, under a policy with
+    /// the same laws. It continues with the snapshot's pacing, cooldowns, retry budget and learned
+    /// rate. If the time away is unknown, [`SleepClock`](crate::SleepClock) estimates it. Zero
+    /// never exceeds a limit, but a cooldown does not pass while the device sleeps.
     ///
-    /// Instants before the beginning of the present clock are cut to its beginning. Let a clock that starts
-    /// anew begin late enough for the time away and the time before it, for example at 2^62 ns.
+    /// Instants before the start of the present clock are moved to its start. A clock that restarts
+    /// should therefore start late enough for the time away and before, for example at 2^62 ns.
     ///
-    /// `seed` is a new one, because two controllers may be made from one snapshot. Of
-    /// permits that were admitted before it, only the cooldown that a response names counts.
+    /// `seed` must be a new one, because several controllers can be created from one snapshot. For
+    /// permits from before the snapshot, only cooldowns in the responses count.
     ///
     /// ```
     /// use tidegate::law::Adaptive;

@@ -64,14 +64,14 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         true
     }
 
-    /// Records up to when a member has what it waited for, and how many leases were missing.
+    /// Stores the time up to which a member's waits are over, and how many leases were missing.
     pub(super) fn note(&mut self, member: u64, paid: Instant, missing: u16) {
         if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member) {
             (entry.paid, entry.missing) = (paid, missing);
         }
     }
 
-    /// How long a member has waited for what it gets next, limited to `most` if it was not short.
+    /// How long a member has waited for its next leases, at most `most` if it had enough.
     pub(super) fn waited(&self, now: Instant, member: u64, most: Span) -> Span {
         let known = self.list.iter().find(|entry| entry.member == member);
         known.map_or(most, |entry| {

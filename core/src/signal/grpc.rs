@@ -7,14 +7,14 @@ use crate::{Hint, Outcome, Reply, Span};
 
 pub use retry_info::{retry_delay, retry_delay_base64};
 
-/// What a gRPC status code says about the call (the codes of gRPC's `statuscodes.md`).
+/// Reads a gRPC status code (the codes of gRPC's `statuscodes.md`).
 ///
 /// `RESOURCE_EXHAUSTED` (8) is [`Throttled`](Outcome::Throttled) and `UNAVAILABLE` (14), the code
 /// of an overloaded server, is [`Busy`](Outcome::Busy). `CANCELLED` (1) is
 /// [`Abandoned`](Outcome::Abandoned), because the client cancels. `UNKNOWN` (2),
 /// `DEADLINE_EXCEEDED` (4), `INTERNAL` (13), `DATA_LOSS` (15) and unknown codes are
-/// [`Failed`](Outcome::Failed). All else was answered, hence [`Ok`](Outcome::Ok): a `NOT_FOUND`
-/// used the limit as much as a success did, and sending it again would not help.
+/// [`Failed`](Outcome::Failed). All others are [`Ok`](Outcome::Ok): a `NOT_FOUND` used the limit
+/// like a success, and a retry would not help.
 ///
 /// ```
 /// use tidegate::{Outcome, signal::grpc};
@@ -35,13 +35,13 @@ pub const fn outcome(code: u32) -> Outcome {
     }
 }
 
-/// The status code together with the trailer `grpc-retry-pushback-ms` and the delay of `RetryInfo`
-/// ([`retry_delay`]), where there are such.
+/// Reads the status code with the trailer `grpc-retry-pushback-ms` and the delay of `RetryInfo`
+/// ([`retry_delay`]), if present.
 ///
-/// A number is the cooldown before the next attempt. One that is negative, and all that is not a
-/// 32-bit number in ASCII, asks for no further attempt ([`Hint::no_retry`]; gRFC A6, "Pushback").
-/// The pushback is meant for this client, so it wins over the delay.
-/// Beside a call that was served both mean nothing.
+/// A number is the cooldown before the next attempt. A negative number, or anything that is not a
+/// 32-bit number in ASCII, forbids another attempt ([`Hint::no_retry`]; gRFC A6, "Pushback"). The
+/// pushback is meant for this client, so it wins over the delay. Beside a call that was served both
+/// mean nothing.
 ///
 /// ```
 /// use tidegate::{Outcome, Reply, Span, signal::grpc};

@@ -35,9 +35,9 @@ pub const fn outcome(reason: u8) -> Outcome {
     }
 }
 
-/// How many publishes of QoS 1 and 2 the server takes at once: the Receive Maximum of its CONNACK,
-/// 65 535 where it names none (MQTT 5.0 section 3.2.2.3.3). `None` for a zero, which is a protocol
-/// error.
+/// The number of QoS 1 and 2 publishes that the server accepts at once: the Receive Maximum of its
+/// CONNACK, or 65 535 if there is none (MQTT 5.0 section 3.2.2.3.3). `None` for a zero, which is a
+/// protocol error.
 ///
 /// It is for the concurrency limit, which counts calls in flight:
 ///

@@ -58,8 +58,9 @@ use post::Post;
 /// # Ok(()) }
 /// ```
 ///
-/// Calls of one key are admitted first come, first served; a retry goes before newer calls. A call costs one call
-/// of the budget. The policy is that of the process that holds the budget, so give all the same.
+/// Calls of one key are admitted first come, first served; a retry goes before newer calls. A call
+/// costs one call of the budget. The policy of the process that holds the budget applies, so use
+/// the same policy in all processes.
 ///
 /// It needs tokio's runtime, with `enable_all`: each key has a task that sends its requests. Its
 /// files have a few hundred bytes, and are written without a separate thread.

@@ -373,8 +373,8 @@ impl Law for Heroku {
 /// let times = Ratio::new(1, 5).unwrap();
 /// let config = HerokuConfig { times, ..gem };
 /// assert_eq!(made(config), Err(HerokuError::TimesBelowOne));
-/// // The demonstration only doubles, from a start that its floor preserves. Without the floor a sleep
-/// // that has come down to nothing stays there, and so does one that begins anew with each call.
+/// // The demonstration only doubles, from a start that its floor preserves. Without the floor, a sleep
+/// // of zero stays zero, and so does one that restarts with each call.
 /// let config = HerokuConfig { floor: Span::ZERO, ..demo };
 /// assert_eq!(made(config), Err(HerokuError::StuckAtZero));
 /// let config = HerokuConfig { strategy: Strategy::Exponential, ..demo };

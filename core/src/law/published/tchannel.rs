@@ -77,7 +77,8 @@ pub enum TchannelVariant {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Recovery {
-    /// By a rate, as [`TchannelVariant`] reads it: 1 to 14, and from 2 where the text is followed.
+    /// By a rate, as defined by [`TchannelVariant`]: 1 to 14, or 2 to 14 for the variant of the
+    /// text.
     Rate(u32),
     /// By this many calls a second; at least 1.
     Value(u32),
@@ -120,7 +121,7 @@ pub enum Over {
 /// let start = Instant::from_nanos(250_000_000);
 /// let law = Tchannel::new(config).unwrap();
 /// let mut gate: Controller<Tchannel> = Controller::new(Policy::new(law), 7, start);
-/// // Calls are counted, and not what they cost: three calls' worth, and then one.
+/// // Calls are counted, not their costs: a call that costs three, and then one.
 /// assert!(matches!(gate.poll(start, &Call::new().cost(3)), Decision::Admit(_)));
 /// assert!(matches!(gate.poll(start, &Call::new()), Decision::Admit(_)));
 /// // Seconds begin with the controller, not with the epoch.

@@ -313,8 +313,9 @@ impl Body {
         self.violated.iter().flatten().copied()
     }
 
-    /// The outcome and hint from status and headers, refined by the body. Limits beyond the first get what the
-    /// body says that the call cost: points, or tokens. [`Reading::body`](super::http::Reading::body) does more.
+    /// The outcome and hint from status and headers, refined by the body. Limits beyond the first
+    /// get the cost of the call from the body, in points or tokens.
+    /// [`Reading::body`](super::http::Reading::body) does more.
     #[must_use]
     pub fn refine<const LIMITS: usize>(
         &self,

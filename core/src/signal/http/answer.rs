@@ -107,8 +107,8 @@ impl Answer {
         told.find_map(Draft::cost)
     }
 
-    /// What calls are counted in beside calls: tokens, or what else the server says that the call cost some of
-    /// (the points of GraphQL).
+    /// The unit in which the server counts the cost of calls, other than calls: tokens, or for
+    /// example the points of GraphQL.
     ///
     /// ```
     /// use tidegate::signal::http::{Reading, Unit};

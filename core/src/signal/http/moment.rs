@@ -7,12 +7,12 @@ use crate::signal::word::Table;
 
 /// What a number in a reset header means.
 ///
-/// Servers disagree, and nothing in the header says which it is. [`Auto`](Self::Auto) tells by the
-/// number's size. It cannot recognise milliseconds from now, which look like seconds: name the
-/// profile for a server that sends those.
+/// Servers disagree, and the header does not say. [`Auto`](Self::Auto) decides by the number's
+/// size. It cannot recognise milliseconds from now, which look like seconds: set the profile for a
+/// server that sends those.
 ///
-/// Whatever the profile, a value with letters or dashes in it is told by its form: a duration as
-/// Go writes it (`6m0s`, `12ms`), RFC 3339, or an HTTP-date.
+/// With any profile, a value with letters or dashes is recognised by its form: a duration in Go's
+/// format (`6m0s`, `12ms`), RFC 3339, or an HTTP-date.
 ///
 /// ```
 /// use tidegate::{Span, signal::http::{Profile, Reading}};
