@@ -1,6 +1,7 @@
 //! Backoff schedules: how long one call waits before its next attempt.
 
 use crate::fixed::Ratio;
+use crate::linked::Linked;
 use crate::rng::Rng;
 use crate::time::Span;
 
@@ -157,6 +158,28 @@ impl Backoff {
         next.max(self.base).min(self.most)
     }
 
+    /// The next rung and its delay.
+    fn next(&self, rung: Span, rng: &mut Rng) -> (Span, Span) {
+        let rung = self.climb(rung, rng);
+        (rung, self.delay(rung, rng))
+    }
+
+    /// The same for a schedule that doubles and has full jitter, which needs no division.
+    fn doubled(&self, rung: Span, rng: &mut Rng) -> (Span, Span) {
+        let rung = rung.saturating_add(rung).max(self.base).min(self.most);
+        (rung, rng.between(Span::ZERO, rung))
+    }
+
+    /// The schedule, and the shortest code that follows it.
+    pub(crate) const fn linked(self) -> Linked<Self, Next> {
+        let doubles = matches!(self.growth, Growth::Exponential(factor) if factor.is(2, 1));
+        let follow = match self.jitter {
+            Jitter::Full if doubles => Self::doubled,
+            _ => Self::next,
+        };
+        Linked { setting: self, follow }
+    }
+
     /// The delay of `rung` with jitter, at most the maximum for a rung that [`climb`](Self::climb)
     /// returned. A decorrelated rung is returned unchanged, since it is already random.
     pub fn delay(&self, rung: Span, rng: &mut Rng) -> Span {
@@ -175,6 +198,9 @@ impl Backoff {
         rng.between(least, most)
     }
 }
+
+/// The next rung of a schedule, and its delay.
+pub(crate) type Next = fn(&Backoff, Span, &mut Rng) -> (Span, Span);
 
 impl Default for Backoff {
     fn default() -> Self {

@@ -12,9 +12,10 @@ use core::borrow::Borrow;
 use each::{each, pairs, pairs_mut};
 use limit::{Limit, is_unstated, lately};
 
-use crate::gate::{ConcurrencyLimit, Cooldown, Gate, InFlight, Part, Permit, RetryBudget};
+use crate::gate::{ConcurrencyLimit, Cooldown, Entry, Gate, InFlight, Part, Permit, RetryBudget};
 use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
+use crate::linked::Linked;
 use crate::outcome::{AsReply, Outcome, Reply};
 use crate::policy::{Policy, Rules};
 use crate::queue::Ahead;
@@ -128,7 +129,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             concurrency: rules.concurrency,
             calls: InFlight::new(now, rules.concurrency, period(seed)),
             admitted: 0,
-            retry_budget: RetryBudget::of(rules.retry_budget),
+            retry_budget: opened(rules),
             rng: Rng::new(seed),
             stats: Counters::default(),
             policy,
@@ -161,8 +162,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             rejection = rejection.or(Some(Reason::Late(at)));
         }
         if call.attempt > 0
-            && let Some(policy) = self.rules().retry_budget
-            && self.retry_budget.check(policy) != Verdict::Admit
+            && !accounted(&mut self.retry_budget.clone(), self.rules(), Entry::Check)
             && !matches!(rejection, Some(reason) if reason > Reason::RetryBudget)
         {
             rejection = Some(Reason::RetryBudget);
@@ -331,10 +331,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 limit.refund(law, now, part, newest);
             }
         });
-        if permit.attempt > 0
-            && let Some(policy) = rules.retry_budget
-        {
-            self.retry_budget.refund(policy);
+        if permit.attempt > 0 {
+            accounted(&mut self.retry_budget, rules, Entry::Refund);
         }
         self.release(permit);
     }
@@ -490,7 +488,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             }
         }
         if new.rules.retry_budget != old.rules.retry_budget {
-            self.retry_budget = RetryBudget::of(new.rules.retry_budget);
+            self.retry_budget = opened(&new.rules);
         }
         self.set_concurrency(new.rules.concurrency, now);
         self.policy = policy;
@@ -607,10 +605,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             }
             limit.charge(law, now, cost, &mut self.rng);
         });
-        if call.attempt > 0
-            && let Some(policy) = rules.retry_budget
-        {
-            self.retry_budget.withdraw(policy);
+        if call.attempt > 0 {
+            accounted(&mut self.retry_budget, rules, Entry::Withdrawal);
         }
         let (number, period) = (self.admitted, self.calls.add(now, self.concurrency));
         self.admitted = number.wrapping_add(1);
@@ -688,10 +684,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     #[cfg_attr(not(feature = "shared"), expect(unused_variables, reason = "always now"))]
     fn teach(&mut self, now: Instant, permit: &Permit<LIMITS>, reply: &Reply<LIMITS>, ago: Span) {
         let Policy { laws, rules } = self.policy.borrow();
-        if reply.outcome == Outcome::Ok
-            && let Some(policy) = rules.retry_budget
-        {
-            self.retry_budget.deposit(policy);
+        if reply.outcome == Outcome::Ok {
+            accounted(&mut self.retry_budget, rules, Entry::Deposit);
         }
         // If the server names the limits that rejected the call, the others learn nothing.
         let blame = LIMITS > 1
@@ -757,6 +751,20 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn count(&mut self, outcome: Outcome) {
         self.stats.count(|stats| stats.of(outcome));
     }
+}
+
+/// A new retry budget, if the policy has one.
+fn opened(rules: &Rules) -> RetryBudget {
+    let mut retry_budget = RetryBudget::NONE;
+    accounted(&mut retry_budget, rules, Entry::Open);
+    retry_budget
+}
+
+/// Makes an entry in the retry budget, if the policy has one. Returns whether it allows a retry.
+#[inline(always)]
+fn accounted(retry_budget: &mut RetryBudget, rules: &Rules, entry: Entry) -> bool {
+    let Some(Linked { setting, follow }) = &rules.retry_budget else { return true };
+    follow(retry_budget, setting, entry)
 }
 
 /// The longest cooldown of all limits for which the call has a cost.

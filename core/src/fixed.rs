@@ -76,6 +76,11 @@ impl Ratio {
         mul_div_floor(self.numerator as u64, 1 << 31, self.denominator.get() as u64) as u32
     }
 
+    /// Whether the fraction is written so.
+    pub(crate) const fn is(self, numerator: u32, denominator: u32) -> bool {
+        self.numerator == numerator && self.denominator.get() == denominator
+    }
+
     /// Whether the fraction is less than one.
     pub(crate) const fn is_below_one(self) -> bool {
         self.numerator < self.denominator.get()

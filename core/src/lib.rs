@@ -78,6 +78,7 @@ mod fixed;
 mod hint;
 #[cfg(feature = "keyed")]
 mod keyed;
+mod linked;
 mod mean_cost;
 mod outcome;
 mod policy;

@@ -2,15 +2,18 @@
 
 use core::num::NonZeroU16;
 
-use crate::backoff::Backoff;
-use crate::gate::{ConcurrencyLimit, CooldownError, CooldownPolicy, RetryBudgetPolicy};
+use crate::backoff::{Backoff, Next};
+use crate::gate::{Account, ConcurrencyLimit, CooldownError, CooldownPolicy};
+use crate::gate::{RetryBudget, RetryBudgetPolicy};
 use crate::law::{Adaptive, AnyLaw};
+use crate::linked::Linked;
 use crate::time::Span;
 
 /// The configuration of a controller: the law of each limit, and the settings of the gates.
 ///
 /// Every part is validated at construction, so a policy is always valid. It can be a `const` in
-/// flash, and any number of controllers can share it.
+/// flash, and any number of controllers can share it. A program whose policies are constants links no code for a
+/// retry budget or a backoff that none of them has.
 ///
 /// ```
 /// use tidegate::{Policy, Span, gate::ConcurrencyLimit, law::Aimd};
@@ -32,8 +35,8 @@ pub struct Policy<L = AnyLaw, const LIMITS: usize = 1> {
 pub(crate) struct Rules {
     pub(crate) cooldown: CooldownPolicy,
     pub(crate) concurrency: ConcurrencyLimit,
-    pub(crate) retry_budget: Option<RetryBudgetPolicy>,
-    pub(crate) backoff: Option<Backoff>,
+    pub(crate) retry_budget: Option<Linked<RetryBudgetPolicy, Account>>,
+    pub(crate) backoff: Option<Linked<Backoff, Next>>,
     pub(crate) attempts: Option<NonZeroU16>,
     /// For so long a call that is throttled has more attempts than that.
     pub(crate) patience: Span,
@@ -45,11 +48,23 @@ impl Rules {
         cooldown: CooldownPolicy::DEFAULT,
         concurrency: ConcurrencyLimit::DEFAULT,
         retry_budget: None,
-        backoff: Some(Backoff::DEFAULT),
+        backoff: Some(Backoff::DEFAULT.linked()),
         attempts: Some(Policy::ATTEMPTS),
         patience: Policy::PATIENCE,
         elapsed: None,
     };
+    const WITHOUT_BACKOFF: Self = Self { backoff: None, ..Self::DEFAULT };
+    const ADAPTIVE: Self =
+        Self { cooldown: CooldownPolicy::DEFAULT.without_spread(), ..Self::WITHOUT_BACKOFF };
+}
+
+/// The settings of the policies that have a name, each in flash once.
+pub(crate) mod rules {
+    use super::Rules;
+
+    pub(crate) static DEFAULT: Rules = Rules::DEFAULT;
+    pub(crate) static WITHOUT_BACKOFF: Rules = Rules::WITHOUT_BACKOFF;
+    pub(crate) static ADAPTIVE: Rules = Rules::ADAPTIVE;
 }
 
 impl<L: Copy> Policy<L> {
@@ -143,6 +158,10 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// The same policy with a retry budget; `None` admits every retry.
     #[must_use]
     pub const fn retry_budget(self, retry_budget: Option<RetryBudgetPolicy>) -> Self {
+        let retry_budget = match retry_budget {
+            Some(setting) => Some(Linked { setting, follow: RetryBudget::account as Account }),
+            None => None,
+        };
         Self { rules: Rules { retry_budget, ..self.rules }, ..self }
     }
 
@@ -150,6 +169,10 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// soon as the gates allow.
     #[must_use]
     pub const fn backoff(self, backoff: Option<Backoff>) -> Self {
+        let backoff = match backoff {
+            Some(backoff) => Some(backoff.linked()),
+            None => None,
+        };
         Self { rules: Rules { backoff, ..self.rules }, ..self }
     }
 
@@ -193,7 +216,6 @@ impl Policy<Adaptive> {
     /// ```
     #[must_use]
     pub const fn adaptive() -> Self {
-        let policy = Self::new(Adaptive::DEFAULT).backoff(None);
-        policy.cooldown(CooldownPolicy::DEFAULT.without_spread())
+        Self { laws: [Adaptive::DEFAULT], rules: Rules::ADAPTIVE }
     }
 }

@@ -95,7 +95,7 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
         let saved = Option::<RetryBudget>::read(input);
         let Policy { laws, rules } = self.policy.borrow();
         if let (Some(saved), Some(policy)) = (saved, rules.retry_budget) {
-            self.retry_budget = saved.within(policy);
+            self.retry_budget = saved.within(policy.setting);
         }
         for (limit, law) in self.limits.iter_mut().zip(laws) {
             limit.pacing = Pacing::read(input);

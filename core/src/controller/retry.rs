@@ -4,6 +4,7 @@ use core::borrow::Borrow;
 
 use super::{Controller, cooldown, each::each};
 use crate::law::Law;
+use crate::linked::Linked;
 use crate::outcome::{AsReply, Outcome};
 use crate::policy::Policy;
 use crate::time::{Instant, Span};
@@ -67,11 +68,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         if !patient && self.rules().attempts.is_some_and(|most| attempt >= most.get()) {
             return Err(Reason::Attempts);
         }
-        let (rung, delay) = match self.rules().backoff {
-            Some(backoff) => {
-                let rung = backoff.climb(call.rung, &mut self.rng);
-                (rung, backoff.delay(rung, &mut self.rng))
-            }
+        let (rung, delay) = match &self.policy.borrow().rules.backoff {
+            Some(Linked { setting, follow }) => follow(setting, call.rung, &mut self.rng),
             None => (Span::ZERO, Span::ZERO),
         };
         let not_before = now.saturating_add(delay);

@@ -22,6 +22,7 @@ pub use in_flight::{ConcurrencyError, ConcurrencyLimit};
 pub use pacing::Pacing;
 pub(crate) use permit::Part;
 pub use permit::Permit;
+pub(crate) use retry_budget::{Account, Entry};
 pub use retry_budget::{RetryBudget, RetryBudgetError, RetryBudgetPolicy};
 
 /// The gate that delays or rejects a call.

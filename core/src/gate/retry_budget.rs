@@ -110,10 +110,8 @@ impl RetryBudget {
         Self { saved: policy.brim() }
     }
 
-    /// The retry budget of a policy. Empty if there is none.
-    pub(crate) fn of(policy: Option<RetryBudgetPolicy>) -> Self {
-        policy.map_or(Self { saved: 0 }, Self::new)
-    }
+    /// One without a policy.
+    pub(crate) const NONE: Self = Self { saved: 0 };
 
     /// At most what a policy saves.
     pub(crate) fn within(self, policy: RetryBudgetPolicy) -> Self {
@@ -142,12 +140,43 @@ impl RetryBudget {
         self.saved = self.saved.saturating_sub(policy.retry_cost());
     }
 
+    /// Makes an entry. Returns whether it allows a retry.
+    pub(crate) fn account(&mut self, policy: &RetryBudgetPolicy, entry: Entry) -> bool {
+        let policy = *policy;
+        match entry {
+            Entry::Open => *self = Self::new(policy),
+            Entry::Check => return self.check(policy) == Verdict::Admit,
+            Entry::Deposit => self.deposit(policy),
+            Entry::Withdrawal => self.withdraw(policy),
+            Entry::Refund => self.refund(policy),
+        }
+        true
+    }
+
     /// Refunds a retry that was not sent.
-    pub(crate) const fn refund(&mut self, policy: RetryBudgetPolicy) {
+    const fn refund(&mut self, policy: RetryBudgetPolicy) {
         let saved = self.saved.saturating_add(policy.retry_cost());
         self.saved = if saved < policy.brim() { saved } else { policy.brim() };
     }
 }
+
+/// What happens to a retry budget.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Entry {
+    /// It is new.
+    Open,
+    /// Nothing: may a retry be sent?
+    Check,
+    /// A success.
+    Deposit,
+    /// A retry.
+    Withdrawal,
+    /// A retry that was not sent.
+    Refund,
+}
+
+/// [`RetryBudget::account`], which only policies with a retry budget link.
+pub(crate) type Account = fn(&mut RetryBudget, &RetryBudgetPolicy, Entry) -> bool;
 
 fields!(RetryBudget { saved: u64 });
 

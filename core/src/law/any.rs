@@ -3,7 +3,7 @@
 /// Defines [`AnyLaw`](super::AnyLaw), its state, and [`Policy::named`](crate::Policy::named) from
 /// the rows.
 macro_rules! registry {
-    ($($tag:literal $law:ident { $($name:literal => $policy:expr, $about:literal;)+ })+) => {
+    ($($tag:literal $law:ident { $($name:literal => $of:expr, $rules:ident, $about:literal;)+ })+) => {
         /// Any of the laws, for frontends that choose one at run time. Firmware with a single law
         /// names that as the type parameter instead, and links no other.
         ///
@@ -195,14 +195,11 @@ macro_rules! registry {
             /// ```
             #[must_use]
             pub fn named(name: &str) -> Option<Self> {
-                Some(match name {
-                    $($($name => {
-                        let policy: Policy<$law> = $policy;
-                        let [law] = policy.laws();
-                        policy.limits([AnyLaw::$law(law)])
-                    })+)+
+                let (law, rules) = match name {
+                    $($($name => (AnyLaw::$law($of), &rules::$rules),)+)+
                     _ => return None,
-                })
+                };
+                Some(Self { laws: [law], rules: *rules })
             }
 
             /// A one-line description of the policy with this name. `None` if the name is unknown.

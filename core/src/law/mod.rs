@@ -36,51 +36,50 @@ pub use published::tchannel::{
 pub use vegas::{Vegas, VegasState};
 
 // One row per law: its tag in snapshots, which never changes, and its type. Then one row per name:
-// the policy, and a one-line description. The first four names are those of the small npm module.
+// the law, the settings of its policy, and a one-line description. The first four names are those of the small npm module.
 any::registry! {
     0 Adaptive {
-        "adaptive" => Policy::adaptive(),
+        "adaptive" => Adaptive::DEFAULT, ADAPTIVE,
             "for an unknown limit of any size: finds the rate, and follows every hint of the server";
     }
     5 Fixed {
-        "fixed" => Policy::new(Fixed::TEN_A_SECOND),
+        "fixed" => Fixed::TEN_A_SECOND, DEFAULT,
             "for a limit that you know and share with nobody: keeps a quota, exactly";
-        "none" => Policy::new(Fixed::UNLIMITED).backoff(None),
+        "none" => Fixed::UNLIMITED, WITHOUT_BACKOFF,
             "no rate and no delay between attempts, but follows `Retry-After`; for comparison";
-        "backoff" => Policy::new(Fixed::UNLIMITED),
+        "backoff" => Fixed::UNLIMITED, DEFAULT,
             "no rate: each call backs off by itself";
     }
     1 Aimd {
-        "aimd" => Policy::new(Aimd::DEFAULT),
+        "aimd" => Aimd::DEFAULT, DEFAULT,
             "for an unknown limit of 5 to 500 calls a second per client: halves the rate when throttled";
     }
     8 Vegas {
-        "vegas" => Policy::new(Vegas),
+        "vegas" => Vegas, DEFAULT,
             "for servers that queue: a concurrency limit that falls when calls take longer";
     }
     3 AimdConcurrency {
-        "aimd-concurrency" => Policy::new(AimdConcurrency::DEFAULT),
+        "aimd-concurrency" => AimdConcurrency::DEFAULT, DEFAULT,
             "for servers that queue: a concurrency limit that falls by a tenth when throttled";
     }
     7 Autosleeper {
-        "autosleeper" => Policy::new(Autosleeper::DEFAULT).backoff(None),
+        "autosleeper" => Autosleeper::DEFAULT, WITHOUT_BACKOFF,
             "for few and long calls: a delay that grows on failure and shrinks after ten successes";
     }
     2 Tchannel {
-        "tchannel" => Policy::new(Tchannel::DEFAULT),
+        "tchannel" => Tchannel::DEFAULT, DEFAULT,
             "TChannel's limit for each second, which busy responses halve";
     }
     4 AwsCubic {
-        "aws-cubic" => Policy::new(AwsCubic),
+        "aws-cubic" => AwsCubic, DEFAULT,
             "the adaptive mode of the AWS SDKs";
     }
     6 Heroku {
-        "heroku-gradual" =>
-            Policy::new(Heroku::gem(Strategy::Gradual(Span::from_millis(800)))).backoff(None),
+        "heroku-gradual" => Heroku::gem(Strategy::Gradual(Span::from_millis(800))), WITHOUT_BACKOFF,
             "the Heroku client's strategy: each success shortens the sleep by a constant";
-        "heroku-proportional" => Policy::new(Heroku::gem(Strategy::Proportional)).backoff(None),
+        "heroku-proportional" => Heroku::gem(Strategy::Proportional), WITHOUT_BACKOFF,
             "the Heroku client's strategy: each success shortens the sleep by a fraction";
-        "heroku-remaining" => Policy::new(Heroku::gem(Strategy::Remaining)).backoff(None),
+        "heroku-remaining" => Heroku::gem(Strategy::Remaining), WITHOUT_BACKOFF,
             "the Heroku client's strategy: a success shortens the sleep more if more calls are left";
     }
 }
@@ -91,7 +90,7 @@ use core::num::NonZeroU16;
 use crate::gate::{CooldownPolicy, Pacing};
 use crate::hint::Hint;
 use crate::outcome::Outcome;
-use crate::policy::Policy;
+use crate::policy::{Policy, rules};
 use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::snapshot::{Reader, Record, Writer, longest};

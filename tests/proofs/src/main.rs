@@ -19,6 +19,8 @@ mod gate;
 mod hint;
 #[path = "../../../core/src/law/mod.rs"]
 mod law;
+#[path = "../../../core/src/linked.rs"]
+mod linked;
 #[path = "../../../core/src/mean_cost.rs"]
 mod mean_cost;
 #[path = "../../../core/src/outcome.rs"]

@@ -190,7 +190,8 @@ impl Weights {
              Bytes of code and constants that each part adds to a firmware image: the size of a minimal \
              image with it, less the size of the same image without it. A controller here has one \
              limit and a policy in flash, without the feature `stats`, and the image holds its `new`, \
-             `poll` and `settle`; one that retries and sleeps has `retry` and `next_at` too. Operations that a target lacks (64-bit division, \
+             `poll` and `settle`; one that retries and sleeps has `retry`, `next_at` and the law's own policy too. \
+             What a policy leaves out (a retry budget, a backoff) is not linked. Operations that a target lacks (64-bit division, \
              copying memory) are included. A throttle is a `static` whose calls are made with `run`, \
              and the initial value of the `static` is included. No image contains \
              floating point functions, and no image of a controller or the parsers contains a panic; otherwise this \

@@ -42,13 +42,17 @@ impl<L: Law> Verbs<L> {
 #[allow(dead_code, reason = "the linker's roots: nobody calls them")]
 pub struct RetryVerbs<L: Law + 'static> {
     gate: Verbs<L>,
+    /// What a policy has decides what is linked for it.
+    policy: Policy<L>,
     retry: fn(&mut Gate<L>, Instant, &Call, &'static Reply) -> Result<Call, Reason>,
     next_at: fn(&Gate<L>, Instant) -> Option<Instant>,
 }
 
 impl<L: Law> RetryVerbs<L> {
-    pub const ALL: Self =
-        Self { gate: Verbs::ALL, retry: Controller::retry, next_at: Controller::next_at };
+    /// All of them, under this policy.
+    pub const fn all(policy: Policy<L>) -> Self {
+        Self { gate: Verbs::ALL, policy, retry: Controller::retry, next_at: Controller::next_at }
+    }
 }
 
 /// The functions of a queue of four calls with such a controller.

@@ -2,8 +2,9 @@
 #![no_std]
 #![no_main]
 
+use tidegate::Policy;
 use tidegate::law::Fixed;
 use tidegate_size::RetryVerbs;
 
 #[unsafe(no_mangle)]
-pub static ROOTS: RetryVerbs<Fixed> = RetryVerbs::ALL;
+pub static ROOTS: RetryVerbs<Fixed> = RetryVerbs::all(Policy::new(Fixed::TEN_A_SECOND));

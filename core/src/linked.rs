@@ -1,0 +1,34 @@
+//! Settings with the code that they need.
+
+use core::fmt;
+
+/// A setting, and the function that follows it.
+///
+/// A policy refers to the function, so a program whose policies are constants links it only if one of them has the
+/// setting.
+#[derive(Clone, Copy)]
+pub(crate) struct Linked<T, F> {
+    pub(crate) setting: T,
+    pub(crate) follow: F,
+}
+
+impl<T: PartialEq, F> PartialEq for Linked<T, F> {
+    fn eq(&self, other: &Self) -> bool {
+        self.setting == other.setting
+    }
+}
+
+impl<T: Eq, F> Eq for Linked<T, F> {}
+
+impl<T: fmt::Debug, F> fmt::Debug for Linked<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.setting.fmt(f)
+    }
+}
+
+#[cfg(feature = "defmt")]
+impl<T: defmt::Format, F> defmt::Format for Linked<T, F> {
+    fn format(&self, f: defmt::Formatter<'_>) {
+        self.setting.format(f);
+    }
+}
