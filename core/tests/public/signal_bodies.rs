@@ -24,6 +24,9 @@ fn read(status: u16, headers: &[&str], body: &Body) -> [Reading; 2] {
     }
     let mut with = without;
     with.body(body);
+    let mut twice = with;
+    twice.body(body);
+    assert_eq!(twice.finish(None), with.finish(None), "the same body again changes something");
     [with, without]
 }
 

@@ -141,9 +141,16 @@ impl Test {
         // Whatever waits without computing is stopped, too.
         let limit = Duration::from_secs(60) + self.time * 30;
         let ended = progress::run(&self.name, command, Some(limit))?;
+        let code = ended.status.and_then(|status| status.code());
+        if code.is_some_and(|code| ![0, FAILED].contains(&code)) {
+            bail!("`{}` does not start: {}", self.name, ended.reason());
+        }
         Ok((!is_endless(&ended)).then(|| ended.success()))
     }
 }
+
+/// The exit status of a program of tests in which one fails.
+const FAILED: i32 = 101;
 
 /// Whether a test was stopped at one of its limits.
 fn is_endless(ended: &Ended) -> bool {
