@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -228,10 +228,12 @@ fn link(from: &Path, to: &Path, except: &[&str]) -> Result<()> {
 }
 
 fn link_one(from: &Path, to: &Path) -> Result<()> {
-    match symlink(from, to) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        other => other.with_context(|| to.display().to_string()),
+    if fs::read_link(to).is_ok_and(|linked| linked == from) {
+        return Ok(());
     }
+    // The workspace may have moved.
+    _ = fs::remove_file(to);
+    symlink(from, to).with_context(|| to.display().to_string())
 }
 
 fn link_others(from: &Path, to: &Path) -> Result<()> {
