@@ -67,3 +67,29 @@ fn longest<'a>(digests: &[u32], bytes: &'a [u8]) -> Option<(usize, &'a [u8])> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_word_is_found_whatever_its_case_and_place() {
+        // At run time, which is otherwise left to the compiler.
+        let table: Table<u8, 4> = Table::of(&[("a", 1), ("ab", 2), ("c", 3), ("abcd", 4)]);
+        for (bytes, longest, found) in [
+            ("a", Some((1, "")), Some(1)),
+            ("ABc", Some((2, "c")), None),
+            ("abcD", Some((4, "")), Some(4)),
+            ("C", Some((3, "")), Some(3)),
+            ("cab", Some((3, "ab")), None),
+            ("x", None, None),
+            ("", None, None),
+        ] {
+            let longest = longest.map(|(meaning, rest): (u8, &str)| (meaning, rest.as_bytes()));
+            assert_eq!(table.longest(bytes.as_bytes()), longest, "{bytes}");
+            assert_eq!(table.find(bytes.as_bytes()), found, "{bytes}");
+        }
+        assert_eq!(table.of_digest(digest(b"ab", false)), Some(2));
+        assert_eq!(table.of_digest(digest(b"abc", false)), None);
+    }
+}
