@@ -365,6 +365,25 @@ def epochs():
         yield script
 
 
+def deep_cuts():
+    """With many calls in flight: the more of those from before a cut are rejected, the deeper it becomes."""
+    wide = {"named": "adaptive", "concurrency": [300, 300 * SECOND]}
+    for count, tenths in [(60, 0), (60, 2), (60, 3), (60, 6), (20, 9), (60, 10), (120, 7)]:
+        name = f"{tenths} of 10 of the {count} calls from before a cut are rejected"
+        script = paced(name, "LongRun", interval=10 * MS, policy=wide)
+        for served in (True, False, False):
+            for _ in range(count):
+                script.admit()
+            script.settle("ok" if served else "throttled")
+            for index in range(count - 1):
+                script.settle("ok" if served or index * tenths % 10 >= tenths else "throttled")
+            script.intervals()
+            script.call("ok", SECOND)
+            script.intervals()
+        script.calls(9, "ok", SECOND)
+        yield script
+
+
 def chance():
     """Rejections shortly after a cut: while they are at most as many as the served calls, nothing changes."""
     for served in (1, 2, 3, 4, 7, 8):
@@ -590,7 +609,7 @@ def moves():
 def vectors():
     yield from scripts("adaptive", CONFIGS)
     for family in (worlds, tokens, slow_start, at_once, few_left, two_windows, weeks, rescaled, room, silences,
-                   first_rejections, epochs, chance, misses, retry_afters, cooldowns, ceilings, quotas, remaining,
+                   first_rejections, epochs, deep_cuts, chance, misses, retry_afters, cooldowns, ceilings, quotas, remaining,
                    mixed_costs, corrections, moves):  # fmt: skip
         for script in family():
             yield script.vector()

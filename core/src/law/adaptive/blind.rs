@@ -32,7 +32,11 @@ impl AdaptiveState {
             return if sample.fresh { Move::Slower } else { Move::Kept };
         }
         if !sample.fresh {
-            // It belongs to the congestion for which the law has already cut.
+            // It belongs to the congestion for which the law has already cut, and shows how deep that
+            // cut has to be.
+            if !failed && let Phase::Paced(paced) = &mut self.phase {
+                paced.reject_late();
+            }
             return Move::Kept;
         }
         let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
@@ -75,11 +79,11 @@ impl AdaptiveState {
     /// for the first rate it is not chance: that search starts above the limit.
     fn is_chance(&mut self) -> bool {
         let Phase::Paced(paced) = &mut self.phase else { return false };
-        let (ignored, served) = (paced.ignored.saturating_add(1), paced.probe.successes);
-        if paced.new || served >= REFRACTORY || u16::from(ignored) > served {
+        let (rejected, served) = (paced.rejected.saturating_add(1), paced.probe.successes);
+        if paced.new || served >= REFRACTORY || u16::from(rejected) > served {
             return false;
         }
-        paced.ignored = ignored;
+        paced.rejected = rejected;
         true
     }
 
@@ -96,7 +100,7 @@ impl AdaptiveState {
         let gained =
             if cooldown > Span::ZERO { Log::OCTAVE.octaves(1) } else { Log::OCTAVE.halved() };
         self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
-        paced.ignored = 0;
+        paced.rejected = 0;
         if paced.young && cooldown > Span::ZERO {
             // If each rejection during the search costs a cooldown, the rate moves half of the way
             // to what was served, in logarithms.
@@ -209,6 +213,14 @@ impl AdaptiveState {
 
     /// The first success after rejections.
     fn recover(&mut self, now: Instant, rng: &mut Rng) {
+        if self.misses < DARK
+            && !self.down
+            && let Phase::Paced(paced) = &mut self.phase
+            && let Some(more) = paced.deepen_cut()
+        {
+            self.interval = (self.interval + more).min(SLOWEST);
+            paced.target = self.interval;
+        }
         if self.misses >= 2 {
             let probing = self.interval_in_force(now);
             let (misses, down) = (self.misses, self.down);

@@ -19,8 +19,9 @@ pub(super) struct Paced {
     /// The interval to return to after a dark time or an outage: that of the last good rate.
     pub(super) target: Log,
     pub(super) probe: Probe,
-    /// Rejections since the cut that were regarded as chance.
-    pub(super) ignored: u8,
+    /// Rejections since the cut that did not cut: those that were regarded as chance, and, if an
+    /// epoch is longer because of the calls in flight, those of calls from before the cut.
+    pub(super) rejected: u8,
     /// Whether no call was served since the first rejection.
     pub(super) new: bool,
     /// Whether there was no run of eight served calls since a hit.
@@ -38,11 +39,30 @@ impl Paced {
         Self {
             target: interval,
             probe: Probe::new(),
-            ignored: 0,
+            rejected: 0,
             new: true,
             young: true,
             reopened: false,
         }
+    }
+
+    /// Counts the rejection of a call from before the cut.
+    pub(super) fn reject_late(&mut self) {
+        if self.probe.spans_flight() {
+            self.rejected = self.rejected.saturating_add(1);
+        }
+    }
+
+    /// All calls from before the cut were answered. Returns what the interval grows by, if so many
+    /// were rejected that the cut was too shallow.
+    pub(super) fn deepen_cut(&mut self) -> Option<Log> {
+        /// Fewer rejections may be chance.
+        const ENOUGH: u8 = 16;
+        if self.rejected < ENOUGH {
+            return None;
+        }
+        Some(self.probe.deepen(core::mem::take(&mut self.rejected)))
+            .filter(|more| *more > Log::ZERO)
     }
 
     /// The limit on calls in flight during the search for the first rate: one, and one more for
@@ -122,4 +142,4 @@ impl AdaptiveState {
     }
 }
 
-fields!(Paced { target: Log, probe: Probe, ignored: u8, new: bool, young: bool, reopened: bool });
+fields!(Paced { target: Log, probe: Probe, rejected: u8, new: bool, young: bool, reopened: bool });

@@ -261,6 +261,8 @@ class Adaptive(Law):
         if busy and self.is_open() and phase.too_busy(sample.in_flight, sample.fresh):
             return "slower" if sample.fresh else None
         if not sample.fresh:
+            if not failed and not self.is_open() and phase.flight > 0:
+                phase.rejected = min(phase.rejected + 1, 255)
             return None
         cooldown = min(sample.hint.cooldown() or 0, sample.ceiling)
         if self.is_open():
@@ -269,9 +271,9 @@ class Adaptive(Law):
                 self.hit(now, cooldown)
                 self.begin_at(within(now + self.round_trip()))
         elif self.misses == 0:
-            luck = not phase.new and phase.successes < 4 and phase.ignored < phase.successes
+            luck = not phase.new and phase.successes < 4 and phase.rejected < phase.successes
             if not failed and luck:
-                phase.ignored += 1
+                phase.rejected = min(phase.rejected + 1, 255)
                 self.misses = 1
                 self.back_off(now, cooldown, chance)
                 return None
@@ -443,6 +445,12 @@ class Adaptive(Law):
 
     def recover(self, now, chance):
         paced = self.phase
+        if self.misses < DARK and not self.down and not self.is_open() and paced.rejected >= 16:
+            more = paced.deepen(paced.rejected)
+            paced.rejected = 0
+            if more > 0:
+                self.apart = min(add(self.apart, more), SLOWEST)
+                paced.target = self.apart
         if self.misses >= 2:
             if self.is_open():
                 return
@@ -507,7 +515,7 @@ FIELDS = {
     Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap left u16 heard u16 refilled u16",
     Cap: "successes u16 length u8 grew flag",
     Paced: "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
-    " base i32 ignored u8 new flag young flag reopened flag",
+    " base i32 rejected u8 new flag young flag reopened flag",
     Meter: "start instant lasted i32 served u32 before u32 set flag",
     Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
     " down flag",

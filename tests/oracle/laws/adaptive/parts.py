@@ -206,7 +206,7 @@ class Paced:
     def __init__(self, target):
         self.target, self.length, self.least, self.cooldowns = target, 4, 0, 2
         self.flight = 0
-        self.progress = self.successes = self.ignored = self.gap = self.base = 0
+        self.progress = self.successes = self.rejected = self.gap = self.base = 0
         self.new = self.young = True
         self.reopened = False
 
@@ -224,6 +224,11 @@ class Paced:
 
     def is_past_plateau(self):
         return self.progress >= logs.power(self.aim())
+
+    def deepen(self, rejected):
+        """By how much the interval grows if so many were rejected since the cut, beside those that were served."""
+        part = logs.cut((rejected << 16) // (rejected + self.successes + 1))
+        return max(part - logs.cut(logs.power(self.depth() + (8 << 8))), 0) >> 1
 
     def is_ripe(self):
         return self.progress >= logs.power(fit(self.aim() - (3 << 8), 16))
@@ -255,7 +260,7 @@ class Paced:
             self.length = min(self.length + 1, 9)
         self.flight = min(max(flight - (4 << 8), 0) >> 4, 255)
         deep = max(logs.power(self.depth() + (8 << 8)), 65_536 // (self.successes + 2))
-        self.progress = self.successes = self.ignored = self.gap = 0
+        self.progress = self.successes = self.rejected = self.gap = 0
         above = max(0, min(fit(self.base - interval), gained))
         back = above - (above >> 2)
         self.base = fit(interval + back)
