@@ -62,7 +62,8 @@ fn a_fleet_that_calls_ten_times_as_often_finds_the_limit() {
 
 #[test]
 fn no_fault_admits_more_calls_than_the_limit_plus_the_leases() {
-    for name in ["eight-crash", "eight-evict", "eight-outage", "eight-lossy", "eight-step"] {
+    for name in ["eight-crash", "eight-evict", "eight-outage", "eight-lossy", "eight-step", "local"]
+    {
         for (index, is) in figures(name, "fixed", |_| ()).iter().enumerate() {
             // The quota's burst is five calls.
             assert!(is.excess <= 5.0 + is.leases as f64, "{name}, stretch {index}: {is:?}");

@@ -19,6 +19,8 @@ pub struct Desk {
     root: Box<Root>,
     record: Vec<u8>,
     recorded: u64,
+    /// Whether the record is written before each grant.
+    always: bool,
 }
 
 /// A call that is lost on its way frees its place after this time.
@@ -37,12 +39,21 @@ impl Desk {
         let policy = policy.concurrency(ConcurrencyLimit::new(u16::MAX, EXPIRY).ok()?);
         let leases = Leases::new(Controller::new(policy, seed, now));
         let root = Box::new(Coordinator::new(leases, now));
-        Some(Self { policy, root, record: vec![0; Root::SNAPSHOT_BYTES], recorded: 0 })
+        Some(Self {
+            policy,
+            root,
+            record: vec![0; Root::SNAPSHOT_BYTES],
+            recorded: 0,
+            always: fleet.recorded,
+        })
     }
 
-    pub fn answer(&mut self, now: Instant, request: &[u8]) -> Vec<u8> {
+    pub fn answer(&mut self, now: Instant, true_now: u64, request: &[u8]) -> Vec<u8> {
         let mut grant = vec![0; GRANT_BYTES];
         let length = self.root.answer(now, request, &mut grant).expect("requests are valid");
+        if self.always {
+            self.write_down(now, true_now);
+        }
         grant.truncate(length);
         grant
     }
@@ -55,7 +66,7 @@ impl Desk {
     /// Restores its latest snapshot.
     pub fn restore(&mut self, now: Instant, true_now: u64) {
         let away = Span::from_nanos(true_now - self.recorded);
-        let root = Root::restore(self.policy, true_now, &self.record, now, away, false);
+        let root = Root::restore(self.policy, true_now, &self.record, now, away, self.always);
         *self.root = root.expect("the record is valid");
     }
 }

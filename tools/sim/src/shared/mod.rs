@@ -48,6 +48,10 @@ pub struct Fleet {
     /// How many messages of a thousand are lost, in each direction.
     #[serde(default)]
     pub lost_per_mille: u32,
+    /// Whether the coordinator writes its record before each grant, like the process that holds the budgets of a
+    /// machine: the next one continues from there at once. Otherwise it takes a snapshot every 5 s.
+    #[serde(default)]
+    pub recorded: bool,
     /// The laws of the coordinator.
     pub laws: Vec<String>,
     /// The quota of the law `fixed`.

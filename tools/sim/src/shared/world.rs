@@ -352,7 +352,7 @@ impl<'f> World<'f> {
         }
         match to {
             Node::Root => {
-                let grant = self.desk.answer(own, bytes);
+                let grant = self.desk.answer(own, self.now.as_nanos(), bytes);
                 self.tally.message(self.now, bytes.len(), grant.len());
                 self.send(Node::Root, from, leaf, grant);
             }
