@@ -273,6 +273,10 @@ mod tests {
             // A sleep of a known length passes, and is no measurement.
             (&[throttled(900), Asleep(Some(200))], 700 * SECOND),
             (&[throttled(900), Asleep(Some(200)), throttled(600)], 600 * SECOND),
+            (
+                &[throttled(900), ASLEEP, throttled(600), Asleep(Some(100)), throttled(400)],
+                299 * SECOND,
+            ),
             // The server counts in whole seconds, so a sleep took at least what is measured.
             (&[throttled(900), ASLEEP, throttled(600)], 299 * SECOND),
             (&[throttled(900), ASLEEP, throttled(880)], 19 * SECOND),

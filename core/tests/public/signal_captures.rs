@@ -83,6 +83,8 @@ fn an_answer_gives_the_hint_and_the_cost_of_the_limit_that_is_asked_for() {
         let answer = answer(status, &headers);
         assert_eq!(answer.cost_of(Unit::Tokens), Some(32));
         assert_eq!(answer.cost_of(Unit::Requests), None);
+        let tokens = answer.limits().find(|limit| limit.unit == Unit::Tokens).unwrap();
+        assert_eq!(answer.cost_of(tokens.name), Some(32));
         assert_eq!(answer.of(Unit::Tokens).remaining, Some(499_968));
         assert_eq!(answer.of(Unit::Requests).remaining, Some(59));
         assert_eq!(answer.of(Unit::Other), Hint::NONE);

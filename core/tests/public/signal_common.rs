@@ -99,6 +99,14 @@ fn at_the_edges_of_numbers_and_names_it_says_the_same() {
     ] {
         cases.push(list(quotas).to_vec());
     }
+    for (name, value) in [
+        ("ratelimit-policy", "100;w=60;w=60"),
+        ("ratelimit-policy", "200;w=3600, 100;w=60;w=60"),
+        ("ratelimit", "100"),
+    ] {
+        cases.push(vec![(name, value)]);
+        cases.push(vec![(name, value), ("ratelimit-remaining", "40")]);
+    }
     for fine in ["1999", "2000", "2001", "3000", "3001", "5000"] {
         cases.push(vec![("retry-after", "3"), ("retry-after-ms", fine)]);
     }

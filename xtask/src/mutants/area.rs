@@ -34,7 +34,7 @@ pub const AREAS: [Area; 17] = [
     Area::new("verdict", &["verdict.rs", "outcome.rs"]),
     Area::new("hint", &["hint.rs"]),
     Area::new("backoff", &["backoff.rs"]),
-    Area::new("policy", &["lib.rs", "policy.rs"]),
+    Area::new("policy", &["lib.rs", "linked.rs", "policy.rs"]),
     Area::new("gate", &["gate/"]),
     Area::new(
         "law",

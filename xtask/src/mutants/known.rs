@@ -3,14 +3,15 @@
 use super::Count;
 use super::area::AREAS;
 
-/// The survivors `FILE: CHANGE` that the page does not list, or not as often.
-pub fn unknown<'a>(survivors: &'a [String], page: &str) -> Vec<&'a str> {
+/// Which of the survivors `FILE: CHANGE` the page does not list, or not as often.
+pub fn unknown(survivors: &[String], page: &str) -> Vec<usize> {
     let mut named = rows(page);
     let mut is_named = |survivor: &str| {
         let row = named.iter_mut().find(|(row, left)| *row == survivor && *left > 0);
         row.map(|(_, left)| *left -= 1).is_some()
     };
-    survivors.iter().map(String::as_str).filter(|survivor| !is_named(survivor)).collect()
+    let survivors = survivors.iter().enumerate();
+    survivors.filter(|(_, survivor)| !is_named(survivor)).map(|(index, _)| index).collect()
 }
 
 /// The rows about the files of these areas that no survivor needs.
@@ -85,7 +86,7 @@ mod tests {
             "< with <= in div",
             "< with <= in div_signed",
         ]);
-        assert_eq!(unknown(&found, PAGE), found.iter().skip(3).collect::<Vec<_>>());
+        assert_eq!(unknown(&found, PAGE), [3, 4, 5]);
     }
 
     #[test]

@@ -137,13 +137,16 @@ pub fn run(mutants: &Mutants) -> Result<ExitCode> {
 fn report(
     area: &Area,
     count: Count,
-    unknown: &[&str],
+    unknown: &[usize],
     survivors: &[(String, String)],
     as_json: bool,
 ) {
+    let unknown: Vec<&(String, String)> =
+        unknown.iter().filter_map(|index| survivors.get(*index)).collect();
     let Count { changes, detected, endless, unbuilt, survive } = count;
     let name = area.name;
     if as_json {
+        let unknown: Vec<&str> = unknown.iter().map(|(name, _)| name.as_str()).collect();
         let row = json!({
             "area": name, "changes": changes, "detected": detected, "endless": endless,
             "unbuilt": unbuilt, "survive": survive, "unknown": unknown,
@@ -156,9 +159,8 @@ fn report(
          build, {survive} survive, {} of them without a known reason",
         unknown.len()
     );
-    for name in unknown {
-        let place = survivors.iter().find(|(survivor, _)| survivor == name);
-        println!("  {name} ({})", place.map_or("", |(_, place)| place));
+    for (name, place) in unknown {
+        println!("  {name} ({place})");
     }
 }
 
