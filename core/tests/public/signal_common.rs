@@ -139,6 +139,14 @@ fn at_the_edges_of_numbers_and_names_it_says_the_same() {
 }
 
 #[test]
+fn a_number_in_the_field_of_services_is_not_a_quota() {
+    for value in ["100", "100;w=60"] {
+        let [hint] = common(200, [("ratelimit", value)].into_iter(), None).hints;
+        assert_eq!((hint.limit, hint.remaining), (None, None), "{value}");
+    }
+}
+
+#[test]
 fn a_date_before_1970_or_from_2106_on_is_ignored() {
     for (date, is_read) in [
         ("Wed, 31 Dec 1969 23:59:59 GMT", false),
