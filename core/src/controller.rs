@@ -6,11 +6,13 @@ mod leased;
 mod limit;
 mod record;
 mod retry;
+mod usual;
 
 use core::borrow::Borrow;
 
 use each::{each, pairs, pairs_mut};
-use limit::{Limit, is_unstated, lately};
+use limit::Limit;
+use usual::{Usual, is_unstated};
 
 use crate::gate::{ConcurrencyLimit, Cooldown, Entry, Gate, InFlight, Part, Permit, RetryBudget};
 use crate::hint::Hint;
@@ -95,6 +97,7 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     retry_budget: RetryBudget,
     rng: Rng,
     stats: Counters,
+    usual: Usual<LIMITS>,
     /// Number of admitted calls, modulo 256.
     admitted: u8,
 }
@@ -111,6 +114,7 @@ impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
             retry_budget: self.retry_budget.clone(),
             rng: self.rng.clone(),
             stats: self.stats.clone(),
+            usual: self.usual.clone(),
             admitted: self.admitted,
         }
     }
@@ -132,6 +136,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             retry_budget: opened(rules),
             rng: Rng::new(seed),
             stats: Counters::default(),
+            usual: Usual::UNKNOWN,
             policy,
         }
     }
@@ -189,7 +194,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             && self.calls.count() < self.concurrency_limit(now, call).limit();
         pairs(self.laws(), &self.limits, |index, law, limit| {
             clear = clear
-                && limit.is_clear(law, now, limit.cost_of(law, index, call), self.in_flight());
+                && limit.is_clear(
+                    law,
+                    now,
+                    self.usual.cost_of(index, (law, &limit.state), call),
+                    self.in_flight(),
+                );
         });
         clear
     }
@@ -205,7 +215,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let mut due = self.cooldown.until().max(call.not_before);
         let mut rejection = None::<Reason>;
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            match limit.due(law, now, limit.cost_of(law, index, call), self.in_flight()) {
+            match limit.due(
+                law,
+                now,
+                self.usual.cost_of(index, (law, &limit.state), call),
+                self.in_flight(),
+            ) {
                 Ok(at) => {
                     due = due.max(at);
                     if let Some(own) = dues.get_mut(index) {
@@ -264,7 +279,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         mut permit: Permit<LIMITS>,
         reply: impl AsReply<LIMITS>,
     ) {
-        self.learn(now, &mut permit, reply);
+        reply.with_reply(|reply| self.learn_late(now, &mut permit, reply, Span::ZERO));
         self.release(permit);
     }
 
@@ -292,7 +307,53 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         permit: &mut Permit<LIMITS>,
         reply: impl AsReply<LIMITS>,
     ) {
-        reply.with_reply(|reply| self.learn_late(now, permit, reply, Span::ZERO));
+        reply.with_reply(|reply| {
+            let is_first = !permit.learnt;
+            self.learn_late(now, permit, reply, Span::ZERO);
+            // What a later correction begins with.
+            if is_first {
+                pairs_mut(&reply.used, &mut permit.parts, |_, used, part| {
+                    part.cost = used.unwrap_or(part.cost);
+                });
+            }
+        });
+    }
+
+    /// Corrects what a call is charged, once its response was learned from: the end of a stream says how many tokens
+    /// it used. `None` keeps the cost of a limit. It does not affect the rate, and has no effect after the call's
+    /// expiry.
+    ///
+    /// ```
+    /// use tidegate::law::Fixed;
+    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Verdict};
+    ///
+    /// let now = Instant::ZERO;
+    /// let law = |each| Fixed::new(Quota::per_second(each).unwrap().with_burst(100).unwrap());
+    /// let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of([10, 100].map(law)), 7, now);
+    /// let Decision::Admit(mut permit) = gate.poll(now, &Call::of([1, 90])) else { panic!() };
+    /// gate.learn(now, &mut permit, Outcome::Ok); // the headers
+    /// assert!(matches!(gate.check(now, &Call::of([1, 20])), Verdict::Wait(_)));
+    /// gate.correct(now, &mut permit, [None, Some(70)]); // the end of the body
+    /// assert_eq!(gate.check(now, &Call::of([1, 20])), Verdict::Admit);
+    /// gate.release(permit);
+    /// ```
+    pub fn correct(
+        &mut self,
+        now: Instant,
+        permit: &mut Permit<LIMITS>,
+        used: [Option<u32>; LIMITS],
+    ) {
+        if !permit.learnt || !self.calls.counts(permit.period) {
+            return;
+        }
+        let laws = &self.policy.borrow().laws;
+        pairs_mut(laws, &mut self.limits, |index, law, limit| {
+            if let (Some(part), Some(Some(used))) = (permit.parts.get_mut(index), used.get(index)) {
+                limit.correct(law, now, part, *used);
+                part.cost = *used;
+                self.usual.learn(index, part, *used);
+            }
+        });
     }
 
     /// Frees the place of a call that has ended. If there was no response, the call counts as
@@ -370,7 +431,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let mut helps = true;
         let plain = Call::new();
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            let cost = limit.cost_of(law, index, &plain);
+            let cost = self.usual.cost_of(index, (law, &limit.state), &plain);
             match limit.due(law, Instant::ZERO, cost, self.in_flight()) {
                 Ok(at) => due = due.max(at),
                 Err(reason) => helps &= matches!(reason, Reason::OverLimit),
@@ -416,11 +477,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     ) -> Instant {
         let mut due = now.max(self.cooldown.until()).max(call.not_before);
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            let mut before = ahead.get(index).copied().unwrap_or_default();
-            if index > 0 {
-                before = limit.priced(law, before, ahead.first().map_or(0, |first| first.calls));
-            }
-            let cost = limit.cost_of(law, index, call);
+            let before = self.usual.ahead(index, (law, &limit.state), ahead);
+            let cost = self.usual.cost_of(index, (law, &limit.state), call);
             due = due.max(limit.due_behind(law, now, before, cost, self.in_flight()));
         });
         due
@@ -436,7 +494,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn has_room_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
         let mut at = self.calls.ready_at(self.concurrency);
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            if limit.cost_of(law, index, call) > 0 {
+            if self.usual.cost_of(index, (law, &limit.state), call) > 0 {
                 at = at.max(self.law_has_room_at(law, &limit.state, now));
             }
         });
@@ -483,8 +541,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 let state = law.start(now);
                 pacing.drain(now, from);
                 pacing.follow(from, law.quota(&state));
-                let usual = limit.usual;
-                *limit = Limit { state, pacing, rate_limited: false, epoch: began, began, usual };
+                *limit = Limit { state, pacing, rate_limited: false, epoch: began, began };
             }
         }
         if new.rules.retry_budget != old.rules.retry_budget {
@@ -597,7 +654,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let mut parts = [Part::NONE; LIMITS];
         let Policy { laws, rules } = self.policy.borrow();
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
-            let cost = limit.cost_of(law, index, call);
+            let cost = self.usual.cost_of(index, (law, &limit.state), call);
             if let Some(part) = parts.get_mut(index) {
                 let unstated = is_unstated(index, call.cost_of(index));
                 let (epoch, rate_limited) = (limit.epoch, limit.rate_limited);
@@ -631,8 +688,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn note_concurrency_limited(&mut self, now: Instant, call: &Call<LIMITS>) {
         let open = self.concurrency_limit(now, call).limit();
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
-            let concurrency =
-                law.concurrency(&limit.state, now).filter(|_| limit.cost_of(law, index, call) > 0);
+            let concurrency = law
+                .concurrency(&limit.state, now)
+                .filter(|_| self.usual.cost_of(index, (law, &limit.state), call) > 0);
             limit.rate_limited |= concurrency.is_some_and(|concurrency| concurrency.get() <= open);
         });
     }
@@ -642,7 +700,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn concurrency_limit(&self, now: Instant, call: &Call<LIMITS>) -> ConcurrencyLimit {
         let mut policy = self.concurrency;
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            if limit.cost_of(law, index, call) > 0
+            if self.usual.cost_of(index, (law, &limit.state), call) > 0
                 && let Some(most) = law.concurrency(&limit.state, now)
             {
                 policy = policy.narrowed(most);
@@ -682,7 +740,13 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     #[cfg_attr(not(feature = "shared"), expect(unused_variables, reason = "always now"))]
-    fn teach(&mut self, now: Instant, permit: &Permit<LIMITS>, reply: &Reply<LIMITS>, ago: Span) {
+    fn teach(
+        &mut self,
+        now: Instant,
+        permit: &mut Permit<LIMITS>,
+        reply: &Reply<LIMITS>,
+        ago: Span,
+    ) {
         let Policy { laws, rules } = self.policy.borrow();
         if reply.outcome == Outcome::Ok {
             accounted(&mut self.retry_budget, rules, Entry::Deposit);
@@ -694,18 +758,17 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         // Without this call, which is about to end.
         let in_flight = self.calls.count().saturating_sub(1);
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
-            let (Some(part), Some(hint)) = (permit.parts.get(index), reply.hints.get(index)) else {
+            let (Some(part), Some(hint)) = (permit.parts.get_mut(index), reply.hints.get(index))
+            else {
                 return;
             };
             let mut cost = part.cost;
+            if index > 0 {
+                part.unstated &= reply.outcome == Outcome::Ok && limit.is_set(law, now, hint);
+            }
             if let Some(used) = reply.used.get(index).copied().flatten() {
-                if limit.has_charged(part) {
-                    limit.pacing.correct(lately(law, now), cost, used, law.quota(&limit.state));
-                    law.corrected(&mut limit.state, now, cost, used);
-                }
-                if reply.outcome == Outcome::Ok {
-                    limit.learn_cost(law, now, part, used, hint);
-                }
+                limit.correct(law, now, part, used);
+                self.usual.learn(index, part, used);
                 cost = used.max(1);
             }
             // An exhausted quota is no evidence about the rate.

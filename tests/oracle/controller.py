@@ -172,7 +172,7 @@ class Controller:
     def admit(self, now, call):
         costs = self.costs(call)
         parts = [
-            Sample(cost=cost, cuts=limit.cuts, rate_limited=limit.rate_limited, unstated=index > 0 and stated <= 1)
+            Sample(cost=cost, used=None, cuts=limit.cuts, rate_limited=limit.rate_limited, unstated=index > 0 and stated <= 1)
             for index, (limit, cost, stated) in enumerate(zip(self.limits, costs, call.costs))
         ]
         period = self.calls.add(now, self.policy["concurrency"])
@@ -189,7 +189,8 @@ class Controller:
 
     # Results.
 
-    def settle(self, now, permit, reply):
+    def settle(self, now, permit, reply, then=None, used=None):
+        """A stream says what it `used` at its end, `then`."""
         sent, period, parts, attempt = self.permits[permit]
         self.count(reply.outcome)
         counts = self.calls.counts(period)
@@ -199,23 +200,32 @@ class Controller:
             else:
                 self.count("late")
             self.cool_down(now, parts, reply)
+        if used is not None and self.calls.counts(period):
+            self.correct(then, parts, used)
         self.calls.remove(period)
 
     def learn(self, now, sent, parts, attempt, reply):
+        for limit, part, hint in zip(self.limits, parts, reply.hints):
+            # Of a limit that nobody sets there is nothing to learn.
+            is_told = hint.limit is not None or hint.left is not None
+            is_set = is_told or limit.law.interval(now) is not None
+            part.unstated = part.unstated and reply.outcome == "ok" and is_set
         if reply.used is not None:
-            for limit, part, used, hint in zip(self.limits, parts, reply.used, reply.hints):
-                # If the law was replaced meanwhile, there is nothing to correct.
-                if (part.cuts - limit.began) % 2**16 <= (limit.cuts - limit.began) % 2**16:
-                    limit.pacing.correct(now - limit.law.late(now), part.cost, used, limit.law.quota())
-                    limit.law.corrected(now, part.cost, used)
-                # Without a limit there is nothing to learn.
-                is_told = hint.limit is not None or hint.left is not None
-                is_set = is_told or limit.law.interval(now) is not None
-                if part.unstated and reply.outcome == "ok" and is_set:
-                    limit.learn_cost(used)
+            self.correct(now, parts, reply.used)
         self.teach(now, sent, parts, attempt, reply)
         if reply.outcome == "ok" and self.retry_budget:
             self.retry_budget.earn()
+
+    def correct(self, now, parts, costs):
+        for limit, part, used in zip(self.limits, parts, costs):
+            # Of a law that has gone meanwhile there is nothing to correct.
+            if (part.cuts - limit.began) % 2**16 <= (limit.cuts - limit.began) % 2**16:
+                charged = part.cost if part.used is None else part.used
+                limit.pacing.correct(now - limit.law.late(now), charged, used, limit.law.quota())
+                limit.law.corrected(now, charged, used)
+            if part.unstated:
+                limit.learn_cost(used)
+            part.used, part.unstated = used, False
 
     def cool_down(self, now, parts, reply):
         if reply.outcome == "ok":

@@ -88,6 +88,13 @@ class Script:
         self.gate.settle(self.now, permit, reply_of(reply, self.limits))
         self.note("settle", self.now, permit, reply)
 
+    def stream(self, reply, then, used):
+        """The call that has been out longest is answered now, and says at the end what it used."""
+        permit = self.outs.pop(0)
+        answered, self.now = self.now, then
+        self.gate.settle(answered, permit, reply_of(reply, self.limits), then, used)
+        self.note("stream", answered, permit, reply, then, used)
+
     def retry(self, call=PLAIN, reply="throttled", into=None, now=None):
         """The next attempt's call, under a separate name. `None` if there is none."""
         self.at(now)

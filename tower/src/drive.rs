@@ -30,6 +30,11 @@ impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
         self.permit.learn(self.reply);
     }
 
+    /// Corrects what the call is charged: see [`Permit::correct`].
+    pub fn correct(&mut self, used: [Option<u32>; LIMITS]) {
+        self.permit.correct(used);
+    }
+
     /// Ends the call with another reply, if the outcome is known only now. Ignored if the gate has
     /// already learned from the response.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {

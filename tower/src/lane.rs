@@ -171,6 +171,14 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         });
     }
 
+    /// Corrects what a call with a response is charged.
+    pub(crate) fn correct(&self, permit: &mut Permit<LIMITS>, used: [Option<u32>; LIMITS]) {
+        self.act(|state, now| {
+            state.control.correct(now, permit, used);
+            state.queue.changed();
+        });
+    }
+
     /// Ends a call.
     pub(crate) fn release(&self, permit: Permit<LIMITS>) {
         self.act(|state, _| {

@@ -85,6 +85,26 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         }
     }
 
+    /// Corrects what the call is charged, after [`learn`](Self::learn): the end of a stream says how many tokens it
+    /// used. `None` keeps the cost of a limit.
+    ///
+    /// ```
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::{Outcome, Policy, Quota, law::Fixed};
+    ///
+    /// let law = |each| Fixed::new(Quota::per_second(each).unwrap().with_burst(100).unwrap());
+    /// let gate = Gate::new(Policy::of([10, 100].map(law)));
+    /// let mut permit = gate.costing([1, 90]).try_acquire().unwrap();
+    /// permit.learn(Outcome::Ok);
+    /// permit.correct([None, Some(20)]);
+    /// assert!(gate.costing([1, 80]).try_acquire().is_some());
+    /// ```
+    pub fn correct(&mut self, used: [Option<u32>; LIMITS]) {
+        if let Some(permit) = &mut self.permit {
+            self.lane.correct(permit, used);
+        }
+    }
+
     /// Returns the permit of a call that was not sent. Its cost is refunded, and the gate learns
     /// nothing.
     ///

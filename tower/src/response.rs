@@ -3,10 +3,12 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bytes::Buf;
+use http::header::CONTENT_TYPE;
 use http::{Extensions, HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use tidegate::signal::body;
+use tidegate::signal::body::{self, Usage};
 use tidegate::signal::http::{Answer, Reading};
 use tidegate::{Outcome, Reply};
 
@@ -108,7 +110,8 @@ impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<
         {
             guard.learn();
         }
-        self.map(|body| Guarded::new(body, guard))
+        let usage = usage(self.headers());
+        self.map(|body| Guarded::new(body, guard).counting(usage))
     }
 
     fn gave_up(&mut self, why: Error) {
@@ -120,7 +123,8 @@ pin_project! {
     /// A body that ends its call when it ends, fails or is dropped.
     ///
     /// The gate has already learned from the response. A gRPC response is the exception: its
-    /// trailers contain the outcome, and if its body fails, the call failed.
+    /// trailers contain the outcome, and if its body fails, the call failed. If there are several limits, the tokens that
+    /// a stream of server-sent events reports are what its call costs of those beyond the first.
     ///
     /// ```
     /// use tidegate_tower::Guarded;
@@ -133,14 +137,27 @@ pin_project! {
         #[pin]
         body: B,
         guard: Option<G>,
+        usage: Option<Usage>,
     }
+}
+
+/// Collects the tokens of a stream.
+pub(crate) fn usage(headers: &HeaderMap) -> Option<Usage> {
+    let content_type = headers.get(CONTENT_TYPE)?;
+    body::is_stream(content_type.as_bytes()).then(Usage::new)
 }
 
 impl<B: Body, const LIMITS: usize, T: Timer> Guarded<B, Guard<LIMITS, T>> {
     /// Wraps a body with the guard of its call. If the body has already ended, the call ends here.
     pub fn new(body: B, guard: Option<Guard<LIMITS, T>>) -> Self {
         let guard = guard.filter(|_| !body.is_end_stream());
-        Self { body, guard }
+        Self { body, guard, usage: None }
+    }
+
+    /// The same, and the tokens that its stream reports at its end are what the call costs of other limits than
+    /// the first.
+    pub(crate) fn counting(self, usage: Option<Usage>) -> Self {
+        Self { usage: usage.filter(|_| LIMITS > 1), ..self }
     }
 }
 
@@ -154,23 +171,33 @@ impl<B: Body, const LIMITS: usize, T: Timer> Body for Guarded<B, Guard<LIMITS, T
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let mut this = self.project();
         let frame = ready!(this.body.as_mut().poll_frame(cx));
-        match &frame {
-            Some(Ok(frame)) => {
-                let trailers = frame.trailers_ref();
-                // hyper does not poll again once the body reports its end.
-                if (trailers.is_some() || this.body.is_end_stream())
-                    && let Some(guard) = this.guard.take()
-                    && let Some(reply) = trailers.and_then(grpc::reply)
-                {
-                    guard.settle(reply);
-                }
-            }
+        let trailers = match &frame {
             Some(Err(_)) => {
                 if let Some(guard) = this.guard.take() {
                     guard.settle(Outcome::Failed);
                 }
+                return Poll::Ready(frame);
             }
-            None => *this.guard = None,
+            Some(Ok(frame)) => {
+                if let (Some(usage), Some(data)) = (this.usage.as_mut(), frame.data_ref()) {
+                    usage.feed(data.chunk());
+                }
+                frame.trailers_ref()
+            }
+            None => None,
+        };
+        // hyper does not poll again once the body says that it has ended.
+        if (frame.is_none() || trailers.is_some() || this.body.is_end_stream())
+            && let Some(mut guard) = this.guard.take()
+        {
+            if let Some(tokens) = this.usage.as_ref().and_then(Usage::tokens) {
+                let mut used = [Some(tokens); LIMITS];
+                used.iter_mut().take(1).for_each(|calls| *calls = None);
+                guard.correct(used);
+            }
+            if let Some(reply) = trailers.and_then(grpc::reply) {
+                guard.settle(reply);
+            }
         }
         Poll::Ready(frame)
     }

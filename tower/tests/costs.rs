@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use bytes::Bytes;
+use futures_util::StreamExt;
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use tidegate_tower::tidegate::Policy;
-use tidegate_tower::tidegate::law::Adaptive;
+use tidegate_tower::tidegate::law::{Adaptive, Fixed};
+use tidegate_tower::tidegate::{Policy, Quota};
 use tidegate_tower::{Gate, PeekLayer, ThrottleLayer};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -96,4 +97,58 @@ async fn tasks_that_state_no_cost_use_a_bucket_of_points_and_are_hardly_throttle
     // 6400 points, of which 1000 are there at first.
     assert!(began.elapsed() < Duration::from_secs(8), "{:?} for what takes 5.4 s", began.elapsed());
     assert!(throttled <= 12, "{throttled} of {served} throttled");
+}
+
+const CHAT: [&str; 3] = [
+    "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\ndata: {\"choices\":[],\"usa",
+    "ge\":{\"prompt_tokens\":19,\"completion_tokens\":281,\"total_tokens\":300}}\n\n",
+    "data: [DONE]\n\n",
+];
+
+/// A server of a language model, which streams.
+async fn chat() -> String {
+    let answer = || async {
+        let pieces = CHAT.map(|piece| Ok::<_, std::io::Error>(Bytes::from(piece)));
+        let pieces = futures_util::stream::iter(pieces).then(|piece| async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            piece
+        });
+        let body = axum::body::Body::from_stream(pieces);
+        ([("content-type", "text/event-stream")], body)
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let app = Router::new().fallback(answer);
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    url
+}
+
+#[tokio::test]
+async fn a_stream_is_charged_the_tokens_that_it_reports_at_its_end() {
+    let url = chat().await;
+    let law = |each: u32| {
+        let quota = Quota::per_hour(each.into()).unwrap().with_burst(each).unwrap();
+        Fixed::new(quota)
+    };
+    let gate: Gate<2> = Gate::new(Policy::of([1_000, 1_000].map(law)));
+    let client = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
+    let service = ServiceBuilder::new().layer(ThrottleLayer::new(gate.clone())).service(client);
+    let call = || {
+        let request = http::Request::post(&url).body(Full::<Bytes>::default()).unwrap();
+        service.clone().oneshot(request)
+    };
+    let key = url.trim_start_matches("http://").trim_end_matches('/');
+    let has_room = |tokens: u32| gate.key(key).costing([0, tokens]).peek() == Ok(Duration::ZERO);
+
+    let response = call().await.unwrap();
+    assert!(has_room(990), "the headers say nothing of tokens");
+    let text = response.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(text, CHAT.concat());
+    assert!(has_room(700) && !has_room(702), "300 are used");
+    // The next one is charged what the first used, and pays that at once.
+    let response = call().await.unwrap();
+    assert!(has_room(400) && !has_room(402));
+    drop(response); // What it used is not known.
+    assert!(has_room(400) && !has_room(402));
+    assert_eq!(gate.stats().in_flight, 0);
 }

@@ -235,8 +235,21 @@ impl Desk {
     /// Learns from the current reply, and the call keeps its place. An unknown permit is harmless.
     pub fn learn(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
-        if let (Some(kept), Some(permit)) = (self.gates.get(gate), self.permits.get(permit)) {
+        if let (Some(kept), Some((permit, _))) = (self.gates.get(gate), self.permits.get(permit)) {
             kept.gate.controller.learn(now, permit, self.draft.reply);
+            kept.line.changed();
+        }
+    }
+
+    /// Reads the next bytes of a call's stream. None are its end: then the call costs the tokens that were reported.
+    pub fn stream(&mut self, gate: u32, permit: f64, bytes: &[u8], now: f64) {
+        let now = self.clock.read(now);
+        let Some((permit, usage)) = self.permits.get(permit) else { return };
+        usage.feed(bytes);
+        if let (true, Some(kept), Some(_)) =
+            (bytes.is_empty(), self.gates.get(gate), usage.tokens())
+        {
+            kept.gate.controller.correct(now, permit, [None, usage.tokens()]);
             kept.line.changed();
         }
     }

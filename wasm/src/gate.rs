@@ -231,6 +231,15 @@ pub fn cooldown() -> f64 {
     DESK.with(|desk| desk.draft.cooldown())
 }
 
+/// See `Desk::stream`; the bytes are in the buffer.
+#[wasm_bindgen]
+pub fn stream(gate: u32, permit: f64, length: usize, now: f64) {
+    BYTES.with(|bytes| {
+        let bytes = bytes.get(..length).unwrap_or(&[]);
+        DESK.with(|desk| desk.stream(gate, permit, bytes, now));
+    });
+}
+
 /// Adds the actual cost to the reply.
 #[wasm_bindgen]
 pub fn used(requests: f64, tokens: f64) {

@@ -1,14 +1,15 @@
 //! The permits of calls in flight, by number for JavaScript.
 
 use tidegate::gate::Permit;
+use tidegate::signal::body::Usage;
 use tidegate::{Instant, Span};
 
 use crate::arena::Arena;
 
 /// See the module's documentation.
 pub struct Permits<const LIMITS: usize> {
-    /// Each with the number of permits before it.
-    kept: Arena<(u32, Permit<LIMITS>)>,
+    /// Each with the number of permits that were handed out before it, and what its stream reports.
+    kept: Arena<(u32, Permit<LIMITS>, Usage)>,
     admitted: u32,
     /// The slot that is checked next for an expired permit.
     next: u32,
@@ -39,31 +40,31 @@ impl<const LIMITS: usize> Permits<LIMITS> {
         for _ in 0..2 {
             self.forget_next(permit.sent());
         }
-        let slot = self.kept.insert((self.admitted, permit));
+        let slot = self.kept.insert((self.admitted, permit, Usage::new()));
         slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
     }
 
     fn forget_next(&mut self, now: Instant) {
         let next = self.next;
         self.next = if next < self.kept.slots() { next + 1 } else { 0 };
-        if let Some((_, lost)) = self.kept.get(next)
+        if let Some((_, lost, _)) = self.kept.get(next)
             && now.saturating_since(lost.sent()) > self.memory
         {
             self.kept.remove(next);
         }
     }
 
-    /// The permit with a number; `None` if there is none, or it was taken before.
-    pub fn get(&mut self, number: f64) -> Option<&mut Permit<LIMITS>> {
+    /// The permit of a number, and what its stream reports; none if it is no permit's, or was taken before.
+    pub fn get(&mut self, number: f64) -> Option<(&mut Permit<LIMITS>, &mut Usage)> {
         let (slot, admitted) = parts(number);
-        let (kept, permit) = self.kept.get(slot)?;
-        (*kept == admitted).then_some(permit)
+        let (kept, permit, usage) = self.kept.get(slot)?;
+        (*kept == admitted).then_some((permit, usage))
     }
 
     /// Like `get`, and removes it.
     pub fn take(&mut self, number: f64) -> Option<Permit<LIMITS>> {
         self.get(number)?;
-        let (_, permit) = self.kept.take(parts(number).0)?;
+        let (_, permit, _) = self.kept.take(parts(number).0)?;
         Some(permit)
     }
 }

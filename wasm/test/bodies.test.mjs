@@ -74,6 +74,29 @@ test("GraphQL calls without a stated cost stay within the remaining points", asy
   assert.ok(calls.filter(Boolean).length <= 4, "300 points are left, for calls of 100");
 });
 
+test("a stream is charged the tokens that it reports at its end, and the next call what it used", async (t) => {
+  const streams = [
+    ['{"type":"message_start","message":{"usage":{"input_tokens":250,"output_tokens":1}}}', '{"delta":{"text":"\\"total_tokens\\":7"}}', '{"usage":{"output_tokens":50}}'],
+    ['{"choices":[{"delta":{"content":"Hello"}}],"usage":null}', '{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":200,"total_tokens":300}}', "[DONE]"],
+  ];
+  for (const events of streams) {
+    const text = events.map((event) => `data: ${event}\n\n`).join("");
+    const { url } = await serve(t, () => ({ status: 200, headers: { "content-type": "text/event-stream" }, text }));
+    const gate = tidegate({ requests: { limit: 1_000, per: 3_600_000 }, tokens: { limit: 1_000, per: 3_600_000 } });
+    const key = new URL(url).origin;
+    // A permit whose call was not sent would be charged, so each look has its own answer.
+    const hasRoom = (tokens) => gate.tryAcquire({ key, cost: { requests: 0, tokens } });
+    const call = () => gate.fetch(url, { method: "POST", body: "{}" });
+    assert.equal(await (await call()).text(), text);
+    assert.equal(hasRoom(702), null);
+    const answer = await call();
+    assert.equal(hasRoom(402), null);
+    await answer.body.cancel();
+    assert.equal(hasRoom(402), null, "what it used is not known");
+    assert.ok(hasRoom(400));
+  }
+});
+
 test("GitHub's secondary limit without a Retry-After delays all calls by a minute", async (t) => {
   const { url, seen } = await serve(t, () => say(403, { message: "You have exceeded a secondary rate limit." }));
   const gate = tidegate();

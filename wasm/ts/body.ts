@@ -5,9 +5,9 @@ const AHEAD = 65_536;
 
 /**
  * The same response; calls back when its body has ended, failed or been cancelled. An abort throws
- * the signal's reason.
+ * the signal's reason. `look` gets the body as it arrives, and nothing at its end.
  */
-export function held(response: Response, signal: AbortSignal | null | undefined, end: () => void): Response {
+export function held(response: Response, signal: AbortSignal | null | undefined, end: () => void, look?: (bytes?: Uint8Array) => void): Response {
   const { body: source, status } = response;
   // A response that is opaque, not from `fetch`, or already read has no stream to watch. Other
   // statuses cannot be constructed.
@@ -19,6 +19,7 @@ export function held(response: Response, signal: AbortSignal | null | undefined,
   const pull = async (to: ReadableStreamDefaultController<Uint8Array>) => {
     try {
       const { done, value } = await reader.read();
+      look?.(value);
       if (!done) return to.enqueue(value);
       to.close();
     } catch (error) {

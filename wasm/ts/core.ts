@@ -27,6 +27,7 @@ export interface Exports {
   late(): number;
   why(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
   learn(gate: number, permit: number, now: number): void;
+  stream(gate: number, permit: number, length: number, now: number): void;
   release(gate: number, permit: number): void;
   pause(gate: number, paused: boolean): void;
   peek(gate: number, now: number): number;

@@ -38,9 +38,10 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options, go: Go
         if (!isTelling(core, response, target.method)) return response;
         return looked(response, async (copy) => ({ status: response.status, headers: response.headers, excerpt: await excerpt(copy) }));
       },
-      hold(response, signal, free, end) {
+      hold(response, signal, free, end, look) {
         if (release === "headers") free();
-        return held(response, signal, end);
+        const isStream = /^text\/event-stream/i.test(response.headers?.get?.("content-type") ?? "");
+        return held(response, signal, end, isStream ? look : undefined);
       },
     };
     const options = {

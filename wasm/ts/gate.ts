@@ -22,8 +22,8 @@ export interface Manner<T> {
   readonly unsafe: "method" | "body" | undefined;
   /** Reads the result, if the caller gives no outcome. */
   read(value: T, core: Core): Reply | Promise<Reply>;
-  /** Wraps the result for the caller: `free` returns the call's place, and `end` also releases its signal. */
-  hold(value: T, signal: AbortSignal | null | undefined, free: () => void, end: () => void): T;
+  /** Wraps the result for the caller: `free` returns the call's place, `end` also releases its signal, and `look` reads a stream. */
+  hold(value: T, signal: AbortSignal | null | undefined, free: () => void, end: () => void, look: (bytes?: Uint8Array) => void): T;
 }
 
 /** A call and its purpose. */
@@ -358,9 +358,12 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
       if (lane.waiting) lane.changed();
     };
     if (lane.waiting) lane.changed();
-    value = manner.hold(value, signal, free, () => {
+    const end = () => {
       free();
       guard?.end();
+    };
+    value = manner.hold(value, signal, free, end, (bytes) => {
+      if (permit !== undefined) lane.stream(permit, bytes);
     });
     keepError(value, call.error);
     return value;

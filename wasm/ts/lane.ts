@@ -159,6 +159,19 @@ export abstract class Lane {
     return time;
   }
 
+  /** Reads the next bytes of a call's stream, or its end. The tokens that it reports are what the call costs. Call `changed` after the end. */
+  stream(permit: number, bytes?: Uint8Array): void {
+    const { core, now } = this.house;
+    if (this.closed) return;
+    for (let at = 0; bytes && at < bytes.length; ) {
+      const room = core.room();
+      const piece = bytes.subarray(at, (at += room.length));
+      room.set(piece);
+      core.stream(this.gate, permit, piece.length, 0);
+    }
+    if (!bytes) core.stream(this.gate, permit, 0, now());
+  }
+
   /** Ends a call and frees its place. Call `changed` afterwards. */
   release(permit: number): void {
     this.calls--;

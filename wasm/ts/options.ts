@@ -9,7 +9,8 @@ import type { Timers } from "./wait.js";
 /**
  * What a call costs: a number of requests, or requests and tokens. Tokens also stand for what else a server counts,
  * such as the points of GraphQL. If a call states no tokens and the server reports what calls cost, it costs the mean
- * of the calls before it.
+ * of the calls before it. `fetch` reads such reports in short JSON bodies, and in streams of server-sent events at
+ * their end.
  */
 export type Cost = number | { requests?: number | undefined; tokens?: number | undefined };
 
@@ -80,7 +81,8 @@ export interface RunOptions<T> extends CallOptions {
 export interface FetchOptions extends RunOptions<Response> {
   /**
    * When the call stops counting as in flight: at the end of the response's body, or at its headers. Use `"headers"`
-   * for long streams that the server does not count as calls in flight. @defaultValue "body"
+   * for long streams that the server does not count as calls in flight; the tokens that they report at their end are
+   * then not counted. @defaultValue "body"
    */
   release?: "headers" | "body" | undefined;
 }

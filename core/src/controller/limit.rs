@@ -3,12 +3,10 @@
 use crate::gate::{Pacing, Part};
 use crate::hint::Hint;
 use crate::law::Law;
-use crate::mean_cost::MeanCost;
 use crate::queue::Ahead;
-use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
-use crate::verdict::{Call, Reason, Verdict};
+use crate::verdict::{Reason, Verdict};
 
 /// The state of one limit: its law and its pacing.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -23,64 +21,31 @@ pub(super) struct Limit<S> {
     pub(super) epoch: u16,
     /// The epoch when this law began.
     pub(super) began: u16,
-    /// What calls whose caller does not state their cost use. Not of the first limit.
-    pub(super) usual: MeanCost,
 }
 
 impl<S: Copy> Limit<S> {
     pub(super) fn new(law: &impl Law<State = S>, now: Instant) -> Self {
         let state = law.start(now);
-        let (pacing, usual) = (Pacing::new(now), MeanCost::UNKNOWN);
-        Self { state, pacing, rate_limited: false, epoch: 0, began: 0, usual }
+        Self { state, pacing: Pacing::new(now), rate_limited: false, epoch: 0, began: 0 }
     }
 
-    /// What a call costs of this limit, the one with this index: as stated, or what such calls use.
-    pub(super) fn cost_of<const LIMITS: usize>(
-        &self,
-        law: &impl Law<State = S>,
-        index: usize,
-        call: &Call<LIMITS>,
-    ) -> u32 {
-        let stated = call.cost_of(index);
-        if is_unstated(index, stated) { stated.max(self.usual(law)) } else { stated }
+    /// Whether the policy or the server limits what a call cost, so that there is something to learn of it.
+    pub(super) fn is_set(&self, law: &impl Law<State = S>, now: Instant, hint: &Hint) -> bool {
+        let is_told = hint.limit.is_some() || hint.remaining.is_some();
+        is_told || law.interval(&self.state, now).is_some()
     }
 
-    /// What calls of no stated cost use, as far as it fits at all; zero if that is not known.
-    fn usual(&self, law: &impl Law<State = S>) -> u32 {
-        let most = law.quota(&self.state).map_or(u32::MAX, Quota::burst);
-        self.usual.whole().min(most)
-    }
-
-    /// Learns the actual cost of a call without a stated cost, if the limit is known to exist.
-    pub(super) fn learn_cost(
+    /// Corrects what a call was charged to what it used.
+    pub(super) fn correct(
         &mut self,
         law: &impl Law<State = S>,
         now: Instant,
         part: &Part,
         used: u32,
-        hint: &Hint,
     ) {
-        let is_told = hint.limit.is_some() || hint.remaining.is_some();
-        if part.unstated && (is_told || law.interval(&self.state, now).is_some()) {
-            self.usual.see(used);
-        }
-    }
-
-    /// The estimated cost of the calls before another, for which the queue has only the stated
-    /// costs. `all` is their number. If no call has a stated cost, all have the usual cost;
-    /// otherwise those without a stated cost do.
-    pub(super) fn priced(&self, law: &impl Law<State = S>, ahead: Ahead, all: u32) -> Ahead {
-        let usual = self.usual(law);
-        if usual == 0 {
-            return ahead;
-        }
-        let is_stated = ahead.cost > ahead.calls.into();
-        let stated = if is_stated { ahead } else { Ahead::default() };
-        let unstated = all.max(ahead.calls).saturating_sub(stated.calls);
-        let cost = u64::from(unstated).wrapping_mul(usual.into());
-        Ahead {
-            calls: stated.calls.saturating_add(unstated),
-            cost: stated.cost.saturating_add(cost),
+        if self.has_charged(part) {
+            self.pacing.correct(lately(law, now), part.cost, used, law.quota(&self.state));
+            law.corrected(&mut self.state, now, part.cost, used);
         }
     }
 
@@ -181,11 +146,6 @@ impl<S: Copy> Limit<S> {
         }
         law.released(&mut self.state, &mut self.pacing, now, cost, rng);
     }
-}
-
-/// Whether the controller estimates the cost of a call with this stated cost of a limit.
-pub(super) const fn is_unstated(index: usize, cost: u32) -> bool {
-    index > 0 && cost <= 1
 }
 
 /// Until when a bucket drains at `now`. The rest remains available to compensate for a late timer.

@@ -40,7 +40,7 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
                 limit.rate_limited.write(out);
                 law.write(&limit.state, out);
             }
-            self.limits.iter().skip(1).for_each(|limit| limit.usual.write(out));
+            self.usual.0.iter().skip(1).for_each(|mean| mean.write(out));
         });
         Ok(Self::SNAPSHOT_BYTES)
     }
@@ -103,8 +103,8 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
             limit.state = law.read(input)?;
             limit.pacing.drain_for(input.before_the_clock(), law.quota(&limit.state));
         }
-        for limit in self.limits.iter_mut().skip(1) {
-            limit.usual = MeanCost::read(input);
+        for mean in self.usual.0.iter_mut().skip(1) {
+            *mean = MeanCost::read(input);
         }
         Some(())
     }

@@ -50,7 +50,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// The cost of a call for the limit with this index.
     fn cost_of(&self, index: usize, call: &Call<LIMITS>) -> u32 {
         let kept = self.limits.get(index).zip(self.laws().get(index));
-        kept.map_or(0, |(limit, law)| limit.cost_of(law, index, call))
+        kept.map_or(0, |(limit, law)| self.usual.cost_of(index, (law, &limit.state), call))
     }
 
     /// The next attempt, which the server will not serve before `served_from`.

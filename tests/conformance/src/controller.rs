@@ -102,6 +102,17 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 let permit = self.permits.remove(&number(argument(2)?)?).ok_or("unknown permit")?;
                 self.gate.settle(now, permit, reply(argument(3)?)?);
             }
+            "stream" => {
+                let permit = number(argument(2)?)?;
+                let mut permit = self.permits.remove(&permit).ok_or("unknown permit")?;
+                self.gate.learn(now, &mut permit, reply(argument(3)?)?);
+                now = instant(argument(4)?)?;
+                let used = list(argument(5)?)?.iter().map(|used| small(used).map(Some));
+                let used = used.collect::<Read<Vec<_>>>()?;
+                let used = used.try_into().map_err(|_| "expected one cost per limit")?;
+                self.gate.correct(now, &mut permit, used);
+                self.gate.release(permit);
+            }
             "retry" => {
                 let (call, into) = (*self.call(argument(2)?)?, number(argument(4)?)?);
                 let again = self.gate.retry(now, &call, reply(argument(3)?)?).ok();

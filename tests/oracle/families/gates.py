@@ -287,6 +287,12 @@ def unstated():
                 if script.outs:
                     script.settle({"outcome": outcome, "used": [1, used], **said})
                 script.intervals()
+            # The end of a stream says what it used, before and after its expiry.
+            for outcome, length, used in (("ok", SECOND, 40), ("throttled", 1, 90), ("ok", DAY, 3), ("ok", 0, U32)):
+                script.admit(1)
+                if script.outs:
+                    script.stream({"outcome": outcome, **said}, script.now + length, [1, used])
+                script.intervals()
             script.next_at()
             script.poll(call=heavy)
             script.why(heavy)

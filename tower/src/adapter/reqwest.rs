@@ -16,7 +16,7 @@ use crate::drive::{End, Guard, Until, drive};
 use crate::error::Error;
 use crate::peek::peek;
 use crate::request::{Describe, Repeat, is_idempotent};
-use crate::response::{Guarded, Hold, read_with};
+use crate::response::{Guarded, Hold, read_with, usage};
 use crate::timer::Timer;
 
 impl<const LIMITS: usize, T: Timer> Describe<Request, LIMITS, T> for Standard {
@@ -58,9 +58,10 @@ impl<const LIMITS: usize, T: Timer + Send + Sync> Hold<LIMITS, T> for Response {
     fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self {
         let Some(mut guard) = guard else { return self };
         guard.learn();
-        let url = self.url().clone();
+        let (url, usage) = (self.url().clone(), usage(self.headers()));
         let response = ::http::Response::from(self);
-        response_of(&url, response.map(|body| Body::wrap(Guarded::new(body, Some(guard)))))
+        let guarded = |body| Body::wrap(Guarded::new(body, Some(guard)).counting(usage));
+        response_of(&url, response.map(guarded))
     }
 
     fn gave_up(&mut self, why: Error) {

@@ -42,7 +42,10 @@
 //! Input that is not JSON is ignored, and a truncated body counts as far as it was read.
 
 mod scan;
+mod usage;
 mod words;
+
+pub use usage::{Usage, is_stream};
 
 use scan::{CONCURRENT, DAILY, PRIMARY, SECONDARY, Scan, UNPAID, Word};
 use words::{CODES, Field, PATHS, is_metas};

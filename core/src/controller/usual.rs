@@ -1,0 +1,77 @@
+//! What calls cost whose caller does not state it.
+
+use crate::gate::Part;
+use crate::law::Law;
+use crate::mean_cost::MeanCost;
+use crate::queue::Ahead;
+use crate::rate::Quota;
+use crate::verdict::Call;
+
+/// The mean costs of each limit but the first. Beside the limits, where a controller with one limit has a gap.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Usual<const LIMITS: usize>(pub(super) [MeanCost; LIMITS]);
+
+impl<const LIMITS: usize> Usual<LIMITS> {
+    pub(super) const UNKNOWN: Self = Self([MeanCost::UNKNOWN; LIMITS]);
+
+    /// What a call costs of the limit with this index: as stated, or what such calls use.
+    pub(super) fn cost_of<L: Law>(
+        &self,
+        index: usize,
+        (law, state): (&L, &L::State),
+        call: &Call<LIMITS>,
+    ) -> u32 {
+        let stated = call.cost_of(index);
+        if is_unstated(index, stated) { stated.max(self.of(index, law, state)) } else { stated }
+    }
+
+    /// The mean, as far as it fits into a burst; zero if it is not known.
+    fn of<L: Law>(&self, index: usize, law: &L, state: &L::State) -> u32 {
+        let most = law.quota(state).map_or(u32::MAX, Quota::burst);
+        self.0.get(index).map_or(0, |mean| mean.whole()).min(most)
+    }
+
+    /// Learns what a call used whose cost was not stated, once.
+    pub(super) fn learn(&mut self, index: usize, part: &mut Part, used: u32) {
+        if index > 0
+            && part.unstated
+            && let Some(mean) = self.0.get_mut(index)
+        {
+            mean.see(used);
+            part.unstated = false;
+        }
+    }
+
+    /// The calls before another, which a queue counts by what their callers stated, at what they cost. If no caller
+    /// stated a cost, all cost the usual; else those that stated none of it do.
+    pub(super) fn ahead<L: Law>(
+        &self,
+        index: usize,
+        (law, state): (&L, &L::State),
+        ahead: &[Ahead; LIMITS],
+    ) -> Ahead {
+        let stated = ahead.get(index).copied().unwrap_or_default();
+        if index == 0 {
+            return stated;
+        }
+        let usual = self.of(index, law, state);
+        if usual == 0 {
+            return stated;
+        }
+        let calls = ahead.first().map_or(0, |first| first.calls).max(stated.calls);
+        let is_stated = stated.cost > stated.calls.into();
+        let stated = if is_stated { stated } else { Ahead::default() };
+        let unstated = calls.saturating_sub(stated.calls);
+        let cost = u64::from(unstated).wrapping_mul(usual.into());
+        Ahead {
+            calls: stated.calls.saturating_add(unstated),
+            cost: stated.cost.saturating_add(cost),
+        }
+    }
+}
+
+/// Whether a call with this cost of a limit leaves it to the controller to know what such calls cost.
+pub(super) const fn is_unstated(index: usize, cost: u32) -> bool {
+    index > 0 && cost <= 1
+}
