@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tidegate_tower::Error;
 use tidegate_tower::local::LocalGate;
 use tidegate_tower::tidegate::law::{Aimd, Fixed};
-use tidegate_tower::tidegate::{Outcome, Policy, Quota};
+use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reason};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 
@@ -263,4 +264,80 @@ fn an_invalid_name_and_a_path_that_is_too_long_are_rejected_at_once() {
         let error = builder.build().unwrap_err().to_string();
         assert!(error.contains(named), "{error}");
     }
+}
+
+/// A gate whose budget is a call each ten minutes, and one call of it is spent.
+async fn spent(folder: &Folder) -> LocalGate {
+    let rare = Policy::new(Fixed::new(Quota::per_hour(6).unwrap()));
+    let gate = LocalGate::builder(rare).folder(&folder.0).build().unwrap();
+    call(&gate).await;
+    gate
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_meet_its_deadline_is_rejected_by_then_and_at_once_if_others_wait() {
+    let folder = Folder::new();
+    let gate = spent(&folder).await;
+    let late = |error: Error| matches!(error, Error::Rejected { reason: Reason::Late(_), .. });
+    let brief = gate.key(KEY).with_timeout(Duration::from_millis(300)).acquire();
+    assert!(late(brief.await.unwrap_err()));
+    // The next lease is ten minutes away, and another call waits for it.
+    let first = gate.acquire(KEY);
+    let behind = gate.key(KEY).with_timeout(Duration::from_secs(300)).acquire();
+    let both = async {
+        tokio::select! { biased; _ = first => None, second = behind => second.err() }
+    };
+    let error = tokio::time::timeout(Duration::from_secs(100), both).await.unwrap();
+    assert!(error.is_some_and(late));
+}
+
+#[tokio::test]
+async fn an_attempt_in_flight_is_given_up_at_the_deadline() {
+    let folder = Folder::new();
+    let gate = folder.gate();
+    call(&gate).await;
+    let short = gate.key(KEY).with_timeout(Duration::from_millis(500));
+    let result = short.run(std::future::pending::<Outcome>).await;
+    assert!(matches!(result, Err(Error::TimedOut { .. })), "{result:?}");
+    assert_eq!(gate.stats().in_flight, 0);
+}
+
+#[tokio::test]
+async fn of_two_that_wait_the_one_with_the_higher_priority_is_first() {
+    let folder = Folder::new();
+    let gate = folder.gate();
+    call(&gate).await;
+    let order = std::sync::Mutex::new(Vec::new());
+    let one = |priority: u8| {
+        let (call, order) = (gate.key(KEY).with_priority(priority), &order);
+        async move {
+            let permit = call.acquire().await.unwrap();
+            order.lock().unwrap().push(priority);
+            permit.settle(Outcome::Ok);
+        }
+    };
+    tokio::join!(one(0), one(0), one(3), one(7));
+    let order = order.into_inner().unwrap();
+    let place = |priority| order.iter().rposition(|other| *other == priority).unwrap();
+    assert!(place(7) < place(3) && place(3) < place(0), "{order:?}");
+}
+
+#[tokio::test]
+async fn a_peek_says_how_long_a_call_would_wait_and_changes_nothing() {
+    let folder = Folder::new();
+    let gate = folder.gate();
+    assert_eq!(gate.key(KEY).peek(), Ok(Duration::ZERO), "a key without calls");
+    call(&gate).await;
+    let waiting: Vec<_> = (0..100).map(|_| Box::pin(gate.acquire(KEY))).collect();
+    let mut waiting = futures_util::future::join_all(waiting);
+    let now = std::future::poll_fn(|cx| {
+        std::task::Poll::Ready(std::future::Future::poll(std::pin::Pin::new(&mut waiting), cx))
+    });
+    assert!(now.await.is_pending());
+    let before = gate.stats().waiting;
+    let wait = gate.key(KEY).peek().unwrap();
+    assert!(wait >= Duration::from_secs(1), "{before} wait, and one more would for {wait:?}");
+    let soon = gate.key(KEY).with_timeout(Duration::from_millis(1)).peek();
+    assert!(matches!(soon, Err(Error::Rejected { reason: Reason::Late(_), .. })), "{soon:?}");
+    assert_eq!(gate.stats().waiting, before);
 }

@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
-use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Ahead, Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::shared::{CountedMember, Member, MemberStats, REQUEST_BYTES};
-use tidegate::{Call, Instant, Quota, Reason, Reply};
+use tidegate::{Call, Instant, Quota, Reason, Reply, Span};
 use tokio::sync::Notify;
 
 use super::LocalError;
@@ -74,10 +74,35 @@ impl Lane {
         lane
     }
 
+    /// A call that must be over by then.
+    pub(super) fn until(&self, deadline: Option<tokio::time::Instant>) -> Call {
+        Call::new().deadline(deadline.map_or(Instant::MAX, |deadline| self.clock.at(deadline)))
+    }
+
+    /// How long a new call would wait at the current rate of all members.
+    pub(super) fn peek(
+        &self,
+        deadline: Option<tokio::time::Instant>,
+    ) -> Result<Span, (Reason, Instant)> {
+        let call = self.until(deadline);
+        let (state, now) = (self.lock(), self.clock.now());
+        let waiting = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
+        let ahead = Ahead { calls: waiting, cost: waiting.into() };
+        let due = state.kept.member().due_behind(now, &call, &ahead);
+        if due > call.not_after() {
+            return Err((Reason::Late(due), now));
+        }
+        Ok(due.saturating_since(now))
+    }
+
     /// A call joins. Its place is also used for its retries.
-    pub(super) fn join(&self, call: &Call) -> Result<(Ticket, Place), (Reason, Instant)> {
+    pub(super) fn join(
+        &self,
+        call: &Call,
+        priority: u8,
+    ) -> Result<(Ticket, Place), (Reason, Instant)> {
         self.act(|state, now| {
-            let place = state.queue.place(0);
+            let place = state.queue.place(priority);
             let ticket = state.queue.join(now, &mut state.kept, call, place);
             ticket.map(|ticket| (ticket, place)).map_err(|reason| (reason, now))
         })

@@ -6,6 +6,7 @@
 //! `core/docs/local.md` in the repository describes the format.
 
 mod budgets;
+mod call;
 mod error;
 mod frames;
 mod lane;
@@ -33,6 +34,7 @@ use tidegate::queue::{Place, Ticket, Turn};
 use tidegate::{Call, Outcome, Policy, Quota, Reason, Reply, Span};
 
 pub use budgets::LocalBudget;
+pub use call::LocalCall;
 pub use error::LocalError;
 
 use crate::classify::{Classify, Standard};
@@ -103,39 +105,28 @@ impl LocalGate {
         }
     }
 
-    /// A permit when it is the call's turn. The future may be dropped at any time. It resolves to
-    /// [`Error`] if the queue is full.
+    /// A call of a key, with a priority, a deadline, or both.
+    pub fn key(&self, key: &str) -> LocalCall {
+        LocalCall::new(self.clone(), key)
+    }
+
+    /// A permit when it is the call's turn. See [`LocalCall::acquire`].
     pub fn acquire(&self, key: &str) -> LocalAcquire {
-        let call = Call::new();
-        LocalAcquire { gate: self.clone(), key: key.into(), call, waits: None }
+        self.key(key).acquire()
     }
 
     /// Makes a call when it may be sent, and retries it while the server throttles it. Returns the
     /// last result, which [`Standard`] reads.
     ///
     /// # Errors
-    /// [`Error`], as for [`acquire`](Self::acquire).
-    pub async fn run<F, Fut>(&self, key: &str, mut send: F) -> Result<Fut::Output, Error>
+    /// As [`LocalCall::run`].
+    pub async fn run<F, Fut>(&self, key: &str, send: F) -> Result<Fut::Output, Error>
     where
         F: FnMut() -> Fut,
         Fut: Future,
         Standard: Classify<Fut::Output>,
     {
-        let mut permit = self.acquire(key).await?;
-        loop {
-            let result = send().await;
-            let reply = Standard.classify(&result);
-            if !reply.outcome.is_pushback() {
-                permit.settle(reply);
-                return Ok(result);
-            }
-            // The last result is more useful than the reason why there is no other.
-            let Ok(again) = permit.retry(reply) else { return Ok(result) };
-            match again.await {
-                Ok(next) => permit = next,
-                Err(_) => return Ok(result),
-            }
-        }
+        self.key(key).run(send).await
     }
 
     /// The counters of all keys, and the current state of the gate.
@@ -327,7 +318,20 @@ pub struct LocalAcquire {
     gate: LocalGate,
     key: Arc<str>,
     call: Call,
+    priority: u8,
+    deadline: Option<tokio::time::Instant>,
     waits: Option<Waits>,
+}
+
+impl LocalAcquire {
+    fn new(
+        gate: LocalGate,
+        key: Arc<str>,
+        priority: u8,
+        deadline: Option<tokio::time::Instant>,
+    ) -> Self {
+        Self { gate, key, call: Call::new(), priority, deadline, waits: None }
+    }
 }
 
 /// A call in the queue.
@@ -341,10 +345,11 @@ impl Future for LocalAcquire {
     type Output = Result<LocalPermit, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { gate, key, call, waits } = self.get_mut();
+        let Self { gate, key, call, priority, deadline, waits } = self.get_mut();
         if waits.is_none() {
             let lane = gate.inner.lane(key);
-            match lane.join(call) {
+            *call = lane.until(*deadline);
+            match lane.join(call, *priority) {
                 Ok((ticket, place)) => *waits = Some(Waits { lane, ticket, place }),
                 Err((reason, now)) => {
                     return Poll::Ready(Err(Error::rejected(key.clone(), reason, now)));
@@ -413,7 +418,8 @@ impl LocalPermit {
         match self.lane.retry(permit, &reply.into(), &self.call, self.place) {
             Ok((call, ticket)) => {
                 let waits = Waits { lane: self.lane.clone(), ticket, place: self.place };
-                Ok(LocalAcquire { gate: self.gate.clone(), key, call, waits: Some(waits) })
+                let (gate, waits) = (self.gate.clone(), Some(waits));
+                Ok(LocalAcquire { gate, key, call, priority: 0, deadline: None, waits })
             }
             Err((reason, now)) => Err(Error::rejected(key, reason, now)),
         }
