@@ -40,7 +40,6 @@ impl Ratio {
         }
     }
 
-    /// `numerator / denominator`.
     pub(crate) fn over(numerator: u32, denominator: NonZeroU32) -> Self {
         Self { numerator, denominator }
     }
@@ -113,7 +112,6 @@ impl Ratio {
     }
 }
 
-/// `a / b` and `a % b`.
 #[cfg(not(any(target_arch = "arm", target_arch = "riscv32")))]
 #[expect(clippy::arithmetic_side_effects, reason = "the divisor is not zero")]
 pub(crate) const fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {

@@ -111,7 +111,6 @@ impl<const LIMITS: usize> Call<LIMITS> {
         self.deadline
     }
 
-    /// The cost for one limit.
     pub(crate) fn cost_of(&self, limit: usize) -> u32 {
         self.costs.get(limit).copied().unwrap_or(0)
     }

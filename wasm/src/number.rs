@@ -25,7 +25,6 @@ impl Clock {
     /// A clock before its first reading.
     pub const NEW: Self = Self(Instant::ZERO);
 
-    /// The instant of a reading.
     pub fn read(&mut self, ms: f64) -> Instant {
         if let Some(nanos) = nanos(ms) {
             self.0 = Instant::from_nanos(nanos);

@@ -94,7 +94,6 @@ fn of_limit([named]: [Law; 1], &[law, calls, period, burst]: &[f64; PER_LIMIT]) 
 const ADAPTIVE: u32 = 0;
 const FIXED: u32 = 1;
 
-/// The policy with this number.
 #[cfg(any(feature = "full", feature = "shared"))]
 fn named(number: u32) -> Option<Policy<Law>> {
     Policy::named(Policy::NAMES.get(number as usize)?)

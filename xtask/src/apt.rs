@@ -7,7 +7,6 @@ use anyhow::{Context, Result, bail};
 use crate::progress;
 use crate::workspace::on_path;
 
-/// Whether all `packages` are installed.
 pub fn installed(packages: &[&str]) -> bool {
     let mut query = Command::new("dpkg-query");
     query.args(["--show", "--showformat=${db:Status-Status}\n"]).args(packages);

@@ -9,7 +9,6 @@ use std::process::Command;
 
 use crate::workspace::cargo;
 
-/// Builds it.
 pub fn build() -> Command {
     let mut build = cargo("build");
     build.args(["--package", "tidegate-live"]);

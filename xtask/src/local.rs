@@ -5,7 +5,6 @@ use std::process::Command;
 
 use crate::workspace::cargo;
 
-/// Builds it.
 pub fn build() -> Command {
     let mut build = cargo("build");
     build.args(["--package", "tidegate-local-member"]);

@@ -20,7 +20,6 @@ pub const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
     ['-Cllvm-args=-inline-threshold=0', '-Cllvm-args=-unroll-count=1', \
     '-Cllvm-args=-enable-pre=false']";
 
-/// The products.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Product {
     /// The npm package, into wasm/dist

@@ -47,7 +47,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.try_again(now, call, throttled, now.saturating_add(cooldown))
     }
 
-    /// The cost of a call for the limit with this index.
     fn cost_of(&self, index: usize, call: &Call<LIMITS>) -> u32 {
         let kept = self.limits.get(index).zip(self.laws().get(index));
         kept.map_or(0, |(limit, law)| self.usual.cost_of(index, (law, &limit.state), call))

@@ -13,7 +13,6 @@ pub(crate) type Read<T> = Result<T, String>;
 /// strings.
 const EXACT: u64 = 1 << 53;
 
-/// The value with this name.
 pub(crate) fn field<'a>(object: &'a Value, name: &str) -> Read<&'a Value> {
     object.get(name).ok_or_else(|| format!("`{name}` is missing"))
 }

@@ -51,7 +51,6 @@ fn at_millis(millis: u64) -> Instant {
     Instant::ZERO.saturating_add(Span::from_millis(millis))
 }
 
-/// A span in seconds.
 #[expect(clippy::cast_precision_loss, reason = "figures are printed with few digits")]
 fn seconds(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e9

@@ -173,7 +173,6 @@ impl Budget {
     }
 }
 
-/// A random number.
 pub(super) fn random() -> u64 {
     RandomState::new().hash_one(())
 }

@@ -70,7 +70,7 @@ export interface SharedGate extends Pick<Gate, "close"> {
   readonly [Symbol.dispose]: () => void;
 }
 
-/** The index of the lease counters, behind the counters of every gate, and their names. */
+/** The index of the lease counters, after the counters of every gate, and their names. */
 const BEHIND = 13;
 const COUNTERS = ["alone", "delayed", "asked", "missed", "members"] as const;
 

@@ -44,7 +44,6 @@ fn places(files: &[String]) -> BTreeSet<&str> {
 struct Page {
     /// Links with their lines.
     links: Vec<(usize, String)>,
-    /// The anchors.
     anchors: BTreeSet<String>,
 }
 

@@ -53,7 +53,6 @@ struct Part {
 /// Parts of a lane run one after the other, beside those of the other lanes.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Lane {
-    /// They compute.
     Compute,
     /// They install into the npm package's folders, and mostly wait for servers and clocks.
     Npm,

@@ -88,7 +88,6 @@ pub(super) const fn is_metas(code: u32) -> bool {
     matches!(code, 4 | 17 | 32 | 613 | 80_000..=80_014)
 }
 
-/// The codes.
 pub(super) static CODES: Table<Outcome, 26> = Table::of(&[
     // Google.
     ("userRateLimitExceeded", Outcome::Throttled),

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_decoded_to_the_bytes_that_it_was_made_of() {
+    fn base64_is_decoded_to_the_original_bytes() {
         let bytes: Vec<u8> = (0..=255).flat_map(|byte| [byte, !byte, byte ^ 0x55, 7]).collect();
         for length in 0..bytes.len() {
             let text = base64(&bytes[..length]);

@@ -208,7 +208,6 @@ impl Draft {
     }
 }
 
-/// The bit of a number.
 const fn bit(term: Term) -> u8 {
     1u8.wrapping_shl(term as u32)
 }

@@ -7,7 +7,6 @@ use embassy_sync::waitqueue::AtomicWaker;
 
 use crate::register;
 
-/// Its interrupt.
 pub(crate) const INTERRUPT: i16 = 13;
 const ENABLE_INTERRUPTS: usize = 0xe000_e100;
 
