@@ -195,7 +195,7 @@ test("error messages equal the command's", async (t) => {
   assert.equal(code, "scenario");
   const line = good.split("\n").findIndex((line) => line === "burst = 4") + 2;
   assert.match(message, new RegExp(`^the scenario, line ${line}: unknown field \`colour\`, expected `));
-  assert.match((await say(good.replace("burst = 4", "burst = 0")))[1], /^the scenario, line \d+: a bucket that holds no token never serves a call/);
+  assert.match((await say(good.replace("burst = 4", "burst = 0")))[1], /^the scenario, line \d+: burst must be 1 or more: an empty bucket never serves a call/);
   const [noLaw, there] = await say(good, "magic");
   assert.deepEqual([noLaw, there.split(", ").length > 20], ["law", true]);
   assert.match(there, /^there is no law "magic"; there are adaptive, fixed, none, /);
