@@ -8,7 +8,7 @@ so that integers are exact; a record contains that integer.
 from fractions import Fraction
 from math import floor
 
-from exact import END, LAST, U64, ceil, since, within
+from exact import DAY, END, LAST, U64, ceil, since, within
 
 
 class Never(Exception):
@@ -69,10 +69,11 @@ class Pacing:
         self.fill = min(Fraction(U64, new.period), new.burst - min(new.burst, Fraction(units, new.period)))
 
     def correct(self, now, charged, used, quota):
-        """A refund ends at an empty bucket, a debt at 64 bits."""
+        """A refund ends at an empty bucket. A debt is paid within a day."""
         self.drain(now, quota)
         if quota is not None:
-            most = Fraction(U64, quota.period)
+            most = min(Fraction(U64, quota.period), quota.burst + quota.drains(DAY))
+            most = max(most, self.fill)
             self.fill = max(Fraction(0), min(most, self.fill + used - charged))
 
     def charge(self, now, cost, quota):

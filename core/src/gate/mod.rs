@@ -19,6 +19,7 @@ mod retry_budget;
 pub use cooldown::{Cooldown, CooldownError, CooldownPolicy};
 pub(crate) use in_flight::InFlight;
 pub use in_flight::{ConcurrencyError, ConcurrencyLimit};
+pub(crate) use pacing::LONGEST_DEBT;
 pub use pacing::Pacing;
 pub(crate) use permit::Part;
 pub use permit::Permit;

@@ -146,11 +146,19 @@ impl Pacing {
     }
 
     /// Corrects a call's cost from `charged` to `used`: a refund if it was less, a debt if it was
-    /// more. A refund never exceeds the bucket's level, and a debt saturates at 2^64 units.
+    /// more. A refund never exceeds the bucket's level. A debt is paid within a day, because `used`
+    /// may be a server's word.
     #[inline(always)] // as above
     pub fn correct(&mut self, now: Instant, charged: u32, used: u32, quota: Option<Quota>) {
         self.drain(now, quota);
+        let before = self.level;
         self.pour(charged, used, quota);
+        if let Some(quota) = quota
+            && self.level > before
+        {
+            let day = LONGEST_DEBT.saturating_mul(quota.count()).as_nanos();
+            self.level = self.level.min(brim(quota).saturating_add(day)).max(before);
+        }
     }
 
     /// The same, for a bucket that is already drained up to now.
@@ -279,6 +287,9 @@ impl Pacing {
         self.level.saturating_sub(drained.as_nanos())
     }
 }
+
+/// No cost that a server reports delays a client by more than a day.
+pub(crate) const LONGEST_DEBT: Span = Span::from_secs(86_400);
 
 const fn brim(quota: Quota) -> u64 {
     quota.call(quota.burst.get())

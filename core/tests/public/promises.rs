@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
-use tidegate::gate::CooldownPolicy;
-use tidegate::law::Fixed;
+use tidegate::gate::{CooldownPolicy, Permit};
+use tidegate::law::{Fixed, Law};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Rng, Span, Verdict,
 };
@@ -98,6 +98,31 @@ proptest! {
             };
             let outcome = if luck >= good { Outcome::Ok } else { Outcome::Throttled };
             gate.settle(at(now), permit, outcome.with(hint));
+        }
+    }
+
+    #[test]
+    fn a_reported_cost_delays_a_client_by_at_most_a_day(
+        law in prop::sample::select(vec!["adaptive", "aimd", "fixed"]),
+        seed: u64,
+        costs in prop::collection::vec(prop_oneof![1u32..1_000, any::<u32>(), Just(u32::MAX)], 1..20),
+    ) {
+        let mut gate = Controller::<_>::new(Policy::named(law).unwrap(), seed, at(0));
+        let mut now = SECOND;
+        // The first rejection gives `adaptive` a rate.
+        for outcome in [Outcome::Ok, Outcome::Throttled, Outcome::Ok, Outcome::Ok] {
+            let permit = sent(&mut gate, &mut now);
+            now += 50 * MILLIS;
+            gate.settle(at(now), permit, outcome);
+        }
+        for cost in costs {
+            let permit = sent(&mut gate, &mut now);
+            now += 50 * MILLIS;
+            gate.settle(at(now), permit, Outcome::Ok.using([cost]));
+            if let Verdict::Wait(until) = gate.check(at(now), &Call::new()) {
+                // Pacing adds an interval.
+                prop_assert!(until < at(now + DAY + 60 * SECOND), "{:?}", until);
+            }
         }
     }
 
@@ -259,6 +284,17 @@ proptest! {
         let _permit = client.admitted();
         let waited = client.now - over;
         prop_assert!(waited >= wait * SECOND && waited <= wait * SECOND * 12 / 10);
+    }
+}
+
+/// Sends a call as soon as it is admitted.
+fn sent<L: Law>(gate: &mut Controller<L>, now: &mut u64) -> Permit {
+    loop {
+        match gate.poll(at(*now), &Call::new()) {
+            Decision::Admit(permit) => return permit,
+            Decision::Wait(until) => *now = until.as_nanos(),
+            other => panic!("{other:?}"),
+        }
     }
 }
 

@@ -134,13 +134,18 @@ def sooner(instant, now, refund):
     return least(instant, most(minus(instant, refund), now))
 
 
+def put_off(instant, now, debt, longest=least):
+    """Where a call is due that was to be sent at `instant`, with a debt of at most a day."""
+    return most(instant, longest(within(instant + debt), within(now + DAY)))
+
+
 @step("shift", lambda dice: [*calm(dice), dice.flag()])
 def shift(*numbers):
     *state, _low, _high, now, later = numbers
     _, interval_end, release, interval = parts(state)
-    by = min(span_of(interval), DAY)
+    by = span_of(interval)
     if later:
-        return tuple(recorded(within(interval_end + by), within(release + by)))
+        return tuple(recorded(put_off(interval_end, now, by), put_off(release, now, by)))
     return tuple(recorded(sooner(interval_end, now, by), sooner(release, now, by)))
 
 
@@ -268,6 +273,14 @@ def a_refund_brings_a_call_no_nearer_than_now_and_never_further(given, refund=so
     after = refund(interval_end, now, span)
     no_more = all_of(after >= minus(interval_end, span), after >= least(interval_end, now))
     return all_of(no_more, after <= interval_end, implies(interval_end <= now, after == interval_end))
+
+
+@lemma("law/adaptive/paced.rs AdaptiveState::shift", longest=lambda due, latest: due)
+def no_reported_cost_delays_a_call_by_more_than_a_day(given, longest=least):
+    """Whatever a server reports, the next call is due within a day, unless it was due later before."""
+    interval_end, _, now, span, _ = a_moment(given)
+    after = put_off(interval_end, now, span, longest)
+    return all_of(after >= interval_end, after <= most(interval_end, within(now + DAY)))
 
 
 @lemma("law/adaptive/blind.rs AdaptiveState::interval_in_force", capped=lambda probe, ceiling: probe)

@@ -20,6 +20,7 @@ from lemma import (
 )
 
 ADMIT, WAIT, TOO_BIG, NEVER = 0, 1, 6, 7
+DAY = 86_400 * 10**9
 
 
 def level_at(level, at, now, count):
@@ -94,7 +95,9 @@ def corrected(dice):
 
 @step("pacing_correct", corrected)
 def pacing_correct(level, at, until, now, charged, used, count, period, burst):
-    return poured(level, at, now, charged, used, count, period), max(at, now), until
+    before = level_at(level, at, now, count)
+    most_owed = max(before, within(period * burst + within(count * DAY)))
+    return min(poured(level, at, now, charged, used, count, period), most_owed), max(at, now), until
 
 
 @step(

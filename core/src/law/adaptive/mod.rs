@@ -126,9 +126,6 @@ enum Phase {
 /// The longest interval, about 52 days: that of sixty clients that share one call per day.
 const SLOWEST: Log = Log::ZERO.octaves(52);
 
-/// The longest delay of the next call because a call used more than it was charged.
-const LONGEST_DEBT: Span = Span::from_secs(86_400);
-
 impl AdaptiveState {
     const fn is_open(&self) -> bool {
         matches!(self.phase, Phase::Open(_))
@@ -296,7 +293,7 @@ impl Law for Adaptive {
         }
         let difference = charged.abs_diff(used);
         let span = state.usual.interval_of(difference, state.interval(now)).span();
-        state.shift(now, span.min(LONGEST_DEBT), used > charged);
+        state.shift(now, span, used > charged);
     }
 
     #[cfg_attr(

@@ -3,6 +3,7 @@
 use super::log::Log;
 use super::probe::Probe;
 use super::{AdaptiveState, Phase};
+use crate::gate::LONGEST_DEBT;
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -133,8 +134,9 @@ impl AdaptiveState {
 
     /// A call cost more or less than it was charged: the next one is due later or sooner.
     pub(super) fn shift(&mut self, now: Instant, by: Span, later: bool) {
+        let latest = now.saturating_add(LONGEST_DEBT);
         let shifted = |instant: Instant| match later {
-            true => instant.saturating_add(by),
+            true => instant.saturating_add(by).min(latest).max(instant),
             false => instant.min(instant.saturating_sub(by).max(now)),
         };
         self.release = shifted(self.release);

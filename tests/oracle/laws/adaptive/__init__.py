@@ -181,10 +181,10 @@ class Adaptive(Law):
         if charged == used:
             return
         difference = self.usual.interval_of(abs(charged - used), self.current(now))
-        by = min(logs.span(difference), DAY)
+        by, latest = logs.span(difference), within(now + DAY)
         for name in ("release", "interval_end"):
             at = getattr(self, name)
-            later = within(at + by) if used > charged else min(at, max(within(at - by), now))
+            later = max(at, min(within(at + by), latest)) if used > charged else min(at, max(within(at - by), now))
             setattr(self, name, later)
 
     # Results.
