@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -53,22 +52,9 @@ pub fn out() -> PathBuf {
     root().join("target/npm")
 }
 
-/// Parts of the tests that build the package or the page run beside each other.
-static DIST: Mutex<()> = Mutex::new(());
-
-/// While it is held, no other build writes `wasm/dist`.
-pub fn alone() -> MutexGuard<'static, ()> {
-    DIST.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Builds the package, from the crate to the files for `npm pack`, with intermediate files in
 /// `out`.
 pub fn build(roads: &mut Roads, out: &Path) -> Result<()> {
-    build_within(&alone(), roads, out)
-}
-
-/// The same, for a caller that goes on to read `wasm/dist`.
-pub fn build_within(_: &MutexGuard<'_, ()>, roads: &mut Roads, out: &Path) -> Result<()> {
     install(&folder())?;
     let road = roads.to(TARGET)?;
     for module in MODULES {

@@ -92,9 +92,8 @@ fn newest(path: &Path) -> Option<SystemTime> {
 /// Builds the page, from the crates to the hosted files. What has not changed is not built again.
 pub fn build(roads: &mut Roads) -> Result<()> {
     npm::install(&folder())?;
-    let alone = npm::alone();
     if !is_newer(&npm::folder().join("dist/index.js"), &PACKAGE) {
-        npm::build_within(&alone, roads, &npm::out())?;
+        npm::build(roads, &npm::out())?;
     }
     modules(roads)?;
     // Moved into place last, so that an interrupted build keeps the previous page.

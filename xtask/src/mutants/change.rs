@@ -326,7 +326,7 @@ fn holds(condition: &syn::Meta) -> bool {
 }
 
 /// Traits whose output no decision depends on, or whose implementation calls itself when changed.
-const LEFT_OUT: [&str; 3] = ["Debug", "Display", "Default"];
+const LEFT_OUT: [&str; 4] = ["Debug", "Display", "Default", "Format"];
 
 impl<'ast> Visit<'ast> for Finder {
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {

@@ -47,24 +47,14 @@ struct Part {
     all: Check,
     /// What the short suite runs of it.
     quick: Option<Check>,
-    lane: Lane,
+    /// Mostly waits for servers and clocks, so it runs beside parts that compute. Parts that wait share the npm
+    /// package's folders, so they run one after the other.
+    waits: bool,
 }
-
-/// Parts of a lane run one after the other, beside those of the other lanes.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Lane {
-    Compute,
-    /// They install into the npm package's folders, and mostly wait for servers and clocks.
-    Npm,
-    /// They mostly wait for servers and clocks.
-    Servers,
-}
-
-const LANES: [Lane; 3] = [Lane::Compute, Lane::Npm, Lane::Servers];
 
 /// A part that runs only by name or with `all`.
 const fn part(name: &'static str, about: &'static str, all: Check) -> Part {
-    Part { name, about, all, quick: None, lane: Lane::Compute }
+    Part { name, about, all, quick: None, waits: false }
 }
 
 impl Part {
@@ -72,8 +62,8 @@ impl Part {
         Self { quick: Some(quick), ..self }
     }
 
-    const fn on(self, lane: Lane) -> Self {
-        Self { lane, ..self }
+    const fn waits(self) -> Self {
+        Self { waits: true, ..self }
     }
 }
 
@@ -101,21 +91,19 @@ const PARTS: [Part; 26] = [
     part("proofs", "lemmas about core's arithmetic", trust::proofs),
     part("exhaustive", "every order of six events under small policies", trust::exhaustive),
     part("fuzz", "the fuzz corpus", fuzz::run),
-    part("hostile", "clients against malicious servers", hostile::run).on(Lane::Npm),
+    part("hostile", "clients against malicious servers", hostile::run).waits(),
     part("seeds", "published figures of the laws' sources", seeds).quick(seeds),
     part("sim", "the simulator, native and as wasm", sim).quick(sim_quick),
-    part("live", "the demo's server and fleet", live).quick(live).on(Lane::Servers),
-    part("tower", "the gate for tokio, tower, reqwest and tonic", tower::run)
-        .quick(tower::quick)
-        .on(Lane::Servers),
+    part("live", "the demo's server and fleet", live).quick(live).waits(),
+    part("tower", "the gate for tokio, tower, reqwest and tonic", tower::run).quick(tower::quick),
     part("embedded", "the throttle for embassy, and firmware on emulated boards", embedded::run)
         .quick(embedded::quick),
     part("wiring", "compile the wiring for four chips", embedded::wiring),
     part("wasm", "the npm package in every supported runtime", wasm::run)
         .quick(wasm::quick)
-        .on(Lane::Npm),
-    part("web", "the page in a real browser", web::run).on(Lane::Servers),
-    part("guides", "follow each guide in an empty folder", guides::run).on(Lane::Npm),
+        .waits(),
+    part("web", "the page in a real browser", web::run).waits(),
+    part("guides", "follow each guide in an empty folder", guides::run).waits(),
     part("xtask", "the tests of xtask", xtask).quick(xtask),
 ];
 
@@ -138,7 +126,8 @@ pub fn help() -> String {
     help
 }
 
-/// Runs the named parts, or the short suite. A failed part does not stop the others.
+/// Runs the named parts, or the short suite. Parts that wait run beside parts that compute. A failed part does not stop
+/// the others.
 pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
     let names = PARTS.map(|part| part.name);
     let together = [ALL, trust::NAME];
@@ -155,11 +144,11 @@ pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
         [] => part.quick,
         asked => asked.iter().any(|asked| named(part.name, asked)).then_some(part.all),
     };
-    let checks = |lane| {
-        let parts = PARTS.iter().filter(move |part| part.lane == lane);
-        parts.filter_map(|part| wanted(part).map(|check| (part, check))).collect()
-    };
-    let lanes: [Vec<_>; LANES.len()] = LANES.map(checks);
+    let checks = PARTS.iter().filter_map(|part| wanted(part).map(|check| (part, check)));
+    let checks: Vec<_> = checks.collect();
+
+    let (waiting, busy): (Vec<_>, Vec<_>) = checks.into_iter().partition(|(part, _)| part.waits);
+    let lanes = [busy, waiting];
     let names_of = |lane: &Vec<(&Part, Check)>| lane.iter().map(|(part, _)| part.name).collect();
     let run = Run {
         times: Mutex::new(Times::read(if asked.is_empty() { "quick" } else { ALL })),
@@ -185,17 +174,17 @@ pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
 /// The result and duration of a part.
 type Row = (&'static str, Tally, Duration);
 
-/// A run of parts, at most one at a time of each lane.
+/// A run of parts, at most two at a time.
 struct Run {
     times: Mutex<Times>,
-    /// Unfinished parts of each lane.
-    left: Mutex<[Vec<&'static str>; LANES.len()]>,
+    /// Unfinished parts: those that compute, and those that wait.
+    left: Mutex<[Vec<&'static str>; 2]>,
     rows: Mutex<Vec<Row>>,
 }
 
 impl Run {
     fn check(&self, part: &Part, check: Check, roads: &mut Roads) {
-        let left = lock(&self.times).left(&*lock(&self.left));
+        let left = lock(&self.times).left(&lock(&self.left));
         println!("{}: {}{left}", part.name, part.about);
         let since = Instant::now();
         let mut tally = Tally { part: part.name, ..Tally::default() };
