@@ -32,3 +32,20 @@ impl<T: defmt::Format, F> defmt::Format for Linked<T, F> {
         self.setting.format(f);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::backoff::{Backoff, Growth, Jitter};
+    use crate::law::Adaptive;
+    use crate::{Policy, Ratio, Span};
+
+    #[test]
+    fn policies_with_another_setting_are_not_equal() {
+        let policy = Policy::new(Adaptive::DEFAULT);
+        assert_eq!(policy, policy.backoff(Some(Backoff::DEFAULT)));
+        let double = Growth::Exponential(Ratio::new(2, 1).unwrap());
+        let [base, most] = [1, 20].map(Span::from_secs);
+        let slow = Backoff::new(double, Jitter::Full, base, most).unwrap();
+        assert_ne!(policy, policy.backoff(Some(slow)));
+    }
+}

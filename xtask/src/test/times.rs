@@ -28,7 +28,7 @@ impl Times {
 
     /// The estimated remaining time of the lanes, as text. Empty if the time of a part is not
     /// known.
-    pub fn left(&self, lanes: &[Vec<&str>]) -> String {
+    pub fn left(&self, lanes: &[Vec<&str>; 2]) -> String {
         let sum = |lane: &Vec<&str>| lane.iter().map(|&part| self.seconds.get(part)).sum();
         let sums: Option<Vec<u64>> = lanes.iter().map(sum).collect();
         match sums.and_then(|sums| sums.into_iter().max()) {
