@@ -1,6 +1,7 @@
 //! What JavaScript calls for controllers.
 
 use tidegate::queue::Place;
+use tidegate::signal::body::is_stream;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
@@ -229,6 +230,12 @@ pub fn read(clock: f64) -> u32 {
 #[wasm_bindgen]
 pub fn cooldown() -> f64 {
     DESK.with(|desk| desk.draft.cooldown())
+}
+
+/// Whether a response with the media type in the bytes reports tokens as a stream.
+#[wasm_bindgen]
+pub fn streams(length: usize) -> bool {
+    BYTES.with(|bytes| bytes.get(..length).is_some_and(is_stream))
 }
 
 /// See `Desk::stream`; the bytes are in the buffer.

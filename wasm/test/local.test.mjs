@@ -9,6 +9,7 @@ import os from "node:os";
 import path from "node:path";
 import test from "node:test";
 import { PolicyError, tidegate } from "tidegate/local";
+import { serve } from "./http.mjs";
 import { api } from "./live.mjs";
 import { node } from "./process-fleet.mjs";
 
@@ -233,4 +234,11 @@ test("an invalid name, path or policy is rejected at once", () => {
   assert.throws(() => tidegate({ folder: `/tmp/${"x".repeat(100)}` }), /choose a shorter folder or name/);
   assert.throws(() => tidegate({ requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
   assert.throws(() => tidegate({ law: "vegas" }), PolicyError);
+});
+
+test("a stream arrives whole, and its tokens are not counted", async (t) => {
+  const text = 'data: {"usage":{"total_tokens":300}}\n\n';
+  const { url } = await serve(t, () => ({ status: 200, headers: { "content-type": "text/event-stream" }, text }));
+  const { gate } = place(t);
+  assert.equal(await (await gate(FIFTY).fetch(url)).text(), text);
 });

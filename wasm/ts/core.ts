@@ -38,6 +38,7 @@ export interface Exports {
   status(status: number): void;
   header(name: number, both: number): void;
   worth(status: number, length: number, mayBeGraphql: boolean): number;
+  streams(length: number): number;
   body(length: number): void;
   read(clock: number): number;
   cooldown(): number;

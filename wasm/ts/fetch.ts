@@ -3,7 +3,7 @@
 import { excerpt, held, looked } from "./body.js";
 import type { Manner } from "./gate.js";
 import { checkCall, type FetchOptions, type Options, type RunOptions, type Target } from "./options.js";
-import { isTelling } from "./reply.js";
+import { isStream, isTelling } from "./reply.js";
 
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|PUT|DELETE)$/i;
 
@@ -38,10 +38,9 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options, go: Go
         if (!isTelling(core, response, target.method)) return response;
         return looked(response, async (copy) => ({ status: response.status, headers: response.headers, excerpt: await excerpt(copy) }));
       },
-      hold(response, signal, free, end, look) {
+      hold(response, core, signal, free, end, look) {
         if (release === "headers") free();
-        const isStream = /^text\/event-stream/i.test(response.headers?.get?.("content-type") ?? "");
-        return held(response, signal, end, isStream ? look : undefined);
+        return held(response, signal, end, isStream(core, response) ? look : undefined);
       },
     };
     const options = {

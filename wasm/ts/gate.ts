@@ -23,7 +23,7 @@ export interface Manner<T> {
   /** Reads the result, if the caller gives no outcome. */
   read(value: T, core: Core): Reply | Promise<Reply>;
   /** Wraps the result for the caller: `free` returns the call's place, `end` also releases its signal, and `look` reads a stream. */
-  hold(value: T, signal: AbortSignal | null | undefined, free: () => void, end: () => void, look: (bytes?: Uint8Array) => void): T;
+  hold(value: T, core: Core, signal: AbortSignal | null | undefined, free: () => void, end: () => void, look: (bytes?: Uint8Array) => void): T;
 }
 
 /** A call and its purpose. */
@@ -362,7 +362,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
       free();
       guard?.end();
     };
-    value = manner.hold(value, signal, free, end, (bytes) => {
+    value = manner.hold(value, lane.house.core, signal, free, end, (bytes) => {
       if (permit !== undefined) lane.stream(permit, bytes);
     });
     keepError(value, call.error);

@@ -50,9 +50,18 @@ let encoder: TextEncoder | undefined;
 /** Whether the body of a response may describe a limit beyond its status. A response to a POST may be GraphQL. */
 export function isTelling(core: Core, { status, headers, body, bodyUsed }: Response, method: string): boolean {
   if (!body?.getReader || body.locked || bodyUsed) return false;
+  return !!core.worth(status, mediaType(core, headers), /^post$/i.test(method));
+}
+
+/** Whether the body of a response is a stream that may report tokens. */
+export function isStream(core: Core, { headers }: Response): boolean {
+  return !!core.streams(mediaType(core, headers));
+}
+
+/** Passes the media type of a response to the core. Returns its length. */
+function mediaType(core: Core, headers: Headers): number {
   encoder ??= new TextEncoder();
-  const { written } = encoder.encodeInto(headers?.get?.("content-type") ?? "", core.room());
-  return !!core.worth(status, written, /^post$/i.test(method));
+  return encoder.encodeInto(headers?.get?.("content-type") ?? "", core.room()).written;
 }
 
 function read(core: Core, { status, headers, excerpt }: ResponseLike): number {

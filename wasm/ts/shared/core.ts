@@ -25,7 +25,7 @@ export interface BudgetCore extends Core {
   budget_stats(now: number): void;
 }
 
-/** Creates an instance of the module. (A shared budget counts calls, so there are no costs to correct.) */
+/** Creates an instance of the module. (A shared budget counts calls, so there are no costs to correct or to read.) */
 export function made(exports: Exports): LeaseCore & BudgetCore {
   const core = dress(exports) as LeaseCore & BudgetCore;
   // A member's number is its name: two equal ones would mix up their requests.
@@ -33,5 +33,5 @@ export function made(exports: Exports): LeaseCore & BudgetCore {
     const [high, low] = crypto.getRandomValues(new Uint32Array(2));
     return core.open(high!, low!, now, queue);
   };
-  return { ...core, open, used() {} };
+  return { ...core, open, used() {}, streams: () => 0 };
 }
