@@ -153,8 +153,8 @@ impl Pacing {
         self.drain(now, quota);
         let before = self.level;
         self.pour(charged, used, quota);
-        if let Some(quota) = quota
-            && self.level > before
+        if used > charged
+            && let Some(quota) = quota
         {
             let day = LONGEST_DEBT.saturating_mul(quota.count()).as_nanos();
             self.level = self.level.min(brim(quota).saturating_add(day)).max(before);
