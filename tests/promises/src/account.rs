@@ -54,12 +54,16 @@ impl Account {
         assert!(!self.sound || self.burst <= allowed, "{} sent, of {allowed}", self.burst);
     }
 
-    /// The actual cost of a call differed.
+    /// The actual cost of a call differed. A server may report it, so the debt is paid within a
+    /// day.
     pub fn correct(&mut self, charged: u32, used: u32, quota: Quota) {
         let earned = self.passed.saturating_mul(quota.count().into());
         self.passed = 0;
         self.burst = self.burst.saturating_sub_unsigned(earned).max(0);
-        self.burst = (self.burst + parts(used, quota) - parts(charged, quota)).max(0);
+        let corrected = self.burst + parts(used, quota) - parts(charged, quota);
+        let day = i128::from(Span::from_secs(86_400).as_nanos()) * i128::from(quota.count());
+        let most = (parts(quota.burst(), quota) + day).max(self.burst);
+        self.burst = corrected.clamp(0, most);
         self.sound &= self.burst < i128::from(u64::MAX);
     }
 }
