@@ -19,8 +19,8 @@ impl Account {
         Self { burst: 0, passed: 0, seen: Instant::ZERO, sound: true }
     }
 
-    /// The gate has seen the clock: a call was sent or completed. Only progress beyond the latest
-    /// instant earns calls.
+    /// The gate has seen the clock: a call was sent, or its cost was corrected. Only progress beyond
+    /// the latest instant earns calls.
     pub fn see(&mut self, now: Instant) {
         self.passed += u128::from(now.saturating_since(self.seen).as_nanos());
         self.seen = self.seen.max(now);

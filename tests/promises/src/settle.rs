@@ -64,10 +64,10 @@ impl<const LIMITS: usize> World<LIMITS> {
             assert!(self.gate.states().eq(before.states()), "an exhausted quota changed a law");
         }
         for (limit, account) in self.accounts.iter_mut().enumerate() {
-            account.see(self.now);
             if let (true, Some(quota), Some(used)) =
                 (flying.charged[limit], self.terms.quotas[limit], reply.used[limit])
             {
+                account.see(self.now);
                 account.correct(flying.costs[limit], used, quota);
             }
         }

@@ -299,7 +299,6 @@ impl<const LIMITS: usize> World<LIMITS> {
         for (limit, (state, old)) in states.enumerate() {
             if terms.laws[limit] == self.terms.laws[limit] {
                 assert_eq!(state, old, "an unchanged law lost its state");
-                self.accounts[limit].see(self.now);
                 // The state may come from an arbitrary record.
                 terms.bounds[limit] = self.terms.bounds[limit];
                 terms.quotas[limit] = self.terms.quotas[limit];
