@@ -10,8 +10,11 @@ import { Closed, DeadlineExceeded } from "./errors.js";
 import { Lane, type Call, type Then } from "./lane.js";
 import { nap } from "./wait.js";
 
-/** A call that is this many milliseconds late counts as lost. */
+/** Calls behind one that is this many milliseconds later than they are ignore it. */
 const LOST = 20;
+
+/** A gate is idle if its calls are this many milliseconds late. */
+const GONE = 1_000;
 
 /** While calls in flight block all others, the first 32 check at this interval whether one has completed, ms. */
 const LOOK = 5;
@@ -27,6 +30,8 @@ export class LoneLane extends Lane {
   static readonly expiry = 30_000;
   /** When the first call may be sent; 0 if that depends on a call in flight. */
   #due = 0;
+  /** How late the latest call woke, ms. After a busy event loop all are late, and none of them is lost. */
+  #late = 0;
 
   override take(requests: number, tokens: number): number {
     this.#forget(this.house.now());
@@ -34,7 +39,7 @@ export class LoneLane extends Lane {
   }
 
   override isIdle(stale?: number): boolean {
-    this.#forget(this.house.now());
+    this.#forget(this.house.now(), GONE);
     return super.isIdle(stale);
   }
 
@@ -72,6 +77,7 @@ export class LoneLane extends Lane {
         await nap(this.house.timers, ms, signal);
         if (this.closed) throw new Closed();
         time = this.house.now();
+        this.#late = Math.max(time - call.wakes, 0);
         call.wakes = 0;
         // It counted as lost, so it joins again.
         if (call.place < 0 && !error) permit = this.join(call, time);
@@ -110,7 +116,7 @@ export class LoneLane extends Lane {
   }
 
   /** Removes calls at the front that never woke. */
-  #forget(time: number): void {
-    for (let call; (call = this.#first(time)) && call.wakes && call.wakes + LOST < time; ) this.leave(call);
+  #forget(time: number, late = LOST): void {
+    for (let call; (call = this.#first(time)) && call.wakes && call.wakes + late + this.#late < time; ) this.leave(call);
   }
 }
