@@ -183,6 +183,14 @@ impl Leases {
         }
     }
 
+    /// In how many milliseconds a call that joined now could be sent at the earliest, at the current
+    /// rate of all members.
+    pub fn peek(&mut self, member: u32, now: f64) -> f64 {
+        let now = self.clock.read(now);
+        let Some((kept, line)) = self.members.get(member) else { return f64::NAN };
+        millis(line.peek(now, kept).saturating_since(now))
+    }
+
     /// See `Line::join`; also NaN if the member does not exist.
     pub fn join(&mut self, member: u32, requested: Requested, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
@@ -429,8 +437,10 @@ mod tests {
         assert_eq!(leases.why(0, PLAIN, 0.0), 5);
         assert_eq!(leases.request_at(0), 0.0);
         exchange(&mut leases, &mut budget, 3, 20.0);
+        assert_eq!(leases.peek(0, 20.0), 0.0);
         let permit = leases.poll(0, 20.0);
         assert!(permit >= 0.0);
+        assert_eq!(leases.peek(0, 20.0), 100.0);
         assert_eq!(leases.poll(0, 20.0), f64::NEG_INFINITY);
         leases.draft.answer(0, f64::NAN);
         leases.settle(0, permit, 30.0);

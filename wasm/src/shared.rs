@@ -55,6 +55,12 @@ pub fn poll(member: u32, now: f64) -> f64 {
     LEASES.with(|leases| leases.poll(member, now))
 }
 
+/// See `Leases::peek`.
+#[wasm_bindgen]
+pub fn peek(member: u32, now: f64) -> f64 {
+    LEASES.with(|leases| leases.peek(member, now))
+}
+
 /// See `Leases::join`. A call costs one.
 #[wasm_bindgen]
 #[expect(clippy::too_many_arguments, reason = "only numbers can be passed from JavaScript")]

@@ -242,3 +242,18 @@ test("a stream arrives whole, and its tokens are not counted", async (t) => {
   const { gate } = place(t);
   assert.equal(await (await gate(FIFTY).fetch(url)).text(), text);
 });
+
+test("a peek says how long a call would wait at least, and asks for nothing", async (t) => {
+  const { gate } = place(t);
+  const shared = gate(FIFTY);
+  assert.deepEqual(shared.peek(), { wait: 0, cause: undefined, waiting: 0, inFlight: 0 });
+  assert.equal(shared.stats().asked, 0);
+  await shared.run(() => {});
+  const calls = Array.from({ length: 100 }, () => shared.run(() => {}));
+  const { wait, cause, waiting } = shared.peek();
+  assert.ok(cause === "pacing" && waiting >= 90, `${waiting} wait for ${cause}`);
+  const since = performance.now();
+  await shared.run(() => {});
+  assert.ok(wait > 0 && performance.now() - since >= wait, `a wait of ${performance.now() - since}, and ${wait} by the peek`);
+  await Promise.all(calls);
+});

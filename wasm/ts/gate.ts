@@ -480,7 +480,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     if (!lane) return { wait: house?.paused ? Infinity : 0, cause: house?.paused ? "paused" : undefined, waiting: 0, inFlight: 0 };
     const { core, paused } = lane.house;
     const time = now();
-    const cause = paused ? "paused" : CAUSES[core.why(lane.gate, -1, time, NaN, 1, 0) - 1];
+    const cause = paused ? "paused" : CAUSES[(core.why(lane.gate, -1, time, NaN, 1, 0) - 1) % 4];
     const { waiting, inFlight } = stats(key);
     return { wait: paused ? Infinity : core.peek(lane.gate, time), cause, waiting, inFlight };
   };

@@ -68,7 +68,7 @@ export function tidegate({ name = "default", folder, law, requests, maxCooldown,
 
 export { Closed, DeadlineExceeded, PolicyError, QueueFull, Rejected, TidegateError } from "./errors.js";
 export type { Code } from "./errors.js";
-export type { Permit, Target } from "./options.js";
+export type { Peek, Permit, Target } from "./options.js";
 export type { Cause } from "./lane.js";
 export type { Law } from "./law.js";
 export type { LocalStats } from "./local/budgets.js";

@@ -67,7 +67,7 @@ export function tidegate({ shared, prefix = "{tidegate}", law, requests, maxCool
 
 export { Closed, DeadlineExceeded, PolicyError, QueueFull, Rejected, TidegateError } from "./errors.js";
 export type { Code } from "./errors.js";
-export type { Permit, Target } from "./options.js";
+export type { Peek, Permit, Target } from "./options.js";
 export type { Cause } from "./lane.js";
 export type { Law } from "./law.js";
 export type { Quota } from "./policy.js";

@@ -65,6 +65,11 @@ export interface SharedGate extends Pick<Gate, "close"> {
   readonly tryAcquire: (options?: Pick<CallOptions, "key">) => ReturnType<Gate["tryAcquire"]>;
   /** Returns the counters of all keys, or of one. */
   readonly stats: (key?: string) => SharedStats;
+  /**
+   * Returns the state of a key in this process. It charges and requests nothing. A call that finds no lease also waits
+   * for the answer to a request. @defaultValue the key of `run`
+   */
+  readonly peek: Gate["peek"];
   /** Adds a listener; returns a function that removes it. */
   readonly on: <E extends keyof SharedEvents>(event: E, listener: (event: SharedEvents[E]) => void) => () => void;
   readonly [Symbol.dispose]: () => void;
@@ -100,8 +105,8 @@ export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
       listeners.add(listener as never);
       return () => void listeners.delete(listener as never);
     };
-    const { fetch, run, tryAcquire, close } = gate;
-    return { fetch, run, tryAcquire, stats, on, close, [Symbol.dispose]: close };
+    const { fetch, run, tryAcquire, peek, close } = gate;
+    return { fetch, run, tryAcquire, stats, peek, on, close, [Symbol.dispose]: close };
   };
 };
 
