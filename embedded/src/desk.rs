@@ -408,7 +408,7 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
                 queue::Gate::count_rejection(gate);
             }
         };
-        match desk.queue.conclude(desk.now, head, count) {
+        match desk.queue.conclude(head, count) {
             Step::Wake(ticket) if ticket.slot() == round.own => {
                 round.turn = desk.queue.take(ticket);
             }

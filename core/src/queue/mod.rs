@@ -72,7 +72,7 @@ pub use storage::{Slot, Storage};
 use crate::gate::Permit;
 use crate::time::Instant;
 use crate::verdict::{Call, Decision, Reason};
-use storage::{NONE, State, TICK};
+use storage::{NONE, State};
 
 /// How many priorities there are: 0 to 7, and 7 is first. A larger one counts as 7.
 pub const PRIORITIES: u8 = 8;
@@ -123,13 +123,8 @@ impl Ticket {
         self.slot as usize
     }
 
-    /// The ticket as a plain number, to pass across a foreign interface.
-    #[must_use]
-    pub const fn into_raw(self) -> u64 {
-        (self.arrival as u64) << 32 | self.slot as u64
-    }
-
-    /// The ticket with this number. One that names no call is harmless.
+    /// The ticket as a plain number, to pass across a foreign interface: the slot, and above it 32
+    /// bits of the arrival number. One that names no call is harmless.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "the halves")]
     pub const fn from_raw(raw: u64) -> Self {
@@ -310,12 +305,12 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         ticket: Ticket,
     ) -> Option<Instant> {
         let slot = self.slots.get(ticket.slot).filter(|slot| slot.is_of(ticket))?;
-        let (call, place) = (slot.call()?, slot.place()?);
+        let State::Waiting { costs, place, not_before, .. } = slot.0 else { return None };
         let mut ahead = self.slots.ahead(place.priority());
-        for (ahead, cost) in ahead.iter_mut().zip(call.costs) {
-            ahead.subtract(cost);
+        if not_before == Instant::ZERO {
+            ahead.iter_mut().zip(costs).for_each(|(ahead, cost)| ahead.subtract(cost));
         }
-        Some(gate.due_behind(now, &call, &ahead))
+        Some(gate.due_behind(now, &slot.call()?, &ahead).max(not_before))
     }
 
     /// The next step. Call it until it returns `Sleep`.
@@ -323,7 +318,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         match self.head(now) {
             Ok(mut head) => {
                 head.ask(now, gate);
-                self.conclude(now, head, || gate.count_rejection())
+                self.conclude(head, || gate.count_rejection())
             }
             Err(until) => Step::Sleep(until),
         }
@@ -346,7 +341,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
 
     /// The last step of [`poll`](Self::poll). `count` is called if a call is rejected without
     /// polling.
-    pub fn conclude(&mut self, now: Instant, head: Head<LIMITS>, count: impl FnOnce()) -> Step {
+    pub fn conclude(&mut self, head: Head<LIMITS>, count: impl FnOnce()) -> Step {
         self.asleep = Instant::ZERO;
         let (slot, decision) = match head.decision {
             Some(decision) => (head.first, decision),
@@ -356,7 +351,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
                     (late, Decision::Reject(Reason::Late(head.reach)))
                 }
                 None => {
-                    self.asleep = head.next.max(now.saturating_add(TICK));
+                    self.asleep = head.next;
                     return Step::Sleep((head.next < Instant::MAX).then_some(self.asleep));
                 }
             },

@@ -64,14 +64,6 @@ impl<const LIMITS: usize> Slot<LIMITS> {
         }
     }
 
-    /// The place of a waiting call.
-    pub(super) const fn place(&self) -> Option<Place> {
-        match self.0 {
-            State::Waiting { place, .. } => Some(place),
-            _ => None,
-        }
-    }
-
     /// The call to poll the gate with, if it waits for its turn.
     pub(super) fn call(&self) -> Option<Call<LIMITS>> {
         match self.0 {
@@ -102,8 +94,7 @@ pub trait Storage<const LIMITS: usize = 1> {
     /// Takes a slot for a call with this place: a free one, or that of the last call with a lower
     /// priority that waits for its first attempt. `None` if there is none. A retry may get a slot
     /// that new calls may not.
-    fn claim(&mut self, place: Place, is_retry: bool) -> Option<u32> {
-        _ = is_retry;
+    fn claim(&mut self, place: Place, _is_retry: bool) -> Option<u32> {
         let (mut last, mut most) = (None, Place::new(place.priority(), u64::MAX));
         for number in 0..self.slots() {
             match self.get(number) {
@@ -123,14 +114,10 @@ pub trait Storage<const LIMITS: usize = 1> {
     }
 
     /// The call in this slot starts waiting.
-    fn enter(&mut self, slot: u32) {
-        _ = slot;
-    }
+    fn enter(&mut self, _slot: u32) {}
 
     /// The call in this slot, if any, stops waiting.
-    fn leave(&mut self, slot: u32) {
-        _ = slot;
-    }
+    fn leave(&mut self, _slot: u32) {}
 
     /// Ends backoffs that are over. Returns the slot of the first call that waits for its turn, and
     /// the first instant after the next deadline or at which the next backoff ends.
