@@ -389,13 +389,41 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 && part.cost > 0
                 && limit.has_charged(part)
             {
-                limit.refund(law, now, part, newest);
+                limit.refund(law, now, part, permit.sent, newest);
             }
         });
         if permit.attempt > 0 {
             accounted(&mut self.retry_budget, rules, Entry::Refund);
         }
         self.release(permit);
+    }
+
+    /// [`refund`](Self::refund) and [`poll`](Self::poll) for a call that was admitted and waits for something else
+    /// before it is sent: for another limit. Its permit is then as of now. `None` if it has to wait again. A renewed
+    /// permit is not counted again.
+    ///
+    /// ```
+    /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, Span, Verdict, law::Fixed};
+    ///
+    /// let (law, now) = (Fixed::new(Quota::per_second(1).unwrap()), Instant::ZERO);
+    /// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, now);
+    /// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+    /// let later = now.saturating_add(Span::from_secs(1));
+    /// let permit = gate.renew(later, permit, &Call::new()).unwrap();
+    /// assert_eq!((permit.sent(), gate.stats().admitted), (later, 1));
+    /// assert!(matches!(gate.check(later, &Call::new()), Verdict::Wait(_)));
+    /// ```
+    pub fn renew(
+        &mut self,
+        now: Instant,
+        permit: Permit<LIMITS>,
+        call: &Call<LIMITS>,
+    ) -> Option<Permit<LIMITS>> {
+        let before = self.stats.clone();
+        self.refund(now, permit);
+        let Decision::Admit(permit) = self.poll(now, call) else { return None };
+        self.stats = before;
+        Some(permit)
     }
 
     /// Sets the concurrency limit. A law may keep to a lower one. Calls in flight continue: after a

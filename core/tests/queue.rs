@@ -502,3 +502,17 @@ proptest! {
         play(many(), true, case)?;
     }
 }
+
+#[test]
+fn a_call_that_was_here_before_finds_room_in_a_full_queue_and_keeps_its_turn() {
+    let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, Instant::ZERO);
+    let mut queue: Queue<_> = Queue::new(Growing::new(Vec::new(), 1));
+    let call = Call::new();
+    let (first, second) = (queue.place(0), queue.place(0));
+    let newer = queue.enter(&call, second).unwrap();
+    assert_eq!(queue.enter(&call, first), None);
+    let older = queue.enter_again(&call, first).unwrap();
+    for ticket in [older, newer] {
+        assert_eq!(queue.poll(Instant::ZERO, &mut gate), Step::Wake(ticket));
+    }
+}

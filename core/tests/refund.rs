@@ -8,8 +8,10 @@
 )]
 
 use tidegate::gate::{ConcurrencyLimit, Permit, RetryBudgetPolicy};
+use tidegate::law::Fixed;
 use tidegate::{
-    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Reason, Span, Verdict,
+    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Rng, Span,
+    Verdict,
 };
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
@@ -69,6 +71,41 @@ fn every_law_refunds_the_whole_cost_of_a_call() {
         let Decision::Admit(_) = untouched.poll(later, &Call::new()) else { panic!("{name}") };
         assert_eq!(gate.stats().slower, untouched.stats().slower, "{name}");
         assert_eq!(gate.stats().faster, untouched.stats().faster, "{name}");
+    }
+}
+
+/// The bucket has drained in the meantime, and has admitted others for that.
+#[test]
+fn a_late_refund_does_not_let_more_calls_be_sent_than_the_limit() {
+    for seed in 0..200 {
+        let mut rng = Rng::new(seed);
+        let mut below = |most: usize| rng.next_u32() as usize % most;
+        let burst = 1 + u32::from(below(2) == 0);
+        let quota = Quota::per_second(10).unwrap().with_burst(burst).unwrap();
+        let mut gate: Controller<Fixed> = Controller::new(Policy::new(Fixed::new(quota)), 7, START);
+        let (mut kept, mut sent) = (Vec::new(), Vec::new());
+        for millis in (0..5_000).step_by(5) {
+            let now = START.saturating_add(Span::from_millis(millis));
+            if below(20) == 0 && !kept.is_empty() {
+                gate.refund(now, kept.remove(below(kept.len())));
+            }
+            match gate.poll(now, &Call::new()) {
+                Decision::Admit(permit) if below(4) == 0 => kept.push(permit),
+                Decision::Admit(permit) => {
+                    gate.settle(now, permit, Outcome::Ok);
+                    sent.push(millis);
+                }
+                _ => {}
+            }
+        }
+        assert!(sent.len() > 20, "seed {seed}");
+        for (first, from) in sent.iter().enumerate() {
+            for (count, to) in (1..).zip(sent.iter().skip(first)) {
+                // A late timer is made up for.
+                let most = u64::from(burst) * 100 + (to - from) + 2;
+                assert!(count * 100 <= most, "{count} calls in {} ms, seed {seed}", to - from);
+            }
+        }
     }
 }
 

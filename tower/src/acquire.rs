@@ -14,6 +14,7 @@ use crate::entry::{Entry, Joined};
 use crate::error::Error;
 use crate::keys::Keys;
 use crate::lane::{Held, Wait};
+use crate::layers::Layered;
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio};
@@ -45,6 +46,8 @@ enum Stage<const LIMITS: usize, T: Timer> {
     Key(Entry<LIMITS, T>),
     /// It waits in the queue of its key.
     Queue(Queued<LIMITS, T>),
+    /// It has several keys.
+    Layers(Box<Layered<LIMITS, T>>),
     /// It has completed.
     Done,
 }
@@ -56,8 +59,13 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
         call: tidegate::Call<LIMITS>,
         priority: u8,
     ) -> Self {
-        let entry = Entry { keys, key, call, priority, number: None, since: Instant::ZERO };
+        let entry = Entry::new(keys, key, call, priority);
         Self { stage: Stage::Key(entry), alarm: Alarm::default() }
+    }
+
+    /// Waits for the permits of several keys.
+    pub(crate) fn layered(layers: Layered<LIMITS, T>) -> Self {
+        Self { stage: Stage::Layers(Box::new(layers)), alarm: Alarm::default() }
     }
 
     /// Waits for the permit of a later attempt.
@@ -92,6 +100,11 @@ impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
                     *stage = Stage::Done;
                     return Poll::Ready(permit);
                 }
+                Stage::Layers(layers) => {
+                    let permit = ready!(layers.poll(alarm, cx)).inspect_err(observe::rejected);
+                    *stage = Stage::Done;
+                    return Poll::Ready(permit);
+                }
                 #[expect(clippy::panic, reason = "as every future does")]
                 Stage::Done => panic!("`Acquire` polled after it was ready"),
             }
@@ -104,6 +117,7 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Acquire<LIMITS, T> {
         let stage = match &self.stage {
             Stage::Key(_) => "waits for a place for its key",
             Stage::Queue(_) => "waits in the queue",
+            Stage::Layers(_) => "waits for several keys",
             Stage::Done => "done",
         };
         f.debug_tuple("Acquire").field(&stage).finish()

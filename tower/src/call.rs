@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::iter;
 use std::time::Duration;
 
 use tidegate::{Instant, Outcome, Span};
@@ -11,11 +12,12 @@ use crate::classify::{Classify, Standard};
 use crate::drive::{Until, drive};
 use crate::error::Error;
 use crate::gate::Gate;
+use crate::layers::{self, Layered};
 use crate::observe;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio, duration, span};
 
-/// A call to be made: its cost, deadline, priority and key.
+/// A call to be made: its cost, deadline, priority, and key or keys.
 ///
 /// ```
 /// use std::time::Duration;
@@ -34,6 +36,8 @@ use crate::timer::{Timer, Tokio, duration, span};
 pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) gate: Gate<LIMITS, T>,
     key: String,
+    /// The other keys of a call that counts against several limits.
+    others: Vec<String>,
     call: tidegate::Call<LIMITS>,
     priority: u8,
     pub(crate) retry: Retry,
@@ -54,12 +58,46 @@ pub(crate) enum Retry {
 impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     pub(crate) fn new(gate: Gate<LIMITS, T>) -> Self {
         let (key, call, retry) = (String::new(), tidegate::Call::new(), Retry::Rejected);
-        Self { gate, key, call, priority: 0, retry }
+        Self { gate, key, others: Vec::new(), call, priority: 0, retry }
     }
 
     /// The limit that the call counts against: a host, a token, a tenant. Calls without a key share one.
     pub fn key(self, key: impl Into<String>) -> Self {
-        Self { key: key.into(), ..self }
+        Self { key: key.into(), others: Vec::new(), ..self }
+    }
+
+    /// Several limits that the call counts against, from the most general to the most specific: those of an account,
+    /// a model and a route. Equal keys count once. Without keys, it is a call without a key.
+    ///
+    /// It is sent when all keys admit it, and charges none before. It waits in the queue of one key at a time, in the
+    /// order of its arrival. Calls of the other keys do not wait for it, except for a short time if all are in
+    /// constant demand.
+    ///
+    /// A [`Reply`](tidegate::Reply) describes the limit of the last key. The other keys learn the outcome, but not its
+    /// hints and costs. If the hints say that a throttled call has used up the last limit, they learn nothing. The
+    /// first key counts the attempts and has the retry budget. [`Gate::stats`] counts a call once per key, and permits
+    /// that it returns because another key delays it as abandoned.
+    ///
+    /// ```
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::{Policy, Quota, law::Fixed};
+    ///
+    /// let gate = Gate::new(Policy::new(Fixed::new(Quota::per_second(2).unwrap().with_burst(2).unwrap())));
+    /// let [small, large] = [["account", "small"], ["account", "large"]];
+    /// assert!([small, large].iter().all(|keys| gate.keys(*keys).try_acquire().is_some()));
+    /// // The account has no room, and the model is not charged for that.
+    /// assert!(gate.keys(large).try_acquire().is_none());
+    /// assert!(gate.key("large").try_acquire().is_some());
+    /// ```
+    pub fn keys<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
+        let mut others: Vec<String> = Vec::new();
+        for key in keys.into_iter().map(Into::into) {
+            if !others.contains(&key) {
+                others.push(key);
+            }
+        }
+        let key = if others.is_empty() { String::new() } else { others.remove(0) };
+        Self { key, others, ..self }
     }
 
     /// The [key](Self::key) under which the call can be sent first, for example one of several
@@ -115,19 +153,29 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { retry: Retry::Never, ..self }
     }
 
-    /// How long the call would wait if it joined now, at the current rate. Zero if it would be sent
-    /// at once. Changes nothing.
+    /// How long the call would wait if it joined now, at the current rate: the longest wait of its keys. Zero if it
+    /// would be sent at once. Changes nothing.
     ///
     /// # Errors
     /// [`Error::Rejected`] if it would not be sent at all.
     pub fn peek(&self) -> Result<Duration, Error> {
-        let Some(lane) = self.gate.keys.find(&self.key) else { return Ok(Duration::ZERO) };
-        let wait = lane.peek(&self.call);
-        wait.map(duration).map_err(|(reason, now)| Error::rejected(lane.key.clone(), reason, now))
+        let mut longest = Duration::ZERO;
+        for key in iter::once(&self.key).chain(&self.others) {
+            if let Some(lane) = self.gate.keys.find(key) {
+                let wait = lane.peek(&self.call);
+                let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
+                longest = longest.max(duration(wait.map_err(rejected)?));
+            }
+        }
+        Ok(longest)
     }
 
     /// Returns a permit if the call may be sent now and no other call waits.
     pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
+        if !self.others.is_empty() {
+            let (keys, call) = (self.gate.keys.clone(), self.call);
+            return layers::try_acquire(&keys, &self.names(), call);
+        }
         let lane = self.gate.keys.find_or_make(&self.key).ok()?;
         let (permit, place) = lane.try_take(&self.call)?;
         observe::admitted(&lane, observe::NO_WAIT, Span::ZERO);
@@ -139,7 +187,16 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// The future joins the queue when it is polled first. It resolves to an [`Error`] if waiting does
     /// not help.
     pub fn acquire(self) -> Acquire<LIMITS, T> {
+        if !self.others.is_empty() {
+            let (keys, call, priority) = (self.gate.keys.clone(), self.call, self.priority);
+            return Acquire::layered(Layered::new(keys, self.names(), call, priority));
+        }
         Acquire::new(self.gate.keys, self.key, self.call, self.priority)
+    }
+
+    /// All its keys.
+    fn names(self) -> Vec<String> {
+        iter::once(self.key).chain(self.others).collect()
     }
 
     /// Makes the call when it may be sent, and retries it within the policy's attempts, time and
@@ -195,7 +252,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
 
     /// The key, if the call has none.
     pub(crate) fn or_key(self, key: &str) -> Self {
-        if self.key.is_empty() { self.key(key) } else { self }
+        if self.key.is_empty() && self.others.is_empty() { self.key(key) } else { self }
     }
 
     /// Fills in what the request says about its call and the caller does not. A request that is not
@@ -233,6 +290,7 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Call<LIMITS, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
             .field("key", &self.key)
+            .field("others", &self.others)
             .field("ask", &self.call)
             .field("priority", &self.priority)
             .field("retry", &self.retry)

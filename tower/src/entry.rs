@@ -15,10 +15,40 @@ use crate::observe;
 use crate::permit::Permit;
 use crate::timer::{Timer, span};
 
+/// The key or the keys of a call.
+pub(crate) trait Wanted<const LIMITS: usize, T: Timer> {
+    type Lanes;
+
+    /// Its lanes, if all are in the table.
+    fn find(&self, keys: &Keys<LIMITS, T>) -> Option<Self::Lanes>;
+
+    /// Its lanes, which are added if there is room. `Err` returns when to try again.
+    fn find_or_make(&self, keys: &Keys<LIMITS, T>) -> Result<Self::Lanes, Instant>;
+
+    /// The key that an error names.
+    fn name(&self) -> &str;
+}
+
+impl<const LIMITS: usize, T: Timer> Wanted<LIMITS, T> for String {
+    type Lanes = Held<LIMITS, T>;
+
+    fn find(&self, keys: &Keys<LIMITS, T>) -> Option<Self::Lanes> {
+        keys.find(self)
+    }
+
+    fn find_or_make(&self, keys: &Keys<LIMITS, T>) -> Result<Self::Lanes, Instant> {
+        keys.find_or_make(self)
+    }
+
+    fn name(&self) -> &str {
+        self
+    }
+}
+
 /// A call whose key is not in the table yet.
-pub(crate) struct Entry<const LIMITS: usize, T: Timer> {
+pub(crate) struct Entry<const LIMITS: usize, T: Timer, K = String> {
     pub(crate) keys: Arc<Keys<LIMITS, T>>,
-    pub(crate) key: String,
+    pub(crate) key: K,
     pub(crate) call: Call<LIMITS>,
     pub(crate) priority: u8,
     /// Its number in the queue for a place, if it had to wait.
@@ -33,15 +63,25 @@ pub(crate) enum Joined<const LIMITS: usize, T: Timer> {
     Waits(Queued<LIMITS, T>),
 }
 
-impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
-    pub(crate) fn poll(
+impl<const LIMITS: usize, T: Timer, K: Wanted<LIMITS, T>> Entry<LIMITS, T, K> {
+    pub(crate) const fn new(
+        keys: Arc<Keys<LIMITS, T>>,
+        key: K,
+        call: Call<LIMITS>,
+        priority: u8,
+    ) -> Self {
+        Self { keys, key, call, priority, number: None, since: Instant::ZERO }
+    }
+
+    /// Waits for the lanes.
+    pub(crate) fn lanes(
         &mut self,
         alarm: &mut Alarm<T>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Joined<LIMITS, T>, Error>> {
+    ) -> Poll<Result<K::Lanes, Error>> {
         loop {
             let until = match self.find(cx.waker()) {
-                Ok(lane) => return Poll::Ready(self.join(lane)),
+                Ok(lanes) => return Poll::Ready(Ok(lanes)),
                 Err(until) => until,
             };
             let timer = &self.keys.shared.timer;
@@ -49,7 +89,7 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
             if now > deadline {
                 // The time is known if it waits for a cooldown to end.
                 let until = if until < Instant::MAX { until } else { now };
-                let key = self.key.as_str().into();
+                let key = self.key.name().into();
                 return Poll::Ready(Err(Error::rejected(key, Reason::Late(until), now)));
             }
             // The first in the queue may no longer be polled.
@@ -59,17 +99,17 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
         }
     }
 
-    /// The lane of the key. `Err` returns when to try again.
-    fn find(&mut self, waker: &Waker) -> Result<Held<LIMITS, T>, Instant> {
+    /// The lanes. `Err` returns when to try again.
+    fn find(&mut self, waker: &Waker) -> Result<K::Lanes, Instant> {
         let Self { keys, key, number, since, .. } = self;
-        if let Some(lane) = keys.find(key) {
-            return Ok(lane);
+        if let Some(lanes) = key.find(keys) {
+            return Ok(lanes);
         }
         let line = &keys.shared.line;
         let now = keys.shared.timer.now();
         let first = match *number {
-            None if line.is_empty() => match keys.find_or_make(key) {
-                Ok(lane) => return Ok(lane),
+            None if line.is_empty() => match key.find_or_make(keys) {
+                Ok(lanes) => return Ok(lanes),
                 // Once more after it joined the queue, because a place that was freed in between
                 // could be missed.
                 Err(_) => line.is_first(*number.insert(line.join(waker)), waker),
@@ -80,7 +120,18 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
         let overdue = *since > Instant::ZERO
             && since.saturating_add(span(keys.shared.timer.patience())) <= now;
         *since = now;
-        if first || overdue { keys.find_or_make(key) } else { Err(Instant::MAX) }
+        if first || overdue { key.find_or_make(keys) } else { Err(Instant::MAX) }
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
+    pub(crate) fn poll(
+        &mut self,
+        alarm: &mut Alarm<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Joined<LIMITS, T>, Error>> {
+        let lane = ready!(self.lanes(alarm, cx));
+        Poll::Ready(lane.and_then(|lane| self.join(lane)))
     }
 
     fn join(&mut self, lane: Held<LIMITS, T>) -> Result<Joined<LIMITS, T>, Error> {
@@ -98,7 +149,7 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
     }
 }
 
-impl<const LIMITS: usize, T: Timer> Drop for Entry<LIMITS, T> {
+impl<const LIMITS: usize, T: Timer, K> Drop for Entry<LIMITS, T, K> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             self.keys.shared.line.leave(number);

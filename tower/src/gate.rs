@@ -116,6 +116,11 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
         self.call().key(key)
     }
 
+    /// [`Call::keys`].
+    pub fn keys<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Call<LIMITS, T> {
+        self.call().keys(keys)
+    }
+
     /// [`Call::costing`].
     pub fn costing(&self, costs: [u32; LIMITS]) -> Call<LIMITS, T> {
         self.call().costing(costs)

@@ -62,10 +62,26 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         if let Some(held) = table.find(key) {
             return Ok(held);
         }
-        table.make_room(self.most)?;
-        let seed = table.seed();
-        let lane = Lane::new(key.into(), self.shared.clone(), table.policy, seed);
-        Ok(Held::new(table.put(lane)))
+        table.make(key, &self.shared, self.most, &[]).map(Held::new)
+    }
+
+    /// The lanes of keys that are all in the table.
+    pub(crate) fn find_all(&self, keys: &[String]) -> Option<Vec<Held<LIMITS, T>>> {
+        self.lock().find_all(keys)
+    }
+
+    /// [`find_or_make`](Self::find_or_make) for the keys of one call. There is room at least for these.
+    pub(crate) fn find_or_make_all(
+        &self,
+        keys: &[String],
+    ) -> Result<Vec<Held<LIMITS, T>>, Instant> {
+        let mut table = self.lock();
+        for key in keys {
+            if !table.lanes.contains_key(key.as_str()) {
+                table.make(key, &self.shared, self.most.max(keys.len()), keys)?;
+            }
+        }
+        table.find_all(keys).ok_or(Instant::MAX)
     }
 
     pub(crate) fn set_policy(&self, policy: Policy<AnyLaw, LIMITS>) {
@@ -120,7 +136,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         for lane in restored {
             let place = match table.lanes.get(&lane.key) {
                 Some(entry) => !entry.lane.is_used(),
-                None => table.make_room(self.most).is_ok(),
+                None => table.make_room(self.most, &[]).is_ok(),
             };
             if place {
                 table.forget(&lane.key);
@@ -144,6 +160,24 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
         Some(Held::new(&entry.lane))
     }
 
+    fn find_all(&mut self, keys: &[String]) -> Option<Vec<Held<LIMITS, T>>> {
+        let all = keys.iter().all(|key| self.lanes.contains_key(key.as_str()));
+        all.then(|| keys.iter().filter_map(|key| self.find(key)).collect())
+    }
+
+    /// Adds a lane, if there is room without those of `kept`.
+    fn make(
+        &mut self,
+        key: &str,
+        shared: &Arc<Shared<T>>,
+        most: usize,
+        kept: &[String],
+    ) -> Result<&Arc<Lane<LIMITS, T>>, Instant> {
+        self.make_room(most, kept)?;
+        let seed = self.seed();
+        Ok(self.put(Lane::new(key.into(), shared.clone(), self.policy, seed)))
+    }
+
     fn put(&mut self, lane: Lane<LIMITS, T>) -> &Arc<Lane<LIMITS, T>> {
         self.uses += 1;
         let entry = self.lanes.entry(lane.key.clone());
@@ -151,12 +185,14 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
     }
 
     /// Evicts the least recently used key if the table is full. Keys with calls stay, and so do
-    /// keys under a cooldown, which would otherwise be forgotten.
-    fn make_room(&mut self, most: usize) -> Result<(), Instant> {
+    /// keys under a cooldown, which would otherwise be forgotten, and those of `kept`.
+    fn make_room(&mut self, most: usize, kept: &[String]) -> Result<(), Instant> {
         if self.lanes.len() < most {
             return Ok(());
         }
-        let mut idle: Vec<_> = self.lanes.values().filter(|entry| !entry.lane.is_used()).collect();
+        let is_idle =
+            |lane: &Lane<_, _>| !lane.is_used() && !kept.iter().any(|key| **key == *lane.key);
+        let mut idle: Vec<_> = self.lanes.values().filter(|entry| is_idle(&entry.lane)).collect();
         idle.sort_unstable_by_key(|entry| entry.used);
         let mut again = Instant::MAX;
         for entry in idle {

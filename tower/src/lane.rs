@@ -1,5 +1,6 @@
 //! The lane: the controller, the queue and the waiting calls of one key.
 
+use std::mem::take;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -13,6 +14,9 @@ use tidegate::{Call, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
 use crate::shared::Shared;
 use crate::timer::Timer;
 use crate::waiters::Waiters;
+
+/// How long a call with several keys keeps a permit at least, so that calls do not pass their permits around.
+pub(crate) const MOMENT: Span = Span::from_millis(1);
 
 /// The calls of one key.
 pub(crate) struct Lane<const LIMITS: usize, T> {
@@ -38,6 +42,8 @@ struct State<const LIMITS: usize> {
     /// A waker that is no longer needed. It is also dropped after the lock is released, because its
     /// task, and with it another call, may end with it.
     spent: Option<Waker>,
+    /// The permits of calls that wait for another key.
+    kept: Vec<(Place, Call<LIMITS>, Permit<LIMITS>)>,
 }
 
 /// The state of a waiting call.
@@ -99,6 +105,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             until: Instant::MAX,
             woken: Vec::new(),
             spent: None,
+            kept: Vec::new(),
         };
         Self { key, shared, users: AtomicUsize::new(0), state: Mutex::new(state) }
     }
@@ -200,16 +207,72 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         self.act(|state, now| state.settle(now, permit, reply));
     }
 
-    /// Settles a call and queues its next attempt, if one is due.
+    /// A call with several keys takes its turn of this one again, or renews the permit that it has. `Err` returns why
+    /// it will not be sent.
+    pub(crate) fn rejoin(
+        &self,
+        permit: Option<Permit<LIMITS>>,
+        call: &Call<LIMITS>,
+        place: Place,
+    ) -> Result<Entered<LIMITS>, (Reason, Instant)> {
+        self.act(|state, now| {
+            if let Some(permit) = permit {
+                if let Some(permit) = state.control.renew(now, permit, call) {
+                    return Ok(Entered::Admitted(permit));
+                }
+                state.queue.changed();
+            }
+            let ticket = state.queue.enter_again(call, place).ok_or((Reason::QueueFull, now))?;
+            state.decide(now, ticket, self.shared.take_within).map_err(|reason| (reason, now))
+        })
+    }
+
+    /// Keeps the permit of a call that waits for another key. No other call uses its room.
+    pub(crate) fn keep(&self, permit: Permit<LIMITS>, call: Call<LIMITS>, place: Place) {
+        self.act(|state, _| state.kept.push((place, call, permit)));
+    }
+
+    /// Returns a kept permit, unless the lane had to refund it.
+    pub(crate) fn unkeep(&self, place: Place) -> Option<Permit<LIMITS>> {
+        let mut state = self.lock();
+        let at = state.kept.iter().position(|(kept, ..)| *kept == place)?;
+        Some(state.kept.swap_remove(at).2)
+    }
+
+    /// Until when a call that waits here keeps its permits of other keys, at the latest `until`. Zero if other calls
+    /// are first, or if a call keeps a permit of this key and perhaps waits for those. If it was delayed `again` after
+    /// a moment, they may all do the same.
+    pub(crate) fn keeps_until(
+        &self,
+        ticket: Ticket,
+        call: &Call<LIMITS>,
+        until: Instant,
+        again: bool,
+    ) -> Instant {
+        self.act(|state, now| {
+            let kept = state.kept.len();
+            match state.control.check(now, call) {
+                _ if state.queue.first(now) != Some(ticket.slot()) => Instant::ZERO,
+                Verdict::Full if usize::from(state.control.in_flight()) > kept => until,
+                Verdict::Wait(due) if due <= until && kept == 0 => until,
+                // Another call may return its permit at once.
+                _ if kept == 0 || again => now.saturating_add(MOMENT),
+                _ => Instant::ZERO,
+            }
+        })
+    }
+
+    /// Settles a call with what this key learns of its reply, and queues its next attempt, if one is due.
     pub(crate) fn retry(
         &self,
         permit: Permit<LIMITS>,
+        learns: Reply<LIMITS>,
         reply: Reply<LIMITS>,
         call: &Call<LIMITS>,
         place: Place,
     ) -> Result<(Call<LIMITS>, Ticket), (Reason, Instant)> {
         self.act(|state, now| {
-            state.settle(now, permit, reply);
+            state.settle(now, permit, learns);
             let next = state.control.retry(now, call, reply).map_err(|reason| (reason, now))?;
             let ticket = state.queue.join(now, &mut state.control, &next, place);
             ticket.map(|ticket| (next, ticket)).map_err(|reason| (reason, now))
@@ -299,7 +362,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             let State { waiters, woken, until, .. } = &mut *state;
             woken.extend(waiters.watch(now, *until, self.shared.patience()));
         }
-        let mut woken = std::mem::take(&mut state.woken);
+        let mut woken = take(&mut state.woken);
         let spent = state.spent.take();
         drop(state);
         drop(spent);
@@ -317,6 +380,16 @@ impl<const LIMITS: usize> State<LIMITS> {
         take_within: Span,
     ) -> Result<Entered<LIMITS>, Reason> {
         let ticket = self.queue.join(now, &mut self.control, call, place)?;
+        self.decide(now, ticket, take_within)
+    }
+
+    /// Decides a call that has just joined, if it is its turn.
+    fn decide(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        take_within: Span,
+    ) -> Result<Entered<LIMITS>, Reason> {
         self.pump(now, take_within);
         let entered = match self.queue.take(ticket) {
             Turn::Admitted(permit) => Ok(Entered::Admitted(permit)),
@@ -334,7 +407,12 @@ impl<const LIMITS: usize> State<LIMITS> {
 
     /// Decides the calls that are due.
     fn pump(&mut self, now: Instant, take_within: Span) {
-        let Self { control, queue, waiters, decided, until, woken, .. } = self;
+        let Self { control, queue, waiters, decided, until, woken, kept, .. } = self;
+        if !kept.is_empty() {
+            let renew =
+                |(place, call, permit)| Some((place, call, control.renew(now, permit, &call)?));
+            *kept = take(kept).into_iter().filter_map(renew).collect();
+        }
         // In the order in which they were decided.
         while let Some(&(ticket, by)) = decided.first()
             && by <= now

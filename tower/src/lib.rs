@@ -38,6 +38,8 @@
 //!
 //! - Calls are admitted by priority, then first come, first served. A retry goes before newer calls.
 //! - A call that cannot meet its deadline is rejected as soon as that is known.
+//! - A call with several [keys](Call::keys) is sent when all of them admit it. No key is exceeded, and none waits for
+//!   another.
 //! - Any future may be dropped at any time. A call that was not sent costs nothing. A call in flight is
 //!   abandoned: its place is free, and the gate learns nothing.
 //! - A future that is no longer polled does not delay others.
@@ -81,6 +83,7 @@ mod grpc;
 mod keys;
 mod lane;
 mod layer;
+mod layers;
 #[cfg(feature = "local")]
 pub mod local;
 mod observe;

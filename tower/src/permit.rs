@@ -1,6 +1,7 @@
 //! The permit: the right to one attempt.
 
 use std::fmt;
+use std::mem::take;
 
 use tidegate::queue::Place;
 use tidegate::{Call, Outcome, Reply, gate};
@@ -8,6 +9,7 @@ use tidegate::{Call, Outcome, Reply, gate};
 use crate::acquire::Acquire;
 use crate::error::Error;
 use crate::lane::Held;
+use crate::layers::{self, Layer, Layered};
 use crate::observe;
 use crate::timer::{Timer, Tokio};
 
@@ -39,6 +41,8 @@ pub struct Permit<const LIMITS: usize = 1, T: Timer = Tokio> {
     call: Call<LIMITS>,
     place: Place,
     learnt: bool,
+    /// The other keys of the call.
+    others: Vec<Layer<LIMITS, T>>,
 }
 
 impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
@@ -48,13 +52,19 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         call: Call<LIMITS>,
         place: Place,
     ) -> Self {
-        Self { lane, permit: Some(permit), call, place, learnt: false }
+        Self { lane, permit: Some(permit), call, place, learnt: false, others: Vec::new() }
+    }
+
+    /// The same, with the permits of other keys.
+    pub(crate) fn and(mut self, others: Vec<Layer<LIMITS, T>>) -> Self {
+        self.others = others;
+        self
     }
 
     /// Reports the result of the call: an [`Outcome`], or a [`Reply`] with the server's hints.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
         if let Some(permit) = self.permit.take() {
-            let reply = reply.into();
+            let reply = layers::tell(&mut self.others, reply.into(), Layer::settle);
             self.lane.settle(permit, reply);
             self.observe(reply.outcome);
         }
@@ -78,7 +88,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         if let Some(permit) = &mut self.permit
             && !self.learnt
         {
-            let reply = reply.into();
+            let reply = layers::tell(&mut self.others, reply.into(), Layer::learn);
             self.learnt = true;
             self.lane.learn(permit, reply);
             observe::settled(&self.lane, reply.outcome);
@@ -86,7 +96,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     }
 
     /// Corrects what the call is charged, after [`learn`](Self::learn): the end of a stream says how many tokens it
-    /// used. `None` keeps the cost of a limit.
+    /// used. `None` keeps the cost of a limit. Of a call with several keys, it is the last one that is corrected.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -100,8 +110,12 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// assert!(gate.costing([1, 80]).try_acquire().is_some());
     /// ```
     pub fn correct(&mut self, used: [Option<u32>; LIMITS]) {
-        if let Some(permit) = &mut self.permit {
-            self.lane.correct(permit, used);
+        let (lane, permit) = match self.others.last_mut() {
+            Some(last) => (&last.lane, &mut last.permit),
+            None => (&self.lane, &mut self.permit),
+        };
+        if let Some(permit) = permit {
+            lane.correct(permit, used);
         }
     }
 
@@ -121,6 +135,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         if let Some(permit) = self.permit.take() {
             self.lane.refund(permit);
             observe::released(&self.lane);
+            self.others.iter_mut().for_each(Layer::refund);
         }
     }
 
@@ -150,10 +165,18 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     pub fn retry(mut self, reply: impl Into<Reply<LIMITS>>) -> Result<Acquire<LIMITS, T>, Error> {
         let (reply, key) = (reply.into(), self.lane.key.clone());
         let Some(permit) = self.permit.take() else { return Err(Error::Lapsed { key }) };
-        let next = self.lane.retry(permit, reply, &self.call, self.place);
-        self.observe(reply.outcome);
+        let learns = layers::tell(&mut self.others, reply, Layer::settle);
+        let next = self.lane.retry(permit, learns, reply, &self.call, self.place);
+        self.observe(learns.outcome);
+        let (lane, place) = (self.lane.share(), self.place);
         match next {
-            Ok((call, ticket)) => Ok(Acquire::again(self.lane.share(), ticket, call, self.place)),
+            Ok((call, ticket)) if self.others.is_empty() => {
+                Ok(Acquire::again(lane, ticket, call, place))
+            }
+            Ok((call, ticket)) => {
+                let first = Layer::new(lane, None, call, place);
+                Ok(Acquire::layered(Layered::again(first, take(&mut self.others), ticket)))
+            }
             Err((reason, now)) => Err(Error::rejected(key, reason, now)),
         }
     }
@@ -164,7 +187,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         self.call.attempt()
     }
 
-    /// The key of the call; empty if it has none.
+    /// The key of the call, or the first of several; empty if it has none.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.lane.key
@@ -185,6 +208,7 @@ impl<const LIMITS: usize, T: Timer> Drop for Permit<LIMITS, T> {
                 true => observe::released(&self.lane),
                 false => observe::settled(&self.lane, Outcome::Abandoned),
             }
+            self.others.iter_mut().for_each(|layer| layer.release(self.learnt));
         }
     }
 }

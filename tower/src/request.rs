@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::classify::Standard;
 use crate::timer::{Timer, Tokio};
 
-/// Describes the call of a request: its key, its cost, its priority, and whether it is idempotent.
+/// Describes the call of a request: its key or [keys](Call::keys), its cost, its priority, and whether it is idempotent.
 ///
 /// For [`Standard`], the key is the host. A request is idempotent if its method is, or if it has an
 /// `Idempotency-Key`. Other requests are retried only if they were throttled (429), because the

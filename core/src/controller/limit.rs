@@ -89,16 +89,19 @@ impl<S: Copy> Limit<S> {
         part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
     }
 
-    /// Refunds a call. If it is the `newest`, no call was sent after it.
+    /// Refunds a call. If it is the `newest`, no call was sent after it. If not, what has drained of its cost may
+    /// have made room for those, and is not returned.
     pub(super) fn refund(
         &mut self,
         law: &impl Law<State = S>,
         now: Instant,
         part: &Part,
+        sent: Instant,
         newest: bool,
     ) {
         self.rate_limited |= part.rate_limited;
-        self.pacing.correct(lately(law, now), part.cost, 0, law.quota(&self.state));
+        let drained = if newest { Span::ZERO } else { now.saturating_since(sent) };
+        self.pacing.refund(lately(law, now), part.cost, drained, law.quota(&self.state));
         let newest = newest && part.epoch == self.epoch;
         law.refunded(&mut self.state, &mut self.pacing, now, part.cost, newest);
     }

@@ -174,6 +174,17 @@ impl Pacing {
         self.level = level.as_nanos();
     }
 
+    /// Takes back the cost of a call, except what drains in the time `drained`.
+    #[inline(always)] // as above
+    pub(crate) fn refund(&mut self, now: Instant, cost: u32, drained: Span, quota: Option<Quota>) {
+        self.drain(now, quota);
+        if let Some(quota) = quota {
+            let cost = quota.period().saturating_mul(cost.into());
+            let rest = cost.saturating_sub(drained.saturating_mul(quota.count()));
+            self.level = self.level.saturating_sub(rest.as_nanos());
+        }
+    }
+
     /// Admits no call within `span` from now. Ends at the latest one instant before the end of
     /// time, so that it does end.
     pub fn delay(&mut self, now: Instant, span: Span) {

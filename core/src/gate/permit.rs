@@ -1,5 +1,6 @@
 //! The permit: the right to one call.
 
+use crate::outcome::{Outcome, Reply};
 use crate::time::Instant;
 
 /// The right to one call. Settle it exactly once.
@@ -77,6 +78,26 @@ impl<const LIMITS: usize> Permit<LIMITS> {
     #[must_use]
     pub fn costs(&self) -> [u32; LIMITS] {
         self.parts.each_ref().map(|part| part.cost)
+    }
+
+    /// Whether the reply to this call says that it was throttled because a limit of this permit is used up: less of
+    /// it is left than the call costs. A call that counts against the limits of several keys then counts only
+    /// against those of such permits.
+    ///
+    /// ```
+    /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy};
+    ///
+    /// let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, Instant::ZERO);
+    /// let Decision::Admit(permit) = gate.poll(Instant::ZERO, &Call::new().cost(3)) else { panic!() };
+    /// assert!(permit.is_blamed_by(&Outcome::Throttled.with(Hint::remaining(2))));
+    /// assert!(!permit.is_blamed_by(&Outcome::Throttled.with(Hint::remaining(3))));
+    /// assert!(!permit.is_blamed_by(&Outcome::Throttled.with(Hint::NONE)));
+    /// assert!(!permit.is_blamed_by(&Outcome::Ok.with(Hint::remaining(0))));
+    /// ```
+    #[must_use]
+    pub fn is_blamed_by(&self, reply: &Reply<LIMITS>) -> bool {
+        let mut limits = self.parts.iter().zip(&reply.hints);
+        reply.outcome == Outcome::Throttled && limits.any(|(part, hint)| hint.is_used_up(part.cost))
     }
 
     /// A copy of the permit, for a model checker that follows several futures of one controller.

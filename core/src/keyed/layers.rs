@@ -104,14 +104,9 @@ where
         permits: [Permit<LIMITS>; LAYERS],
         replies: [Reply<LIMITS>; LAYERS],
     ) {
-        let is_blamed = |permit: &Permit<LIMITS>, reply: &Reply<LIMITS>| {
-            let mut used_up = permit.parts.iter().zip(&reply.hints);
-            reply.outcome == Outcome::Throttled
-                && used_up.any(|(part, hint)| hint.is_used_up(part.cost))
-        };
-        let blame = permits.iter().zip(&replies).any(|(permit, reply)| is_blamed(permit, reply));
+        let blame = permits.iter().zip(&replies).any(|(permit, reply)| permit.is_blamed_by(reply));
         for ((key, permit), mut reply) in keys.iter().zip(permits).zip(replies) {
-            if blame && reply.outcome == Outcome::Throttled && !is_blamed(&permit, &reply) {
+            if blame && reply.outcome == Outcome::Throttled && !permit.is_blamed_by(&reply) {
                 // The charge stays, and there is nothing to learn.
                 reply = Outcome::Abandoned.into();
             }

@@ -279,9 +279,19 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     /// that would miss its deadline is rejected when the wait of the first call shows it. `None` if
     /// the storage is full.
     pub fn enter(&mut self, call: &Call<LIMITS>, place: Place) -> Option<Ticket> {
+        self.put(call, place, call.attempt > 0)
+    }
+
+    /// Like [`enter`](Self::enter), for a call that has waited here before and was refunded, because another limit
+    /// delays it. It finds room as a retry does.
+    pub fn enter_again(&mut self, call: &Call<LIMITS>, place: Place) -> Option<Ticket> {
+        self.put(call, place, true)
+    }
+
+    fn put(&mut self, call: &Call<LIMITS>, place: Place, is_known: bool) -> Option<Ticket> {
         let (costs, attempt) = (call.costs, call.attempt);
         let (deadline, not_before) = (call.deadline, call.not_before);
-        let slot = self.slots.claim(place, attempt > 0)?;
+        let slot = self.slots.claim(place, is_known)?;
         // A call behind others without a deadline or a backoff changes nothing for the queue.
         // Neither does one that gave up its slot, because it was behind this one.
         let is_plain = deadline == Instant::MAX && not_before == Instant::ZERO;

@@ -1,0 +1,345 @@
+//! A call that counts against the limits of several keys.
+//!
+//! It waits in the queue of one key at a time, with its place from its arrival. When that key admits it, it takes the
+//! permits of the others without waiting. If one of them delays it, it joins that queue and refunds its permits, so
+//! calls of other keys do not wait for it.
+//!
+//! Two keys in constant demand would never have room at the same time. So a call that is next in the queue it has
+//! joined keeps its permits, for up to a quarter of the time that it has waited, if that queue is known to continue by
+//! then or waits for a call in flight. This bound grows, so the call is sent at last. Two calls that keep what the
+//! other needs would wait for nothing: the second to come refunds its permits at once. No lane is locked while another
+//! one is.
+
+use std::mem::take;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tidegate::queue::{Place, Ticket};
+use tidegate::{Call, Instant, Outcome, Reply, Span, gate};
+
+use crate::alarm::Alarm;
+use crate::entry::{Entry, Wanted};
+use crate::error::Error;
+use crate::keys::Keys;
+use crate::lane::{Entered, Held, MOMENT, Wait};
+use crate::observe::{self, Cause};
+use crate::permit::Permit;
+use crate::timer::Timer;
+
+/// A call waits this many times as long as it keeps permits that it cannot use yet.
+const PATIENCE: u64 = 4;
+
+/// One key of a call with several.
+pub(crate) struct Layer<const LIMITS: usize, T: Timer> {
+    pub(crate) lane: Held<LIMITS, T>,
+    pub(crate) permit: Option<gate::Permit<LIMITS>>,
+    /// Only the first key counts attempts. For the others, each is a first one.
+    pub(crate) call: Call<LIMITS>,
+    pub(crate) place: Place,
+    /// Whether the lane keeps the permit, because the call waits for another key.
+    is_kept: bool,
+}
+
+impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
+    pub(crate) const fn new(
+        lane: Held<LIMITS, T>,
+        permit: Option<gate::Permit<LIMITS>>,
+        call: Call<LIMITS>,
+        place: Place,
+    ) -> Self {
+        Self { lane, permit, call, place, is_kept: false }
+    }
+
+    pub(crate) fn settle(&mut self, reply: Reply<LIMITS>) {
+        if let Some(permit) = self.permit.take() {
+            self.lane.settle(permit, reply);
+            observe::settled(&self.lane, reply.outcome);
+        }
+    }
+
+    pub(crate) fn learn(&mut self, reply: Reply<LIMITS>) {
+        if let Some(permit) = &mut self.permit {
+            self.lane.learn(permit, reply);
+            observe::settled(&self.lane, reply.outcome);
+        }
+    }
+
+    fn keep(&mut self) {
+        if let Some(permit) = self.permit.take() {
+            self.lane.keep(permit, self.call, self.place);
+            self.is_kept = true;
+        }
+    }
+
+    fn take(&mut self) -> Option<gate::Permit<LIMITS>> {
+        match take(&mut self.is_kept) {
+            true => self.lane.unkeep(self.place),
+            false => self.permit.take(),
+        }
+    }
+
+    pub(crate) fn refund(&mut self) {
+        if let Some(permit) = self.take() {
+            self.lane.refund(permit);
+            observe::released(&self.lane);
+        }
+    }
+
+    pub(crate) fn release(&mut self, learnt: bool) {
+        if let Some(permit) = self.permit.take() {
+            self.lane.release(permit);
+            match learnt {
+                true => observe::released(&self.lane),
+                false => observe::settled(&self.lane, Outcome::Abandoned),
+            }
+        }
+    }
+}
+
+/// Tells the other keys of a call the reply. The last one gets all of it, and the others the outcome, or nothing if
+/// the hints say that the last one's limit is used up. Returns what the first one learns.
+pub(crate) fn tell<const LIMITS: usize, T: Timer>(
+    others: &mut [Layer<LIMITS, T>],
+    reply: Reply<LIMITS>,
+    mut tell: impl FnMut(&mut Layer<LIMITS, T>, Reply<LIMITS>),
+) -> Reply<LIMITS> {
+    let Some((last, before)) = others.split_last_mut() else { return reply };
+    let is_blamed = last.permit.as_ref().is_some_and(|permit| permit.is_blamed_by(&reply));
+    let learns = Reply::from(if is_blamed { Outcome::Abandoned } else { reply.outcome });
+    tell(last, reply);
+    before.iter_mut().for_each(|layer| tell(layer, learns));
+    learns
+}
+
+/// The permits of all keys, if the call may be sent now and no other call waits.
+pub(crate) fn try_acquire<const LIMITS: usize, T: Timer>(
+    keys: &Keys<LIMITS, T>,
+    names: &[String],
+    call: Call<LIMITS>,
+) -> Option<Permit<LIMITS, T>> {
+    let mut layers = Layers::new(call.not_before());
+    for lane in keys.find_or_make_all(names).ok()? {
+        let (permit, place) = lane.try_take(&call)?;
+        layers.layers.push(Layer::new(lane, Some(permit), call, place));
+    }
+    layers.permit()
+}
+
+impl<const LIMITS: usize, T: Timer> Wanted<LIMITS, T> for Vec<String> {
+    type Lanes = Vec<Held<LIMITS, T>>;
+
+    fn find(&self, keys: &Keys<LIMITS, T>) -> Option<Self::Lanes> {
+        keys.find_all(self)
+    }
+
+    fn find_or_make(&self, keys: &Keys<LIMITS, T>) -> Result<Self::Lanes, Instant> {
+        keys.find_or_make_all(self)
+    }
+
+    fn name(&self) -> &str {
+        self.first().map_or("", String::as_str)
+    }
+}
+
+/// A call that waits for its permits.
+pub(crate) enum Layered<const LIMITS: usize, T: Timer> {
+    /// It waits for places in the table of keys.
+    Keys(Entry<LIMITS, T, Vec<String>>),
+    /// It waits in the queue of one of its keys.
+    Queue(Layers<LIMITS, T>),
+}
+
+impl<const LIMITS: usize, T: Timer> Layered<LIMITS, T> {
+    pub(crate) const fn new(
+        keys: Arc<Keys<LIMITS, T>>,
+        names: Vec<String>,
+        call: Call<LIMITS>,
+        priority: u8,
+    ) -> Self {
+        Self::Keys(Entry::new(keys, names, call, priority))
+    }
+
+    pub(crate) fn again(
+        first: Layer<LIMITS, T>,
+        others: Vec<Layer<LIMITS, T>>,
+        ticket: Ticket,
+    ) -> Self {
+        Self::Queue(Layers::again(first, others, ticket))
+    }
+
+    pub(crate) fn poll(
+        &mut self,
+        alarm: &mut Alarm<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Permit<LIMITS, T>, Error>> {
+        loop {
+            match self {
+                Self::Keys(entry) => {
+                    let lanes = ready!(entry.lanes(alarm, cx))?;
+                    *self = Self::Queue(Layers::join(lanes, entry.call, entry.priority)?);
+                }
+                Self::Queue(layers) => return layers.poll(alarm, cx),
+            }
+        }
+    }
+}
+
+/// A call in the queue of one of its keys.
+pub(crate) struct Layers<const LIMITS: usize, T: Timer> {
+    layers: Vec<Layer<LIMITS, T>>,
+    /// The key in whose queue it waits. `None` once it has all permits, or will get none.
+    turn: Option<(usize, Ticket)>,
+    /// When it arrived, or its backoff ended.
+    since: Instant,
+    /// When a key last delayed it after another one had admitted it.
+    delayed: Instant,
+    /// Until when it keeps the permits that it has.
+    keeps_until: Instant,
+    /// The key in whose queue it waited first, the cause, and the start.
+    waits: Option<(usize, Cause, Instant)>,
+}
+
+impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
+    const fn new(since: Instant) -> Self {
+        let (delayed, keeps_until) = (Instant::ZERO, Instant::ZERO);
+        Self { layers: Vec::new(), turn: None, since, delayed, keeps_until, waits: None }
+    }
+
+    /// A call joins all queues, which check its deadline and their room. If it has to wait, it stays in the last one
+    /// that delays it.
+    fn join(lanes: Vec<Held<LIMITS, T>>, call: Call<LIMITS>, priority: u8) -> Result<Self, Error> {
+        let mut this = Self::new(Instant::ZERO);
+        for (at, lane) in lanes.into_iter().enumerate() {
+            this.since = lane.shared.timer.now();
+            let joined = lane.join(&call, priority);
+            let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
+            let (permit, place) = match joined.map_err(rejected)? {
+                (Entered::Admitted(permit), place) => (Some(permit), place),
+                (Entered::Waits(ticket), place) => {
+                    this.leave();
+                    this.turn = Some((at, ticket));
+                    (None, place)
+                }
+            };
+            this.layers.push(Layer::new(lane, permit, call, place));
+        }
+        if this.turn.is_some() {
+            this.refund();
+        }
+        Ok(this)
+    }
+
+    /// The next attempt of a call, which waits in the queue of the first key.
+    fn again(first: Layer<LIMITS, T>, others: Vec<Layer<LIMITS, T>>, ticket: Ticket) -> Self {
+        let mut this = Self::new(first.call.not_before());
+        let deadline = first.call.not_after();
+        let again = |layer: Layer<_, _>| Layer { call: layer.call.deadline(deadline), ..layer };
+        this.layers.push(first);
+        this.layers.extend(others.into_iter().map(again));
+        this.turn = Some((0, ticket));
+        this
+    }
+
+    fn poll(
+        &mut self,
+        alarm: &mut Alarm<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Permit<LIMITS, T>, Error>> {
+        while let Some((at, ticket)) = self.turn {
+            let lane = &self.layers[at].lane;
+            let (wait, now) = lane.wait(ticket, cx.waker());
+            let decided = match wait {
+                Wait::Until(mut until) => {
+                    #[cfg(feature = "metrics")]
+                    self.waits.get_or_insert_with(|| {
+                        (at, observe::cause(lane, self.layers[at].call.attempt()), now)
+                    });
+                    if now < self.keeps_until {
+                        until = until.min(self.keeps_until);
+                    } else {
+                        self.refund();
+                    }
+                    ready!(alarm.poll(&self.layers[at].lane.shared.timer, until, cx));
+                    continue;
+                }
+                Wait::Admitted(permit) => Ok(permit),
+                Wait::Rejected(reason) => Err(Error::rejected(lane.key.clone(), reason, now)),
+                Wait::Lapsed => Err(Error::Lapsed { key: lane.key.clone() }),
+            };
+            self.turn = None;
+            self.layers[at].permit = Some(decided?);
+            self.take_others(at, now)?;
+        }
+        self.permit().map_or(Poll::Pending, |permit| Poll::Ready(Ok(permit)))
+    }
+
+    /// One key has admitted the call. Takes the permits of the others, or joins the queue of one that delays it.
+    fn take_others(&mut self, admitted: usize, now: Instant) -> Result<(), Error> {
+        let others = self.layers.iter_mut().enumerate().filter(|(at, _)| *at != admitted);
+        for (at, layer) in others {
+            let before = layer.take();
+            let Layer { lane, permit, call, place, .. } = layer;
+            let joined = lane.rejoin(before, call, *place);
+            let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
+            match joined.map_err(rejected)? {
+                Entered::Admitted(new) => *permit = Some(new),
+                Entered::Waits(ticket) => {
+                    self.turn = Some((at, ticket));
+                    self.keep(at, ticket, now);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps its permits if it can be sent soon, or refunds them.
+    fn keep(&mut self, at: usize, ticket: Ticket, now: Instant) {
+        // Two calls may each keep what the other needs. They mark it before they look, so one of them sees it.
+        self.layers.iter_mut().for_each(Layer::keep);
+        let waited = now.saturating_since(self.since).as_nanos();
+        let most = MOMENT.max(Span::from_nanos(waited / PATIENCE));
+        let Layer { lane, call, .. } = &self.layers[at];
+        let again = now < self.delayed.saturating_add(MOMENT);
+        self.delayed = now;
+        self.keeps_until = lane.keeps_until(ticket, call, now.saturating_add(most), again);
+        if self.keeps_until <= now {
+            self.refund();
+        }
+    }
+
+    /// The permit of the call, once it has those of all keys.
+    fn permit(&mut self) -> Option<Permit<LIMITS, T>> {
+        let mut others = take(&mut self.layers);
+        let now = others.first()?.lane.shared.timer.now();
+        for (at, Layer { lane, .. }) in others.iter().enumerate() {
+            match self.waits {
+                Some((first, cause, since)) if first == at => {
+                    observe::admitted(lane, cause, now.saturating_since(since));
+                }
+                _ => observe::admitted(lane, observe::NO_WAIT, Span::ZERO),
+            }
+        }
+        let Layer { lane, permit, call, place, .. } = others.remove(0);
+        Some(Permit::new(lane, permit?, call, place).and(others))
+    }
+
+    /// Refunds all permits that it has.
+    fn refund(&mut self) {
+        self.layers.iter_mut().for_each(Layer::refund);
+    }
+
+    /// Leaves the queue in which it waits.
+    fn leave(&mut self) {
+        if let Some((at, ticket)) = self.turn.take() {
+            self.layers[at].lane.cancel(ticket);
+        }
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Drop for Layers<LIMITS, T> {
+    fn drop(&mut self) {
+        self.leave();
+        self.refund();
+    }
+}

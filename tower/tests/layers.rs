@@ -1,0 +1,555 @@
+//! Calls that count against the limits of several keys.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::num::NonZeroU16;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use http_body_util::Empty;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use tidegate_tower::tidegate::gate::{ConcurrencyLimit, RetryBudgetPolicy};
+use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Ratio, Reason, Reply, Rng, Span};
+use tidegate_tower::{Call, Describe, Error, Gate, Standard, ThrottleLayer};
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{Instant, sleep, timeout};
+use tower::{Layer, Service, ServiceExt};
+
+const LAYERS: [&str; 2] = ["account", "model"];
+
+fn per_second(count: u64, burst: u32) -> Policy<Fixed> {
+    let quota = Quota::per_second(count).unwrap().with_burst(burst).unwrap();
+    Policy::new(Fixed::new(quota)).backoff(None)
+}
+
+fn concurrently(count: u16) -> Policy<Fixed> {
+    let limit = ConcurrencyLimit::new(count, Span::from_secs(3_600)).unwrap();
+    Policy::new(Fixed::UNLIMITED).backoff(None).concurrency(limit)
+}
+
+fn throttled(hint: Hint) -> Reply {
+    Outcome::Throttled.with(hint)
+}
+
+const MINUTE: Span = Span::from_secs(60);
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_sent_when_all_its_keys_admit_it_and_charges_none_before() {
+    let gate = Gate::new(per_second(1, 2));
+    gate.key("model").try_acquire().unwrap().settle(throttled(Hint::retry_after(MINUTE)));
+    assert!(gate.keys(LAYERS).try_acquire().is_none());
+    assert!(gate.keys(LAYERS).peek().unwrap() >= Duration::from_secs(60));
+    let waiting = tokio::spawn(gate.keys(LAYERS).acquire());
+    yield_now().await;
+    assert_eq!((gate.stats().waiting, gate.stats().in_flight), (1, 0));
+    // The whole burst of the account is there for others.
+    for _ in 0..2 {
+        gate.keys(["account", "other"]).try_acquire().unwrap().settle(Outcome::Ok);
+    }
+    let begun = Instant::now();
+    let permit = waiting.await.unwrap().unwrap();
+    assert!(begun.elapsed() >= Duration::from_secs(60));
+    assert_eq!((permit.key(), gate.stats().in_flight), ("account", 2));
+    permit.settle(Outcome::Ok);
+    assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_keys_count_once_and_no_keys_are_none() {
+    let gate = Gate::new(per_second(1, 1));
+    let permit = gate.keys(["a", "b", "a"]).try_acquire().unwrap();
+    assert_eq!((permit.key(), gate.stats().in_flight), ("a", 2));
+    assert_eq!(gate.keys(["c", "c"]).try_acquire().unwrap().key(), "c");
+    assert_eq!(gate.key("d").keys([""; 0]).try_acquire().unwrap().key(), "");
+    assert_eq!(gate.keys(["e", "f"]).key("g").try_acquire().unwrap().key(), "g");
+    assert_eq!(gate.stats().keys, 5);
+    drop(permit);
+    assert_eq!(gate.stats().in_flight, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_wait_for_a_slow_model_do_not_delay_others_of_the_account() {
+    for policy in [per_second(1, 1), concurrently(1)] {
+        let gate = Gate::new(policy);
+        let slow = gate.key("slow").try_acquire().unwrap();
+        // The one model is in a cooldown, and the other one has no place.
+        let slow = match policy == concurrently(1) {
+            true => Some(slow),
+            false => {
+                slow.settle(throttled(Hint::retry_after(MINUTE)));
+                None
+            }
+        };
+        let mut waiting = JoinSet::new();
+        for _ in 0..20 {
+            waiting.spawn(gate.keys(["account", "slow"]).acquire());
+            yield_now().await;
+        }
+        // Each of the others is sent at the earliest possible time.
+        let begun = Instant::now();
+        for second in 0..20 {
+            let permit = gate.keys(["account", "fast"]).acquire().await.unwrap();
+            let waited = begun.elapsed();
+            assert!(waited < Duration::from_secs(second) + Duration::from_millis(20), "{waited:?}");
+            sleep(Duration::from_millis(900)).await;
+            permit.settle(Outcome::Ok);
+        }
+        assert_eq!(gate.stats().waiting, 20);
+        drop((slow, waiting));
+    }
+}
+
+/// Calls that are made one after the other, until the end of the test.
+async fn constantly(gate: Gate, key: &'static str, takes: Duration) {
+    loop {
+        let permit = gate.key(key).acquire().await.unwrap();
+        sleep(takes).await;
+        permit.settle(Outcome::Ok);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_served_beside_constant_demand_for_each_of_its_keys() {
+    let millis = Duration::from_millis;
+    let one = ConcurrencyLimit::new(1, MINUTE).unwrap();
+    // How long calls of the account and of the model take, and the longest time between two turns.
+    let worlds = [
+        (per_second(1, 1), [0, 0], 1_000),
+        (per_second(1, 3), [700, 0], 1_000),
+        (concurrently(1), [10, 10], 10),
+        (concurrently(1), [1_000, 13], 1_000),
+        (concurrently(1), [13, 1_000], 1_000),
+        (concurrently(3), [1_000, 1_100], 1_100),
+        (per_second(10, 1).concurrency(one), [70, 900], 900),
+    ];
+    for (world, (policy, takes, turn)) in worlds.into_iter().enumerate() {
+        for layers in [LAYERS, ["model", "account"]] {
+            let gate = Gate::builder(policy).queue(8).build();
+            let mut others = JoinSet::new();
+            let [account, model] = takes.map(millis);
+            for number in 0..7 {
+                others.spawn(constantly(gate.clone(), "account", account));
+                sleep(millis(37 * number)).await; // out of step
+                others.spawn(constantly(gate.clone(), "model", model));
+            }
+            for _ in 0..20 {
+                let begun = Instant::now();
+                let permit = gate.keys(layers).acquire().await.unwrap();
+                let waited = begun.elapsed();
+                // Its turn in both queues, and four times as long as it has to keep a permit.
+                let most = millis(turn) * (8 + 8 + 5);
+                assert!(waited < most, "{waited:?} in world {world}");
+                sleep(millis(5)).await;
+                permit.settle(Outcome::Ok);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_with_the_same_keys_in_any_order_lose_no_time() {
+    let gate = Gate::new(concurrently(1));
+    let mut tasks = JoinSet::new();
+    let begun = Instant::now();
+    let orders = [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]];
+    for keys in orders.into_iter().cycle().take(300) {
+        let gate = gate.clone();
+        tasks.spawn(async move {
+            let permit = gate.keys(keys).acquire().await.unwrap();
+            sleep(Duration::from_millis(10)).await;
+            permit.settle(Outcome::Ok);
+        });
+    }
+    tasks.join_all().await;
+    assert!(begun.elapsed() < Duration::from_millis(3_050), "{:?}", begun.elapsed());
+    assert_eq!((gate.stats().counts.ok, gate.stats().in_flight), (900, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_with_the_same_keys_in_any_order_are_all_served_on_several_threads() {
+    let gate = Gate::new(concurrently(2));
+    let (most, now) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut tasks = JoinSet::new();
+    for number in 0..3_000 {
+        let (gate, most, now) = (gate.clone(), most.clone(), now.clone());
+        tasks.spawn(async move {
+            let call = gate.keys(if number % 2 == 0 { ["a", "b"] } else { ["b", "a"] });
+            let mut acquire = pin!(call.acquire());
+            if number % 5 == 0 {
+                let patience = Duration::from_micros(number * 7 % 3_000);
+                drop(timeout(patience, acquire.as_mut()).await);
+                return;
+            }
+            let permit = acquire.await.unwrap();
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            yield_now().await;
+            now.fetch_sub(1, Ordering::SeqCst);
+            permit.settle(Outcome::Ok);
+        });
+    }
+    timeout(Duration::from_secs(120), tasks.join_all()).await.expect("a wake-up was lost");
+    assert!(most.load(Ordering::SeqCst) <= 2);
+    let stats = gate.stats();
+    assert_eq!((stats.counts.ok, stats.in_flight, stats.waiting), (4_800, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn priorities_hold_among_calls_with_several_keys_and_with_one() {
+    let gate = Gate::new(per_second(1, 1));
+    for key in LAYERS {
+        gate.key(key).try_acquire().unwrap().settle(Outcome::Ok);
+    }
+    let order = RefCell::new(Vec::new());
+    let call = async |keys: &[&str], priority| {
+        let call = gate.keys(keys.iter().copied()).with_priority(priority);
+        call.acquire().await.unwrap().settle(Outcome::Ok);
+        order.borrow_mut().push(priority);
+    };
+    tokio::join!(
+        call(&LAYERS, 0),
+        call(&LAYERS, 3),
+        call(&["model"], 7),
+        call(&["model", "account"], 5),
+        call(&["model"], 1),
+    );
+    assert_eq!(*order.borrow(), [7, 5, 3, 1, 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_one_key_rejects_is_rejected_at_once_and_charges_no_other() {
+    let gate = Gate::builder(per_second(1, 2)).queue(1).build();
+    gate.key("model").try_acquire().unwrap().settle(throttled(Hint::retry_after(MINUTE)));
+    let begun = Instant::now();
+    for keys in [LAYERS, ["model", "account"]] {
+        let call = gate.keys(keys).with_timeout(Duration::from_secs(5));
+        let late = call.acquire().await.unwrap_err();
+        assert_eq!(
+            (late.key(), late.wait().map(|wait| wait.as_secs() >= 60)),
+            ("model", Some(true))
+        );
+        let heavy = gate.keys(keys).costing([3]).acquire().await.unwrap_err();
+        assert!(matches!(heavy, Error::Rejected { reason: Reason::TooBig, .. }), "{heavy}");
+    }
+    let waiting = tokio::spawn(gate.key("model").acquire());
+    yield_now().await;
+    let full = gate.keys(LAYERS).acquire().await.unwrap_err();
+    assert!(matches!(full, Error::Rejected { reason: Reason::QueueFull, .. }), "{full}");
+    assert!(begun.elapsed() < Duration::from_millis(5));
+    assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 1));
+    for _ in 0..2 {
+        gate.key("account").try_acquire().unwrap().settle(Outcome::Ok);
+    }
+    waiting.await.unwrap().unwrap().settle(Outcome::Ok);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_goes_through_all_keys_and_the_first_counts_it() {
+    let attempts = NonZeroU16::new(4);
+    let budget = RetryBudgetPolicy::new(Ratio::HALF, 3).unwrap();
+    let gate = Gate::new(per_second(10, 1).attempts(attempts).retry_budget(Some(budget)));
+    let (made, begun) = (Cell::new(0), Instant::now());
+    let fail = || {
+        made.set(made.get() + 1);
+        async { Outcome::Failed }
+    };
+    assert_eq!(gate.keys(LAYERS).idempotent().run(fail).await, Ok(Outcome::Failed));
+    assert_eq!(made.get(), 4);
+    assert!(begun.elapsed() >= Duration::from_millis(300));
+    let counts = gate.stats().counts;
+    assert_eq!((counts.admitted, counts.failed, counts.retries), (8, 8, 3));
+    // The reserve of three is used up for the account, and not for the model.
+    assert_eq!(gate.key("account").idempotent().run(fail).await, Ok(Outcome::Failed));
+    assert_eq!(made.get(), 5);
+    assert_eq!(gate.key("model").idempotent().run(fail).await, Ok(Outcome::Failed));
+    assert_eq!(made.get(), 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hints_describe_the_last_key_and_blame_it_alone_if_its_limit_is_used_up() {
+    let (asked, used_up) = (Hint::retry_after(MINUTE), Hint::retry_after(MINUTE).and_remaining(0));
+    for (hint, throttled_keys) in [(asked, 3), (used_up, 1), (asked.and_remaining(1), 3)] {
+        for way in 0..3 {
+            let gate = Gate::adaptive();
+            let mut permit = gate.keys(["account", "model", "route"]).try_acquire().unwrap();
+            let again = match way {
+                0 => {
+                    permit.settle(throttled(hint));
+                    None
+                }
+                1 => {
+                    permit.learn(throttled(hint));
+                    drop(permit);
+                    None
+                }
+                _ => Some(permit.retry(throttled(hint)).unwrap()),
+            };
+            let counts = gate.stats().counts;
+            assert_eq!((counts.throttled, counts.abandoned), (throttled_keys, 3 - throttled_keys));
+            let waits = |key| gate.key(key).peek().unwrap();
+            assert!(waits("route") >= Duration::from_secs(60));
+            assert!(waits("model") < Duration::from_secs(60));
+            assert!(waits("account") < Duration::from_secs(60));
+            assert!(throttled_keys > 1 || waits("model") == Duration::ZERO);
+            drop(again);
+            assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 0));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_call_used_describes_the_last_key() {
+    let law = |each| Fixed::new(Quota::per_minute(each).unwrap().with_burst(100).unwrap());
+    for way in 0..2 {
+        let gate = Gate::new(Policy::of([100, 100].map(law)));
+        let mut permit = gate.keys(LAYERS).costing([1, 10]).try_acquire().unwrap();
+        match way {
+            0 => permit.settle(Outcome::Ok.using([1, 90])),
+            _ => {
+                permit.learn(Outcome::Ok);
+                permit.correct([None, Some(90)]);
+                drop(permit);
+            }
+        }
+        let fits = |key, tokens| gate.key(key).costing([1, tokens]).peek() == Ok(Duration::ZERO);
+        assert!(fits("account", 90) && !fits("account", 91));
+        assert!(fits("model", 10) && !fits("model", 11));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refund_is_one_for_all_keys() {
+    let gate = Gate::new(per_second(1, 1));
+    gate.keys(LAYERS).try_acquire().unwrap().refund();
+    gate.keys(LAYERS).try_acquire().unwrap().settle(Outcome::Ok);
+    assert_eq!((gate.stats().counts.ok, gate.stats().in_flight), (2, 0));
+}
+
+/// Polls a future this many times, each time after it was woken, and drops it. Returns whether it had completed.
+async fn drop_after(polls: usize, future: impl Future) -> bool {
+    let mut future = pin!(future);
+    let mut left = polls;
+    poll_fn(|cx| {
+        if left == 0 {
+            return Poll::Ready(false);
+        }
+        left -= 1;
+        let poll = future.as_mut().poll(cx).map(|_| true);
+        if left == 0 && poll.is_pending() { Poll::Ready(false) } else { poll }
+    })
+    .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace_in_any_key() {
+    for places in [1, 2, 10] {
+        for polls in 0.. {
+            let one = ConcurrencyLimit::new(1, MINUTE).unwrap();
+            let attempts = NonZeroU16::new(3);
+            let policy = per_second(10, 1).concurrency(one).attempts(attempts);
+            let gate = Gate::builder(policy).keys(places).build();
+            let mut rivals = JoinSet::new();
+            for (key, takes) in [("account", 330), ("model", 470)] {
+                let gate = gate.clone();
+                rivals.spawn(async move {
+                    for _ in 0..2 {
+                        let permit = gate.key(key).acquire().await.unwrap();
+                        sleep(Duration::from_millis(takes)).await;
+                        permit.settle(Outcome::Ok);
+                    }
+                });
+                yield_now().await;
+            }
+            let call = gate.keys(LAYERS).run(|| async {
+                yield_now().await;
+                sleep(Duration::from_millis(5)).await;
+                Outcome::Throttled
+            });
+            let ended = drop_after(polls, call).await;
+            rivals.join_all().await;
+            let stats = gate.stats();
+            assert_eq!((stats.in_flight, stats.waiting), (0, 0), "dropped after {polls} polls");
+            let ended_calls = stats.counts.settled() + stats.counts.abandoned;
+            assert_eq!(stats.counts.admitted, ended_calls, "dropped after {polls} polls");
+            for key in LAYERS {
+                gate.key(key).acquire().await.unwrap().settle(Outcome::Ok);
+            }
+            if ended {
+                assert!(polls > 8, "{polls} polls are no test");
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_with_more_keys_than_the_table_has_room_for_are_served() {
+    let gate = Gate::builder(per_second(1_000, 1)).keys(2).build();
+    let mut tasks = JoinSet::new();
+    for number in 0..60 {
+        let gate = gate.clone();
+        tasks.spawn(async move {
+            let keys = (0..1 + number % 4).map(|layer| format!("key {}", (number * 3 + layer) % 7));
+            let permit = gate.keys(keys).acquire().await.unwrap();
+            sleep(Duration::from_millis(7)).await;
+            permit.settle(Outcome::Ok);
+        });
+    }
+    tasks.join_all().await;
+    let stats = gate.stats();
+    assert_eq!((stats.in_flight, stats.waiting, stats.counts.ok), (0, 0, 150));
+    assert!(stats.keys <= 4);
+}
+
+/// When the calls of each key were sent.
+type Log = HashMap<&'static str, Vec<Duration>>;
+
+#[tokio::test(start_paused = true)]
+async fn random_calls_over_random_keys_are_all_served_and_exceed_no_limit() {
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let mut below = move |most: usize| rng.next_u32() as usize % most;
+        let (rate, burst, places) = (1 + below(20), 1 + below(4), 1 + below(5));
+        let limit = ConcurrencyLimit::new(places as u16, Span::from_secs(3_600)).unwrap();
+        let gate = Gate::new(per_second(rate as u64, burst as u32).concurrency(limit));
+        let (log, flying) = (RefCell::new(Log::new()), RefCell::new(HashMap::new()));
+        let begun = Instant::now();
+        let calls = (0..60).map(|_| {
+            let mut keys = vec!["a", "b", "c", "d"];
+            for _ in 0..below(4) {
+                keys.remove(below(keys.len()));
+            }
+            let shift = below(keys.len());
+            keys.rotate_left(shift);
+            let [starts, takes] =
+                [below(3_000), below(300)].map(|it| Duration::from_millis(it as u64));
+            let (priority, gives_up) = (below(8) as u8, below(5) == 0);
+            let (gate, log, flying) = (&gate, &log, &flying);
+            async move {
+                sleep(starts).await;
+                let acquire = gate.keys(keys.iter().copied()).with_priority(priority).acquire();
+                let patience = if gives_up { takes } else { Duration::from_secs(1_000) };
+                let permit = match timeout(patience, acquire).await {
+                    Ok(permit) => permit.unwrap(),
+                    Err(_) => return assert!(gives_up, "{keys:?} is not served, seed {seed}"),
+                };
+                for key in &keys {
+                    log.borrow_mut().entry(*key).or_default().push(begun.elapsed());
+                    let mut flying = flying.borrow_mut();
+                    let count = flying.entry(*key).or_insert(0);
+                    *count += 1;
+                    assert!(*count <= places, "{count} calls of {key} in flight, seed {seed}");
+                }
+                sleep(takes).await;
+                for key in &keys {
+                    *flying.borrow_mut().get_mut(key).unwrap() -= 1;
+                }
+                permit.settle(Outcome::Ok);
+            }
+        });
+        futures_util::future::join_all(calls).await;
+        assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 0), "seed {seed}");
+        for (key, sent) in log.into_inner() {
+            for (first, from) in sent.iter().enumerate() {
+                for (last, to) in sent.iter().enumerate().skip(first) {
+                    // A late timer is made up for.
+                    let time = (*to - *from).as_secs_f64() + 0.002;
+                    let most = burst as f64 + rate as f64 * time + 1e-6;
+                    let count = last - first + 1;
+                    assert!(count as f64 <= most, "{count} of {key} in {time} s, seed {seed}");
+                }
+            }
+        }
+    }
+}
+
+/// Limits of a server, in calls per second with a burst of three, and how often each has rejected a call.
+#[derive(Default)]
+struct Limits {
+    buckets: HashMap<String, (f64, std::time::Instant)>,
+    by_account: u64,
+    by_model: u64,
+}
+
+impl Limits {
+    fn level(&mut self, key: &str) -> &mut f64 {
+        let now = std::time::Instant::now();
+        let rate = if key == "large" { 15.0 } else { 60.0 };
+        let (level, at) = self.buckets.entry(key.to_owned()).or_insert((3.0, now));
+        *level = (*level + rate * now.duration_since(*at).as_secs_f64()).min(3.0);
+        *at = now;
+        level
+    }
+
+    /// Serves a call, or returns how many calls are left for the model.
+    fn admit(&mut self, account: &str, model: &str) -> Result<(), u64> {
+        if *self.level(account) >= 1.0 && *self.level(model) >= 1.0 {
+            *self.level(account) -= 1.0;
+            *self.level(model) -= 1.0;
+            return Ok(());
+        }
+        let left = *self.level(model) as u64;
+        *(if left == 0 { &mut self.by_model } else { &mut self.by_account }) += 1;
+        Err(left)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_with_limits_for_accounts_and_models_serves_all_calls() {
+    let limits = Arc::new(Mutex::new(Limits::default()));
+    let inner = limits.clone();
+    let answer = async move |Path((account, model)): Path<(String, String)>| match inner
+        .lock()
+        .unwrap()
+        .admit(&account, &model)
+    {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(left) => {
+            let headers = [("x-ratelimit-remaining", left.to_string())];
+            (StatusCode::TOO_MANY_REQUESTS, headers).into_response()
+        }
+    };
+    let app = Router::new().route("/{account}/{model}", get(answer));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+
+    let gate = Gate::adaptive();
+    let by_path = |request: &http::Request<Empty<Bytes>>, call: Call| {
+        Standard.describe(request, call.keys(request.uri().path().split('/').skip(1)))
+    };
+    let client = Client::builder(TokioExecutor::new()).build_http();
+    let service = ThrottleLayer::new(gate.clone()).describe(by_path).layer(client);
+    let mut tasks = JoinSet::new();
+    for (task, model) in
+        ["small", "large", "small", "large"].into_iter().cycle().take(12).enumerate()
+    {
+        let (mut service, account) = (service.clone(), ["one", "two"][task / 2 % 2]);
+        tasks.spawn(async move {
+            for _ in 0..8 {
+                let uri = format!("http://{address}/{account}/{model}");
+                let request = http::Request::get(uri).body(Empty::new()).unwrap();
+                let response = service.ready().await.unwrap().call(request).await.unwrap();
+                assert_eq!(response.status(), 200);
+            }
+        });
+    }
+    tasks.join_all().await;
+    let stats = gate.stats();
+    assert_eq!((stats.counts.ok, stats.in_flight, stats.waiting, stats.keys), (192, 0, 0, 4));
+    // A call that exceeds the model's limit does not count against the account's.
+    let Limits { by_account, by_model, .. } = *limits.lock().unwrap();
+    assert!(by_model > 0);
+    assert_eq!(u64::from(stats.counts.throttled), by_model + 2 * by_account);
+}
