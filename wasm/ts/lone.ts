@@ -10,10 +10,10 @@ import { Closed, DeadlineExceeded } from "./errors.js";
 import { Lane, type Call, type Then } from "./lane.js";
 import { nap } from "./wait.js";
 
-/** Calls behind one that is this many milliseconds later than they are ignore it. */
+/** A call that is this many milliseconds later than the latest one that woke counts as lost. */
 const LOST = 20;
 
-/** A gate is idle if its calls are this many milliseconds late. */
+/** The same for whether a lane is idle: nothing shows whether the event loop was busy. */
 const GONE = 1_000;
 
 /** While calls in flight block all others, the first 32 check at this interval whether one has completed, ms. */
