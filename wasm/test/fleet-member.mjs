@@ -12,7 +12,8 @@ export function play({ told: { member, url, policy, skew }, number, tell, listen
     now: () => performance.now() + skew,
     fetch: (input, init) => {
       tell({ left: Date.now() });
-      return fetch(input, init);
+      // A browser's HTTP cache may send a GET again that other tabs make at the same time.
+      return fetch(input, { ...init, cache: "no-store" });
     },
   });
 

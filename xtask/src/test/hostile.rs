@@ -20,17 +20,14 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         Ok(())
     });
     let Some(programs) = programs else { return };
-    let mut command = Command::new(&programs.hostile);
-    command.arg("run").arg("--live").arg(&programs.live);
-    tally.check("the Rust client", command);
-    let mut node = None;
+    let mut rust = Command::new(&programs.hostile);
+    rust.arg("run").arg("--live").arg(&programs.live);
+    let mut clients = vec![("the Rust client".to_owned(), rust)];
     tally.verdict("pack and install", || {
-        node = Some(programs.in_node(roads)?);
+        clients.push(("fetch in Node".to_owned(), programs.in_node(roads)?));
         Ok(())
     });
-    if let Some(node) = node {
-        tally.check("fetch in Node", node);
-    }
+    tally.checks(clients);
 }
 
 /// The programs of tools/live and tests/hostile.
