@@ -1,7 +1,7 @@
-// Aborts calls whose headers have come, and says when: the program that every runtime runs, a page too.
+// Aborts calls after their headers have arrived, and records when. Every runtime runs it, including a page.
 import { tidegate } from "tidegate";
 
-/** Three calls that a signal ends and one that its deadline ends; then one that is read, for which there is a place again. */
+/** Three calls that a signal ends, one that its deadline ends, and then one that is read in the freed place. */
 export async function abort(url) {
   const gate = tidegate({ concurrency: 1 });
   const aborted = [];

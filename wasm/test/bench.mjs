@@ -1,6 +1,6 @@
-// What a call costs that has nothing to wait for: `node bench.mjs [--json | --markdown]`. Processor
-// time, so that what else the machine does counts little; the least of five rounds. The table in
-// costs.md is what `--markdown` wrote.
+// Measures the cost of a call that does not wait: `node bench.mjs [--json | --markdown]`. Prints the
+// least processor time of five rounds, which depends little on other programs. `--markdown` writes the
+// table in costs.md.
 
 import { AdaptiveRetryStrategy } from "@smithy/util-retry";
 import Bottleneck from "bottleneck";
@@ -28,7 +28,7 @@ const limiter = new RateLimiter({ tokensPerInterval: 1e12, interval: "second" })
 const policy = wrap(retry(handleAll, { maxAttempts: 3, backoff: new ExponentialBackoff() }), bulkhead(1e6));
 const smithy = new AdaptiveRetryStrategy(async () => 3);
 
-/** How many calls a round takes, and what a call is; the synchronous ones are marked. */
+/** The number of calls of a round, and the call. Synchronous ones are marked. */
 const CALLS = [
   ["await (async () => {})()", 200_000, () => noop()],
   ["tidegate run", 200_000, () => gate.run(noop)],

@@ -1,4 +1,4 @@
-// What only the body of a response says of a limit.
+// Limits that only the body of a response reports.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -8,7 +8,7 @@ import { serve } from "./http.mjs";
 const json = { "content-type": "application/json; charset=utf-8" };
 const say = (status, body) => ({ status, headers: json, text: JSON.stringify(body) });
 
-/** Statuses of attempts, with the outcome that the gate makes of each. */
+/** The status and the outcome of each attempt. */
 function outcomes(gate) {
   const seen = [];
   gate.on("settled", ({ status, outcome }) => seen.push(`${status} ${outcome}`));

@@ -1,4 +1,4 @@
-// What bundlers make of the package, run in a real browser, with a strict policy and without.
+// Bundles of the package in a real browser, with and without a strict content security policy.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -40,9 +40,9 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** Bundles a page with an entry, serves it under a policy, and tells what its title becomes. */
+/** Bundles a page with an entry, serves it under a policy, and returns its final title. */
 async function titleOf(t, bundler, entry, policy) {
-  // Below this folder, so that the package is found.
+  // Inside this folder, so that the package is found.
   const folder = fs.mkdtempSync(path.join(import.meta.dirname, "node_modules/.page-"));
   t.after(() => fs.rmSync(folder, { recursive: true }));
   const source = path.join(folder, "source.js");
@@ -90,7 +90,7 @@ test("an abort after the headers closes the connection in Chromium", async (t) =
   const tab = await browser.newPage();
   t.after(() => tab.close());
   await tab.addScriptTag({ content: outputFiles[0].text });
-  // Chromium has an error of its own for every stream that breaks while it is made a text.
+  // Chromium throws a different error if a stream breaks while its text is read.
   await check(await tab.evaluate((url) => program.abort(url), url), seen, url, "TypeError");
 });
 

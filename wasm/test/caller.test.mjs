@@ -1,4 +1,4 @@
-// The ways to make calls, and to see what they do.
+// All ways to make calls and to observe them.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -129,7 +129,7 @@ test("counters include evicted keys, and waits are counted per cause", async () 
   assert.deepEqual([gate.stats("b").waits, gate.stats("b").causes.pacing, gate.stats("a").ok], [0, 0, 0]);
 });
 
-/** What a program writes to its console as a warning. */
+/** The warnings that a program writes to its console. */
 async function warningsOf(program) {
   const source = `import { tidegate } from "tidegate"; const nothing = () => {};\n${program}`;
   const { stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], { cwd: import.meta.dirname, timeout: 60_000 });

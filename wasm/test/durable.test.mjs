@@ -1,4 +1,4 @@
-// A budget in a Durable Object, up close: what it is told, what it keeps, and what users get wrong.
+// A budget in a Durable Object: its policy, its storage, and mistakes of users.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -19,7 +19,7 @@ const WORKER = `
   import { tidegate, TidegateObject } from "tidegate/durable";
   let silent = false;
   let failing = [];
-  /** The same storage, of which some verbs fail while they are named in \`failing\`. */
+  /** The same storage, whose methods fail while \`failing\` names them. */
   const storage = (real) => new Proxy(real, { get(_, verb) {
     const value = real[verb];
     if (verb === "kv") return storage(value);
@@ -41,7 +41,7 @@ const WORKER = `
     }
     policy(key) { return { law: "fixed", requests: { limit: key.startsWith("slow") ? 1 : 100, per: 1_000 } }; }
     die() { this.ctx.abort("evicted"); }
-    /** When the leases are due that this isolate is granted next on its own clock. */
+    /** When the next leases of this isolate are due, on its own clock. */
     async grab(isolate, sequence) {
       const request = new DataView(new ArrayBuffer(24));
       [1, 1, 0, isolate].forEach((byte, at) => request.setUint8(at, byte));
@@ -90,7 +90,7 @@ const WORKER = `
     }
   } };`;
 
-/** A worker with some isolates' worth of gates, and its object with this storage. */
+/** A worker with the gates of several isolates, and its object with this storage. */
 async function worker(t, useSQLite = true) {
   const miniflare = new Miniflare({
     modules: await bundle(WORKER), compatibilityDate, host: "127.0.0.1", durableObjects: { TIDEGATE: { className: "Budget", useSQLite } },
@@ -147,7 +147,7 @@ test("the alarm stores what was learned, and it is known after an eviction", asy
   let arrived = 0;
   const { url } = await serve(t, () => ({ status: ++arrived % 6 ? 200 : 429, headers: {} }));
   for (let call = 0; call < 12; call++) assert.match(`${(await get("fetch", { url })).status}`, /^(200|429)$/);
-  // Nobody calls any more.
+  // No more calls.
   for (let asked = 0; (await ask("kept")) === first; asked++) assert.ok(asked < 300 && (await sleep(50), true), "nothing was written");
   const learnt = (await ask("stats")).budget.interval;
   assert.ok(learnt > 0, "nothing was learnt");
@@ -170,7 +170,7 @@ test("what one isolate learns about the server also delays the others", async (t
   const { ask, get } = await worker(t);
   const { url, seen } = await serve(t, (turn) => (turn === 1 ? { status: 429, headers: { "retry-after": "2" } } : { status: 200 }));
   assert.equal((await get("fetch", { isolate: "a", url })).status, 429);
-  // The throttled call is told within a heartbeat.
+  // The throttled call is reported within a heartbeat.
   for (let asked = 0; !(await ask("stats")).budget.throttled; asked++) assert.ok(asked < 100 && (await sleep(50), true), "the throttled call was never told");
   assert.equal((await get("fetch", { isolate: "b", url })).status, 200);
   const [first, second] = seen;
@@ -210,7 +210,7 @@ test("an object whose storage fails continues, reports why, and stores its recor
   assert.match((await ask("ring")).message, /^the budget of api is not stored: Error: Exceeded/);
   await ask("fail", { verbs: "" });
   assert.equal(await ask("run"), "ran");
-  // The call may have been sent with what was in hand.
+  // The call may have been sent with an earlier lease.
   for (let asked = 0; (await ask("kept")) === null; asked++) assert.ok(asked < 200 && (await sleep(50), true), "nothing was stored");
   assert.equal((await ask("stats")).budget.unstored, undefined);
 });
@@ -232,7 +232,7 @@ test("an object that cannot read its storage leases nothing, and calls continue"
   assert.match(missed.join(), /Exceeded/);
 });
 
-/** When the leases are due that an isolate gets, which asks until it gets some. */
+/** Asks until an isolate gets leases, and returns when they are due. */
 async function grab({ ask }, isolate) {
   for (let sequence = 1; ; sequence++) {
     const due = await ask("grab", { isolate, sequence });
@@ -242,7 +242,7 @@ async function grab({ ask }, isolate) {
   }
 }
 
-/** The first alarm finds that somebody has asked, and the second that nobody has. */
+/** The first alarm finds a request, and the second finds none. */
 async function rest({ ask }) {
   assert.deepEqual([await ask("ring"), await ask("ring")], [null, null]);
 }
@@ -315,7 +315,7 @@ test("a gate with a limit reports where the limit belongs", async (t) => {
 test("the example type-checks, deploys as it is, and is served by a real API", async (t) => {
   const here = import.meta.dirname;
   const bin = (name) => `${here}/node_modules/.bin/${name}`;
-  // Where it finds the packed package, and the tools.
+  // Here it finds the packed package and the tools.
   const folder = `${here}/node_modules/.shared-worker`;
   fs.rmSync(folder, { recursive: true, force: true });
   fs.cpSync(`${here}/../examples/shared-worker`, folder, { recursive: true, filter: (from) => !from.endsWith("node_modules") });

@@ -1,5 +1,5 @@
-// The condition `edge-light`, by the runtime that Vercel's tools test with: it compiles no wasm, and
-// the host hands over the module of an import that ends in `?module`.
+// The condition `edge-light`, in the runtime of Vercel's test tools. It does not compile wasm; the host
+// provides the module of an import that ends in `?module`.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -10,7 +10,7 @@ import { api } from "./live.mjs";
 
 const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
 
-/** What a framework makes of `import module from "….wasm?module"`: a value of its own. */
+/** Replaces `import module from "….wasm?module"` with the module, as a framework does. */
 const handedOver = {
   name: "handed over",
   setup(build) {

@@ -1,4 +1,4 @@
-// The examples: known clients through a gate, each against the real server.
+// The examples: common clients through a gate, each against the real server.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -11,7 +11,7 @@ const run = promisify(execFile);
 
 for (const file of fs.readdirSync(new URL("examples", import.meta.url))) {
   test(`${file} is served forty times, including retries`, async (t) => {
-    // So few at once that some are throttled until the gate knows.
+    // The burst is so small that some are throttled until the gate knows the limit.
     const { url, counts } = await api(t, "--hints", "retry-after", "--limit", "30", "--burst", "3");
     const { stdout } = await run(process.execPath, [`examples/${file}`, url], { cwd: import.meta.dirname });
     const { offered, served, throttled } = await counts();

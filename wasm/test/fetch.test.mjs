@@ -1,4 +1,4 @@
-// What `fetch` sends again, what it does not, and what it says of it.
+// Which calls `fetch` retries, which it does not, and the events that it reports.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -128,7 +128,7 @@ test("a response with a cancelled body is not returned: the call fails with the 
   const gate = tidegate({ law: "fixed", requests: { limit: 2, per: 3_600_000, burst: 2 } });
   const whys = [];
   gate.on("gaveUp", ({ why }) => whys.push(why));
-  // The cooldown would have fitted the deadline, but another goes first, and takes the last place of the hour.
+  // The call would be in time after the cooldown, but another one is sent first and uses the last call of the hour.
   let other;
   const off = gate.on("wait", () => {
     off();

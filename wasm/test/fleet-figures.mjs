@@ -1,17 +1,17 @@
-// What a fleet of fleet.mjs has done, by the counts of the API that it called and of its isolates.
+// The figures of a fleet, from the counts of the API and of the fleet's members.
 
 /** How many calls a second the API allows. */
 export const LIMIT = 50;
 
 /**
- * The stated bound of a law that is held to a rate: a call, and all leases that can be in hand. These
- * are granted 13/16 of a second ahead, and may be used for half a second after their instant.
+ * The documented bound of a law with a constant rate: a call, and all leases that can be held. Leases
+ * are granted 13/16 of a second ahead, and may be used for half a second after they are due.
  */
 export const BOUND = 1 + LIMIT * (0.8125 + 0.5);
 
 /** The figures of a stretch, between two `marks` of a fleet. */
 export function figures(fleet, from, to) {
-  // Who has crashed since counts from nothing again.
+  // A member that has crashed since then counts from zero.
   const since = (now = 0, then = 0) => (now < then ? now : now - then);
   const counted = (name) => to.stats.reduce((sum, told, i) => sum + since(told?.[name], from.stats[i]?.[name]), 0);
   const served = to.live.map((isolate) => (to.served[isolate] ?? 0) - (from.served[isolate] ?? 0));
@@ -33,7 +33,7 @@ export function figures(fleet, from, to) {
   };
 }
 
-/** Where a fleet and its API stand. */
+/** The present counts of a fleet and its API. */
 export async function mark(fleet) {
   const { callers, capacity, works } = await (await fetch(`${fleet.api.url}counts`)).json();
   const sum = (name) => callers.reduce((sum, row) => sum + row[name], 0);
@@ -44,7 +44,7 @@ export async function mark(fleet) {
   return { live, at: performance.now(), clock: Date.now(), capacity, all: sum("served"), offered: sum("offered"), throttled: sum("throttled"), served, works, stats };
 }
 
-/** The most calls that have left above a limit of 50 a second, at any time. */
+/** The most calls above the limit at any time. */
 export function excess(times, perSecond = LIMIT) {
   let level = 0;
   let most = 0;

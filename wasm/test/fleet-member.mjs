@@ -1,9 +1,9 @@
-// One member of a fleet that shares a budget, a process or a tab: it makes calls as it is told by the process that
-// started it, and tells of each when it begins, leaves and ends.
+// One member of a fleet that shares a budget: a process or a tab. It makes calls on request of the process that
+// started it, and reports when each begins, is sent and ends.
 
 /**
- * Makes calls through the gate that is made with the options that `make` is given; `end` is for when it is closed.
- * The port says what the member was `told`, which number its process has, and carries messages: `tell` and `listen`.
+ * Creates a gate with `make`, and makes calls through it. Calls `end` after the gate is closed. The port has the
+ * member's options (`told`), the number of its process, and functions for messages: `tell` and `listen`.
  */
 export function play({ told: { member, url, policy, skew }, number, tell, listen }, make, end) {
   const gate = make({

@@ -1,4 +1,4 @@
-// What a fleet goes through: stretches of time, some of which begin with a fault.
+// The scenarios of a fleet: stretches of time, some of which begin with a fault.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { figures, LIMIT, mark } from "./fleet-figures.mjs";
@@ -7,7 +7,7 @@ import { api } from "./live.mjs";
 
 const HOUR = 3_600_000;
 
-/** Two of the isolates in one process, the others in another, and the object in a third. */
+/** Two isolates in one process, the others in another, and the object in a third. */
 const APART = { cells: [[0, 1, 2, 3, 4, 5], [6, 7]] };
 
 /** The laws that hold the budget. */
@@ -17,8 +17,8 @@ export const LAWS = {
 };
 
 /**
- * Each stretch: its name, how many seconds it lasts, and what happens at its beginning. `long` makes the
- * seconds of the committed table; without it they are as few as show the same, of what the tests run.
+ * Each stretch: its name, its duration in seconds, and what happens at its start. `long` uses the durations of
+ * the committed table; tests use shorter ones.
  */
 export const SCENARIOS = {
   eight: {
@@ -87,7 +87,7 @@ export const SCENARIOS = {
   },
 };
 
-/** Runs a scenario under a law; `step` is told of each stretch as it begins. */
+/** Runs a scenario with a law, and calls `step` at the start of each stretch. */
 export async function run(test, name, law, long, step = () => {}) {
   const scenario = SCENARIOS[name];
   const server = await api(test, "--limit", String(LIMIT));

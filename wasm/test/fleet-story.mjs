@@ -4,13 +4,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { figures, LIMIT, mark } from "./fleet-figures.mjs";
 import { api } from "./live.mjs";
 
-/** The laws that hold the budget of a limit, and how many seconds it takes them to find what there is. */
+/** The laws of a budget, and how many seconds they need to find a limit. */
 export const LAWS = {
   fixed: { policy: (limit) => ({ law: "fixed", requests: { limit, per: 1_000 } }), settling: 15 },
   adaptive: { policy: () => ({}), settling: 120 },
 };
 
-/** Another process comes where one has ended. */
+/** Ends the holder, and starts another process in its place. */
 export const replace = (end) => async (fleet) => {
   const { holder } = fleet;
   await fleet[end](holder);

@@ -6,7 +6,7 @@ import { BOUND, LIMIT } from "./fleet-figures.mjs";
 import { HEAD, rows } from "./fleet-rows.mjs";
 import { LAWS, run, SCENARIOS } from "./fleet-scenarios.mjs";
 
-/** Faults show by the law that keeps a known rate; who shares nothing has to find it. */
+/** Scenarios with faults use `fixed`. A fleet that shares no budget has to find the limit. */
 const laws = { eight: Object.keys(LAWS), apart: ["adaptive"] };
 const RUNS = Object.keys(SCENARIOS).flatMap((name) => (laws[name] ?? ["fixed"]).map((law) => ({ name, law })));
 

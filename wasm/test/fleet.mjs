@@ -1,5 +1,5 @@
-// A fleet of Cloudflare workers that share one budget: eight isolates, the object that holds the
-// budget, in one of Cloudflare's own processes or in several, and a real API behind them.
+// A fleet of Cloudflare workers that share one budget: eight isolates and the object that holds the
+// budget, in one or several workerd processes, and a real API.
 
 import fs from "node:fs";
 import os from "node:os";
@@ -11,7 +11,7 @@ import { Miniflare } from "miniflare";
 const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
 const compatibilityDate = "2026-04-01";
 
-/** One of the workers, which share a budget or do not. Each answer tells when calls have been sent since the one before. */
+/** A worker, with or without a shared budget. Each answer lists when calls were sent since the previous one. */
 const caller = (shares) => `
   import { env } from "cloudflare:workers";
   import { tidegate } from "tidegate${shares ? "/durable" : ""}";
@@ -31,7 +31,7 @@ const caller = (shares) => `
     return Response.json({ body: await answer.text(), times });
   } };`;
 
-/** The object. It can be told to die, or to answer late. */
+/** The object. A command makes it crash or answer late. */
 const HOLDER = `
   import { env } from "cloudflare:workers";
   import { TidegateObject } from "tidegate/durable";
@@ -65,8 +65,8 @@ export async function bundle(contents) {
 const ALL = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
- * A fleet on `api`. `skew(isolate)` tells what its clock is off by, and `cells` which isolates share a
- * process where they do not share one with the object; `shares`, whether they share a budget at all.
+ * A fleet on `api`. `skew(isolate)` is the offset of its clock. `cells` lists the isolates of each process, if
+ * the object has its own process. `shares`: whether they share a budget.
  */
 export class Fleet {
   #folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-fleet-"));
@@ -75,10 +75,10 @@ export class Fleet {
   #cells = [];
   #watching = true;
   #watched;
-  /** What became of the calls, isolate by isolate; and when all of them left. */
+  /** How the calls of each isolate ended, and when all calls were sent. */
   calls = [];
   left = [];
-  /** The most leases in hand at a time. */
+  /** The most leases held at a time. */
   inHand = 0;
   load = 1;
   #turn = 0;

@@ -21,10 +21,10 @@ const PERIOD = ["--policy", "window", "--limit", "120", "--period", "2s"];
  * is 12 % of 300 calls on a bucket of 20, and more of 200 on a bucket of 10.
  */
 const FEW_UNHINTED = 0.2;
-/** Told what is left, the first rejections are those of the first round trip. */
+/** With the remaining calls reported, only the first round trip is rejected. */
 const FEW_HINTED = 0.08;
 
-/** A family, the server's other options, and the share of throttled calls that is still few. */
+/** A family of headers, other options of the server, and the largest accepted share of throttled calls. */
 const FAMILIES = [
   { hints: "none", few: FEW_UNHINTED },
   { hints: "retry-after", few: FEW_UNHINTED },

@@ -1,4 +1,4 @@
-// `fetch` and `run` against a server on loopback that does what no server should: see tests/hostile.
+// `fetch` and `run` against a malicious server on loopback: see tests/hostile.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -10,14 +10,14 @@ const program = process.env.TIDEGATE_HOSTILE;
 if (!program) throw new Error("TIDEGATE_HOSTILE names no server: run `cargo xtask test hostile`");
 
 const DEADLINE = 2_000;
-/** The longest that an answer may keep a client back: a period that is told, a day and a quarter. */
+/** The longest delay that a response may cause: a reported period of a day and a quarter. */
 const LONGEST = 108_000_000;
 /** How late a busy machine may be. */
 const LATE = 300_000;
 const MEMORY = 64 * 2 ** 20;
 
 async function hostile(test) {
-  // It ends when its standard input closes, whatever becomes of this process.
+  // It ends when its standard input closes, so also if this process crashes.
   const child = spawn(program, ["serve"], { stdio: ["pipe", "pipe", "inherit"] });
   test.after(() => child.kill());
   const told = await new Promise((done, fail) => {
@@ -43,7 +43,7 @@ async function wait(gate, key) {
   }
 }
 
-/** That it ends within its time, with a value or an error; returns which. */
+/** Checks that it ends in time, and returns its value or its error. */
 async function ends(name, promise, ms) {
   let timer;
   const never = new Promise((_, fail) => (timer = setTimeout(() => fail(new Error(`${name} does not end within ${ms} ms`)), ms)));
@@ -65,7 +65,7 @@ test("every response of the fuzz corpus ends, and delays no call for ever", asyn
       const { value, error } = await ends(
         `response ${number}`, gate.fetch(`${url}corpus/${number}`, {}, { retry: false, deadline: DEADLINE }), DEADLINE + LATE,
       );
-      // A TypeError is what `fetch` throws where it cannot read an answer.
+      // `fetch` throws a TypeError if it cannot read a response.
       if (error) assert.ok(error instanceof TypeError, `response ${number}: ${error}`);
       told[error ? "rejected" : "read"]++;
       await value?.body?.cancel();
@@ -98,7 +98,7 @@ test("with every hostile server each call ends by its deadline, and neither call
       while (performance.now() < until) {
         const one = gate.fetch(url + mood, {}, { key: mood, deadline: DEADLINE }).then((answer) => answer.body?.cancel());
         await ends(`fetch, ${mood}`, one, DEADLINE + LATE);
-        // With the body read to its end, where it has one.
+        // The body, if there is one, is read to its end.
         await ends(`run, ${mood}`, gate.run(call, { key: mood, deadline: DEADLINE }), DEADLINE + LATE);
         ended += 2;
         await new Promise((rest) => setTimeout(rest, 50));
@@ -116,7 +116,7 @@ test("with every hostile server each call ends by its deadline, and neither call
   const { calls } = await counts();
   for (const mood of moods) {
     assert.ok(calls[mood]?.length, `no call arrived at ${mood}`);
-    // After the start. What the server serves it may have.
+    // After the start. Served calls are not counted.
     const busiest = Math.max(0, ...calls[mood].slice(2));
     if (!serves.includes(mood)) assert.ok(busiest <= 50, `${mood}: ${busiest} calls in a second`);
   }

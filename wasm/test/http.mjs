@@ -1,10 +1,10 @@
-// A small HTTP server whose answers a test scripts, call by call.
+// A small HTTP server. A test scripts its response to each call.
 
 import { createServer } from "node:http";
 
 /**
- * Serves `answer(number, request)`: a status, or a status with headers and a body; the first call is number 1. A
- * body that `streams` has no end, but when the caller goes: then `gone` has the time.
+ * Serves `answer(number, request)`: a status, or a status with headers and a body. The first call is number 1. A
+ * body that `streams` ends when the caller disconnects, and `gone` is the time of that.
  */
 export async function serve(test, answer) {
   const seen = [];

@@ -1,7 +1,7 @@
-// The table of keys at a hundred thousand of them: bounded, and exact to the last call.
+// The table of keys with a hundred thousand keys: bounded, and with exact counters.
 //
-// TIDEGATE_KEYS and TIDEGATE_ACCESSES make it larger, and TIDEGATE_KEYS_REPORT names the file that takes
-// the figures: `cargo xtask soak keys`.
+// TIDEGATE_KEYS and TIDEGATE_ACCESSES set its size, and TIDEGATE_KEYS_REPORT names the file for the
+// figures: `cargo xtask soak keys`.
 
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -12,14 +12,14 @@ const KEYS = Number(process.env.TIDEGATE_KEYS ?? 100_000);
 const ACCESSES = Number(process.env.TIDEGATE_ACCESSES ?? 300_000);
 const ROOM = 1_000;
 
-/** Bytes that this process holds, by where they are. */
+/** The memory of this process in bytes, by kind. */
 const memory = () => {
   globalThis.gc?.();
   const { heapUsed, external, rss } = process.memoryUsage();
   return { bytes: heapUsed + external, rss };
 };
 
-/** A generator whose numbers anyone can repeat (xorshift). */
+/** A reproducible random generator (xorshift). */
 const chance = (state) => () => {
   state ^= state << 13;
   state ^= state >>> 17;
@@ -38,7 +38,7 @@ test("a table with room for every key keeps all of them, at the same cost, with 
   assert.deepEqual({ keys, admitted, ok, inFlight }, { keys: KEYS, admitted: KEYS, ok: KEYS, inFlight: 0 });
   const each = (after.bytes - before.bytes) / KEYS;
   assert.ok(each < 8_192, `${Math.round(each)} bytes a key`);
-  // One that was used first is still itself.
+  // The key that was used first is still there.
   assert.equal(gate.stats("key 0").admitted, 1);
   gate.close();
   report({ kept: KEYS, bytesEach: Math.round(each), perSecond: Math.round(KEYS / (took / 1_000)), rssMiB: after.rss / 2 ** 20 });
@@ -47,13 +47,13 @@ test("a table with room for every key keeps all of them, at the same cost, with 
 test("a small table forgets the least recently used keys, like a plain list, within its memory", () => {
   const gate = tidegate({ seed: 1, keys: ROOM });
   const random = chance(7);
-  // What should be there, the least recently used first, and how often each was called since it came.
+  // The keys that should be there, the least recently used first, with the number of calls since each was added.
   const there = new Map();
   let evicted = 0;
   let admitted = 0;
   let half;
   for (let i = 0; i < ACCESSES; i++) {
-    // Most calls go to few keys, as they do: the sixth power of a chance.
+    // Most calls use few keys: the sixth power of a uniform number.
     const key = `key ${Math.floor(random() ** 6 * KEYS)}`;
     const before = there.get(key) ?? 0;
     there.delete(key);
@@ -72,7 +72,7 @@ test("a small table forgets the least recently used keys, like a plain list, wit
   const end = memory();
   assert.equal(gate.stats().keys, ROOM);
   assert.ok(evicted > ACCESSES / 10, `${evicted} evicted`);
-  // Each key that should be there is, with as many calls as it had, and none besides.
+  // Exactly the expected keys are there, with the expected counts.
   for (const [key, calls] of there) {
     const { keys, admitted } = gate.stats(key);
     assert.deepEqual({ key, keys, admitted }, { key, keys: 1, admitted: calls });

@@ -1,4 +1,4 @@
-// How long a call lasts: its signals and its place in flight, from the first wait to the end of its body.
+// The life of a call, from the first wait to the end of its body: its signals and its place in flight.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -162,7 +162,7 @@ test("an invalid call throws at once, and nothing is sent", async (t) => {
   assert.deepEqual([seen.length, gate.stats().admitted], [0, 0]);
 });
 
-/** How many attempts a call has whose fetch throws an error. */
+/** The number of attempts of a call whose fetch throws an error. */
 async function attempts(error) {
   const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 }, fetch: () => Promise.reject(error) });
   const whys = [];

@@ -10,7 +10,7 @@ if (!program) throw new Error("TIDEGATE_LIVE names no server: run `cargo xtask t
 /** Starts an API with these options, and stops it when the test ends. */
 export async function api(test, ...options) {
   const child = spawn(program, ["serve", ...options], { stdio: ["ignore", "pipe", "inherit"] });
-  // Not politely: it would wait for the connections that its callers keep open.
+  // SIGKILL, because it would wait for the connections that its callers keep open.
   test.after(() => child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout });
   const [line] = await new Promise((done, fail) => {
@@ -27,12 +27,12 @@ export async function api(test, ...options) {
   return { url, counts };
 }
 
-/** How much of the time somebody had to wait for a processor before it is the machine that is measured. */
+/** If programs waited for a processor for a larger share of the time, the machine was too busy to measure. */
 const BUSY = 0.25;
-/** Runs at the most. */
+/** The maximum number of runs. */
 const TIMES = 6;
 
-/** Microseconds in which somebody on this machine had to wait for a processor; none where nobody counts them. */
+/** Microseconds in which a program on this machine waited for a processor; `undefined` if the system does not count them. */
 function waited() {
   try {
     return Number(/some .*total=(\d+)/.exec(fs.readFileSync("/proc/pressure/cpu", "utf8"))[1]);
@@ -42,9 +42,8 @@ function waited() {
 }
 
 /**
- * Runs what measures a rate until `good` likes what it returns, and says whether it ever did. A run on a
- * machine that was busy with something else has measured that, so it is run again; on one that was not,
- * the first run counts.
+ * Runs a measurement until `good` accepts its result, and returns whether it did. If the machine was busy with
+ * other programs during a run, it is repeated; otherwise its result counts.
  */
 export async function measured(t, run, good) {
   for (let time = 1; ; time++) {

@@ -11,7 +11,7 @@ import { node, ProcessFleet } from "./process-fleet.mjs";
 const program = process.env.TIDEGATE_LOCAL_MEMBER;
 if (!program) throw new Error("TIDEGATE_LOCAL_MEMBER names no program: run `cargo xtask test wasm`");
 
-/** Starts a process in Rust, which hears and tells lines of JSON. */
+/** Starts a process in Rust, which reads and writes lines of JSON. */
 function rust(told) {
   const child = spawn(program, { stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, TIDEGATE_ISOLATE: JSON.stringify(told) } });
   const events = new EventEmitter();
@@ -24,7 +24,7 @@ function rust(told) {
   });
 }
 
-/** Eight processes, half of them Node's and half in Rust. */
+/** Eight processes, four in Node and four in Rust. */
 export class LocalFleet extends ProcessFleet {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-local-"));
 

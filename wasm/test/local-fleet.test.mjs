@@ -17,7 +17,7 @@ test("a fleet passes all disturbances, loses no call, and sends no more than is 
     told = JSON.stringify(done, undefined, 1);
     return done.stretches;
   };
-  // How much of the limit is used is also a matter of the processors: a fleet has nine processes.
+  // Utilisation also depends on the processors, because a fleet has nine processes.
   const isUsed = ([, eight, killed, closed, last]) =>
     eight.utilisation > 0.95 && eight.jain > 0.95 && killed.utilisation > 0.8 && [closed, last].every(({ utilisation }) => utilisation > 0.9) &&
     [eight, killed, closed, last].every(({ alone }) => alone < 0.1);

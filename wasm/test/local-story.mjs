@@ -1,16 +1,16 @@
-// What a fleet on one machine goes through: stretches of time, some of which begin with a fault.
+// The scenario of a fleet on one machine: stretches of time, some of which begin with a fault.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { replace, story } from "./fleet-story.mjs";
 import { LocalFleet } from "./local-fleet.mjs";
 
-/** What must be, law by law. */
+/** The required figures of each law. */
 const MUST = {
   fixed: { utilisation: 0.99, jain: 0.99 },
   adaptive: { utilisation: 0.98, throttled: 0.003, jain: 0.99 },
 };
 
-/** Kills the holder three times and freezes it once, so many seconds apart. */
+/** Kills the holder three times and freezes it once, at this interval in seconds. */
 const everything = (apart) => async (fleet) => {
   for (let i = 0; i < 3; i++) {
     await replace("crash")(fleet);
@@ -22,7 +22,7 @@ const everything = (apart) => async (fleet) => {
   fleet.signal(fleet.stopped, "SIGCONT");
 };
 
-/** One after the other: how many seconds in the tests and in the table, what happens first, and what must be. */
+/** In order: the seconds in tests and in the table, what happens first, and the required figures. */
 const stretches = (law, long) => [
   { name: "settling", short: 4 },
   { name: "8 processes with more to do than there is room for, their clocks hours apart", short: 10, long: 60, must: MUST[law] },
@@ -31,5 +31,5 @@ const stretches = (law, long) => [
   { name: "at last", short: 3, long: 30, must: MUST[law] },
 ];
 
-/** Takes a fleet through all of it under a law; `step` is told of each stretch as it begins. */
+/** Runs a fleet through all stretches with a law, and calls `step` at the start of each. */
 export const run = (test, law, long, step) => story(test, LocalFleet, stretches(law, long), law, long, step);

@@ -14,7 +14,7 @@ const closers = [];
 const test = { after: (close) => closers.push(close) };
 process.on("exit", () => closers.forEach((close) => close()));
 
-/** Of six tabs, which ask every 0.6 s: a call, and the leases that can be in hand. */
+/** The bound of six tabs that ask every 0.6 s: a call, and the leases that can be held. */
 const TAB_BOUND = 1 + TabFleet.limit * (0.6 * 1.5 + 0.0625 + 0.6);
 
 let told = 0;

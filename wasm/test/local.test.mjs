@@ -13,19 +13,19 @@ import { serve } from "./http.mjs";
 import { api } from "./live.mjs";
 import { node } from "./process-fleet.mjs";
 
-/** What the processes of a fleet call. */
+/** The API that the processes of a fleet call. */
 const KEY = { key: "api" };
 
 const FIFTY = { law: "fixed", requests: { limit: 50, per: 1_000 } };
 
-/** A folder of its own, on a disk of its own where that has options; gates that share it, and a process that does. */
+/** A new folder, on a new disk if that has options, with gates and a process that share it. */
 function place(t, disk) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-place-"));
   const gates = [];
   const children = [];
   if (disk) execFileSync("mount", ["-t", "tmpfs", "-o", `mode=700,${disk}`, "tmpfs", folder]);
   t.after(async () => {
-    // One that lives would take the seat.
+    // A process that lives would take the seat.
     await Promise.all(children.filter(({ exitCode, signalCode }) => exitCode === null && !signalCode).map((child) => child.kill("SIGKILL") && once(child, "exit")));
     await Promise.all(gates.map((gate) => gate.close()));
     if (disk) execFileSync("umount", ["-l", folder]);
@@ -49,7 +49,7 @@ function place(t, disk) {
   return { folder, socket: path.join(folder, "default"), gate, holder };
 }
 
-/** The message of the next request that comes to nothing. */
+/** The message of the next request that fails. */
 const missed = (gate) => new Promise((tell) => gate.on("missed", ({ error }) => tell(error)));
 
 test("the first to call holds the budget, and the others lease from it", async (t) => {
@@ -202,7 +202,7 @@ test("a client that sends garbage is disconnected without affecting others", asy
     stranger.resume();
     await once(stranger, "close");
   }
-  // A frame that is one, whose message is none: it is told so.
+  // A valid frame with an invalid message gets an error.
   const odd = net.connect(socket);
   odd.write(Buffer.concat([head, Buffer.from([9, 0, 0, 0, 1, 0, 2, 0]), Buffer.from("k??")]));
   let told = Buffer.alloc(0);

@@ -1,5 +1,5 @@
-// A member that shares budgets, up close: what it asks for, when it stops asking, and what it does when
-// its clock, its request or its answer fails it.
+// A member of a shared budget: what it asks for, when it stops asking, and what it does if its clock, its
+// request or the answer fails.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -140,7 +140,7 @@ test("keys without leases are forgotten first, the least recently used before ot
   const desks = {};
   const gate = world.gate((key) => (desks[key] ??= world.desk()), { keys: 3 });
   const call = (key) => world.after(gate.run(() => world.sleep(20), { key }));
-  /** Goes on calling until there is something in hand for each of these keys, the last one's call being the latest. */
+  /** Calls until each of these keys has leases. The last key is called last. */
   const lease = async (...keys) => {
     for (let turn = 0; turn < 30 || !keys.every((key) => gate.stats(key).inHand > 0); turn++) {
       assert.ok(turn < 1_000, `${keys} never have leases in hand all at once`);
@@ -156,7 +156,7 @@ test("keys without leases are forgotten first, the least recently used before ot
   const left = () => gate.asked.filter(({ leaving }) => leaving).map(({ key }) => key);
   assert.deepEqual(left(), ["first"]);
   assert.deepEqual(inHand(), [true, false, false]);
-  // Where all have leased something, the longest idle goes.
+  // If all have leases, the least recently used is removed.
   await lease("second", "another", "leases");
   await call("one more");
   assert.deepEqual(left(), ["first", "second"]);
@@ -211,7 +211,7 @@ test("two members with the same seed are distinguished", async (t) => {
   });
   await world.pass(600_000);
   assert.equal(desk.stats().members, 2);
-  // Two are even in the long run only: who asks after a longer gap gets more that time.
+  // Two members are equal only in the long run: one that asks after a longer gap gets more that time.
   assert.ok(Math.min(...done) > 12_000, done.join());
 });
 
@@ -219,7 +219,7 @@ test("if the request that carries messages ends, the next call takes over", asyn
   const world = new World(t);
   const gate = world.gate(world.desk());
   await world.after(gate.run(() => 1));
-  // It dies before its timer fires, or while it waits for an answer.
+  // It ends before its timer fires, or while it waits for an answer.
   for (const after of [5, 100, 450, 900]) {
     void gate.run(() => world.sleep(1)).catch(() => {});
     await world.pass(after);
@@ -242,7 +242,7 @@ test("no request carries messages for others for longer than it is kept alive", 
   assert.ok(Math.max(...world.ages) < 10_500, `one has carried for ${Math.max(...world.ages)} ms`);
 });
 
-/** When the leases are due that somebody new gets for 60 calls that wait. */
+/** When the leases of a new member with 60 waiting calls are due. */
 function granted(world, desk) {
   const core = made(load());
   core.row().fill(NaN).set([1, 1, 1_000, NaN, 1]);

@@ -1,4 +1,4 @@
-// What comes and goes leaves nothing behind.
+// Gates, keys, permits and calls leave no memory behind.
 
 import assert from "node:assert/strict";
 import test from "node:test";

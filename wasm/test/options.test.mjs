@@ -1,4 +1,4 @@
-// What the options allow, what they refuse and in which words, and what follows where one is left out.
+// Valid and invalid options, the messages of their errors, and defaults.
 
 import assert from "node:assert/strict";
 import test from "node:test";

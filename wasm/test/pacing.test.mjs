@@ -1,11 +1,11 @@
-// Promises about time, which the peers break: see bench/README.md.
+// Guarantees about time that other packages do not keep: see bench/README.md.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { tidegate } from "tidegate";
 import { pacing } from "tidegate/pacing";
 
-/** The most of `times` in any span of so many milliseconds. */
+/** The largest number of `times` in any span of this many milliseconds. */
 function most(times, span) {
   let best = 0;
   for (let first = 0, last = 0; last < times.length; last++) {
@@ -15,7 +15,7 @@ function most(times, span) {
   return best;
 }
 
-/** One call at 0 s and three hundred at 0.9 s: when they started, by the clock that let them go. */
+/** One call at 0 s and three hundred at 0.9 s: when they started, by the gate's clock. */
 async function bursts(clock, call) {
   const starts = [];
   const start = () => starts.push(clock.read);

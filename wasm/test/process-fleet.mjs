@@ -1,5 +1,5 @@
-// A fleet of processes, or tabs, that share one budget, and a real API behind them. What they share it through, and how
-// one of them is started, is said by the class that extends this one.
+// A fleet of processes or tabs that share one budget, and a real API. A subclass starts its members and decides how
+// they share.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const HOUR = 3_600_000;
 
-/** Starts a program of Node's that is told so. */
+/** Starts a Node program with these options. */
 export function node(program, told) {
   return fork(new URL(program, import.meta.url), { env: { ...process.env, TIDEGATE_ISOLATE: JSON.stringify(told) } });
 }
@@ -17,10 +17,10 @@ export class ProcessFleet {
   #processes = [];
   #callers = 0;
   #holder = 0;
-  /** What became of each call, by its name; when all of them left; and what went wrong. */
+  /** How each call ended, by its name. */
   #calls = new Map();
   left = [];
-  /** The most leases in hand at a time. */
+  /** The most leases held at a time. */
   inHand = 0;
   cells = Array.from({ length: 8 }, (_, member) => [member]);
 
@@ -70,7 +70,7 @@ export class ProcessFleet {
     return this.#holder;
   }
 
-  /** What `begin` has returned of a member. */
+  /** The result of `begin` for a member. */
   child(member) {
     return this.#processes[member].child;
   }
@@ -79,7 +79,7 @@ export class ProcessFleet {
     this.child(member).kill(signal);
   }
 
-  /** Ends a process as it stands, with its leases and its calls. */
+  /** Kills a process, with its leases and its calls. */
   async crash(member) {
     const { child } = this.#processes[member];
     child.kill("SIGKILL");
@@ -93,19 +93,19 @@ export class ProcessFleet {
     await once(child, "exit");
   }
 
-  /** Each process always has so many calls to make. */
+  /** Each process always has this many calls to make. */
   saturate(callers) {
     this.#callers = callers;
     for (const { child } of this.#processes) child.send({ callers });
   }
 
-  /** Lets no more calls begin, and waits for all that have. */
+  /** Starts no more calls, and waits for all others. */
   async drain() {
     for (const { child } of this.#processes) child.send({ end: true });
     while (this.ends(undefined)) await sleep(20);
   }
 
-  /** How many calls have ended so. */
+  /** How many calls have ended this way. */
   ends(how) {
     return [...this.#calls.values()].filter((ended) => ended === how).length;
   }

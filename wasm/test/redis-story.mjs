@@ -25,5 +25,5 @@ export const STRETCHES = [
   { name: "at last", short: 3, long: 30 },
 ];
 
-/** Takes a fleet through all of it under a law; `step` is told of each stretch as it begins. */
+/** Runs a fleet through all stretches with a law, and calls `step` at the start of each. */
 export const run = (test, law, long, step) => story(test, RedisFleet, STRETCHES, law, long, step);

@@ -1,15 +1,15 @@
-// Tabs of a real Chromium as their user has them: in one window, so that all but one are hidden, and the browser can
-// freeze them. (Pages that playwright opens are always in front.)
+// Tabs of a real Chromium in one window, so that all but one are hidden, and the browser can freeze them. (Pages that
+// playwright opens are always visible.)
 
 import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import { build } from "esbuild";
 import { chromium } from "playwright-core";
 
-// With these a tester's browser would keep hidden tabs as awake as the one in front.
-const FLATTERY = ["--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding"];
+// With these options of test tools, hidden tabs would be as active as the visible one.
+const AWAKE = ["--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding"];
 
-/** One tab: what it tells, by its function `tell`, are events `message`; when it is gone, there is `exit`. */
+/** One tab. Its page calls `tell` to emit `message`. A tab that closes emits `exit`. */
 class Tab extends EventEmitter {
   #send;
   #target;
@@ -30,7 +30,7 @@ class Tab extends EventEmitter {
     else waiting?.done(result);
   }
 
-  /** Runs a command of the browser's on this tab. */
+  /** Runs a command of the DevTools protocol on this tab. */
   command(method, params = {}) {
     const id = ++this.#count;
     const result = new Promise((done, fail) => this.#waiting.set(id, { done, fail }));
@@ -38,14 +38,14 @@ class Tab extends EventEmitter {
     return result;
   }
 
-  /** What an expression comes to in the page. */
+  /** Evaluates an expression in the page. */
   async run(expression) {
     const { result, exceptionDetails } = await this.command("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value;
   }
 
-  /** Freezes it, as a browser does with one that has been hidden for a while; or lets it go on. */
+  /** Freezes the tab, as a browser does with one that has been hidden for a while, or resumes it. */
   freeze(isFrozen) {
     return this.command("Page.setWebLifecycleState", { state: isFrozen ? "frozen" : "active" });
   }
@@ -60,7 +60,7 @@ class Tab extends EventEmitter {
   }
 }
 
-/** A browser with a window of tabs, whose pages have a script as their only content. */
+/** A browser with a window of tabs. The only content of their pages is a script. */
 export class Browser {
   #tabs = new Map();
   #browser;
@@ -77,7 +77,7 @@ export class Browser {
     });
     this.#server.listen(0, "127.0.0.1");
     await once(this.#server, "listening");
-    this.#browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"], ignoreDefaultArgs: FLATTERY });
+    this.#browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"], ignoreDefaultArgs: AWAKE });
     this.#root = await this.#browser.newBrowserCDPSession();
     this.#root.on("Target.receivedMessageFromTarget", ({ sessionId, message }) => this.#tabs.get(sessionId)?.take(JSON.parse(message)));
     this.#root.on("Target.detachedFromTarget", ({ sessionId }) => {
@@ -87,7 +87,7 @@ export class Browser {
     this.#context = (await this.#root.send("Target.createBrowserContext")).browserContextId;
   }
 
-  /** Opens a tab in front of the others. Its page finds what it is told behind the `#` of its address. */
+  /** Opens a tab in front of the others. `told` is behind the `#` of its page's address. */
   async open(told = "") {
     const url = `http://127.0.0.1:${this.#server.address().port}/#${encodeURIComponent(told)}`;
     const { targetId } = await this.#root.send("Target.createTarget", { url: "about:blank", browserContextId: this.#context });

@@ -1,4 +1,4 @@
-// A fleet of tabs in a real Chromium that share one budget, and a real API behind them.
+// A fleet of tabs in a real Chromium that share one budget, and a real API.
 
 import { EventEmitter } from "node:events";
 import { ProcessFleet } from "./process-fleet.mjs";
@@ -8,7 +8,7 @@ import { Browser } from "./tabs-browser.mjs";
 export class TabFleet extends ProcessFleet {
   static limit = 10;
   cells = Array.from({ length: 6 }, (_, member) => [member]);
-  /** Those that are neither frozen nor closed. */
+  /** Tabs that are neither frozen nor closed. */
   live = new Set(this.cells.flat());
   #browser = new Browser();
   #tabs = [];
@@ -27,7 +27,7 @@ export class TabFleet extends ProcessFleet {
       for (const name of ["message", "exit"]) tab.on(name, (what) => events.emit(name, what));
     });
     return Object.assign(events, {
-      // One that is closed hears nothing.
+      // A closed tab receives nothing.
       send: async (what) => (await opened).run(`hear(${JSON.stringify(what)}), 0`).catch(() => {}),
       kill: async () => (await opened).close(),
     });
@@ -44,7 +44,7 @@ export class TabFleet extends ProcessFleet {
     await this.#tabs[this.#frozen].freeze(false);
   }
 
-  /** Closes a tab as it stands. */
+  /** Closes a tab with its leases and its calls. */
   async crash(member) {
     this.live.delete(member);
     await super.crash(member);

@@ -1,11 +1,11 @@
-// What a fleet of tabs goes through: stretches of time, some of which begin with a fault.
+// The scenario of a fleet of tabs: stretches of time, some of which begin with a fault.
 
 import { story } from "./fleet-story.mjs";
 import { TabFleet } from "./tabs-fleet.mjs";
 
 const MUST = { utilisation: 0.97, jain: 0.98 };
 
-/** One after the other: how many seconds in the tests and in the table, what happens first, and what must be. */
+/** In order: the seconds in tests and in the table, what happens first, and the required figures. */
 const stretches = [
   { name: "settling", short: 6 },
   { name: "6 tabs with more to do than there is room for", short: 10, long: 60, must: MUST },
@@ -20,5 +20,5 @@ const stretches = [
   { name: "from when the frozen one goes on", short: 8, long: 60, must: MUST, fault: (fleet) => fleet.thaw() },
 ];
 
-/** Takes a fleet through all of it under a law; `step` is told of each stretch as it begins. */
+/** Runs a fleet through all stretches with a law, and calls `step` at the start of each. */
 export const run = (test, law, long, step) => story(test, TabFleet, stretches, law, long, step);
