@@ -7,16 +7,13 @@ use std::task::Waker;
 
 use tidegate::gate::Permit;
 use tidegate::law::{AnyLaw, AnyState, Basis};
-use tidegate::queue::{self, Ahead, Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{self, Ahead, Growing, Node, Patience, Place, Queue, Step, Ticket, Turn};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Call, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
 
 use crate::shared::Shared;
 use crate::timer::Timer;
 use crate::waiters::Waiters;
-
-/// How long a call with several keys keeps a permit at least, so that calls do not pass their permits around.
-pub(crate) const MOMENT: Span = Span::from_millis(1);
 
 /// The calls of one key.
 pub(crate) struct Lane<const LIMITS: usize, T> {
@@ -239,26 +236,16 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         Some(state.kept.swap_remove(at).2)
     }
 
-    /// Until when a call that waits here keeps its permits of other keys, at the latest `until`. Zero if other calls
-    /// are first, or if a call keeps a permit of this key and perhaps waits for those. If it was delayed `again` after
-    /// a moment, they may all do the same.
+    /// Until when a call that waits here keeps its permits of other keys.
     pub(crate) fn keeps_until(
         &self,
         ticket: Ticket,
         call: &Call<LIMITS>,
-        until: Instant,
-        again: bool,
+        patience: &mut Patience,
     ) -> Instant {
         self.act(|state, now| {
-            let kept = state.kept.len();
-            match state.control.check(now, call) {
-                _ if state.queue.first(now) != Some(ticket.slot()) => Instant::ZERO,
-                Verdict::Full if usize::from(state.control.in_flight()) > kept => until,
-                Verdict::Wait(due) if due <= until && kept == 0 => until,
-                // Another call may return its permit at once.
-                _ if kept == 0 || again => now.saturating_add(MOMENT),
-                _ => Instant::ZERO,
-            }
+            let is_next = state.queue.first(now) == Some(ticket.slot());
+            patience.keeps_until(now, is_next, &state.control, call, state.kept.len())
         })
     }
 

@@ -4,30 +4,24 @@
 //! permits of the others without waiting. If one of them delays it, it joins that queue and refunds its permits, so
 //! calls of other keys do not wait for it.
 //!
-//! Two keys in constant demand would never have room at the same time. So a call that is next in the queue it has
-//! joined keeps its permits, for up to a quarter of the time that it has waited, if that queue is known to continue by
-//! then or waits for a call in flight. This bound grows, so the call is sent at last. Two calls that keep what the
-//! other needs would wait for nothing: the second to come refunds its permits at once. No lane is locked while another
-//! one is.
+//! Two keys in constant demand would never have room at the same time. So a call may keep its permits for a while: see
+//! [`Patience`]. No lane is locked while another one is.
 
 use std::mem::take;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tidegate::queue::{Place, Ticket};
+use tidegate::queue::{Patience, Place, Ticket};
 use tidegate::{Call, Instant, Outcome, Reply, Span, gate};
 
 use crate::alarm::Alarm;
 use crate::entry::{Entry, Wanted};
 use crate::error::Error;
 use crate::keys::Keys;
-use crate::lane::{Entered, Held, MOMENT, Wait};
+use crate::lane::{Entered, Held, Wait};
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
 use crate::timer::Timer;
-
-/// A call waits this many times as long as it keeps permits that it cannot use yet.
-const PATIENCE: u64 = 4;
 
 /// One key of a call with several.
 pub(crate) struct Layer<const LIMITS: usize, T: Timer> {
@@ -104,8 +98,8 @@ pub(crate) fn tell<const LIMITS: usize, T: Timer>(
     mut tell: impl FnMut(&mut Layer<LIMITS, T>, Reply<LIMITS>),
 ) -> Reply<LIMITS> {
     let Some((last, before)) = others.split_last_mut() else { return reply };
-    let is_blamed = last.permit.as_ref().is_some_and(|permit| permit.is_blamed_by(&reply));
-    let learns = Reply::from(if is_blamed { Outcome::Abandoned } else { reply.outcome });
+    let of_last = last.permit.as_ref().map(|permit| permit.others_learn(&reply));
+    let learns = of_last.unwrap_or(reply.outcome.into());
     tell(last, reply);
     before.iter_mut().for_each(|layer| tell(layer, learns));
     learns
@@ -189,10 +183,8 @@ pub(crate) struct Layers<const LIMITS: usize, T: Timer> {
     layers: Vec<Layer<LIMITS, T>>,
     /// The key in whose queue it waits. `None` once it has all permits, or will get none.
     turn: Option<(usize, Ticket)>,
-    /// When it arrived, or its backoff ended.
-    since: Instant,
-    /// When a key last delayed it after another one had admitted it.
-    delayed: Instant,
+    /// How long it keeps permits.
+    patience: Patience,
     /// Until when it keeps the permits that it has.
     keeps_until: Instant,
     /// The key in whose queue it waited first, the cause, and the start.
@@ -200,17 +192,18 @@ pub(crate) struct Layers<const LIMITS: usize, T: Timer> {
 }
 
 impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
+    /// A call that arrived then, or whose backoff ends then.
     const fn new(since: Instant) -> Self {
-        let (delayed, keeps_until) = (Instant::ZERO, Instant::ZERO);
-        Self { layers: Vec::new(), turn: None, since, delayed, keeps_until, waits: None }
+        let patience = Patience::new(since, Instant::ZERO);
+        Self { layers: Vec::new(), turn: None, patience, keeps_until: Instant::ZERO, waits: None }
     }
 
     /// A call joins all queues, which check its deadline and their room. If it has to wait, it stays in the last one
     /// that delays it.
     fn join(lanes: Vec<Held<LIMITS, T>>, call: Call<LIMITS>, priority: u8) -> Result<Self, Error> {
-        let mut this = Self::new(Instant::ZERO);
+        let now = lanes.first().map_or(Instant::ZERO, |lane| lane.shared.timer.now());
+        let mut this = Self::new(now);
         for (at, lane) in lanes.into_iter().enumerate() {
-            this.since = lane.shared.timer.now();
             let joined = lane.join(&call, priority);
             let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
             let (permit, place) = match joined.map_err(rejected)? {
@@ -297,12 +290,8 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
     fn keep(&mut self, at: usize, ticket: Ticket, now: Instant) {
         // Two calls may each keep what the other needs. They mark it before they look, so one of them sees it.
         self.layers.iter_mut().for_each(Layer::keep);
-        let waited = now.saturating_since(self.since).as_nanos();
-        let most = MOMENT.max(Span::from_nanos(waited / PATIENCE));
         let Layer { lane, call, .. } = &self.layers[at];
-        let again = now < self.delayed.saturating_add(MOMENT);
-        self.delayed = now;
-        self.keeps_until = lane.keeps_until(ticket, call, now.saturating_add(most), again);
+        self.keeps_until = lane.keeps_until(ticket, call, &mut self.patience);
         if self.keeps_until <= now {
             self.refund();
         }

@@ -80,22 +80,28 @@ impl<const LIMITS: usize> Permit<LIMITS> {
         self.parts.each_ref().map(|part| part.cost)
     }
 
-    /// Whether the reply to this call says that it was throttled because a limit of this permit is used up: less of
-    /// it is left than the call costs. A call that counts against the limits of several keys then counts only
-    /// against those of such permits.
+    /// What the other keys learn of the reply to a call that counts against the limits of several, if this permit is of
+    /// the key that the hints describe: the outcome, without the hints and the cost. They learn nothing if the hints say
+    /// that the call was throttled because a limit of this key is used up: less of it is left than the call costs.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy};
     ///
     /// let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, Instant::ZERO);
     /// let Decision::Admit(permit) = gate.poll(Instant::ZERO, &Call::new().cost(3)) else { panic!() };
-    /// assert!(permit.is_blamed_by(&Outcome::Throttled.with(Hint::remaining(2))));
-    /// assert!(!permit.is_blamed_by(&Outcome::Throttled.with(Hint::remaining(3))));
-    /// assert!(!permit.is_blamed_by(&Outcome::Throttled.with(Hint::NONE)));
-    /// assert!(!permit.is_blamed_by(&Outcome::Ok.with(Hint::remaining(0))));
+    /// let others_learn = |outcome: Outcome, hint| permit.others_learn(&outcome.with(hint)).outcome;
+    /// assert_eq!(others_learn(Outcome::Throttled, Hint::remaining(2)), Outcome::Abandoned);
+    /// assert_eq!(others_learn(Outcome::Throttled, Hint::remaining(3)), Outcome::Throttled);
+    /// assert_eq!(others_learn(Outcome::Throttled, Hint::NONE), Outcome::Throttled);
+    /// assert_eq!(others_learn(Outcome::Ok, Hint::remaining(0)), Outcome::Ok);
     /// ```
     #[must_use]
-    pub fn is_blamed_by(&self, reply: &Reply<LIMITS>) -> bool {
+    pub fn others_learn(&self, reply: &Reply<LIMITS>) -> Reply<LIMITS> {
+        Reply::from(if self.is_blamed_by(reply) { Outcome::Abandoned } else { reply.outcome })
+    }
+
+    /// Whether the reply says that the call was throttled because a limit of this permit is used up.
+    pub(crate) fn is_blamed_by(&self, reply: &Reply<LIMITS>) -> bool {
         let mut limits = self.parts.iter().zip(&reply.hints);
         reply.outcome == Outcome::Throttled && limits.any(|(part, hint)| hint.is_used_up(part.cost))
     }

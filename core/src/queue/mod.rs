@@ -63,10 +63,12 @@
 
 mod gate;
 mod heap;
+mod patience;
 mod storage;
 
 pub use gate::{Ahead, Gate};
 pub use heap::{Growing, Node};
+pub use patience::Patience;
 pub use storage::{Slot, Storage};
 
 use crate::gate::Permit;
