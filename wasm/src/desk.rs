@@ -13,6 +13,11 @@ use crate::permits::Permits;
 use crate::policy::{WORDS, expiry, policy};
 use crate::{Controller, LIMITS, Law};
 
+#[cfg(feature = "full")]
+mod layers;
+#[cfg(feature = "full")]
+use layers::Lent;
+
 /// A first attempt, by its numbers, or a later one, by its slot.
 #[derive(Clone, Copy)]
 pub struct Requested {
@@ -28,6 +33,15 @@ pub struct Requested {
 struct Kept {
     gate: Pausable,
     line: Line<LIMITS>,
+    /// The permits that calls keep while they wait for another key.
+    #[cfg(feature = "full")]
+    lent: Arena<Lent>,
+}
+
+#[cfg(not(feature = "full"))]
+impl Kept {
+    /// A call has one key, and keeps no permits.
+    fn renew(&mut self, _: Instant, _: &mut Permits<LIMITS>) {}
 }
 
 /// A controller that can be paused.
@@ -75,6 +89,9 @@ pub struct Desk {
     /// The reply of the next call to be settled.
     pub draft: Draft<LIMITS>,
     clock: Clock,
+    /// The permit of a call that was in the queue before and joins again.
+    #[cfg(feature = "full")]
+    pub again: Option<f64>,
     /// Details of the latest decision.
     pub told: Told,
 }
@@ -88,6 +105,8 @@ impl Desk {
             permits: Permits::new(),
             draft: Draft::new(),
             clock: Clock::NEW,
+            #[cfg(feature = "full")]
+            again: None,
             told: Told::new(),
         }
     }
@@ -128,7 +147,12 @@ impl Desk {
 
     fn keep(&mut self, gate: Controller, most: u32) -> i32 {
         let gate = Pausable { controller: gate, paused: false };
-        let slot = self.gates.insert(Kept { gate, line: Line::new(most) });
+        let slot = self.gates.insert(Kept {
+            gate,
+            line: Line::new(most),
+            #[cfg(feature = "full")]
+            lent: Arena::new(),
+        });
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 
@@ -167,6 +191,7 @@ impl Desk {
     pub fn poll(&mut self, gate: u32, now: f64, costs: [f64; LIMITS]) -> f64 {
         let now = self.clock.read(now);
         let Some(kept) = self.gates.get(gate) else { return f64::NAN };
+        kept.renew(now, &mut self.permits);
         if !kept.line.is_empty() {
             return f64::NEG_INFINITY;
         }
@@ -180,9 +205,16 @@ impl Desk {
     pub fn join(&mut self, gate: u32, requested: Requested, place: Place, now: f64) -> f64 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
+        #[cfg(feature = "full")]
+        let again = self.again.take();
         let Self { gates, permits, told, .. } = self;
         told.decided(Turn::<LIMITS>::Unknown, |_| f64::NAN);
         let Some(kept) = gates.get(gate) else { return f64::NAN };
+        kept.renew(now, permits);
+        #[cfg(feature = "full")]
+        if let Some(before) = again {
+            return kept.rejoin(now, permits, before, (&call, place), told);
+        }
         let mut number = |permit| permits.hand_out(permit);
         // Usually the queue is empty and the call need not wait.
         if kept.line.is_empty() {
@@ -192,7 +224,7 @@ impl Desk {
                 Decision::Wait(_) | Decision::Full => {}
             }
         }
-        kept.line.join(now, &mut kept.gate, (&call, place), told, number)
+        kept.line.join::<false>(now, &mut kept.gate, (&call, place), told, number)
     }
 
     /// See `Line::next`; also less than 0 if the controller does not exist.
@@ -200,6 +232,7 @@ impl Desk {
         let now = self.clock.read(now);
         let Self { gates, permits, told, .. } = self;
         let Some(kept) = gates.get(gate) else { return f64::NEG_INFINITY };
+        kept.renew(now, permits);
         kept.line.next(now, &mut kept.gate, told, |permit| permits.hand_out(permit))
     }
 
@@ -363,14 +396,14 @@ pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
 mod tests {
     use super::*;
 
-    const USUAL: [f64; WORDS] = {
+    pub const USUAL: [f64; WORDS] = {
         let mut row = [f64::NAN; WORDS];
         row[0] = 0.0;
         row[4] = 0.0;
         row
     };
 
-    const PLAIN: Requested = Requested { call: NONE, deadline: f64::NAN, costs: [1.0, 0.0] };
+    pub const PLAIN: Requested = Requested { call: NONE, deadline: f64::NAN, costs: [1.0, 0.0] };
 
     /// The permit of a call; or, less than 0, when to try again (the call then no longer waits); or
     /// NaN.

@@ -147,6 +147,53 @@ pub fn release(gate: u32, permit: f64) {
     DESK.with(|desk| desk.release(gate, permit));
 }
 
+/// The next `join` is of a call that was in that queue before, with a permit of that key or -1: see `Kept::rejoin`.
+#[cfg(feature = "full")]
+#[wasm_bindgen]
+pub fn again(permit: f64) {
+    DESK.with(|desk| desk.again = Some(permit));
+}
+
+/// See `Desk::keeps_until`.
+#[cfg(feature = "full")]
+#[wasm_bindgen]
+#[expect(clippy::too_many_arguments, reason = "only numbers can be passed from JavaScript")]
+pub fn keeps_until(
+    gate: u32,
+    slot: i32,
+    call: u32,
+    now: f64,
+    requests: f64,
+    tokens: f64,
+    since: f64,
+    delayed: f64,
+) -> f64 {
+    let requested = Requested { call, deadline: f64::NAN, costs: [requests, tokens] };
+    DESK.with(|desk| desk.keeps_until(gate, slot, requested, now, [since, delayed]))
+}
+
+/// See `Desk::lend`.
+#[cfg(feature = "full")]
+#[wasm_bindgen]
+pub fn lend(gate: u32, permit: f64, call: u32, requests: f64, tokens: f64, until: f64) {
+    let requested = Requested { call, deadline: f64::NAN, costs: [requests, tokens] };
+    DESK.with(|desk| desk.lend(gate, permit, requested, until));
+}
+
+/// See `Desk::refund`.
+#[cfg(feature = "full")]
+#[wasm_bindgen]
+pub fn refund(gate: u32, permit: f64, now: f64) {
+    DESK.with(|desk| desk.refund(gate, permit, now));
+}
+
+/// See `Desk::learn_beside`.
+#[cfg(feature = "full")]
+#[wasm_bindgen]
+pub fn learn_beside(gate: u32, permit: f64, last: f64, now: f64) {
+    DESK.with(|desk| desk.learn_beside(gate, permit, last, now));
+}
+
 /// See `Desk::pause`.
 #[wasm_bindgen]
 pub fn pause(gate: u32, paused: bool) {

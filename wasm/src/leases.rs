@@ -198,7 +198,7 @@ impl Leases {
         let Self { members, told, .. } = self;
         told.decided(Turn::<1>::Unknown, number);
         let Some((kept, line)) = members.get(member) else { return f64::NAN };
-        line.join(now, kept, (&call, place), told, number)
+        line.join::<false>(now, kept, (&call, place), told, number)
     }
 
     /// See `Line::next`; also less than 0 if the member does not exist.

@@ -1,7 +1,7 @@
 //! The waiting calls of a gate: core's queue, with immediate decisions.
 
 use tidegate::gate::Permit;
-use tidegate::queue::{Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Ahead, Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Instant, Reason};
 
 use crate::list::List;
@@ -24,7 +24,10 @@ impl<const LIMITS: usize> Line<LIMITS> {
 
     /// Adds a call. Returns the number of its permit (0 or more) if it may be sent now, `-1 - slot`
     /// if it waits (`given` is then its turn), or NaN if it is rejected.
-    pub fn join(
+    ///
+    /// A call with several keys may be in the queue `AGAIN`, with the same place. It then finds room, and is not
+    /// rejected because of later calls.
+    pub fn join<const AGAIN: bool>(
         &mut self,
         now: Instant,
         gate: &mut impl Gate<LIMITS>,
@@ -32,7 +35,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         told: &mut Told,
         number: impl FnOnce(Permit<LIMITS>) -> f64,
     ) -> f64 {
-        match self.enter(now, gate, call, place) {
+        match self.enter::<AGAIN>(now, gate, call, place) {
             Ok((ticket, Some(turn))) => {
                 told.given = millis(turn.saturating_since(Instant::ZERO));
                 -1.0 - ticket.slot() as f64
@@ -44,14 +47,18 @@ impl<const LIMITS: usize> Line<LIMITS> {
 
     /// Adds a call, and decides it if it is the first. Returns its turn, or `None` if it can be
     /// taken now.
-    fn enter(
+    fn enter<const AGAIN: bool>(
         &mut self,
         now: Instant,
         gate: &mut impl Gate<LIMITS>,
         call: &Call<LIMITS>,
         place: Place,
     ) -> Result<(Ticket, Option<Instant>), Reason> {
-        let ticket = self.queue.enter(call, place).ok_or(Reason::QueueFull)?;
+        let ticket = match AGAIN {
+            true => self.queue.enter_again(call, place),
+            false => self.queue.enter(call, place),
+        };
+        let ticket = ticket.ok_or(Reason::QueueFull)?;
         if self.queue.first(now) == Some(ticket.slot())
             && let Step::Wake(decided) = self.queue.poll(now, gate)
         {
@@ -59,6 +66,9 @@ impl<const LIMITS: usize> Line<LIMITS> {
                 return Ok((ticket, None));
             }
             self.other = Some(decided);
+        }
+        if AGAIN {
+            return Ok((ticket, Some(gate.due_behind(now, call, &[Ahead::default(); LIMITS]))));
         }
         let turn = self.queue.turn(now, gate, ticket).unwrap_or(now);
         let is_late = turn > call.not_after();

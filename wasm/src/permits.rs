@@ -67,6 +67,19 @@ impl<const LIMITS: usize> Permits<LIMITS> {
         let (_, permit, _) = self.kept.take(parts(number).0)?;
         Some(permit)
     }
+
+    /// Renews a permit, which keeps its number, or removes it.
+    #[cfg(feature = "full")]
+    pub fn renew(
+        &mut self,
+        number: f64,
+        renew: impl FnOnce(Permit<LIMITS>) -> Option<Permit<LIMITS>>,
+    ) -> Option<()> {
+        self.get(number)?;
+        let (admitted, permit, usage) = self.kept.take(parts(number).0)?;
+        // The slot that was freed last is used first.
+        self.kept.insert((admitted, renew(permit)?, usage)).map(drop)
+    }
 }
 
 /// Splits into a slot and a count. A negative number or NaN, which would become 0, is not a permit.

@@ -1,6 +1,6 @@
 // A program that uses what the types promise.
 
-import { DeadlineExceeded, QueueFull, tidegate, type Cause, type Permit, type Policy } from "tidegate";
+import { DeadlineExceeded, QueueFull, tidegate, type Cause, type Gate, type Permit, type Policy } from "tidegate";
 import { tidegate as every } from "tidegate/full";
 import { pacing } from "tidegate/pacing";
 
@@ -15,4 +15,7 @@ const record: readonly (readonly [string, string])[] = every().snapshot().keys;
 const taken: boolean = pacing({ limit: 1, per: 10 }).take();
 every({ law: "vegas" });
 answer.catch((error) => (error instanceof DeadlineExceeded ? error.wait : error instanceof QueueFull ? error.code : ""));
-void [number, off, record, taken];
+const layered: Promise<number> = every({ key: ({ url }) => ["account", url] as const }).run(() => 1, { key: ["account", "model"] });
+const key: string[] = every().soonest([["account", "model"], ["other", "model"]]);
+const one: Gate = every({ key: ({ url }) => url });
+void [number, off, record, taken, layered, key, one, every().peek(key).wait];

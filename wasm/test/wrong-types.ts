@@ -1,6 +1,7 @@
-// Five mistakes that the types find.
+// Seven mistakes that the types find.
 
 import { tidegate } from "tidegate";
+import { tidegate as every } from "tidegate/full";
 
 tidegate({ law: "magic" });
 tidegate({ requests: { limit: 100 } });
@@ -8,3 +9,5 @@ const gate = tidegate();
 gate.on("thrown", () => {});
 gate.run(() => 1, { deadline: "soon" });
 gate.tryAcquire()?.settle("fine");
+gate.run(() => 1, { key: ["account", "model"] });
+every().run(() => 1, { key: ["account", 5] });

@@ -2,16 +2,16 @@
 
 import { excerpt, held, looked } from "./body.js";
 import type { Manner } from "./gate.js";
-import { checkCall, type FetchOptions, type Options, type RunOptions, type Target } from "./options.js";
+import { checkCall, type FetchOptions, type Key, type Options, type RunOptions, type Target } from "./options.js";
 import { isStream, isTelling } from "./reply.js";
 
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|PUT|DELETE)$/i;
 
-type Go = (work: (signal: AbortSignal) => Promise<Response>, options: RunOptions<Response>, manner: Manner<Response>, more: AbortSignal | null | undefined) => Promise<Response>;
+type Go = (work: (signal: AbortSignal) => Promise<Response>, options: RunOptions<Response, Key>, manner: Manner<Response>, more: AbortSignal | null | undefined) => Promise<Response>;
 
 /** Creates the `fetch` of a gate. `go` runs its calls. */
-export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options, go: Go) =>
-  async (input: string | URL | Request, init?: RequestInit, call: FetchOptions = {}): Promise<Response> => {
+export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options<Key>, go: Go) =>
+  async (input: string | URL | Request, init?: RequestInit, call: FetchOptions<Key> = {}): Promise<Response> => {
     checkCall(call);
     const request = typeof input === "object" && "method" in input ? input : undefined;
     const target = { url: request?.url ?? String(input), method: init?.method ?? request?.method ?? "GET" };

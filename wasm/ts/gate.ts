@@ -4,10 +4,10 @@ import { discard } from "./body.js";
 import type { Core } from "./core.js";
 import { Closed, DeadlineExceeded, keepError, PolicyError, Rejected, TidegateError, type Code } from "./errors.js";
 import { fetcher } from "./fetch.js";
-import { CAUSES, type Call, type House, type Lane } from "./lane.js";
+import { CAUSES, type Call, type Entry, type House, type Lane } from "./lane.js";
 import {
-  checkCall, checkCost, checkGate, checkPolicy, COUNTERS, EVENTS,
-  type Caller, type CallOptions, type Cost, type Events, type Gate, type Options, type Permit, type RunOptions, type Stats, type Why,
+  checkCall, checkCost, checkGate, checkKey, checkPolicy, COUNTERS, EVENTS,
+  type Caller, type CallOptions, type Cost, type Events, type Gate, type Key, type Options, type Peek, type Permit, type RunOptions, type Stats, type Why,
 } from "./options.js";
 import { write, type Policy } from "./policy.js";
 import { isBlind, isHopeless, OUTCOMES, responseIn, tell, type Reply, type ResponseLike } from "./reply.js";
@@ -28,10 +28,10 @@ export interface Manner<T> {
 
 /** A call and its purpose. */
 interface Job<T> extends Call {
-  /** Set when its key has room. */
-  lane: Lane;
+  /** Set when its keys have room. */
+  lane: Entry;
   readonly work: Work<T>;
-  readonly options: RunOptions<T> | undefined;
+  readonly options: RunOptions<T, Key> | undefined;
   readonly manner: Manner<T> | undefined;
   /** Set if the call has several signals or a deadline. */
   readonly guard: Guard | undefined;
@@ -44,7 +44,7 @@ interface Job<T> extends Call {
 /** A result, or an error. */
 type Result<T> = { value: T; error?: undefined } | { value?: undefined; error: unknown };
 
-const NONE: CallOptions = {};
+const NONE: CallOptions<Key> = {};
 
 /** A retry keeps its permit. */
 const same = (_: Call, permit: number) => permit;
@@ -83,8 +83,14 @@ export interface Inside {
   full(): TidegateError;
 }
 
-/** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class and its further methods. */
-export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, more?: (inside: Inside) => M) => (options: Options = {}): Gate & M => {
+/** Accepts several keys where a gate expects one. */
+export interface Several {
+  lanes(laneOf: (key: string) => Lane | undefined, most: number): (key: Key) => Entry | undefined;
+  peek(one: (key: string) => Peek): (key?: Key) => Peek;
+}
+
+/** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class, its further methods, and whether calls have several keys. */
+export const maker = <M = unknown, K extends Key = string>(load: () => Core, laws: number, Kind: Lanes, more?: (inside: Inside) => M, several?: Several) => (options: Options<K> = {}): Gate<K> & M => {
   checkGate(options);
   write(new Float64Array(18), options, laws, Kind.expiry);
   const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000, warnAfter = 5_000 } = options;
@@ -162,8 +168,9 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
    * The lane of a key, created on first use. If there are too many, it replaces the lane that was
    * idle longest; `undefined` if none is idle.
    */
-  const laneOf = (key: string): Lane | undefined => {
+  const laneOf = (key: Key): Lane | undefined => {
     if (latest?.key === key) return latest;
+    checkKey(key);
     let lane = lanes.get(key);
     if (lane) {
       lanes.delete(key);
@@ -174,6 +181,9 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     lanes.set(key, lane);
     return (latest = lane);
   };
+
+  /** The lane of a key, or the lanes of several. */
+  const entryOf = several?.lanes(laneOf, most) ?? laneOf;
 
   /** Creates the lane of a key. `begin` creates its slot, with the policy in the core's row. */
   const make: Inside["make"] = (key, begin) => {
@@ -235,7 +245,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
    * Starts a call once its key has room. Each call polls for itself, because it may not wake
    * another request's call.
    */
-  const later = async <T>(call: Job<T>, key: string): Promise<T> => {
+  const later = async <T>(call: Job<T>, key: Key): Promise<T> => {
     const { deadline, signal } = call;
     const entry = { turn: turns++, wakes: 0 };
     try {
@@ -248,7 +258,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
         entry.wakes = time + ms;
         await nap(timers, ms, signal);
         entry.wakes = 0;
-        const lane = lanes.has(key) || next(now()) === entry ? laneOf(key) : undefined;
+        const lane = lanes.has(key as string) || next(now()) === entry ? entryOf(key) : undefined;
         if (lane) return begin(call, lane);
         if (closed) throw new Closed();
       }
@@ -257,14 +267,14 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     }
   };
 
-  const begin = <T>(call: Job<T>, lane: Lane): T | Promise<T> => {
+  const begin = <T>(call: Job<T>, lane: Entry): T | Promise<T> => {
     call.lane = lane;
     call.turn = lane.turns++;
     return lane.enter(call, attempt);
   };
 
   /** Runs a call and its retries. Signals are linked until it ends. */
-  const go = <T>(work: Work<T>, options: RunOptions<T> | undefined, manner?: Manner<T>, more?: AbortSignal | null): Promise<T> => {
+  const go = <T>(work: Work<T>, options: RunOptions<T, Key> | undefined, manner?: Manner<T>, more?: AbortSignal | null): Promise<T> => {
     let guard: Guard | undefined;
     try {
       if (options && !manner) checkCall(options);
@@ -280,7 +290,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
         requests: requestsOf(cost), tokens: tokensOf(cost), priority, turn: 0, attempts: 0, slot: -1, place: -1,
         error: undefined, then: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
       };
-      const lane = entries.size && next(now()) && !lanes.has(key) ? undefined : laneOf(key);
+      const lane = entries.size && next(now()) && !lanes.has(key as string) ? undefined : entryOf(key);
       const result = (lane ? begin(call, lane) : later(call, key)) as Promise<T>;
       // A call that was sent has released its guard itself.
       return guard ? result.catch((error) => (guard!.end(), Promise.reject(error))) : result;
@@ -395,7 +405,7 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
   };
 
   /** Frees the core's slot for a retried call. */
-  const forget = ({ lane, slot }: Call & { lane: Lane }) => {
+  const forget = ({ lane, slot }: Call & { lane: Entry }) => {
     if (slot >= 0) lane.house.core.forget(slot);
   };
 
@@ -436,9 +446,9 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     return -1;
   };
 
-  const tryAcquire: Gate["tryAcquire"] = (options) => {
+  const tryAcquire: Gate<Key>["tryAcquire"] = (options) => {
     if (options) checkCall(options);
-    const lane = laneOf(options?.key ?? "");
+    const lane = entryOf(options?.key ?? "");
     if (!lane) throw full();
     const cost = options?.cost;
     const permit = lane.take(requestsOf(cost), tokensOf(cost));
@@ -448,9 +458,9 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
   const fetch = fetcher(options, go);
 
   /** The functions that make calls, with default options. */
-  const caller = (defaults?: CallOptions): Caller => {
-    const merged = <O extends CallOptions>(options: O | undefined): O | undefined => (defaults && options ? { ...defaults, ...options } : (options ?? (defaults as O | undefined)));
-    const run: Caller["run"] = (work, options) => go(work, merged(options));
+  const caller = (defaults?: CallOptions<Key>): Caller<Key> => {
+    const merged = <O extends CallOptions<Key>>(options: O | undefined): O | undefined => (defaults && options ? { ...defaults, ...options } : (options ?? (defaults as O | undefined)));
+    const run: Caller<Key>["run"] = (work, options) => go(work, merged(options));
     return {
       run,
       fetch: (input, init, options) => fetch(input, init, merged(options)),
@@ -475,7 +485,8 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     return sum;
   };
 
-  const peek: Gate["peek"] = (key = "") => {
+  const peekAt = (key: Key = ""): Peek => {
+    checkKey(key);
     const lane = lanes.get(key);
     if (!lane) return { wait: house?.paused ? Infinity : 0, cause: house?.paused ? "paused" : undefined, waiting: 0, inFlight: 0 };
     const { core, paused } = lane.house;
@@ -485,7 +496,9 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     return { wait: paused ? Infinity : core.peek(lane.gate, time), cause, waiting, inFlight };
   };
 
-  const soonest: Gate["soonest"] = (keys) => {
+  const peek = several?.peek(peekAt) ?? peekAt;
+
+  const soonest: Gate<Key>["soonest"] = (keys) => {
     const ranks = keys.map((key) => {
       const { wait, cause, waiting, inFlight } = peek(key);
       return { key, ranks: [+(cause === "concurrency"), wait, waiting + inFlight] };
@@ -538,8 +551,8 @@ export const maker = <M = unknown>(load: () => Core, laws: number, Kind: Lanes, 
     lanes.clear();
   };
 
-  const gate: Gate = { ...caller(), stats, peek, soonest, on, setPolicy, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
-  return { ...gate, ...more?.({ now, queue, lanes, make, retire, hasRoom, full }) } as Gate & M;
+  const gate: Gate<Key> = { ...caller(), stats, peek, soonest, on, setPolicy, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
+  return { ...gate, ...more?.({ now, queue, lanes, make, retire, hasRoom, full }) } as Gate<K> & M;
 };
 
 /** Counters at zero. */
@@ -550,10 +563,10 @@ function nothing(): Stats {
 }
 
 class Pass implements Permit {
-  #lane: Lane | undefined;
+  #lane: Entry | undefined;
   readonly #permit: number;
 
-  constructor(lane: Lane, permit: number) {
+  constructor(lane: Entry, permit: number) {
     lane.calls++;
     this.#lane = lane;
     this.#permit = permit;

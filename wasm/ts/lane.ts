@@ -54,6 +54,12 @@ export interface House {
   waits(lane: Lane, call: Call, cause: Cause, ms: number): void;
 }
 
+/** What a gate uses of the lane of a call, or of its lanes. */
+export type Entry = Pick<
+  Lane,
+  "key" | "gate" | "house" | "closed" | "used" | "waiting" | "calls" | "turns" | "outcome" | "take" | "enter" | "learn" | "stream" | "release" | "changed"
+>;
+
 export abstract class Lane {
   /** The waiting calls by queue slot, and their number. */
   readonly waiters: (Call | undefined)[] = [];
@@ -102,7 +108,11 @@ export abstract class Lane {
     if (this.closed) throw new Closed();
     call.signal?.throwIfAborted();
     const answer = this.join(call, this.house.now());
-    if (answer >= 0) return then(call, answer);
+    return answer >= 0 ? then(call, answer) : this.stay(call, then);
+  }
+
+  /** Lets a call wait that has just joined. */
+  stay<C extends Call, T>(call: C, then: Then<C, T>): Promise<T> {
     const ms = this.house.core.given() - this.used;
     const cause = this.house.paused ? "paused" : (this.#cause ??= CAUSES[(this.why(call) - 1) % 4] ?? "pacing");
     this.causes[cause]++;
@@ -114,7 +124,7 @@ export abstract class Lane {
   }
 
   /** A permit, or a negative number if the call waits now. Throws if it is rejected. */
-  protected join(call: Call, time: number): number {
+  join(call: Call, time: number): number {
     const { slot, deadline, requests, tokens, priority, turn } = call;
     this.used = time;
     const answer = this.house.core.join(this.gate, slot, time, deadline, requests, tokens, priority, turn);
@@ -186,7 +196,7 @@ export abstract class Lane {
   }
 
   /** Removes a call from the queue. */
-  protected leave(call: Call): void {
+  leave(call: Call): void {
     if (call.place < 0) return;
     if (!this.closed) this.house.core.cancel(this.gate, call.place, call.turn);
     this.#end(call);

@@ -43,7 +43,7 @@ export class LoneLane extends Lane {
     return super.isIdle(stale);
   }
 
-  protected override join(call: Call, time: number): number {
+  override join(call: Call, time: number): number {
     this.#forget(time);
     return super.join(call, time);
   }

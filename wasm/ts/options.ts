@@ -14,16 +14,19 @@ import type { Timers } from "./wait.js";
  */
 export type Cost = number | { requests?: number | undefined; tokens?: number | undefined };
 
+/** The limit that a call counts against, or with `tidegate/full` several, such as those of an account and of a model: the most general first. */
+export type Key = string | readonly string[];
+
 /** The request from which the option `key` makes a key. */
 export interface Target {
   readonly url: string;
   readonly method: string;
 }
 
-/** Options of a gate. All are optional. */
-export interface Options extends Policy {
+/** Options of a gate. All are optional. `K` is the type of a key. */
+export interface Options<K extends Key = string> extends Policy {
   /** Returns the key of a request. Calls with the same key share a limit. @defaultValue the origin of the URL */
-  key?: ((target: Target) => string) | undefined;
+  key?: ((target: Target) => K) | undefined;
   /**
    * How many keys are kept. If there are more, the least recently used idle key is forgotten. If none is idle,
    * calls with a new key wait, and `tryAcquire` throws. @defaultValue 1000
@@ -47,9 +50,9 @@ export interface Options extends Policy {
 }
 
 /** Options of a call. */
-export interface CallOptions {
+export interface CallOptions<K extends Key = string> {
   /** The limit that the call counts against. @defaultValue `""` for `run`, `wrap` and `tryAcquire`, and the option `key` of the gate for `fetch` */
-  key?: string | undefined;
+  key?: K | undefined;
   /** The cost of the call. @defaultValue 1 */
   cost?: Cost | undefined;
   /** Time for the whole call, in milliseconds: waits, retries and, for `fetch`, the response's body. @defaultValue no limit */
@@ -67,7 +70,7 @@ export interface CallOptions {
 }
 
 /** Options of a call that returns a `T`. */
-export interface RunOptions<T> extends CallOptions {
+export interface RunOptions<T, K extends Key = string> extends CallOptions<K> {
   /**
    * Returns the outcome of an attempt, if its status or error does not show it; `undefined` keeps the default. `fetch`
    * passes a clone of the response, and returns the response after this function has settled.
@@ -78,7 +81,7 @@ export interface RunOptions<T> extends CallOptions {
 }
 
 /** Options of `fetch`. */
-export interface FetchOptions extends RunOptions<Response> {
+export interface FetchOptions<K extends Key = string> extends RunOptions<Response, K> {
   /**
    * When the call stops counting as in flight: at the end of the response's body, or at its headers. Use `"headers"`
    * for long streams that the server does not count as calls in flight; the tokens that they report at their end are
@@ -110,7 +113,7 @@ export interface Permit {
  */
 export type Why = "method" | "body" | "error" | "attempts" | "deadline" | "retryBudget" | "limit" | "queue" | "exhausted";
 
-/** The events of a gate, by name. */
+/** The events of a gate, by name. `key` is the last key of the call; of `wait`, the one that delays it. */
 export interface Events {
   /** A call begins to wait. `ms` is the shortest wait that is known now, in milliseconds. */
   wait: { key: string; cause: Cause; ms: number };
@@ -134,7 +137,7 @@ export const COUNTERS = [
   "admitted", "", "", "rejected", "ok", "throttled", "busy", "failed", "abandoned", "retries", "slowdowns", "speedups", "inFlight",
 ] as const;
 
-/** Counters, of all keys or of one. */
+/** Counters, of all keys or of one. A call with several keys counts for each of them, and a permit that it returned as abandoned. */
 export type Stats = Record<Exclude<(typeof COUNTERS)[number], ""> | "keys" | "waits" | "waiting", number> & {
   /** How many waits each cause had. */
   causes: Record<Cause, number>;
@@ -155,30 +158,30 @@ export interface Peek {
 }
 
 /** The ways to make a call. */
-export interface Caller {
+export interface Caller<K extends Key = string> {
   /** The same as the global `fetch`, with pacing and retries. It follows the limits that servers report. */
-  readonly fetch: (input: string | URL | Request, init?: RequestInit, options?: FetchOptions) => Promise<Response>;
+  readonly fetch: (input: string | URL | Request, init?: RequestInit, options?: FetchOptions<K>) => Promise<Response>;
   /** Calls `work` when a call may be sent, and retries it. The signal is aborted when the call is; `work` receives it only if it declares a parameter. */
-  readonly run: <T>(work: (signal: AbortSignal) => T | PromiseLike<T>, options?: RunOptions<T>) => Promise<T>;
+  readonly run: <T>(work: (signal: AbortSignal) => T | PromiseLike<T>, options?: RunOptions<T, K>) => Promise<T>;
   /** Returns a function that calls `work` with `run`. */
-  readonly wrap: <A extends unknown[], T>(work: (...args: A) => T | PromiseLike<T>, options?: RunOptions<T>) => (...args: A) => Promise<T>;
+  readonly wrap: <A extends unknown[], T>(work: (...args: A) => T | PromiseLike<T>, options?: RunOptions<T, K>) => (...args: A) => Promise<T>;
   /** Returns a permit if a call may be sent now, else null. */
-  readonly tryAcquire: (options?: Pick<CallOptions, "key" | "cost">) => Permit | null;
+  readonly tryAcquire: (options?: Pick<CallOptions<K>, "key" | "cost">) => Permit | null;
   /** Returns the same gate with other default options for its calls. */
-  readonly with: (defaults: Omit<FetchOptions, "outcome" | "actualCost">) => Caller;
+  readonly with: (defaults: Omit<FetchOptions<K>, "outcome" | "actualCost">) => Caller<K>;
 }
 
 /** Decides when calls are sent, and learns from their responses. */
-export interface Gate extends Caller {
+export interface Gate<K extends Key = string> extends Caller<K> {
   /** Returns the counters of all keys, or of one. */
   readonly stats: (key?: string) => Stats;
   /** Returns the state of a key. It charges nothing. @defaultValue the key of `run` */
-  readonly peek: (key?: string) => Peek;
+  readonly peek: (key?: K) => Peek;
   /**
    * Returns the one of several keys, such as those of credentials, whose next call can be sent first. It charges nothing.
    * Of two that are equal it is the one with fewer calls, then the former.
    */
-  readonly soonest: <K extends string>(keys: readonly K[]) => K;
+  readonly soonest: <O extends K>(keys: readonly O[]) => O;
   /** Adds a listener; returns a function that removes it. */
   readonly on: <E extends keyof Events>(event: E, listener: (event: Events[E]) => void) => () => void;
   /** Replaces the policy for all keys. If the law stays the same, it keeps what it has learned. */
@@ -212,7 +215,7 @@ export function checkPolicy(policy: Policy): void {
 }
 
 /** Throws if an option of a gate is unknown or invalid. `write` checks the policy's values. */
-export function checkGate(options: Options): void {
+export function checkGate(options: Options<Key>): void {
   among(options, GATE, "of a gate");
   const { keys, queue, warnAfter, seed, timers } = options;
   number("keys", keys, 1, 2 ** 24, true);
@@ -224,10 +227,10 @@ export function checkGate(options: Options): void {
 }
 
 /** Throws if an option of a call is unknown or invalid. */
-export function checkCall(options: CallOptions & { outcome?: unknown; actualCost?: unknown; release?: unknown }): void {
+export function checkCall(options: CallOptions<Key> & { outcome?: unknown; actualCost?: unknown; release?: unknown }): void {
   among(options, CALL, "of a call");
   const { key, cost, deadline, priority, signal, retry, release } = options;
-  if (key !== undefined && typeof key !== "string") throw wrong("key", key, "a string");
+  if (key !== undefined && !Array.isArray(key)) checkKey(key);
   checkCost("cost", cost);
   number("deadline", deadline, 0, Infinity);
   number("priority", priority, 0, 7, true);
@@ -236,6 +239,11 @@ export function checkCall(options: CallOptions & { outcome?: unknown; actualCost
   if (release !== undefined && release !== "headers" && release !== "body") throw wrong("release", release, '"headers" or "body"');
   func("outcome", options.outcome);
   func("actualCost", options.actualCost);
+}
+
+/** Throws if a key is not one string. */
+export function checkKey(key: unknown): asserts key is string {
+  if (typeof key !== "string") throw wrong("key", key, "a string, or several in tidegate/full");
 }
 
 /** Throws if a cost is invalid. */

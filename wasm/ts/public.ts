@@ -3,7 +3,7 @@
 export { Closed, DeadlineExceeded, errorOf, PolicyError, QueueFull, Rejected, TidegateError } from "./errors.js";
 export type { Code } from "./errors.js";
 export type {
-  Caller, CallOptions, Cost, Events, FetchOptions, Gate, Options, Peek, Permit, RunOptions, Stats, Target, Why,
+  Caller, CallOptions, Cost, Events, FetchOptions, Gate, Key, Options, Peek, Permit, RunOptions, Stats, Target, Why,
 } from "./options.js";
 export type { Cause } from "./lane.js";
 export { LAWS } from "./law.js";

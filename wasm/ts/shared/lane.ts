@@ -69,7 +69,7 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
       return this.#look(super.take(requests, tokens));
     }
 
-    protected override join(call: Call, time: number): number {
+    override join(call: Call, time: number): number {
       check(call.requests, call.tokens);
       return this.#look(super.join(call, time));
     }

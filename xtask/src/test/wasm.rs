@@ -17,7 +17,7 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The test files in `wasm/test`, one check each. The longest come first, for even scheduling.
-const FILES: [&str; 28] = [
+const FILES: [&str; 29] = [
     "shared",
     "redis-fleet",
     "local-fleet",
@@ -33,6 +33,7 @@ const FILES: [&str; 28] = [
     "pacing",
     "memory",
     "keys",
+    "layers",
     "turns",
     "caller",
     "snapshot",
