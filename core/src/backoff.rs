@@ -57,7 +57,7 @@ pub enum Growth {
 /// assert_eq!(reach(Jitter::Full, Span::from_millis(500)), (0, 499));
 /// assert_eq!(reach(Jitter::Equal, Span::from_millis(500)), (250, 499));
 /// assert_eq!(reach(fifth, Span::from_millis(500)), (400, 599));
-/// // At the maximum there is no more to add, so a spread only takes off.
+/// // At the maximum, a spread only shortens the delay.
 /// assert_eq!(reach(fifth, Span::from_millis(1_000)), (800, 999));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -104,8 +104,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Doubling from 100 ms to 20 s, with the full jitter that AWS' post recommends (the one named at
-    /// [`Growth::Decorrelated`]).
+    /// Doubling from 100 ms to 20 s, with the full jitter that the AWS post in [`Growth::Decorrelated`] recommends.
     pub const DEFAULT: Self = Self {
         growth: Growth::Exponential(Ratio::of(2, 1)),
         jitter: Jitter::Full,
@@ -285,7 +284,7 @@ mod tests {
             (plain(Growth::Constant, 5, 9), vec![5, 5, 5]),
             (plain(Growth::Linear, 4, 11), vec![4, 8, 11, 11]),
             (plain(times(2, 1), 3, 40), vec![3, 6, 12, 24, 40, 40]),
-            // Rounded up: a base of one nanosecond is no place to be stuck at.
+            // Rounded up: so that a base of one nanosecond grows.
             (plain(times(3, 2), 1, 20), vec![1, 2, 3, 5, 8, 12, 18, 20]),
             (plain(times(1, 1), 7, 9), vec![7, 7, 7]),
             (plain(times(u32::MAX, 1), u64::MAX / 2, u64::MAX), vec![u64::MAX / 2, u64::MAX]),

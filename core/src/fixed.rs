@@ -24,9 +24,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Nothing of it.
+    /// Zero.
     pub const ZERO: Self = Self { numerator: 0, denominator: NonZeroU32::MIN };
-    /// All of it.
+    /// One.
     pub const ONE: Self = Self { numerator: 1, denominator: NonZeroU32::MIN };
     /// One half.
     pub const HALF: Self = Self::of(1, 2);
@@ -69,13 +69,13 @@ impl Ratio {
         self.numerator > self.denominator.get()
     }
 
-    /// The fraction in 2^-31, rounded down; for one that does not exceed one.
+    /// The fraction in 2^-31, rounded down. It must not exceed one.
     #[expect(clippy::cast_possible_truncation, reason = "it fits")]
     pub(crate) const fn q31(self) -> u32 {
         mul_div_floor(self.numerator as u64, 1 << 31, self.denominator.get() as u64) as u32
     }
 
-    /// Whether the fraction is written so.
+    /// Whether the fraction was given as these two numbers.
     pub(crate) const fn is(self, numerator: u32, denominator: u32) -> bool {
         self.numerator == numerator && self.denominator.get() == denominator
     }
@@ -118,7 +118,7 @@ pub(crate) const fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
     (a / b.get(), a % b.get())
 }
 
-/// `a / b` and `a % b`, bit by bit: what microcontrollers link for a division of 64 bits is a
+/// `a / b` and `a % b`, bit by bit: the 64-bit division that microcontrollers link takes a
 /// kilobyte.
 #[cfg(any(target_arch = "arm", target_arch = "riscv32"))]
 #[inline(never)]
@@ -146,7 +146,7 @@ pub(crate) fn div(a: u32, b: u32) -> u32 {
     a.checked_div(b).unwrap_or(0)
 }
 
-/// `a / b`, and 0 if `b` is zero, bit by bit. Arm's smallest have no instruction for it, nor for atomics.
+/// `a / b`, and 0 if `b` is zero, bit by bit. Arm's smallest cores have no instruction for division, nor for atomics.
 #[cfg(all(target_arch = "arm", not(target_has_atomic = "32")))]
 #[inline(never)]
 pub(crate) fn div(a: u32, b: u32) -> u32 {
@@ -162,7 +162,7 @@ pub(crate) fn div(a: u32, b: u32) -> u32 {
     if b == 0 { 0 } else { quotient }
 }
 
-/// `floor(a * b / divisor)`, saturating; `divisor` must not be zero (zero answers 0).
+/// `floor(a * b / divisor)`, saturating; `divisor` must not be zero (zero returns 0).
 ///
 /// Uses binary multiplication: it only runs when a policy is built, and 128-bit division would take
 /// a kilobyte of a microcontroller's flash.
@@ -194,7 +194,7 @@ const fn add_below(x: u64, y: u64, modulus: u64) -> (u64, u64) {
     if y >= missing { (1, y.saturating_sub(missing)) } else { (0, x.saturating_add(y)) }
 }
 
-/// `2^32 * e^(-x / y)`, at most 4 off (a part in 10^9); `y` must not be zero (zero answers 0).
+/// `2^32 * e^(-x / y)`, at most 4 off (a part in 10^9); `y` must not be zero (zero returns 0).
 ///
 /// e^-z is 2^-k * e^-r with r below ln 2: the first is a shift, and for the second twelve terms of
 /// the series are enough.

@@ -85,7 +85,7 @@ where
         Self { policy, concurrency: None, entries, uses: 0, evicted: 0, seeds }
     }
 
-    /// [`Controller::poll`] for `key`. Creates the controller if there is none.
+    /// Calls [`Controller::poll`] for `key`. Creates the controller if there is none.
     pub fn poll(&mut self, now: Instant, key: &K, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
         match self.entry(now, key) {
             Ok(controller) => controller.poll(now, call),
@@ -121,7 +121,7 @@ where
         Ok(&mut entry.controller)
     }
 
-    /// [`Controller::settle`] for `key`. Does nothing if the key was evicted meanwhile.
+    /// Calls [`Controller::settle`] for `key`. Does nothing if the key was evicted meanwhile.
     pub fn settle(
         &mut self,
         now: Instant,
@@ -134,7 +134,7 @@ where
         }
     }
 
-    /// [`Controller::retry`] for `key`. Creates the controller if there is none.
+    /// Calls [`Controller::retry`] for `key`. Creates the controller if there is none.
     ///
     /// # Errors
     /// Those of [`Controller::retry`], and [`Reason::Late`] if all keys in the table are under a
@@ -149,7 +149,7 @@ where
         self.entry(now, key).map_err(Reason::Late)?.retry(now, call, reply)
     }
 
-    /// [`Controller::set_policy`] for all controllers, including those of future keys.
+    /// Calls [`Controller::set_policy`] for all controllers, including those of future keys.
     pub fn set_policy(&mut self, policy: P, now: Instant)
     where
         L: PartialEq,
@@ -160,8 +160,8 @@ where
         }
     }
 
-    /// [`Controller::set_concurrency`] for all controllers, including those of future keys. For a
-    /// single key, use [`get_mut`](Self::get_mut).
+    /// Calls [`Controller::set_concurrency`] for all controllers, including those of future keys.
+    /// For a single key, use [`get_mut`](Self::get_mut).
     pub fn set_concurrency(&mut self, concurrency: ConcurrencyLimit, now: Instant) {
         self.concurrency = Some(concurrency);
         for entry in &mut self.entries {
@@ -269,8 +269,9 @@ impl<K: Clone + Eq, L: Record, const KEYS: usize, const LIMITS: usize, P>
 where
     P: Borrow<Policy<L, LIMITS>> + Copy,
 {
-    /// [`Controller::restore`] for `key` with the table's policy. Adds the key if it is missing. To
-    /// take the snapshot of a key, use [`get`](Self::get)`(key)` and [`Controller::snapshot`].
+    /// Calls [`Controller::restore`] for `key` with the table's policy. Adds the key if it is
+    /// missing. To take the snapshot of a key, use [`get`](Self::get)`(key)` and
+    /// [`Controller::snapshot`].
     ///
     /// ```
     /// use tidegate::law::Adaptive;

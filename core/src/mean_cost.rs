@@ -1,4 +1,4 @@
-//! What a call costs on the average.
+//! What a call costs on average.
 
 use crate::snapshot::{Field, Reader, Writer};
 
@@ -10,7 +10,7 @@ pub(crate) struct MeanCost(pub(crate) u32);
 impl MeanCost {
     pub(crate) const UNKNOWN: Self = Self(0);
 
-    /// Learns from a call. Returns whether it cost something else than the mean.
+    /// Learns from a call. Returns whether its cost differed from the mean.
     pub(crate) fn see(&mut self, cost: u32) -> bool {
         let latest = cost.min(u32::MAX >> 4) << 4;
         let before = self.0;

@@ -38,7 +38,7 @@ pub(crate) struct Rules {
     pub(crate) retry_budget: Option<Linked<RetryBudgetPolicy, Account>>,
     pub(crate) backoff: Option<Linked<Backoff, Next>>,
     pub(crate) attempts: Option<NonZeroU16>,
-    /// For so long a call that is throttled has more attempts than that.
+    /// How long a throttled call has more attempts than that.
     pub(crate) patience: Span,
     pub(crate) elapsed: Option<Span>,
 }
@@ -96,8 +96,8 @@ impl<L: Copy> Policy<L> {
 }
 
 impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
-    /// A policy of several limits, each with its law: requests and tokens, or seconds and days.
-    /// The rest is as [`Policy::new`] has it.
+    /// A policy of several limits, each with its law: requests and tokens, or seconds and days. The
+    /// other settings are those of [`Policy::new`].
     ///
     /// ```
     /// use tidegate::{Policy, Quota, law::Fixed};
@@ -135,7 +135,8 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// The same policy with no cooldown longer than `ceiling`.
     ///
     /// # Errors
-    /// [`CooldownError::ZeroCeiling`](crate::gate::CooldownError::ZeroCeiling).
+    /// [`CooldownError::ZeroCeiling`](crate::gate::CooldownError::ZeroCeiling) if `ceiling` is
+    /// zero.
     pub const fn ceiling(self, ceiling: Span) -> Result<Self, CooldownError> {
         match self.rules.cooldown.at_most(ceiling) {
             Ok(cooldown) => Ok(self.cooldown(cooldown)),
@@ -184,8 +185,8 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     }
 
     /// The same policy with no attempt of a call later than `elapsed` after its first failure;
-    /// `None` sets no limit. Counting from the first failure, a call that itself takes long is not
-    /// given up for that. If a gate would keep the attempt longer, it is rejected as
+    /// `None` sets no limit. The time counts from the first failure, so a call is not given up
+    /// because it takes long itself. If a gate would keep the attempt longer, it is rejected as
     /// [`Late`](crate::Reason::Late).
     #[must_use]
     pub const fn elapsed(self, elapsed: Option<Span>) -> Self {
@@ -197,9 +198,9 @@ impl Policy {
     /// How many attempts a call has, unless [`attempts`](Self::attempts) says otherwise.
     pub const ATTEMPTS: NonZeroU16 = NonZeroU16::MIN.saturating_add(9);
 
-    /// For so long after its first failure, a call whose latest attempt was throttled has up to 64 attempts,
-    /// unless [`attempts`](Self::attempts) was set. Many windows last a minute, and many servers do not say when
-    /// theirs ends: ten attempts would be used up before it does.
+    /// How long after its first failure a call whose latest attempt was throttled has up to 64 attempts, unless
+    /// [`attempts`](Self::attempts) was set. Many windows last a minute, and many servers do not say when theirs ends:
+    /// ten attempts would be used up before it does.
     pub const PATIENCE: Span = Span::from_secs(120);
 }
 

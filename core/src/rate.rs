@@ -38,7 +38,7 @@ impl Quota {
     /// `count` calls per `period`, one at a time.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroCount`] and [`QuotaError::ZeroPeriod`].
+    /// [`QuotaError::ZeroCount`] if `count` is zero, and [`QuotaError::ZeroPeriod`] if `period` is.
     pub const fn per(count: u64, period: Span) -> Result<Self, QuotaError> {
         let Some(count) = NonZeroU64::new(count) else { return Err(QuotaError::ZeroCount) };
         let Some(period) = NonZeroU64::new(period.as_nanos()) else {
@@ -50,7 +50,7 @@ impl Quota {
     /// `count` calls per second, one at a time.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroCount`].
+    /// [`QuotaError::ZeroCount`] if `count` is zero.
     pub const fn per_second(count: u64) -> Result<Self, QuotaError> {
         Self::per(count, Span::from_secs(1))
     }
@@ -58,7 +58,7 @@ impl Quota {
     /// `count` calls per minute, one at a time.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroCount`].
+    /// [`QuotaError::ZeroCount`] if `count` is zero.
     pub const fn per_minute(count: u64) -> Result<Self, QuotaError> {
         Self::per(count, Span::from_secs(60))
     }
@@ -66,7 +66,7 @@ impl Quota {
     /// `count` calls per hour, one at a time.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroCount`].
+    /// [`QuotaError::ZeroCount`] if `count` is zero.
     pub const fn per_hour(count: u64) -> Result<Self, QuotaError> {
         Self::per(count, Span::from_secs(3_600))
     }
@@ -74,7 +74,7 @@ impl Quota {
     /// `count` calls per day of 24 hours, one at a time.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroCount`].
+    /// [`QuotaError::ZeroCount`] if `count` is zero.
     pub const fn per_day(count: u64) -> Result<Self, QuotaError> {
         Self::per(count, Span::from_secs(86_400))
     }
@@ -82,9 +82,9 @@ impl Quota {
     /// The same quota, of which up to `burst` calls' worth may be sent at once after a silence.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroBurst`]; [`QuotaError::BurstTooLarge`] if `burst` periods, in
-    /// nanoseconds, do not fit 64 bits: past 5 124 095 for a quota per hour, past 213 503 for one
-    /// per day, never for one per second.
+    /// [`QuotaError::ZeroBurst`] if `burst` is zero, and [`QuotaError::BurstTooLarge`] if `burst`
+    /// periods, in nanoseconds, do not fit 64 bits: past 5 124 095 for a quota per hour, past 213
+    /// 503 for one per day, never for one per second.
     pub const fn with_burst(self, burst: u32) -> Result<Self, QuotaError> {
         let Some(burst) = NonZeroU32::new(burst) else { return Err(QuotaError::ZeroBurst) };
         if self.period.get().checked_mul(burst.get() as u64).is_none() {

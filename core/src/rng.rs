@@ -40,7 +40,7 @@ impl Rng {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^= mixed >> 31;
-        // The all-zero state is the one from which the generator never leaves.
+        // The generator would never leave the all-zero state.
         if mixed == 0 {
             mixed = 1;
         }

@@ -10,8 +10,8 @@ use crate::time::{Instant, Span};
 /// - Each attempt is followed by a delay of the backoff, and only a session that lasted for
 ///   `stable` resets the backoff. So a server that accepts a connection and drops it at once
 ///   does not receive more attempts.
-/// - [`link_up`](Self::link_up) lets the next attempt go at once, as the failures before it were the network's;
-///   at most once in `stable`, because links flap.
+/// - [`link_up`](Self::link_up) allows the next attempt at once, because the failures before it were the network's. It
+///   has an effect at most once in `stable`, because links flap.
 /// - [`spread_start`](Self::spread_start) spreads the first attempts of a fleet that powers up together.
 ///
 /// ```
@@ -36,7 +36,7 @@ pub struct Session {
     next: Instant,
     /// When the session was opened, if it was.
     opened: Option<Instant>,
-    /// Before then, `link_up` has no effect.
+    /// `link_up` has no effect before this instant.
     link_again: Instant,
     rng: Rng,
 }

@@ -12,12 +12,12 @@ use crate::time::{Instant, Span};
 /// if it says "in 900 s" before and "in 600 s" after one sleep, that sleep took 300 s. Call
 /// [`heard`](Self::heard) with every response, and keep a record beside the controller's.
 ///
-/// - **Before the first measurement** a sleep counts as a minute, and as the rest of what the
-///   server asked for where that is longer. The next call can be throttled, and its response is the
-///   measurement.
-/// - **A measurement** is the time by which a server's `Retry-After` or reset has shrunk when it
-///   throttles the next call. It counts by the number of sleeps that it covers, against 16 earlier ones. A reset
-///   that has shrunk when the next call is served is the least that the sleeps took, as that call may have moved it.
+/// - **Before the first measurement** a sleep counts as a minute, or as the rest of the wait that
+///   the server asked for if that is longer. The next call can be throttled, and its response is
+///   the measurement.
+/// - **A measurement** is the time by which a server's `Retry-After` or reset has shrunk when it throttles the next
+///   call. It is weighted by the number of sleeps that it covers, against 16 earlier ones. If the next call is served,
+///   the time by which the reset has shrunk is a lower bound, because that call may have moved the reset.
 /// - **A wrong estimate does not last.** After each 1024 sleeps without a response, one sleep counts as 30
 ///   days, so that a call can be sent, and the estimate doubles.
 ///
@@ -61,7 +61,7 @@ snapshot::fields!(SleepClock { each: Span, measured: bool, sleeps: u32, awake: S
 /// A sleep before the first measurement.
 const FIRST: Span = Span::from_secs(60);
 
-/// How many sleeps the estimate so far counts for.
+/// The weight of the estimate so far, in sleeps.
 const WEIGHT: u64 = 16;
 
 /// After this many sleeps without a response, one counts as [`LONG`].
@@ -73,11 +73,11 @@ const LONG: Span = Span::from_secs(30 * 86_400);
 /// Servers report whole seconds.
 const ROUNDING: Span = Span::from_secs(1);
 
-/// In place of a number of limits, of which a controller's record has fewer.
+/// Stands in place of the number of limits. The record of a controller has fewer.
 const MARK: usize = u8::MAX as usize;
 
 impl SleepClock {
-    /// How long a record is.
+    /// Length of a record in bytes.
     pub const SNAPSHOT_BYTES: usize = snapshot::length(<Self as Field>::BYTES);
 
     /// A clock that has measured nothing.
@@ -95,7 +95,7 @@ impl SleepClock {
     }
 
     /// Learns from a response that arrived at `now`. A call without a response (`Failed`, `Abandoned`) says nothing
-    /// of the server's time.
+    /// about the server's clock.
     pub fn heard<const LIMITS: usize>(&mut self, now: Instant, reply: impl AsReply<LIMITS>) {
         self.stayed_awake(now);
         reply.with_reply(|reply| {
@@ -120,7 +120,7 @@ impl SleepClock {
         });
     }
 
-    /// The sleeps since the latest response took `asleep` in all.
+    /// The sleeps since the latest response took `asleep` in total.
     fn measure(&mut self, asleep: Span) {
         let weight = if self.measured { WEIGHT } else { 0 };
         let all = self.each.saturating_mul(weight).saturating_add(asleep).as_nanos();
@@ -137,8 +137,7 @@ impl SleepClock {
         self.since = now;
     }
 
-    /// Writes the clock to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns how
-    /// many these are.
+    /// Writes the clock to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns their number.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.
@@ -190,7 +189,7 @@ impl SleepClock {
     }
 }
 
-/// By how much a time that was named twice has become shorter.
+/// By how much a time that was reported twice has shrunk.
 fn passed(before: Option<Span>, after: Option<Span>) -> Option<Span> {
     let (before, after) = before.zip(after)?;
     (after < before).then(|| before.saturating_sub(after))

@@ -53,15 +53,15 @@ pub const VERSION: u8 = 2;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The slice is shorter than a record, or a record is of another length: it was cut, or another
+    /// The slice is shorter than a record, or a record has the wrong length: it was cut, or another
     /// kind of controller wrote it.
     Length,
     /// The record was written by another version of this crate.
     Version,
     /// The record's checksum does not match its bytes.
     Damaged,
-    /// The record is of another law, another number of limits, or of numbers that this policy's law
-    /// does not reach.
+    /// The record has another law, another number of limits, or values that this policy's law
+    /// cannot have.
     OtherPolicy,
     /// The table of keys is full of keys under a cooldown.
     NoRoom,
@@ -104,7 +104,7 @@ pub trait Record: Law {
     /// Writes a state.
     fn write(&self, state: &Self::State, out: &mut Writer<'_>);
 
-    /// Reads a state; `None` if it is none of this law's.
+    /// Reads a state; `None` if this law cannot have it.
     fn read(&self, input: &mut Reader<'_>) -> Option<Self::State>;
 }
 
@@ -119,7 +119,7 @@ pub trait Record: Law {
 /// let mut out = Writer::new(&mut bytes, then);
 /// out.u64(42);
 /// out.instant(Instant::from_nanos(900));
-/// // 200 ns later than the record, whatever the clock counts from now.
+/// // 200 ns later than the record, regardless of where the clock now starts.
 /// let mut input = Reader::new(&bytes, now, Span::ZERO);
 /// assert_eq!(input.u64(), 42);
 /// assert_eq!(input.instant(), Instant::from_nanos(5_000_200));
@@ -140,7 +140,7 @@ impl<'a> Writer<'a> {
         Self { room, now }
     }
 
-    /// The low `bytes` bytes of `value`. Not inlined where every byte counts: a record has many fields.
+    /// The low `bytes` bytes of `value`. Not inlined on small targets, because a record has many fields.
     #[cfg_attr(
         any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
         inline(never)
@@ -188,8 +188,7 @@ impl<'a> Writer<'a> {
         });
     }
 
-    /// One of several kinds of value: its tag, and then what `write` writes, in `bytes` bytes whatever
-    /// the kind.
+    /// Writes one of several kinds of value: its tag, and then what `write` writes. Every kind takes `bytes` bytes.
     pub fn variant(&mut self, bytes: usize, tag: u8, write: impl FnOnce(&mut Writer<'_>)) {
         let room = core::mem::take(&mut self.room);
         let Some((place, rest)) = room.split_at_mut_checked(bytes) else { return };
@@ -205,14 +204,14 @@ const NEVER: u64 = (1 << 63) - 1;
 /// The longest distance, either way: 292 years.
 const MOST: u64 = NEVER - 1;
 
-/// Reads a record from its beginning to its end. Past the end all is zero, and the record
-/// [whole](Self::is_whole) no more.
+/// Reads a record from its beginning to its end. Past the end it reads zeros, and the record is no
+/// longer [whole](Self::is_whole).
 #[derive(Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Reader<'a> {
     rest: &'a [u8],
     now: Instant,
-    /// How long ago the record was written: longer, it may be, than the present clock has run.
+    /// How long ago the record was written. It may be longer than the present clock has run.
     away: Span,
     whole: bool,
 }
@@ -482,7 +481,7 @@ macro_rules! record {
 }
 pub(crate) use record;
 
-/// The most bytes of several kinds.
+/// The length of the longest of several kinds, in bytes.
 pub(crate) const fn longest<const N: usize>(kinds: [usize; N]) -> usize {
     let mut kinds = kinds.as_slice();
     let mut longest = 0;
@@ -504,7 +503,7 @@ pub(crate) const fn length(fields: usize) -> usize {
     HEAD.saturating_add(fields).saturating_add(TAIL)
 }
 
-/// Writes the version, `limits`, what `fields` writes, and the check.
+/// Writes the version, `limits`, what `fields` writes, and the checksum.
 pub(crate) fn seal(
     record: &mut [u8],
     now: Instant,

@@ -50,14 +50,14 @@ pub struct Stats {
     pub late: u32,
     /// Times a law cut its rate or its concurrency limit.
     pub slower: u32,
-    /// Times a law raised its rate or raised its concurrency limit.
+    /// Times a law raised its rate or its concurrency limit.
     pub faster: u32,
     /// Retries granted by [`retry`](crate::Controller::retry).
     pub retries: u32,
 }
 
 impl Stats {
-    /// Calls that the server answered or failed: all that are settled but the abandoned. The sum saturates.
+    /// All settled calls except abandoned ones. The sum saturates.
     #[must_use]
     pub const fn settled(&self) -> u32 {
         let served = self.ok.saturating_add(self.throttled).saturating_add(self.busy);
@@ -92,7 +92,7 @@ impl Counters {
         });
     }
 
-    /// Notes something.
+    /// Changes the counters.
     #[inline(always)]
     #[cfg_attr(not(feature = "stats"), expect(clippy::unused_self, unused_variables))]
     pub(crate) fn note(&mut self, note: impl FnOnce(&mut Stats)) {

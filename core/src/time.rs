@@ -2,8 +2,8 @@
 //!
 //! Nothing here reads a clock. The caller picks an epoch (boot, page load, 1970) and hands in
 //! `now`; a monotonic clock is the right source. A clock that steps back by *d* earns nothing and
-//! lengthens waits by at most *d*, because the pacing keeps the latest instant it has seen, and all
-//! else that waits, waits for a fixed instant.
+//! lengthens waits by at most *d*, because the pacing keeps the latest instant that it has seen,
+//! and all other waits end at a fixed instant.
 
 use core::cmp::Ordering;
 use core::num::NonZeroU32;
@@ -65,7 +65,7 @@ impl Instant {
     pub const ZERO: Self = Self(0);
     /// The end of time, 584 years after the epoch; as a deadline it means "none".
     pub const MAX: Self = Self(u64::MAX);
-    /// One instant before the end of time, which is how late a wait may end.
+    /// One instant before the end of time: the latest end of a wait.
     pub(crate) const LAST: Self = Self(u64::MAX - 1);
 
     /// The instant `nanos` nanoseconds after the epoch.
@@ -122,7 +122,7 @@ pub struct Span(u64);
 
 ordered!(Span);
 
-/// The longest span if it is longer.
+/// Converts to nanoseconds. A longer duration becomes [`Span::MAX`].
 ///
 /// ```
 /// use core::time::Duration;
@@ -146,7 +146,7 @@ impl From<Span> for core::time::Duration {
 }
 
 impl Span {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
     /// The longest span, 584 years.
     pub const MAX: Self = Self(u64::MAX);

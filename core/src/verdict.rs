@@ -191,7 +191,7 @@ impl Verdict {
     }
 }
 
-/// By hand, for the order that the compiler derives for enums within enums takes three times the code.
+/// By hand, because the derived order for nested enums takes three times the code.
 impl Ord for Verdict {
     fn cmp(&self, other: &Self) -> Ordering {
         self.rank().cmp(&other.rank()).then_with(|| self.instant().cmp(&other.instant()))

@@ -83,7 +83,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
 
     /// Sets a priority, from 0 (the default) to 7. Calls with a higher priority are sent first. If
     /// all places are taken, a call with a priority above 0 takes the place of the latest call of a
-    /// lower priority that waits for its first attempt, which is rejected
+    /// lower priority that waits for its first attempt. That call is rejected
     /// ([`Rejection::LineFull`]).
     ///
     /// ```

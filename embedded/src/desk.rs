@@ -4,7 +4,7 @@
 //! tasks, and sets the timer for the first call in the queue.
 //!
 //! The mutex may be a critical section, so it is locked for short steps only. Gates decide and learn on a copy, with
-//! the mutex unlocked. The copy is kept if nothing else was decided meanwhile; else all of it is done again.
+//! the mutex unlocked. The copy is kept if nothing else was decided meanwhile. Otherwise the step is repeated.
 
 use core::cell::{Cell, RefCell};
 use core::task::{Context, Poll, Waker};
@@ -79,7 +79,7 @@ pub struct Standing<const LIMITS: usize> {
 
 #[derive(Debug)]
 enum Stage<const LIMITS: usize> {
-    /// It has not joined: its place has only a priority.
+    /// It has not joined the queue: its place has only a priority.
     New,
     /// It is in the queue, as long as the queue knows its ticket. Else its backoff has not ended, or it is a
     /// retry or an urgent call for which the queue has no room.
@@ -260,7 +260,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
 
     /// Learns from a response, if there is one. Unless that call is to be tried again, decides the
     /// calls that are due, wakes their tasks except that of `round.own`, and sets the timer of the
-    /// task whose call is then first.
+    /// first task in the queue.
     #[inline(never)]
     fn work(&self, key: &G::Key, round: &mut Round<'_, LIMITS>) {
         let mut decision = Decided::<G, LIMITS>::default();
@@ -366,7 +366,7 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
         true
     }
 
-    /// Decides.
+    /// Makes the decision.
     fn make(&mut self, round: &mut Round<'_, LIMITS>) {
         let Some(gate) = &mut self.gate else { return };
         if let Some(Back { permit, reply, again }) = &round.back {

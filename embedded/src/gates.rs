@@ -32,12 +32,12 @@ pub trait Gates<const LIMITS: usize> {
     /// The key's controller, if there is one.
     fn look(&self, key: &Self::Key) -> Option<&Gate<Self::Law, LIMITS>>;
 
-    /// [`Controller::set_policy`], for every key.
+    /// Calls [`Controller::set_policy`] for every key.
     fn set_policy(&mut self, now: Instant, policy: &'static Policy<Self::Law, LIMITS>)
     where
         Self::Law: PartialEq;
 
-    /// [`Controller::set_concurrency`], for every key.
+    /// Calls [`Controller::set_concurrency`] for every key.
     fn set_concurrency(&mut self, now: Instant, concurrency: ConcurrencyLimit);
 }
 

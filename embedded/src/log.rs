@@ -1,5 +1,5 @@
-//! What the throttle logs: waits, rejections and coming attempts. Goes to defmt if enabled, else to
-//! `log` if enabled.
+//! What the throttle logs: waits, rejections and later attempts. It logs to defmt if enabled, else
+//! to `log` if enabled.
 
 macro_rules! debug {
     ($text:literal $(, $what:expr)*) => {{

@@ -96,27 +96,27 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         Call::new(self, ())
     }
 
-    /// [`Call::with_deadline`].
+    /// See [`Call::with_deadline`].
     pub fn with_deadline(&self, deadline: Instant) -> Call<'_, Self, LIMITS> {
         self.call().with_deadline(deadline)
     }
 
-    /// [`Call::with_timeout`].
+    /// See [`Call::with_timeout`].
     pub fn with_timeout(&self, timeout: Duration) -> Call<'_, Self, LIMITS> {
         self.call().with_timeout(timeout)
     }
 
-    /// [`Call::acquire`].
+    /// See [`Call::acquire`].
     pub fn acquire(&self) -> Acquire<'_, Self, LIMITS> {
         self.call().acquire()
     }
 
-    /// [`Call::try_acquire`].
+    /// See [`Call::try_acquire`].
     pub fn try_acquire(&self) -> Option<Permit<'_, Self, LIMITS>> {
         self.call().try_acquire()
     }
 
-    /// [`Call::run`].
+    /// See [`Call::run`].
     ///
     /// # Errors
     /// [`Rejection`] if no attempt could be sent.
@@ -256,9 +256,9 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         clock.snapshot(time::now(), sleep).map(|more| written.saturating_add(more))
     }
 
-    /// [`restore`](Self::restore)s the record of [`fall_asleep`](Self::fall_asleep). `away` is the time since
-    /// then, or `None` if the device has no clock that runs while it sleeps: then [`SleepClock`] estimates it
-    /// from the times that the server names.
+    /// [`restore`](Self::restore)s the record of [`fall_asleep`](Self::fall_asleep). `away` is the time since then, or
+    /// `None` if the device has no clock that runs while it sleeps: then [`SleepClock`] estimates it from the times
+    /// that the server reports.
     ///
     /// The estimate assumes that all sleeps take about the same time.
     ///

@@ -206,7 +206,7 @@ class Controller:
 
     def learn(self, now, sent, parts, attempt, reply):
         for limit, part, hint in zip(self.limits, parts, reply.hints):
-            # Of a limit that nobody sets there is nothing to learn.
+            # A limit that is not set teaches nothing.
             is_told = hint.limit is not None or hint.left is not None
             is_set = is_told or limit.law.interval(now) is not None
             part.unstated = part.unstated and reply.outcome == "ok" and is_set
@@ -218,7 +218,7 @@ class Controller:
 
     def correct(self, now, parts, costs):
         for limit, part, used in zip(self.limits, parts, costs):
-            # Of a law that has gone meanwhile there is nothing to correct.
+            # A law that was replaced meanwhile has nothing to correct.
             if (part.cuts - limit.began) % 2**16 <= (limit.cuts - limit.began) % 2**16:
                 charged = part.cost if part.used is None else part.used
                 limit.pacing.correct(now - limit.law.late(now), charged, used, limit.law.quota())

@@ -49,7 +49,7 @@ pub(crate) enum Retry {
     Never,
     /// Only if the server certainly did not serve it.
     Throttled,
-    /// Also if an overloaded server reports that it did not.
+    /// Also if an overloaded server rejected it.
     Rejected,
     /// Also if it may have been served.
     Failed,
@@ -69,14 +69,14 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// Several limits that the call counts against, from the most general to the most specific: those of an account,
     /// a model and a route. Equal keys count once. Without keys, it is a call without a key.
     ///
-    /// It is sent when all keys admit it, and charges none before. It waits in the queue of one key at a time, in the
-    /// order of its arrival. Calls of the other keys do not wait for it, except for a short time if all are in
-    /// constant demand.
+    /// It is sent when all keys admit it, and charges none of them before that. It waits in the queue of one key at a
+    /// time, in the order of its arrival. Calls of the other keys do not wait for it, except for a short time if all
+    /// are in constant demand.
     ///
     /// A [`Reply`](tidegate::Reply) describes the limit of the last key. The other keys learn the outcome, but not its
     /// hints and costs. If the hints say that a throttled call has used up the last limit, they learn nothing. The
-    /// first key counts the attempts and has the retry budget. [`Gate::stats`] counts a call once per key, and permits
-    /// that it returns because another key delays it as abandoned.
+    /// first key counts the attempts and has the retry budget. [`Gate::stats`] counts a call once per key. Permits that
+    /// it returns because another key delays it count as abandoned.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -101,7 +101,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 
     /// The [key](Self::key) under which the call can be sent first, for example one of several
-    /// credentials. If two are equal, the one with fewer calls, then the earlier one.
+    /// credentials. Of two that are equal, it is the one with fewer calls, then the earlier one.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -148,7 +148,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { retry: Retry::Failed, ..self }
     }
 
-    /// [`run`](Self::run) makes only one attempt.
+    /// Limits [`run`](Self::run) to one attempt.
     pub fn once(self) -> Self {
         Self { retry: Retry::Never, ..self }
     }
@@ -157,7 +157,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// would be sent at once. Changes nothing.
     ///
     /// # Errors
-    /// [`Error::Rejected`] if it would not be sent at all.
+    /// [`Error::Rejected`] if it would be rejected.
     pub fn peek(&self) -> Result<Duration, Error> {
         let mut longest = Duration::ZERO;
         for key in iter::once(&self.key).chain(&self.others) {
@@ -184,8 +184,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
 
     /// Waits for a permit: by priority, then first come, first served.
     ///
-    /// The future joins the queue when it is polled first. It resolves to an [`Error`] if waiting does
-    /// not help.
+    /// The future joins the queue when it is first polled. It resolves to an [`Error`] if waiting does not help.
     pub fn acquire(self) -> Acquire<LIMITS, T> {
         if !self.others.is_empty() {
             let (keys, call, priority) = (self.gate.keys.clone(), self.call, self.priority);

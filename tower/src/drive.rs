@@ -24,8 +24,8 @@ pub struct Guard<const LIMITS: usize = 1, T: Timer = Tokio> {
 }
 
 impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
-    /// Lets the gate learn from the response now. The call keeps its place. Otherwise the gate
-    /// learns when the call ends.
+    /// Lets the gate learn from the response now, instead of when the call ends. The call keeps its
+    /// place.
     pub fn learn(&mut self) {
         self.permit.learn(self.reply);
     }
@@ -51,9 +51,9 @@ impl<const LIMITS: usize, T: Timer> Drop for Guard<LIMITS, T> {
 /// When a permit ends.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Until {
-    /// With the result of `send`.
+    /// When `send` returns its result.
     Result,
-    /// With the guard that is returned.
+    /// When the returned guard is dropped.
     Guard,
 }
 

@@ -68,7 +68,7 @@ impl Gate {
 
 #[cfg(feature = "tokio")]
 impl Default for Gate {
-    /// [`Gate::adaptive`].
+    /// Creates the same gate as [`Gate::adaptive`].
     fn default() -> Self {
         Self::adaptive()
     }
@@ -99,7 +99,7 @@ impl<const LIMITS: usize> Gate<LIMITS> {
         Builder::new(policy, Tokio::default())
     }
 
-    /// [`Call::with_deadline`].
+    /// See [`Call::with_deadline`].
     pub fn with_deadline(&self, deadline: impl Into<tokio::time::Instant>) -> Call<LIMITS> {
         self.call().with_deadline(deadline)
     }
@@ -111,55 +111,55 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
         Call::new(self.clone())
     }
 
-    /// [`Call::key`].
+    /// See [`Call::key`].
     pub fn key(&self, key: impl Into<String>) -> Call<LIMITS, T> {
         self.call().key(key)
     }
 
-    /// [`Call::keys`].
+    /// See [`Call::keys`].
     pub fn keys<K: Into<String>>(&self, keys: impl IntoIterator<Item = K>) -> Call<LIMITS, T> {
         self.call().keys(keys)
     }
 
-    /// [`Call::costing`].
+    /// See [`Call::costing`].
     pub fn costing(&self, costs: [u32; LIMITS]) -> Call<LIMITS, T> {
         self.call().costing(costs)
     }
 
-    /// [`Call::with_timeout`].
+    /// See [`Call::with_timeout`].
     pub fn with_timeout(&self, timeout: Duration) -> Call<LIMITS, T> {
         self.call().with_timeout(timeout)
     }
 
-    /// [`Call::with_priority`].
+    /// See [`Call::with_priority`].
     pub fn with_priority(&self, priority: u8) -> Call<LIMITS, T> {
         self.call().with_priority(priority)
     }
 
-    /// [`Call::idempotent`].
+    /// See [`Call::idempotent`].
     pub fn idempotent(&self) -> Call<LIMITS, T> {
         self.call().idempotent()
     }
 
-    /// [`Call::acquire`].
+    /// See [`Call::acquire`].
     pub fn acquire(&self) -> Acquire<LIMITS, T> {
         self.call().acquire()
     }
 
-    /// [`Call::try_acquire`].
+    /// See [`Call::try_acquire`].
     pub fn try_acquire(&self) -> Option<Permit<LIMITS, T>> {
         self.call().try_acquire()
     }
 
-    /// [`Call::peek`].
+    /// See [`Call::peek`].
     ///
     /// # Errors
-    /// [`Error::Rejected`] if the call would not be sent at all.
+    /// [`Error::Rejected`] if the call would be rejected.
     pub fn peek(&self) -> Result<Duration, Error> {
         self.call().peek()
     }
 
-    /// [`Call::run`].
+    /// See [`Call::run`].
     ///
     /// # Errors
     /// [`Error`] if no attempt was sent, or one was in flight at the deadline.
@@ -258,8 +258,8 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
     }
 
     /// The maximum number of keys: 1000 by default, at least one. If the table is full, the least
-    /// recently used key is evicted, except keys with calls or under a cooldown. If all keys are
-    /// such, a call with a new key waits.
+    /// recently used key is evicted, except keys with calls or under a cooldown. If no key can be
+    /// evicted, a call with a new key waits.
     pub const fn keys(mut self, most: usize) -> Self {
         self.keys = if most == 0 { 1 } else { most };
         self

@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::lane::Lane;
 use crate::timer::Timer;
 
-/// Buckets for `tidegate_wait_seconds`, from a millisecond to an hour: the defaults of most exporters end at
-/// ten seconds, where the waits that matter begin.
+/// Buckets for `tidegate_wait_seconds`, from a millisecond to an hour: the defaults of most exporters end at ten
+/// seconds, but the waits that matter are longer.
 ///
 /// ```
 /// use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};

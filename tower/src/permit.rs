@@ -96,7 +96,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     }
 
     /// Corrects what the call is charged, after [`learn`](Self::learn): the end of a stream says how many tokens it
-    /// used. `None` keeps the cost of a limit. Of a call with several keys, it is the last one that is corrected.
+    /// used. `None` keeps the cost of a limit. If the call has several keys, the last one is corrected.
     ///
     /// ```
     /// use tidegate_tower::Gate;

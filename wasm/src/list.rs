@@ -78,7 +78,7 @@ impl<T> Extend<T> for List<T> {
 
 impl<T> Drop for List<T> {
     fn drop(&mut self) {
-        // SAFETY: nobody uses the values after this.
+        // SAFETY: the values are not used after this.
         unsafe { drop_in_place(&raw mut **self) };
         self.give();
     }

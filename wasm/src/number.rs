@@ -7,8 +7,8 @@ const END: f64 = 1.8e13;
 
 /// Converts milliseconds to nanoseconds; `None` if not between 0 and the end of the clock.
 ///
-/// Rounds to the nearest nanosecond, so that an integer below 2^51 that was converted by [`millis`]
-/// comes back unchanged.
+/// Rounds to the nearest nanosecond, so that converting an integer below 2^51 with [`millis`] and
+/// back does not change it.
 fn nanos(ms: f64) -> Option<u64> {
     // NaN is in no range.
     (0.0..=END).contains(&ms).then_some((ms * 1e6 + 0.5) as u64)

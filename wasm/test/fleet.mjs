@@ -104,7 +104,7 @@ export class Fleet {
     this.#holder = await this.#process(this.#object());
   }
 
-  /** Ends the process of the object, as it stands. */
+  /** Ends the process of the object at once. */
   async fell() {
     const holder = this.#holder;
     this.#holder = undefined;
@@ -163,13 +163,13 @@ export class Fleet {
       call.ended = body === "served\n" ? "served" : "lost";
       this.left.push(...times);
     } catch (error) {
-      // A call of an isolate that crashed is nobody's any more.
+      // A call of an isolate that crashed has no caller any more.
       call.ended = this.#cells[cell] === process ? "lost" : "crashed";
       call.error = error;
     }
   }
 
-  /** Each isolate always has so many calls to make. */
+  /** Each isolate always has this many calls to make. */
   saturate(callers) {
     const loop = async (isolate) => {
       while (!this.#ended) await this.call(isolate);

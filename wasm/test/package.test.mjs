@@ -55,7 +55,7 @@ test("the README's examples type-check in a strict program", async (t) => {
     fs.writeFileSync(file, `import "tidegate";\n${program}`);
     return file;
   });
-  // What stands around a snippet, and packages that are not installed here.
+  // Declarations that a snippet assumes, and packages that are not installed here.
   const options = ["--module", "esnext", "--moduleResolution", "bundler", "--lib", "es2022,dom,esnext.disposable", "--types", "", "--exactOptionalPropertyTypes", "--skipLibCheck"];
   await tsc("typescript", [...files, "readme.d.ts"], options);
 });

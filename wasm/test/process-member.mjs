@@ -1,4 +1,4 @@
-// One process of a fleet: it hears and tells through the channel of Node's that its parent has made.
+// One process of a fleet: it exchanges messages with its parent through Node's channel.
 
 /** See fleet-member.mjs. */
 export const port = {

@@ -1,4 +1,5 @@
-// What stands around the README's snippets, and what they import that is not installed here.
+// Declarations that the README's snippets assume, and the modules that they import but that are not
+// installed here.
 
 declare const gate: import("tidegate").Gate;
 declare const tidegate: typeof import("tidegate").tidegate;

@@ -37,7 +37,7 @@ export class Server {
     return answer;
   }
 
-  /** Ends it as it stands, with all that it knew. */
+  /** Kills the process, so that all its state is lost. */
   async kill() {
     this.#child.kill("SIGKILL");
     if (this.#child.exitCode === null && !this.#child.signalCode) await once(this.#child, "exit");

@@ -1,4 +1,4 @@
-// What a fleet on a Redis server goes through: stretches of time, some of which begin with a fault.
+// The phases of a fleet on a Redis server. Some begin with a fault.
 
 import { replace, story } from "./fleet-story.mjs";
 import { RedisFleet } from "./redis-fleet.mjs";

@@ -43,7 +43,7 @@ export class World {
       if (!this.dies) this.#timers.add(timer);
       return timer;
     };
-    // Who hangs throws where nobody is to hear it.
+    // A caller that hangs throws where no code catches the error.
     const hush = () => {};
     process.on("uncaughtException", hush);
     globalThis.clearTimeout = (timer) => void this.#timers.delete(timer);
@@ -70,10 +70,10 @@ export class World {
     this.#timers.clear();
   }
 
-  /** Lets so much time pass. */
+  /** Lets this much time pass. */
   async pass(ms) {
     for (const end = this.time + ms; ; ) {
-      // Whatever is to be done at this instant.
+      // Everything that is due at this instant.
       await new Promise(setImmediate);
       if (this.#hung) throw this.#hung;
       const next = Math.min(...Array.from(this.#timers, ({ at }) => at));

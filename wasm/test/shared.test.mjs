@@ -6,7 +6,7 @@ import test from "node:test";
 import { BOUND } from "./fleet-figures.mjs";
 import { run } from "./fleet-scenarios.mjs";
 
-/** What holds in every scenario, whatever else this machine is doing; the other bars are low for that. */
+/** What holds in every scenario, even on a busy machine. The other bars are low for that reason. */
 async function sound(t, name) {
   const done = await run(t, name, "fixed", false);
   assert.equal(done.lost, 0, "calls were lost");

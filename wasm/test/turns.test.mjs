@@ -1,4 +1,4 @@
-// What calls that wait do to the program: to its event loop, to its end, and to calls inside of them.
+// The effect of waiting calls on the program: on its event loop, on its end, and on nested calls.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";

@@ -92,7 +92,7 @@ test("an abort after the headers closes the connection in workerd too", async (t
     import { abort } from "./abort.mjs";
     export default { async fetch(request, { API }) { return Response.json(await abort(API)); } };`, { API: url });
   const told = await (await miniflare.dispatchFetch("http://worker/")).json();
-  // What time it is there, the worker learns when something comes.
+  // The clock of the worker advances only when data arrives.
   const { timeOrigin } = performance;
   told.aborted = seen.slice(0, 3).map(({ at }) => timeOrigin + at + 20);
   await check(told, seen, url);

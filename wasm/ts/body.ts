@@ -1,6 +1,6 @@
 /** Responses whose body is still arriving. */
 
-/** Bytes that are read ahead, so that a short body ends even if nobody reads it. */
+/** Bytes that are read ahead, so that a short body ends even if the program does not read it. */
 const AHEAD = 65_536;
 
 /**
@@ -82,7 +82,7 @@ export async function excerpt(copy: Response): Promise<Uint8Array> {
   return bytes.subarray(0, length);
 }
 
-/** Cancels the body of a response that nobody reads. Returns whether there was one. */
+/** Cancels the body of a response that will not be read. Returns whether there was one. */
 export function discard(value: unknown): boolean {
   const body = (value as Response | null | undefined)?.body;
   if (!body?.cancel) return false;

@@ -75,7 +75,7 @@ export abstract class Lane {
   /** When it was last used. */
   used = 0;
   closed = false;
-  /** What delays the first call, and so all others; cached. */
+  /** What delays the first call, and therefore all others; cached. */
   #cause: Cause | undefined;
 
   constructor(
@@ -98,7 +98,7 @@ export abstract class Lane {
     return !this.waiting && (!this.calls || this.used < stale);
   }
 
-  /** A permit if a call need not wait, else a negative number or NaN. */
+  /** Returns a permit if the call need not wait, else a negative number or NaN. */
   take(requests: number, tokens: number): number {
     return this.house.core.poll(this.gate, (this.used = this.house.now()), requests, tokens);
   }

@@ -24,7 +24,7 @@ export interface LocalOptions extends SharedOptions, SharedPolicy {
   name?: string;
   /**
    * The folder of the socket and the records. It must belong to the user and be closed to others.
-   * @defaultValue `tidegate-` and the user's number, in the folder for temporary files
+   * @defaultValue `tidegate-` followed by the user ID, in the folder for temporary files
    */
   folder?: string;
   /** The seed of the jitter of budgets that this process holds, for tests. @defaultValue random */

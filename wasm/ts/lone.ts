@@ -10,7 +10,7 @@ import { Closed, DeadlineExceeded } from "./errors.js";
 import { Lane, type Call, type Then } from "./lane.js";
 import { nap } from "./wait.js";
 
-/** A call that is this many milliseconds later than the latest one that woke counts as lost. */
+/** A call counts as lost if it is this many milliseconds later than the latest call that woke. */
 const LOST = 20;
 
 /** The same for whether a lane is idle: nothing shows whether the event loop was busy. */
@@ -20,8 +20,8 @@ const GONE = 1_000;
 const LOOK = 5;
 
 /**
- * A call with a longer wait than the first checks again after half of it, or at this interval:
- * nobody wakes it if it could be sent earlier.
+ * A call with a longer wait than the first checks again after half of it, or at this interval: no
+ * event wakes it if it could be sent earlier.
  */
 const SOON = 50;
 const OFTEN = 200;

@@ -178,8 +178,8 @@ export interface Gate<K extends Key = string> extends Caller<K> {
   /** Returns the state of a key. It charges nothing. @defaultValue the key of `run` */
   readonly peek: (key?: K) => Peek;
   /**
-   * Returns the one of several keys, such as those of credentials, whose next call can be sent first. It charges nothing.
-   * Of two that are equal it is the one with fewer calls, then the former.
+   * Returns the key whose next call can be sent first, for example one of several credentials. It charges nothing. Of
+   * two that are equal, it is the one with fewer calls, then the earlier one.
    */
   readonly soonest: <O extends K>(keys: readonly O[]) => O;
   /** Adds a listener; returns a function that removes it. */

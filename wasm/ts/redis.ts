@@ -1,7 +1,7 @@
 /**
  * One budget for all processes of a fleet that share a Redis server.
  *
- * One of the processes holds the budget: the first one that asks while nobody holds it. After a crash, another
+ * One of the processes holds the budget: the first one that asks while no process holds it. After a crash, another
  * process takes over within a second or two. Redis carries the messages, keeps the record, and decides which process
  * holds the budget.
  *

@@ -67,7 +67,7 @@ fn fleet_then_page(roads: &mut Roads, mut demo: Command) -> Result<ExitCode> {
         again.arg(PAGE_ALONE);
         return become_it(with_page(again));
     } else {
-        // Without a terminal, nobody could press Ctrl-C.
+        // Without a terminal, Ctrl-C is not available.
         eprintln!("The page is built: the next `cargo xtask demo` serves it.");
     }
     Ok(ExitCode::SUCCESS)

@@ -29,7 +29,7 @@ impl<S: Copy> Limit<S> {
         Self { state, pacing: Pacing::new(now), rate_limited: false, epoch: 0, began: 0 }
     }
 
-    /// Whether the policy or the server limits what a call cost, so that there is something to learn of it.
+    /// Whether the policy or the server limits what a call cost, so that the cost can be learned.
     pub(super) fn is_set(&self, law: &impl Law<State = S>, now: Instant, hint: &Hint) -> bool {
         let is_told = hint.limit.is_some() || hint.remaining.is_some();
         is_told || law.interval(&self.state, now).is_some()
@@ -89,8 +89,8 @@ impl<S: Copy> Limit<S> {
         part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
     }
 
-    /// Refunds a call. If it is the `newest`, no call was sent after it. If not, what has drained of its cost may
-    /// have made room for those, and is not returned.
+    /// Refunds a call. If it is the `newest`, no call was sent after it. Otherwise, the drained part of its cost may
+    /// have made room for later calls, and is not returned.
     pub(super) fn refund(
         &mut self,
         law: &impl Law<State = S>,

@@ -21,7 +21,7 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
         (<Pacing as Field>::BYTES + <bool as Field>::BYTES).saturating_add(L::BYTES);
 
     /// Writes what has been learned, as of `now`, to the first
-    /// [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns how many these are.
+    /// [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns their number.
     ///
     /// Calls in flight, the counters and the generator are not part of it.
     ///

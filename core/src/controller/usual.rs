@@ -1,4 +1,4 @@
-//! What calls cost whose caller does not state it.
+//! The cost of calls whose caller does not state it.
 
 use crate::gate::Part;
 use crate::law::Law;
@@ -7,7 +7,8 @@ use crate::queue::Ahead;
 use crate::rate::Quota;
 use crate::verdict::Call;
 
-/// The mean costs of each limit but the first. Beside the limits, where a controller with one limit has a gap.
+/// The mean cost for each limit except the first. Stored beside the limits, where a controller with one limit has
+/// padding.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Usual<const LIMITS: usize>(pub(super) [MeanCost; LIMITS]);
@@ -43,8 +44,8 @@ impl<const LIMITS: usize> Usual<LIMITS> {
         }
     }
 
-    /// The calls before another, which a queue counts by what their callers stated, at what they cost. If no caller
-    /// stated a cost, all cost the usual; else those that stated none of it do.
+    /// The cost of the calls `ahead` of another, which a queue counts by their stated costs. If none of them stated a
+    /// cost, all count at the mean; otherwise, those that stated a cost of zero do.
     pub(super) fn ahead<L: Law>(
         &self,
         index: usize,
@@ -71,7 +72,7 @@ impl<const LIMITS: usize> Usual<LIMITS> {
     }
 }
 
-/// Whether a call with this cost of a limit leaves it to the controller to know what such calls cost.
+/// Whether this cost of a limit stands for the mean that the controller has learned.
 pub(super) const fn is_unstated(index: usize, cost: u32) -> bool {
     index > 0 && cost <= 1
 }

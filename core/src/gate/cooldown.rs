@@ -33,7 +33,8 @@ impl CooldownPolicy {
     /// (rounded down to 2^-31), so that they do not return at once.
     ///
     /// # Errors
-    /// [`CooldownError::ZeroCeiling`]; [`CooldownError::SpreadAboveOne`].
+    /// [`CooldownError::ZeroCeiling`] if `ceiling` is zero, and [`CooldownError::SpreadAboveOne`]
+    /// if `spread` is above one.
     pub const fn new(ceiling: Span, spread: Ratio) -> Result<Self, CooldownError> {
         if ceiling.as_nanos() == 0 {
             return Err(CooldownError::ZeroCeiling);
@@ -116,7 +117,7 @@ impl Default for CooldownPolicy {
 pub enum CooldownError {
     /// A ceiling of zero would ignore every server.
     ZeroCeiling,
-    /// A spread above one would more than double what the server asked for.
+    /// A spread above one could more than double a requested cooldown.
     SpreadAboveOne,
 }
 
@@ -151,7 +152,7 @@ pub struct Cooldown {
 }
 
 impl Cooldown {
-    /// `Admit`, or `Wait` until the end of the cooldown.
+    /// Returns `Admit`, or `Wait` until the end of the cooldown.
     #[must_use]
     pub const fn check(&self, now: Instant) -> Verdict {
         if self.until.as_nanos() > now.as_nanos() {

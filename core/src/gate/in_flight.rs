@@ -27,11 +27,12 @@ impl ConcurrencyLimit {
     /// At most `limit` calls in flight. A call that does not settle keeps its place for at least `expiry`
     /// and for less than twice that.
     ///
-    /// Choose an expiry that is longer than the longest call: of a response after it, only the
-    /// cooldown counts.
+    /// Choose an expiry that is longer than the longest call: only the cooldown of a later response
+    /// counts.
     ///
     /// # Errors
-    /// [`ConcurrencyError::ZeroLimit`]; [`ConcurrencyError::ZeroExpiry`].
+    /// [`ConcurrencyError::ZeroLimit`] if `limit` is zero, and [`ConcurrencyError::ZeroExpiry`] if
+    /// `expiry` is.
     pub const fn new(limit: u16, expiry: Span) -> Result<Self, ConcurrencyError> {
         if limit == 0 {
             return Err(ConcurrencyError::ZeroLimit);

@@ -7,7 +7,7 @@ use crate::verdict::{Reason, Verdict};
 /// How many retries a success pays for, and how many may be saved.
 ///
 /// Retries multiply load when a server is already overloaded. Once the reserve is spent, a retry
-/// budget bounds the multiplication to `1 + per_success`, whatever the number of attempts a single
+/// budget bounds the multiplication to `1 + per_success`, regardless of how many attempts a single
 /// call may make. The idea is Finagle's `RetryBudget` and gRPC's retry throttling (gRFC A6).
 ///
 /// ```
@@ -29,7 +29,8 @@ impl RetryBudgetPolicy {
     /// budget starts with its whole reserve.
     ///
     /// # Errors
-    /// [`RetryBudgetError::ZeroReserve`]; [`RetryBudgetError::ZeroRatio`].
+    /// [`RetryBudgetError::ZeroReserve`] if `reserve` is zero, and [`RetryBudgetError::ZeroRatio`]
+    /// if `per_success` is.
     pub const fn new(per_success: Ratio, reserve: u32) -> Result<Self, RetryBudgetError> {
         if reserve == 0 {
             return Err(RetryBudgetError::ZeroReserve);
@@ -56,7 +57,7 @@ impl RetryBudgetPolicy {
 /// ```
 /// use tidegate::{Ratio, gate::{RetryBudgetError, RetryBudgetPolicy}};
 ///
-/// // A tenth, divided a moment too early, is nothing at all.
+/// // A tenth as an integer division is zero.
 /// let tenth = Ratio::new(1 / 10, 1).unwrap();
 /// assert_eq!(RetryBudgetPolicy::new(tenth, 10), Err(RetryBudgetError::ZeroRatio));
 /// // "No retries" is said with `Policy::attempts`, and not with an empty retry budget.
@@ -113,7 +114,7 @@ impl RetryBudget {
     /// One without a policy.
     pub(crate) const NONE: Self = Self { saved: 0 };
 
-    /// At most what a policy saves.
+    /// The level, limited to what a policy saves.
     pub(crate) fn within(self, policy: RetryBudgetPolicy) -> Self {
         Self { saved: self.saved.min(policy.brim()) }
     }
@@ -163,13 +164,13 @@ impl RetryBudget {
 /// What happens to a retry budget.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Entry {
-    /// It is new.
+    /// A new retry budget.
     Open,
-    /// Nothing: may a retry be sent?
+    /// A query: may a retry be sent?
     Check,
     /// A success.
     Deposit,
-    /// A retry.
+    /// A retry is sent.
     Withdrawal,
     /// A retry that was not sent.
     Refund,

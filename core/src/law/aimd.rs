@@ -81,8 +81,8 @@ pub struct AimdConfig {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdCooldown {
-    /// The unit: the n-th cut sets a cooldown of 2^n of it, half of which is jitter. Above zero,
-    /// and not above `most`.
+    /// The unit: the n-th cut sets a cooldown of 2^n times `base`, half of which is jitter. Above
+    /// zero, and at most `most`.
     pub base: Span,
     /// The longest cooldown.
     pub most: Span,
@@ -357,7 +357,7 @@ impl AimdCooldown {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum AimdError {
-    /// The start's burst is above 17 592. (A burst of zero no quota has.)
+    /// The start's burst is above 17 592. (No quota has a burst of zero.)
     Burst(QuotaError),
     /// The law cannot grow after zero successes.
     ZeroEvery,

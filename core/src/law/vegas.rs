@@ -46,7 +46,7 @@ use crate::time::Instant;
 /// - **Open at first.** There is no limit until a queue of more than α has also made a round a
 ///   quarter longer than b, or the server was [`Outcome::Busy`], or a call failed. A server that
 ///   does not queue never gets a limit. Until then a round counts if it has twice as many calls as
-///   are in flight, because of calls sent together the fastest complete first.
+///   are in flight, because the fastest of the calls sent together complete first.
 ///
 /// If a call is throttled as busy or fails, the limit is cut by a quarter, once until the next call
 /// is served: an outage is not a queue.
@@ -225,7 +225,7 @@ impl VegasState {
         let in_flight = reading.in_flight(reading.mean);
         if self.open {
             self.concurrency = whole(in_flight);
-            // Of calls sent together the fastest complete first.
+            // The fastest of the calls sent together complete first.
             if reading.calls << 8 < in_flight.saturating_mul(2) {
                 return Move::Kept;
             }

@@ -34,7 +34,7 @@ use crate::verdict::Decision;
 ///     Coordinator::new(Leases::new(Controller::new(Policy::named("fixed").unwrap(), 7, now)), now);
 /// let mut member: Member = Member::new(42, Quota::per_second(1).unwrap(), now);
 ///
-/// // The first call finds nothing in hand, and has to wait for a round trip.
+/// // The first call finds no lease, and has to wait for a round trip.
 /// assert_eq!(member.poll(now, &Call::new()), Decision::Full);
 /// let (mut request, mut grant) = ([0; REQUEST_BYTES], [0; GRANT_BYTES]);
 /// let length = member.request(now, 1, &mut request).unwrap();
@@ -178,7 +178,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
 
     /// Registers the member. False if the request was answered before.
     ///
-    /// If no member was heard for several heartbeats, this coordinator may have been unreachable,
+    /// If no request arrived for several heartbeats, this coordinator may have been unreachable,
     /// and its members use their own law. They return one by one, and each reports how many there
     /// were. Until all have returned, the budget is divided among all of them.
     fn welcome(&mut self, now: Instant, silence: Span, request: &Request) -> bool {

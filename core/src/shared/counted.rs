@@ -74,7 +74,7 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
         &self.stats
     }
 
-    /// [`Member::settle`].
+    /// See [`Member::settle`].
     pub fn settle(&mut self, now: Instant, permit: u64, reply: impl AsReply) {
         let before = self.member.in_flight();
         let outcome = reply.with_reply(|reply| {
@@ -86,10 +86,10 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
         }
     }
 
-    /// [`Member::retry`].
+    /// See [`Member::retry`].
     ///
     /// # Errors
-    /// [`Reason`], as for [`Member::retry`].
+    /// Those of [`Member::retry`].
     pub fn retry(
         &mut self,
         now: Instant,
@@ -114,12 +114,12 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
         length
     }
 
-    /// [`Member::leave`].
+    /// See [`Member::leave`].
     pub fn leave(&mut self, now: Instant, room: &mut [u8]) -> Option<usize> {
         self.member.leave(now, room)
     }
 
-    /// [`Member::hear`], while `waiting` calls wait.
+    /// See [`Member::hear`]. `waiting` is how many calls wait.
     ///
     /// # Errors
     /// [`MessageError`] if it is not a valid grant.
@@ -131,7 +131,7 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
         Ok(())
     }
 
-    /// [`Member::miss`].
+    /// See [`Member::miss`].
     pub fn miss(&mut self, now: Instant) {
         self.member.miss(now);
         self.has_missed();

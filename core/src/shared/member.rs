@@ -29,7 +29,7 @@ use crate::verdict::{Call, Decision, Reason};
 ///   writes;
 /// - pass the answer to [`hear`](Self::hear), or call [`miss`](Self::miss) if none will arrive.
 ///
-/// After [`Decision::Full`], poll again when an answer was heard or missed, or a call settled.
+/// After [`Decision::Full`], poll again when an answer arrived or was missed, or a call settled.
 ///
 /// `SLOTS` is how many calls can be in flight at once.
 #[derive(Debug)]
@@ -258,7 +258,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
         let mut granted = 0u16;
         for Lease { permit, at } in leases {
             granted = granted.saturating_add(1);
-            // In order, whatever the travel times: a later grant is never used before an earlier
+            // In order, regardless of travel times: a later grant is never used before an earlier
             // one.
             let at = self.hand.back().map_or(at, |last| last.at.max(at));
             let held = Held { permit, at, ends: at.saturating_add(grant.keep) };

@@ -105,7 +105,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         count(self.list.iter().filter(|entry| !entry.gone))
     }
 
-    /// Number of members that were heard recently and receive answers.
+    /// Number of members that sent a request recently and receive answers.
     pub(super) fn present(&self, now: Instant, within: Span) -> u16 {
         count(self.list.iter().filter(|entry| entry.is_present(now, within)))
     }

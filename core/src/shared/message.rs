@@ -117,7 +117,7 @@ pub(super) struct Grant {
     pub(super) interval: Option<Span>,
     /// The number of members.
     pub(super) fleet: u16,
-    /// How long no call may be sent at all, whatever was granted before.
+    /// How long no call may be sent, regardless of earlier grants.
     pub(super) cooldown: Span,
 }
 

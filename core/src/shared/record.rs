@@ -24,10 +24,10 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
     pub const SNAPSHOT_BYTES: usize = Controller::<L>::SNAPSHOT_BYTES.saturating_add(ADDED + CHECK);
 
     /// Writes what has been learned, as of `now`, to the first
-    /// [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns how many these are. Take
-    /// one about every ten seconds while there are requests: until the next one, it grants no
-    /// further ahead than this one states. The members are not part of it, since they register with
-    /// their requests.
+    /// [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns their number. Take one
+    /// about every ten seconds while there are requests: until the next one, it grants no further
+    /// ahead than this one states. The members are not part of it, since they register with their
+    /// requests.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.

@@ -4,7 +4,7 @@ use super::word::Table;
 use crate::{Outcome, digest};
 
 /// The codes that AWS SDKs treat as throttling (botocore's `throttling` retry conditions, the same
-/// in the SDKs for Rust and JavaScript) or as a transient failure, whatever the status.
+/// in the SDKs for Rust and JavaScript) or as a transient failure, regardless of the status.
 const CODES: [(&str, Outcome); 16] = [
     ("BandwidthLimitExceeded", Outcome::Throttled),
     ("EC2ThrottledException", Outcome::Throttled),

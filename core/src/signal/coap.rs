@@ -13,9 +13,9 @@ const DEFAULT_MAX_AGE: Span = Span::from_secs(60);
 /// - 5.03 service unavailable is [`Busy`](Outcome::Busy), and Max-Age is the cooldown (RFC 7252
 ///   section 5.9.3.4).
 /// - Any other 5.xx is [`Failed`](Outcome::Failed).
-/// - All else was answered, hence [`Ok`](Outcome::Ok).
+/// - All others are [`Ok`](Outcome::Ok), because the server answered.
 ///
-/// Where Max-Age is missing it is 60 seconds.
+/// Without the option, Max-Age is 60 seconds.
 ///
 /// ```
 /// use tidegate::{Outcome, Reply, Span, signal::coap};

@@ -40,8 +40,8 @@ pub const fn outcome(code: u32) -> Outcome {
 ///
 /// A number is the cooldown before the next attempt. A negative number, or anything that is not a
 /// 32-bit number in ASCII, forbids another attempt ([`Hint::no_retry`]; gRFC A6, "Pushback"). The
-/// pushback is meant for this client, so it wins over the delay. Beside a call that was served both
-/// mean nothing.
+/// pushback is meant for this client, so it wins over the delay. Both are ignored for a call that
+/// was served.
 ///
 /// ```
 /// use tidegate::{Outcome, Reply, Span, signal::grpc};

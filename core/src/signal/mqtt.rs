@@ -13,7 +13,8 @@ use crate::Outcome;
 ///   connection rate exceeded are [`Throttled`](Outcome::Throttled).
 /// - 0x80 unspecified error, 0x83 implementation specific error, 0x8B server shutting down and
 ///   0x8D keep alive timeout are [`Failed`](Outcome::Failed).
-/// - All else was answered, hence [`Ok`](Outcome::Ok): the same packet would be rejected again.
+/// - All others are [`Ok`](Outcome::Ok): the server answered, and would reject the same packet
+///   again.
 ///
 /// MQTT codes have no delay. The policy's backoff and law apply.
 ///

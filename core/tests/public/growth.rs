@@ -11,7 +11,7 @@ use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Span
 
 use crate::{SECOND, at};
 
-/// Waits as told until `call` is admitted. Returns when that was.
+/// Waits as each decision says until `call` is admitted. Returns when that was.
 fn admit<L: Law + Copy, const LIMITS: usize>(
     gate: &mut Controller<L, LIMITS>,
     mut now: Instant,

@@ -55,8 +55,7 @@ proptest! {
         law in prop::sample::select(vec!["adaptive", "aimd", "aws-cubic", "vegas", "aimd-concurrency", "fixed", "none"]),
         seed: u64,
         ceiling in 1u64..100,
-        // One of a few outcomes, how long to wait, and how that is said: a client that is told little
-        // searches by itself.
+        // An outcome, how long to wait, and how the server states that: a client with few hints searches by itself.
         good in 1u8..5,
         replies in prop::collection::vec(
             (0u8..5, prop_oneof![Just(0), 0u64..10, 0u64..10_000], 0u8..3), 1..40,

@@ -1,7 +1,7 @@
-//! What real servers say in bodies, and what it is read as: the responses of `signal_bodies.txt`.
+//! What real servers say in bodies, and how it is read: the responses of `signal_bodies.txt`.
 //!
-//! A response has its source, its status (or several) with what the call is told, its headers, its body, and
-//! the limits that count something else than calls.
+//! A response has its source, its status (or several) with the expected reply, its headers, its body, and the limits
+//! that do not count calls.
 
 use proptest::prelude::*;
 use tidegate::signal::body::{self, Body, MOST_BYTES};

@@ -1,7 +1,7 @@
-//! What real servers send, and what it is read as: the responses of `signal_captures.txt`.
+//! What real servers send, and how it is read: the responses of `signal_captures.txt`.
 //!
-//! A response has its source, its status (or several) with what the call is told, its headers, and where
-//! there are several limits or one of no calls, these, the binding one first.
+//! A response has its source, its status (or several) with the expected reply, and its headers. If there are several
+//! limits, or one that does not count calls, they follow, the binding one first.
 
 use core::time::Duration;
 

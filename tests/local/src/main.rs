@@ -109,7 +109,7 @@ async fn stats(member: Rc<Member>) {
     }
 }
 
-/// Writes a line. The process exits if nobody reads it.
+/// Writes a line. The process exits if the line cannot be written.
 fn tell(what: &Value) {
     let line = format!("{what}\n");
     let mut out = std::io::stdout().lock();

@@ -281,7 +281,7 @@ def unstated():
             script = Script(name, ["CostCorrected"], {**FREE, "laws": [requests, second]}, now=DAY)
             script.describe(1, [1, stated])
             heavy = script.describe(2, [1, 700], deadline=DAY + MS)
-            # What is learnt is the same whatever the call had cost, and nothing is learnt where it failed.
+            # What is learned does not depend on the cost that was charged, and a failed call teaches nothing.
             for outcome, used in (("ok", 250), ("throttled", 0), ("ok", 90), ("abandoned", 7), ("ok", 0), ("ok", U32)):
                 script.admit(1)
                 if script.outs:

@@ -1,4 +1,4 @@
-//! The bounds of a law's state, whatever happens.
+//! The bounds of a law's state, in every world.
 
 use core::num::{NonZeroU16, NonZeroU32};
 

@@ -9,8 +9,8 @@ use crate::bounds::Bounds;
 use crate::terms::Terms;
 
 const SECOND: u64 = 1_000_000_000;
-/// The maximum number of polls of a call that waits as told: one per gate that may have a separate
-/// reason, plus some.
+/// The maximum number of polls of a call that waits as decided: one per gate that may have a
+/// separate reason, plus some.
 const POLLS: usize = 8;
 
 pub type Kept<const LIMITS: usize> = Controller<AnyLaw, LIMITS>;
@@ -373,7 +373,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         );
     }
 
-    /// A call that waits as told is sent after a few polls, and does not spin.
+    /// A call that polls again when its decision says is sent after a few polls, and does not spin.
     pub fn a_call_that_waits_as_told_is_sent(&self) {
         let (mut gate, mut now) = (self.gate.clone(), self.now);
         if now > Instant::from_nanos(u64::MAX / 2) {

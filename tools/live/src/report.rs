@@ -136,7 +136,7 @@ fn lost(served_in_all: &[u64], members: &[Member]) -> u64 {
         .sum()
 }
 
-/// (Σx)² / (n·Σx²). It is 1 if nobody was served.
+/// (Σx)² / (n·Σx²). It is 1 if no process was served.
 pub fn jain(shares: &[u64]) -> f64 {
     let sum: f64 = shares.iter().map(|share| *share as f64).sum();
     let squares: f64 = shares.iter().map(|share| (*share as f64).powi(2)).sum();

@@ -30,7 +30,7 @@ pub enum Breach {
         /// How many.
         unfinished: u64,
     },
-    /// A process without a call in flight was told to wait for one to settle.
+    /// A process without a call in flight has to wait for one to settle.
     #[error("process {process} has no call in flight, but must wait until one settles")]
     Stuck {
         /// The process.

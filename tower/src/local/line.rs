@@ -71,7 +71,7 @@ impl Line {
             state.count = state.count.wrapping_add(1);
             let id = state.count;
             let bytes = frames::request(id, key, request).map_err(Why::Trouble)?;
-            // Requests that nobody waits for any more.
+            // Requests whose callers no longer wait.
             state.asked.retain(|_, done| !done.is_closed());
             state.asked.insert(id, done);
             let _ = self.out.send(bytes);

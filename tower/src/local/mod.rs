@@ -168,7 +168,7 @@ impl LocalGate {
     }
 
     /// Returns the leases, and hands over the budgets that this process holds. Await it at the end
-    /// of the program, after its calls. A later call starts again.
+    /// of the program, after its calls. The gate can be used again afterwards.
     pub async fn close(&self) {
         let lanes = std::mem::take(&mut *self.inner.lanes());
         for lane in lanes.into_values() {
@@ -234,7 +234,7 @@ impl LocalBuilder {
     }
 
     /// The folder of the socket and the records. It must belong to this user and be closed to
-    /// others. The default is `tidegate-` with the user's number, in the folder for temporary
+    /// others. The default is `tidegate-` followed by the user ID, in the folder for temporary
     /// files.
     pub fn folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
@@ -246,8 +246,8 @@ impl LocalBuilder {
         Self { concurrency: Some(concurrency), ..self }
     }
 
-    /// What this process may send without a coordinator before it knows its share. One call a
-    /// second by default.
+    /// The quota of this process without a coordinator, until it knows its share. One call a second
+    /// by default.
     pub fn alone(self, alone: Quota) -> Self {
         Self { alone: Some(alone), ..self }
     }

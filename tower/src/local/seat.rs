@@ -1,7 +1,7 @@
 //! The seat: the socket of the process that holds the budgets.
 //!
 //! Answers are sent only while the socket is at the seat's path. So a process that was frozen while
-//! another took the seat grants nothing more, whenever it notices.
+//! another took the seat grants nothing more, no matter when it notices.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,8 +103,8 @@ async fn welcome(seat: Weak<Seat>, mut listener: Listener, place: Arc<Place>) {
     }
 }
 
-/// Answers one member until it disconnects or sends an invalid message. The greeting has told it
-/// which protocol this process uses.
+/// Answers one member until it disconnects or sends an invalid message. The greeting has already
+/// stated the protocol of this process.
 async fn serve(seat: Weak<Seat>, mut member: Stream) {
     let (mut frames, mut room) = (Frames::new(true), vec![0; 8_192]);
     let mut greeting = GREETING.to_vec();

@@ -29,7 +29,7 @@ export class Line {
   /** Why it has ended. */
   #why: unknown;
 
-  /** Rejects with the system's error if nobody listens. */
+  /** Rejects with the system's error if no process listens. */
   static async open(path: string, to: bigint | undefined): Promise<Line> {
     const socket = net.connect(path);
     await new Promise<void>((done, fail) => socket.on("connect", done).on("error", fail));

@@ -13,7 +13,7 @@ import { Seat } from "./seat.js";
 /** Attempts to find or take the seat while others do the same. */
 const TRIES = 5;
 
-/** The system's errors if nobody listens: a dead process's socket, no socket, or one that was just moved. */
+/** The system's errors if no process listens: a dead process's socket, no socket, or one that was just moved. */
 const NOBODY = ["ECONNREFUSED", "ENOENT", "ECONNRESET"];
 
 /** The target of requests: this process's own seat, or a connection. */

@@ -2,7 +2,7 @@
  * The record of a budget, in a file beside the socket.
  *
  * It is written before each grant is sent, so that the next holder continues from all grants. Each
- * holder has its own file under that name: nobody reads what a former holder still writes.
+ * holder has its own file under that name: no process reads what a former holder still writes.
  */
 
 import * as fs from "node:fs";

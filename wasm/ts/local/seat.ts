@@ -2,7 +2,7 @@
  * The seat: the socket of the process that holds the budgets.
  *
  * Answers are sent only while the socket is at the seat's path. So a process that was frozen while
- * another took the seat grants nothing more, whenever it notices.
+ * another took the seat grants nothing more, no matter when it notices.
  */
 
 import * as net from "node:net";
@@ -86,7 +86,7 @@ export class Seat {
       try {
         for (const { id, key, body } of frames.read(bytes)) this.#serve(member, id, key, body);
       } catch {
-        // The greeting has told any program which protocol this process uses.
+        // The greeting has already stated the protocol of this process.
         member.destroy();
       }
       if (member.writableLength > UNREAD) member.destroy();

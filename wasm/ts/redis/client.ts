@@ -35,7 +35,7 @@ export function command(client: RedisClient, name: string, ...args: string[]): P
   return "call" in client ? client.call(name, args) : client.sendCommand([name, ...args]);
 }
 
-/** Whether a command is sent at once. Otherwise the client queues it, and it arrives when nobody waits for it. */
+/** Whether a command is sent at once. Otherwise the client queues it, and it arrives when its caller no longer waits. */
 export function isReady(client: RedisClient): boolean {
   // A lazy ioredis client connects for its first command.
   return "call" in client ? client.status === "ready" || client.status === "wait" : client.isReady;

@@ -98,7 +98,7 @@ export class Post {
       else before?.done(undefined);
       this.#waiting.set(key, { id, done, fail });
     });
-    // It may fail after everybody has stopped waiting.
+    // It may fail after all callers have stopped waiting.
     answer.catch(() => {});
     const sending = this.#send(key, id, request);
     this.#sending.set(key, sending);

@@ -11,7 +11,7 @@
 /** The seat's value if the process of this script holds it with this number. */
 const MINE = "local mine = KEYS[3] .. '|' .. ARGV[1]\n";
 
-/** Puts a message into a box. A box expires when nobody waits for its messages any more. */
+/** Puts a message into a box. A box expires when no process waits for its messages. */
 const POST = `local function post(box, ...)
   redis.call('RPUSH', box, cjson.encode({...}))
   redis.call('PEXPIRE', box, 5000)
@@ -68,7 +68,8 @@ return {record, tostring(now() - tonumber(at)), turn == '0' and '1' or '0'}
 
 /**
  * Renews the seat, writes the record, and sends the grant: all of it, or nothing and 0 if another
- * process has the seat. An expired seat that nobody has taken still belongs to its holder.
+ * process has the seat. An expired seat that no other process has taken still belongs to its
+ * holder.
  *
  * ARGV: the number of the taking, the seat's term, the record or nothing, the box of the asking
  * process or nothing, and the answer.
@@ -86,7 +87,7 @@ return 1
 `;
 
 /**
- * Frees the seat if this process still has it. Nobody is its holder then, not even the last one;
+ * Frees the seat if this process still has it. It then has no holder, not even the previous one;
  * the next holder finds the box. ARGV: the number of the taking, which is never 0.
  */
 export const LEAVE = MINE + `

@@ -3,7 +3,7 @@
  *
  * One script sends what a desk has granted and writes its record, or does neither if another
  * process has the seat. So the next holder continues from all grants, and a process that was
- * frozen, cut off or slow grants nothing once another has taken over, whenever it notices.
+ * frozen, cut off or slow grants nothing once another has taken over, no matter when it notices.
  */
 
 import { Desk, type DeskStats } from "../shared/desk.js";

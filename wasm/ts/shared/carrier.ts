@@ -1,5 +1,5 @@
 /**
- * One budget for many processes: the interface between this package and whatever carries its
+ * One budget for many processes: the interface between this package and the carrier of its
  * messages.
  *
  * - On the callers' side, `sharer` (client.ts) creates a gate that asks a coordinator. It needs a

@@ -14,8 +14,7 @@ import { steady } from "./steady.js";
 /** Options of a shared gate. All are optional. The policy is set where the budget is held. */
 export interface SharedOptions extends Pick<Options, "key" | "keys" | "queue" | "attempts" | "warnAfter" | "fetch" | "now"> {
   /**
-   * What this process may send on its own as long as no coordinator has answered.
-   * @defaultValue one call a second
+   * The quota of this process until a coordinator answers. @defaultValue one call a second
    */
   alone?: Quota;
 }

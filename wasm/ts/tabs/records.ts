@@ -43,7 +43,7 @@ export class Records {
 
   /**
    * This tab becomes the holder. Returns what each budget continues from; `undefined` for one that
-   * nobody has held. The last grants of an `ousted` holder are unknown.
+   * no tab has held. The last grants of an `ousted` holder are unknown.
    */
   begin(ousted: boolean): (key: string) => { record: Uint8Array; away: number; ended: boolean } | undefined {
     const stored = this.#read();

@@ -138,7 +138,7 @@ impl Test {
         let seconds = 2 + 4 * self.time.as_secs();
         let mut command = self.command(seconds);
         command.env("TIDEGATE_MUTANT", change.to_string());
-        // Whatever waits without computing is stopped, too.
+        // Programs that wait without computing are stopped, too.
         let limit = Duration::from_secs(60) + self.time * 30;
         let ended = progress::run(&self.name, command, Some(limit))?;
         let code = ended.status.and_then(|status| status.code());

@@ -55,7 +55,7 @@ impl Programs {
             // Separate builds, or their dependencies would have other features than elsewhere.
             let mut command = cargo("build");
             command.args(["--profile", name, "--package", package]);
-            // A fixed folder, whatever cargo's configuration.
+            // A fixed folder, regardless of cargo's configuration.
             command.arg("--target-dir").arg(root().join("target"));
             step("cargo build", command)?;
             Ok(root().join(folder).join(package))

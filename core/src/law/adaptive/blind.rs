@@ -102,8 +102,8 @@ impl AdaptiveState {
         self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
         paced.rejected = 0;
         if paced.young && cooldown > Span::ZERO {
-            // If each rejection during the search costs a cooldown, the rate moves half of the way
-            // to what was served, in logarithms.
+            // If each rejection during the search costs a cooldown, the rate moves halfway to what
+            // was served, on a logarithmic scale.
             let calls = self.meter.calls(self.usual).max(1);
             let cycle = Log::of_span(self.meter.cycle(now.saturating_add(cooldown)));
             let slower = cycle - Log::of(calls.into()) - self.interval;
@@ -270,7 +270,7 @@ impl AdaptiveState {
         paced.target = if trusted && reading < target {
             reading
         } else if ripe {
-            // Halfway between the reading and the law's own rate, in logarithms.
+            // Halfway between the reading and the law's own rate, on a logarithmic scale.
             let own = target.max(reading.octaves(-1));
             target.max(own + (reading - own).halved())
         } else {

@@ -134,7 +134,7 @@ impl AdaptiveState {
             self.rescale(sample, calls, unit);
             self.hinted.unit = unit;
         } else if sample.fresh && sample.outcome == Outcome::Ok {
-            // A value that is no longer reported must not apply for ever.
+            // A value that is no longer reported must not apply forever.
             self.hinted.unit = Log::ZERO;
         }
         self.hinted.limit = calls;

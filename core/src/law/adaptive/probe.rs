@@ -143,8 +143,8 @@ impl Probe {
         self.flight > 0
     }
 
-    /// What the interval grows by after `rejected` rejections since the cut. If their share is larger
-    /// than the cut: half of the way between the two, in logarithms. Otherwise zero.
+    /// What the interval grows by after `rejected` rejections since the cut. If their share is larger than the cut:
+    /// halfway between the two, on a logarithmic scale. Otherwise zero.
     pub(super) fn deepen(&self, rejected: u8) -> Log {
         let rejected = u32::from(rejected);
         let all = rejected.saturating_add(self.successes.into()).saturating_add(1);

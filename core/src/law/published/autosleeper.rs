@@ -13,14 +13,14 @@ use crate::time::{Instant, Span};
 ///
 /// | defect of the source | [`Mended`](Self::Mended) |
 /// |---|---|
-/// | A failure leaves the success counter standing: 9 successes, a failure and one more success go down at once. | A failure sets the counter to zero. |
-/// | A threshold of zero never goes down. | It is an error. |
-/// | The first delay and the longest one carry no jitter, so a fleet is in step at both ends. | Every delay is spread. |
+/// | A failure does not reset the success counter: after 9 successes and a failure, one more success lowers the delay. | A failure sets the counter to zero. |
+/// | With a threshold of zero, the delay never falls. | It is an error. |
+/// | The first and the longest delay have no jitter, so a fleet is synchronised at both. | Every delay is spread. |
 /// | The first delay may exceed the maximum, and so may a step down with its jitter. | No delay exceeds the maximum. |
 /// | Jitter is fed back: a step "down" increases the delay with a chance of 31.5 %. | Only the delay is spread, never the state. |
-/// | Nothing decays with time: after a day of silence the delay is what it was. | As long a silence as a step down would have taken is a step down. |
-/// | The delay runs from the answer, on top of the call's own duration, in each worker by itself. | The delay runs from one call's leaving to the next one's, for all who share the controller. |
-/// | Each of the failures of one congestion raises the delay. | A call that was sent before the latest raise does not raise it again. |
+/// | Nothing decays with time: after a day of silence the delay is unchanged. | A silence counts as a step down if it is as long as one would have taken. |
+/// | The delay starts at the response, in addition to the call's own duration, and separately in each worker. | The delay is the time from one call to the next, for all workers that share the controller. |
+/// | Each failure of one congestion event raises the delay. | A call that was sent before the latest raise does not raise it again. |
 /// | Successes of calls that never had to wait lower the delay. | Only calls that had to wait count. |
 ///
 /// ```
@@ -118,9 +118,9 @@ impl Default for AutosleeperConfig {
 /// Responsive exponential backoff: the delay between calls grows by a factor on each failure and
 /// shrinks by another after a number of successes.
 ///
-/// Source: `AutoSleeper` in sakthipriyan/go-utils (`sleeper.go`, 2022) and its article "Autosleeper
-/// exponential backoff in Go". [`AutosleeperVariant::Faithful`] reproduces its published graph and its
-/// deterministic test vectors to the digit; [`AutosleeperVariant::Mended`], the default, lists what it mends.
+/// Source: `AutoSleeper` in sakthipriyan/go-utils (`sleeper.go`, 2022) and its article "Autosleeper exponential backoff
+/// in Go". [`AutosleeperVariant::Faithful`] reproduces its published graph and its deterministic test vectors to the
+/// digit; [`AutosleeperVariant::Mended`], the default, corrects the listed defects.
 ///
 /// Both count calls, not costs, and both need failures: in equilibrium 2.5 % of calls fail with the
 /// defaults. Recovery from the longest delay takes 720 successes, about a day.

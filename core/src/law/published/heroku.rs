@@ -229,7 +229,7 @@ impl Heroku {
         if config.times.is_below_one() {
             return Err(HerokuError::TimesBelowOne);
         }
-        // Each call of this strategy starts at `add`, whatever the configured start.
+        // Each call of this strategy starts at `add`, regardless of the configured start.
         let begins_anew = matches!(config.strategy, Strategy::Exponential);
         if !grows && (begins_anew || !starts) {
             return Err(HerokuError::StuckAtZero);
@@ -263,8 +263,8 @@ impl Heroku {
         let more = state.sleep.saturating_add(self.config.add);
         let times = Span::from_nanos(self.config.times.floor_of(more.as_nanos()));
         let now = match self.config.strategy {
-            // The first rung is the shortest sleep, whatever an earlier call reached. If the first
-            // throttled call was spared, the second one uses it.
+            // The first rung is the shortest sleep, regardless of what an earlier call reached. If
+            // the first throttled call was spared, the second one uses it.
             Strategy::Exponential if first || state.sleep == Span::ZERO => self.config.add,
             Strategy::Exponential => {
                 Span::from_nanos(self.config.times.floor_of(state.sleep.as_nanos()))

@@ -23,7 +23,7 @@ use crate::verdict::{Reason, Verdict};
 /// use tidegate::law::{Tchannel, TchannelConfig, TchannelVariant, Law, Sample};
 /// use tidegate::{Instant, Outcome, Rng, gate::Pacing};
 ///
-/// // Eight calls of one second come back busy; the limits of the next four seconds.
+/// // Eight calls of one second are answered busy; the limits of the next four seconds.
 /// let limits = |variant| {
 ///     let law = Tchannel::new(TchannelConfig { variant, ..TchannelConfig::DEFAULT }).unwrap();
 ///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
@@ -295,8 +295,8 @@ impl Tchannel {
     fn next_second(&self, mut state: TchannelState) -> TchannelState {
         if self.is_faithful() {
             let halvings = state.busy.min(MOST_HALVINGS);
-            // Twenty halvings of the smallest limit would leave zero, which cannot grow. Keep a
-            // grain.
+            // Twenty halvings of the smallest limit would leave zero, which cannot grow. Keep the
+            // smallest value above zero.
             state.limit = (self.grown(state.limit) >> halvings).min(self.most()).max(1);
         } else if state.busy > 0 {
             // At most what the limit has left, so half of it is a cut.
@@ -330,8 +330,8 @@ impl Tchannel {
     /// When the limit next admits a call.
     fn next_room(&self, state: &TchannelState) -> Instant {
         let mut state = *state;
-        // From the smallest grain a factor of two reaches one call after 40 seconds, and a recovery
-        // waits at most 8.
+        // From the smallest limit, a factor of two reaches one call after 40 seconds, and a
+        // recovery waits at most 8.
         for _ in 0..64 {
             state.second = state.second.saturating_add(SECOND);
             state = self.next_second(state);
@@ -434,7 +434,8 @@ impl Law for Tchannel {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum TchannelError {
-    /// A recovery of zero would never grow back, nor would a rate of one with the promised variant.
+    /// The limit would never grow back with a recovery of zero, nor with a rate of one in the
+    /// promised variant.
     NoRecovery,
     /// A rate above 14 does not fit the arithmetic.
     RateTooLarge,
@@ -456,8 +457,8 @@ impl core::error::Error for TchannelError {}
 
 fields!(TchannelState { second: Instant, limit: u64, sent: u32, busy: u32, streak: u8, quiet: u8 });
 record!(Tchannel, TchannelState where |law, state| {
-    // A limit of zero would never grow back, nor a streak end at the maximum. Either would mean a
-    // loop over all seconds since.
+    // A limit of zero would never grow back, and a streak would never end at the maximum. Either
+    // would mean a loop over all seconds since.
     let most = if law.is_faithful() { 0 } else { MOST_STREAK };
     let limit = (1..=law.most()).contains(&state.limit);
     limit && state.streak <= most && state.quiet <= most

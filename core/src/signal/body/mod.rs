@@ -23,7 +23,7 @@
 //! assert_eq!(reply.hints[0].retry_after, Some(Span::from_secs(60)));
 //! ```
 //!
-//! # What is understood
+//! # What is read
 //!
 //! | body | from |
 //! |---|---|
@@ -282,7 +282,8 @@ impl Body {
         self.cost().or(requested)
     }
 
-    /// How many tokens of a language model the call took, in and out, as the server says.
+    /// How many tokens of a language model the call used, input and output, as reported by the
+    /// server.
     ///
     /// ```
     /// use tidegate::signal::body::Body;

@@ -41,7 +41,7 @@ enum State {
     Outside,
     /// In a string with this digest so far.
     String(u32),
-    /// After a backslash in a string, which is no key then.
+    /// After a backslash in a string, which is then not a key.
     Escape,
     /// After a string with this digest.
     Key(u32),
@@ -69,7 +69,8 @@ impl Usage {
             *slot = Some(count);
         }
         self.state = match (self.state, byte) {
-            // An event's data has no line break, so whatever came before, a new event begins here.
+            // An event's data has no line break, so a new event begins here, regardless of what
+            // came before.
             (_, b'\n') => State::Outside,
             (State::String(_), b'\\') => State::Escape,
             (State::Escape, _) => State::String(digest::EMPTY),

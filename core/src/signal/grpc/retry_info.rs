@@ -5,8 +5,8 @@ use crate::Span;
 /// How long to wait before the next attempt: the first `google.rpc.RetryInfo` among the details of an
 /// encoded `google.rpc.Status`. `None` if there is none.
 ///
-/// What is malformed is skipped or ends the search. Time is in proportion to the bytes, whatever lengths
-/// they claim.
+/// Malformed parts are skipped or end the search. It takes time proportional to the bytes, regardless of the lengths
+/// that they claim.
 ///
 /// ```
 /// use tidegate::{Span, signal::grpc};

@@ -265,9 +265,9 @@ pub(super) fn settle(
     }
 }
 
-/// Gives each quota without a name to the limits with the same number of calls that lack a period.
-/// Of several the longest counts, as the most conservative. A quota without new information is
-/// dropped.
+/// Copies the period of each unnamed quota to the limits that have the same number of calls and no
+/// period. If several quotas match, the longest period is used, because it is the most
+/// conservative. A quota that adds nothing is dropped.
 fn join(drafts: &mut [Draft]) {
     let loose = |draft: &Draft| draft.told & LOOSE != 0;
     for at in 0..drafts.len() {

@@ -26,11 +26,11 @@ pub(super) const TOLD: usize = 4;
 pub enum Unit {
     /// Calls.
     Requests,
-    /// Tokens of a language model, in and out.
+    /// Tokens of a language model, input and output.
     Tokens,
-    /// Tokens that went in.
+    /// Input tokens.
     InputTokens,
-    /// Tokens that came out.
+    /// Output tokens.
     OutputTokens,
     /// Bytes of content (`qu="content-bytes"`).
     Bytes,

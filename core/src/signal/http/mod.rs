@@ -22,7 +22,7 @@
 //!
 //! If flash is limited, use a [`CommonReading`] instead, which reads what most servers send.
 //!
-//! # What is understood
+//! # What is read
 //!
 //! | header | from |
 //! |---|---|
@@ -30,7 +30,7 @@
 //! | `retry-after-ms`, `x-ms-retry-after-ms`, `x-amz-retry-after`: milliseconds | OpenAI, Azure, AWS |
 //! | `X-RateLimit-Retry-After`, `X-Rate-Limit-Retry-After-Seconds`: seconds | MailerLite; Bucket4j |
 //! | `RateLimit: "name";r=50;t=30`, `RateLimit-Policy: "name";q=100;w=60;qu="requests";pk=:…:` | the IETF draft "`RateLimit` header fields for HTTP", 08 to 11; Cloudflare, Hugging Face, `PyPI` |
-//! | `RateLimit: "name";a=50;w=30;c=2` | the draft to come: `c` is what the call cost |
+//! | `RateLimit: "name";a=50;w=30;c=2` | the next draft: `c` is what the call cost |
 //! | `RateLimit: limit=100, remaining=50, reset=5`, `RateLimit-Policy: 100;w=60` | its draft 07; Close |
 //! | `RateLimit-Limit: 100, 100;w=60`, `RateLimit-Remaining`, `RateLimit-Reset` | its drafts 00 to 06; GitLab, Heroku, Docker Hub |
 //! | `X-RateLimit-…`, `X-Rate-Limit-…` | GitHub, X, Envoy, Reddit and most others |
@@ -60,7 +60,7 @@
 //! clock produced both. Without one, it is relative to the clock of the caller; without that, it is
 //! ignored.
 //!
-//! # What wins
+//! # Precedence
 //!
 //! 1. If two cooldowns differ by less than a second, the more precise one, else the longer one.
 //!    Either takes precedence over a reset ([`Hint::cooldown`](crate::Hint::cooldown)).
@@ -69,7 +69,7 @@
 //! 3. A limit of zero, and more remaining calls than the limit, are ignored. A reset beyond the
 //!    period is reduced to the period.
 //! 4. A `RateLimit` or `RateLimit-Policy` field with anything malformed in it is ignored as a
-//!    whole, as the draft demands.
+//!    whole, as the draft requires.
 //! 5. If there are several limits, the binding one is first: an exhausted one, else the one with
 //!    the smallest share left, else one without a share. If two are equal, the one with fewer
 //!    calls.
@@ -78,7 +78,7 @@
 //! 7. A cooldown in a response that served the call is ignored, because it is not about the limit:
 //!    Azure uses it for the polling interval.
 //!
-//! # What is not
+//! # What is not read
 //!
 //! Bodies, which [`body`](super::body) reads and a [`Reading`] accepts. Limits by endpoint
 //! (`X-RateLimit-Bucket`, `x-ratelimit-resource`): the frontend chooses the keys of its

@@ -407,7 +407,7 @@ fn a_cooldown_has_the_requested_length_for_any_lookahead() {
                 permit = permit.or(leases(&grant).first().map(|(permit, _)| *permit));
             }
         }
-        // 100 ms ago it was told to wait 300 ms, plus a jitter of up to an eighth.
+        // 100 ms ago the server asked it to wait 300 ms, plus a jitter of up to an eighth.
         let report = permit.map(|permit| (permit, -100_000_000, 1, Some(300 * MILLIS)));
         let told = Request { member: 1, sequence: 9, report, ..Request::default() };
         let grant = told.send(&mut desk, BEGIN + 20 * SECOND + 500 * MILLIS);

@@ -334,7 +334,7 @@ proptest! {
                 }
             }
         }
-        // Then all faults end: whatever was lost before, every call is sent in time.
+        // Then all faults end. Every call is sent in time, regardless of what was lost before.
         world.way = CALM;
         let work = world.waiting();
         steps(&mut world, 12_000 + (work * 2 + 40) * 200 / rate);

@@ -320,7 +320,7 @@ class Adaptive(Law):
         gained = logs.OCTAVE * 2 if cooldown > 0 else logs.OCTAVE // 2
         self.apart = add(self.apart, paced.cut(self.apart, self.flight(), gained))
         if paced.young and cooldown > 0:
-            # The search moves half of the way to what was served, in logarithms.
+            # The search moves halfway to the served rate, on a logarithmic scale.
             calls = max(1, self.meter.calls(self.usual))
             cycle = log(self.meter.cycle(within(now + cooldown)))
             slower = fit(fit(cycle - log(calls)) - self.apart)

@@ -13,7 +13,7 @@
 //!
 //! Known defects: first attempts are always sent, so the throttled share grows with the number of
 //! threads and never settles; who has just been served asks again at once while the unlucky sleep
-//! for up to 20 s, which starves them; the server's hints are not heard.
+//! for up to 20 s, which starves them; the server's hints are ignored.
 
 use tidegate::{Instant, Span};
 

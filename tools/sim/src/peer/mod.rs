@@ -11,7 +11,7 @@
 //! | `equaljit` | AWS, equal jitter from 1 s | a call's own delay |
 //! | `decorr` | AWS, decorrelated jitter from 0.1 s | a call's own delay |
 //! | `cenkalti` | Go's `cenkalti/backoff`, v4 and v5 | a call's own delay, up to 15 minutes |
-//! | `sre-k2` | Google SRE book, adaptive throttling | the share of calls that leave |
+//! | `sre-k2` | Google SRE book, adaptive throttling | the share of calls that are sent |
 //! | `retry-budget` | Finagle's `RetryBudget` | how many retries are sent |
 //! | `grpc-throttle` | gRFC A6, retry throttling | whether retries are sent |
 //! | `netflix-vegas`, `netflix-vegas.9` | Netflix concurrency-limits | calls in flight |
@@ -20,10 +20,10 @@
 //! | `aatb` | the same, with a telemetry server | the rate of each thread |
 //! | `octokit` | GitHub's client for JavaScript, throttling and retry plugins | a call's own delay |
 //! | `smithy` | AWS SDK for JavaScript, standard retry mode | how many retries are sent |
-//! | `oracle` | nobody's: it knows the server | when each call is sent |
+//! | `oracle` | none: it knows the server | when each call is sent |
 //!
-//! Of them `atb` and `aatb` alone adapt the *rate*; other peers that do (the AWS client's adaptive
-//! mode, TChannel's, the Heroku client's) are laws of the product. A call without any throttle is the product's `none`.
+//! Only `atb` and `aatb` adapt the *rate*; other clients that do (the AWS client's adaptive mode, TChannel's, the
+//! Heroku client's) are laws of the product. A call without any throttle is the product's `none`.
 
 mod aatb;
 mod atb;

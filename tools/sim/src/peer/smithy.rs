@@ -1,12 +1,11 @@
 //! The standard retry mode of the AWS SDK for JavaScript and of all clients made with Smithy.
 //!
-//! Source: smithy-lang/smithy-typescript at 6815d3e (`@smithy/core` 3.33.3, where `@smithy/util-retry`
-//! 4.6 lives), `StandardRetryStrategy`, `DefaultRetryBackoffStrategy` and `retryMiddleware`, with the
-//! defaults. Three attempts; the n-th retry after U(0, min(base * 2^(n-1), 20 s)), in whole
-//! milliseconds, with a base of 500 ms after a 429 and of 100 ms after other errors. A client has 500
-//! retry tokens: a retry takes 5 after a 429 and 10 after a timeout or a 5xx, and is not made where
-//! fewer are left; a success gives back what the call's last retry took, or 1 if it had none. A
-//! Retry-After is heard as far as it lies between that delay and 5 s more.
+//! Source: smithy-lang/smithy-typescript at 6815d3e (`@smithy/core` 3.33.3, where `@smithy/util-retry` 4.6 lives),
+//! `StandardRetryStrategy`, `DefaultRetryBackoffStrategy` and `retryMiddleware`, with the defaults. Three attempts; the
+//! n-th retry after U(0, min(base * 2^(n-1), 20 s)), in whole milliseconds, with a base of 500 ms after a 429 and of
+//! 100 ms after other errors. A client has 500 retry tokens: a retry takes 5 after a 429 and 10 after a timeout or a
+//! 5xx, and is not made where fewer are left; a success gives back what the call's last retry took, or 1 if it had
+//! none. A Retry-After lengthens that delay by up to 5 s.
 //!
 //! The same release has other constants behind `SMITHY_NEW_RETRIES_2026` (14 tokens, 5 after a 429,
 //! bases of 50 ms and 1 s); the default is as above, and so is this.

@@ -12,8 +12,8 @@
 //! repeats a dropped call after 100 ms and a throttled one at once.
 //!
 //! Known defects: it aims at one throttled call for each accepted one, so half of all calls are
-//! throttled whatever the limit. Accepted clients drop fewer calls, so one client takes everything.
-//! After an outage, the two minutes of failures keep clients from a healthy server.
+//! throttled regardless of the limit. Accepted clients drop fewer calls, so one client takes
+//! everything. After an outage, the two minutes of failures keep clients from a healthy server.
 
 use tidegate::{Instant, Outcome, Span};
 

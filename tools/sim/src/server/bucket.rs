@@ -15,7 +15,7 @@ use crate::scenario::units::{GRAINS_PER_CALL, Rate};
 pub struct BucketSpec {
     /// How many tokens it holds.
     pub burst: u32,
-    /// How many it starts with; full if absent.
+    /// The number of tokens at the start; full if absent.
     pub start: Option<u32>,
     /// The refill rate.
     pub rate: Rate,

@@ -21,7 +21,7 @@ export default {
     try {
       return await gate.fetch(env.API, {}, { deadline: 20_000 });
     } catch (error) {
-      // The budget is spoken for until the deadline: whoever asked should come back later.
+      // The budget is spoken for until the deadline: the client should try again later.
       if (error instanceof DeadlineExceeded || error instanceof QueueFull) return new Response(error.message, { status: 503 });
       throw error;
     }
