@@ -150,7 +150,7 @@ export class Fleet {
     };
   }
 
-  /** One call of an isolate, in a request of its own. */
+  /** One call of an isolate, in a separate request. */
   async call(isolate) {
     const cell = this.cells.findIndex((cell) => cell.includes(isolate));
     const process = this.#cells[cell];
@@ -177,7 +177,7 @@ export class Fleet {
     this.#loads = this.cells.flat().flatMap((isolate) => Array.from({ length: callers }, () => loop(isolate)));
   }
 
-  /** So many calls a second arise in all, times `load`, at random. */
+  /** This many calls a second arise in total, times `load`, at random. */
   arise(rate) {
     const isolates = this.cells.flat();
     const loop = async () => {
@@ -192,7 +192,7 @@ export class Fleet {
 
   #loads = [];
 
-  /** Lets no more calls begin, and waits for all that have. */
+  /** Starts no more calls, and waits for all others. */
   async drain() {
     this.#ended = true;
     for (let i = 0; i < this.#loads.length; i++) await this.#loads[i];
@@ -206,7 +206,7 @@ export class Fleet {
     fs.rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** The counters of all isolates that there are, by isolate. */
+  /** The counters of all running isolates, by isolate. */
   async stats() {
     const isolates = this.cells.flatMap((cell, at) => cell.map((isolate) => [isolate, this.#cells[at]]));
     const asked = isolates.map(async ([isolate, process]) => {

@@ -1,6 +1,5 @@
-// Two hundred calls at once against a real server, for each family of hints: none is lost, and few
-// are throttled. Chance has its part in how few, so the middle one of three runs, which go side by side,
-// is held to the bar.
+// Two hundred calls at once against a real server, for each family of hints: none is lost, and few are throttled. How
+// few is partly chance, so the median of three parallel runs is compared with the bar.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -10,15 +9,15 @@ import { api, measured } from "./live.mjs";
 const CALLS = 200;
 
 /**
- * A second is the shortest time in GitHub's words, and `adaptive` takes it for any time up to that.
- * In a longer period no moment to begin at makes it all that is told.
+ * GitHub's shortest time is one second, and `adaptive` takes it for any time of up to a second.
+ * With a longer period, it is never the only hint, regardless of when the run begins.
  */
 const PERIOD = ["--policy", "window", "--limit", "120", "--period", "2s"];
 
 /**
- * The share of rejections that is still few. Told nothing of what is left, a burst finds the limit by
- * exceeding it: about twenty calls are rejected before the rate is known, however many there are. That
- * is 12 % of 300 calls on a bucket of 20, and more of 200 on a bucket of 10.
+ * The largest share of rejections that counts as few. Without a report of the remaining calls, a burst finds the limit
+ * by exceeding it: about twenty calls are rejected before the rate is known, however many there are. That is 12 % of
+ * 300 calls on a bucket of 20, and more of 200 on a bucket of 10.
  */
 const FEW_UNHINTED = 0.2;
 /** With the remaining calls reported, only the first round trip is rejected. */

@@ -1,4 +1,4 @@
-// What a package must be that others build on: its map, its types, and its size.
+// Properties of the package that its users rely on: its source map, its types, and its size.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -18,7 +18,7 @@ test("publint finds nothing", async () => {
   assert.match(stdout, /All good/);
 });
 
-// Resolution as of Node 10 knows no `exports`: there is the main entry alone. What Cloudflare alone runs is no CommonJS.
+// Node 10's resolution ignores `exports`, so it finds only the main entry. The entries for Cloudflare are not CommonJS.
 test("types resolve in all module systems with exports", async () => {
   const packed = process.env.TIDEGATE_PACKED;
   await run(bin("attw"), [packed, "--profile", "node16", "--exclude-entrypoints", "./tidegate.wasm", "./durable"]);

@@ -1,4 +1,4 @@
-// Who waits, for how long, and in what order.
+// Which calls wait, for how long, and in what order.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -499,7 +499,7 @@ test("a wait can take a month, and an infinite deadline never passes", async (t)
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let now = 0;
   const day = 86_400_000;
-  /** Days go by, one by one: who is woken asks for the time. */
+  /** Days pass one by one, and each call that is woken reads the clock. */
   const pass = async (days) => {
     for (let i = 0; i < days; i++) {
       now += day;

@@ -12,7 +12,7 @@ import { node, ProcessFleet } from "./process-fleet.mjs";
 const program = process.env.TIDEGATE_REDIS;
 if (!program) throw new Error("TIDEGATE_REDIS names no redis-server: run `cargo xtask test wasm`");
 
-/** A Redis server on a port of its own that keeps nothing on disk. */
+/** A Redis server on a separate port that keeps nothing on disk. */
 export class Server {
   #folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-redis-"));
   #child;
@@ -28,7 +28,7 @@ export class Server {
     if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`);
   }
 
-  /** Runs a command of an administrator's. */
+  /** Runs an administrative command. */
   async tell(...command) {
     const client = createClient({ socket: { host: "127.0.0.1", port: this.port, reconnectStrategy: () => 20 } }).on("error", () => {});
     await client.connect();

@@ -17,7 +17,7 @@ test("a fleet passes all disturbances, loses no call, and sends no more than is 
     told = JSON.stringify(done, undefined, 1);
     return done.stretches;
   };
-  // How much of the limit is used is also a matter of the processors: a fleet has nine processes.
+  // Utilisation also depends on the processors, because a fleet has nine processes.
   const isUsed = ([, eight, , killed, stopped, , closed, , , dead, , last]) =>
     eight.utilisation > 0.9 && eight.jain > 0.95 && eight.local > 0.9 &&
     [killed, closed, last].every(({ utilisation, alone }) => utilisation > 0.7 && alone < 0.3) &&

@@ -3,7 +3,7 @@
 import { replace, story } from "./fleet-story.mjs";
 import { RedisFleet } from "./redis-fleet.mjs";
 
-/** One after the other: how many seconds in the tests and in the table, what happens first, and what must be. */
+/** In order: the seconds in tests and in the table, what happens first, and the required figures. */
 export const STRETCHES = [
   { name: "settling", short: 4 },
   {

@@ -11,10 +11,10 @@ import { PolicyError, tidegate } from "tidegate/redis";
 import { api } from "./live.mjs";
 import { Server } from "./redis-fleet.mjs";
 
-/** The names in Redis of what belongs to the key of `run`. */
+/** The names in Redis for the key of `run`. */
 const [SEAT, BUDGET] = ["{tidegate}:seat:", "{tidegate}:budget:"];
 
-/** A Redis server, and gates that share it, each with a client of its own. */
+/** A Redis server, and gates that share it, each with a separate client. */
 async function redis(t) {
   const server = new Server();
   await server.start();
@@ -40,7 +40,7 @@ test("a process that has lost the seat grants nothing, and asks the new holder",
   const { server, gate } = await redis(t);
   const [first, second] = [await gate(), await gate()];
   assert.equal(await first.run(() => 1), 1);
-  // What becomes of the seat of a process that is frozen for long enough.
+  // What happens to the seat of a process that is frozen for long enough.
   await server.tell("EVAL", "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[2], 'holder', 'another')", "2", SEAT, BUDGET);
   assert.equal(await second.run(() => 2), 2);
   const holder = await server.tell("GET", SEAT);
@@ -60,7 +60,7 @@ test("a gate that closes returns its leases and frees its seat", async (t) => {
   const [holder, other] = first.budget() ? [first, second] : [second, first];
   while (holder.budget().members < 2) await holder.run(() => 0);
   await other.close();
-  // Its good-bye has left; else its share would be kept for it for ten seconds.
+  // Its goodbye has been sent; otherwise its share would be kept for ten seconds.
   for (const end = performance.now() + 5_000; holder.budget().members > 1 && performance.now() < end; ) await holder.run(() => 0);
   assert.equal(holder.budget().members, 1);
   await holder.close();

@@ -1,5 +1,5 @@
-// The members of `tidegate/durable` and the desk, from their sources, in a world with a clock of its own: nothing takes time
-// but what says so, and an hour of it is over in a second.
+// The members of `tidegate/durable` and the desk, from their sources, in a world with a simulated clock: only explicit
+// waits take time, and an hour passes in a second.
 
 import fs from "node:fs";
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -22,16 +22,16 @@ export { Desk, load, made };
 
 const { setTimeout, clearTimeout } = globalThis;
 
-/** See the file. While a test has one, all timers are its own. */
+/** See the file. While a test has one, it controls all timers. */
 export class World {
   #timers = new Set();
   #requests = new AsyncLocalStorage();
   #looks = 0;
   #hung;
   time;
-  /** Where this is set, timers that are made never fire. */
+  /** If set, new timers never fire. */
   dies = false;
-  /** Of each timer that a member's courier has set, how old the request was that did. */
+  /** For each timer of a member's courier, the age of the request that set it. */
   ages = [];
   /** What requests are kept alive for, and whether that is over. */
   kept = [];

@@ -3,7 +3,7 @@
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-/** What is imported, and what it does that a page would import it for. */
+/** What is imported, and why a page would import it. */
 const IMPORTS = [
   ["tidegate", "tidegate", "fetch, adaptive and fixed rates, retries, headers, wasm included"],
   ["tidegate/full", "tidegate", "the same with every law"],

@@ -1,5 +1,5 @@
-// The module answers as the crate does on the machine that built it, number by number, in every
-// engine; so does what wasm2js makes of it.
+// The module returns the same numbers as the crate on the machine that built it, in every engine.
+// So does the output of wasm2js.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -14,7 +14,7 @@ const MODULES = [["gate", "tidegate.wasm"], ["full", "full.wasm"]];
 const bytesOf = (file) => fs.readFileSync(new URL(file, dist));
 const traceOf = (name) => fs.readFileSync(process.env[`TIDEGATE_TRACE_${name.toUpperCase()}`], "utf8");
 
-/** Holds an answer of `repeat` to the length of the trace. */
+/** Compares an answer of `repeat` with the length of the trace. */
 function complete(t, answer) {
   assert.equal(typeof answer, "number", answer);
   t.diagnostic(`${answer} answers`);

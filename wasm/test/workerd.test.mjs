@@ -1,4 +1,4 @@
-// Cloudflare's runtime, by miniflare: one gate for the whole module, asked by many requests at once.
+// Cloudflare's runtime, by miniflare: one gate for the whole module, used by many requests at once.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -37,7 +37,7 @@ for (const date of ["2026-04-01", "2025-05-31", "2024-01-01"]) {
   });
 }
 
-// What a request has not waited for when it answers dies with it: its timers never fire, its calls never end.
+// Work that a request has not awaited when it answers ends with it: its timers never fire, its calls never end.
 test("calls that end with their request do not delay later ones", async (t) => {
   const miniflare = await worker(t, `
     import { tidegate } from "tidegate";

@@ -147,7 +147,7 @@ mod tests {
         let mut program = Program::tool(sleep.arg("600").stdout(Stdio::piped())).unwrap();
         let mut output = program.0.stdout.take().unwrap();
         drop(program);
-        // Nobody writes there any more.
+        // No program writes there any more.
         assert_eq!(output.read(&mut [0]).unwrap(), 0);
     }
 

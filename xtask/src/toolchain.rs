@@ -1,4 +1,4 @@
-//! Other versions of the compiler than the active one, where rustup can bring them.
+//! Compiler versions other than the active one, if rustup can install them.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,10 +9,10 @@ use anyhow::{Result, bail};
 use crate::progress;
 use crate::workspace::{on_path, root};
 
-/// A download that has not come by then is taken for refused.
+/// A download that takes longer counts as failed.
 const LIMIT: Duration = Duration::from_secs(150);
 
-/// Brings the toolchain of this version, unless it is there. The error says why it cannot be had.
+/// Installs the toolchain of this version if it is missing. The error gives the reason.
 pub fn bring(version: &str) -> Result<()> {
     if !on_path("rustup") {
         bail!("this machine has no rustup to bring Rust {version}");
@@ -30,12 +30,12 @@ pub fn bring(version: &str) -> Result<()> {
     Ok(())
 }
 
-/// `cargo VERB` of this version, which must have been brought, in the workspace's folder.
+/// `cargo VERB` of this version, which must be installed, in the workspace's folder.
 pub fn cargo(version: &str, verb: &str) -> Command {
     let mut command = Command::new("rustup");
-    // Without `--install`, what is not there is an error and no download.
+    // Without `--install`, a missing toolchain is an error and is not downloaded.
     command.args(["run", version, "cargo", verb]).current_dir(root());
-    // What the active toolchain set for its own children, this task among them.
+    // Variables that the active toolchain set for its children, such as this task.
     for variable in ["CARGO", "RUSTC", "RUSTDOC", "LD_LIBRARY_PATH", "RUSTUP_TOOLCHAIN"] {
         command.env_remove(variable);
     }
@@ -43,7 +43,7 @@ pub fn cargo(version: &str, verb: &str) -> Command {
     command
 }
 
-/// Where that cargo puts what it builds: apart, or two versions would make each other build again.
+/// That cargo's target folder: a separate one, so that neither version makes the other rebuild.
 pub fn output(version: &str) -> PathBuf {
     root().join("target/rust").join(version)
 }

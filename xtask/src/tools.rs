@@ -1,4 +1,4 @@
-//! Programs from outside Rust: how to see that one is there, which packages bring it, and why.
+//! Programs from outside Rust: how to detect one, which packages contain it, and why it is needed.
 
 use anyhow::{Result, anyhow};
 

@@ -22,7 +22,7 @@ pub struct Step {
 pub enum What {
     /// Admitted and sent after this wait.
     Sent(Span),
-    /// Told to poll again at this time.
+    /// Has to poll again at this time.
     Waits(Instant),
     /// No room.
     Full,

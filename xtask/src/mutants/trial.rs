@@ -128,7 +128,7 @@ impl Test {
             .arg(&self.program.file)
             .args(["--exact", &self.name, "--test-threads=1"])
             .current_dir(&self.program.folder)
-            // An input that detects a change is none that the tests must repeat.
+            // The tests must not keep an input that detects a change.
             .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
         command
     }

@@ -12,8 +12,8 @@
 //! 0, and so does this.
 //!
 //! Known defects: first attempts are always sent, so the throttled share grows with the number of
-//! threads and never settles; who has just been served asks again at once while the unlucky sleep
-//! for up to 20 s, which starves them; the server's hints are ignored.
+//! threads and never settles; a caller that was just served calls again at once, while others sleep
+//! for up to 20 s and starve; the server's hints are ignored.
 
 use tidegate::{Instant, Span};
 

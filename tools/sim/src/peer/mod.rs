@@ -1,9 +1,8 @@
-//! Peers: what others do about a rate limit, to compare with.
+//! Peers: how other clients handle a rate limit, for comparison.
 //!
 //! Each is written from its source's published rules and constants, and is tested against figures
 //! that the source itself publishes or that follow from its rules by hand. A peer does what its
-//! source does, defects included: where that means giving a call up, the call is lost, and the
-//! table shows it.
+//! source does, including defects. If it gives up a call, the call is lost, and the table shows it.
 //!
 //! | name | source | what it adapts |
 //! |---|---|---|

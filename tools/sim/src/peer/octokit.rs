@@ -10,9 +10,9 @@
 //!
 //! **A call whose retries are used up is given up, and the simulator counts it as lost.**
 //!
-//! Known defects: no jitter anywhere, so clients return together; a throttled call pauses its own call and
-//! no other, so the next one is sent at once into the same limit; what is left is not looked at until
-//! it is nothing; without a reset beside a count of nothing the retry is sent at once.
+//! Known defects: no jitter anywhere, so clients return together; a throttled call pauses its own call and no other, so
+//! the next one is sent at once into the same limit; the remaining count is ignored until it is zero; if it is zero
+//! without a reset, the retry is sent at once.
 
 use tidegate::{Instant, Outcome, Span};
 

@@ -1,19 +1,18 @@
 //! Finagle's retry budget: retries are sent as long as first attempts have paid for them.
 //!
-//! Source: twitter/finagle `finagle-core` `service/RetryBudget.scala` (commit 0e26b57) with
-//! twitter/util `TokenBucket.newLeakyBucket` and `WindowedAdder` (1bdeab5), defaults: each first
-//! attempt deposits 1000 tokens that expire after 10 s, each retry withdraws 1000 / 20 % = 5000, and
-//! a standing reserve stands for 10 retries a second. The budget says *whether* a call is retried;
-//! *when* is another object's matter in Finagle, here full jitter from 1 s, so that this row differs
-//! from `fulljit` by the budget alone.
+//! Source: twitter/finagle `finagle-core` `service/RetryBudget.scala` (commit 0e26b57) with twitter/util
+//! `TokenBucket.newLeakyBucket` and `WindowedAdder` (1bdeab5), defaults: each first attempt deposits 1000 tokens that
+//! expire after 10 s, each retry withdraws 1000 / 20 % = 5000, and a standing reserve stands for 10 retries a second.
+//! The budget says *whether* a call is retried; *when* is decided elsewhere in Finagle. Here it is full jitter from 1
+//! s, so that this row differs from `fulljit` only in the budget.
 //!
 //! **A retry without budget is not sent: the call is given up, and the simulator counts it as
 //! lost.**
 //!
-//! Known defects: the reserve is counted afresh at every look, and withdrawals expire as deposits
-//! do, so 100 retries may be sent at once and as many again 10 s later; the reserve is for each client
-//! process, so many small clients retry without limit; the budget stops retries, but the caller's
-//! next call is sent at once, so a caller in a loop hammers as before.
+//! Known defects: the reserve is recomputed at every access, and withdrawals expire as deposits do, so 100 retries may
+//! be sent at once and as many again 10 s later; the reserve is for each client process, so many small clients retry
+//! without limit; the budget stops retries, but the caller's next call is sent at once, so a caller in a loop hammers
+//! as before.
 
 use tidegate::Instant;
 

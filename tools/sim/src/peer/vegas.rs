@@ -1,4 +1,4 @@
-//! Vegas: grow while the round trip is as short as it ever was, shrink when a queue shows in it.
+//! Vegas: grows while the round trip is as short as ever, and shrinks when it shows a queue.
 //!
 //! Source: github.com/Netflix/concurrency-limits at 78a74b9, `VegasLimit.java`, defaults: the limit
 //! starts at 20 and stays within 1 to 1000. With log = max(1, floor(log10 limit)) and
@@ -8,16 +8,16 @@
 //! - nothing if fewer than half of the limit were in flight;
 //! - + 6 log while queue ≤ log, + log while queue < 3 log, - log when queue > 6 log.
 //!
-//! A sample shorter than the shortest round trip becomes that and does nothing else; so does one
-//! after every U(0.5, 1) * 30 * limit samples, so that the shortest is measured anew.
+//! A sample below the shortest round trip replaces it and does nothing else. So does one sample
+//! after every U(0.5, 1) * 30 * limit samples, so that the shortest is measured again.
 //!
-//! Known defects: on a server that throttles without queueing, one success undoes six throttled calls; the
-//! measuring anew takes a queue for the unloaded round trip when it meets one (concurrency-limits, issue 165), and then
-//! the limit drifts up.
+//! Known defects: on a server that throttles without queueing, one success undoes six throttled calls; a new
+//! measurement during a queue mistakes it for the unloaded round trip (concurrency-limits, issue 165), and then the
+//! limit drifts up.
 //!
-//! `vegas.9` is the better Vegas for a server whose own speed is known to stay: it keeps the shortest
-//! round trip forever, and multiplies the limit by 0.9 on a drop, as the library's own `AIMDLimit`
-//! does, which its documentation advises for clients.
+//! `vegas.9` is the better Vegas for a server whose speed does not change: it keeps the shortest round trip forever,
+//! and multiplies the limit by 0.9 on a drop, as the library's own `AIMDLimit` does, which its documentation advises
+//! for clients.
 
 use tidegate::Span;
 

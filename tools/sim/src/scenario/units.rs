@@ -68,7 +68,7 @@ pub struct Rate(u64);
 pub const GRAINS_PER_CALL: u128 = 86_400_000_000_000 * 1_000_000;
 
 impl Rate {
-    /// So many calls a second.
+    /// This many calls a second.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
     pub fn per_second(calls: f64) -> Self {
         Self((calls * 86_400e6) as u64)

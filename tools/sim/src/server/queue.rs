@@ -31,7 +31,7 @@ pub struct QueueSpec {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceStep {
-    /// When it comes.
+    /// When it begins.
     pub at: Time,
     /// The mean from then on.
     pub service: Time,

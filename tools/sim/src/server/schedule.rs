@@ -9,7 +9,7 @@ use crate::scenario::units::{GRAINS_PER_CALL, Rate, Time};
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// When it comes.
+    /// When it begins.
     pub at: Time,
     /// The rate from then on.
     pub rate: Rate,

@@ -26,7 +26,7 @@ pub struct Line {
 /// The fleets of a directory, in the order of their names.
 ///
 /// # Errors
-/// Where the directory or a file of it cannot be read.
+/// The directory or one of its files cannot be read.
 pub fn fleets(directory: &Path) -> anyhow::Result<Vec<Fleet>> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(directory)?
         .map(|entry| Ok(entry?.path()))
@@ -39,7 +39,7 @@ pub fn fleets(directory: &Path) -> anyhow::Result<Vec<Fleet>> {
 /// Runs all fleets under all their laws and these seeds.
 ///
 /// # Errors
-/// Where a fleet names no law, or breaks.
+/// A fleet names no law, or violates a promise.
 pub fn lines(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<Vec<Line>> {
     let jobs: Vec<(&Fleet, &String)> =
         fleets.iter().flat_map(|fleet| fleet.laws.iter().map(move |law| (fleet, law))).collect();

@@ -68,7 +68,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// All there are.
+    /// All of them.
     pub const ALL: [Self; 11] = [
         Self::Saturated,
         Self::App,
@@ -153,7 +153,7 @@ pub enum Hints {
 }
 
 impl Hints {
-    /// All there are.
+    /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Blind,
         Self::RetryAfter,
