@@ -5,7 +5,7 @@
 macro_rules! registry {
     ($($tag:literal $law:ident { $($name:literal => $of:expr, $rules:ident, $about:literal;)+ })+) => {
         /// Any of the laws, for frontends that choose one at run time. Firmware with a single law
-        /// names that as the type parameter instead, and links no other.
+        /// names it as the type parameter instead, and links no other law.
         ///
         /// ```
         /// use tidegate::law::{Aimd, AnyLaw};

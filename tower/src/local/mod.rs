@@ -263,7 +263,7 @@ impl LocalBuilder {
         Self { queue: most, ..self }
     }
 
-    /// The gate. It opens nothing before the first call.
+    /// Creates the gate. It opens nothing before the first call.
     ///
     /// # Errors
     /// [`LocalError`] if the name is invalid, or the folder's path is too long for a socket.

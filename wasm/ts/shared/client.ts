@@ -22,7 +22,7 @@ export interface SharedOptions extends Pick<Options, "key" | "keys" | "queue" | 
 /** Options of a call of a shared gate. Each call costs 1. */
 export type SharedCallOptions = Omit<CallOptions, "cost">;
 
-/** Options of `fetch` of a shared gate. A call is in flight until its headers, when its outcome is reported. */
+/** Options of `fetch` of a shared gate. A call is in flight until its headers arrive; its outcome is then reported. */
 export type SharedFetchOptions = Omit<FetchOptions, "cost" | "actualCost" | "release">;
 
 /** Options of `run` of a shared gate. */

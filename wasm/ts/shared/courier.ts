@@ -2,7 +2,7 @@
  * The courier of one member: sends its requests when they are due, and receives the answers.
  *
  * If timers end with the request that set them, the carrier of a request may be gone: then the next
- * call that looks takes over.
+ * call that checks takes over.
  */
 
 import { TidegateError } from "../errors.js";
