@@ -122,7 +122,7 @@ impl<S: Copy> Limit<S> {
         }
         match law.quota(&self.state) {
             Some(quota) => {
-                due.max(self.pacing.due_behind(lately(law, now), ahead.cost, cost, quota))
+                due.max(self.pacing.due_behind(lately(law, now), ahead.cost, cost, &quota))
             }
             None if due > now => {
                 let interval = law.interval(&self.state, now).unwrap_or(Span::ZERO);
@@ -145,7 +145,7 @@ impl<S: Copy> Limit<S> {
         }
         self.rate_limited = false;
         if let Some(quota) = law.quota(&self.state) {
-            self.pacing.charge_late(now, lately(law, now), cost, quota);
+            self.pacing.charge_late(now, lately(law, now), cost, &quota);
         }
         law.released(&mut self.state, &mut self.pacing, now, cost, rng);
     }

@@ -73,7 +73,7 @@ impl Pacing {
     ) -> Result<Instant, Reason> {
         match quota {
             _ if cost == 0 => Ok(Instant::ZERO),
-            Some(quota) => Ok(self.bucket_due(now, cost, quota)?.max(self.until)),
+            Some(quota) => Ok(self.bucket_due(&quota, now, cost)?.max(self.until)),
             None => Ok(self.until),
         }
     }
@@ -84,7 +84,7 @@ impl Pacing {
         self.until <= now
             && quota.is_none_or(|quota| {
                 let rest = quota.burst.get().checked_sub(cost);
-                rest.is_some_and(|rest| self.level_at(now, quota) <= quota.call(rest))
+                rest.is_some_and(|rest| self.level_at(&quota, now) <= quota.call(rest))
             })
     }
 
@@ -140,9 +140,10 @@ impl Pacing {
     }
 
     /// Adds the cost of a call. Call [`check`](Self::check) first: what overflows the bucket is a
-    /// debt, as in [`correct`](Self::correct).
+    /// debt.
     pub fn charge(&mut self, now: Instant, cost: u32, quota: Option<Quota>) {
-        self.correct(now, 0, cost, quota);
+        self.drain(now, quota);
+        self.pour(0, cost, quota);
     }
 
     /// Corrects a call's cost from `charged` to `used`: a refund if it was less, a debt if it was
@@ -231,42 +232,55 @@ impl Pacing {
     /// drained at the old rate.
     #[inline(always)] // as above
     pub fn drain(&mut self, now: Instant, quota: Option<Quota>) {
-        self.level = match quota {
-            Some(quota) => self.level_at(now, quota),
-            None => 0,
-        };
+        match quota {
+            Some(quota) => self.drain_at(&quota, now),
+            None => (self.level, self.at) = (0, self.at.max(now)),
+        }
+    }
+
+    fn drain_at(&mut self, quota: &Quota, now: Instant) {
+        self.level = self.level_at(quota, now);
         self.at = self.at.max(now);
     }
 
     /// Drains the bucket for time before the start of the present clock.
     pub(crate) fn drain_for(&mut self, span: Span, quota: Option<Quota>) {
         if let Some(quota) = quota {
-            self.level = self.level_at(self.at.saturating_add(span), quota);
+            self.level = self.level_at(&quota, self.at.saturating_add(span));
         }
     }
 
-    fn bucket_due(&self, now: Instant, cost: u32, quota: Quota) -> Result<Instant, Reason> {
-        let rest = quota.burst.get().checked_sub(cost).ok_or(Reason::TooBig)?;
-        // The highest level at which the call still fits.
-        let excess = self.level_at(now, quota).saturating_sub(quota.call(rest));
-        if excess == 0 {
-            return Ok(Instant::ZERO);
+    fn bucket_due(&self, quota: &Quota, now: Instant, cost: u32) -> Result<Instant, Reason> {
+        if cost > quota.burst.get() {
+            return Err(Reason::TooBig);
         }
-        let (drained, rest) = div_rem(excess, quota.count);
-        let wait = Span::from_nanos(drained.saturating_add(u64::from(rest > 0)));
-        self.at.max(now).checked_add(wait).ok_or(Reason::Never)
+        match self.wait(quota, now, 0, cost) {
+            Span::ZERO => Ok(Instant::ZERO),
+            wait => self.at.max(now).checked_add(wait).ok_or(Reason::Never),
+        }
+    }
+
+    /// How long until the bucket has room for a call of `cost`, after others that fill `ahead` of it.
+    fn wait(&self, quota: &Quota, now: Instant, ahead: u64, cost: u32) -> Span {
+        let level = self.level_at(quota, now).saturating_add(ahead);
+        // The highest level at which the call still fits.
+        let room = quota.call(quota.burst.get().saturating_sub(cost));
+        let (drained, rest) = div_rem(level.saturating_sub(room), quota.count);
+        Span::from_nanos(drained.saturating_add(u64::from(rest > 0)))
     }
 
     /// Charges an admitted call. If it had to wait at the latest instant seen, it is charged as of
     /// `lately`, so that the next one is due by the rate. Exception: the level at that time would
     /// not fit in 64 bits.
     #[inline(always)] // as above
-    pub(crate) fn charge_late(&mut self, now: Instant, lately: Instant, cost: u32, quota: Quota) {
+    pub(crate) fn charge_late(&mut self, now: Instant, lately: Instant, cost: u32, quota: &Quota) {
         let call = quota.call(cost);
-        let waited = self.level > quota.call(quota.burst.get().wrapping_sub(cost));
-        let then = if waited && self.level.checked_add(call).is_some() { lately } else { now };
-        self.level = self.level_at(then, quota).wrapping_add(call);
-        self.at = self.at.max(then);
+        let then = match self.level.checked_add(call) {
+            Some(level) if level > brim(*quota) => lately,
+            _ => now,
+        };
+        self.drain_at(quota, then);
+        self.level = self.level.wrapping_add(call);
     }
 
     /// When the bucket has room for a call of `cost` after the calls `ahead` of it, with the delay
@@ -276,14 +290,10 @@ impl Pacing {
         lately: Instant,
         ahead: u64,
         cost: u32,
-        quota: Quota,
+        quota: &Quota,
     ) -> Instant {
-        let call = quota.period.get();
-        let ahead = Span::from_nanos(call).saturating_mul(ahead).as_nanos();
-        let level = self.level_at(lately, quota).saturating_add(ahead);
-        let room = quota.call(quota.burst.get().saturating_sub(cost));
-        let (drained, rest) = div_rem(level.saturating_sub(room), quota.count);
-        let wait = Span::from_nanos(drained.saturating_add(u64::from(rest > 0)));
+        let ahead = quota.period().saturating_mul(ahead).as_nanos();
+        let wait = self.wait(quota, lately, ahead, cost);
         self.at.max(lately).saturating_add(wait)
     }
 
@@ -293,7 +303,7 @@ impl Pacing {
     }
 
     /// If the product saturates, it exceeds any level, so the difference is exact.
-    fn level_at(&self, now: Instant, quota: Quota) -> u64 {
+    fn level_at(&self, quota: &Quota, now: Instant) -> u64 {
         let drained = now.saturating_since(self.at).saturating_mul(quota.count.get());
         self.level.saturating_sub(drained.as_nanos())
     }
