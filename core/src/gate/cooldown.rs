@@ -72,12 +72,8 @@ impl CooldownPolicy {
     fn cooldown(self, asked: Span, rng: &mut Rng) -> Span {
         let middle = asked.min(self.ceiling);
         let reach = self.spread_of(middle);
-        let (least, most) = if asked < self.ceiling {
-            (asked, asked.saturating_add(reach).min(self.ceiling))
-        } else {
-            (self.ceiling.saturating_sub(reach), self.ceiling)
-        };
-        rng.between(least, most)
+        let least = if asked < self.ceiling { asked } else { middle.saturating_sub(reach) };
+        rng.between(least, middle.saturating_add(reach).min(self.ceiling))
     }
 
     /// The jitter of a cooldown, in two halves that each fit 64 bits.
