@@ -40,7 +40,7 @@ pub(crate) struct Rules {
     pub(crate) attempts: Option<NonZeroU16>,
     /// How long a throttled call has more attempts than that.
     pub(crate) patience: Span,
-    pub(crate) elapsed: Option<Span>,
+    pub(crate) elapsed: Span,
 }
 
 impl Rules {
@@ -51,7 +51,7 @@ impl Rules {
         backoff: Some(Backoff::DEFAULT.linked()),
         attempts: Some(Policy::ATTEMPTS),
         patience: Policy::PATIENCE,
-        elapsed: None,
+        elapsed: Span::MAX,
     };
     const WITHOUT_BACKOFF: Self = Self { backoff: None, ..Self::DEFAULT };
     const ADAPTIVE: Self =
@@ -190,6 +190,10 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// [`Late`](crate::Reason::Late).
     #[must_use]
     pub const fn elapsed(self, elapsed: Option<Span>) -> Self {
+        let elapsed = match elapsed {
+            Some(elapsed) => elapsed,
+            None => Span::MAX,
+        };
         Self { rules: Rules { elapsed, ..self.rules }, ..self }
     }
 }

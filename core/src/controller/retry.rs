@@ -73,9 +73,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         };
         let not_before = now.saturating_add(delay);
         // Also as a deadline, because a gate may delay the call longer than its backoff does.
-        let most =
-            self.rules().elapsed.map_or(Instant::MAX, |most| first_failed.saturating_add(most));
-        let deadline = call.deadline.min(most);
+        let deadline = call.deadline.min(first_failed.saturating_add(self.rules().elapsed));
         let next = Call { attempt, rung, not_before, first_failed, deadline, ..*call };
         let (due, _) = self.due(now, &next, &mut [Instant::ZERO; LIMITS]);
         let due = due.max(served_from);
