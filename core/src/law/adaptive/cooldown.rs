@@ -86,8 +86,8 @@ impl AdaptiveState {
         let calls = self.meter.calls(self.usual);
         let Phase::Open(open) = &mut self.phase else { return false };
         let knows = calls >= FEW || (calls > 0 && open.together);
-        *open = Open::again();
         if !knows {
+            *open = Open::again();
             if calls == 0 {
                 // Other clients had used the whole limit.
                 self.meter = Meter::new(now);
@@ -101,7 +101,6 @@ impl AdaptiveState {
             self.event_at = self.release.max(now);
             return false;
         }
-        self.event_at = now;
         let cycle = Log::of_span(self.meter.cycle(now));
         // If there were few calls, one more: the next call was about to be served.
         let calls = if calls < FEW { calls.saturating_add(1) } else { calls };

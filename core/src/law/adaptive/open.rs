@@ -19,8 +19,6 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Open {
-    /// The limit on calls in flight when doubling began.
-    pub(super) wide: u16,
     /// Number of calls in the present block.
     sends: u16,
     /// The mean interval of the last full block, coarsely; zero before the first.
@@ -37,6 +35,8 @@ pub(super) struct Open {
     heard: u16,
     /// The number of calls that the pool refills within a round trip.
     refilled: u16,
+    /// The limit on calls in flight when doubling began. Last, so that the fields which begin as zero are whole words.
+    pub(super) wide: u16,
 }
 
 /// The first limit on calls in flight.
