@@ -127,14 +127,15 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     #[must_use]
     pub fn new(policy: P, seed: u64, now: Instant) -> Self {
         let Policy { laws, rules } = policy.borrow();
+        let rng = Rng::new(seed);
         Self {
             limits: laws.each_ref().map(|law| Limit::new(law, now)),
             cooldown: Cooldown::default(),
             concurrency: rules.concurrency,
-            calls: InFlight::new(now, rules.concurrency, period(seed)),
+            calls: InFlight::new(now, rules.concurrency, rng.mark()),
             admitted: 0,
             retry_budget: opened(rules),
-            rng: Rng::new(seed),
+            rng,
             stats: Counters::default(),
             usual: Usual::UNKNOWN,
             policy,
@@ -160,20 +161,15 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     #[inline(always)]
     fn look(&self, now: Instant, call: &Call<LIMITS>) -> (Verdict, [Instant; LIMITS]) {
         let mut dues = [Instant::ZERO; LIMITS];
-        let (due, mut rejection) = self.due(now, call, &mut dues);
-        // A full concurrency limit must not hide that the wait after it is too long.
+        let (due, rejection) = self.due(now, call, &mut dues);
         let at = due.max(now);
-        if at > call.deadline {
-            rejection = rejection.or(Some(Reason::Late(at)));
-        }
-        if call.attempt > 0
-            && !accounted(&mut self.retry_budget.clone(), self.rules(), Entry::Check)
-            && !matches!(rejection, Some(reason) if reason > Reason::RetryBudget)
-        {
-            rejection = Some(Reason::RetryBudget);
-        }
+        let is_paid = || accounted(&mut self.retry_budget.clone(), self.rules(), Entry::Check);
         let verdict = match rejection {
+            Some(reason) if reason > Reason::RetryBudget => Verdict::Reject(reason),
+            _ if call.attempt > 0 && !is_paid() => Verdict::Reject(Reason::RetryBudget),
             Some(reason) => Verdict::Reject(reason),
+            // A full concurrency limit must not hide that the wait after it is too long.
+            None if at > call.deadline => Verdict::Reject(Reason::Late(at)),
             None if self.calls.is_full(now, self.concurrency_limit(now, call)) => Verdict::Full,
             None if due > now => Verdict::Wait(due),
             None => Verdict::Admit,
@@ -265,9 +261,30 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
 
     #[cfg_attr(target_pointer_width = "64", cold)]
     fn poll_slowly(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
-        match self.look(now, call) {
-            (Verdict::Admit, _) => Decision::Admit(self.charge(now, call)),
-            (verdict, dues) => self.keep_back(now, call, verdict, dues),
+        let (verdict, dues) = self.look(now, call);
+        match verdict {
+            Verdict::Admit => Decision::Admit(self.charge(now, call)),
+            Verdict::Wait(until) => {
+                self.note_rate_limited(&dues, until);
+                self.stats.note(|stats| {
+                    stats.waits = stats.waits.saturating_add(1);
+                    stats.waited = stats.waited.saturating_add(until.saturating_since(now));
+                });
+                Decision::Wait(until)
+            }
+            Verdict::Full => {
+                self.note_concurrency_limited(now, call);
+                self.stats.count(|stats| &mut stats.full);
+                Decision::Full
+            }
+            Verdict::Reject(reason) => {
+                // A call that cannot wait is also limited by the law.
+                if let Reason::Late(until) = reason {
+                    self.note_rate_limited(&dues, until);
+                }
+                self.stats.count(|stats| &mut stats.rejected);
+                Decision::Reject(reason)
+            }
         }
     }
 
@@ -488,15 +505,15 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// ```
     #[must_use]
     pub fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
-        Some(self.has_room_at(now, call)?.max(self.due_behind(
-            now,
-            call,
-            &[Ahead::default(); LIMITS],
-        )))
+        Some(self.has_room_at(now, call)?.max(self.due_first(now, call)))
     }
 
-    /// The earliest instant at which `call` may be sent after the calls `ahead` of it, ignoring
-    /// calls in flight.
+    /// The earliest instant at which `call` may be sent, ignoring calls in flight.
+    pub(crate) fn due_first(&self, now: Instant, call: &Call<LIMITS>) -> Instant {
+        self.due(now, call, &mut [Instant::ZERO; LIMITS]).0.max(now)
+    }
+
+    /// The same for a call that is sent after the calls `ahead` of it.
     pub(crate) fn due_behind(
         &self,
         now: Instant,
@@ -643,39 +660,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.calls.alive(now, self.concurrency) > 0
     }
 
-    /// Handles a poll that does not admit the call.
-    #[cold]
-    fn keep_back(
-        &mut self,
-        now: Instant,
-        call: &Call<LIMITS>,
-        verdict: Verdict,
-        dues: [Instant; LIMITS],
-    ) -> Decision<Permit<LIMITS>> {
-        match verdict {
-            Verdict::Wait(until) => {
-                self.note_rate_limited(&dues, until);
-                self.stats.note(|stats| {
-                    stats.waits = stats.waits.saturating_add(1);
-                    stats.waited = stats.waited.saturating_add(until.saturating_since(now));
-                });
-                Decision::Wait(until)
-            }
-            Verdict::Admit | Verdict::Full => {
-                self.note_concurrency_limited(now, call);
-                self.full()
-            }
-            Verdict::Reject(reason) => {
-                // A call that cannot wait is also limited by the law.
-                if let Reason::Late(until) = reason {
-                    self.note_rate_limited(&dues, until);
-                }
-                self.stats.count(|stats| &mut stats.rejected);
-                Decision::Reject(reason)
-            }
-        }
-    }
-
     /// Charges all gates for an admitted call.
     #[inline(always)]
     pub(crate) fn charge(&mut self, now: Instant, call: &Call<LIMITS>) -> Permit<LIMITS> {
@@ -698,11 +682,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.stats.count(|stats| &mut stats.admitted);
         let attempt = call.attempt;
         Permit { sent: now, parts, attempt, period, number, learnt: false }
-    }
-
-    fn full(&mut self) -> Decision<Permit<LIMITS>> {
-        self.stats.count(|stats| &mut stats.full);
-        Decision::Full
     }
 
     /// Marks the limits that make a call wait until then: their laws are the bottleneck. A limit
@@ -870,10 +849,4 @@ fn cooldown<const LIMITS: usize>(
         }
     });
     longest
-}
-
-/// A controller's first period. It is derived from the seed, so that permits of other controllers
-/// can be recognised.
-const fn period(seed: u64) -> u32 {
-    (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }

@@ -47,6 +47,11 @@ pub trait Gate<const LIMITS: usize = 1> {
     /// flight.
     fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant;
 
+    /// The same for a call that is first.
+    fn due_first(&self, now: Instant, call: &Call<LIMITS>) -> Instant {
+        self.due_behind(now, call, &[Ahead::default(); LIMITS])
+    }
+
     /// The queue has rejected a call without polling.
     fn count_rejection(&mut self);
 }
@@ -68,6 +73,10 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Gate<LIMITS>
 
     fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
         self.due_behind(now, call, ahead)
+    }
+
+    fn due_first(&self, now: Instant, call: &Call<LIMITS>) -> Instant {
+        self.due_first(now, call)
     }
 
     fn count_rejection(&mut self) {

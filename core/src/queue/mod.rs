@@ -188,7 +188,7 @@ impl<const LIMITS: usize> Head<LIMITS> {
                 return Some(until);
             }
             Decision::Full => {
-                self.reach = gate.due_behind(now, call, &[Ahead::default(); LIMITS]);
+                self.reach = gate.due_first(now, call);
                 self.next = self.next.min(gate.ready_at(now, call).unwrap_or(Instant::MAX));
             }
             decision => self.decision = Some(decision),
