@@ -95,7 +95,10 @@ impl Page<'_> {
                 self.name
             );
             let is_image = matches!(event, Event::Start(Tag::Image { .. }));
-            if let (true, Some(image)) = (is_image, resolve(self.name, dest_url)) {
+            let is_elsewhere = dest_url.contains("://");
+            if let (true, false, Some(image)) =
+                (is_image, is_elsewhere, resolve(self.name, dest_url))
+            {
                 images.push(image);
                 continue;
             }
@@ -177,6 +180,8 @@ mod tests {
         let mut images = Vec::new();
         let page = Page { name: "docs/node.md", chapters: &chapters, repository: None };
         assert_eq!(page.relink("![a](../b.svg)", &mut images).unwrap(), "![a](../b.svg)");
+        let badge = "[![a](https://a.org/b.svg)](https://a.org)";
+        assert_eq!(page.relink(badge, &mut images).unwrap(), badge);
         assert_eq!(images, ["b.svg"]);
     }
 
