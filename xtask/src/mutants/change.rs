@@ -270,7 +270,9 @@ impl Finder {
             let output = words(&signature.output);
             let at = block.brace_token.span.open().byte_range().end;
             let line = signature.ident.span().start().line;
-            let changes = values(&signature.output).into_iter().map(|value| {
+            let body = words(block);
+            let new = values(&signature.output).into_iter().filter(|value| !is_same(&body, value));
+            let changes = new.map(|value| {
                 let label = format!("replace {name}{output} with {value}");
                 (value, label)
             });
@@ -291,6 +293,12 @@ fn words(spanned: &(impl Spanned + ?Sized)) -> String {
     let text = spanned.span().source_text().unwrap_or_default();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.is_empty() { text } else { format!(" {text}") }
+}
+
+/// Whether a function's body is this value already.
+fn is_same(body: &str, value: &str) -> bool {
+    let body = body.trim_matches(|c: char| c.is_whitespace() || "{}".contains(c));
+    body == value || value == "Default::default()" && body.ends_with("::ZERO")
 }
 
 fn range(spanned: &impl Spanned) -> Range<usize> {
@@ -623,6 +631,14 @@ mod tests {
                 ],
             ),
             ("impl<T> B for A<T> { fn f(&self) { g() } }", &["replace <impl B for A>::f with ()"]),
+            (
+                "fn f() -> Option<bool> { None }",
+                &[
+                    "replace f -> Option<bool> with Some(true)",
+                    "replace f -> Option<bool> with Some(false)",
+                ],
+            ),
+            ("fn f() -> Span { Span::ZERO }", &[]),
             ("fn f() -> &A { a(x <= 1) }", &["replace <= with > in f", "replace <= with < in f"]),
             ("fn f() -> &A { a(x && y) }", &["replace && with || in f"]),
             ("fn f() -> &A { a(!x, -y, -1) }", &["delete ! in f", "delete - in f"]),

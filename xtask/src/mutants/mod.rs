@@ -39,9 +39,6 @@ pub struct Mutants {
     /// How many tests run at the same time
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     jobs: u8,
-    /// Leave out tests that take more processor time
-    #[arg(long, default_value_t = 2, value_name = "SECONDS")]
-    slowest: u64,
     /// Update the table of the areas in tests/golden/mutants.md
     #[arg(long)]
     write: bool,
@@ -105,7 +102,7 @@ pub fn run(mutants: &Mutants) -> Result<ExitCode> {
         }
         candidate.place = tree.recorded_as(candidate.number);
     }
-    let tests = trial::record(&programs, &folder, &inputs, mutants.slowest)?;
+    let tests = trial::record(&programs, &folder, &inputs)?;
     let page = fs::read_to_string(root().join(PAGE)).with_context(|| PAGE.to_owned())?;
     let asked = |area: &Area| {
         mutants.areas.is_empty() || mutants.areas.iter().any(|name| name == area.name)

@@ -458,3 +458,31 @@ impl core::error::Error for AutosleeperError {}
 
 fields!(AutosleeperState { delay: Span, successes: u16, quiet_from: Instant });
 record!(Autosleeper, AutosleeperState);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_initial_delay_may_be_the_longest() {
+        let config = AutosleeperConfig::DEFAULT;
+        assert!(Autosleeper::new(AutosleeperConfig { initial: config.most, ..config }).is_ok());
+    }
+
+    #[test]
+    fn only_the_newest_call_ends_its_delay_when_it_is_refunded() {
+        let law = Autosleeper::DEFAULT;
+        let (sent, later) = (Instant::from_nanos(1), Instant::from_nanos(2));
+        for newest in [false, true] {
+            let (mut pacing, mut rng) = (Pacing::new(sent), Rng::new(0));
+            let mut state = law.start(sent);
+            state.delay = Span::from_secs(1);
+            law.released(&mut state, &mut pacing, sent, 1, &mut rng);
+            let quiet_from = state.quiet_from;
+            assert!(quiet_from > later);
+            law.refunded(&mut state, &mut pacing, later, 1, newest);
+            assert_eq!(pacing.ready_at(1, None).is_none_or(|at| at <= later), newest);
+            assert_eq!(state.quiet_from, if newest { later } else { quiet_from });
+        }
+    }
+}

@@ -287,6 +287,13 @@ mod tests {
     }
 
     #[test]
+    fn measurements_start_with_the_last_whole_second() {
+        for (millis, expected) in [(0, 0), (499, 0), (500, 0), (999, 0), (1_000, 2), (1_500, 2)] {
+            assert_eq!(AwsCubic.start(at(millis)).half_second, expected, "{millis} ms");
+        }
+    }
+
+    #[test]
     fn the_cube_root_is_exact_if_the_product_fits() {
         let rooms = (1..1u64 << 24).step_by(4_099);
         for number in rooms.chain([(1 << 23) - 1, 1 << 23, (1 << 24) - 1]) {

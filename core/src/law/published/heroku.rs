@@ -450,6 +450,39 @@ mod tests {
     }
 
     #[test]
+    fn a_sleep_that_stays_zero_or_shrinks_when_throttled_is_rejected() {
+        let gem = HerokuConfig::gem;
+        let (none, some) = (Span::ZERO, Span::from_millis(1));
+        let stuck = Err(HerokuError::StuckAtZero);
+        for (config, expected) in [
+            (HerokuConfig { add: none, ..gem(Strategy::Exponential) }, stuck),
+            (
+                HerokuConfig { add: none, start: none, floor: some, ..gem(Strategy::Proportional) },
+                stuck,
+            ),
+            (
+                HerokuConfig { add: none, start: some, floor: none, ..gem(Strategy::Proportional) },
+                stuck,
+            ),
+            (
+                HerokuConfig { add: none, start: some, floor: some, ..gem(Strategy::Proportional) },
+                Ok(()),
+            ),
+            (HerokuConfig { add: some, start: none, ..gem(Strategy::Proportional) }, Ok(())),
+            (
+                HerokuConfig { calm: Some(none), ..gem(Strategy::Proportional) },
+                Err(HerokuError::ZeroCalm),
+            ),
+            (
+                HerokuConfig { times: Ratio::of(1, 2), ..gem(Strategy::Proportional) },
+                Err(HerokuError::TimesBelowOne),
+            ),
+        ] {
+            assert_eq!(Heroku::new(config).map(|_| ()), expected, "{config:?}");
+        }
+    }
+
+    #[test]
     fn the_rungs_of_a_cold_start_match_the_source() {
         // 0.8, 1.76, 2.912, 4.294, ... 16.64: the published longest sleep of 17.3 s is the ninth
         // rung with its jitter.

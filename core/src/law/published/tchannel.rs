@@ -598,6 +598,18 @@ mod tests {
     }
 
     #[test]
+    fn a_refunded_call_leaves_its_room_to_another() {
+        let law = Tchannel::new(FAITHFUL).unwrap();
+        let (mut pacing, mut rng) = (Pacing::new(at(0)), Rng::new(0));
+        let mut state = law.start(at(0));
+        let full = state.room();
+        law.released(&mut state, &mut pacing, at(0), 1, &mut rng);
+        assert_eq!(state.room(), full - 1);
+        law.refunded(&mut state, &mut pacing, at(0), 1, true);
+        assert_eq!((state.room(), state.limit_q36()), (full, law.most()));
+    }
+
+    #[test]
     fn a_configuration_is_validated_by_the_constructor() {
         for (config, expected) in [
             (
