@@ -39,7 +39,8 @@ pub fn stage(root: &Path, folder: &Path, repository: Option<&str>) -> Result<()>
     for name in chapters.iter().filter(|name| **name != "reference.md") {
         let text = fs::read_to_string(root.join(name)).with_context(|| (*name).to_owned())?;
         let mut images = Vec::new();
-        let text = Page { name, chapters: &chapters, repository }.relink(&text, &mut images)?;
+        let page = Page { name, chapters: &chapters, repository };
+        let text = page.relink(&without_badges(&text), &mut images)?;
         write(&format!("src/{}", name.replace("README.md", "index.md")), text.as_bytes())?;
         for image in images {
             write(
@@ -49,6 +50,11 @@ pub fn stage(root: &Path, folder: &Path, repository: Option<&str>) -> Result<()>
         }
     }
     Ok(())
+}
+
+/// A page without the lines that only show a badge, which another site serves.
+fn without_badges(page: &str) -> String {
+    page.split_inclusive('\n').filter(|line| !line.starts_with("[![")).collect()
 }
 
 /// The pages that a summary lists.
@@ -95,10 +101,7 @@ impl Page<'_> {
                 self.name
             );
             let is_image = matches!(event, Event::Start(Tag::Image { .. }));
-            let is_elsewhere = dest_url.contains("://");
-            if let (true, false, Some(image)) =
-                (is_image, is_elsewhere, resolve(self.name, dest_url))
-            {
+            if let (true, Some(image)) = (is_image, resolve(self.name, dest_url)) {
                 images.push(image);
                 continue;
             }
@@ -175,13 +178,17 @@ mod tests {
     }
 
     #[test]
+    fn badges_are_left_out() {
+        let page = "# a\n\n[![b](https://a.org/b.svg)](c.md)\n\nd\n";
+        assert_eq!(without_badges(page), "# a\n\n\nd\n");
+    }
+
+    #[test]
     fn images_are_copied() {
         let chapters = BTreeSet::new();
         let mut images = Vec::new();
         let page = Page { name: "docs/node.md", chapters: &chapters, repository: None };
         assert_eq!(page.relink("![a](../b.svg)", &mut images).unwrap(), "![a](../b.svg)");
-        let badge = "[![a](https://a.org/b.svg)](https://a.org)";
-        assert_eq!(page.relink(badge, &mut images).unwrap(), badge);
         assert_eq!(images, ["b.svg"]);
     }
 
