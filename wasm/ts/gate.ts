@@ -16,7 +16,7 @@ import { Guard, nap, race } from "./wait.js";
 /** The function that `run` runs. */
 type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
 
-/** What distinguishes calls by `fetch`. */
+/** How calls by `fetch` differ. */
 export interface Manner<T> {
   /** Why it must not be repeated, or `undefined`. */
   readonly unsafe: "method" | "body" | undefined;
@@ -387,7 +387,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     try {
       if (ms) await nap(timers, ms, call.signal);
       const next = lane.enter(call, same);
-      // Nobody reads the previous response, which would keep its connection.
+      // The previous response is not read, and would keep its connection.
       if (discard(result!.value)) result = undefined;
       permit = await next;
     } catch (rejection) {
@@ -419,7 +419,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
       call.error = new Rejected("EXHAUSTED", "the server's quota is used up, or the account is not allowed to make this call");
       emit("gaveUp", { key, attempt, why: name });
     }
-    // The server has answered, or nobody waits any more.
+    // The server has answered, or no caller waits any more.
     if ((!isPushback && name !== "failed") || lane.closed) return -1;
     const unsafe = call.manner?.unsafe;
     // The server did not execute a throttled call, so every method can be repeated.

@@ -231,7 +231,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     }
 
     /// Writes a last request like [`request`](Self::request), if there was one before. It returns
-    /// the available leases and says goodbye. A pending request is ignored.
+    /// the available leases and leaves. A pending request is ignored.
     pub fn leave(&mut self, now: Instant, room: &mut [u8]) -> Option<usize> {
         if self.request_at().is_none() || !self.link.has_asked() {
             return None;

@@ -26,12 +26,12 @@ struct Entry {
     /// Whether calls had been sent without a lease by its latest request. It may not receive
     /// answers, and continue that way.
     alone: bool,
-    /// Whether it said goodbye. It no longer counts, but late copies of its messages are
+    /// Whether it has left. It no longer counts, but late copies of its messages are
     /// recognised.
     gone: bool,
 }
 
-/// How long a member that said goodbye counts for the shares without a coordinator, since it may
+/// How long a member that has left counts for the shares without a coordinator, since it may
 /// return when there is none.
 const REMEMBERED: Span = Span::from_secs(60);
 
@@ -80,7 +80,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         })
     }
 
-    /// Removes members that have been silent for longer, and later those that said goodbye.
+    /// Removes members that have been silent for longer, and later those that have left.
     pub(super) fn forget(&mut self, now: Instant, silence: Span) {
         let mut index = 0;
         while let Some(entry) = self.list.get(index) {

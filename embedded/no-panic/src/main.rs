@@ -81,7 +81,7 @@ pub static CONVERSIONS: Conversions = Conversions {
 };
 
 /// The functions of a throttle.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: usize> {
     new: fn(&'static Policy<L, LIMITS>) -> Uplink<L, WAITERS, LIMITS>,
     seeded: fn(&'static Policy<L, LIMITS>, u64) -> Uplink<L, WAITERS, LIMITS>,
@@ -181,7 +181,7 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
 type Apis = KeyedThrottle<Mutex, u32, Aimd, 3>;
 
 /// The functions of a table of throttles.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Table {
     new: fn(&'static Policy<Aimd>) -> Apis,
     acquire: for<'a> fn(&'a Apis, u32) -> Acquire<'a, Apis>,
@@ -200,7 +200,7 @@ pub struct Table {
 }
 
 /// The functions of sessions.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Supervisor {
     new: fn() -> Sessions<Mutex>,
     spread_start: fn(&Sessions<Mutex>, Duration),
@@ -210,7 +210,7 @@ pub struct Supervisor {
 }
 
 /// The conversions between embassy's clock and core's.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Conversions {
     instant: fn(Instant) -> tidegate::Instant,
     ticking: fn(tidegate::Instant) -> Instant,

@@ -168,7 +168,7 @@ pub static SIGNALS: Signals = Signals {
 };
 
 /// The functions of sessions and call times.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Sessions {
     new: fn(Backoff, Span, u64) -> Session,
     spread_start: fn(&mut Session, Instant, Span),
@@ -182,7 +182,7 @@ pub struct Sessions {
 }
 
 /// The functions of a controller.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Verbs<L: Law, const LIMITS: usize> {
     new: fn(Policy<L, LIMITS>, u64, Instant) -> Controller<L, LIMITS>,
     check: fn(&Controller<L, LIMITS>, Instant, &Call<LIMITS>) -> Verdict,
@@ -238,7 +238,7 @@ impl<L: Record + Copy + PartialEq, const LIMITS: usize> Verbs<L, LIMITS> {
 type Gates = Keyed<u32, Fixed, 4>;
 
 /// The functions of a table of controllers.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Table {
     new: fn(Policy<Fixed>, u64) -> Gates,
     poll: fn(&mut Gates, Instant, &u32, &Call) -> Decision,
@@ -280,7 +280,7 @@ type Few = Queue<[Slot<2>; 4], 2>;
 type Many = Queue<Growing<Nodes, 2>, 2>;
 
 /// The functions of a queue.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Calls<G, Q> {
     place: fn(&mut Q, u8) -> Place,
     first: fn(&mut Q, Instant) -> Option<usize>,
@@ -309,7 +309,7 @@ type Desk = Coordinator<Leases<AnyLaw, 8>, 4>;
 type Branch = Coordinator<Member<8>, 4>;
 
 /// The functions of a shared budget.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Shared {
     member: fn(u64, Quota, Instant) -> Member<8>,
     poll: fn(&mut Member<8>, Instant, &Call) -> Decision<u64>,
@@ -332,7 +332,7 @@ pub struct Shared {
 }
 
 /// The constructors that validate their arguments.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Parts {
     named: fn(&str) -> Option<Policy>,
     settled: fn(u64, Instant) -> Controller<Aimd, 2>,
@@ -346,7 +346,7 @@ pub struct Parts {
 }
 
 /// The conversions, and the random generator.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Conversions {
     status: fn(u16) -> Outcome,
     ticks: fn(NonZeroU32) -> Ticks,
@@ -357,7 +357,7 @@ pub struct Conversions {
 }
 
 /// The parsers, with input from anyone.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Signals {
     reading: fn(u16, Profile) -> Reading,
     header: fn(&mut Reading, &[u8], &[u8]),

@@ -26,7 +26,7 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 pub type Gate<L> = Controller<L, 1, &'static Policy<L>>;
 
 /// The functions of a controller with one limit that firmware uses.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Verbs<L: Law + 'static> {
     new: fn(&'static Policy<L>, u64, Instant) -> Gate<L>,
     poll: fn(&mut Gate<L>, Instant, &Call) -> Decision,
@@ -39,7 +39,7 @@ impl<L: Law> Verbs<L> {
 }
 
 /// The same for firmware that retries calls and sleeps in between.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct RetryVerbs<L: Law + 'static> {
     gate: Verbs<L>,
     /// What a policy has decides what is linked for it.
@@ -56,7 +56,7 @@ impl<L: Law> RetryVerbs<L> {
 }
 
 /// The functions of a queue of four calls with such a controller.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct QueueVerbs<L: Law + 'static> {
     gate: Verbs<L>,
     enter: fn(&mut Few, &Call, u8) -> Option<Ticket>,
@@ -81,7 +81,7 @@ impl<L: Law> QueueVerbs<L> {
 }
 
 /// The same, with the check of earlier calls when a call joins.
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct JoinVerbs<L: Law + 'static> {
     queue: QueueVerbs<L>,
     join: fn(&mut Few, Instant, &mut Gate<L>, &Call, Place) -> Result<Ticket, Reason>,

@@ -7,7 +7,7 @@ use tidegate_size as _;
 use tidegate::signal::http::{Answer, Profile, Reading};
 use tidegate::{Hint, Span};
 
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Parsers {
     reading: fn(u16, Profile) -> Reading,
     header: fn(&mut Reading, &[u8], &[u8]),

@@ -7,7 +7,7 @@ use tidegate_size as _;
 use tidegate::Reply;
 use tidegate::signal::http::CommonReading;
 
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Parsers {
     reading: fn(u16) -> CommonReading,
     header: fn(&mut CommonReading, &[u8], &[u8]),

@@ -8,7 +8,7 @@ use tidegate::Reply;
 use tidegate::signal::body::Body;
 use tidegate::signal::http::CommonReading;
 
-#[allow(dead_code, reason = "the linker's roots: nobody calls them")]
+#[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Parsers {
     reading: fn(u16) -> CommonReading,
     header: fn(&mut CommonReading, &[u8], &[u8]),
