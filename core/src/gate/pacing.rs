@@ -148,7 +148,7 @@ impl Pacing {
 
     /// Corrects a call's cost from `charged` to `used`: a refund if it was less, a debt if it was
     /// more. A refund never exceeds the bucket's level. A debt is paid within a day, because `used`
-    /// may be a server's word.
+    /// may be what a server reports.
     #[inline(always)] // as above
     pub fn correct(&mut self, now: Instant, charged: u32, used: u32, quota: Option<Quota>) {
         self.drain(now, quota);
