@@ -1,7 +1,7 @@
 //! The waiting calls of a gate: core's queue, with immediate decisions.
 
 use tidegate::gate::Permit;
-use tidegate::queue::{Ahead, Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Instant, Reason};
 
 use crate::list::List;
@@ -68,7 +68,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
             self.other = Some(decided);
         }
         if AGAIN {
-            return Ok((ticket, Some(gate.due_behind(now, call, &[Ahead::default(); LIMITS]))));
+            return Ok((ticket, Some(gate.due_first(now, call))));
         }
         let turn = self.queue.turn(now, gate, ticket).unwrap_or(now);
         let is_late = turn > call.not_after();
