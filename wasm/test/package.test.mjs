@@ -1,4 +1,4 @@
-// Properties of the package that its users rely on: its source map, its types, and its size.
+// Properties of the package that its users rely on: its exports, its types, and its size.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
