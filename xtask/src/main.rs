@@ -12,6 +12,7 @@ mod lint;
 mod live;
 mod local;
 mod mutants;
+mod newer;
 mod npm;
 mod page;
 mod progress;

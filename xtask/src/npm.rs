@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
+use crate::newer::is_newer;
 use crate::road::Roads;
 use crate::workspace::{cargo, root};
 use crate::{page, progress, setup};
@@ -13,6 +15,23 @@ use crate::{page, progress, setup};
 pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone.
 const MODULES: [&str; 4] = ["gate", "full", "pacing", "shared"];
+
+/// The sources of the package.
+pub const SOURCES: [&str; 13] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "core/Cargo.toml",
+    "core/src",
+    "wasm/Cargo.toml",
+    "wasm/bind/Cargo.toml",
+    "wasm/bind/src",
+    "wasm/build.mjs",
+    "wasm/package-lock.json",
+    "wasm/package.json",
+    "wasm/src",
+    "wasm/ts",
+    "xtask/src/npm.rs",
+];
 
 /// Repeated code is not inlined, unrolled or precomputed. LLVM's defaults produce an eighth more bytes.
 pub const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
@@ -50,6 +69,14 @@ pub fn tools() -> PathBuf {
 /// Where its parts are assembled.
 pub fn out() -> PathBuf {
     root().join("target/npm")
+}
+
+/// Builds the package, unless it is newer than its sources.
+pub fn package(roads: &mut Roads) -> Result<()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock();
+    let made = [folder().join("dist/index.js"), out().join("plain.mjs")];
+    if made.iter().all(|made| is_newer(made, &SOURCES)) { Ok(()) } else { build(roads, &out()) }
 }
 
 /// Builds the package, from the crate to the files for `npm pack`, with intermediate files in

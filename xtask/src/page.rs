@@ -1,12 +1,12 @@
 //! The page: the simulator's modules, and the site that contains them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 
+use crate::newer::{changed, is_newer};
 use crate::npm::{self, COMPACT, TARGET, step};
 use crate::road::Roads;
 use crate::workspace::root;
@@ -35,23 +35,7 @@ pub fn dist() -> PathBuf {
     folder().join("dist")
 }
 
-/// The sources of the npm package.
-const PACKAGE: [&str; 12] = [
-    "Cargo.lock",
-    "Cargo.toml",
-    "core/Cargo.toml",
-    "core/src",
-    "wasm/Cargo.toml",
-    "wasm/bind/Cargo.toml",
-    "wasm/bind/src",
-    "wasm/build.mjs",
-    "wasm/package-lock.json",
-    "wasm/package.json",
-    "wasm/src",
-    "wasm/ts",
-];
-
-/// The other sources of the page.
+/// The sources of the page, without those of the npm package.
 const SITE: [&str; 12] = [
     "tools/sim/Cargo.toml",
     "tools/sim/scenarios",
@@ -70,31 +54,13 @@ const SITE: [&str; 12] = [
 /// Whether the page is newer than all its sources.
 pub fn is_fresh() -> bool {
     let index = dist().join("index.html");
-    is_newer(&index, &PACKAGE) && is_newer(&index, &SITE)
-}
-
-/// Whether a file is newer than all of these.
-fn is_newer(made: &Path, sources: &[&str]) -> bool {
-    let Some(made) = changed(made) else { return false };
-    sources.iter().all(|source| newest(&root().join(source)).is_some_and(|latest| latest < made))
-}
-
-fn changed(path: &Path) -> Option<SystemTime> {
-    path.metadata().and_then(|data| data.modified()).ok()
-}
-
-/// When a file, or the last of those in a folder, was changed.
-fn newest(path: &Path) -> Option<SystemTime> {
-    let inside = fs::read_dir(path).into_iter().flatten().flatten();
-    inside.map(|entry| newest(&entry.path())).fold(changed(path), Option::max)
+    is_newer(&index, &npm::SOURCES) && is_newer(&index, &SITE)
 }
 
 /// Builds the page, from the crates to the hosted files. What has not changed is not built again.
 pub fn build(roads: &mut Roads) -> Result<()> {
     npm::install(&folder())?;
-    if !is_newer(&npm::folder().join("dist/index.js"), &PACKAGE) {
-        npm::build(roads, &npm::out())?;
-    }
+    npm::package(roads)?;
     modules(roads)?;
     // Moved into place last, so that an interrupted build keeps the previous page.
     let unfinished = out().join("site");
@@ -147,40 +113,4 @@ fn modules(roads: &mut Roads) -> Result<()> {
 /// Where a module is kept as cargo built it.
 fn kept(module: &str) -> PathBuf {
     out().join(format!("{module}.raw"))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs::File;
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn an_output_is_outdated_when_any_of_its_inputs_changed() {
-        let folder = std::env::temp_dir().join(format!("tidegate-newer-{}", std::process::id()));
-        fs::create_dir_all(folder.join("from/deep")).unwrap();
-        let write = |name: &str, second: u64| {
-            let file = File::create(folder.join(name)).unwrap();
-            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second)).unwrap();
-        };
-        let sources = [folder.join("from/deep/source")];
-        let sources = sources.each_ref().map(|path| path.to_str().unwrap());
-        let made = folder.join("made");
-        assert!(!is_newer(&made, &sources), "it is not there");
-        write("made", 20);
-        for (second, newer) in [(10, true), (20, false), (30, false)] {
-            write("from/deep/source", second);
-            assert_eq!(is_newer(&made, &sources), newer, "changed at {second}");
-        }
-        assert_eq!(
-            newest(&folder.join("from/deep/source")),
-            changed(&folder.join("from/deep/source"))
-        );
-        assert!(
-            newest(&folder.join("from")) > changed(&made),
-            "a folder is as new as what is in it"
-        );
-        fs::remove_dir_all(folder).unwrap();
-    }
 }

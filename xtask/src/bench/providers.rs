@@ -16,7 +16,7 @@ use crate::workspace::root;
 /// Messages go to stderr: stdout is for the rows or the page.
 pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<()> {
     if !args.iter().any(|arg| arg == "--help" || arg == "-h") {
-        npm::build(roads, &npm::out())?;
+        npm::package(roads)?;
         wasm::install(&folder())?;
     }
     let mut bench = Command::new("node");

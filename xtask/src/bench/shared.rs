@@ -36,7 +36,7 @@ impl Fleet {
 }
 
 pub fn run(roads: &mut Roads, fleet: Option<Fleet>) -> Result<()> {
-    npm::build(roads, &npm::out())?;
+    npm::package(roads)?;
     let folder = npm::folder().join("test");
     wasm::install(&folder)?;
     npm::step("the server", live::build())?;

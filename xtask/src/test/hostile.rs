@@ -74,7 +74,7 @@ impl Programs {
 /// One file of wasm/test, with the package built and installed.
 pub fn node_test(roads: &mut Roads, file: &str) -> Result<Command> {
     let folder = npm::folder().join("test");
-    npm::build(roads, &npm::out())?;
+    npm::package(roads)?;
     wasm::install(&folder)?;
     let mut node = Command::new("node");
     node.args(["--expose-gc", "--test", "--test-reporter=spec"]).arg(format!("{file}.test.mjs"));

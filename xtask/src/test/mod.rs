@@ -23,6 +23,7 @@ mod trust;
 pub mod wasm;
 pub mod web;
 
+use std::collections::VecDeque;
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -47,14 +48,25 @@ struct Part {
     all: Check,
     /// What the short suite runs of it.
     quick: Option<Check>,
-    /// Mostly waits for servers and clocks, so it runs beside parts that compute. Parts that wait share the npm
-    /// package's folders, so they run one after the other.
-    waits: bool,
+    lane: Lane,
 }
+
+/// The parts of a lane run one after the other, beside those of the other lanes.
+#[derive(Clone, Copy)]
+enum Lane {
+    /// Computes. A lane that has no part left helps with these.
+    Computing,
+    /// Builds in the npm package's folders.
+    Package,
+    /// Mostly waits for servers and clocks.
+    Waiting,
+}
+
+const LANES: usize = 3;
 
 /// A part that runs only by name or with `all`.
 const fn part(name: &'static str, about: &'static str, all: Check) -> Part {
-    Part { name, about, all, quick: None, waits: false }
+    Part { name, about, all, quick: None, lane: Lane::Computing }
 }
 
 impl Part {
@@ -62,8 +74,8 @@ impl Part {
         Self { quick: Some(quick), ..self }
     }
 
-    const fn waits(self) -> Self {
-        Self { waits: true, ..self }
+    const fn within(self, lane: Lane) -> Self {
+        Self { lane, ..self }
     }
 }
 
@@ -91,19 +103,19 @@ const PARTS: [Part; 26] = [
     part("proofs", "lemmas about core's arithmetic", trust::proofs),
     part("exhaustive", "every order of six events under small policies", trust::exhaustive),
     part("fuzz", "the fuzz corpus", fuzz::run),
-    part("hostile", "clients against malicious servers", hostile::run).waits(),
+    part("hostile", "clients against malicious servers", hostile::run).within(Lane::Waiting),
     part("seeds", "published figures of the laws' sources", seeds).quick(seeds),
     part("sim", "the simulator, native and as wasm", sim).quick(sim_quick),
-    part("live", "the demo's server and fleet", live).quick(live).waits(),
+    part("live", "the demo's server and fleet", live).quick(live).within(Lane::Waiting),
     part("tower", "the gate for tokio, tower, reqwest and tonic", tower::run).quick(tower::quick),
     part("embedded", "the throttle for embassy, and firmware on emulated boards", embedded::run)
         .quick(embedded::quick),
     part("wiring", "compile the wiring for four chips", embedded::wiring),
     part("wasm", "the npm package in every supported runtime", wasm::run)
         .quick(wasm::quick)
-        .waits(),
-    part("web", "the page in a real browser", web::run).waits(),
-    part("guides", "follow each guide in an empty folder", guides::run).waits(),
+        .within(Lane::Package),
+    part("web", "the page in a real browser", web::run).within(Lane::Package),
+    part("guides", "follow each guide in an empty folder", guides::run).within(Lane::Package),
     part("xtask", "the tests of xtask", xtask).quick(xtask),
 ];
 
@@ -126,7 +138,7 @@ pub fn help() -> String {
     help
 }
 
-/// Runs the named parts, or the short suite. Parts that wait run beside parts that compute. A failed part does not stop
+/// Runs the named parts, or the short suite, in lanes beside each other. A failed part does not stop
 /// the others.
 pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
     let names = PARTS.map(|part| part.name);
@@ -144,24 +156,26 @@ pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
         [] => part.quick,
         asked => asked.iter().any(|asked| named(part.name, asked)).then_some(part.all),
     };
-    let checks = PARTS.iter().filter_map(|part| wanted(part).map(|check| (part, check)));
-    let checks: Vec<_> = checks.collect();
-
-    let (waiting, busy): (Vec<_>, Vec<_>) = checks.into_iter().partition(|(part, _)| part.waits);
-    let lanes = [busy, waiting];
-    let names_of = |lane: &Vec<(&Part, Check)>| lane.iter().map(|(part, _)| part.name).collect();
+    let mut lanes = [const { VecDeque::new() }; LANES];
+    for part in &PARTS {
+        if let Some(check) = wanted(part) {
+            lanes[part.lane as usize].push_back((part, check));
+        }
+    }
+    let names_of =
+        |lane: &VecDeque<(&Part, Check)>| lane.iter().map(|(part, _)| part.name).collect();
     let run = Run {
         times: Mutex::new(Times::read(if asked.is_empty() { "quick" } else { ALL })),
-        left: Mutex::new(lanes.each_ref().map(names_of)),
+        unfinished: Mutex::new(lanes.each_ref().map(names_of)),
+        lanes: Mutex::new(lanes),
         rows: Mutex::default(),
     };
     thread::scope(|scope| {
-        for (index, lane) in lanes.into_iter().enumerate() {
+        for lane in 0..LANES {
             let (run, mut roads) = (&run, roads.clone());
             scope.spawn(move || {
-                for (part, check) in lane {
+                while let Some((part, check)) = run.next(lane) {
                     run.check(part, check, &mut roads);
-                    lock(&run.left)[index].remove(0);
                 }
             });
         }
@@ -174,17 +188,25 @@ pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
 /// The result and duration of a part.
 type Row = (&'static str, Tally, Duration);
 
-/// A run of parts, at most two at a time.
+/// A run of parts, one per lane at a time.
 struct Run {
     times: Mutex<Times>,
-    /// Unfinished parts: those that compute, and those that wait.
-    left: Mutex<[Vec<&'static str>; 2]>,
+    /// Parts that have not started.
+    lanes: Mutex<[VecDeque<(&'static Part, Check)>; LANES]>,
+    /// The names of parts that have not ended.
+    unfinished: Mutex<[Vec<&'static str>; LANES]>,
     rows: Mutex<Vec<Row>>,
 }
 
 impl Run {
+    /// The next part of a lane, or else the last of those that compute.
+    fn next(&self, lane: usize) -> Option<(&'static Part, Check)> {
+        let mut lanes = lock(&self.lanes);
+        lanes[lane].pop_front().or_else(|| lanes[Lane::Computing as usize].pop_back())
+    }
+
     fn check(&self, part: &Part, check: Check, roads: &mut Roads) {
-        let left = lock(&self.times).left(&lock(&self.left));
+        let left = lock(&self.times).left(&lock(&self.unfinished));
         println!("{}: {}{left}", part.name, part.about);
         let since = Instant::now();
         let mut tally = Tally { part: part.name, ..Tally::default() };
@@ -193,6 +215,7 @@ impl Run {
         println!("{}: {tally} ({} s)\n", part.name, took.as_secs());
         lock(&self.times).note(part.name, took);
         lock(&self.rows).push((part.name, tally, took));
+        lock(&self.unfinished)[part.lane as usize].retain(|name| *name != part.name);
     }
 }
 

@@ -26,12 +26,16 @@ impl Times {
         Self { file, seconds }
     }
 
-    /// The estimated remaining time of the lanes, as text. Empty if the time of a part is not
-    /// known.
-    pub fn left(&self, lanes: &[Vec<&str>; 2]) -> String {
+    /// The estimated remaining time, as text. Empty if the time of a part is not known. All lanes
+    /// help with the parts of the first.
+    pub fn left<const LANES: usize>(&self, lanes: &[Vec<&str>; LANES]) -> String {
         let sum = |lane: &Vec<&str>| lane.iter().map(|&part| self.seconds.get(part)).sum();
         let sums: Option<Vec<u64>> = lanes.iter().map(sum).collect();
-        match sums.and_then(|sums| sums.into_iter().max()) {
+        let longest = |sums: Vec<u64>| {
+            let even = sums.iter().sum::<u64>() / sums.len() as u64;
+            sums.into_iter().skip(1).fold(even, u64::max)
+        };
+        match sums.map(longest) {
             None => String::new(),
             Some(seconds) if seconds < 90 => format!(" (about {seconds} s left)"),
             Some(seconds) => format!(" (about {} min left)", seconds.div_ceil(60)),
@@ -57,7 +61,7 @@ mod tests {
     fn the_remaining_time_is_shown_once_every_part_is_known() {
         let seconds = [("core", 50), ("sim", 30), ("wasm", 100)].map(|(part, s)| (part.into(), s));
         let times = Times { file: PathBuf::new(), seconds: seconds.into() };
-        assert_eq!(times.left(&[vec!["core", "sim"], vec![]]), " (about 80 s left)");
+        assert_eq!(times.left(&[vec!["core", "sim"], vec![]]), " (about 40 s left)");
         assert_eq!(times.left(&[vec!["core", "sim"], vec!["wasm"]]), " (about 2 min left)");
         assert_eq!(times.left(&[vec!["core"], vec!["web"]]), "");
     }
@@ -68,7 +72,7 @@ mod tests {
         let mut times = Times::read(&size);
         assert_eq!(times.left(&[vec!["core"], vec![]]), "");
         times.note("core", Duration::from_secs(7));
-        assert_eq!(Times::read(&size).left(&[vec!["core"], vec![]]), " (about 7 s left)");
+        assert_eq!(Times::read(&size).left(&[vec!["core"], vec![]]), " (about 3 s left)");
         fs::remove_file(times.file).unwrap();
     }
 }

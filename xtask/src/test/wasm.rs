@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
 
 use crate::bench::providers;
 use crate::live;
 use crate::local;
+use crate::newer::changed;
 use crate::npm::{self, step};
 use crate::redis;
 use crate::road::Roads;
@@ -57,7 +59,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
     let mut built = false;
     tally.verdict("build", || {
-        npm::build(roads, &npm::out())?;
+        npm::package(roads)?;
         built = true;
         Ok(())
     });
@@ -82,7 +84,7 @@ pub fn quick(roads: &mut Roads, tally: &mut Tally) {
     the_crate("full", tally);
     let mut built = false;
     tally.verdict("build", || {
-        npm::build(roads, &npm::out())?;
+        npm::package(roads)?;
         built = true;
         Ok(())
     });
@@ -95,7 +97,7 @@ pub fn quick(roads: &mut Roads, tally: &mut Tally) {
 pub fn package(roads: &mut Roads, tally: &mut Tally) {
     let mut ready = false;
     tally.verdict("build, pack and install", || {
-        npm::build(roads, &npm::out())?;
+        npm::package(roads)?;
         install(&npm::folder().join("test"))?;
         ready = true;
         Ok(())
@@ -206,8 +208,10 @@ fn packed() -> PathBuf {
     npm::out().join("tidegate-0.1.0.tgz")
 }
 
-/// Installs the packed package beside the test tools, as a user would.
+/// Installs the packed package beside the test tools, as a user would, unless it is installed.
 pub fn install(folder: &Path) -> Result<()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock();
     let npm = |args: &[&str], folder: &Path| {
         let mut command = Command::new("npm");
         command.args(args).current_dir(folder);
@@ -216,10 +220,17 @@ pub fn install(folder: &Path) -> Result<()> {
     let mut pack = npm(&["pack", "--pack-destination"], &npm::folder());
     pack.arg(npm::out());
     step("npm pack", pack)?;
+    let installed = folder.join("node_modules/.packed.tgz");
+    let is_same = || fs::read(packed()).ok() == fs::read(&installed).ok();
+    if changed(&installed) > changed(&folder.join("package-lock.json")) && is_same() {
+        return Ok(());
+    }
     // Not `npm ci`: it requires a lock entry for Deno on every platform, and a registry may lack
     // some.
     step("npm install", npm(&["install", "--no-save"], folder))?;
     let mut add = npm(&["install", "--no-save", "--no-package-lock"], folder);
     add.arg(packed());
-    step("npm install", add).context("cannot install the packed package")
+    step("npm install", add).context("cannot install the packed package")?;
+    fs::copy(packed(), &installed).context("cannot keep the packed package")?;
+    Ok(())
 }
