@@ -49,7 +49,7 @@ pub const AREAS: [Area; 17] = [
     ),
     Area::new("published", &["law/published/"]),
     Area::new("adaptive", &["law/adaptive/"]),
-    Area::new("controller", &["controller.rs", "controller/", "likely_costs.rs", "stats.rs"]),
+    Area::new("controller", &["controller.rs", "controller/", "stats.rs"]),
     Area::new("session", &["session.rs"]),
     Area::new("keyed", &["keyed.rs", "keyed/"]),
     Area::new("queue", &["queue/"]),

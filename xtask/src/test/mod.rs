@@ -278,7 +278,7 @@ fn targets(roads: &mut Roads, tally: &mut Tally) {
 fn seeds(_: &mut Roads, tally: &mut Tally) {
     for source in ["tchannel", "autosleeper", "heroku", "emr", "go", "aws", "golden"] {
         let module = format!("{source}::");
-        let mut command = cargo_test("tidegate-seeds", &["--release", "--test", "figures"]);
+        let mut command = cargo_test("tidegate-seeds", &["--test", "figures"]);
         command.arg(&module);
         tally.tests(source, command);
     }
@@ -308,7 +308,7 @@ fn sim(roads: &mut Roads, tally: &mut Tally) {
 
 /// The scenarios with published figures.
 fn sim_quick(_: &mut Roads, tally: &mut Tally) {
-    tally.tests("native", cargo_test("tidegate-sim", &["--release", "--test", "figures"]));
+    tally.tests("native", cargo_test("tidegate-sim", &["--test", "figures"]));
 }
 
 /// The tests, in the profile that the demo uses.
