@@ -51,7 +51,7 @@ const FILES: [&str; 29] = [
     "package",
 ];
 /// One file for each kind of runtime: Node, workerd and Chromium; and one with Redis.
-const QUICK: [&str; 6] = ["redis", "fetch", "life", "workerd", "bundles", "trace"];
+const QUICK: [&str; 5] = ["redis", "fetch", "life", "workerd", "bundles"];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     for module in ["gate", "full", "pacing", "shared"] {
@@ -65,6 +65,10 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     });
     if built {
         tally.verdict("reproducible build", || repeat(roads));
+        tally.check("a process in Rust", local::build());
+        for module in TRACED {
+            tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
+        }
         in_runtimes(&FILES, tally);
         at_providers(tally);
     }
@@ -129,10 +133,6 @@ fn in_runtimes(files: &[&str], tally: &mut Tally) {
     tally.verdict("the browser", || setup::missing_tool("chromium"));
     tally.verdict("redis-server", redis::missing);
     tally.check("the server", live::build());
-    tally.check("a process in Rust", local::build());
-    for module in TRACED {
-        tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
-    }
     tally.checks(files.iter().map(|&file| (file.to_owned(), node(file, &folder))));
 }
 
