@@ -141,6 +141,10 @@ export function page(rows, { runs, share }) {
       text.push(line([name, tells, ...times, ...CLIENTS.map(is)]));
       if (method === "POST") text.push(line(["the same with `retry: true`", tells, ...times, is("tidegate, retry: true"), ...CLIENTS.slice(1).map(() => "")]));
     }
+    if (BURSTS.includes(load)) {
+      const of = (figure) => median(here.map(({ name }) => find(name, load, "tidegate")[figure]));
+      text.push("", `In the median of the servers, \`tidegate\` took ${of("times").toFixed(2)} times the ideal, and ${percent(of("throttled"))} of its calls were throttled.`);
+    }
   }
   text.push("", "## The servers", "");
   text.push("*tells*: the quota with every response, only a wait when it throttles, or nothing. *time*: how many times shorter than documented. Seconds above are not scaled back.");
