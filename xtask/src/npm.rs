@@ -46,10 +46,10 @@ pub enum Product {
     Page,
 }
 
-/// Builds a product.
+/// Builds a product. What has not changed is not built again.
 pub fn run(roads: &mut Roads, what: Product) -> Result<ExitCode> {
     let made = match what {
-        Product::Wasm => build(roads, &out()).map(|()| folder())?,
+        Product::Wasm => package(roads).map(|()| folder())?,
         Product::Page => page::build(roads).map(|()| page::folder())?,
     };
     println!("  done  {}", made.join("dist").display());
