@@ -516,3 +516,18 @@ fn a_call_that_was_here_before_finds_room_in_a_full_queue_and_keeps_its_turn() {
         assert_eq!(queue.poll(Instant::ZERO, &mut gate), Step::Wake(ticket));
     }
 }
+
+#[test]
+fn turns_are_exact_even_just_after_a_call_was_sent() {
+    let now = Instant::from_nanos(1 << 60);
+    let law = Fixed::new(Quota::per_second(10).unwrap());
+    let mut gate = Gate::new(Policy::new(law.into()), 7, now);
+    let Decision::Admit(_) = gate.poll(now, &Call::new()) else { panic!() };
+    let mut queue: Queue<_> = Queue::new(many());
+    for millis in [100, 200, 300] {
+        let place = queue.place(0);
+        let call = queue.join(now, &mut gate, &Call::new(), place).unwrap();
+        let turn = now.saturating_add(Span::from_millis(millis));
+        assert_eq!(queue.turn(now, &gate, call), Some(turn));
+    }
+}

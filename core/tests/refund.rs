@@ -176,9 +176,13 @@ fn a_retry_that_was_not_sent_is_refunded_to_the_budget() {
     let retry_budget = RetryBudgetPolicy::new(Ratio::HALF, 1).unwrap();
     let policy = Policy::named("none").unwrap().retry_budget(Some(retry_budget));
     let mut gate: Controller = Controller::new(policy, 7, START);
+    let Decision::Admit(first) = gate.poll(START, &Call::new()) else { panic!() };
+    assert_eq!(first.attempt(), 0);
+    gate.refund(START, first);
     let retry = gate.retry(START, &Call::new(), Outcome::Failed).unwrap();
     for _ in 0..3 {
         let Decision::Admit(permit) = gate.poll(START, &retry) else { panic!("it was paid for") };
+        assert_eq!(permit.attempt(), 1);
         gate.refund(START, permit);
     }
     let Decision::Admit(_) = gate.poll(START, &retry) else { panic!() };

@@ -131,7 +131,11 @@ impl RetryBudget {
 
     /// Adds the deposit of a success, up to the reserve.
     pub const fn deposit(&mut self, policy: RetryBudgetPolicy) {
-        let saved = self.saved.saturating_add(policy.per_success.numerator() as u64);
+        self.add(policy, policy.per_success.numerator() as u64);
+    }
+
+    const fn add(&mut self, policy: RetryBudgetPolicy, amount: u64) {
+        let saved = self.saved.saturating_add(amount);
         self.saved = if saved < policy.brim() { saved } else { policy.brim() };
     }
 
@@ -156,8 +160,7 @@ impl RetryBudget {
 
     /// Refunds a retry that was not sent.
     const fn refund(&mut self, policy: RetryBudgetPolicy) {
-        let saved = self.saved.saturating_add(policy.retry_cost());
-        self.saved = if saved < policy.brim() { saved } else { policy.brim() };
+        self.add(policy, policy.retry_cost());
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{
-    Aimd, AimdConcurrency, AimdConfig, AnyLaw, Fixed, Law, Tchannel, TchannelConfig,
+    Aimd, AimdConcurrency, AimdConfig, AimdCooldown, AnyLaw, Fixed, Law, Tchannel, TchannelConfig,
 };
 use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
 
@@ -131,4 +131,18 @@ fn a_call_without_cost_for_a_limit_ignores_its_concurrency_limit() {
     while matches!(gate.poll(at(0), &both), Decision::Admit(_)) {}
     assert_eq!(gate.check(at(0), &both), Verdict::Full);
     assert_eq!(gate.check(at(0), &Call::of([1, 0])), Verdict::Admit);
+}
+
+#[test]
+fn the_bounds_of_aimd_may_be_equal() {
+    let (one, second) = (Quota::per_second(1).unwrap(), Span::from_secs(1));
+    let cooldown = AimdCooldown { base: second, most: second, discount: 1 };
+    let config = AimdConfig {
+        start: one,
+        floor: one,
+        ceiling: one,
+        cooldown: Some(cooldown),
+        ..AimdConfig::DEFAULT
+    };
+    assert!(Aimd::new(config).is_ok());
 }

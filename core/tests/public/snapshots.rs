@@ -121,6 +121,18 @@ fn policies_that_are_set_alternately_admit_no_more_than_the_faster_one() {
 }
 
 #[test]
+fn a_debt_remains_when_a_policy_is_set() {
+    let fixed = |count| Policy::new(AnyLaw::from(Fixed::new(Quota::per_minute(count).unwrap())));
+    let mut gate = Gate::new(fixed(60), 1, at(0));
+    let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
+    gate.settle(at(0), permit, Outcome::Ok.using([31]));
+    assert_eq!(gate.check(at(0), &Call::new()), Verdict::Wait(at(31 * SECOND)));
+    gate.set_policy(fixed(30), at(0));
+    // A debt is rounded up.
+    assert_eq!(gate.check(at(0), &Call::new()), Verdict::Wait(at(62 * SECOND + 1)));
+}
+
+#[test]
 fn a_refund_of_a_charge_by_another_law_adds_nothing() {
     let fixed = |burst| {
         let quota = Quota::per_second(1).unwrap().with_burst(burst).unwrap();

@@ -1,5 +1,6 @@
 //! The rules one by one, each with the fault that it prevents.
 
+use tidegate::gate::{ConcurrencyLimit, Permit};
 use tidegate::shared::{GRANT_BYTES, Leases, Member, REQUEST_BYTES};
 use tidegate::{Call, Controller, Decision, Outcome, Quota, Span};
 
@@ -345,6 +346,13 @@ fn a_member_that_leaves_returns_its_leases_and_is_no_longer_counted() {
 }
 
 #[test]
+fn the_permit_of_a_lease_contains_its_number() {
+    for number in [0, 7, u64::MAX] {
+        assert_eq!(Permit::of_lease(number).lease(), number);
+    }
+}
+
+#[test]
 fn permits_from_before_a_restore_are_unknown_after_it() {
     let mut before = desk(per_second(50));
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
@@ -362,6 +370,21 @@ fn permits_from_before_a_restore_are_unknown_after_it() {
     }
     let gate = after.source().controller();
     assert_eq!((gate.in_flight(), gate.stats().throttled), (5, 0));
+}
+
+#[test]
+fn calls_in_flight_at_a_restart_keep_half_of_the_places_until_they_expire() {
+    let ten = ConcurrencyLimit::new(10, Span::from_secs(20)).unwrap();
+    let policy = policy(per_second(1_000).with_burst(60).unwrap()).concurrency(ten);
+    let mut before = Desk::new(Leases::new(Controller::new(policy, 7, at(BEGIN))), at(BEGIN));
+    assert_eq!(granted(&mut before, BEGIN, 1).len(), 10);
+    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    before.snapshot(at(BEGIN), &mut record).unwrap();
+    let now = BEGIN + 2 * SECOND;
+    let mut after = Desk::restore(policy, 9, &record, at(now), Span::from_secs(2), true).unwrap();
+    let later = [0, 19, 20].map(|seconds| now + seconds * SECOND);
+    let left = (2..).zip(later).map(|(member, now)| granted(&mut after, now, member).len());
+    assert_eq!(left.collect::<Vec<_>>(), [5, 0, 5]);
 }
 
 #[test]
