@@ -428,6 +428,32 @@ mod tests {
         assert_eq!(after(80, 975, 320), (Move::Faster, 81), "two of the three allowed");
         assert_eq!(after(40, 966, 121), (Move::Faster, 41), "half of them, exactly");
         assert_eq!(after(80, 950, 320), (Move::Slower, 76), "four of them");
+        assert_eq!(after(80, 800, 400), (Move::Slower, 79), "at least one less");
+        assert_eq!(after(80, 1_000, 160), (Move::Faster, 90), "half of the limit is in use");
+        assert_eq!(after(80, 1_000, 159), (Move::Kept, 80), "less than half of it");
+        assert_eq!(after(MOST, 1_000, 65_532), (Move::Kept, MOST), "the most");
+    }
+
+    #[test]
+    fn no_limit_is_set_while_calls_take_at_most_a_quarter_longer() {
+        for (mean, moved) in [(1_000, Move::Kept), (1_001, Move::Slower)] {
+            let mut state = Vegas.start(Instant::ZERO);
+            state.base.latest = 800;
+            let reading = Reading { mean, error: 0, took: 4_000, calls: 400 };
+            assert_eq!(state.judge(&reading, true), moved, "{mean}");
+        }
+    }
+
+    #[test]
+    fn the_error_of_a_mean_is_that_of_the_differences_between_calls() {
+        let at = |micros: u64| Instant::from_nanos(micros * 1_000);
+        let mut round = Round::new(at(0));
+        for (now, sent) in [(10_000, 0), (20_000, 0)] {
+            round.add(&Sample::new(at(now), at(sent), Outcome::Ok));
+        }
+        // One difference of 10 ms, divided by the root of two.
+        let reading = round.read(at(20_000)).unwrap();
+        assert_eq!((reading.mean, reading.error), (15_000, 7_272));
     }
 
     #[test]
