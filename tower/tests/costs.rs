@@ -75,7 +75,6 @@ async fn tasks_that_state_no_cost_use_a_bucket_of_points_and_are_hardly_throttle
     let layer = ThrottleLayer::new(gate.clone());
     let service =
         ServiceBuilder::new().layer(layer).layer(PeekLayer::new().graphql()).service(client);
-    let began = Instant::now();
     let mut tasks = JoinSet::new();
     for _ in 0..8 {
         let (service, url) = (service.clone(), url.clone());
@@ -94,8 +93,6 @@ async fn tasks_that_state_no_cost_use_a_bucket_of_points_and_are_hardly_throttle
         (bucket.served, bucket.throttled)
     };
     assert_eq!(served, 160);
-    // 6400 points, of which 1000 are there at first.
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?} for what takes 5.4 s", began.elapsed());
     assert!(throttled <= 12, "{throttled} of {served} throttled");
 }
 
