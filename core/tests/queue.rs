@@ -531,3 +531,32 @@ fn turns_are_exact_even_just_after_a_call_was_sent() {
         assert_eq!(queue.turn(now, &gate, call), Some(turn));
     }
 }
+
+#[test]
+fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_calls_ahead() {
+    let now = Instant::from_nanos(1 << 60);
+    let turn = |gate: &mut Gate, now, cost| {
+        let mut queue: Queue<_> = Queue::new(many());
+        for _ in 0..3 {
+            let place = queue.place(0);
+            queue.join(now, gate, &Call::new(), place).unwrap();
+        }
+        let place = queue.place(0);
+        let call = queue.join(now, gate, &Call::new().cost(cost), place).unwrap();
+        queue.turn(now, gate, call).unwrap().saturating_since(now)
+    };
+    let law = Fixed::new(Quota::per_second(10).unwrap());
+    let mut gate = Gate::new(Policy::new(law.into()), 7, now);
+    assert_eq!(turn(&mut gate, now, 0), Span::ZERO);
+    assert_eq!(turn(&mut gate, now, 1), Span::from_millis(300));
+    // A rate without a quota: the interval counts only if the first call waits for it.
+    let mut gate = Gate::new(Policy::named("adaptive").unwrap(), 7, now);
+    let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+    let rejected = now.saturating_add(Span::from_millis(100));
+    gate.settle(rejected, permit, Outcome::Throttled);
+    let interval = gate.intervals(rejected).next().flatten().unwrap();
+    let first = gate.next_at(rejected).unwrap().saturating_since(rejected);
+    assert_eq!(turn(&mut gate, rejected, 1), first.saturating_add(interval.saturating_mul(3)));
+    let later = rejected.saturating_add(Span::from_secs(60));
+    assert_eq!(turn(&mut gate, later, 1), Span::ZERO);
+}

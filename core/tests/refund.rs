@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use tidegate::gate::{ConcurrencyLimit, Permit, RetryBudgetPolicy};
-use tidegate::law::Fixed;
+use tidegate::law::{Aimd, AimdConfig, AnyLaw, Fixed, Over, Tchannel, TchannelConfig};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Rng, Span,
     Verdict,
@@ -187,6 +187,47 @@ fn a_retry_that_was_not_sent_is_refunded_to_the_budget() {
     }
     let Decision::Admit(_) = gate.poll(START, &retry) else { panic!() };
     assert_eq!(gate.poll(START, &retry), Decision::Reject(Reason::RetryBudget));
+}
+
+#[test]
+fn a_refunded_call_that_waited_leaves_its_wait_to_the_next_one() {
+    let config = AimdConfig { every: 1, ..AimdConfig::DEFAULT };
+    for another_waits in [false, true] {
+        let law = Aimd::new(config).unwrap();
+        let mut gate: Controller<Aimd> = Controller::new(Policy::new(law), 7, START);
+        let Decision::Admit(_) = gate.poll(START, &Call::new()) else { panic!() };
+        let Decision::Wait(then) = gate.poll(START, &Call::new()) else { panic!() };
+        let Decision::Admit(waited) = gate.poll(then, &Call::new()) else { panic!() };
+        if another_waits {
+            assert!(matches!(gate.poll(then, &Call::new()), Decision::Wait(_)));
+        }
+        gate.refund(then, waited);
+        let Decision::Admit(next) = gate.poll(then, &Call::new()) else { panic!() };
+        gate.settle(then, next, Outcome::Ok);
+        assert_eq!(gate.stats().faster, 1, "{another_waits}");
+    }
+}
+
+#[test]
+fn a_retry_that_is_not_paid_for_is_rejected_for_that_unless_it_can_never_be_sent() {
+    let config = TchannelConfig { over: Over::Reject, ..TchannelConfig::DEFAULT };
+    let retry_budget = RetryBudgetPolicy::new(Ratio::HALF, 1).unwrap();
+    let fixed = Fixed::new(Quota::per_second(1).unwrap());
+    for law in [Tchannel::new(config).unwrap().into(), fixed.into()] {
+        let policy: Policy = Policy::new(law).backoff(None).retry_budget(Some(retry_budget));
+        let mut gate: Controller = Controller::new(policy, 7, START);
+        let retry = gate.retry(START, &Call::new(), Outcome::Failed).unwrap();
+        let Decision::Admit(_) = gate.poll(START, &retry) else { panic!("it was paid for") };
+        while let Decision::Admit(permit) = gate.poll(START, &Call::new()) {
+            gate.settle(START, permit, Outcome::Abandoned);
+        }
+        let over = gate.poll(START, &Call::new());
+        assert!(matches!(over, Decision::Reject(Reason::OverLimit) | Decision::Wait(_)));
+        assert_eq!(gate.poll(START, &retry), Decision::Reject(Reason::RetryBudget), "{law:?}");
+        if let AnyLaw::Fixed(_) = law {
+            assert_eq!(gate.poll(START, &retry.cost(1_000)), Decision::Reject(Reason::TooBig));
+        }
+    }
 }
 
 #[test]

@@ -76,3 +76,23 @@ impl<const LIMITS: usize> Usual<LIMITS> {
 pub(super) const fn is_unstated(index: usize, cost: u32) -> bool {
     index > 0 && cost <= 1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::Fixed;
+    use crate::time::Instant;
+
+    #[test]
+    fn calls_ahead_count_at_the_mean_unless_they_state_their_cost() {
+        let usual = Usual([MeanCost::UNKNOWN, MeanCost(50 << 4)]);
+        let (law, state) = (Fixed::UNLIMITED, Fixed::UNLIMITED.start(Instant::ZERO));
+        for (stated, expected) in [((0, 0), 150), ((3, 3), 150), ((1, 200), 300), ((3, 90), 90)] {
+            let stated = Ahead { calls: stated.0, cost: stated.1 };
+            let ahead = [Ahead { calls: 3, cost: 3 }, stated];
+            assert_eq!(usual.ahead(0, (&law, &state), &ahead), ahead[0]);
+            let second = usual.ahead(1, (&law, &state), &ahead);
+            assert_eq!(second, Ahead { calls: 3, cost: expected }, "{stated:?}");
+        }
+    }
+}

@@ -361,3 +361,31 @@ fn calls_that_wait_count_at_their_usual_cost() {
         assert_eq!(queue.join(now, &mut gate, &hasty, place), Err(Reason::Late(late)), "{stated}");
     }
 }
+
+#[test]
+fn a_cost_is_learned_from_a_server_that_says_only_the_limit_or_only_what_is_left() {
+    let at = |second: u64| Instant::from_nanos(second * SECOND);
+    let unstated = Call::of([1, 0]);
+    let admitted = |hint: fn(u64) -> Hint| {
+        let policy = Policy::of([Adaptive::DEFAULT; 2]);
+        let mut gate: Controller<Adaptive, 2> = Controller::new(policy, 7, at(0));
+        for (second, left) in [(1, 900), (2, 850)] {
+            let Decision::Admit(permit) = gate.poll(at(second), &unstated) else { panic!() };
+            let reply = Reply::about(Outcome::Ok, [Hint::NONE, hint(left)]).using([1, 50]);
+            gate.settle(at(second).saturating_add(ROUND_TRIP), permit, reply);
+        }
+        // Calls that state their cost report how much is left.
+        for (second, left) in [(3, 900), (4, 100)] {
+            let Decision::Admit(permit) = gate.poll(at(second), &Call::of([1, 50])) else {
+                panic!()
+            };
+            let hint = Hint::NONE.and_limit(1_000).and_remaining(left);
+            let reply = Reply::about(Outcome::Ok, [Hint::NONE, hint]).using([1, 50]);
+            gate.settle(at(second).saturating_add(ROUND_TRIP), permit, reply);
+        }
+        (0..20).take_while(|_| matches!(gate.poll(at(5), &unstated), Decision::Admit(_))).count()
+    };
+    let hints: [fn(u64) -> Hint; 3] =
+        [|_| Hint::NONE.and_limit(1_000), |left| Hint::NONE.and_remaining(left), |_| Hint::NONE];
+    assert_eq!(hints.map(admitted), [3, 3, 20]);
+}

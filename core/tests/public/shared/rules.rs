@@ -1,9 +1,9 @@
 //! The rules one by one, each with the fault that it prevents.
 
 use tidegate::gate::{ConcurrencyLimit, Pacing, Permit};
-use tidegate::law::{Adaptive, Law, Sample};
-use tidegate::shared::{GRANT_BYTES, Leases, Member, REQUEST_BYTES};
-use tidegate::{Call, Controller, Decision, Hint, Outcome, Quota, Rng, Span, Verdict};
+use tidegate::law::{Adaptive, Aimd, Law, Sample};
+use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Member, REQUEST_BYTES};
+use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Quota, Rng, Span, Verdict};
 
 use super::{Desk, leases, number, policy};
 use crate::{MILLIS, SECOND, at};
@@ -453,6 +453,25 @@ fn a_law_learns_only_the_rest_of_a_cooldown_that_is_reported_late() {
     let Verdict::Wait(until) = law.check(&state, now, 0) else { panic!() };
     let rest = until.saturating_since(now);
     assert!((Span::from_secs(4)..Span::from_secs(5)).contains(&rest), "{rest:?}");
+}
+
+#[test]
+fn only_calls_that_waited_for_their_lease_raise_the_rate() {
+    const SERVED: u8 = 0;
+    const WAITED: u8 = 0x80;
+    for (code, raises) in [(SERVED, false), (SERVED | WAITED, true)] {
+        let aimd = Controller::new(Policy::new(Aimd::DEFAULT), 7, at(BEGIN));
+        let mut desk: Coordinator<Leases<Aimd>> = Coordinator::new(Leases::new(aimd), at(BEGIN));
+        let mut report = None;
+        for sequence in 1..100 {
+            let now = BEGIN + u64::from(sequence) * 100 * MILLIS;
+            let request = Request { member: 1, sequence, want: 5, report, ..Request::default() };
+            let mut grant = [0; GRANT_BYTES];
+            let length = desk.answer(at(now), &request.bytes(), &mut grant).unwrap();
+            report = leases(&grant[..length]).first().map(|(permit, _)| (*permit, 0, code, None));
+        }
+        assert_eq!(desk.source().controller().stats().faster > 0, raises, "{code}");
+    }
 }
 
 #[test]
