@@ -1,4 +1,4 @@
-//! A call that was admitted but not sent has no effect, with any law.
+//! The life of a permit: learning, corrections, retries; and a call that was admitted but not sent has no effect.
 #![allow(
     missing_docs,
     clippy::arithmetic_side_effects,
@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use tidegate::gate::{ConcurrencyLimit, Permit, RetryBudgetPolicy};
-use tidegate::law::{Aimd, AimdConfig, AnyLaw, Fixed, Over, Tchannel, TchannelConfig};
+use tidegate::law::{Adaptive, Aimd, AimdConfig, AnyLaw, Fixed, Over, Tchannel, TchannelConfig};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Rng, Span,
     Verdict,
@@ -206,6 +206,66 @@ fn a_refunded_call_that_waited_leaves_its_wait_to_the_next_one() {
         gate.settle(then, next, Outcome::Ok);
         assert_eq!(gate.stats().faster, 1, "{another_waits}");
     }
+}
+
+#[test]
+fn a_first_attempt_that_was_not_sent_pays_for_no_retry() {
+    let retry_budget = RetryBudgetPolicy::new(Ratio::HALF, 1).unwrap();
+    let policy = Policy::named("none").unwrap().retry_budget(Some(retry_budget));
+    let mut gate: Controller = Controller::new(policy, 7, START);
+    let retry = gate.retry(START, &Call::new(), Outcome::Failed).unwrap();
+    let Decision::Admit(_) = gate.poll(START, &retry) else { panic!("it was paid for") };
+    let Decision::Admit(first) = gate.poll(START, &Call::new()) else { panic!() };
+    gate.refund(START, first);
+    assert_eq!(gate.poll(START, &retry), Decision::Reject(Reason::RetryBudget));
+}
+
+#[test]
+fn a_permit_is_renewed_if_nothing_else_was_sent() {
+    let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, START);
+    let Decision::Admit(permit) = gate.poll(START, &Call::new()) else { panic!() };
+    let later = START.saturating_add(Span::from_millis(30));
+    let permit = gate.renew(later, permit, &Call::new()).unwrap();
+    assert_eq!((permit.sent(), gate.stats().admitted), (later, 1));
+}
+
+#[test]
+fn a_cost_is_corrected_once_its_response_was_learned_from_and_from_what_that_said() {
+    let law =
+        |each: u32| Fixed::new(Quota::per_second(each.into()).unwrap().with_burst(100).unwrap());
+    let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of([10, 100].map(law)), 7, START);
+    let has_room_for = |gate: &Controller<Fixed, 2>, tokens| {
+        gate.check(START, &Call::of([1, tokens])) == Verdict::Admit
+    };
+    let Decision::Admit(mut permit) = gate.poll(START, &Call::of([1, 90])) else { panic!() };
+    gate.correct(START, &mut permit, [None, Some(20)]);
+    assert!(!has_room_for(&gate, 11), "there was no response");
+    gate.learn(START, &mut permit, Outcome::Ok.using([1, 70]));
+    gate.learn(START, &mut permit, Outcome::Ok.using([1, 10]));
+    gate.correct(START, &mut permit, [None, Some(60)]);
+    assert!(has_room_for(&gate, 40) && !has_room_for(&gate, 41), "100 less 60 are left");
+}
+
+#[test]
+fn a_limit_that_a_call_does_not_use_is_not_affected_by_its_refund_and_does_not_delay_it() {
+    let aimd = Aimd::new(AimdConfig { every: 1, ..AimdConfig::DEFAULT }).unwrap();
+    let (both, first) = (Call::of([1, 1]), Call::of([1, 0]));
+    let laws = |second: AnyLaw| Policy::of([Fixed::UNLIMITED.into(), second]);
+    let mut gate: Controller<AnyLaw, 2> = Controller::new(laws(aimd.into()), 7, START);
+    let Decision::Admit(_) = gate.poll(START, &both) else { panic!() };
+    let Decision::Wait(then) = gate.poll(START, &both) else { panic!() };
+    let Decision::Admit(kept) = gate.poll(START, &first) else { panic!() };
+    let Decision::Admit(_) = gate.poll(then, &both) else { panic!() };
+    gate.refund(then, kept);
+    let later = then.saturating_add(Span::from_secs(10));
+    let Decision::Admit(permit) = gate.poll(later, &both) else { panic!() };
+    gate.settle(later, permit, Outcome::Ok);
+    assert_eq!(gate.stats().faster, 0, "it did not wait");
+
+    let mut gate: Controller<AnyLaw, 2> = Controller::new(laws(Adaptive::DEFAULT.into()), 7, START);
+    while let Decision::Admit(_) = gate.poll(START, &both) {}
+    assert!(gate.ready_at(START, &both).is_some());
+    assert_eq!(gate.ready_at(START, &first), None, "there is room");
 }
 
 #[test]
