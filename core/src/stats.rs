@@ -106,3 +106,15 @@ impl Counters {
         &self.0
     }
 }
+
+#[cfg(all(test, feature = "stats"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_calls_that_were_not_abandoned_are_settled() {
+        let [ok, throttled, busy, failed, abandoned, exhausted] = [1, 2, 4, 8, 16, 32];
+        let stats = Stats { ok, throttled, busy, failed, abandoned, exhausted, ..Stats::default() };
+        assert_eq!(stats.settled(), 1 + 2 + 4 + 8 + 32);
+    }
+}

@@ -557,6 +557,58 @@ fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_call
     let interval = gate.intervals(rejected).next().flatten().unwrap();
     let first = gate.next_at(rejected).unwrap().saturating_since(rejected);
     assert_eq!(turn(&mut gate, rejected, 1), first.saturating_add(interval.saturating_mul(3)));
-    let later = rejected.saturating_add(Span::from_secs(60));
-    assert_eq!(turn(&mut gate, later, 1), Span::ZERO);
+    let due = rejected.saturating_add(first);
+    assert_eq!(turn(&mut gate, due, 1), Span::ZERO);
+}
+
+#[test]
+fn only_a_first_attempt_is_rejected_for_the_calls_ahead_of_it() {
+    let now = Instant::from_nanos(1 << 60);
+    let law = Fixed::new(Quota::per_second(10).unwrap());
+    let mut gate = Gate::new(Policy::new(law.into()).backoff(None), 7, now);
+    let mut queue: Queue<_> = Queue::new(many());
+    for _ in 0..5 {
+        let place = queue.place(0);
+        queue.join(now, &mut gate, &Call::new(), place).unwrap();
+    }
+    let first = Call::new().deadline(now.saturating_add(Span::from_millis(250)));
+    let place = queue.place(0);
+    assert!(matches!(queue.join(now, &mut gate, &first, place), Err(Reason::Late(_))));
+    let retry = gate.retry(now, &first, Outcome::Failed).unwrap();
+    assert!(queue.join(now, &mut gate, &retry, place).is_ok());
+}
+
+/// A gate as frontends define it, with the required methods only.
+struct Plain(Gate);
+
+impl tidegate::queue::Gate for Plain {
+    fn poll(&mut self, now: Instant, call: &Call) -> Decision<Permit> {
+        self.0.poll(now, call)
+    }
+
+    fn refund(&mut self, now: Instant, permit: Permit) {
+        self.0.refund(now, permit);
+    }
+
+    fn ready_at(&self, now: Instant, call: &Call) -> Option<Instant> {
+        self.0.ready_at(now, call)
+    }
+
+    fn due_behind(&self, now: Instant, call: &Call, ahead: &[Ahead; 1]) -> Instant {
+        tidegate::queue::Gate::due_behind(&self.0, now, call, ahead)
+    }
+
+    fn count_rejection(&mut self) {}
+}
+
+#[test]
+fn a_gate_that_defines_only_the_required_methods_knows_when_a_first_call_is_due() {
+    let now = Instant::from_nanos(1 << 60);
+    let law = Fixed::new(Quota::per_second(10).unwrap());
+    let mut gate = Plain(Gate::new(Policy::new(law.into()), 7, now));
+    let Decision::Admit(_) = tidegate::queue::Gate::poll(&mut gate, now, &Call::new()) else {
+        panic!()
+    };
+    let due = tidegate::queue::Gate::due_first(&gate, now, &Call::new());
+    assert_eq!(due, now.saturating_add(Span::from_millis(100)));
 }

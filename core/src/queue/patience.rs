@@ -78,3 +78,54 @@ impl Patience {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::ConcurrencyLimit;
+    use crate::law::Fixed;
+    use crate::rate::Quota;
+    use crate::verdict::Decision;
+
+    const fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    const NOW: Instant = at(8_000);
+    /// The next call is due at 9 s.
+    const WAITS: u16 = u16::MAX;
+    /// One call is in flight, and no other may be.
+    const FULL: u16 = 1;
+
+    #[test]
+    fn permits_are_kept_for_a_quarter_of_the_wait_by_the_next_call_of_a_queue_that_continues() {
+        let long_ago = at(0);
+        for (since, delayed, limit, is_next, kept, until) in [
+            (at(0), long_ago, WAITS, true, 0, at(10_000)),
+            (at(4_000), long_ago, WAITS, true, 0, at(9_000)),
+            // The queue does not continue in time.
+            (at(4_001), long_ago, WAITS, true, 0, at(8_001)),
+            (at(0), long_ago, WAITS, false, 0, Instant::ZERO),
+            // Another call keeps what this one needs.
+            (at(0), long_ago, WAITS, true, 1, Instant::ZERO),
+            (at(0), at(7_999), WAITS, true, 1, Instant::ZERO),
+            (at(0), at(8_000), WAITS, true, 1, at(8_001)),
+            // A call in flight ends at some time, unless it is a permit that is kept.
+            (at(0), long_ago, FULL, true, 0, at(10_000)),
+            (at(8_000), long_ago, FULL, true, 0, at(8_001)),
+            (at(0), long_ago, FULL, true, 1, Instant::ZERO),
+        ] {
+            let law = Fixed::new(Quota::per_second(1).unwrap());
+            let expiry = Span::from_secs(60);
+            let limit = ConcurrencyLimit::new(limit, expiry).unwrap();
+            let mut gate: Controller<Fixed> =
+                Controller::new(Policy::new(law).concurrency(limit), 7, at(0));
+            let sent = if limit.limit() == FULL { at(7_000) } else { NOW };
+            let Decision::Admit(_) = gate.poll(sent, &Call::new()) else { panic!() };
+            let mut patience = Patience::new(since, delayed);
+            let is = patience.keeps_until(NOW, is_next, &gate, &Call::new(), kept);
+            assert_eq!(is, until, "{since:?} {delayed:?} {limit:?} {is_next} {kept}");
+            assert_eq!(patience, Patience::new(since, NOW));
+        }
+    }
+}
