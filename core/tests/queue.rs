@@ -550,15 +550,17 @@ fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_call
     assert_eq!(turn(&mut gate, now, 0), Span::ZERO);
     assert_eq!(turn(&mut gate, now, 1), Span::from_millis(300));
     // A rate without a quota: the interval counts only if the first call waits for it.
-    let mut gate = Gate::new(Policy::named("adaptive").unwrap(), 7, now);
-    let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
-    let rejected = now.saturating_add(Span::from_millis(100));
-    gate.settle(rejected, permit, Outcome::Throttled);
-    let interval = gate.intervals(rejected).next().flatten().unwrap();
-    let first = gate.next_at(rejected).unwrap().saturating_since(rejected);
-    assert_eq!(turn(&mut gate, rejected, 1), first.saturating_add(interval.saturating_mul(3)));
-    let due = rejected.saturating_add(first);
-    assert_eq!(turn(&mut gate, due, 1), Span::ZERO);
+    for law in ["adaptive", "autosleeper"] {
+        let mut gate = Gate::new(Policy::named(law).unwrap(), 7, now);
+        let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+        let rejected = now.saturating_add(Span::from_millis(100));
+        gate.settle(rejected, permit, Outcome::Throttled);
+        let interval = gate.intervals(rejected).next().flatten().unwrap();
+        let due = gate.next_at(rejected).unwrap();
+        let expected = due.saturating_since(rejected).saturating_add(interval.saturating_mul(3));
+        assert_eq!(turn(&mut gate, rejected, 1), expected, "{law}");
+        assert_eq!(turn(&mut gate, due, 1), Span::ZERO, "{law}");
+    }
 }
 
 #[test]
