@@ -12,6 +12,7 @@ pub fn is_newer(made: &Path, sources: &[&str]) -> bool {
     sources.iter().all(|source| newest(&root().join(source)).is_some_and(|latest| latest < made))
 }
 
+/// When a file was changed; `None` if it is not there.
 pub fn changed(path: &Path) -> Option<SystemTime> {
     path.metadata().and_then(|data| data.modified()).ok()
 }

@@ -63,6 +63,7 @@ impl<S: Copy> Limit<S> {
         }
         let pacing = self.pacing.due(now, cost, law.quota(&self.state));
         match (law.check(&self.state, now, in_flight), pacing) {
+            (Verdict::Reject(one), Err(two)) => Err(one.max(two)),
             (Verdict::Reject(reason), _) | (_, Err(reason)) => Err(reason),
             (Verdict::Wait(at), Ok(due)) => Ok(at.max(due)),
             (Verdict::Admit | Verdict::Full, due) => due,

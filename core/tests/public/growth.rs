@@ -3,11 +3,14 @@
 use std::collections::VecDeque;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::ConcurrencyLimit;
+use tidegate::gate::{ConcurrencyLimit, Pacing};
 use tidegate::law::{
-    Aimd, AimdConcurrency, AimdConfig, AimdCooldown, AnyLaw, Fixed, Law, Tchannel, TchannelConfig,
+    Aimd, AimdConcurrency, AimdConfig, AimdCooldown, AnyLaw, Fixed, Law, Move, Sample, Tchannel,
+    TchannelConfig,
 };
-use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
+use tidegate::{
+    Call, Controller, Decision, Instant, Outcome, Policy, Quota, Reason, Rng, Span, Verdict,
+};
 
 use crate::{SECOND, at};
 
@@ -145,4 +148,33 @@ fn the_bounds_of_aimd_may_be_equal() {
         ..AimdConfig::DEFAULT
     };
     assert!(Aimd::new(config).is_ok());
+}
+
+/// A law that has a quota and admits nothing within this second, as a program may define one.
+struct Closed(Fixed);
+
+impl Law for Closed {
+    type State = ();
+
+    fn start(&self, _: Instant) {}
+
+    fn quota(&self, (): &()) -> Option<Quota> {
+        self.0.quota(&())
+    }
+
+    fn check(&self, (): &(), _: Instant, _: u16) -> Verdict {
+        Verdict::Reject(Reason::OverLimit)
+    }
+
+    fn observe(&self, (): &mut (), _: &mut Pacing, _: &Sample<'_>, _: &mut Rng) -> Move {
+        Move::Kept
+    }
+}
+
+#[test]
+fn a_call_that_can_never_fit_is_rejected_for_that_whatever_the_law_says() {
+    let law = Closed(Fixed::new(Quota::per_second(1).unwrap()));
+    let gate = Controller::new(Policy::new(law), 7, at(0));
+    assert_eq!(gate.check(at(0), &Call::new()), Verdict::Reject(Reason::OverLimit));
+    assert_eq!(gate.check(at(0), &Call::new().cost(2)), Verdict::Reject(Reason::TooBig));
 }
