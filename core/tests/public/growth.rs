@@ -151,6 +151,7 @@ fn the_bounds_of_aimd_may_be_equal() {
 }
 
 /// A law that has a quota and admits nothing within this second, as a program may define one.
+#[derive(Clone, Copy)]
 struct Closed(Fixed);
 
 impl Law for Closed {
