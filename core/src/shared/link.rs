@@ -286,3 +286,224 @@ impl Link {
         (self.used, self.since, self.spare) = (0, now, false);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    const fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    const fn span(millis: u64) -> Span {
+        Span::from_millis(millis)
+    }
+
+    /// The state of a fleet of four members with this heartbeat and interval.
+    fn grant(link: &Link, again: Span, interval: Option<Span>) -> Grant {
+        let sequence = link.sequence;
+        Grant { sequence, again, keep: again, interval, fleet: 4, cooldown: Span::ZERO }
+    }
+
+    /// A link that asked at `asked`, and got an answer with a heartbeat of 800 ms at `answered`.
+    fn answered(asked: Instant, answered: Instant, rng: &mut Rng) -> Link {
+        let mut link = Link::new(at(0));
+        link.lacks();
+        link.call(asked, 3, 2, false);
+        let grant = grant(&link, span(800), Some(span(20)));
+        let asking = link.hear(answered, &grant, rng).unwrap();
+        assert_eq!((asking.want, asking.reports), (3, 2));
+        assert_eq!(link.hear(answered, &grant, rng), None, "an answer counts once");
+        link
+    }
+
+    #[test]
+    fn the_next_request_is_due_by_what_happens_until_then() {
+        let mut link = Link::new(at(0));
+        assert_eq!([0, 1].map(|reports| link.request_at(reports)), [None, Some(Instant::ZERO)]);
+        link.lacks();
+        assert_eq!(link.request_at(0), Some(Instant::ZERO));
+        assert!(!link.has_asked() && !link.is_asking());
+        link.call(at(100), 1, 0, false);
+        assert!(link.has_asked() && link.is_asking());
+        assert_eq!(link.request_at(64), Some(at(600)), "a request without an answer expires");
+
+        let (mut soonest, mut latest) = (at(900), at(0));
+        for seed in 0..200 {
+            let mut link = answered(at(100), at(110), &mut Rng::new(seed));
+            let next = link.request_at(63).unwrap();
+            (soonest, latest) = (soonest.min(next), latest.max(next));
+            assert_eq!(link.request_at(64), Some(at(300)), "as many reports as fit");
+            link.is_throttled();
+            assert_eq!(link.request_at(0), Some(at(300)));
+            link.lacks();
+            assert_eq!(link.request_at(64), Some(at(200)));
+            link.is_satisfied(false);
+            assert_eq!(link.request_at(64), Some(at(300)), "the coordinator has no more leases");
+            link.call(at(300), 1, 0, false);
+            let granted = grant(&link, span(800), None);
+            link.hear(at(310), &granted, &mut Rng::new(seed)).unwrap();
+            assert!(link.request_at(0) > Some(at(800)), "the request reported it");
+        }
+        assert!((at(700)..at(710)).contains(&soonest), "{soonest:?}");
+        assert!((at(890)..=at(900)).contains(&latest), "{latest:?}");
+    }
+
+    #[test]
+    fn a_request_expires_after_four_round_trips_and_later_after_each_miss() {
+        let mut rng = Rng::new(7);
+        for (round_trip, first) in [(10, 500), (600, 600), (1_200, 1_200), (9_000, 2_000)] {
+            let mut link = answered(at(0), at(round_trip), &mut rng);
+            for patience in [first, first * 2, first * 4, first * 4] {
+                link.call(at(20_000), 1, 0, false);
+                let expires = at(20_000 + patience.min(2_000));
+                assert_eq!(link.request_at(0), Some(expires), "{round_trip}");
+                link.miss(at(20_000), &mut rng);
+            }
+        }
+        // A quarter of each round trip counts, so a usual one of 200 ms becomes 350 ms.
+        let mut link = answered(at(0), at(800), &mut rng);
+        link.call(at(1_000), 1, 0, false);
+        let granted = grant(&link, span(800), None);
+        link.hear(at(1_800), &granted, &mut rng).unwrap();
+        assert_eq!(link.round_trip, span(350));
+    }
+
+    #[test]
+    fn after_misses_it_asks_less_often_and_continues_without_the_coordinator() {
+        for (misses, most) in [250, 500, 1_000, 2_000, 4_000, 4_000, 4_000].into_iter().enumerate()
+        {
+            let (mut soonest, mut latest) = (Span::MAX, Span::ZERO);
+            for seed in 0..200 {
+                let mut rng = Rng::new(seed);
+                let mut link = answered(at(0), at(10), &mut rng);
+                for _ in 0..=misses {
+                    link.call(at(1_000), 1, 0, false);
+                    link.miss(at(2_000), &mut rng);
+                    link.miss(at(2_000), &mut rng); // is not asking
+                }
+                assert_eq!(link.is_down(), misses >= 1, "{misses}");
+                let next = link.request_at(64).unwrap().saturating_since(at(2_000));
+                (soonest, latest) = (soonest.min(next), latest.max(next));
+                link.call(at(3_000), 1, 0, false);
+                let granted = grant(&link, span(800), None);
+                link.hear(at(3_010), &granted, &mut rng).unwrap();
+                assert!(!link.is_down());
+            }
+            assert!((most / 2..=most * 51 / 100).contains(&soonest.as_millis()), "{soonest:?}");
+            assert!((most * 98 / 100..=most).contains(&latest.as_millis()), "{latest:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_fell_back_says_from_how_large_a_fleet_until_it_gets_an_answer() {
+        let mut rng = Rng::new(7);
+        let mut link = Link::new(at(0));
+        assert_eq!((link.fell_back_from(), link.share(), link.fleet()), (0, None, None));
+        link.falls_back();
+        assert_eq!(link.fell_back_from(), 1, "no grant arrived yet");
+        let mut link = answered(at(0), at(10), &mut rng);
+        assert_eq!(link.fell_back_from(), 0);
+        assert_eq!(link.share(), Quota::per(1, span(80)).ok());
+        assert_eq!(link.fleet(), Some((4, Some(span(20)))));
+        link.falls_back();
+        assert_eq!(link.fell_back_from(), 4);
+        link.call(at(1_000), 1, 0, false);
+        let none = Grant { fleet: 0, ..grant(&link, Span::ZERO, None) };
+        link.hear(at(1_010), &none, &mut rng).unwrap();
+        link.falls_back();
+        assert_eq!((link.fell_back_from(), link.share()), (1, None));
+        assert!(link.request_at(0) >= Some(at(1_000)), "a heartbeat of zero is no loop");
+    }
+
+    #[test]
+    fn a_member_is_idle_after_more_than_a_second_without_a_call() {
+        let mut link = Link::new(at(5_000));
+        link.touch(at(4_000));
+        assert_eq!([6_000, 6_001].map(|now| link.is_idle(at(now))), [false, true]);
+        link.touch(at(5_500));
+        assert_eq!([6_500, 6_501].map(|now| link.is_idle(at(now))), [false, true]);
+    }
+
+    #[test]
+    fn it_stops_asking_when_it_has_left_unless_a_call_lacks_a_lease() {
+        let mut rng = Rng::new(7);
+        for lacks in [false, true] {
+            let mut link = answered(at(0), at(10), &mut rng);
+            link.call(at(1_000), 0, 0, true);
+            if lacks {
+                link.lacks();
+            }
+            let granted = grant(&link, span(800), None);
+            link.hear(at(1_010), &granted, &mut rng).unwrap();
+            assert_eq!(link.request_at(0).is_some(), lacks);
+        }
+    }
+
+    #[test]
+    fn it_needs_leases_for_the_waiting_calls_and_a_quarter_more_than_it_recently_sent() {
+        let mut rng = Rng::new(7);
+        let mut link = answered(at(0), at(40), &mut rng);
+        assert_eq!((link.need(0), link.need(9), link.need(u16::MAX)), (0, 9, u16::MAX));
+        // 40 calls in each 800 ms. A quarter of the difference is learned each time.
+        let mut needs = Vec::new();
+        for beat in 1..=30 {
+            for _ in 0..40 {
+                link.use_one();
+            }
+            // This lease waited for its call.
+            link.finds(at(beat * 800 + 40), at(beat * 800 - 20));
+            link.call(at(beat * 800), 0, 0, false);
+            let granted = grant(&link, span(800), Some(span(20)));
+            link.hear(at(beat * 800 + 40), &granted, &mut rng).unwrap();
+            needs.push(link.need(0));
+        }
+        // In the end 50 a second for 800 ms, a quarter of that, and a round trip of 40 ms.
+        assert_eq!((needs[0], needs[1], needs[29]), (13, 22, 52), "{needs:?}");
+        // A round trip that is longer than the heartbeat counts in place of it.
+        link.round_trip = span(2_000);
+        assert_eq!(link.need(1), 50 * 45 / 10 + 1);
+    }
+
+    #[test]
+    fn it_needs_twice_as_many_leases_while_calls_wait_for_each() {
+        let mut rng = Rng::new(7);
+        let mut link = answered(at(0), at(0), &mut rng);
+        let mut beat = 0;
+        let mut answer = |link: &mut Link, calls: u32| {
+            beat += 1;
+            (0..calls).for_each(|_| link.use_one());
+            link.call(at(beat * 800), 0, 0, false);
+            let granted = grant(link, span(800), Some(span(20)));
+            link.hear(at(beat * 800), &granted, &mut rng).unwrap();
+            link.rate = 80 << 16; // a second
+            link.need(0)
+        };
+        // 80 a second, for 800 ms and a quarter of that.
+        assert_eq!(
+            [answer(&mut link, 1), answer(&mut link, 2), answer(&mut link, 1)],
+            [80, 160, 160]
+        );
+        // A lease that was there a little before its call is a late timer: up to a sixteenth of the heartbeat.
+        link.finds(at(2_450), at(2_400));
+        assert_eq!(link.need(0), 160);
+        // If it was due before the latest answer, it cannot have been used earlier.
+        link.finds(at(2_450), at(900));
+        assert_eq!(link.need(0), 160);
+        link.finds(at(2_451), at(2_400));
+        assert_eq!(link.need(0), 80);
+        assert_eq!([answer(&mut link, 1), answer(&mut link, 2)], [80, 160]);
+    }
+
+    #[test]
+    fn a_dropped_report_is_not_part_of_the_request_any_more() {
+        let mut link = Link::new(at(0));
+        link.forgets_one();
+        link.call(at(0), 0, 2, false);
+        for left in [1, 0, 0] {
+            link.forgets_one();
+            assert_eq!(link.asking.unwrap().reports, left);
+        }
+    }
+}

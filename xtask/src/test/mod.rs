@@ -58,7 +58,7 @@ enum Lane {
     Computing,
     /// Builds in the npm package's folders.
     Package,
-    /// Mostly waits for servers and clocks.
+    /// Mostly waits for servers, browsers and clocks.
     Waiting,
 }
 
@@ -114,7 +114,7 @@ const PARTS: [Part; 26] = [
     part("wasm", "the npm package in every supported runtime", wasm::run)
         .quick(wasm::quick)
         .within(Lane::Package),
-    part("web", "the page in a real browser", web::run).within(Lane::Package),
+    part("web", "the page in a real browser", web::run).within(Lane::Waiting),
     part("guides", "follow each guide in an empty folder", guides::run).within(Lane::Package),
     part("xtask", "the tests of xtask", xtask).quick(xtask),
 ];

@@ -50,3 +50,31 @@ impl Cap {
 }
 
 fields!(Cap { successes: u16, length: u8, grew: bool });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many successes it takes until one more call is tried.
+    fn needed(cap: &mut Cap, wide: u16) -> u16 {
+        (1..).find(|_| cap.grow(wide) > wide).unwrap()
+    }
+
+    #[test]
+    fn one_more_call_is_tried_after_successes_whose_number_doubles_with_each_rejection() {
+        let mut cap = Cap::new();
+        assert_eq!(needed(&mut cap, 5), 8 * 5);
+        let mut rejected = |fresh| {
+            cap.grow(5);
+            cap.reject(fresh);
+            needed(&mut cap, 5)
+        };
+        // A rejection of a call that was sent before the latest one belongs to the same event.
+        let after = [true, false, true, true, true].map(&mut rejected);
+        assert_eq!(after, [16, 16, 32, 64, 64].map(|each| each * 5));
+        // With each increase that follows another without a rejection, half as many are enough.
+        let then = [5, 6, 7, 8, 9].map(|wide| needed(&mut cap, wide));
+        assert_eq!(then, [64 * 5, 32 * 6, 16 * 7, 8 * 8, 8 * 9]);
+        assert_eq!(cap.grow(0), 1, "a limit of zero ends");
+    }
+}

@@ -86,3 +86,32 @@ impl Field for Usual {
         usual
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::{Instant, Span};
+
+    #[test]
+    fn the_usual_cost_changes_if_the_mean_leaves_its_range() {
+        // A usual cost of 4, and the mean in sixteenths before and after a call of this cost.
+        for (before, cost, after, octave) in
+            [(51, 0, 48, 2), (50, 0, 47, 1), (190, 13, 191, 2), (191, 13, 192, 3), (64, 4, 64, 2)]
+        {
+            let mut usual = Usual { mean: MeanCost(before), octave: 2 };
+            assert_eq!(usual.see(cost), i32::from(octave) - 2, "{before}");
+            assert_eq!(usual, Usual { mean: MeanCost(after), octave });
+        }
+    }
+
+    #[test]
+    fn an_octave_that_no_mean_has_is_rejected_when_it_is_read() {
+        for (octave, is_valid) in [(0, true), (27, true), (28, false), (255, false)] {
+            let mut record = [0; Usual::BYTES];
+            let usual = Usual { mean: MeanCost(16), octave };
+            usual.write(&mut Writer::new(&mut record, Instant::ZERO));
+            let mut input = Reader::new(&record, Instant::ZERO, Span::ZERO);
+            assert_eq!((Usual::read(&mut input), input.is_whole()), (usual, is_valid));
+        }
+    }
+}

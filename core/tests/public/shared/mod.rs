@@ -1,5 +1,6 @@
 //! One budget for a fleet. Properties for arbitrary messages are in `tests/fuzz`.
 
+mod counted;
 mod fair;
 mod rules;
 mod world;
