@@ -134,7 +134,7 @@ pub trait Law {
         None
     }
 
-    /// When [`concurrency`](Self::concurrency) is next higher than at `now` if no call settles
+    /// When [`concurrency`](Self::concurrency) may next be higher than at `now` if no call settles
     /// until then. `None` if it does not grow with time.
     fn widens_at(&self, _: &Self::State, _now: Instant) -> Option<Instant> {
         None

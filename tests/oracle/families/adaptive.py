@@ -129,6 +129,45 @@ def tokens():
         yield script
 
 
+def grid():
+    """Calls at multiples of one span, with hints that are multiples of it, so that what the law compares is often equal."""
+    for seed in range(160):
+        dice = Dice(seed)
+        step, size = dice.of([2**18, 2**28, 2**30, SECOND]), dice.of([8, 16, 20])
+        script = scripted(f"at multiples of {step} ns, {seed}", "LongRun", seed=seed, now=step)
+        hints = {
+            "after": lambda: dice.below(12) * step,
+            "left": lambda: dice.below(size + 1),
+            "limit": lambda: dice.of([size, 2 * size]),
+            "period": lambda: (1 + dice.below(8)) * step,
+            "reset": lambda: dice.below(8) * step,
+        }
+        named = [name for name in hints if dice.below(2)]
+
+        def reply(outcome):
+            return {"outcome": outcome, **{name: hints[name]() for name in named if dice.below(3)}}
+
+        for _ in range(24):
+            script.after(-script.now % step)
+            took, many = dice.below(3) * step, 1 + dice.below(20)
+            outcome = dice.of(["throttled", "throttled", "busy", "failed"])
+            deed = dice.below(8)
+            if deed < 3:
+                script.calls(many, reply("ok"), took, dice.below(2) * step)
+            elif deed < 5:
+                script.calls(1 + many // 5, reply(outcome), took)
+            elif deed < 7:
+                while len(script.outs) < many and script.poll()[0] == "admit":
+                    pass
+                script.after(took)
+                while script.outs:
+                    script.settle(reply(dice.of(["ok", "ok", outcome])))
+            else:
+                script.after(many * many * step)
+        script.intervals()
+        yield script
+
+
 # Slow start.
 
 
@@ -382,6 +421,20 @@ def deep_cuts():
             script.intervals()
         script.calls(9, "ok", SECOND)
         yield script
+    for rejected in (15, 16, 17, 40):
+        for more in (0, 2, 3):
+            name = f"{rejected} of 60 calls from before a cut are rejected, and {more} later ones"
+            script = paced(name, interval=10 * MS, policy=wide)
+            for cut in (False, True, True):
+                for _ in range(60):
+                    script.admit()
+                script.settle("throttled" if cut else "ok")
+                for index in range(59):
+                    script.settle("throttled" if cut and index < rejected else "ok")
+                script.calls(more if cut else 0, "throttled", SECOND)
+                script.call("ok", SECOND)
+                script.intervals()
+            yield script
 
 
 def chance():
@@ -453,6 +506,21 @@ def cooldowns():
                     script.intervals()
                 script.calls(3, "ok", took)
                 yield script
+    for served in (7, 8, 9):
+        script = scripted(f"two cooldowns, each after {served} calls", "ServerCooldown")
+        for _ in range(2):
+            script.calls(served, "ok", 20 * MS, 10 * MS)
+            script.call(throttled(after=9 * SECOND), 20 * MS)
+            script.call("ok", 20 * MS)
+            script.intervals()
+        yield script
+    script = scripted("a cooldown after a call of hardly any cost", "ServerCooldown", "HugeCost")
+    for cost in (1, 10_000):
+        script.describe(cost, [cost])
+        script.call(throttled(after=9 * SECOND), 20 * MS, call=cost)
+        script.call("ok", 20 * MS, call=cost)
+        script.intervals()
+    yield script
     for served in (2, 16, 90):
         script = paced(f"cooldowns after each {served} calls", "ServerCooldown", "LongRun")
         for outcome in ("throttled", "busy"):
@@ -491,13 +559,13 @@ def ceilings():
 
 def quotas():
     """A quota with its period, then with another period, with another limit, and no longer reported."""
-    for limit, period in ((50, SECOND), (1, HOUR), (9000, 60 * SECOND), (7, 40 * DAY), (U32, 1)):
-        for times in ((21, 20), (3, 2), (1, 9), (40, 1)):
+    for limit, period in ((50, SECOND), (50, 15 << 26), (1, HOUR), (9000, 60 * SECOND), (7, 40 * DAY), (U32, 1)):
+        for times in ((21, 20), (16, 15), (3, 2), (1, 9), (40, 1)):
             name = f"{limit} in {period} ns, and then {times[0]}/{times[1]} of that time"
             script = paced(name, "LongRun", interval=5 * MS)
             quota = {"limit": limit, "period": period}
             other = {"limit": limit, "period": max(1, period * times[0] // times[1])}
-            for hint in (quota, other, {"limit": 2 * limit, "period": period}, {}):
+            for hint in ({"limit": limit}, quota, other, {"limit": 2 * limit, "period": period}, {}):
                 script.calls(30, told(**hint), 5 * MS)
                 script.intervals()
                 script.calls(1, throttled(**hint), 5 * MS)
@@ -608,7 +676,7 @@ def moves():
 
 def vectors():
     yield from scripts("adaptive", CONFIGS)
-    for family in (worlds, tokens, slow_start, at_once, few_left, two_windows, weeks, rescaled, room, silences,
+    for family in (worlds, tokens, grid, slow_start, at_once, few_left, two_windows, weeks, rescaled, room, silences,
                    first_rejections, epochs, deep_cuts, chance, misses, retry_afters, cooldowns, ceilings, quotas, remaining,
                    mixed_costs, corrections, moves):  # fmt: skip
         for script in family():

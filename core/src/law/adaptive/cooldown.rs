@@ -46,14 +46,9 @@ impl AdaptiveState {
             }
             open.probing = true;
             // A waiting fleet returns over an eighth of the time, or sooner if this client's own
-            // calls show how soon the server can serve another one.
-            let eighth = wait.halved(3);
-            if calls < FEW {
-                eighth
-            } else {
-                let each = (cycle - Log::of(calls.into())).span();
-                each.max(self.round_trip()).min(eighth)
-            }
+            // calls, more than eight, show how soon the server can serve another one.
+            let each = (cycle - Log::of(calls.into())).span();
+            each.max(self.round_trip()).min(wait.halved(3))
         } else {
             if self.misses == 0 {
                 self.hit(now, wait);

@@ -181,3 +181,29 @@ impl AdaptiveState {
 }
 
 fields!(Hinted { unit: Log, limit: u32, left: u32, most: u32, stale: u16, busy: u8, lasts: bool });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::Adaptive;
+    use crate::{Call, Controller, Decision, Hint, Instant, Policy};
+
+    #[test]
+    fn the_basis_is_what_the_server_told() {
+        let quota = Hint::quota(60, Span::from_secs(60));
+        for (outcome, hint, basis) in [
+            (Outcome::Ok, quota.and_remaining(7), Basis::Nothing),
+            (Outcome::Throttled, Hint::NONE, Basis::Rejections),
+            (Outcome::Throttled, Hint::NONE.and_limit(60), Basis::Rejections),
+            (Outcome::Throttled, quota, Basis::Quota),
+            (Outcome::Throttled, Hint::remaining(0), Basis::Remaining),
+            (Outcome::Throttled, quota.and_remaining(0), Basis::Remaining),
+        ] {
+            let mut gate: Controller<Adaptive> =
+                Controller::new(Policy::adaptive(), 7, Instant::ZERO);
+            let Decision::Admit(permit) = gate.poll(Instant::ZERO, &Call::new()) else { panic!() };
+            gate.settle(Instant::from_nanos(1 << 30), permit, outcome.with(hint));
+            assert_eq!(gate.states().map(AdaptiveState::basis).next(), Some(basis), "{hint:?}");
+        }
+    }
+}

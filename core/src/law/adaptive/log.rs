@@ -175,3 +175,21 @@ impl Field for Log {
         Self(input.u32().cast_signed().clamp(-63 << 24, (64 << 24) - 1))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Instant;
+
+    #[test]
+    fn the_sum_of_two_logarithms_of_any_record_fits() {
+        for (word, read) in
+            [(i32::MAX, (64 << 24) - 1), (i32::MIN, -63 << 24), (64 << 24, (64 << 24) - 1), (7, 7)]
+        {
+            let mut input = [0; 4];
+            Log(word).write(&mut Writer::new(&mut input, Instant::ZERO));
+            let log = Log::read(&mut Reader::new(&input, Instant::ZERO, Span::ZERO));
+            assert_eq!((log, log + log), (Log(read), Log(2 * read)));
+        }
+    }
+}

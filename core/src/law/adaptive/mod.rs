@@ -249,11 +249,7 @@ impl Law for Adaptive {
     }
 
     fn widens_at(&self, state: &AdaptiveState, now: Instant) -> Option<Instant> {
-        let wide = match &state.phase {
-            Phase::Open(open) => open.doubles().then_some(open.wide)?,
-            Phase::Paced(paced) => paced.wide()?,
-        };
-        let after = open::doubles_after(wide, now.saturating_since(state.event_at))?;
+        let after = open::doubles_after(now.saturating_since(state.event_at))?;
         Some(state.event_at.saturating_add(after))
     }
 

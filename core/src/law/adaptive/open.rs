@@ -74,11 +74,6 @@ impl Open {
         }
     }
 
-    /// Whether the limit on calls in flight grows with time.
-    pub(super) const fn doubles(&self) -> bool {
-        !self.probing && self.cap.is_none()
-    }
-
     /// Handles a response at this time after doubling began. Returns whether doubling starts again:
     /// after a rejection, from the present limit. If the server's limit on calls in flight is
     /// known, one more is tried from time to time.
@@ -216,11 +211,11 @@ pub(super) fn limit(wide: u16, since: Span) -> Option<NonZeroU16> {
     NonZeroU16::new(u16::try_from(wide).unwrap_or(u16::MAX)).filter(|_| wide < WIDEST.into())
 }
 
-/// When that limit next doubles, at this time after doubling began; `None` if there is no limit.
-pub(super) fn doubles_after(wide: u16, since: Span) -> Option<Span> {
+/// When the number of calls in flight next doubles, at this time after doubling began; `None` if it does not.
+pub(super) fn doubles_after(since: Span) -> Option<Span> {
     let doublings = doublings(since);
-    let limited = doublings < MOST_DOUBLINGS && u32::from(wide) << doublings < u32::from(WIDEST);
-    limited.then(|| Span::from_nanos(u64::from(doublings.saturating_add(1)) << DOUBLING))
+    let next = Span::from_nanos(u64::from(doublings.saturating_add(1)) << DOUBLING);
+    (doublings < MOST_DOUBLINGS).then_some(next)
 }
 
 /// The number of doublings so far.
@@ -229,3 +224,76 @@ fn doublings(since: Span) -> u32 {
 }
 
 fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, together: bool, cap: Option<Cap>, left: u16, heard: u16, refilled: u16 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_doubles_until_it_is_a_thousand() {
+        let after = |doublings: u64| Span::from_nanos(doublings << DOUBLING);
+        let limits = [0, 8, 9, 10, 99].map(|doublings| limit(2, after(doublings)));
+        assert_eq!(limits, [NonZeroU16::new(2), NonZeroU16::new(512), None, None, None]);
+        for doublings in 0..12 {
+            let next = (doublings < 10).then(|| after(doublings + 1));
+            let last = after(doublings + 1).saturating_sub(Span::from_nanos(1));
+            assert_eq!([after(doublings), last].map(doubles_after), [next; 2]);
+        }
+    }
+
+    #[test]
+    fn a_fleet_that_begins_together_spaces_its_first_24_calls() {
+        let first = Log::of_span(Span::from_nanos(1 << 20));
+        for (sends, shift) in [(0, 20), (7, 20), (8, 19), (23, 18)] {
+            let open = Open { sends, ..Open::again() };
+            assert_eq!(open.gap(first), Span::from_nanos(1 << shift), "{sends}");
+        }
+        for open in [Open { sends: 24, ..Open::again() }, Open { sends: 3, ..Open::new() }] {
+            assert_eq!(open.gap(first), Span::ZERO);
+        }
+    }
+
+    #[test]
+    fn a_new_window_has_begun_if_the_pool_has_risen_by_more_than_half_of_the_responses() {
+        // Twelve calls before, of which sixteen responses would leave nothing.
+        for (left, refilled) in [(0, 4), (4, 8), (20, 16), (21, 0)] {
+            let mut open = Open { left: 12, heard: 15, ..Open::new() };
+            open.see_left(left, 16);
+            assert_eq!((open.refilled(), open.heard, open.left), (refilled, 0, left as u16));
+        }
+    }
+
+    #[test]
+    fn a_block_has_sixteen_calls_and_lasts_a_round_trip() {
+        let (trip, at) = (Span::from_nanos(1 << 20), Instant::from_nanos);
+        for (sends, lasts, trip, ends) in [
+            (14, 1 << 20, trip, false),
+            (15, (1 << 20) - 1, trip, false),
+            (15, 1 << 20, trip, true),
+            (15, 1 << 20, Span::ZERO, false),
+        ] {
+            let (mut from, now) = (at(7), at(7 + lasts));
+            let mut open = Open { sends, ..Open::new() };
+            assert_eq!(open.send(&mut from, now, trip).is_some(), ends, "{sends} in {lasts} ns");
+            assert_eq!(open.sends, if ends { 0 } else { sends + 1 });
+        }
+    }
+
+    #[test]
+    fn a_silence_is_longer_than_two_round_trips_and_64_intervals() {
+        let is_silence = |silence, interval, trip, sends| {
+            let open = Open { sends, ..Open::new() };
+            let usual = Log::of_span(Span::from_nanos(interval));
+            open.is_silence(Span::from_nanos(silence), usual, Span::from_nanos(trip))
+        };
+        for (silence, interval, trip, sends, expected) in [
+            (2 << 20, 1, 1 << 20, 2, false),
+            ((2 << 20) + 2, 1, 1 << 20, 2, true),
+            (64 << 20, 1 << 20, 1, 2, false),
+            (65 << 20, 1 << 20, 1, 2, true),
+            (65 << 20, 1 << 20, 1, 1, false),
+        ] {
+            assert_eq!(is_silence(silence, interval, trip, sends), expected, "{silence} ns");
+        }
+    }
+}

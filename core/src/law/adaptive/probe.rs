@@ -71,9 +71,9 @@ impl Probe {
         i16::from(self.flight) << 4
     }
 
-    /// L as a logarithm: the inverse of the square root of K, at most a quarter.
+    /// L as a logarithm: the inverse of the square root of K, which is at least 16.
     pub(super) fn depth(&self) -> Coarse {
-        Coarse::from(self.length() / 2).saturating_neg().min(-(2 << 8))
+        Coarse::from(self.length() / 2).saturating_neg()
     }
 
     /// The epoch begins this far below its plateau, instead of L.
@@ -199,3 +199,59 @@ fields!(Probe {
     cooldowns: u8,
     base: Log
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A probe that aims at 256 successes.
+    const PROBE: Probe = Probe { length: 8, ..Probe::new() };
+
+    #[test]
+    fn an_epoch_is_ripe_after_an_eighth_of_its_aim_and_at_its_plateau_after_all_of_it() {
+        for (successes, ripe, past) in
+            [(31, false, false), (32, true, false), (255, true, false), (256, true, true)]
+        {
+            let probe = Probe { progress: successes << 8, ..PROBE };
+            assert_eq!((probe.is_ripe(), probe.is_past_plateau()), (ripe, past), "{successes}");
+        }
+    }
+
+    #[test]
+    fn a_late_hit_shortens_the_next_epoch() {
+        // With 64 calls in flight at the previous cut, a hit is late after four times 256 successes.
+        for (flight, successes, length) in
+            [(0, 255, 8), (0, 256, 7), (32, 1_023, 8), (32, 1_024, 7)]
+        {
+            let mut probe = Probe { flight, successes, least: 1_000, ..PROBE };
+            probe.cut(Log::ZERO, 0, Log::ZERO);
+            assert_eq!((probe.length, probe.least), (length, if length < 8 { 744 } else { 1_000 }));
+        }
+        let mut probe = Probe { successes: 256, least: 255, ..PROBE };
+        probe.cut(Log::ZERO, 0, Log::ZERO);
+        assert_eq!(probe.least, 0);
+    }
+
+    #[test]
+    fn a_cut_deepens_halfway_to_the_share_of_rejected_calls() {
+        // A cut of a sixteenth, and 16 of the 16 + 15 + 1 calls since then.
+        let probe = Probe { successes: 15, ..PROBE };
+        let expected = (Log::of_cut(32_768) - Log::of_cut(4_096)).halved();
+        assert_eq!(probe.deepen(16), expected);
+        assert_eq!(Probe { successes: u16::MAX, ..PROBE }.deepen(16), Log::ZERO);
+    }
+
+    #[test]
+    fn an_epoch_lasts_more_cooldowns_if_hits_repeat_and_fewer_if_one_is_late() {
+        // Each rejection costs a cooldown of eight calls.
+        let after = |successes: u16, cooldowns| {
+            let before = Probe { successes, progress: u32::from(successes) << 8, ..PROBE };
+            let mut probe = Probe { cooldowns, ..PROBE };
+            probe.cover_cooldowns(3 << 8, &before);
+            assert_eq!(probe.least, (3 + i16::from(probe.cooldowns)) << 8);
+            probe.cooldowns
+        };
+        let seen = [(31, 3), (32, 3), (127, 3), (127, 4), (128, 4), (128, 2)];
+        assert_eq!(seen.map(|(successes, cooldowns)| after(successes, cooldowns)), [3, 4, 4, 4, 3, 2]);
+    }
+}

@@ -3,6 +3,7 @@
 mod counted;
 mod fair;
 mod rules;
+mod tree;
 mod world;
 
 use tidegate::gate::ConcurrencyLimit;

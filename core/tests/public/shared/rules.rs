@@ -61,7 +61,7 @@ impl Request {
     }
 }
 
-fn answer(desk: &mut Desk, now: u64, request: &[u8]) -> Vec<u8> {
+pub(super) fn answer(desk: &mut Desk, now: u64, request: &[u8]) -> Vec<u8> {
     let mut grant = [0; GRANT_BYTES];
     let length = desk.answer(at(now), request, &mut grant).unwrap();
     grant[..length].to_vec()
@@ -69,7 +69,7 @@ fn answer(desk: &mut Desk, now: u64, request: &[u8]) -> Vec<u8> {
 
 /// Sends every call that is admitted, and serves each at once. Returns how many had a lease, and
 /// how many did not.
-fn call(member: &mut Member<32>, now: u64) -> (u64, u64) {
+pub(super) fn call(member: &mut Member<32>, now: u64) -> (u64, u64) {
     let (mut leased, mut own) = (0, 0);
     loop {
         let alone = member.is_alone();
@@ -82,7 +82,7 @@ fn call(member: &mut Member<32>, now: u64) -> (u64, u64) {
 }
 
 /// The due request, if any.
-fn due(member: &mut Member<32>, now: u64, waiting: u16) -> Option<Vec<u8>> {
+pub(super) fn due(member: &mut Member<32>, now: u64, waiting: u16) -> Option<Vec<u8>> {
     let mut request = [0; REQUEST_BYTES];
     let length = member.request(at(now), waiting, &mut request)?;
     Some(request[..length].to_vec())

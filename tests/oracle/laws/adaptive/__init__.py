@@ -105,12 +105,7 @@ class Adaptive(Law):
         return min([limit for limit in limits if limit is not None], default=None)
 
     def widens_at(self, now):
-        wide = self.phase.wide
-        if self.is_open():
-            wide = None if self.phase.probing or self.phase.cap else wide
-        else:
-            wide = wide()
-        after = None if wide is None else doubles_after(wide, since(self.event_at, now))
+        after = doubles_after(since(self.event_at, now))
         return None if after is None else within(self.event_at + after)
 
     # Sending.
@@ -350,9 +345,7 @@ class Adaptive(Law):
             if self.phase.probing:
                 before = self.interval_end
             self.phase.probing = True
-            spread = wait // 8
-            if calls >= FEW:
-                spread = min(max(logs.span(fit(cycle - log(calls))), self.round_trip()), spread)
+            spread = min(max(logs.span(fit(cycle - log(calls))), self.round_trip()), wait // 8)
         else:
             if self.misses == 0:
                 self.hit(now, wait)

@@ -86,10 +86,10 @@ def limit(wide, passed):
     return wide if 0 < wide < 1024 else None
 
 
-def doubles_after(wide, passed):
-    """When it next doubles, from when doubling began; `None` if there is no limit."""
+def doubles_after(passed):
+    """When it next doubles, from when doubling began; `None` if it does not."""
     doublings = min(passed >> 28, 10)
-    return doublings + 1 << 28 if doublings < 10 and wide << doublings < 1024 else None
+    return doublings + 1 << 28 if doublings < 10 else None
 
 
 class Cap:
@@ -220,7 +220,7 @@ class Paced:
 
     def depth(self):
         """How much a hit cuts, as a coarse logarithm."""
-        return min(-int(self.aim() / 2), -(2 << 8))
+        return -int(self.aim() / 2)
 
     def is_past_plateau(self):
         return self.progress >= logs.power(self.aim())
