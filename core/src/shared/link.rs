@@ -491,8 +491,10 @@ mod tests {
         // If it was due before the latest answer, it cannot have been used earlier.
         link.finds(at(2_450), at(900));
         assert_eq!(link.need(0), 160);
-        link.finds(at(2_451), at(2_400));
-        assert_eq!(link.need(0), 80);
+        for _ in 0..2 {
+            link.finds(at(2_451), at(2_400));
+            assert_eq!(link.need(0), 80);
+        }
         assert_eq!([answer(&mut link, 1), answer(&mut link, 2)], [80, 160]);
     }
 

@@ -145,3 +145,97 @@ fn count(members: impl Iterator<Item = impl Sized>) -> u16 {
     // overflow.
     members.fold(0, |all: u16, _| all.saturating_add(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: Span = Span::from_secs(2);
+
+    const fn at(seconds: u64) -> Instant {
+        Instant::from_nanos(seconds * 1_000_000_000)
+    }
+
+    fn request(member: u64, sequence: u32) -> Request {
+        Request { member, sequence, want: 0, alone: 0, leaving: false }
+    }
+
+    /// Members 1, 2, …, of which each sends its first request at its number in seconds.
+    fn members(count: u64) -> Members<4> {
+        let mut members = Members::new();
+        for member in 1..=count {
+            assert!(members.hear(at(member), &request(member, 1)));
+        }
+        members
+    }
+
+    #[test]
+    fn a_request_counts_once_and_not_after_a_later_one() {
+        let mut members = members(1);
+        let news = [1, 3, 2, 3, 4].map(|sequence| members.hear(at(2), &request(1, sequence)));
+        assert_eq!(news, [false, true, false, false, true]);
+    }
+
+    #[test]
+    fn a_full_list_replaces_a_member_that_has_left_or_else_the_one_that_is_silent_for_longest() {
+        let mut members = members(4);
+        members.hear(at(9), &Request { leaving: true, ..request(3, 2) });
+        assert_eq!((members.count(), members.lately()), (3, 4));
+        members.hear(at(10), &request(5, 1));
+        members.hear(at(11), &request(6, 1));
+        let mut left: std::vec::Vec<u64> = members.list.iter().map(|entry| entry.member).collect();
+        left.sort_unstable();
+        assert_eq!(left, [2, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_member_is_present_if_it_was_heard_recently_and_hears_answers() {
+        let mut members = members(3);
+        assert_eq!([3, 4, 5].map(|now| members.present(at(now), TWO)), [3, 2, 1]);
+        members.hear(at(4), &Request { alone: 7, ..request(1, 2) });
+        members.hear(at(4), &Request { leaving: true, ..request(2, 2) });
+        assert_eq!(members.present(at(4), TWO), 1);
+        members.hear(at(4), &request(1, 3));
+        members.hear(at(4), &request(2, 3));
+        assert_eq!((members.present(at(4), TWO), members.count()), (3, 3));
+    }
+
+    #[test]
+    fn a_silent_member_is_forgotten_and_one_that_left_after_a_minute() {
+        let mut members = members(2);
+        members.hear(at(3), &Request { leaving: true, ..request(3, 1) });
+        members.forget(at(11), Span::from_secs(10));
+        assert_eq!((members.count(), members.lately()), (2, 3));
+        members.forget(at(12), Span::from_secs(10));
+        assert_eq!((members.count(), members.lately()), (1, 2));
+        members.forget(at(63), Span::from_secs(10));
+        assert_eq!((members.count(), members.lately()), (0, 1));
+        members.forget(at(64), Span::from_secs(10));
+        assert_eq!(members.lately(), 0);
+    }
+
+    #[test]
+    fn a_member_waits_from_when_it_was_paid_and_for_a_limited_time_if_it_lacks_nothing() {
+        let mut members = members(3);
+        let most = Span::from_secs(5);
+        assert_eq!(members.waited(at(100), 9, most), most, "unknown");
+        members.note(1, at(90), 0);
+        members.note(2, at(90), 4);
+        members.note(3, at(97), 3);
+        let waited = [1, 2, 3].map(|member| members.waited(at(100), member, most));
+        assert_eq!(waited, [5, 10, 3].map(Span::from_secs));
+        members.note(1, at(97), 0);
+        assert_eq!(members.waited(at(100), 1, most), Span::from_secs(3));
+        assert_eq!(members.missing(), 7);
+        let within = Span::from_secs(100);
+        let others = [1, 2, 3].map(|member| members.others_wait(at(100), within, member));
+        let expected = [(2, 13), (1, 3), (1, 10)];
+        assert_eq!(others, expected.map(|(others, all)| (others, Span::from_secs(all))));
+        // A member that leaves wants nothing, nor does any after an outage.
+        members.hear(at(100), &Request { leaving: true, ..request(2, 2) });
+        assert_eq!(members.missing(), 3);
+        members.all_are_gone();
+        assert_eq!((members.missing(), members.count(), members.lately()), (0, 0, 3));
+        assert_eq!(members.others_wait(at(100), within, 9), (0, Span::ZERO));
+    }
+}

@@ -334,7 +334,8 @@ fn unseal(
     most: usize,
     now: Instant,
 ) -> Result<Reader<'_>, MessageError> {
-    let body = message.len().checked_sub(CHECK).filter(|body| *body >= head && *body < most);
+    let body = message.len().checked_sub(CHECK).filter(|body| *body >= head);
+    let body = body.filter(|_| message.len() <= most);
     let Some((body, check)) = body.and_then(|body| message.split_at_checked(body)) else {
         return Err(MessageError::Length);
     };
@@ -351,31 +352,159 @@ fn unseal(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
 
-    const NOW: Instant = Instant::ZERO;
+    const NOW: Instant = Instant::from_nanos(1 << 50);
+
+    fn outcome() -> impl Strategy<Value = Outcome> {
+        use Outcome::{Abandoned, Busy, Exhausted, Failed, Ok, Throttled};
+        prop::sample::select(&[Ok, Throttled, Busy, Failed, Abandoned, Exhausted][..])
+    }
+
+    fn hint() -> impl Strategy<Value = Hint> {
+        let span = || any::<Option<u64>>().prop_map(|nanos| nanos.map(Span::from_nanos));
+        let told = (span(), any::<Option<u64>>(), span(), any::<Option<u64>>(), span());
+        (told, any::<[bool; 2]>()).prop_map(|(told, [no_retry, concurrency])| {
+            let (retry_after, remaining, reset, limit, period) = told;
+            Hint { retry_after, remaining, reset, limit, period, no_retry, concurrency }
+        })
+    }
+
+    fn reports() -> impl Strategy<Value = Vec<Report>> {
+        let report = (any::<u64>(), 0..1u64 << 60, outcome(), any::<bool>(), hint());
+        let report = report.prop_map(|(permit, at, outcome, waited, hint)| Report {
+            permit,
+            at: Instant::from_nanos(at),
+            outcome,
+            waited,
+            hint,
+        });
+        prop::collection::vec(report, 0..=LEASE_MOST)
+    }
+
+    /// A message with this content and a valid checksum.
+    fn sealed(body: &[u8]) -> Vec<u8> {
+        let mut room = vec![0; body.len() + CHECK];
+        let write = |out: &mut Writer<'_>| body.iter().for_each(|byte| out.u8(*byte));
+        seal(&mut room, body.len() + CHECK, NOW, write).unwrap();
+        room
+    }
+
+    proptest! {
+        #[test]
+        fn a_request_is_read_as_it_was_written_and_not_with_a_byte_more_or_less(
+            (member, sequence, want, alone, leaving) in any::<(u64, u32, u16, u16, bool)>(),
+            reports in reports(),
+        ) {
+            let request = Request { member, sequence, want, alone, leaving };
+            let mut room = [0; REQUEST_BYTES];
+            let length = request.write(NOW, reports.iter(), &mut room).unwrap();
+            let (read, of_request) = Request::read(&room[..length], NOW).unwrap();
+            prop_assert_eq!(read, request);
+            prop_assert!(of_request.eq(reports.iter().copied().map(Some)));
+            let body = &room[..length - CHECK];
+            for wrong in [&body[..body.len() - 1], &[body, &[0]].concat()] {
+                prop_assert!(Request::read(&sealed(wrong), NOW).is_err());
+            }
+        }
+
+        #[test]
+        fn a_grant_is_read_as_it_was_written(
+            (sequence, fleet) in any::<(u32, u16)>(),
+            interval in prop_oneof![Just(None), (0..u64::MAX).prop_map(|nanos| Some(Span::from_nanos(nanos)))],
+            spans in [0..=FURTHEST.as_nanos(), 0..=FURTHEST.as_nanos(), 0..=FURTHEST.as_nanos()],
+            leases in prop::collection::vec((any::<u64>(), 0..=FURTHEST.as_nanos()), 0..=LEASE_MOST),
+        ) {
+            let [again, keep, cooldown] = spans.map(Span::from_nanos);
+            let grant = Grant { sequence, again, keep, interval, fleet, cooldown };
+            let at = |nanos| NOW.saturating_add(Span::from_nanos(nanos));
+            let leases: Vec<Lease> =
+                leases.into_iter().map(|(permit, ahead)| Lease { permit, at: at(ahead) }).collect();
+            let mut room = [0; GRANT_BYTES];
+            let length = grant.write(NOW, &leases, &mut room).unwrap();
+            let (read, of_grant) = Grant::read(&room[..length], NOW).unwrap();
+            prop_assert_eq!(read, grant);
+            prop_assert!(of_grant.eq(leases.iter().copied()));
+            let body = &room[..length - CHECK];
+            for wrong in [&body[..body.len() - 1], &[body, &[0]].concat()] {
+                prop_assert!(Grant::read(&sealed(wrong), NOW).is_err());
+            }
+        }
+    }
 
     #[test]
-    fn a_request_is_read_as_it_was_written_and_not_with_a_byte_more_or_less() {
+    fn the_longest_messages_fit() {
+        let hint = Hint::quota(60, Span::MAX).and_remaining(0).and_reset(Span::ZERO);
+        let hint = hint.and_retry_after(Span::MAX).and_no_retry();
+        let report = Report { permit: 7, at: NOW, outcome: Outcome::Ok, waited: true, hint };
         let request = Request { member: 7, sequence: 3, want: 9, alone: 2, leaving: true };
-        let outcomes = [Outcome::Ok, Outcome::Throttled, Outcome::Abandoned];
-        let reports = outcomes.map(|outcome| {
-            let hint = Hint::retry_after(Span::from_secs(5)).and_remaining(2);
-            Report { permit: 1, at: NOW, outcome, waited: outcome == Outcome::Ok, hint }
-        });
-        let mut room = [0; 1_000];
-        let length = request.write(NOW, reports.iter(), &mut room).unwrap();
-        let (read, of_request) = Request::read(&room[..length], NOW).unwrap();
-        assert_eq!(read, request);
-        assert!(of_request.eq(reports.map(Some)));
-        let body = room[..length - CHECK].to_vec();
-        let sealed = |body: &[u8]| {
-            let mut room = [0; 1_000];
-            let write = |out: &mut Writer<'_>| body.iter().for_each(|byte| out.u8(*byte));
-            let length = seal(&mut room, body.len() + CHECK, NOW, write).unwrap();
-            Request::read(&room[..length], NOW).map(|(request, _)| request)
+        let mut room = [0; REQUEST_BYTES];
+        let length = request.write(NOW, [report; LEASE_MOST].iter(), &mut room);
+        assert_eq!(length, Some(REQUEST_BYTES));
+        assert!(Request::read(&room, NOW).is_ok());
+        let grant = Grant {
+            sequence: 1,
+            again: Span::ZERO,
+            keep: Span::ZERO,
+            interval: None,
+            fleet: 1,
+            cooldown: Span::ZERO,
         };
-        assert_eq!(sealed(&body), Ok(request));
-        assert_eq!(sealed(&body[..body.len() - 1]), Err(MessageError::Damaged));
-        assert_eq!(sealed(&[&body[..], &[0]].concat()), Err(MessageError::Damaged));
+        let mut room = [0; GRANT_BYTES];
+        let leases = [Lease { permit: 7, at: NOW }; LEASE_MOST];
+        assert_eq!(grant.write(NOW, &leases, &mut room), Some(GRANT_BYTES));
+        assert!(Grant::read(&room, NOW).is_ok());
+    }
+
+    #[test]
+    fn a_field_out_of_its_range_is_rejected() {
+        let request = Request { member: 7, sequence: 3, want: 9, alone: 2, leaving: false };
+        let report =
+            Report { permit: 1, at: NOW, outcome: Outcome::Ok, waited: true, hint: Hint::NONE };
+        let mut room = [0; REQUEST_BYTES];
+        let length = request.write(NOW, [report; 2].iter(), &mut room).unwrap();
+        let request = &room[..length - CHECK];
+        let grant = Grant {
+            sequence: 1,
+            again: FURTHEST,
+            keep: FURTHEST,
+            interval: None,
+            fleet: 1,
+            cooldown: FURTHEST,
+        };
+        let lease = Lease { permit: 7, at: NOW.saturating_add(FURTHEST) };
+        let mut room = [0; GRANT_BYTES];
+        let length = grant.write(NOW, &[lease], &mut room).unwrap();
+        let grant = &room[..length - CHECK];
+        // Flags of the request, its number of reports, and outcome and flags of the first report.
+        // The times and the number of leases of the grant, and the time of the first.
+        let read = |body: &[u8]| match body[1] {
+            REQUEST => Request::read(&sealed(body), NOW).map(|_| ()),
+            _ => Grant::read(&sealed(body), NOW).map(|_| ()),
+        };
+        for (whole, place, change) in [
+            (request, 2, 2),
+            (request, 19, 1),
+            (request, 19, 65),
+            (request, REQUEST_HEAD + 16, 6),
+            (request, REQUEST_HEAD + 17, 128),
+            (grant, 6, 1),
+            (grant, 14, 1),
+            (grant, 32, 1),
+            (grant, 40, 1),
+            (grant, 40, 65),
+            (grant, GRANT_HEAD + 8, 1),
+        ] {
+            assert_eq!(read(whole), Ok(()));
+            let mut wrong = whole.to_vec();
+            wrong[place] = wrong[place].wrapping_add(change);
+            assert_eq!(read(&wrong), Err(MessageError::Damaged), "{place}: {change}");
+        }
+        for (whole, head) in [(request, REQUEST_HEAD), (grant, GRANT_HEAD)] {
+            assert_eq!(read(&whole[..head - 1]), Err(MessageError::Length));
+            let long = [whole, &[0; REQUEST_BYTES]].concat();
+            assert_eq!(read(&long), Err(MessageError::Length));
+        }
     }
 }

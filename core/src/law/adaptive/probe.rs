@@ -252,6 +252,9 @@ mod tests {
             probe.cooldowns
         };
         let seen = [(31, 3), (32, 3), (127, 3), (127, 4), (128, 4), (128, 2)];
-        assert_eq!(seen.map(|(successes, cooldowns)| after(successes, cooldowns)), [3, 4, 4, 4, 3, 2]);
+        assert_eq!(
+            seen.map(|(successes, cooldowns)| after(successes, cooldowns)),
+            [3, 4, 4, 4, 3, 2]
+        );
     }
 }

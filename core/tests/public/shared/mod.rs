@@ -1,7 +1,9 @@
 //! One budget for a fleet. Properties for arbitrary messages are in `tests/fuzz`.
 
+mod coordinator;
 mod counted;
 mod fair;
+mod member;
 mod rules;
 mod tree;
 mod world;

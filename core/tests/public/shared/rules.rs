@@ -9,34 +9,34 @@ use super::{Desk, leases, number, policy};
 use crate::{MILLIS, SECOND, at};
 
 /// The start of a test.
-const BEGIN: u64 = 1 << 42;
+pub(super) const BEGIN: u64 = 1 << 42;
 
-fn desk(quota: Quota) -> Desk {
+pub(super) fn desk(quota: Quota) -> Desk {
     Desk::new(Leases::new(Controller::new(policy(quota), 7, at(BEGIN))), at(BEGIN))
 }
 
-fn member(number: u64) -> Member<32> {
+pub(super) fn member(number: u64) -> Member<32> {
     Member::new(number, Quota::per_second(1).unwrap(), at(BEGIN))
 }
 
-fn per_second(calls: u64) -> Quota {
+pub(super) fn per_second(calls: u64) -> Quota {
     Quota::per_second(calls).unwrap()
 }
 
 /// A request with the documented layout.
 #[derive(Clone, Copy, Default)]
-struct Request {
-    member: u64,
-    sequence: u32,
-    want: u16,
-    alone: u16,
-    leaving: bool,
+pub(super) struct Request {
+    pub(super) member: u64,
+    pub(super) sequence: u32,
+    pub(super) want: u16,
+    pub(super) alone: u16,
+    pub(super) leaving: bool,
     /// A permit, when its call completed (from now), the outcome, and a Retry-After.
-    report: Option<(u64, i64, u8, Option<u64>)>,
+    pub(super) report: Option<(u64, i64, u8, Option<u64>)>,
 }
 
 impl Request {
-    fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         let mut bytes = vec![1, 1, u8::from(self.leaving)];
         bytes.extend(self.member.to_le_bytes());
         bytes.extend(self.sequence.to_le_bytes());
@@ -56,7 +56,7 @@ impl Request {
         bytes
     }
 
-    fn send(self, desk: &mut Desk, now: u64) -> Vec<u8> {
+    pub(super) fn send(self, desk: &mut Desk, now: u64) -> Vec<u8> {
         answer(desk, now, &self.bytes())
     }
 }
