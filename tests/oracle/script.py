@@ -213,8 +213,9 @@ class Script:
             self.now = answer[1]
         return answer
 
-    def call(self, reply="ok", took=0, call=PLAIN):
+    def call(self, reply="ok", took=0, call=PLAIN, now=None):
         """One call, from its first poll to its completion."""
+        self.at(now)
         if self.admit(call)[0] == "admit":
             self.after(took)
             self.settle(reply, permit=self.outs[-1])

@@ -3,6 +3,7 @@
 from exact import DAY, END, HOUR, MS, SECOND, U32
 from families.laws import scripts
 from families.tools import DRAW_MAX, DRAW_MIN, Dice
+from laws.adaptive import LATENESS, logs
 from script import Script
 
 CONFIGS = [
@@ -129,9 +130,12 @@ def tokens():
         yield script
 
 
+GRID = [*range(160), 269]  # In the last, a dark time lasts exactly a second.
+
+
 def grid():
     """Calls at multiples of one span, with hints that are multiples of it, so that what the law compares is often equal."""
-    for seed in range(160):
+    for seed in GRID:
         dice = Dice(seed)
         step, size = dice.of([2**18, 2**28, 2**30, SECOND]), dice.of([8, 16, 20])
         script = scripted(f"at multiples of {step} ns, {seed}", "LongRun", seed=seed, now=step)
@@ -166,6 +170,36 @@ def grid():
                 script.after(many * many * step)
         script.intervals()
         yield script
+
+
+def boundaries():
+    """Times that are chosen so that what the law compares is equal to the nanosecond."""
+    # The last block of slow start is exactly four times as fast as what was served.
+    step, took = 2**26, 2**20
+    script = scripted("slow start at four times the served rate", "LongRun", now=2**30)
+    for steps in [7] * 14 + [10] + [1] * 19:
+        script.calls(1, "ok", took, steps * step - took)
+    script.calls(3, "throttled", took)
+    yield script
+    for interval, longest in ((10_000, "a late timer"), (50 * MS, "64 intervals")):
+        script = paced(f"silences as long as {longest}", "Silence", interval=interval, took=interval // 3)
+        law = script.gate.limits[0].law
+        for _ in range(3):
+            silence = max(LATENESS, logs.span(logs.octaves(law.current(script.now), 6)))
+            script.call(now=law.interval_end + silence, took=MS)
+        script.intervals()
+        yield script
+    script = paced("a cooldown of half an epoch", "ServerCooldown", interval=20 * MS)
+    script.calls(1, "throttled", MS)
+    script.calls(20, "ok", MS, 200 * MS)
+    script.calls(1, "throttled", MS)
+    script.calls(8, "ok", MS)
+    script.admit()
+    script.after(MS)
+    script.settle(throttled(after=(script.now - script.gate.limits[0].law.meter.start) // 2))
+    script.intervals()
+    script.calls(3, "ok", MS)
+    yield script
 
 
 # Slow start.
@@ -421,20 +455,19 @@ def deep_cuts():
             script.intervals()
         script.calls(9, "ok", SECOND)
         yield script
-    for rejected in (15, 16, 17, 40):
-        for more in (0, 2, 3):
-            name = f"{rejected} of 60 calls from before a cut are rejected, and {more} later ones"
-            script = paced(name, interval=10 * MS, policy=wide)
-            for cut in (False, True, True):
-                for _ in range(60):
-                    script.admit()
-                script.settle("throttled" if cut else "ok")
-                for index in range(59):
-                    script.settle("throttled" if cut and index < rejected else "ok")
-                script.calls(more if cut else 0, "throttled", SECOND)
-                script.call("ok", SECOND)
-                script.intervals()
-            yield script
+    for rejected, more in ((15, 0), (16, 0), (90, 2), (90, 3)):
+        name = f"{rejected} of 120 calls from before a cut are rejected, and {more} later ones"
+        script = paced(name, interval=10 * MS, policy=wide)
+        for cut in (False, True):
+            for _ in range(120):
+                script.admit()
+            script.settle("throttled" if cut else "ok")
+            for index in range(119):
+                script.settle("throttled" if cut and index < rejected else "ok")
+            script.calls(more if cut else 0, "throttled", SECOND)
+            script.call("ok", SECOND)
+            script.intervals()
+        yield script
 
 
 def chance():
@@ -676,7 +709,7 @@ def moves():
 
 def vectors():
     yield from scripts("adaptive", CONFIGS)
-    for family in (worlds, tokens, grid, slow_start, at_once, few_left, two_windows, weeks, rescaled, room, silences,
+    for family in (worlds, tokens, grid, boundaries, slow_start, at_once, few_left, two_windows, weeks, rescaled, room, silences,
                    first_rejections, epochs, deep_cuts, chance, misses, retry_afters, cooldowns, ceilings, quotas, remaining,
                    mixed_costs, corrections, moves):  # fmt: skip
         for script in family():

@@ -234,9 +234,9 @@ mod tests {
 
     #[test]
     fn a_cut_deepens_halfway_to_the_share_of_rejected_calls() {
-        // A cut of a sixteenth, and 16 of the 16 + 15 + 1 calls since then.
-        let probe = Probe { successes: 15, ..PROBE };
-        let expected = (Log::of_cut(32_768) - Log::of_cut(4_096)).halved();
+        // A cut of a sixteenth, and 16 of the 16 + 47 + 1 calls since then.
+        let probe = Probe { successes: 47, ..PROBE };
+        let expected = (Log::of_cut(16_384) - Log::of_cut(4_096)).halved();
         assert_eq!(probe.deepen(16), expected);
         assert_eq!(Probe { successes: u16::MAX, ..PROBE }.deepen(16), Log::ZERO);
     }
