@@ -175,10 +175,10 @@ def wide_after(wide, doublings):
     return wide if wide < WIDEST else 0
 
 
-def doubles_after(wide, since):
+def doubles_after(since):
     """`open::doubles_after`, with 0 for never."""
     doublings = min(since // DOUBLING, 10)
-    return (doublings + 1) * DOUBLING if doublings < 10 and wide << doublings < WIDEST else 0
+    return (doublings + 1) * DOUBLING if doublings < 10 else 0
 
 
 def responded(wide, since, served):
@@ -207,7 +207,7 @@ def a_while(dice):
 def open_for(wide, _sends, _measured, probing, *rest):
     *_cap, since = rest
     limit = 1 if probing else wide_after(wide, since // DOUBLING)
-    return limit, doubles_after(wide, since)
+    return limit, doubles_after(since)
 
 
 @step("respond", lambda dice: [*an_open(dice), a_while(dice), dice.flag(), dice.u16()])
@@ -311,13 +311,13 @@ def no_cooldown_is_longer_than_the_ceiling(given, latest_of=least):
 
 @lemma(
     "law/adaptive/open.rs doubles_after",
-    after=lambda wide, since: doubles_after(wide, since) + DOUBLING,
+    after=lambda since: doubles_after(since) + DOUBLING,
 )
 def a_window_that_grows_says_when(given, after=doubles_after):
     """Until then the limit is as now, and then it is larger or absent."""
 
     def cooldowns(wide, since):
-        now, change = wide_after(wide, since // DOUBLING), after(wide, since)
+        now, change = wide_after(wide, since // DOUBLING), after(since)
         if change == 0:
             return now == 0
         kept = wide_after(wide, (change - 1) // DOUBLING) == now

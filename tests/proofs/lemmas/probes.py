@@ -22,7 +22,7 @@ LATE, MOST, LIMIT = 7, 9, 16 << 8
 
 
 def depth_of(length):
-    return min(-(length // 2), -512)
+    return -(length // 2)
 
 
 def next_length(length, late, in_time):

@@ -82,7 +82,7 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
             let open: Open = of.field(OPEN)?;
             let since = of.span();
             let limit = open.limit(since).map_or(0, |limit| limit.get());
-            let after = open::doubles_after(open.wide, since).unwrap_or_default();
+            let after = open::doubles_after(since).unwrap_or_default();
             answer = vec![limit.into(), after.as_nanos()];
         }
         "respond" => {
