@@ -168,6 +168,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
             }
             Leased::Own { permit } => self.own.settle(at, permit, reply),
         }
+        self.tidy(at);
         true
     }
 
@@ -266,6 +267,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
                 self.give_back(now, permit);
             }
         }
+        self.tidy(now);
         // A returning member gets little until it has confirmed that it receives answers, so its
         // next request should be soon.
         self.link.is_satisfied(was_alone || granted >= asked.want);

@@ -477,7 +477,7 @@ mod tests {
         let mut room = [0; GRANT_BYTES];
         let length = grant.write(NOW, &[lease], &mut room).unwrap();
         let grant = &room[..length - CHECK];
-        // Flags of the request, its number of reports, and outcome and flags of the first report.
+        // Flags of the request, its number of reports, and outcome and flags of reports.
         // The times and the number of leases of the grant, and the time of the first.
         let read = |body: &[u8]| match body[1] {
             REQUEST => Request::read(&sealed(body), NOW).map(|_| ()),
@@ -489,6 +489,7 @@ mod tests {
             (request, 19, 65),
             (request, REQUEST_HEAD + 16, 6),
             (request, REQUEST_HEAD + 17, 128),
+            (request, REQUEST_HEAD + REPORT_LEAST + 17, 128),
             (grant, 6, 1),
             (grant, 14, 1),
             (grant, 32, 1),

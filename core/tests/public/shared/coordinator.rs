@@ -51,18 +51,21 @@ fn a_member_that_hears_no_answers_takes_nothing_from_the_source() {
 #[test]
 fn of_members_that_waited_for_the_same_time_the_first_that_asks_gets_the_lease() {
     let mut desk = desk(Quota::per_minute(1).unwrap());
-    let first = Request { member: 1, sequence: 1, want: 1, ..Request::default() };
+    let first = Request { member: 1, sequence: 1, want: 2, ..Request::default() };
     assert_eq!(leases(&first.send(&mut desk, BEGIN)).len(), 1);
-    Request { sequence: 2, want: 0, leaving: true, ..first }.send(&mut desk, BEGIN);
-    let ask = |desk: &mut Desk, sequence, now| {
-        [2, 3].map(|member| {
-            let request = Request { member, sequence, want: 1, ..first };
-            leases(&request.send(desk, now)).len()
-        })
+    let mut ask = |sequence: u32| {
+        let now = BEGIN + u64::from(sequence) * 10 * SECOND;
+        let granted = [2, 3].map(|member| {
+            let request = Request { member, sequence: sequence + 1, want: 1, ..first };
+            leases(&request.send(&mut desk, now)).len()
+        });
+        // The one that waits, too, leaves.
+        Request { sequence: 2, want: 0, leaving: true, ..first }.send(&mut desk, now);
+        granted
     };
-    assert_eq!(ask(&mut desk, 1, BEGIN), [0, 0]);
-    let due = BEGIN + 59 * SECOND;
-    assert_eq!(ask(&mut desk, 2, due), [1, 0]);
+    assert_eq!([0, 1, 2, 3, 4].map(&mut ask), [[0, 0]; 5]);
+    // The next lease is due in ten seconds, which is within the lookahead.
+    assert_eq!(ask(5), [1, 0]);
 }
 
 /// A coordinator for ten seconds and more, whose only member has asked regularly; and when it last did.

@@ -3,10 +3,10 @@
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::Fixed;
 use tidegate::queue::Ahead;
-use tidegate::shared::{Member, REQUEST_BYTES};
+use tidegate::shared::{Member, REQUEST_BYTES, Source};
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Reason, Span};
 
-use super::rules::{BEGIN, Request, answer, call, desk, due, member, per_second};
+use super::rules::{BEGIN, Request, answer, desk, due, member, per_second};
 use super::{Desk, leases};
 use crate::{MILLIS, SECOND, at};
 
@@ -93,9 +93,9 @@ fn a_lease_that_is_not_used_for_a_heartbeat_is_returned() {
 #[test]
 fn a_call_waits_for_its_lease_and_its_backoff_if_its_deadline_allows() {
     let (_, mut member) = supplied();
-    admitted(&mut member, BEGIN);
-    let next = BEGIN + 20 * MILLIS;
     let by = |deadline| Call::new().deadline(at(deadline));
+    assert!(matches!(member.poll(at(BEGIN), &by(BEGIN)), Decision::Admit(_)));
+    let next = BEGIN + 20 * MILLIS;
     assert_eq!(member.poll(at(BEGIN), &by(next)), Decision::Wait(at(next)));
     let late = Decision::Reject(Reason::Late(at(next)));
     assert_eq!(member.poll(at(BEGIN), &by(next - 1)), late);
@@ -144,13 +144,14 @@ fn a_member_whose_calls_wait_for_every_lease_asks_for_twice_as_many() {
         assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
         let mut wanted = 0;
         for now in (BEGIN..BEGIN + 20 * SECOND).step_by(5 * MILLIS as usize) {
-            let due_at = member.next_at().filter(|_| member.in_hand() > 0);
-            if after == 0
-                || due_at.is_some_and(|due| due.saturating_add(Span::from_millis(after)) <= at(now))
+            let next = member.next_at().filter(|_| member.in_hand() > 0).unwrap_or(at(0));
+            if next.saturating_add(Span::from_millis(after)) <= at(now)
+                && let Decision::Admit(permit) = member.poll(at(now), &Call::new())
             {
-                call(&mut member, now);
-            } else if due_at.is_none() {
-                assert!(matches!(member.poll(at(now), &Call::new()), Decision::Full));
+                member.settle(at(now), permit, Outcome::Ok);
+                if after == 0 {
+                    _ = member.poll(at(now), &Call::new()); // another waits
+                }
             }
             if let Some(request) = due(&mut member, now, 1) {
                 wanted = wanted.max(read(&request).0);
@@ -258,7 +259,24 @@ fn without_its_coordinator_a_member_keeps_to_its_share_and_to_deadlines() {
     assert_eq!(member.poll(at(now), &by(next)), Decision::Wait(at(next)));
     assert_eq!(member.poll(at(now), &by(next - 1)), Decision::Reject(Reason::Late(at(next))));
     assert!(matches!(member.poll(at(next - 1), &Call::new()), Decision::Wait(_)));
-    admitted(&mut member, next);
+    let permit = admitted(&mut member, next);
+    // At the end of a cooldown, its own law decides.
+    let throttled = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(5)));
+    member.settle(at(next), permit, throttled);
+    let end = at(next + 5 * SECOND);
+    let Decision::Wait(until) = member.poll(end, &Call::new()) else { panic!() };
+    assert!(until > end);
+}
+
+#[test]
+fn the_cooldown_of_a_member_as_a_source_is_as_old_as_its_report() {
+    let (_, mut member) = supplied();
+    let permit = admitted(&mut member, BEGIN);
+    let throttled = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(20)));
+    let (now, ago) = (at(BEGIN + 3 * SECOND), Span::from_secs(2));
+    assert!(Source::settle(&mut member, now, permit, throttled, true, ago));
+    assert_eq!(Source::cooldown_until(&member), at(BEGIN + 21 * SECOND));
+    assert!(!Source::settle(&mut member, now, permit, throttled, true, ago));
 }
 
 #[test]
