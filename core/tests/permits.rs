@@ -1,4 +1,4 @@
-//! The life of a permit: learning, corrections, retries; and a call that was admitted but not sent has no effect.
+//! The life of a permit: learning, corrections, retries, and refunds of calls that were not sent.
 #![allow(
     missing_docs,
     clippy::arithmetic_side_effects,
