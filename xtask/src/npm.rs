@@ -71,10 +71,12 @@ pub fn out() -> PathBuf {
     root().join("target/npm")
 }
 
+/// Held while wasm/dist is replaced, or read as a whole.
+pub static DIST: Mutex<()> = Mutex::new(());
+
 /// Builds the package, unless it is newer than its sources.
 pub fn package(roads: &mut Roads) -> Result<()> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _one = ONE_AT_A_TIME.lock();
+    let _one = DIST.lock();
     let made = [folder().join("dist/index.js"), out().join("plain.mjs")];
     if made.iter().all(|made| is_newer(made, &SOURCES)) { Ok(()) } else { build(roads, &out()) }
 }

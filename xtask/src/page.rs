@@ -67,7 +67,10 @@ pub fn build(roads: &mut Roads) -> Result<()> {
     let mut site = Command::new("npm");
     site.args(["run", "build", "--", "--emptyOutDir", "--outDir"]).arg(&unfinished);
     site.current_dir(folder());
-    step("vite build", site)?;
+    {
+        let _dist = npm::DIST.lock();
+        step("vite build", site)?;
+    }
     _ = fs::remove_dir_all(dist());
     fs::rename(&unfinished, dist()).with_context(|| dist().display().to_string())
 }

@@ -231,7 +231,7 @@ mod tests {
         let others = [1, 2, 3].map(|member| members.others_wait(at(100), within, member));
         let expected = [(2, 13), (1, 3), (1, 10)];
         assert_eq!(others, expected.map(|(others, all)| (others, Span::from_secs(all))));
-        // A member that leaves wants nothing, nor does any after an outage.
+        // A member that has left wants nothing. After an outage, no member does.
         members.hear(at(100), &Request { leaving: true, ..request(2, 2) });
         assert_eq!(members.missing(), 3);
         members.all_are_gone();

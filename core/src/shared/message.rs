@@ -334,8 +334,8 @@ fn unseal(
     most: usize,
     now: Instant,
 ) -> Result<Reader<'_>, MessageError> {
-    let body = message.len().checked_sub(CHECK).filter(|body| *body >= head);
-    let body = body.filter(|_| message.len() <= most);
+    let body = message.len().checked_sub(CHECK);
+    let body = body.filter(|body| *body >= head && message.len() <= most);
     let Some((body, check)) = body.and_then(|body| message.split_at_checked(body)) else {
         return Err(MessageError::Length);
     };
@@ -477,16 +477,15 @@ mod tests {
         let mut room = [0; GRANT_BYTES];
         let length = grant.write(NOW, &[lease], &mut room).unwrap();
         let grant = &room[..length - CHECK];
-        // Flags of the request, its number of reports, and outcome and flags of reports.
-        // The times and the number of leases of the grant, and the time of the first.
         let read = |body: &[u8]| match body[1] {
             REQUEST => Request::read(&sealed(body), NOW).map(|_| ()),
             _ => Grant::read(&sealed(body), NOW).map(|_| ()),
         };
+        // Flags of the request, its number of reports, and outcome and flags of reports.
+        // The times and the number of leases of the grant, and the time of the first.
         for (whole, place, change) in [
             (request, 2, 2),
             (request, 19, 1),
-            (request, 19, 65),
             (request, REQUEST_HEAD + 16, 6),
             (request, REQUEST_HEAD + 17, 128),
             (request, REQUEST_HEAD + REPORT_LEAST + 17, 128),
@@ -494,7 +493,6 @@ mod tests {
             (grant, 14, 1),
             (grant, 32, 1),
             (grant, 40, 1),
-            (grant, 40, 65),
             (grant, GRANT_HEAD + 8, 1),
         ] {
             assert_eq!(read(whole), Ok(()));
@@ -502,9 +500,18 @@ mod tests {
             wrong[place] = wrong[place].wrapping_add(change);
             assert_eq!(read(&wrong), Err(MessageError::Damaged), "{place}: {change}");
         }
-        for (whole, head) in [(request, REQUEST_HEAD), (grant, GRANT_HEAD)] {
+        let mut many = request[..REQUEST_HEAD].to_vec();
+        many[19] = 65;
+        many.extend(request[REQUEST_HEAD..][..REPORT_LEAST].repeat(65));
+        assert_eq!(read(&many), Err(MessageError::Damaged), "65 valid reports");
+        for (whole, head, most) in
+            [(request, REQUEST_HEAD, REQUEST_BYTES), (grant, GRANT_HEAD, GRANT_BYTES)]
+        {
             assert_eq!(read(&whole[..head - 1]), Err(MessageError::Length));
-            let long = [whole, &[0; REQUEST_BYTES]].concat();
+            let mut long = whole.to_vec();
+            long.resize(most - CHECK, 0);
+            assert_eq!(read(&long), Err(MessageError::Damaged));
+            long.push(0);
             assert_eq!(read(&long), Err(MessageError::Length));
         }
     }

@@ -157,6 +157,7 @@ fn node(file: &str, folder: &Path) -> Command {
 
 /// Builds the package again from scratch in another folder, and compares the files.
 fn repeat(roads: &mut Roads) -> Result<()> {
+    let _dist = npm::DIST.lock();
     let before = dist()?;
     let elsewhere = root().join("target/npm-again");
     if elsewhere.exists() {
@@ -219,7 +220,10 @@ pub fn install(folder: &Path) -> Result<()> {
     };
     let mut pack = npm(&["pack", "--pack-destination"], &npm::folder());
     pack.arg(npm::out());
-    step("npm pack", pack)?;
+    {
+        let _dist = npm::DIST.lock();
+        step("npm pack", pack)?;
+    }
     let installed = folder.join("node_modules/.packed.tgz");
     let is_same = || fs::read(packed()).ok() == fs::read(&installed).ok();
     if changed(&installed) > changed(&folder.join("package-lock.json")) && is_same() {

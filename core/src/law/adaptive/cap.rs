@@ -72,7 +72,7 @@ mod tests {
         // A rejection of a call that was sent before the latest one belongs to the same event.
         let after = [true, false, true, true, true].map(&mut rejected);
         assert_eq!(after, [16, 16, 32, 64, 64].map(|each| each * 5));
-        // With each increase that follows another without a rejection, half as many are enough.
+        // Each increase halves the number if no call was rejected since the previous increase.
         let then = [5, 6, 7, 8, 9].map(|wide| needed(&mut cap, wide));
         assert_eq!(then, [64 * 5, 32 * 6, 16 * 7, 8 * 8, 8 * 9]);
         assert_eq!(cap.grow(0), 1, "a limit of zero ends");

@@ -46,7 +46,8 @@ impl AdaptiveState {
             }
             open.probing = true;
             // A waiting fleet returns over an eighth of the time, or sooner if this client's own
-            // calls, more than eight, show how soon the server can serve another one.
+            // calls show how soon the server can serve another one. Fewer than eight never do,
+            // because their mean interval includes this wait.
             let each = (cycle - Log::of(calls.into())).span();
             each.max(self.round_trip()).min(wait.halved(3))
         } else {

@@ -189,7 +189,7 @@ mod tests {
     use crate::{Call, Controller, Decision, Hint, Instant, Policy};
 
     #[test]
-    fn the_basis_is_what_the_server_told() {
+    fn the_basis_is_the_best_of_the_hints_and_rejections() {
         let quota = Hint::quota(60, Span::from_secs(60));
         for (outcome, hint, basis) in [
             (Outcome::Ok, quota.and_remaining(7), Basis::Nothing),

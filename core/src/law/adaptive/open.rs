@@ -211,7 +211,8 @@ pub(super) fn limit(wide: u16, since: Span) -> Option<NonZeroU16> {
     NonZeroU16::new(u16::try_from(wide).unwrap_or(u16::MAX)).filter(|_| wide < WIDEST.into())
 }
 
-/// When the number of calls in flight next doubles, at this time after doubling began; `None` if it does not.
+/// When the limit next doubles, at this time after doubling began; `None` after the last doubling. (While a cooldown is
+/// probed, or with a known limit, the law does not use it.)
 pub(super) fn doubles_after(since: Span) -> Option<Span> {
     let doublings = doublings(since);
     let next = Span::from_nanos(u64::from(doublings.saturating_add(1)) << DOUBLING);
@@ -255,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_new_window_has_begun_if_the_pool_has_risen_by_more_than_half_of_the_responses() {
-        // Twelve calls before, of which sixteen responses would leave nothing.
+        // 12 calls were left before. Without a refill, sixteen responses leave none.
         for (left, refilled) in [(0, 4), (4, 8), (20, 16), (21, 0)] {
             let mut open = Open { left: 12, heard: 15, ..Open::new() };
             open.see_left(left, 16);

@@ -1,4 +1,4 @@
-//! The counters of a member, and what it adds to a member for a queue.
+//! The counters of a member, and its answers to a queue.
 
 use tidegate::queue::{Ahead, Gate};
 use tidegate::shared::{CountedMember, GRANT_BYTES, Leases, Member, MemberStats, REQUEST_BYTES};
@@ -178,8 +178,8 @@ fn a_call_is_counted_by_its_outcome_once() {
     assert_eq!(pair.member.poll(at(BEGIN), &overdue), late);
     let retry = pair.member.retry(at(BEGIN), &Call::new(), Outcome::Failed).unwrap();
     assert_eq!(retry.attempt(), 1);
-    let refused = pair.member.retry(at(BEGIN), &Call::new(), Outcome::Ok);
-    assert_eq!(refused, Err(Reason::Final));
+    let rejected = pair.member.retry(at(BEGIN), &Call::new(), Outcome::Ok);
+    assert_eq!(rejected, Err(Reason::Final));
     let mut expected = Stats::default();
     (expected.admitted, expected.full, expected.rejected, expected.retries) = (5, 1, 2, 1);
     (expected.ok, expected.throttled, expected.busy, expected.failed) = (1, 1, 1, 1);
@@ -209,7 +209,7 @@ fn a_queue_learns_when_a_call_of_a_member_may_be_sent() {
 }
 
 #[test]
-fn a_member_that_leaves_reports_and_is_not_counted() {
+fn a_member_that_leaves_returns_its_leases() {
     let mut pair = Pair::new();
     assert_eq!(pair.poll(BEGIN), Decision::Full);
     let (_, grant) = pair.ask(BEGIN, 4);

@@ -82,12 +82,14 @@ fn a_cooldown_reaches_all_members_of_a_branch() {
     let mut tree = Tree::new();
     tree.run(10 * SECOND, 20);
     let now = tree.now;
-    let permit = loop {
+    let permit = (0..400).find_map(|_| {
         tree.run(tree.now + STEP, 0);
-        if let Decision::Admit(permit) = tree.leaves[0].poll(at(tree.now), &Call::new()) {
-            break permit;
+        match tree.leaves[0].poll(at(tree.now), &Call::new()) {
+            Decision::Admit(permit) => Some(permit),
+            _ => None,
         }
-    };
+    });
+    let permit = permit.unwrap();
     let throttled = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(20)));
     tree.leaves[0].settle(at(tree.now), permit, throttled);
     tree.run(now + 3 * SECOND, 20);
