@@ -13,8 +13,11 @@ use crate::workspace::{cargo, root};
 use crate::{page, progress, setup};
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
-/// The modules that the package ships: features of the crate, each built alone.
-const MODULES: [&str; 4] = ["gate", "full", "pacing", "shared"];
+/// The modules that the package ships: features of the crate, each built alone, and the bytes of their stacks. The
+/// linker's own stack is a megabyte, which every page would pay for. A coordinator is a fifth of a megabyte, and to
+/// restore one takes the room of three.
+const MODULES: [(&str, u32); 4] =
+    [("gate", 65_536), ("full", 65_536), ("pacing", 65_536), ("shared", 720_896)];
 
 /// The sources of the package.
 pub const SOURCES: [&str; 13] = [
@@ -86,11 +89,12 @@ pub fn package(roads: &mut Roads) -> Result<()> {
 pub fn build(roads: &mut Roads, out: &Path) -> Result<()> {
     install(&folder())?;
     let road = roads.to(TARGET)?;
-    for module in MODULES {
+    for (module, stack) in MODULES {
         let mut build = road.cargo("build", TARGET, root());
         build.args(["--package", "tidegate-wasm", "--profile", "wasm", "--no-default-features"]);
         build.args(["--features", module, "--target-dir"]).arg(out);
-        build.args(["--config", COMPACT]);
+        let stack = format!("target.{TARGET}.rustflags=['-Clink-arg=-zstack-size={stack}']");
+        build.args(["--config", COMPACT, "--config", &stack]);
         step(&format!("cargo build, {module}"), build)?;
         let made = out.join(TARGET).join("wasm/tidegate_wasm.wasm");
         let named = out.join(format!("{module}.wasm"));
