@@ -42,6 +42,17 @@ fn admitted(member: &mut Member<32>, now: u64) -> u64 {
     permit
 }
 
+/// Misses two answers, and returns when: from then on the member uses its own law.
+fn cut_off(member: &mut Member<32>) -> u64 {
+    let mut now = BEGIN;
+    for _ in 0..2 {
+        now = member.request_at().unwrap().as_nanos().max(BEGIN);
+        due(member, now, 1).unwrap();
+        member.miss(at(now));
+    }
+    now
+}
+
 /// The next attempt of a failed call, due in 100 ms.
 fn later_attempt() -> Call {
     let delay = Span::from_millis(100);
@@ -201,11 +212,7 @@ fn a_member_asks_again_soon_if_it_got_all_it_wanted() {
         let mut now = BEGIN;
         assert_eq!(member.poll(at(now), &Call::new()), Decision::Full);
         if alone {
-            for _ in 0..2 {
-                now = member.request_at().unwrap().as_nanos().max(BEGIN);
-                due(&mut member, now, 1).unwrap();
-                member.miss(at(now));
-            }
+            now = cut_off(&mut member);
             let permit = admitted(&mut member, now);
             member.settle(at(now), permit, Outcome::Ok);
             now = member.request_at().unwrap().as_nanos();
@@ -244,12 +251,7 @@ fn a_cooldown_in_an_answer_returns_the_leases_of_a_member() {
 fn without_its_coordinator_a_member_keeps_to_its_share_and_to_deadlines() {
     let mut member = member(1);
     assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
-    let mut now = BEGIN;
-    for _ in 0..2 {
-        now = member.request_at().unwrap().as_nanos().max(BEGIN);
-        due(&mut member, now, 1).unwrap();
-        member.miss(at(now));
-    }
+    let now = cut_off(&mut member);
     let permit = admitted(&mut member, now);
     member.settle(at(now), permit, Outcome::Ok);
     let next = now + SECOND;

@@ -1,6 +1,6 @@
 //! A coordinator that leases from another.
 
-use tidegate::shared::{Coordinator, Leases, Member};
+use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Member, REQUEST_BYTES};
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Quota, Span};
 
 use super::rules::{answer, call, due};
@@ -44,12 +44,12 @@ impl Tree {
                     *sent += call(leaf, now).0;
                 }
                 if let Some(request) = due(leaf, now, waiting) {
-                    let mut grant = [0; tidegate::shared::GRANT_BYTES];
+                    let mut grant = [0; GRANT_BYTES];
                     let length = self.branch.answer(at(now), &request, &mut grant).unwrap();
                     leaf.hear(at(now), &grant[..length]).unwrap();
                 }
             }
-            let mut request = [0; tidegate::shared::REQUEST_BYTES];
+            let mut request = [0; REQUEST_BYTES];
             if let Some(length) = self.branch.request(at(now), &mut request) {
                 let grant = answer(&mut self.root, now, &request[..length]);
                 self.branch.source_mut().hear(at(now), &grant).unwrap();
