@@ -561,8 +561,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     /// Sets another policy. A limit whose law stays the same keeps what it has learned; others are
-    /// reset. Calls in flight and cooldowns remain. If both laws have a rate, the rest of the burst
-    /// is kept, and a larger burst fills up at the new rate.
+    /// reset. Calls in flight remain. A cooldown remains, up to the ceiling of the new policy. If
+    /// both laws have a rate, the rest of the burst is kept, and a larger burst fills up at the new
+    /// rate.
     ///
     /// ```
     /// use tidegate::{Controller, Instant, Policy, Span};
@@ -577,23 +578,48 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         L: PartialEq,
     {
         let (new, old) = (policy.borrow(), self.policy.borrow());
+        let ceiling = new.rules.cooldown.ceiling();
+        let latest = (ceiling < old.rules.cooldown.ceiling()).then(|| now.saturating_add(ceiling));
         for (limit, (law, before)) in self.limits.iter_mut().zip(new.laws.iter().zip(&old.laws)) {
             if law != before {
-                // The calls in flight were sent under another law, so they are not fresh for this
-                // one.
-                let began = limit.epoch.wrapping_add(1);
-                let (mut pacing, from) = (limit.pacing.clone(), before.quota(&limit.state));
-                let state = law.start(now);
-                pacing.drain(now, from);
-                pacing.follow(from, law.quota(&state));
-                *limit = Limit { state, pacing, rate_limited: false, epoch: began, began };
+                limit.restart(before, law, now);
             }
+            if let Some(latest) = latest {
+                limit.pacing.shorten_cooldown(latest);
+                law.shorten(&mut limit.state, latest);
+            }
+        }
+        if let Some(latest) = latest {
+            self.cooldown.shorten(latest);
         }
         if new.rules.retry_budget != old.rules.retry_budget {
             self.retry_budget = opened(&new.rules);
         }
         self.set_concurrency(new.rules.concurrency, now);
         self.policy = policy;
+    }
+
+    /// Ends every cooldown and forgets what the laws have learned. Use it after the cause of a
+    /// cooldown is gone: a quota was bought, or a server was repaired. Quotas of the policy are
+    /// still kept: their pacing continues, as do calls in flight, the retry budget and the counters.
+    ///
+    /// ```
+    /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut gate: Controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
+    /// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+    /// gate.settle(now, permit, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(1_800))));
+    /// assert!(matches!(gate.check(now, &Call::new()), Verdict::Wait(_)));
+    /// gate.reset(now);
+    /// assert_eq!(gate.check(now, &Call::new()), Verdict::Admit);
+    /// ```
+    pub fn reset(&mut self, now: Instant) {
+        self.cooldown = Cooldown::default();
+        pairs_mut(&self.policy.borrow().laws, &mut self.limits, |_, law, limit| {
+            limit.restart(law, law, now);
+            limit.pacing.end_cooldown();
+        });
     }
 
     /// Sends nothing before a random instant within `over` from now. Use it for clients that start

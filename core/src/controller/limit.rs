@@ -29,6 +29,22 @@ impl<S: Copy> Limit<S> {
         Self { state, pacing: Pacing::new(now), rate_limited: false, epoch: 0, began: 0 }
     }
 
+    /// Starts `law` in place of the law `before`, and keeps the room that is left in the bucket. Calls
+    /// in flight were sent under the law before, so they are not fresh.
+    pub(super) fn restart(
+        &mut self,
+        before: &impl Law<State = S>,
+        law: &impl Law<State = S>,
+        now: Instant,
+    ) {
+        let began = self.epoch.wrapping_add(1);
+        let from = before.quota(&self.state);
+        self.state = law.start(now);
+        self.pacing.drain(now, from);
+        self.pacing.follow(from, law.quota(&self.state));
+        (self.rate_limited, self.epoch, self.began) = (false, began, began);
+    }
+
     /// Whether the policy or the server limits what a call cost, so that the cost can be learned.
     pub(super) fn is_set(&self, law: &impl Law<State = S>, now: Instant, hint: &Hint) -> bool {
         let is_told = hint.limit.is_some() || hint.remaining.is_some();

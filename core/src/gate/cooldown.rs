@@ -179,6 +179,11 @@ impl Cooldown {
     pub(crate) fn wait_until(&mut self, until: Instant) {
         self.until = self.until.max(until.min(Instant::LAST));
     }
+
+    /// Ends the cooldown at `latest` at the latest.
+    pub(crate) fn shorten(&mut self, latest: Instant) {
+        self.until = self.until.min(latest);
+    }
 }
 
 fields!(Cooldown { until: Instant });

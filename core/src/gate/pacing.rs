@@ -297,9 +297,14 @@ impl Pacing {
         self.at.max(lately).saturating_add(wait)
     }
 
-    /// Ends the cooldown, because the call for which it was made was not sent.
+    /// Ends the cooldown: the call for which it was made was not sent, or the user says so.
     pub(crate) const fn end_cooldown(&mut self) {
         self.until = Instant::ZERO;
+    }
+
+    /// Ends the cooldown at `latest` at the latest.
+    pub(crate) fn shorten_cooldown(&mut self, latest: Instant) {
+        self.until = self.until.min(latest);
     }
 
     /// If the product saturates, it exceeds any level, so the difference is exact.

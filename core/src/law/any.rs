@@ -102,6 +102,13 @@ macro_rules! registry {
                 }
             }
 
+            fn shorten(&self, state: &mut AnyState, latest: Instant) {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.shorten(state, latest),)*
+                    _ => {}
+                }
+            }
+
             fn released(
                 &self,
                 state: &mut AnyState,

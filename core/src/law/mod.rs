@@ -152,6 +152,9 @@ pub trait Law {
         self.quota(state).map(Quota::interval)
     }
 
+    /// The longest cooldown became shorter: no call that waits for the law waits beyond `latest`.
+    fn shorten(&self, _: &mut Self::State, _latest: Instant) {}
+
     /// A call of this cost (not zero) was admitted, and the pacing was charged.
     fn released(&self, _: &mut Self::State, _: &mut Pacing, _: Instant, _: u32, _: &mut Rng) {}
 

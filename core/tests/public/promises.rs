@@ -51,6 +51,34 @@ proptest! {
     }
 
     #[test]
+    fn a_lower_ceiling_and_a_reset_end_any_cooldown_with_any_law(
+        law in prop::sample::select(Policy::NAMES.to_vec()),
+        seed: u64,
+        // How long the server asks clients to wait, and the ceiling that the user sets meanwhile.
+        asked in prop::collection::vec(1u64..100_000, 1..8),
+        ceiling in 1u64..3_600,
+    ) {
+        let policy = Policy::named(law).unwrap().backoff(None);
+        let (mut gate, mut now) = (Controller::<_>::new(policy, seed, at(0)), 1);
+        let wait = |gate: &Controller<_>, now| match gate.check(at(now), &Call::new()) {
+            Verdict::Wait(until) => until.as_nanos() - now,
+            _ => 0,
+        };
+        for seconds in asked {
+            now += wait(&gate, now);
+            let Decision::Admit(permit) = gate.poll(at(now), &Call::new()) else { panic!() };
+            now += 50 * MILLIS;
+            gate.settle(at(now), permit, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(seconds))));
+        }
+        let cooldown = CooldownPolicy::new(Span::from_secs(ceiling), Ratio::HALF).unwrap();
+        let before = wait(&gate, now);
+        gate.set_policy(policy.cooldown(cooldown), at(now));
+        prop_assert_eq!(wait(&gate, now), before.min(ceiling * SECOND));
+        gate.reset(at(now));
+        prop_assert!(wait(&gate, now) <= SECOND, "{} ns", wait(&gate, now));
+    }
+
+    #[test]
     fn no_cooldown_is_longer_than_the_ceiling_with_any_law(
         law in prop::sample::select(vec!["adaptive", "aimd", "aws-cubic", "vegas", "aimd-concurrency", "fixed", "none"]),
         seed: u64,

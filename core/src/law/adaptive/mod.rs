@@ -253,6 +253,11 @@ impl Law for Adaptive {
         Some(state.event_at.saturating_add(after))
     }
 
+    fn shorten(&self, state: &mut AdaptiveState, latest: Instant) {
+        state.release = state.release.min(latest);
+        state.interval_end = state.interval_end.min(latest);
+    }
+
     fn released(
         &self,
         state: &mut AdaptiveState,
