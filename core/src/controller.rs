@@ -100,6 +100,8 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     usual: Usual<LIMITS>,
     /// Number of admitted calls, modulo 256.
     admitted: u8,
+    /// How many more successes end a failure: see [`Outcome::count_down`].
+    failing: u8,
 }
 
 /// Does not require `Clone` of the law.
@@ -116,6 +118,7 @@ impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
             stats: self.stats.clone(),
             usual: self.usual.clone(),
             admitted: self.admitted,
+            failing: self.failing,
         }
     }
 }
@@ -134,6 +137,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             concurrency: rules.concurrency,
             calls: InFlight::new(now, rules.concurrency, rng.mark()),
             admitted: 0,
+            failing: 0,
             retry_budget: opened(rules),
             rng,
             stats: Counters::default(),
@@ -216,6 +220,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 now,
                 self.usual.cost_of(index, (law, &limit.state), call),
                 self.in_flight(),
+                call.attempt > 0,
             ) {
                 Ok(at) => {
                     due = due.max(at);
@@ -477,7 +482,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let plain = Call::new();
         pairs(self.laws(), &self.limits, |index, law, limit| {
             let cost = self.usual.cost_of(index, (law, &limit.state), &plain);
-            match limit.due(law, Instant::ZERO, cost, self.in_flight()) {
+            match limit.due(law, Instant::ZERO, cost, self.in_flight(), false) {
                 Ok(at) => due = due.max(at),
                 Err(reason) => helps &= matches!(reason, Reason::OverLimit),
             }
@@ -524,9 +529,27 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         pairs(self.laws(), &self.limits, |index, law, limit| {
             let before = self.usual.ahead(index, (law, &limit.state), ahead);
             let cost = self.usual.cost_of(index, (law, &limit.state), call);
-            due = due.max(limit.due_behind(law, now, before, cost, self.in_flight()));
+            due = due.max(limit.due_behind(
+                law,
+                now,
+                before,
+                cost,
+                self.in_flight(),
+                call.attempt > 0,
+            ));
         });
         due
+    }
+
+    /// Whether nothing has succeeded since the latest failure, or retries wait longer than other calls.
+    pub(crate) fn is_failing(&self) -> bool {
+        let mut failing = self.failing > 0;
+        pairs(self.laws(), &self.limits, |_, law, limit| {
+            let [new, retry] = [false, true]
+                .map(|is_retry| law.check(&limit.state, Instant::ZERO, u16::MAX, is_retry));
+            failing |= new != retry;
+        });
+        failing
     }
 
     /// Counts a rejection of a call that was not polled.
@@ -698,7 +721,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 let (epoch, rate_limited) = (limit.epoch, limit.rate_limited);
                 *part = Part { cost, epoch, rate_limited, unstated };
             }
-            limit.charge(law, now, cost, &mut self.rng);
+            limit.charge(law, now, cost, call.attempt > 0, &mut self.rng);
         });
         if call.attempt > 0 {
             accounted(&mut self.retry_budget, rules, Entry::Withdrawal);
@@ -758,6 +781,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         if reply.outcome == Outcome::Abandoned {
             return;
         }
+        reply.outcome.count_down(&mut self.failing);
         if self.calls.counts(permit.period) {
             self.teach(now, permit, reply, ago);
         } else {

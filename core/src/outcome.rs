@@ -73,6 +73,16 @@ impl Outcome {
         matches!(self, Self::Throttled | Self::Busy)
     }
 
+    /// Counts how many successes are missing until a server that did not serve a call is trusted with
+    /// retries again: two. (After one, a retry could meet a server that serves every second call.)
+    pub(crate) const fn count_down(self, missing: &mut u8) {
+        *missing = match self {
+            Self::Throttled | Self::Busy | Self::Failed => 2,
+            Self::Ok => missing.saturating_sub(1),
+            Self::Abandoned | Self::Exhausted => *missing,
+        };
+    }
+
     /// Whether the same call may succeed later.
     #[must_use]
     pub const fn is_retryable(self) -> bool {

@@ -601,6 +601,10 @@ impl tidegate::queue::Gate for Plain {
     }
 
     fn count_rejection(&mut self) {}
+
+    fn is_failing(&self) -> bool {
+        false
+    }
 }
 
 #[test]

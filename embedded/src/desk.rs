@@ -344,7 +344,8 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
             round.back = None;
         }
         if round.back.is_none() {
-            match desk.queue.head(desk.now) {
+            let is_failing = desk.gates.look(key).is_some_and(queue::Gate::is_failing);
+            match desk.queue.head(desk.now, is_failing) {
                 Ok(head) => self.head = Some(head),
                 Err(until) => {
                     let first = desk.queue.first(desk.now);

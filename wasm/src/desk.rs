@@ -76,6 +76,10 @@ impl queue::Gate<LIMITS> for Pausable {
     fn count_rejection(&mut self) {
         queue::Gate::count_rejection(&mut self.controller);
     }
+
+    fn is_failing(&self) -> bool {
+        queue::Gate::is_failing(&self.controller)
+    }
 }
 
 /// No slot.

@@ -55,9 +55,15 @@ impl Law for FewLaws {
         }
     }
 
-    fn check(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Verdict {
+    fn check(
+        &self,
+        state: &AdaptiveState,
+        now: Instant,
+        in_flight: u16,
+        is_retry: bool,
+    ) -> Verdict {
         match self {
-            Self::Adaptive(law) => law.check(state, now, in_flight),
+            Self::Adaptive(law) => law.check(state, now, in_flight, is_retry),
             Self::Fixed(_) => Verdict::Admit,
         }
     }
@@ -82,10 +88,11 @@ impl Law for FewLaws {
         pacing: &mut Pacing,
         now: Instant,
         cost: u32,
+        is_retry: bool,
         rng: &mut Rng,
     ) {
         if let Self::Adaptive(law) = self {
-            law.released(state, pacing, now, cost, rng);
+            law.released(state, pacing, now, cost, is_retry, rng);
         }
     }
 

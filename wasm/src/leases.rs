@@ -102,6 +102,10 @@ impl Gate for Kept {
     fn count_rejection(&mut self) {
         self.counted.count_rejection();
     }
+
+    fn is_failing(&self) -> bool {
+        self.counted.is_failing()
+    }
 }
 
 /// Members, each with the calls that wait for its leases.

@@ -73,12 +73,13 @@ impl<S: Copy> Limit<S> {
         now: Instant,
         cost: u32,
         in_flight: u16,
+        is_retry: bool,
     ) -> Result<Instant, Reason> {
         if cost == 0 {
             return Ok(Instant::ZERO);
         }
         let pacing = self.pacing.due(now, cost, law.quota(&self.state));
-        match (law.check(&self.state, now, in_flight), pacing) {
+        match (law.check(&self.state, now, in_flight, is_retry), pacing) {
             (Verdict::Reject(one), Err(two)) => Err(one.max(two)),
             (Verdict::Reject(reason), _) | (_, Err(reason)) => Err(reason),
             (Verdict::Wait(at), Ok(due)) => Ok(at.max(due)),
@@ -86,7 +87,7 @@ impl<S: Copy> Limit<S> {
         }
     }
 
-    /// Whether the pacing and the law admit a call.
+    /// Whether the pacing and the law admit a first attempt.
     #[inline(always)]
     pub(super) fn is_clear(
         &self,
@@ -97,7 +98,7 @@ impl<S: Copy> Limit<S> {
     ) -> bool {
         cost == 0
             || self.pacing.is_clear(now, cost, law.quota(&self.state))
-                && law.check(&self.state, now, in_flight) == Verdict::Admit
+                && law.check(&self.state, now, in_flight, false) == Verdict::Admit
     }
 
     /// Whether a call was sent under this law, not under the law of an earlier policy.
@@ -131,8 +132,9 @@ impl<S: Copy> Limit<S> {
         ahead: Ahead,
         cost: u32,
         in_flight: u16,
+        is_retry: bool,
     ) -> Instant {
-        let Ok(due) = self.due(law, now, cost, in_flight) else { return now };
+        let Ok(due) = self.due(law, now, cost, in_flight, is_retry) else { return now };
         if cost == 0 || ahead.calls == 0 {
             return due;
         }
@@ -154,6 +156,7 @@ impl<S: Copy> Limit<S> {
         law: &impl Law<State = S>,
         now: Instant,
         cost: u32,
+        is_retry: bool,
         rng: &mut Rng,
     ) {
         if cost == 0 {
@@ -163,7 +166,7 @@ impl<S: Copy> Limit<S> {
         if let Some(quota) = law.quota(&self.state) {
             self.pacing.charge_late(now, lately(law, now), cost, &quota);
         }
-        law.released(&mut self.state, &mut self.pacing, now, cost, rng);
+        law.released(&mut self.state, &mut self.pacing, now, cost, is_retry, rng);
     }
 }
 

@@ -41,10 +41,10 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 return Err(Reason::Final);
             }
             let cooldown = cooldown(&reply.hints, |index| self.cost_of(index, call));
-            Ok((reply.outcome == Outcome::Throttled, cooldown.unwrap_or(Span::ZERO)))
+            Ok((reply.outcome, cooldown.unwrap_or(Span::ZERO)))
         });
-        let (throttled, cooldown) = asked?;
-        self.try_again(now, call, throttled, now.saturating_add(cooldown))
+        let (outcome, cooldown) = asked?;
+        self.try_again(now, call, outcome, now.saturating_add(cooldown))
     }
 
     fn cost_of(&self, index: usize, call: &Call<LIMITS>) -> u32 {
@@ -57,19 +57,23 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         &mut self,
         now: Instant,
         call: &Call<LIMITS>,
-        throttled: bool,
+        outcome: Outcome,
         served_from: Instant,
     ) -> Result<Call<LIMITS>, Reason> {
         let attempt = call.attempt.saturating_add(1);
         let first_failed = if call.attempt == 0 { now } else { call.first_failed };
         let is_early = now.saturating_since(first_failed) < self.rules().patience;
-        let patient = throttled && is_early && attempt < PATIENT;
+        let patient = outcome == Outcome::Throttled && is_early && attempt < PATIENT;
         if !patient && self.rules().attempts.is_some_and(|most| attempt >= most.get()) {
             return Err(Reason::Attempts);
         }
-        let (rung, delay) = match &self.policy.borrow().rules.backoff {
-            Some(Linked { setting, follow }) => follow(setting, call.rung, &mut self.rng),
-            None => (Span::ZERO, Span::ZERO),
+        let rules = &self.policy.borrow().rules;
+        let is_paced = rules.paces_retries && outcome.is_pushback() && call.attempt == 0;
+        let (rung, delay) = match &rules.backoff {
+            Some(Linked { setting, follow }) if !is_paced => {
+                follow(setting, call.rung, &mut self.rng)
+            }
+            _ => (Span::ZERO, Span::ZERO),
         };
         let not_before = now.saturating_add(delay);
         // Also as a deadline, because a gate may delay the call longer than its backoff does.

@@ -81,9 +81,9 @@ macro_rules! registry {
                 }
             }
 
-            fn check(&self, state: &AnyState, now: Instant, in_flight: u16) -> Verdict {
+            fn check(&self, state: &AnyState, now: Instant, in_flight: u16, is_retry: bool) -> Verdict {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.check(state, now, in_flight),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.check(state, now, in_flight, is_retry),)*
                     _ => Verdict::Admit,
                 }
             }
@@ -115,10 +115,11 @@ macro_rules! registry {
                 pacing: &mut Pacing,
                 now: Instant,
                 cost: u32,
+                is_retry: bool,
                 rng: &mut Rng,
             ) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, pacing, now, cost, rng),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, pacing, now, cost, is_retry, rng),)*
                     _ => {}
                 }
             }

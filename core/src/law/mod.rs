@@ -125,7 +125,7 @@ pub trait Law {
     /// Whether the law delays a call for a reason other than its quota. It is checked together with
     /// the pacing and must meet the same contracts. Use [`concurrency`](Self::concurrency) to limit
     /// calls in flight: `Full` is ignored here.
-    fn check(&self, _: &Self::State, _: Instant, _in_flight: u16) -> Verdict {
+    fn check(&self, _: &Self::State, _: Instant, _in_flight: u16, _is_retry: bool) -> Verdict {
         Verdict::Admit
     }
 
@@ -156,7 +156,16 @@ pub trait Law {
     fn shorten(&self, _: &mut Self::State, _latest: Instant) {}
 
     /// A call of this cost (not zero) was admitted, and the pacing was charged.
-    fn released(&self, _: &mut Self::State, _: &mut Pacing, _: Instant, _: u32, _: &mut Rng) {}
+    fn released(
+        &self,
+        _: &mut Self::State,
+        _: &mut Pacing,
+        _now: Instant,
+        _cost: u32,
+        _is_retry: bool,
+        _: &mut Rng,
+    ) {
+    }
 
     /// A call completed with a cost of `used` instead of the `charged` one. The pacing has been
     /// corrected. A law that schedules calls itself corrects its schedule.

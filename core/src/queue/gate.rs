@@ -54,6 +54,10 @@ pub trait Gate<const LIMITS: usize = 1> {
 
     /// The queue has rejected a call without polling.
     fn count_rejection(&mut self);
+
+    /// Whether nothing has succeeded since the latest failure, or retries wait longer than other calls.
+    /// Then calls that have not been tried go first.
+    fn is_failing(&self) -> bool;
 }
 
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Gate<LIMITS>
@@ -81,5 +85,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Gate<LIMITS>
 
     fn count_rejection(&mut self) {
         self.count_rejection();
+    }
+
+    fn is_failing(&self) -> bool {
+        self.is_failing()
     }
 }

@@ -5,19 +5,19 @@ use core::ops::DerefMut;
 
 use super::gate::Ahead;
 use super::storage::{NONE, Slot, State, Storage, TICK};
-use super::{PRIORITIES, Place};
+use super::{ATTEMPTS, PRIORITIES, Place};
 use crate::time::Instant;
 
 /// A slot of [`Growing`] with its part of the heaps.
 #[derive(Debug)]
 pub struct Node<const LIMITS: usize = 1> {
     slot: Slot<LIMITS>,
-    links: [Link; 3],
+    links: [Link; HEAPS],
 }
 
 impl<const LIMITS: usize> Node<LIMITS> {
     /// A node without a call.
-    pub const EMPTY: Self = Self { slot: Slot::EMPTY, links: [Link::EMPTY; 3] };
+    pub const EMPTY: Self = Self { slot: Slot::EMPTY, links: [Link::EMPTY; HEAPS] };
 }
 
 /// An element of a heap's array, which is spread over the nodes. It includes the key, so that calls
@@ -35,6 +35,9 @@ impl Link {
     const EMPTY: Self = Self { key: 0, slot: NONE, index: NONE };
 }
 
+/// How many orders there are.
+const HEAPS: usize = 4;
+
 /// A call in a heap.
 #[derive(Clone, Copy, Debug)]
 struct Call {
@@ -45,8 +48,10 @@ struct Call {
 /// The orders of waiting calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum By {
-    /// Calls that wait for their turn, by priority and then by arrival.
+    /// First attempts that wait for their turn, by priority and then by arrival.
     Place,
+    /// Retries that wait for their turn, by priority, then by attempts and then by arrival.
+    Attempts,
     /// Those with a deadline.
     Deadline,
     /// Calls that wait for the end of their backoff.
@@ -68,7 +73,7 @@ pub struct Growing<T, const LIMITS: usize = 1> {
     /// The number of slots with a call.
     taken: u32,
     /// The number of calls in each heap.
-    lengths: [u32; 3],
+    lengths: [u32; HEAPS],
     /// The calls of each priority that wait for their turn.
     load: [[Ahead; LIMITS]; PRIORITIES as usize],
     /// The first free slot.
@@ -83,7 +88,7 @@ impl<T, const LIMITS: usize> Growing<T, LIMITS> {
             nodes: empty,
             most,
             taken: 0,
-            lengths: [0; 3],
+            lengths: [0; HEAPS],
             load: [[Ahead { calls: 0, cost: 0 }; LIMITS]; PRIORITIES as usize],
             free: NONE,
         }
@@ -143,15 +148,15 @@ where
     }
 
     fn leave(&mut self, slot: u32) {
-        if self.index_of(By::Place, slot) != NONE {
+        if self.index_of(By::Backoff, slot) == NONE {
             self.weigh(slot, Ahead::subtract);
         }
-        for by in [By::Place, By::Deadline, By::Backoff] {
+        for by in [By::Place, By::Attempts, By::Deadline, By::Backoff] {
             self.remove(by, slot);
         }
     }
 
-    fn look(&mut self, now: Instant) -> (u32, Instant) {
+    fn look(&mut self, now: Instant, is_failing: bool) -> (u32, Instant) {
         let mut next = u64::MAX;
         while let Some(Call { key, slot }) = self.first(By::Backoff) {
             if key > now.as_nanos() {
@@ -167,7 +172,15 @@ where
         if let Some(soonest) = self.first(By::Deadline) {
             next = next.min(soonest.key.saturating_add(TICK.as_nanos()));
         }
-        (self.first(By::Place).map_or(NONE, |first| first.slot), Instant::from_nanos(next))
+        let next = Instant::from_nanos(next);
+        let first = match (self.first(By::Place), self.first(By::Attempts)) {
+            (Some(new), Some(retry)) => {
+                let place = Place(retry.key & !ATTEMPTS);
+                if place.comes_before(Place(new.key), is_failing) { retry } else { new }
+            }
+            (one, other) => return (one.or(other).map_or(NONE, |one| one.slot), next),
+        };
+        (first.slot, next)
     }
 
     fn late(&self, reach: Instant) -> Option<u32> {
@@ -191,7 +204,9 @@ where
     }
 
     fn waiting(&self) -> u32 {
-        self.len(By::Place).saturating_add(self.len(By::Backoff))
+        [By::Place, By::Attempts, By::Backoff]
+            .into_iter()
+            .fold(0, |count, by| count.saturating_add(self.len(by)))
     }
 }
 
@@ -201,9 +216,12 @@ where
 {
     /// A call waits for its turn from now on.
     fn make_ready(&mut self, slot: u32) {
-        if let Some(&Slot(State::Waiting { place, deadline, .. })) = self.get(slot) {
+        if let Some(&Slot(State::Waiting { place, deadline, attempt, .. })) = self.get(slot) {
             self.weigh(slot, Ahead::add);
-            self.insert(By::Place, Call { key: place.0, slot });
+            match attempt {
+                0 => self.insert(By::Place, Call { key: place.0, slot }),
+                _ => self.insert(By::Attempts, Call { key: place.again(attempt), slot }),
+            }
             if deadline < Instant::MAX {
                 self.insert(By::Deadline, Call { key: deadline.as_nanos(), slot });
             }

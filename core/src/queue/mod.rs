@@ -48,7 +48,9 @@
 //! 1. A slot has at most one call, and a ticket names one call. It is spent when the call is taken
 //!    or cancelled. (The attempts of a call that get the same slot have the same ticket.)
 //! 2. Calls are admitted by priority, then by arrival. A retry keeps its place, so it precedes newer
-//!    calls of its priority.
+//!    calls of its priority. But while nothing succeeds ([`Gate::is_failing`]), a call that has not been
+//!    tried goes first: the next probe of a server in trouble is another call. Of two retries, the one
+//!    with fewer attempts goes first.
 //! 3. A retry in backoff delays no other call.
 //! 4. Only the first call is polled, so no call overtakes it, and expensive calls do not starve.
 //! 5. After `Sleep(Some(t))`, `poll` before `t` without an event changes nothing, and `t` is after `now`.
@@ -79,6 +81,9 @@ use storage::{NONE, State};
 /// How many priorities there are: 0 to 7, and 7 is first. A larger one counts as 7.
 pub const PRIORITIES: u8 = 8;
 
+/// The bits between the priority and the arrival of a [`Place`], which order retries by their attempts.
+const ATTEMPTS: u64 = 0xFF << 48;
+
 /// A call's place in the order, for all its attempts: its priority, then its arrival.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -91,7 +96,17 @@ impl Place {
     pub const fn new(priority: u8, arrival: u64) -> Self {
         let last = PRIORITIES.saturating_sub(1);
         let behind = last.saturating_sub(priority);
-        Self((behind as u64) << 56 | arrival & (u64::MAX >> 8))
+        Self((behind as u64) << 56 | arrival & (u64::MAX >> 16))
+    }
+
+    /// The order among retries of a priority: by their number of attempts, then by arrival.
+    fn again(self, attempt: u16) -> u64 {
+        self.0 | u64::from(attempt.min(0xFF)) << 48
+    }
+
+    /// The order of a retry and a call that has not been tried, or of two such calls.
+    fn comes_before(self, other: Self, is_failing: bool) -> bool {
+        if is_failing { self.priority() > other.priority() } else { self < other }
     }
 
     /// After all other places.
@@ -211,13 +226,15 @@ pub struct Queue<S, const LIMITS: usize = 1> {
     arrivals: u64,
     /// Until when `poll` has nothing to do. Zero after an event.
     asleep: Instant,
+    /// Whether nothing succeeded lately, as of the latest poll.
+    is_failing: bool,
 }
 
 impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     /// An empty queue.
     #[must_use]
     pub const fn new(slots: S) -> Self {
-        Self { slots, arrivals: 0, asleep: Instant::ZERO }
+        Self { slots, arrivals: 0, asleep: Instant::ZERO, is_failing: false }
     }
 
     /// The storage, if the caller keeps more in it than calls: a waker for each slot, for example.
@@ -236,7 +253,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     /// instant of [`Step::Sleep`]. `None` if a call that joins now would be first.
     #[must_use]
     pub fn first(&mut self, now: Instant) -> Option<usize> {
-        let (first, _) = self.slots.look(now);
+        let (first, _) = self.slots.look(now, self.is_failing);
         (first != NONE).then_some(first as usize)
     }
 
@@ -327,7 +344,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
 
     /// The next step. Call it until it returns `Sleep`.
     pub fn poll(&mut self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Step {
-        match self.head(now) {
+        match self.head(now, gate.is_failing()) {
             Ok(mut head) => {
                 head.ask(now, gate);
                 self.conclude(head, || gate.count_rejection())
@@ -338,15 +355,20 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
 
     /// The first step of [`poll`](Self::poll), for a gate that is polled while the queue is not
     /// locked: [`Head::ask`] it, and [`conclude`](Self::conclude) if neither the queue nor the gate
-    /// has changed since.
+    /// has changed since. `is_failing` is what [`Gate::is_failing`] returns.
     ///
     /// # Errors
     /// Where there is nothing to do: the instant of [`Step::Sleep`].
-    pub fn head(&mut self, now: Instant) -> Result<Head<LIMITS>, Option<Instant>> {
+    pub fn head(
+        &mut self,
+        now: Instant,
+        is_failing: bool,
+    ) -> Result<Head<LIMITS>, Option<Instant>> {
+        self.is_failing = is_failing;
         if now < self.asleep {
             return Err((self.asleep < Instant::MAX).then_some(self.asleep));
         }
-        let (first, next) = self.slots.look(now);
+        let (first, next) = self.slots.look(now, is_failing);
         let call = self.slots.get(first).and_then(Slot::call);
         Ok(Head { first, call, next, decision: None, reach: now })
     }

@@ -120,24 +120,33 @@ pub trait Storage<const LIMITS: usize = 1> {
     fn leave(&mut self, _slot: u32) {}
 
     /// Ends backoffs that are over. Returns the slot of the first call that waits for its turn, and
-    /// the first instant after the next deadline or at which the next backoff ends.
-    fn look(&mut self, now: Instant) -> (u32, Instant) {
-        let (mut first, mut least, mut next) = (NONE, Place::LAST, Instant::MAX);
+    /// the first instant after the next deadline or at which the next backoff ends. While the gate
+    /// `is_failing`, a retry is behind the calls of its priority that have not been tried.
+    fn look(&mut self, now: Instant, is_failing: bool) -> (u32, Instant) {
+        let (mut new, mut new_place) = (NONE, Place::LAST);
+        let (mut retry, mut retry_place, mut least) = (NONE, Place::LAST, u64::MAX);
+        let mut next = Instant::MAX;
         for number in 0..self.slots() {
-            if let Some(Slot(State::Waiting { place, deadline, not_before, .. })) =
+            if let Some(Slot(State::Waiting { place, deadline, not_before, attempt, .. })) =
                 self.get_mut(number)
             {
                 let mut at = *not_before;
                 if at <= now {
                     (at, *not_before) = (deadline.saturating_add(TICK), Instant::ZERO);
-                    if *place < least {
-                        (first, least) = (number, *place);
+                    if *attempt == 0 {
+                        if *place < new_place {
+                            (new, new_place) = (number, *place);
+                        }
+                    } else if place.again(*attempt) < least {
+                        (retry, retry_place, least) = (number, *place, place.again(*attempt));
                     }
                 }
                 next = next.min(at);
             }
         }
-        (first, next)
+        let retries =
+            new == NONE || retry != NONE && retry_place.comes_before(new_place, is_failing);
+        (if retries { retry } else { new }, next)
     }
 
     /// The slot of a call that waits for its turn and has a deadline before `reach`.
@@ -148,10 +157,10 @@ pub trait Storage<const LIMITS: usize = 1> {
         })
     }
 
-    /// Whether a call waits for its turn before this place.
+    /// Whether a call that has not been tried waits for its turn before this place.
     fn is_behind(&self, behind: Place) -> bool {
         (0..self.slots()).any(|slot| {
-            matches!(self.get(slot), Some(Slot(State::Waiting { place, not_before, .. }))
+            matches!(self.get(slot), Some(Slot(State::Waiting { place, not_before, attempt: 0, .. }))
                 if *not_before == Instant::ZERO && *place < behind)
         })
     }

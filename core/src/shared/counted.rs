@@ -52,6 +52,8 @@ pub struct CountedMember<const SLOTS: usize = 64> {
     behind: u16,
     /// Whether the next call that is sent found no lease.
     found_none: bool,
+    /// How many more successes end a failure.
+    failing: u8,
 }
 
 impl<const SLOTS: usize> CountedMember<SLOTS> {
@@ -59,7 +61,7 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
     #[must_use]
     pub fn new(member: Member<SLOTS>) -> Self {
         let stats = MemberStats::default();
-        Self { member, stats, lacks: false, behind: 0, found_none: false }
+        Self { member, stats, lacks: false, behind: 0, found_none: false, failing: 0 }
     }
 
     /// The member.
@@ -83,6 +85,7 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
         });
         if self.member.in_flight() < before {
             bump(self.stats.calls.of(outcome));
+            outcome.count_down(&mut self.failing);
         }
     }
 
@@ -192,6 +195,10 @@ impl<const SLOTS: usize> Gate for CountedMember<SLOTS> {
 
     fn count_rejection(&mut self) {
         bump(&mut self.stats.calls.rejected);
+    }
+
+    fn is_failing(&self) -> bool {
+        self.failing > 0
     }
 }
 

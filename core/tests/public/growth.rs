@@ -163,7 +163,7 @@ impl Law for Closed {
         self.0.quota(&())
     }
 
-    fn check(&self, (): &(), _: Instant, _: u16) -> Verdict {
+    fn check(&self, (): &(), _: Instant, _: u16, _: bool) -> Verdict {
         Verdict::Reject(Reason::OverLimit)
     }
 

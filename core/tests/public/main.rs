@@ -12,6 +12,7 @@
     reason = "a test that overflows or panics fails, which is right"
 )]
 
+mod bad_calls;
 mod cases;
 mod client;
 mod costs;

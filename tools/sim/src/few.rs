@@ -23,9 +23,9 @@ impl Law for Few {
         self.0?.quota(state.as_ref()?)
     }
 
-    fn check(&self, state: &Self::State, now: Instant, in_flight: u16) -> Verdict {
+    fn check(&self, state: &Self::State, now: Instant, in_flight: u16, is_retry: bool) -> Verdict {
         match (&self.0, state) {
-            (Some(law), Some(state)) => law.check(state, now, in_flight),
+            (Some(law), Some(state)) => law.check(state, now, in_flight, is_retry),
             _ => Verdict::Admit,
         }
     }
@@ -48,10 +48,11 @@ impl Law for Few {
         pacing: &mut Pacing,
         now: Instant,
         cost: u32,
+        is_retry: bool,
         rng: &mut Rng,
     ) {
         if let (Some(law), Some(state)) = (&self.0, state) {
-            law.released(state, pacing, now, cost, rng);
+            law.released(state, pacing, now, cost, is_retry, rng);
         }
     }
 

@@ -20,57 +20,122 @@ const REFRACTORY: u16 = 4;
 /// The count of consecutive misses stops here.
 pub(super) const MOST_MISSES: u8 = 40;
 
+/// As many misses of retries, while other calls are served, are evidence.
+pub(super) const MOST_OWN: u8 = 8;
+
 impl AdaptiveState {
-    /// The server did not serve a call: it failed (`failed`) or was rejected.
-    pub(super) fn miss(&mut self, sample: &Sample<'_>, failed: bool, rng: &mut Rng) -> Move {
-        let now = sample.now;
-        if sample.outcome == Outcome::Busy
-            && sample.hint.cooldown().is_none()
+    /// A call failed. That says nothing about the rate, and one call may fail each time. So nothing
+    /// changes until so many calls have failed in a row that the server is down.
+    pub(super) fn fail(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
+        if !sample.fresh {
+            return Move::Kept;
+        }
+        if self.misses == 0 && !self.is_open() {
+            self.event_at = sample.now;
+        }
+        self.down = true;
+        self.note_miss(sample.now, sample.attempt == 0, false);
+        if self.is_out() || sample.attempt > 0 {
+            self.back_off(sample.now, Span::ZERO, sample.attempt > 0, rng);
+        }
+        if self.is_out() { Move::Slower } else { Move::Kept }
+    }
+
+    /// The server rejected a call.
+    pub(super) fn reject(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
+        let (now, busy) = (sample.now, sample.outcome == Outcome::Busy);
+        let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
+        let told = sample.hint.cooldown().is_some() || sample.hint.is_used_up(sample.cost);
+        let begins = self.calls == 0;
+        let cuts = sample.fresh && self.is_evident(sample, told);
+        if (cuts || !sample.fresh)
             && let Phase::Open(open) = &mut self.phase
-            && open.too_busy(sample.in_flight, sample.fresh)
         {
-            return if sample.fresh { Move::Slower } else { Move::Kept };
+            if open.reject(now.saturating_since(self.event_at)) {
+                self.event_at = now;
+            }
+            if busy
+                && sample.hint.cooldown().is_none()
+                && open.too_busy(sample.in_flight, sample.fresh)
+            {
+                return if sample.fresh { Move::Slower } else { Move::Kept };
+            }
         }
         if !sample.fresh {
             // It belongs to the congestion for which the law has already cut, and shows how deep that
             // cut has to be.
-            if !failed && let Phase::Paced(paced) = &mut self.phase {
+            if let Phase::Paced(paced) = &mut self.phase {
                 paced.reject_late();
             }
             return Move::Kept;
         }
-        let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
-        if let Phase::Open(open) = self.phase {
-            self.leave_open(&open, now);
-            if !failed {
-                self.hit(now, cooldown);
-                // Until all calls in flight have returned, another call would give no new
-                // information.
-                self.begin_at(now.saturating_add(self.round_trip()));
-            }
-        } else if self.misses == 0 {
-            if !failed && self.is_chance() {
-                self.misses = 1;
-                self.back_off(now, cooldown, rng);
-                return Move::Kept;
-            }
-            if failed {
-                self.event_at = now;
-            } else {
-                self.hit(now, cooldown);
-            }
+        if cuts {
+            // The rejections before it belong to the same event.
+            (self.misses, self.calls) = (0, 0);
+            self.cut(now, now, cooldown);
         }
-        self.down |= failed;
-        self.note_miss(sample.outcome == Outcome::Busy);
-        self.back_off(now, cooldown, rng);
-        Move::Slower
+        self.note_miss(now, told || sample.attempt == 0, busy);
+        if !self.is_open() || sample.attempt > 0 {
+            self.back_off(now, cooldown, sample.attempt > 0, rng);
+        }
+        if cuts || !begins && !self.is_open() { Move::Slower } else { Move::Kept }
     }
 
-    /// Another consecutive miss. A server that is still busy after several misses is down, not
-    /// limiting.
-    pub(super) fn note_miss(&mut self, busy: bool) {
+    /// Whether a rejection shows that the rate is too high, and not that the server rejects this call
+    /// each time and serves all others. What the server says about its limit does, and so does the first
+    /// rejection of a run once there is a rate, unless it may be chance.
+    fn is_evident(&mut self, sample: &Sample<'_>, told: bool) -> bool {
+        let (retry, begins) = (sample.attempt > 0, self.calls == 0);
+        if let Phase::Open(open) = &self.phase {
+            let knows = open.cap.is_some();
+            return told || self.is_confirmed(sample) || knows && !retry && begins;
+        }
+        if retry && !told {
+            let many = begins && self.own >= MOST_OWN;
+            self.own = if many { 0 } else { self.own };
+            return many;
+        }
+        begins && !self.is_chance()
+    }
+
+    /// Before there is a rate, the rejection of a first attempt is evidence once others confirm it: four
+    /// more in a row; fifteen more if the program makes no retries; or so many that more than a quarter
+    /// of all calls are rejected.
+    fn is_confirmed(&mut self, sample: &Sample<'_>) -> bool {
+        const ROW: u8 = 5;
+        const UNASKED: u8 = 16;
+        /// A rejection counts three times as much as a success.
+        const SCORE: u8 = 48;
+        if sample.attempt > 0 || self.is_out() {
+            return false;
+        }
+        self.suspects = self.suspects.saturating_add(1);
+        self.unasked = self.unasked.saturating_add(1);
+        self.score = self.score.saturating_add(3);
+        self.busy = sample.outcome == Outcome::Busy;
+        self.calls >= ROW - 1 || self.unasked == UNASKED || self.score >= SCORE
+    }
+
+    /// Cuts the rate for a rejection that arrived at `event`.
+    fn cut(&mut self, now: Instant, event: Instant, cooldown: Span) {
+        (self.suspects, self.score) = (0, 0);
+        let Phase::Open(open) = self.phase else { return self.hit(event, cooldown) };
+        self.leave_open(&open, now);
+        self.hit(event, cooldown);
+        // Until all calls in flight have returned, another call would give no new information.
+        self.begin_at(now.saturating_add(self.round_trip()));
+    }
+
+    /// Another consecutive miss; `new` if it is not that of a call which missed before. A server that
+    /// is still busy after several misses is down, not limiting.
+    pub(super) fn note_miss(&mut self, now: Instant, new: bool, busy: bool) {
+        if self.misses == 0 {
+            self.missed_at = now;
+        }
         self.down |= busy && self.misses >= DARK - 1;
         self.misses = self.misses.saturating_add(1).min(MOST_MISSES);
+        self.own = self.own.saturating_add(u8::from(!new)).min(MOST_OWN);
+        self.calls = self.calls.saturating_add(u8::from(new)).min(MOST_MISSES);
     }
 
     /// Whether a rejection may be chance. Rejections of a small client come in clusters, while a
@@ -143,18 +208,39 @@ impl AdaptiveState {
 
     /// A call was served.
     pub(super) fn success(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
+        let retried = sample.fresh && sample.attempt > 0;
+        if retried {
+            self.own = 0;
+        }
+        // What was rejected is served now, so it was one call too many.
+        let confirmed = retried && self.is_open() && self.suspects > 0 && !self.busy;
+        if confirmed {
+            let event = if self.misses > 0 { self.missed_at } else { sample.now };
+            self.cut(sample.now, event, Span::ZERO);
+        }
         let judged = sample.fresh && self.is_probing_cooldown() && self.judge(sample.now);
         let reopened = sample.fresh && self.reopen(sample.now);
         self.meter.count(sample.cost);
         if judged {
             return Move::Slower;
         }
+        if confirmed && self.misses == 0 {
+            return Move::Slower;
+        }
         if reopened {
             return Move::Faster;
         }
         if sample.fresh && self.misses > 0 {
-            self.recover(sample.now, rng);
-            return Move::Kept;
+            // If the call has not been tried before, the failures of one call were its own.
+            let misses = if retried { self.misses } else { self.calls };
+            if misses == 0 {
+                (self.misses, self.down) = (0, false);
+            }
+        }
+        if sample.fresh && self.misses > 0 {
+            let misses = if retried { self.misses } else { self.calls };
+            self.recover(sample.now, misses, rng);
+            return if confirmed { Move::Slower } else { Move::Kept };
         }
         let Phase::Paced(paced) = &mut self.phase else { return Move::Kept };
         paced.probe.successes = paced.probe.successes.saturating_add(1);
@@ -205,15 +291,22 @@ impl AdaptiveState {
         }
         self.phase = Phase::Open(Open::again());
         self.interval = Log::of_span(dark.halved(4).min(LONGEST_GAP));
-        self.misses = 0;
+        (self.misses, self.calls) = (0, 0);
         self.event_at = now;
         self.begin_at(now);
         true
     }
 
-    /// The first success after rejections.
-    fn recover(&mut self, now: Instant, rng: &mut Rng) {
-        if self.misses < DARK
+    /// The first success after as many misses.
+    fn recover(&mut self, now: Instant, misses: u8, rng: &mut Rng) {
+        if self.is_out()
+            && let Phase::Open(open) = &mut self.phase
+        {
+            open.restart();
+            self.event_at = now;
+            self.begin_at(now);
+        }
+        if misses < DARK
             && !self.down
             && let Phase::Paced(paced) = &mut self.phase
             && let Some(more) = paced.deepen_cut()
@@ -221,9 +314,9 @@ impl AdaptiveState {
             self.interval = (self.interval + more).min(SLOWEST);
             paced.target = self.interval;
         }
-        if self.misses >= 2 {
-            let probing = self.interval_in_force(now);
-            let (misses, down) = (self.misses, self.down);
+        if misses >= if self.down { DARK } else { 2 } && !self.is_open() {
+            let probing = self.doubled(self.doublings(misses), now);
+            let down = self.down;
             let trusted = misses >= DARK && !down && self.read_meter(now);
             let Phase::Paced(paced) = &mut self.phase else { return };
             if down {
@@ -248,8 +341,10 @@ impl AdaptiveState {
             paced.new = false;
             paced.probe.successes = paced.probe.successes.saturating_add(1);
         }
-        self.misses = 0;
-        self.down = false;
+        (self.misses, self.calls, self.down) = (0, 0, false);
+        if self.own == 0 {
+            self.release = self.fresh_at;
+        }
     }
 
     /// Ends a dark time. If the server's capacity runs out before the end of a window, the right
@@ -288,17 +383,37 @@ impl AdaptiveState {
         coarse(self.round_trip).saturating_add(TO_NANOS).saturating_sub(self.interval.coarse())
     }
 
-    /// The interval with the delay of probes: each rejection in a row doubles the interval, up to
-    /// 20 s, four intervals or a quarter of the time since the event, whichever is longest.
-    pub(super) fn interval_in_force(&self, now: Instant) -> Log {
-        let Some(doublings @ 1..) = self.misses.checked_sub(1) else { return self.interval };
+    /// The interval with the delay of probes: doubled as often, up to 20 s, four intervals or a quarter
+    /// of the time since the event, whichever is longest.
+    pub(super) fn doubled(&self, doublings: u8, now: Instant) -> Log {
         const LEAST: Log = Log::of_span(Span::from_secs(20));
-        let mut most = self.interval.octaves(2).max(LEAST);
+        let interval = self.probing_interval();
+        if doublings == 0 {
+            return interval;
+        }
+        let mut most = interval.octaves(2).max(LEAST);
         if !self.down {
             most = most.max(Log::of_span(now.saturating_since(self.event_at)).octaves(-2));
         }
-        let probing = self.interval.octaves(doublings.into()).min(most).min(self.ceiling());
-        probing.max(self.interval)
+        let probing = interval.octaves(doublings.into()).min(most).min(self.ceiling());
+        probing.max(interval)
+    }
+
+    /// The interval that doubles: the learned one, or a tenth of a second without one.
+    fn probing_interval(&self) -> Log {
+        const FIRST: Log = Log::of_span(Span::from_millis(100));
+        if self.is_open() { FIRST } else { self.interval }
+    }
+
+    /// How often as many misses double the interval: each one in a row, and failures once the server is
+    /// down.
+    pub(super) fn doublings(&self, misses: u8) -> u8 {
+        misses.saturating_sub(if self.down { DARK - 1 } else { 1 })
+    }
+
+    /// Whether so many calls have failed in a row that the server is down.
+    pub(super) fn is_out(&self) -> bool {
+        self.down && self.calls >= DARK
     }
 }
 

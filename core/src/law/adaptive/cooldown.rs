@@ -51,11 +51,12 @@ impl AdaptiveState {
             let each = (cycle - Log::of(calls.into())).span();
             each.max(self.round_trip()).min(wait.halved(3))
         } else {
-            if self.misses == 0 {
+            if self.calls == 0 || self.suspects > 0 {
+                self.suspects = 0;
                 self.hit(now, wait);
             }
-            self.note_miss(busy);
-            self.misses = self.misses.max(DARK);
+            self.note_miss(now, true, busy);
+            (self.misses, self.calls) = (self.misses.max(DARK), self.calls.max(DARK));
             let each = cycle - Log::of(calls.max(RIPE).into());
             each.max(self.target()).span()
         };
@@ -93,6 +94,7 @@ impl AdaptiveState {
             // already serves calls.
             if together <= now.saturating_add(self.ceiling().span()) {
                 self.release = self.release.max(together);
+                self.fresh_at = self.release;
             }
             self.event_at = self.release.max(now);
             return false;
@@ -106,7 +108,7 @@ impl AdaptiveState {
             (paced.new, paced.young) = (false, false);
             paced.probe.cover(calls);
         }
-        self.misses = 0;
+        (self.misses, self.calls) = (0, 0);
         self.meter.restart(now);
         self.event_at = now;
         self.begin_at(now);

@@ -67,7 +67,7 @@ impl Adaptive {
     }
 }
 
-/// What [`Adaptive`] remembers: 112 bytes at most.
+/// What [`Adaptive`] remembers: 136 bytes at most.
 ///
 /// ```
 /// use tidegate::law::{Adaptive, AdaptiveState, Law, Move, Sample};
@@ -77,7 +77,7 @@ impl Adaptive {
 /// let (mut state, mut pacing, mut rng): (AdaptiveState, _, _) =
 ///     (law.start(start), Pacing::new(start), Rng::new(1));
 /// // It has no rate before the first rejection: no interval, and nothing that waits.
-/// law.released(&mut state, &mut pacing, start, 1, &mut rng);
+/// law.released(&mut state, &mut pacing, start, 1, false, &mut rng);
 /// assert_eq!(law.interval(&state, start), None);
 /// let now = Instant::from_nanos(100_000_000);
 /// let rejected = Sample::new(now, start, Outcome::Throttled);
@@ -105,15 +105,32 @@ pub struct AdaptiveState {
     /// The policy's longest cooldown, coarsely, as of the latest response that was more than a
     /// success.
     ceiling: i16,
-    /// Consecutive rejections and failures.
+    /// Consecutive rejections and failures, and how many of them were of first attempts.
     misses: u8,
+    calls: u8,
+    /// Misses of retries since the last retry was served: how often they double the time to the next
+    /// retry.
+    own: u8,
+    /// Rejections of first attempts that nothing has confirmed yet, and whether the latest said that the
+    /// server is too busy.
+    suspects: u8,
+    busy: bool,
+    /// How many of them arrived before the first response to a retry; 255 after it.
+    unasked: u8,
+    /// Rejections less a third of the successes.
+    score: u8,
     /// Whether the present event is an outage.
     down: bool,
+    /// The same as `release`, for a call that has not been tried: the failures of another call do not
+    /// delay it.
+    fresh_at: Instant,
+    /// When the first of the consecutive misses arrived.
+    missed_at: Instant,
     usual: Usual,
     hinted: Hinted,
 }
 
-const _: () = assert!(size_of::<AdaptiveState>() <= 112);
+const _: () = assert!(size_of::<AdaptiveState>() <= 136);
 
 /// Whether a limit has been met.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -151,7 +168,7 @@ impl AdaptiveState {
 
     /// The present time between two usual calls. A share is never more than the whole quota.
     fn interval(&self, now: Instant) -> Log {
-        self.interval_in_force(now).max(self.quota())
+        self.doubled(self.doublings(self.calls), now).max(self.quota())
     }
 
     /// After a long silence, nothing is made up, because clients woken by the same event would
@@ -213,7 +230,15 @@ impl Law for Adaptive {
             round_trip: 0,
             ceiling: i16::MAX,
             misses: 0,
+            calls: 0,
+            own: 0,
+            suspects: 0,
+            busy: false,
+            unasked: 0,
+            score: 0,
             down: false,
+            fresh_at: Instant::ZERO,
+            missed_at: now,
             usual: Usual::new(),
             hinted: Hinted::new(self.quota),
         }
@@ -228,8 +253,14 @@ impl Law for Adaptive {
         if state.is_open() { None } else { Some(state.interval(now).span()) }
     }
 
-    fn check(&self, state: &AdaptiveState, now: Instant, in_flight: u16) -> Verdict {
-        match state.release {
+    fn check(
+        &self,
+        state: &AdaptiveState,
+        now: Instant,
+        in_flight: u16,
+        is_retry: bool,
+    ) -> Verdict {
+        match if is_retry { state.release } else { state.fresh_at } {
             release if release <= now || state.has_room(in_flight) => Verdict::Admit,
             Instant::MAX => Verdict::Reject(Reason::Never),
             release => Verdict::Wait(release),
@@ -255,6 +286,7 @@ impl Law for Adaptive {
 
     fn shorten(&self, state: &mut AdaptiveState, latest: Instant) {
         state.release = state.release.min(latest);
+        state.fresh_at = state.fresh_at.min(latest);
         state.interval_end = state.interval_end.min(latest);
     }
 
@@ -264,6 +296,7 @@ impl Law for Adaptive {
         _: &mut Pacing,
         now: Instant,
         cost: u32,
+        is_retry: bool,
         rng: &mut Rng,
     ) {
         state.see_cost(cost);
@@ -282,9 +315,16 @@ impl Law for Adaptive {
                     // light use says nothing about the limit.
                     state.meter = Meter::new(now);
                 }
-                state.release = now.saturating_add(gap);
+                state.fresh_at = now.saturating_add(gap);
+                state.release = state.release.max(state.fresh_at);
+                if state.is_out() {
+                    state.back_off(now, Span::ZERO, false, rng);
+                }
             }
             Phase::Paced(_) => state.advance(now, cost, rng),
+        }
+        if is_retry && state.own > 0 {
+            state.delay_retries(now, Span::ZERO, rng);
         }
     }
 
@@ -310,13 +350,16 @@ impl Law for Adaptive {
     ) -> Move {
         let now = sample.now;
         let served = sample.outcome == Outcome::Ok;
+        if sample.attempt > 0 {
+            state.unasked = u8::MAX;
+        }
+        state.score = state.score.saturating_sub(served.into());
         if served {
             state.see_round_trip(now.saturating_since(sample.sent));
         }
-        if let Phase::Open(open) = &mut state.phase {
-            let since = now.saturating_since(state.event_at);
-            let anew = open.respond(since, served, sample.in_flight);
-            state.event_at = if anew { now } else { state.event_at.min(now) };
+        state.event_at = if state.is_open() { state.event_at.min(now) } else { state.event_at };
+        if served && let Phase::Open(open) = &mut state.phase {
+            open.serve(sample.in_flight);
         }
         // Most responses of most servers contain no hints.
         let tells = sample.hint.tells_of_limit() || state.hinted.knows();
@@ -326,7 +369,7 @@ impl Law for Adaptive {
             state.ceiling = i16::try_from(ceiling).unwrap_or(i16::MAX);
         }
         if sample.outcome == Outcome::Failed {
-            return state.miss(sample, true, rng);
+            return state.fail(sample, rng);
         }
         if tells {
             state.hear(sample);
@@ -343,6 +386,6 @@ impl Law for Adaptive {
                 return moved;
             }
         }
-        state.miss(sample, false, rng)
+        state.reject(sample, rng)
     }
 }

@@ -74,20 +74,31 @@ impl Open {
         }
     }
 
-    /// Handles a response at this time after doubling began. Returns whether doubling starts again:
-    /// after a rejection, from the present limit. If the server's limit on calls in flight is
+    /// A call was served while `in_flight` others were. If the server's limit on calls in flight is
     /// known, one more is tried from time to time.
-    pub(super) fn respond(&mut self, since: Span, served: bool, in_flight: u16) -> bool {
-        if let Some(cap) = &mut self.cap {
-            if served && in_flight.saturating_add(1) >= self.wide {
-                self.wide = cap.grow(self.wide);
-            }
+    pub(super) fn serve(&mut self, in_flight: u16) {
+        if let Some(cap) = &mut self.cap
+            && in_flight.saturating_add(1) >= self.wide
+        {
+            self.wide = cap.grow(self.wide);
+        }
+    }
+
+    /// A call was rejected at this time after doubling began. Returns whether doubling starts again,
+    /// from the present limit.
+    pub(super) fn reject(&mut self, since: Span) -> bool {
+        if self.cap.is_some() {
             return false;
         }
-        if !served && !self.probing {
+        if !self.probing {
             self.wide = self.limit(since).map_or(WIDEST, NonZeroU16::get);
         }
-        !served
+        true
+    }
+
+    /// Starts slow start again after an outage, which says nothing about a limit.
+    pub(super) fn restart(&mut self) {
+        self.wide = if self.cap.is_none() { FIRST } else { self.wide };
     }
 
     /// A response reports that `left` calls remain in the pool, while `calls` were in flight.

@@ -31,6 +31,9 @@ pub(super) struct Paced {
     pub(super) reopened: bool,
 }
 
+/// While other calls are served, retries wait up to 2^4 intervals after another one has missed.
+const MOST_DOUBLINGS: u8 = 4;
+
 /// How late a timer may be without the loss of a call. Most timers count milliseconds and start
 /// with the next one (tokio's, Node's), which would slow a client with a thousand calls per second.
 pub(super) const LATENESS: Span = Span::from_millis(2);
@@ -87,7 +90,8 @@ impl AdaptiveState {
         let half = width.halved(1);
         let drawn =
             self.interval_end.saturating_sub(half).saturating_add(rng.between(Span::ZERO, width));
-        self.release = drawn.min(latest);
+        self.fresh_at = drawn.min(latest);
+        self.release = if self.own > 0 { self.release.max(self.fresh_at) } else { self.fresh_at };
     }
 
     /// No wait is longer than the ceiling, unless the learned interval is.
@@ -105,23 +109,43 @@ impl AdaptiveState {
 
     /// Restarts the grid: no call before `at`.
     pub(super) fn begin_at(&mut self, at: Instant) {
-        self.release = at;
-        self.interval_end = at;
+        (self.release, self.fresh_at, self.interval_end) = (at, at, at);
     }
 
     /// After a rejection, the next call is sent between a half and three halves of an interval from
-    /// now, or later. A cooldown is not made up.
-    pub(super) fn back_off(&mut self, now: Instant, cooldown: Span, rng: &mut Rng) {
-        let interval = self.interval(now).span();
-        let mut next = rng.within(interval, interval.halved(1));
-        if matches!(&self.phase, Phase::Paced(paced) if paced.young) {
-            // The search for the first rate starts above the limit, so the calls in flight will
-            // also be rejected.
-            next = next.max(self.round_trip());
+    /// now, or later. A cooldown is not made up. A miss of a retry delays other retries more than calls
+    /// that have not been tried.
+    pub(super) fn back_off(&mut self, now: Instant, cooldown: Span, retry: bool, rng: &mut Rng) {
+        if retry {
+            self.delay_retries(now, cooldown, rng);
         }
-        let latest = now.saturating_add(self.longest_wait(self.interval));
-        self.release = self.release.max(now.saturating_add(next.max(cooldown))).min(latest);
-        self.interval_end = self.interval_end.max(now.saturating_add(interval.max(cooldown)));
+        if !self.is_open() || self.is_out() {
+            let interval = self.interval(now).span();
+            let next = self.about(interval, now, cooldown, rng);
+            self.fresh_at = self.fresh_at.max(next);
+            self.release = self.release.max(self.fresh_at);
+            if !self.is_open() {
+                let end = now.saturating_add(interval.max(cooldown));
+                self.interval_end = self.interval_end.max(end);
+            }
+        }
+    }
+
+    /// The next retry is sent later than other calls: its interval doubles with each retry that misses.
+    pub(super) fn delay_retries(&mut self, now: Instant, cooldown: Span, rng: &mut Rng) {
+        let doublings = self.doublings(self.misses).max(self.own.min(MOST_DOUBLINGS));
+        let interval = self.doubled(doublings, now).max(self.quota()).span();
+        self.release = self.release.max(self.about(interval, now, cooldown, rng));
+    }
+
+    /// About an interval from now, and after the cooldown.
+    fn about(&self, interval: Span, now: Instant, cooldown: Span, rng: &mut Rng) -> Instant {
+        // The search for the first rate starts above the limit, so the calls in flight will also be
+        // rejected.
+        let young = matches!(&self.phase, Phase::Paced(paced) if paced.young);
+        let least = if young { self.round_trip().max(cooldown) } else { cooldown };
+        let next = rng.within(interval, interval.halved(1)).max(least);
+        now.saturating_add(next).min(now.saturating_add(self.longest_wait(self.interval)))
     }
 
     /// After a recovery, the next call is sent within an interval from now, or sooner.
@@ -129,6 +153,7 @@ impl AdaptiveState {
         let interval = self.interval(now).span();
         let next = now.saturating_add(rng.between(Span::ZERO, interval));
         self.release = self.release.min(next);
+        self.fresh_at = self.fresh_at.min(next);
         self.interval_end = self.interval_end.min(next);
     }
 
@@ -140,6 +165,7 @@ impl AdaptiveState {
             false => instant.min(instant.saturating_sub(by).max(now)),
         };
         self.release = shifted(self.release);
+        self.fresh_at = shifted(self.fresh_at);
         self.interval_end = shifted(self.interval_end);
     }
 }

@@ -6,7 +6,10 @@ use super::log::Log;
 use super::meter::Meter;
 use super::open::Open;
 use super::paced::Paced;
-use super::{Adaptive, AdaptiveState, Phase, blind::MOST_MISSES};
+use super::{
+    Adaptive, AdaptiveState, Phase,
+    blind::{MOST_MISSES, MOST_OWN},
+};
 use crate::snapshot::{Field, Reader, Writer, fields, longest, record};
 use crate::time::Instant;
 
@@ -20,7 +23,15 @@ fields!(AdaptiveState {
     round_trip: u32,
     ceiling: i16,
     misses: u8,
+    calls: u8,
+    own: u8,
+    suspects: u8,
+    busy: bool,
+    unasked: u8,
+    score: u8,
     down: bool,
+    fresh_at: Instant,
+    missed_at: Instant,
     usual: Usual,
     hinted: Hinted,
 });
@@ -45,4 +56,4 @@ impl Field for Phase {
     }
 }
 
-record!(Adaptive, AdaptiveState where |_law, state| state.misses <= MOST_MISSES);
+record!(Adaptive, AdaptiveState where |_law, state| state.misses <= MOST_MISSES && state.calls <= state.misses && state.own <= MOST_OWN);

@@ -29,7 +29,7 @@ use crate::verdict::{Reason, Verdict};
 ///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
 ///     let (mut state, mut pacing) = (law.start(start), Pacing::new(start));
 ///     for _ in 0..8 {
-///         law.released(&mut state, &mut pacing, start, 1, &mut rng);
+///         law.released(&mut state, &mut pacing, start, 1, false, &mut rng);
 ///         let busy = Sample::new(start, start, Outcome::Busy);
 ///         law.observe(&mut state, &mut pacing, &busy, &mut rng);
 ///     }
@@ -365,7 +365,7 @@ impl Law for Tchannel {
         None
     }
 
-    fn check(&self, state: &TchannelState, now: Instant, _: u16) -> Verdict {
+    fn check(&self, state: &TchannelState, now: Instant, _: u16, _: bool) -> Verdict {
         let state = self.at(state, now);
         match self.config.over {
             _ if state.room() > 0 => Verdict::Admit,
@@ -383,6 +383,7 @@ impl Law for Tchannel {
         _: &mut Pacing,
         now: Instant,
         _: u32,
+        _: bool,
         _: &mut Rng,
     ) {
         *state = self.at(state, now);
@@ -500,7 +501,7 @@ mod tests {
             let now = at(second * 1_000);
             let mut sent = 0;
             while sent < offered && self.law.check(&self.state, now, 0) == Verdict::Admit {
-                self.law.released(&mut self.state, &mut self.pacing, now, 1, &mut self.rng);
+                self.law.released(&mut self.state, &mut self.pacing, now, 1, false, &mut self.rng);
                 let outcome = if sent < busy { Outcome::Busy } else { Outcome::Ok };
                 let sample = Sample::new(now, now, outcome);
                 self.law.observe(&mut self.state, &mut self.pacing, &sample, &mut self.rng);
@@ -603,7 +604,7 @@ mod tests {
         let (mut pacing, mut rng) = (Pacing::new(at(0)), Rng::new(0));
         let mut state = law.start(at(0));
         let full = state.room();
-        law.released(&mut state, &mut pacing, at(0), 1, &mut rng);
+        law.released(&mut state, &mut pacing, at(0), 1, false, &mut rng);
         assert_eq!(state.room(), full - 1);
         law.refunded(&mut state, &mut pacing, at(0), 1, true);
         assert_eq!((state.room(), state.limit_q36()), (full, law.most()));

@@ -1,0 +1,182 @@
+//! Calls that always fail beside calls that the server serves.
+
+use std::collections::BTreeMap;
+
+use tidegate::gate::Permit;
+use tidegate::law::Adaptive;
+use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::{Call, Controller, Outcome, Policy, Rng, Span};
+
+use crate::{MILLIS, SECOND, at};
+
+/// Calls that arrive at random, 50 a second, each with five seconds.
+struct World {
+    /// Of how many calls one is bad; zero for none, one for all of them.
+    one_in: u64,
+    /// The result of each attempt of a bad call.
+    outcome: Outcome,
+    /// How long an attempt takes.
+    takes: u64,
+    /// How many calls the server serves a second, if it has a limit.
+    limit: Option<u64>,
+    /// How many calls are made at the same time, if each worker makes its next call when the last has ended.
+    workers: Option<u64>,
+}
+
+const PLAIN: World =
+    World { one_in: 0, outcome: Outcome::Ok, takes: 5 * MILLIS, limit: None, workers: None };
+
+/// Good calls, those of them that were served in time, and when attempts were sent.
+#[derive(Default)]
+struct Counts {
+    good: u64,
+    served: u64,
+    sent: Vec<u64>,
+}
+
+enum Event {
+    Arrives,
+    Ends(u64, Permit, Outcome),
+    Look,
+}
+
+struct Job {
+    call: Call,
+    place: Place,
+    bad: bool,
+}
+
+impl World {
+    #[allow(clippy::too_many_lines, reason = "one loop of events")]
+    fn run(&self, seconds: u64, seed: u64) -> Counts {
+        let mut rng = Rng::new(seed);
+        let mut gate: Controller<Adaptive> = Controller::new(Policy::adaptive(), seed, at(0));
+        let mut queue = Queue::new(Growing::new(Vec::<Node>::new(), 100_000));
+        let mut counts = Counts::default();
+        let (mut events, mut number) = (BTreeMap::new(), 0);
+        let mut add = |events: &mut BTreeMap<_, _>, time: u64, event| {
+            number += 1;
+            events.insert((time, number), event);
+        };
+        let mut jobs = BTreeMap::<u64, Job>::new();
+        let mut waiting = BTreeMap::<usize, (u64, Ticket)>::new();
+        let (mut arrived, mut room) = (0, self.limit.unwrap_or(0) * 1_000);
+        let mut refilled = 0;
+        (0..self.workers.unwrap_or(1))
+            .for_each(|worker| add(&mut events, 1 + worker, Event::Arrives));
+        while let Some(((time, _), event)) = events.pop_first() {
+            let now = at(time);
+            let mut ended = false;
+            match event {
+                Event::Arrives if time < seconds * SECOND => {
+                    if self.workers.is_none() {
+                        let gap = rng.between(Span::ZERO, Span::from_millis(40)).as_nanos();
+                        add(&mut events, time + gap.max(1), Event::Arrives);
+                    }
+                    arrived += 1;
+                    let bad =
+                        self.one_in > 0 && u64::from(rng.next_u32()).is_multiple_of(self.one_in);
+                    counts.good += u64::from(!bad);
+                    let call = Call::new().deadline(at(time + 5 * SECOND));
+                    let place = queue.place(0);
+                    match queue.join(now, &mut gate, &call, place) {
+                        Ok(ticket) => {
+                            waiting.insert(ticket.slot(), (arrived, ticket));
+                            jobs.insert(arrived, Job { call, place, bad });
+                        }
+                        Err(_) => ended = true,
+                    }
+                }
+                Event::Arrives | Event::Look => {}
+                Event::Ends(id, permit, outcome) => {
+                    gate.settle(now, permit, outcome);
+                    queue.changed();
+                    let job = jobs.get_mut(&id).unwrap();
+                    counts.served += u64::from(outcome == Outcome::Ok);
+                    let next = gate.retry(now, &job.call, outcome).ok().and_then(|next| {
+                        job.call = next;
+                        queue.join(now, &mut gate, &next, job.place).ok()
+                    });
+                    match next {
+                        Some(ticket) => _ = waiting.insert(ticket.slot(), (id, ticket)),
+                        None => ended = true,
+                    }
+                }
+            }
+            loop {
+                match queue.poll(now, &mut gate) {
+                    Step::Wake(ticket) => {
+                        let (id, _) = waiting.remove(&ticket.slot()).unwrap();
+                        let Turn::Admitted(permit) = queue.take(ticket) else {
+                            ended = true;
+                            continue;
+                        };
+                        counts.sent.push(time);
+                        let mut outcome = Outcome::Ok;
+                        if let Some(limit) = self.limit {
+                            // A bucket for one second, in thousandths of a call.
+                            room = (limit * 1_000).min(room + (time - refilled) / MILLIS * limit);
+                            refilled = time / MILLIS * MILLIS;
+                            match room.checked_sub(1_000) {
+                                Some(rest) => room = rest,
+                                None => outcome = Outcome::Throttled,
+                            }
+                        }
+                        if jobs[&id].bad && outcome == Outcome::Ok {
+                            outcome = self.outcome;
+                        }
+                        add(&mut events, time + self.takes, Event::Ends(id, permit, outcome));
+                    }
+                    Step::Sleep(Some(until)) => {
+                        add(&mut events, until.as_nanos(), Event::Look);
+                        break;
+                    }
+                    Step::Sleep(None) => break,
+                }
+            }
+            if ended && self.workers.is_some() {
+                add(&mut events, time + MILLIS, Event::Arrives);
+            }
+        }
+        counts
+    }
+}
+
+#[test]
+fn calls_that_always_fail_stop_no_other_call() {
+    for outcome in [Outcome::Failed, Outcome::Busy, Outcome::Throttled] {
+        for (takes, limit) in [(5, None), (1_000, None), (200, Some(100))] {
+            for one_in in [10, 50, 500] {
+                let world = World { one_in, outcome, takes: takes * MILLIS, limit, ..PLAIN };
+                let runs = [1, 2, 3].map(|seed| world.run(30, seed));
+                let [good, served] = [|run: &Counts| run.good, |run: &Counts| run.served]
+                    .map(|count| runs.iter().map(count).sum::<u64>());
+                let what =
+                    format!("{outcome:?} of one in {one_in} in {takes} ms, at most {limit:?}");
+                assert!(served * 100 >= good * 99, "{served} of {good} served, {what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_outage_costs_few_calls() {
+    for (outcome, workers, most) in [
+        (Outcome::Failed, None, 15),
+        (Outcome::Busy, None, 15),
+        (Outcome::Throttled, None, 16),
+        (Outcome::Failed, Some(1), 15),
+        (Outcome::Failed, Some(20), 20),
+        (Outcome::Busy, Some(20), 20),
+    ] {
+        for seed in 1..=8 {
+            let world = World { one_in: 1, outcome, workers, ..PLAIN };
+            let sent = world.run(10, seed).sent;
+            let early = sent.iter().filter(|at| **at < 10 * SECOND).count();
+            assert!(
+                early <= most,
+                "{early} sent with {workers:?} workers, {outcome:?}, seed {seed}"
+            );
+        }
+    }
+}
