@@ -78,19 +78,28 @@ fn a_task_beyond_the_places_is_rejected_and_the_others_are_served() {
 }
 
 #[test]
-fn no_call_overtakes_waiting_calls() {
-    let time = Time::begin();
-    let throttle = throttle::<4>();
-    throttle.try_acquire().unwrap().settle(Outcome::Ok);
-    let mut tasks = Tasks::new();
-    tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
-    tasks.turn();
-    assert_eq!(throttle.waiting(), 1);
-    // It may be sent now, but it has not run yet.
-    time.pass(Duration::from_millis(100));
-    assert!(throttle.try_acquire().is_none());
-    tasks.run(&time, far());
-    assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
+fn a_call_overtakes_only_waiting_calls_of_a_lower_priority() {
+    for (waits, tries, admitted) in [(0, 0, false), (7, 7, false), (7, 0, false), (0, 7, true), (3, 4, true)] {
+        let time = Time::begin();
+        let throttle = throttle::<4>();
+        throttle.try_acquire().unwrap().settle(Outcome::Ok);
+        let sent = Cell::new(None);
+        let mut tasks = Tasks::new();
+        tasks.spawn(async {
+            let call = throttle.call().with_priority(waits);
+            call.acquire().await.unwrap().settle(Outcome::Ok);
+            sent.set(Some(Instant::now().as_millis()));
+        });
+        tasks.turn();
+        let tried = || throttle.call().with_priority(tries).try_acquire().map(|it| it.settle(Outcome::Ok));
+        assert_eq!((throttle.waiting(), tried()), (1, None));
+        // It may be sent now, but it has not run yet.
+        time.pass(Duration::from_millis(100));
+        assert_eq!(tried().is_some(), admitted, "{tries} beside {waits}");
+        tasks.run(&time, far());
+        let at = if admitted { 200 } else { 100 };
+        assert_eq!((sent.get(), throttle.waiting()), (Some(at), 0));
+    }
 }
 
 #[test]
