@@ -105,15 +105,48 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         Self { priority, ..self }
     }
 
-    /// Returns a permit if a call may be sent now and no task waits for one.
+    /// Returns a permit if a call may be sent now and no call of this or a higher priority waits for one.
+    /// Where calls wait, this is seldom: the first of them is sent as soon as one may be. An interrupt with an
+    /// urgent call signals a task that [`acquire`](Self::acquire)s.
     pub fn try_acquire(self) -> Option<Permit<'a, T, LIMITS>> {
-        let raw = self.throttle.desk().take(&self.key, &self.call)?;
+        let raw = self.throttle.desk().take(&self.key, &self.call, self.priority)?;
         Some(Permit::new(self.throttle, self.key, raw))
     }
 
     /// Waits for a permit, first come, first served.
     ///
     /// Resolves to a [`Rejection`] if waiting does not help.
+    ///
+    /// A call that is dropped loses its place in the queue. If a loop waits for a permit and for other
+    /// events, create the call outside of the loop: one that is created in each turn joins the queue at
+    /// its end in each turn, and may never be admitted beside other tasks.
+    ///
+    /// ```
+    /// # embassy_futures::block_on(async {
+    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// # use embassy_time::{Duration, Ticker};
+    /// # use tidegate::{Outcome, Policy, Quota, law::Fixed};
+    /// # use tidegate_embassy::{Rejection, Throttle};
+    /// use embassy_futures::select::{Either, select};
+    ///
+    /// # let tenth = Box::leak(Box::new(Policy::new(Fixed::new(Quota::per_second(10).unwrap()))));
+    /// # let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(tenth, 7);
+    /// # let (mut pings, mut left) = (Ticker::every(Duration::from_millis(30)), 3);
+    /// let mut waits = throttle.acquire();
+    /// loop {
+    ///     match select(&mut waits, pings.next()).await {
+    ///         Either::First(permit) => {
+    ///             // ... make the call ...
+    ///             permit?.settle(Outcome::Ok);
+    ///             waits = throttle.acquire();
+    /// #           left -= 1;
+    /// #           if left == 0 { break }
+    ///         }
+    ///         Either::Second(()) => {} // ... ping ...
+    ///     }
+    /// }
+    /// # Ok::<(), Rejection>(()) }).unwrap();
+    /// ```
     pub fn acquire(self) -> Acquire<'a, T, LIMITS> {
         Acquire::new(self.throttle, self.key, self.call, self.priority)
     }

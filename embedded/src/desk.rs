@@ -12,7 +12,7 @@ use core::task::{Context, Poll, Waker};
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::gate::{ConcurrencyLimit, Permit};
-use tidegate::queue::{self, Head, Place, Step, Ticket, Turn};
+use tidegate::queue::{self, Head, Place, Step, Storage, Ticket, Turn};
 use tidegate::{CallTime, Decision, Instant, Policy, Reason, Reply, Span};
 
 use crate::gates::{Gate, Gates};
@@ -118,8 +118,13 @@ pub trait Verbs<const LIMITS: usize> {
     /// The key of a call.
     type Key: Clone + Eq;
 
-    /// Returns a permit if a call may be sent now and no task waits for one.
-    fn take(&self, key: &Self::Key, call: &tidegate::Call<LIMITS>) -> Option<Permit<LIMITS>>;
+    /// Returns a permit if a call of this priority may be sent now and none that precedes it waits.
+    fn take(
+        &self,
+        key: &Self::Key,
+        call: &tidegate::Call<LIMITS>,
+        priority: u8,
+    ) -> Option<Permit<LIMITS>>;
 
     /// Ready when the call is admitted.
     fn stand(
@@ -447,12 +452,17 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
 {
     type Key = G::Key;
 
-    fn take(&self, key: &G::Key, call: &tidegate::Call<LIMITS>) -> Option<Permit<LIMITS>> {
+    fn take(
+        &self,
+        key: &G::Key,
+        call: &tidegate::Call<LIMITS>,
+        priority: u8,
+    ) -> Option<Permit<LIMITS>> {
         self.let_in(key);
         loop {
             let (mut copy, mut decided, mut at) = (None, 0, Instant::ZERO);
             self.with_key(key, &mut |desk| {
-                if desk.queue.waiting() == 0 {
+                if !desk.queue.storage().is_behind(Place::new(priority, u64::MAX)) {
                     copy = desk.gates.get(key, desk.now).ok().map(|gate| gate.clone());
                     (decided, at) = (*desk.decided, desk.now);
                 }

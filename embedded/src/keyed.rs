@@ -96,6 +96,15 @@ impl<
         self.desk.set_concurrency(concurrency);
     }
 
+    /// Ends a key's cooldowns and forgets what its law has learned; see [`Throttle::reset`](crate::Throttle::reset).
+    pub fn reset(&self, key: &K) {
+        self.desk.change(|gates| {
+            if let Some(gate) = gates.get_mut(key) {
+                gate.reset(time::now());
+            }
+        });
+    }
+
     /// The counters of a key so far; `None` if it is not in the table.
     #[cfg(feature = "stats")]
     #[must_use]

@@ -141,6 +141,25 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         self.desk.set_concurrency(concurrency);
     }
 
+    /// Ends every cooldown and forgets what the law has learned; see [`Controller::reset`]. Calls that
+    /// wait may be sent at once.
+    ///
+    /// ```
+    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// use tidegate::{Hint, Outcome, Policy, Span, law::Adaptive};
+    /// use tidegate_embassy::Throttle;
+    ///
+    /// let uplink: Throttle<NoopRawMutex, Adaptive> = Throttle::seeded(const { &Policy::adaptive() }, 7);
+    /// let hour = Hint::retry_after(Span::from_secs(3_600));
+    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(hour));
+    /// assert!(uplink.try_acquire().is_none());
+    /// uplink.reset(); // the account was upgraded
+    /// assert!(uplink.try_acquire().is_some());
+    /// ```
+    pub fn reset(&self) {
+        self.desk.change(|gate| gate.reset(time::now()));
+    }
+
     /// Sends nothing before a random time within `over` from now, for a fleet that powers up
     /// together; see [`Controller::spread_start`].
     pub fn spread_start(&self, over: Duration) {

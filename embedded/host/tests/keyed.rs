@@ -162,6 +162,31 @@ fn no_call_is_sent_during_a_cooldown_even_with_more_keys_than_places() {
 }
 
 #[test]
+fn a_reset_ends_the_cooldown_of_its_key_and_makes_room_for_another() {
+    let time = Time::begin();
+    let apis: KeyedThrottle<NoopRawMutex, u8, Adaptive, 2, 8> =
+        KeyedThrottle::seeded(const { &Policy::adaptive() }, 7);
+    let sent = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    for key in 0..3 {
+        if key < 2 {
+            let hour = Hint::retry_after(Span::from_secs(3_600));
+            apis.call(key).try_acquire().unwrap().settle(Outcome::Throttled.with(hour));
+        }
+        let (apis, sent) = (&apis, &sent);
+        tasks.spawn(async move {
+            apis.call(key).acquire().await.unwrap().settle(Outcome::Ok);
+            sent.borrow_mut().push((key, Instant::now().as_secs()));
+        });
+    }
+    tasks.run(&time, Instant::from_secs(10));
+    assert_eq!((sent.borrow().len(), apis.waiting()), (0, 3));
+    apis.reset(&0);
+    tasks.run(&time, Instant::from_secs(60));
+    assert_eq!(*sent.borrow(), [(0, 10), (2, 10)]);
+}
+
+#[test]
 fn a_call_of_an_evicted_key_wakes_the_task_that_waits_for_its_old_gates() {
     let time = Time::begin();
     let apis = spent();

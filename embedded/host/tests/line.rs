@@ -10,7 +10,7 @@ use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{Adaptive, Fixed};
-use tidegate::{Outcome, Policy, Quota, Span};
+use tidegate::{Hint, Outcome, Policy, Quota, Span};
 use tidegate_embassy::{Rejection, Throttle, time};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
 
@@ -78,19 +78,31 @@ fn a_task_beyond_the_places_is_rejected_and_the_others_are_served() {
 }
 
 #[test]
-fn no_call_overtakes_waiting_calls() {
-    let time = Time::begin();
-    let throttle = throttle::<4>();
-    throttle.try_acquire().unwrap().settle(Outcome::Ok);
-    let mut tasks = Tasks::new();
-    tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
-    tasks.turn();
-    assert_eq!(throttle.waiting(), 1);
-    // It may be sent now, but it has not run yet.
-    time.pass(Duration::from_millis(100));
-    assert!(throttle.try_acquire().is_none());
-    tasks.run(&time, far());
-    assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
+fn a_call_overtakes_only_waiting_calls_of_a_lower_priority() {
+    for (waits, tries, admitted) in
+        [(0, 0, false), (7, 7, false), (7, 0, false), (0, 7, true), (3, 4, true)]
+    {
+        let time = Time::begin();
+        let throttle = throttle::<4>();
+        throttle.try_acquire().unwrap().settle(Outcome::Ok);
+        let sent = Cell::new(None);
+        let mut tasks = Tasks::new();
+        tasks.spawn(async {
+            let call = throttle.call().with_priority(waits);
+            call.acquire().await.unwrap().settle(Outcome::Ok);
+            sent.set(Some(Instant::now().as_millis()));
+        });
+        tasks.turn();
+        let tried =
+            || throttle.call().with_priority(tries).try_acquire().map(|it| it.settle(Outcome::Ok));
+        assert_eq!((throttle.waiting(), tried()), (1, None));
+        // It may be sent now, but it has not run yet.
+        time.pass(Duration::from_millis(100));
+        assert_eq!(tried().is_some(), admitted, "{tries} beside {waits}");
+        tasks.run(&time, far());
+        let at = if admitted { 200 } else { 100 };
+        assert_eq!((sent.get(), throttle.waiting()), (Some(at), 0));
+    }
 }
 
 #[test]
@@ -175,6 +187,32 @@ fn a_call_is_rejected_as_soon_as_it_cannot_meet_its_deadline() {
     assert!(rejected_at <= Instant::from_millis(2_100) + Duration::from_ticks(2));
     assert_eq!(throttle.waiting(), 0);
     one.settle(Outcome::Ok);
+}
+
+#[test]
+fn a_reset_and_a_lower_ceiling_wake_the_tasks_that_wait_for_a_cooldown() {
+    type Uplink = Throttle<NoopRawMutex, Adaptive>;
+    let lower = |uplink: &Uplink| {
+        uplink.set_policy(leak(Policy::adaptive().ceiling(Span::from_secs(60)).unwrap()));
+    };
+    let ends: [(fn(&Uplink), _); 2] = [(Uplink::reset, 10..=10), (lower, 11..=70)];
+    for (end, expected) in ends {
+        let time = Time::begin();
+        let uplink = Uplink::seeded(const { &Policy::adaptive() }, 7);
+        let hour = Hint::retry_after(Span::from_secs(3_600));
+        uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(hour));
+        let sent = Cell::new(0);
+        let mut tasks = Tasks::new();
+        tasks.spawn(async {
+            uplink.acquire().await.unwrap().settle(Outcome::Ok);
+            sent.set(Instant::now().as_secs());
+        });
+        tasks.run(&time, Instant::from_secs(10));
+        assert_eq!(uplink.waiting(), 1);
+        end(&uplink);
+        tasks.run(&time, far());
+        assert!(expected.contains(&sent.get()), "{} s", sent.get());
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod boards;
 mod control;
 mod cost;
 mod demo;
-mod image;
+pub mod image;
 mod page;
 pub mod providers;
 mod row;

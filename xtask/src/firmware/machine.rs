@@ -9,8 +9,8 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::{Board, decoder};
 use crate::children::Program;
+use crate::progress;
 use crate::workspace::root;
-use crate::{aside, progress};
 
 /// How long QEMU may take to end after its log.
 const GRACE: Duration = Duration::from_secs(5);
@@ -70,19 +70,15 @@ impl Run<'_> {
             Board::Microbit | Board::Mps2 => "qemu-system-arm",
             Board::Virt => "qemu-system-riscv32",
         };
-        let mut qemu = aside::command(program);
-        if let Some(data) = aside::data("qemu") {
-            qemu.arg("-L").arg(data);
-        }
-        qemu.args(["-machine", self.board.name(), "-nographic", "-monitor", "none"]);
-        qemu.args(["-serial", "null", "-semihosting-config", "enable=on,target=native"]);
+        let mut qemu = super::qemu(program, self.board.name());
+        qemu.args(["-semihosting-config", "enable=on,target=native"]);
         if self.board == Board::Virt {
             // As bare as the target: multiplication and short instructions, nothing more.
             qemu.args(["-bios", "none", "-cpu", "rv32,a=false,f=false,d=false"]);
         }
         qemu.args(&self.options).arg("-kernel").arg(self.folder.join(self.image));
         fs::create_dir_all(self.root())?;
-        qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(trouble)?);
+        qemu.stdout(Stdio::piped()).stderr(File::create(trouble)?);
         Program::tool(&mut qemu).with_context(|| {
             format!("{program} does not start; `cargo xtask setup qemu` installs it")
         })

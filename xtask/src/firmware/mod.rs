@@ -3,7 +3,7 @@
 mod machine;
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -11,7 +11,7 @@ pub use machine::{Run, numbers, told};
 
 use crate::road::{Road, Roads};
 use crate::workspace::{cargo, root};
-use crate::{progress, setup};
+use crate::{aside, progress, setup};
 
 /// An emulated board. Its target's name selects it in the images too.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -75,6 +75,17 @@ fn tools() -> PathBuf {
 
 fn decoder() -> PathBuf {
     tools().join("bin").join(DECODER[0])
+}
+
+/// QEMU with this machine, without a display, a serial port or input.
+pub fn qemu(program: &str, machine: &str) -> Command {
+    let mut qemu = aside::command(program);
+    if let Some(data) = aside::data("qemu") {
+        qemu.arg("-L").arg(data);
+    }
+    qemu.args(["-machine", machine, "-nographic", "-monitor", "none", "-serial", "null"]);
+    qemu.stdin(Stdio::null());
+    qemu
 }
 
 /// Builds these images for a board and returns their folder.

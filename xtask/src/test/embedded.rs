@@ -19,14 +19,6 @@ const TARGETS: [&str; 4] = [
 /// The tick rates of the tests: a slow one, one without a finite decimal, and embassy's default.
 const RATES: [&str; 3] = ["1_000", "32_768", "1_000_000"];
 
-/// The examples for chips whose drivers are not in this repository.
-const WIRINGS: [(&str, &str); 4] = [
-    ("rp2040", "thumbv6m-none-eabi"),
-    ("nrf52840", "thumbv7em-none-eabihf"),
-    ("stm32f4", "thumbv7em-none-eabihf"),
-    ("esp32c3", "riscv32imc-unknown-none-elf"),
-];
-
 const IMAGE: Image = Image { folder: "embedded/no-panic", whose: "tidegate-embassy" };
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
@@ -58,22 +50,6 @@ pub fn quick(roads: &mut Roads, tally: &mut Tally) {
     library(tally);
     virtual_time(RATES[2], tally);
     firmware::quick(roads, tally);
-}
-
-/// Compiles the wiring for each chip. It is a separate part because the drivers are large.
-pub fn wiring(roads: &mut Roads, tally: &mut Tally) {
-    for (chip, target) in WIRINGS {
-        let road = match roads.to(target) {
-            Ok(road) => road,
-            Err(error) => {
-                tally.verdict(chip, || Err(error));
-                continue;
-            }
-        };
-        let mut command = road.cargo("check", target, &root().join("embedded/wiring").join(chip));
-        command.args(["--release", "--locked"]);
-        tally.check(chip, command);
-    }
 }
 
 fn library(tally: &mut Tally) {

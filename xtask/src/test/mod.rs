@@ -22,6 +22,7 @@ mod tower;
 mod trust;
 pub mod wasm;
 pub mod web;
+mod wiring;
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -110,7 +111,7 @@ const PARTS: [Part; 26] = [
     part("tower", "the gate for tokio, tower, reqwest and tonic", tower::run).quick(tower::quick),
     part("embedded", "the throttle for embassy, and firmware on emulated boards", embedded::run)
         .quick(embedded::quick),
-    part("wiring", "compile the wiring for four chips", embedded::wiring),
+    part("wiring", "the wiring for four chips links to images that start", wiring::run),
     part("wasm", "the npm package in every supported runtime", wasm::run)
         .quick(wasm::quick)
         .within(Lane::Package),

@@ -110,11 +110,6 @@ impl Post {
         }
     }
 
-    /// Whether a message is in flight.
-    pub fn is_flying(&self) -> bool {
-        !self.flying.is_empty()
-    }
-
     /// Whether all messages are acknowledged.
     pub fn is_done(&self) -> bool {
         self.acknowledged == MESSAGES

@@ -2,13 +2,15 @@
 
 use core::fmt::Write;
 use core::future::pending;
+use core::mem::replace;
+use core::num::NonZeroU16;
 
 use board::net::HOST;
-use embassy_futures::select::{Either3, select3};
+use embassy_futures::select::{Either4, select4};
 use embassy_net::Stack;
 use embassy_net::tcp::TcpSocket;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
-use embassy_time::{Duration, Instant, Ticker, TimeoutError, with_deadline, with_timeout};
+use embassy_time::{Duration, Ticker, TimeoutError, with_timeout};
 use heapless::String;
 use rust_mqtt::Bytes;
 use rust_mqtt::buffer::BumpBuffer;
@@ -17,6 +19,7 @@ use rust_mqtt::client::options::{
     ConnectOptions, DisconnectOptions, PublicationOptions, TopicReference,
 };
 use rust_mqtt::client::{Client, MqttError};
+use rust_mqtt::config::KeepAlive;
 use rust_mqtt::types::{MqttString, TopicName};
 use tidegate::Outcome;
 use tidegate::gate::ConcurrencyLimit;
@@ -32,8 +35,10 @@ const TOPIC: &str = "telemetry";
 /// The number of messages per burst of the sensor. It exceeds the broker's limit.
 const BURST: u32 = 8;
 const EVERY: Duration = Duration::from_millis(400);
-/// A broker that is silent for this long is considered lost.
+/// A broker that does not take a connection within this time is considered lost.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// In seconds. The broker may choose another. Two pings are sent in it.
+const KEEP_ALIVE: NonZeroU16 = NonZeroU16::new(20).unwrap();
 
 type Mqtt<'a> = Client<'a, 'a, TcpSocket<'a>, BumpBuffer<'a>, 0, 1, FLIGHTS, 0, 0, 0, 0>;
 
@@ -63,7 +68,7 @@ pub async fn hold(
 
 async fn connect<'a>(client: &mut Mqtt<'a>, socket: TcpSocket<'a>) -> Result<(), Outcome> {
     let name = MqttString::from_str(NAME).map_err(|_| Outcome::Failed)?;
-    let options = ConnectOptions::new().clean_start();
+    let options = ConnectOptions::new().clean_start().keep_alive(KeepAlive::Seconds(KEEP_ALIVE));
     match with_timeout(PATIENCE, client.connect(socket, &options, Some(name))).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => return Err(ended(&error)),
@@ -76,48 +81,52 @@ async fn connect<'a>(client: &mut Mqtt<'a>, socket: TcpSocket<'a>) -> Result<(),
     Ok(())
 }
 
-/// Sends and receives. Returns how the connection ended.
+/// Sends, receives and pings. Returns how the connection ended.
 async fn exchange(client: &mut Mqtt<'_>, post: &mut Post) -> Outcome {
+    let keep_alive = match client.shared_config().keep_alive {
+        KeepAlive::Seconds(seconds) => seconds,
+        KeepAlive::Infinite => KEEP_ALIVE,
+    };
+    let mut pings = Ticker::every(Duration::from_secs(keep_alive.get().into()) / 2);
+    let mut heard = true;
     let mut sensor = Ticker::every(EVERY);
-    let mut heard = Instant::now();
+    // Outside of the loop, because an `acquire` that is dropped loses its place in the queue.
+    let mut acquire = MESSAGES.acquire();
     while !post.is_done() {
         let permit = async {
             match post.next() {
-                Some(number) => (number, MESSAGES.acquire().await),
+                Some(number) => (number, (&mut acquire).await),
                 None => pending().await,
             }
         };
-        let header = async {
-            match post.is_flying() {
-                true => with_deadline(heard + PATIENCE, client.poll_header()).await,
-                false => Ok(client.poll_header().await),
-            }
-        };
-        let result = match select3(sensor.next(), permit, header).await {
-            Either3::First(()) => {
+        let result = match select4(sensor.next(), permit, client.poll_header(), pings.next()).await
+        {
+            Either4::First(()) => {
                 post.offer(BURST);
                 Ok(())
             }
-            Either3::Second((number, Ok(permit))) => match publish(client, number).await {
-                Ok(Some(packet)) => {
-                    // Silence only counts while messages are in flight.
-                    if !post.is_flying() {
-                        heard = Instant::now();
+            Either4::Second((number, Ok(permit))) => {
+                acquire = MESSAGES.acquire();
+                match publish(client, number).await {
+                    Ok(Some(packet)) => {
+                        post.left(packet, permit);
+                        Ok(())
                     }
-                    post.left(packet, permit);
-                    Ok(())
+                    // Nothing was sent, so the permit is returned.
+                    Ok(None) => Ok(()),
+                    Err(error) => Err(ended(&error)),
                 }
-                // Nothing was sent, so the permit is returned.
-                Ok(None) => Ok(()),
-                Err(error) => Err(ended(&error)),
-            },
-            Either3::Second((_, Err(_))) | Either3::Third(Err(TimeoutError)) => {
-                Err(Outcome::Failed)
             }
-            Either3::Third(Ok(header)) => {
-                heard = Instant::now();
+            Either4::Second((_, Err(_))) => Err(Outcome::Failed),
+            Either4::Third(header) => {
+                heard = true;
                 receive(client, header, post).await
             }
+            Either4::Fourth(()) if replace(&mut heard, false) => {
+                client.ping().await.map_err(|error| ended(&error))
+            }
+            // The last ping has no answer.
+            Either4::Fourth(()) => Err(Outcome::Failed),
         };
         if let Err(outcome) = result {
             return outcome;

@@ -20,6 +20,8 @@ const THOUGHT: Duration = Duration::from_millis(20);
 /// Its token bucket: one message in this time, and the burst.
 const REGAIN: Duration = Duration::from_millis(100);
 const BURST: u32 = 5;
+/// Its Server Keep Alive in seconds. It closes a connection that is silent for one and a half of it.
+const KEEP_ALIVE: u16 = 2;
 /// After this many messages it closes the connection once, as busy.
 const BUSY_AFTER: u32 = 60;
 
@@ -31,6 +33,7 @@ pub struct Seen {
     /// Messages that were accepted twice.
     pub twice: u32,
     pub over_quota: u32,
+    pub pings: u32,
     /// The most messages in flight at once.
     pub most_at_once: u16,
     taken: u32,
@@ -90,9 +93,11 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
     if let Some(reason) = THROTTLED.get(number - 1) {
         return Ok((&*stream).write_all(&[0x20, 3, 0, *reason, 0])?);
     }
-    // CONNACK with one property: Receive Maximum.
+    // CONNACK with two properties: Receive Maximum and Server Keep Alive.
     let [high, low] = AT_ONCE.to_be_bytes();
-    (&*stream).write_all(&[0x20, 6, 0, 0, 3, 0x21, high, low])?;
+    let [long, short] = KEEP_ALIVE.to_be_bytes();
+    (&*stream).write_all(&[0x20, 9, 0, 0, 6, 0x21, high, low, 0x13, long, short])?;
+    stream.set_read_timeout(Some(Duration::from_secs(KEEP_ALIVE.into()) * 3 / 2))?;
     let (sender, thinking) = mpsc::channel::<(Instant, [u8; 5])>();
     // Per connection: a closed one may still be processing its last messages.
     let at_once = Arc::new(AtomicU16::new(0));
@@ -121,7 +126,10 @@ fn serve(stream: &TcpStream, desk: &Desk) -> Result<()> {
                     .send((Instant::now() + THOUGHT, answer))
                     .context("no connection left to answer")?;
             }
-            12 => (&*stream).write_all(&[0xD0, 0])?,
+            12 => {
+                desk.lock().pings += 1;
+                (&*stream).write_all(&[0xD0, 0])?;
+            }
             14 => return Ok(()),
             other => bail!("a packet of kind {other} is not for a broker"),
         }

@@ -102,6 +102,7 @@ fn through_reasons(log: &str, broker: &Broker) -> Result<String> {
         seen.most_at_once
     );
     ensure!(seen.over_quota > 0, "the broker never said 0x97: the run shows nothing");
+    ensure!(seen.pings > 0, "the board has not pinged within the broker's keep-alive");
     let connections = line(log, "mqtt: connections ")?;
     let [tried, throttled, busy, _failed] = connections[..] else {
         bail!("unexpected count of connections on the board: {connections:?}");

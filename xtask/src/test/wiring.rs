@@ -1,0 +1,71 @@
+//! The wiring for chips whose drivers are not in this repository: it links to an image that starts.
+
+use std::fs;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::bench::image::Image;
+use crate::children::Program;
+use crate::road::Roads;
+use crate::tally::Tally;
+use crate::workspace::root;
+use crate::{firmware, progress, setup};
+
+/// Each chip's name, its target, and QEMU's machine with its core and with memory at its addresses. QEMU has
+/// none of the chips, so an image runs until it needs the chip's own clock.
+const CHIPS: [(&str, &str, Option<&str>); 4] = [
+    ("rp2040", "thumbv6m-none-eabi", None),
+    ("nrf52840", "thumbv7em-none-eabihf", Some("mps2-an386")),
+    ("stm32f4", "thumbv7em-none-eabihf", Some("netduinoplus2")),
+    ("esp32c3", "riscv32imc-unknown-none-elf", None),
+];
+
+/// The bytes of code of a driver, an executor and a throttle. Without a linker script there are none.
+const CODE: RangeInclusive<u64> = 16_384..=131_072;
+
+/// What QEMU logs when it translates the program.
+const STARTED: &str = "IN: main";
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub fn run(roads: &mut Roads, tally: &mut Tally) {
+    tally.verdict("the emulator", || setup::missing_tool("qemu"));
+    for (chip, target, machine) in CHIPS {
+        tally.verdict(chip, || {
+            let image = link(roads, chip, target)?;
+            let code = Image::read(&image)?.code;
+            ensure!(CODE.contains(&code), "the image has {code} bytes of code");
+            machine.map_or(Ok(()), |machine| starts(machine, &image))
+        });
+    }
+}
+
+fn link(roads: &mut Roads, chip: &str, target: &str) -> Result<PathBuf> {
+    let output = root().join("target/wiring");
+    let folder = root().join("embedded/wiring").join(chip);
+    let mut command = roads.to(target)?.cargo("build", target, &folder);
+    command.args(["--release", "--locked", "--target-dir"]).arg(&output);
+    let ended = progress::run(&format!("linking for {chip}"), command, None)?;
+    if !ended.success() {
+        bail!("{}", ended.output);
+    }
+    Ok(output.join(target).join("release").join(format!("wiring-{chip}")))
+}
+
+/// Runs the image until it has reached its `main`.
+fn starts(machine: &str, image: &Path) -> Result<()> {
+    let log = image.with_extension("log");
+    fs::write(&log, "").with_context(|| log.display().to_string())?;
+    let mut qemu = firmware::qemu("qemu-system-arm", machine);
+    qemu.args(["-d", "in_asm", "-D"]).arg(&log).arg("-kernel").arg(image);
+    let _qemu = Program::tool(&mut qemu).context("QEMU does not start")?;
+    let since = Instant::now();
+    while !fs::read_to_string(&log).is_ok_and(|log| log.contains(STARTED)) {
+        ensure!(since.elapsed() < LIMIT, "{machine} has not reached its `main`");
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
