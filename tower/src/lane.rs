@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use tidegate::gate::Permit;
 use tidegate::law::{AnyLaw, AnyState, Basis};
-use tidegate::queue::{self, Ahead, Growing, Node, Patience, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Growing, Node, Patience, Place, Queue, Step, Ticket, Turn};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Call, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
 
@@ -267,17 +267,19 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// How long a new call would wait at the current rate.
-    pub(crate) fn peek(&self, call: &Call<LIMITS>) -> Result<Span, (Reason, Instant)> {
+    pub(crate) fn peek(
+        &self,
+        call: &Call<LIMITS>,
+        priority: u8,
+    ) -> Result<Span, (Reason, Instant)> {
         let state = self.lock();
         let now = self.shared.timer.now();
-        let waiting = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
-        let ahead = [Ahead { calls: waiting, cost: waiting.into() }; LIMITS];
         let due = match state.control.check(now, call) {
             Verdict::Reject(reason) => return Err((reason, now)),
             Verdict::Full => state.control.ready_at(now, call).unwrap_or(Instant::MAX),
             Verdict::Admit | Verdict::Wait(_) => now,
         };
-        let due = due.max(queue::Gate::due_behind(&state.control, now, call, &ahead));
+        let due = due.max(state.queue.turn_of_new(now, &state.control, call, priority));
         if due > call.not_after() {
             return Err((Reason::Late(due), now));
         }
@@ -286,8 +288,8 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 
     /// How soon the call can be sent, to compare keys: how long it would wait, and how many calls of the key wait
     /// or are in flight.
-    pub(crate) fn rank(&self, call: &Call<LIMITS>) -> (Span, usize) {
-        let wait = self.peek(call).unwrap_or(Span::MAX);
+    pub(crate) fn rank(&self, call: &Call<LIMITS>, priority: u8) -> (Span, usize) {
+        let wait = self.peek(call, priority).unwrap_or(Span::MAX);
         let state = self.lock();
         (wait, state.queue.waiting().saturating_add(state.control.in_flight().into()))
     }

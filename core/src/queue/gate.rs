@@ -25,6 +25,12 @@ impl Ahead {
         self.cost = self.cost.saturating_add(cost.into());
     }
 
+    /// What one of them costs on average, rounded down, and at least 1.
+    pub(crate) fn mean_cost(&self) -> u32 {
+        let mean = self.cost.checked_div(self.calls.into()).unwrap_or(1).max(1);
+        u32::try_from(mean).unwrap_or(u32::MAX)
+    }
+
     /// Removes a call of this cost.
     pub(super) fn subtract(&mut self, cost: u32) {
         self.calls = self.calls.saturating_sub(u32::from(cost > 0));

@@ -325,6 +325,18 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         Some(gate.due_behind(now, &slot.call()?, &ahead).max(not_before))
     }
 
+    /// The earliest turn of a call that joined now with this priority, at the current rate.
+    #[must_use]
+    pub fn turn_of_new(
+        &self,
+        now: Instant,
+        gate: &(impl Gate<LIMITS> + ?Sized),
+        call: &Call<LIMITS>,
+        priority: u8,
+    ) -> Instant {
+        gate.due_behind(now, call, &self.slots.ahead(priority))
+    }
+
     /// The next step. Call it until it returns `Sleep`.
     pub fn poll(&mut self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Step {
         match self.head(now) {

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
-use tidegate::queue::{Ahead, Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::shared::{CountedMember, Member, MemberStats, REQUEST_BYTES};
 use tidegate::{Call, Instant, Quota, Reason, Reply, Span};
 use tokio::sync::Notify;
@@ -83,12 +83,11 @@ impl Lane {
     pub(super) fn peek(
         &self,
         deadline: Option<tokio::time::Instant>,
+        priority: u8,
     ) -> Result<Span, (Reason, Instant)> {
         let call = self.until(deadline);
         let (state, now) = (self.lock(), self.clock.now());
-        let waiting = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
-        let ahead = Ahead { calls: waiting, cost: waiting.into() };
-        let due = state.kept.member().due_behind(now, &call, &ahead);
+        let due = state.queue.turn_of_new(now, &state.kept, &call, priority);
         if due > call.not_after() {
             return Err((Reason::Late(due), now));
         }
