@@ -124,8 +124,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 
     /// The cost of the call for each limit; 1 by default. A call that costs 0 of a limit is not
-    /// subject to it. For costs that are known only from the response, such as tokens, see
-    /// [`tidegate::Call::of`].
+    /// subject to it. Costs that are known only from the response, such as tokens, are
+    /// [estimated](tidegate::Call::estimated) if the call states no costs.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }

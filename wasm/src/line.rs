@@ -82,8 +82,8 @@ impl<const LIMITS: usize> Line<LIMITS> {
     }
 
     /// The turn of a call that joins now.
-    pub fn peek(&self, now: Instant, gate: &impl Gate<LIMITS>) -> Instant {
-        self.queue.turn_of_new(now, gate, &Call::new(), 0)
+    pub fn peek(&self, now: Instant, gate: &impl Gate<LIMITS>, call: &Call<LIMITS>) -> Instant {
+        self.queue.turn_of_new(now, gate, call, 0)
     }
 
     /// The slot of the next decided call (`given` is the number of its permit); or, less than 0, in
