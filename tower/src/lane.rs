@@ -1,7 +1,7 @@
 //! The lane: the controller, the queue and the waiting calls of one key.
 
 use std::mem::take;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -22,6 +22,8 @@ pub(crate) struct Lane<const LIMITS: usize, T> {
     /// The number of calls that use this lane. It only rises from zero under the lock of the table
     /// of lanes.
     users: AtomicUsize,
+    /// Whether the table keeps it until its last call ends.
+    kept: AtomicBool,
     state: Mutex<State<LIMITS>>,
 }
 
@@ -104,7 +106,13 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             spent: None,
             kept: Vec::new(),
         };
-        Self { key, shared, users: AtomicUsize::new(0), state: Mutex::new(state) }
+        Self {
+            key,
+            shared,
+            users: AtomicUsize::new(0),
+            kept: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }
     }
 
     /// A call joins, and gets a permit if it may be sent at once. Its place is also used for its
@@ -325,8 +333,14 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         record
     }
 
-    /// Until when an idle lane must be kept, because its key is under a cooldown or has to be paced.
+    /// Until when it must be kept: until its last call ends, which then returns it to the table, or while its key
+    /// is under a cooldown or has to be paced. Requires the lock of the table of lanes.
     pub(crate) fn kept_until(&self) -> Option<Instant> {
+        self.kept.store(true, Ordering::SeqCst);
+        if self.is_used() {
+            return Some(Instant::MAX);
+        }
+        self.kept.store(false, Ordering::SeqCst);
         match self.lock().control.check(self.shared.timer.now(), &Call::new()) {
             Verdict::Wait(until) => Some(until),
             _ => None,
@@ -466,7 +480,8 @@ impl<const LIMITS: usize, T> std::ops::Deref for Held<LIMITS, T> {
 impl<const LIMITS: usize, T> Drop for Held<LIMITS, T> {
     fn drop(&mut self) {
         if self.0.users.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.shared.line.wake_first();
+            let is_kept = self.0.kept.swap(false, Ordering::SeqCst);
+            self.0.shared.line.wake_first(is_kept.then(|| self.0.key.clone()));
         }
     }
 }
