@@ -341,3 +341,62 @@ async fn a_peek_says_how_long_a_call_would_wait_and_changes_nothing() {
     assert!(matches!(soon, Err(Error::Rejected { reason: Reason::Late(_), .. })), "{soon:?}");
     assert_eq!(gate.stats().waiting, before);
 }
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// What is given up after this time hangs.
+const LONG: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_gate_outlives_the_runtime_of_its_first_call() {
+    let folder = Folder::new();
+    let (holder, other) = (folder.gate(), folder.gate());
+    for _ in 0..3 {
+        runtime().block_on(async {
+            for gate in [&holder, &other, &holder, &other] {
+                tokio::time::timeout(LONG, call(gate)).await.expect("it hangs");
+            }
+        });
+    }
+    assert_eq!((holder.trouble(KEY), other.trouble(KEY)), (None, None));
+}
+
+#[test]
+fn a_call_that_waits_on_another_runtime_outlives_that_of_the_first_call() {
+    let folder = Folder::new();
+    let slow = Policy::new(Fixed::new(Quota::per_second(2).unwrap()));
+    let gate = LocalGate::builder(slow).folder(&folder.0).build().unwrap();
+    let (first, second) = (runtime(), runtime());
+    first.block_on(call(&gate));
+    // These wait for the first runtime, which is never driven again, and then ends.
+    let waiting = (gate.clone(), gate.clone());
+    second.block_on(async {
+        let calls = tokio::spawn(async move { tokio::join!(call(&waiting.0), call(&waiting.1)) });
+        tokio::task::yield_now().await;
+        first.shutdown_background();
+        tokio::time::timeout(LONG, calls).await.expect("it hangs").unwrap();
+    });
+}
+
+#[test]
+fn neither_a_call_nor_its_deadline_depends_on_a_runtime_that_is_not_driven() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let hourly = Policy::new(Fixed::new(Quota::per_hour(1).unwrap()));
+    let gate = LocalGate::builder(hourly).folder(&folder.0).build().unwrap();
+    let quick = other.gate();
+    let (first, second) = (runtime(), runtime());
+    first.block_on(async {
+        call(&gate).await;
+        quick.run("b", || async { Outcome::Ok }).await.unwrap();
+    });
+    second.block_on(async {
+        let late = gate.key(KEY).with_timeout(Duration::from_millis(300)).acquire();
+        let late = tokio::time::timeout(LONG, late).await.expect("the deadline is ignored");
+        assert!(matches!(late, Err(Error::Rejected { reason: Reason::Late(_), .. })), "{late:?}");
+        let call = quick.run("b", || async { Outcome::Ok });
+        tokio::time::timeout(LONG, call).await.expect("it hangs").unwrap();
+    });
+    drop(first);
+}
