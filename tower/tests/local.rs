@@ -2,13 +2,17 @@
 //! fleet of Node and Rust processes is in `wasm/test/local-fleet.test.mjs`.
 
 use std::fs::{self, Permissions};
+use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use tidegate_tower::Error;
-use tidegate_tower::local::LocalGate;
+use tidegate_tower::local::{LocalAcquire, LocalGate};
 use tidegate_tower::tidegate::law::{Aimd, Fixed};
 use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reason};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -399,4 +403,44 @@ fn neither_a_call_nor_its_deadline_depends_on_a_runtime_that_is_not_driven() {
         tokio::time::timeout(LONG, call).await.expect("it hangs").unwrap();
     });
     drop(first);
+}
+
+/// Drops a call when it is woken, as an executor does whose tasks run or end at once.
+struct Dropping(Mutex<Option<LocalAcquire>>);
+
+impl Wake for Dropping {
+    fn wake(self: Arc<Self>) {
+        let call = self.0.lock().unwrap().take();
+        drop(call);
+    }
+}
+
+#[test]
+fn a_waker_may_drop_its_call() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        // Without a holder, a turn comes with time alone.
+        let folder = Folder::new();
+        fs::set_permissions(&folder.0, Permissions::from_mode(0o755)).unwrap();
+        let ten = Quota::per_second(10).unwrap();
+        let gate =
+            LocalGate::builder(Policy::adaptive()).folder(&folder.0).alone(ten).build().unwrap();
+        runtime().block_on(async {
+            call(&gate).await;
+            let waker = Arc::new(Dropping(Mutex::new(None)));
+            let (mut one, mut two) = (gate.acquire(KEY), gate.acquire(KEY));
+            let other = Waker::noop();
+            for (call, waker) in [(&mut one, &waker.clone().into()), (&mut two, other)] {
+                let polled = Pin::new(call).poll(&mut Context::from_waker(waker));
+                assert!(polled.is_pending());
+            }
+            *waker.0.lock().unwrap() = Some(one);
+            // Nothing but the second call notices that it is the turn of the first.
+            std::thread::sleep(Duration::from_millis(150));
+            let _ = Pin::new(&mut two).poll(&mut Context::from_waker(other));
+            assert!(waker.0.lock().unwrap().is_none());
+        });
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(LONG).expect("it hangs");
 }
