@@ -109,6 +109,20 @@ async fn the_socket_of_a_dead_process_is_replaced() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_not_a_socket_is_not_replaced_and_calls_continue() {
+    let folder = Folder::new();
+    fs::write(folder.socket(), "mine").unwrap();
+    let gate = folder.gate();
+    call(&gate).await;
+    let trouble = gate.trouble(KEY).unwrap().to_string();
+    let path = folder.socket().display().to_string();
+    assert!(trouble.contains(&path) && trouble.contains("is not a socket"), "{trouble}");
+    gate.close().await;
+    assert_eq!(fs::read_to_string(folder.socket()).unwrap(), "mine");
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+}
+
+#[tokio::test]
 async fn a_process_that_does_not_answer_loses_the_seat() {
     let folder = Folder::new();
     let frozen = UnixListener::bind(folder.socket()).unwrap();
