@@ -326,6 +326,13 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         });
     }
 
+    pub(crate) fn reset(&self) {
+        self.act(|state, now| {
+            state.control.reset(now);
+            state.queue.changed();
+        });
+    }
+
     pub(crate) fn snapshot(&self) -> Vec<u8> {
         let mut record = vec![0; Controller::<AnyLaw, LIMITS>::SNAPSHOT_BYTES];
         let written = self.lock().control.snapshot(self.shared.timer.now(), &mut record);

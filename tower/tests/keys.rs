@@ -85,6 +85,25 @@ async fn a_key_under_a_cooldown_is_not_evicted_before_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_key_finds_room_as_soon_as_a_cooldown_is_ended() {
+    let told: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(3_600)));
+    let ends: [fn(&Gate); 2] = [
+        |gate| gate.reset("a"),
+        |gate| gate.set_policy(policy().ceiling(Span::from_secs(1)).unwrap()),
+    ];
+    for end in ends {
+        let (gate, begun) = (gate(1), Instant::now());
+        gate.key("a").try_acquire().unwrap().settle(told);
+        let waiting = tokio::spawn(gate.key("b").acquire());
+        sleep(Duration::from_millis(10)).await;
+        assert!(!waiting.is_finished());
+        end(&gate);
+        drop(waiting.await.unwrap().unwrap());
+        assert!(begun.elapsed() <= Duration::from_secs(2), "{:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hundred_keys_share_three_places() {
     let gate = gate(3);
     let mut tasks = JoinSet::new();
