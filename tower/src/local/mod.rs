@@ -66,8 +66,9 @@ use post::Post;
 /// costs one call of the budget. The policy of the process that holds the budget applies, so use
 /// the same policy in all processes.
 ///
-/// It needs tokio's runtime, with `enable_all`: each key has a task that sends its requests. Its
-/// files have a few hundred bytes, and are written without a separate thread.
+/// It needs tokio's runtime, with `enable_all`: each key has a task that sends its requests. If that
+/// runtime ends, the calls of others start the task again, so a gate may be a static. Its files have
+/// a few hundred bytes, and are written without a separate thread.
 #[derive(Clone)]
 pub struct LocalGate {
     inner: Arc<Inner>,
