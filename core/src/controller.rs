@@ -717,7 +717,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
             let cost = self.usual.cost_of(index, (law, &limit.state), call);
             if let Some(part) = parts.get_mut(index) {
-                let unstated = is_unstated(index, call.cost_of(index));
+                let unstated = is_unstated(index, call);
                 let (epoch, rate_limited) = (limit.epoch, limit.rate_limited);
                 *part = Part { cost, epoch, rate_limited, unstated };
             }

@@ -28,6 +28,8 @@ pub struct Call<const LIMITS: usize = 1> {
     pub(crate) costs: [u32; LIMITS],
     pub(crate) deadline: Instant,
     pub(crate) attempt: u16,
+    /// See [`estimated`](Self::estimated).
+    pub(crate) estimated: bool,
     pub(crate) not_before: Instant,
     /// The rung of the backoff schedule that the next failure climbs from.
     pub(crate) rung: Span,
@@ -36,18 +38,30 @@ pub struct Call<const LIMITS: usize = 1> {
 }
 
 impl<const LIMITS: usize> Call<LIMITS> {
-    /// A first attempt that costs one of every limit, see [`of`](Self::of), and has no deadline.
+    /// A first attempt that costs one of every limit, or as [`estimated`](Self::estimated), and has no deadline.
     #[must_use]
     pub const fn new() -> Self {
-        Self::of([1; LIMITS])
+        Self::of([1; LIMITS]).estimated()
     }
 
     /// A first attempt that costs `costs`, one number for each limit of the controller. A call that
     /// costs nothing of a limit is not subject to it, and teaches its law nothing.
-    ///
-    /// Of a limit beyond the first, 0 and 1 also stand for a cost that is not known before the call: the tokens of
-    /// a language model, the points of GraphQL. Once responses say what such calls used ([`Reply::used`]) of a
-    /// limit that the policy or the server sets, they cost the mean of about sixteen of them.
+    #[must_use]
+    pub const fn of(costs: [u32; LIMITS]) -> Self {
+        Self {
+            costs,
+            deadline: Instant::MAX,
+            attempt: 0,
+            estimated: false,
+            not_before: Instant::ZERO,
+            rung: Span::ZERO,
+            first_failed: Instant::ZERO,
+        }
+    }
+
+    /// The same call, whose costs of 0 or 1 of the limits beyond the first stand for costs that are not known before
+    /// the call: the tokens of a language model, the points of GraphQL. Once responses say what such calls used
+    /// ([`Reply::used`]) of a limit that the policy or the server sets, they cost the mean of about sixteen of them.
     ///
     /// ```
     /// use tidegate::law::Fixed;
@@ -67,15 +81,8 @@ impl<const LIMITS: usize> Call<LIMITS> {
     ///
     /// [`Reply::used`]: crate::Reply::used
     #[must_use]
-    pub const fn of(costs: [u32; LIMITS]) -> Self {
-        Self {
-            costs,
-            deadline: Instant::MAX,
-            attempt: 0,
-            not_before: Instant::ZERO,
-            rung: Span::ZERO,
-            first_failed: Instant::ZERO,
-        }
+    pub const fn estimated(self) -> Self {
+        Self { estimated: true, ..self }
     }
 
     /// The same call, which must be sent at `deadline` or earlier. A wait that would end later is

@@ -564,6 +564,35 @@ fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_call
 }
 
 #[test]
+fn the_calls_ahead_count_at_their_cost_if_the_law_does_so() {
+    // Calls that cost eight times as much as usual wait before one that is usual. Only `adaptive` counts costs.
+    for name in ["adaptive", "autosleeper"] {
+        let mut now = Instant::from_nanos(1 << 60);
+        let mut gate = Gate::new(Policy::named(name).unwrap(), 7, now);
+        let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+        now = now.saturating_add(Span::from_millis(100));
+        gate.settle(now, permit, Outcome::Throttled);
+        let mut queue: Queue<_> = Queue::new(many());
+        for _ in 0..3 {
+            let place = queue.place(0);
+            queue.join(now, &mut gate, &Call::new().cost(8), place).unwrap();
+        }
+        let told = queue.turn_of_new(now, &gate, &Call::new(), 0).saturating_since(now).as_nanos();
+        let (place, began) = (queue.place(0), now);
+        let last = queue.join(now, &mut gate, &Call::new(), place).unwrap();
+        while queue.turn(now, &gate, last).is_some() {
+            match queue.poll(now, &mut gate) {
+                Step::Wake(ticket) if ticket != last => _ = queue.take(ticket),
+                Step::Wake(_) => {}
+                Step::Sleep(until) => now = until.unwrap(),
+            }
+        }
+        let waited = now.saturating_since(began).as_nanos();
+        assert!((waited / 4 * 3..=waited / 4 * 5).contains(&told), "{name}: {told} of {waited}");
+    }
+}
+
+#[test]
 fn only_a_first_attempt_is_rejected_for_the_calls_ahead_of_it() {
     let now = Instant::from_nanos(1 << 60);
     let law = Fixed::new(Quota::per_second(10).unwrap());

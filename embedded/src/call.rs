@@ -45,7 +45,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     }
 
     /// Sets the cost of the call for each limit (default 1). A call that costs 0 of a limit is not
-    /// subject to it. For costs that are known only from the response, see [`tidegate::Call::of`].
+    /// subject to it. Costs that are known only from the response are [estimated](tidegate::Call::estimated) if the call
+    /// states no costs.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }

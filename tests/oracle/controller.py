@@ -41,9 +41,13 @@ class Reply:
 
 
 class Call:
-    def __init__(self, costs, deadline=END):
-        self.costs, self.deadline, self.attempt = costs, deadline, 0
+    def __init__(self, costs, deadline=END, estimated=False):
+        self.costs, self.deadline, self.attempt, self.estimated = costs, deadline, 0, estimated
         self.not_before = self.rung = self.first_failed = 0
+
+    def is_unstated(self, index):
+        """Estimated costs of 0 and 1 of limits other than the first are not known before the call."""
+        return index > 0 and self.estimated and self.costs[index] <= 1
 
 
 class Sample:
@@ -120,10 +124,9 @@ class Controller:
         return min([most] + [concurrency for concurrency in limits if concurrency is not None]), expiry
 
     def costs(self, call):
-        """The call's cost for each limit. For limits other than the first, 0 and 1 mean the usual cost, if
-        known."""
+        """The call's cost for each limit: as stated, or the usual cost, if known."""
         return [
-            max(cost, limit.usual_cost()) if index > 0 and cost <= 1 else cost
+            max(cost, limit.usual_cost()) if call.is_unstated(index) else cost
             for index, (limit, cost) in enumerate(zip(self.limits, call.costs))
         ]
 
@@ -172,8 +175,8 @@ class Controller:
     def admit(self, now, call):
         costs = self.costs(call)
         parts = [
-            Sample(cost=cost, used=None, cuts=limit.cuts, rate_limited=limit.rate_limited, unstated=index > 0 and stated <= 1)
-            for index, (limit, cost, stated) in enumerate(zip(self.limits, costs, call.costs))
+            Sample(cost=cost, used=None, cuts=limit.cuts, rate_limited=limit.rate_limited, unstated=call.is_unstated(index))
+            for index, (limit, cost) in enumerate(zip(self.limits, costs))
         ]
         period = self.calls.add(now, self.policy["concurrency"])
         for limit, cost in zip(self.limits, costs):
@@ -274,7 +277,7 @@ class Controller:
         patient = reply.outcome == "throttled" and since(first_failed, now) < self.policy["patience"]
         if most is not None and attempt >= most and not (patient and attempt < 64):
             return None
-        again = Call(call.costs, call.deadline)
+        again = Call(call.costs, call.deadline, call.estimated)
         delay = 0
         if self.policy["backoff"]:
             schedule = Backoff(*self.policy["backoff"])
@@ -309,7 +312,7 @@ class Controller:
 
     def next_at(self, now):
         due, helps = self.cooldown.until, True
-        for limit, cost in zip(self.limits, self.costs(Call([1] * len(self.limits)))):
+        for limit, cost in zip(self.limits, self.costs(Call([1] * len(self.limits), estimated=True))):
             try:
                 due = max(due, limit.due(0, cost, self.in_flight()))
             except Never as never:

@@ -53,7 +53,7 @@ class Script:
         assert policies.wrong(whole) is None, f"{name}: {policies.wrong(whole)}"
         self.gate = Controller(whole, seed, now)
         self.limits = len(whole["laws"])
-        self.described[PLAIN] = Call([1] * self.limits)
+        self.described[PLAIN] = Call([1] * self.limits, estimated=True)
         self.now, self.saved, self.outs = now, b"", []
 
     def digest(self):
@@ -64,10 +64,11 @@ class Script:
 
     # The steps of a vector.
 
-    def describe(self, name, costs=None, deadline=END):
+    def describe(self, name, costs=None, deadline=END, estimated=False):
         costs = costs or [1] * self.limits
-        self.described[name] = Call(costs, deadline)
-        self.events.append(["call", name, costs, None if deadline == END else deadline])
+        self.described[name] = Call(costs, deadline, estimated)
+        flags = ["estimated"] if estimated else []
+        self.events.append(["call", name, costs, None if deadline == END else deadline, *flags])
         return name
 
     def poll(self, now=None, call=PLAIN):

@@ -114,7 +114,9 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// assert_eq!(permit.key(), "token 2");
     /// ```
     pub fn soonest<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
-        let rank = |key: &String| self.gate.keys.find(key).map(|lane| lane.rank(&self.call));
+        let rank = |key: &String| {
+            self.gate.keys.find(key).map(|lane| lane.rank(&self.call, self.priority))
+        };
         match keys.into_iter().map(Into::into).min_by_key(rank) {
             Some(key) => self.key(key),
             None => self,
@@ -122,8 +124,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 
     /// The cost of the call for each limit; 1 by default. A call that costs 0 of a limit is not
-    /// subject to it. For costs that are known only from the response, such as tokens, see
-    /// [`tidegate::Call::of`].
+    /// subject to it. Costs that are known only from the response, such as tokens, are
+    /// [estimated](tidegate::Call::estimated) if the call states no costs.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
@@ -162,7 +164,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         let mut longest = Duration::ZERO;
         for key in iter::once(&self.key).chain(&self.others) {
             if let Some(lane) = self.gate.keys.find(key) {
-                let wait = lane.peek(&self.call);
+                let wait = lane.peek(&self.call, self.priority);
                 let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
                 longest = longest.max(duration(wait.map_err(rejected)?));
             }

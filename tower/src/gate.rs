@@ -178,9 +178,32 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
         self.keys.stats()
     }
 
-    /// Sets another policy for all keys. A law that stays the same keeps what it has learned.
+    /// Sets another policy for all keys. A law that stays the same keeps what it has learned. A lower ceiling also
+    /// applies to the cooldowns that have begun.
     pub fn set_policy<L: Copy + Into<AnyLaw>>(&self, policy: Policy<L, LIMITS>) {
         self.keys.set_policy(any(policy));
+    }
+
+    /// Ends the cooldowns of a key, and forgets what its laws have learned. Use it after the cause of a cooldown is
+    /// gone: a quota was bought, or a server was repaired. Quotas of the policy are still kept. Calls without a key
+    /// have an empty one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::{Hint, Outcome, Span};
+    ///
+    /// let gate = Gate::adaptive();
+    /// let throttled = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(1_800)));
+    /// gate.key("api").try_acquire().unwrap().settle(throttled);
+    /// assert!(gate.key("api").try_acquire().is_none());
+    /// gate.reset("api");
+    /// assert_eq!(gate.key("api").peek(), Ok(Duration::ZERO));
+    /// ```
+    pub fn reset(&self, key: &str) {
+        if let Some(lane) = self.keys.find(key) {
+            lane.reset();
+        }
     }
 
     /// What the gate has learned for each key, to restore after a restart.

@@ -1,8 +1,10 @@
 //! The bounded table of keys, with a lane for each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hashlink::LinkedHashMap;
 use tidegate::law::AnyLaw;
 use tidegate::{Instant, Policy, Rng, Span};
 
@@ -18,20 +20,29 @@ pub(crate) struct Keys<const LIMITS: usize, T> {
     table: Mutex<Table<LIMITS, T>>,
 }
 
+/// A key is found, added and evicted in constant time, or logarithmic where keys are under a cooldown.
 struct Table<const LIMITS: usize, T> {
     policy: Policy<AnyLaw, LIMITS>,
-    lanes: HashMap<Arc<str>, Entry<LIMITS, T>>,
-    /// The number of uses of all keys. It orders the keys by their latest use.
-    uses: u64,
+    /// The keys that may be evicted, as far as is known, the least recently used first.
+    free: LinkedHashMap<Arc<str>, Slot<LIMITS, T>, RandomState>,
+    /// The keys that a call used or a cooldown kept when room was needed, and until when.
+    kept: HashMap<Arc<str>, (Instant, Slot<LIMITS, T>)>,
+    /// Those of `kept` that are under a cooldown, by its end.
+    ends: BTreeSet<(Instant, Arc<str>)>,
+    lanes: Slots<Arc<Lane<LIMITS, T>>>,
     seeds: Rng,
     /// The counters of evicted keys.
     past: tidegate::Stats,
 }
 
-struct Entry<const LIMITS: usize, T> {
-    lane: Arc<Lane<LIMITS, T>>,
-    used: u64,
-}
+/// A lane, and where it is among the lanes.
+type Slot<const LIMITS: usize, T> = (Arc<Lane<LIMITS, T>>, usize);
+
+/// How many keys are looked at before the lock is released.
+const LOOKS: usize = 32;
+
+/// Look again at once: there were more than [`LOOKS`] keys.
+const MORE: Instant = Instant::ZERO;
 
 impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
     pub(crate) fn new(
@@ -42,8 +53,10 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
     ) -> Self {
         let table = Table {
             policy,
-            lanes: HashMap::new(),
-            uses: 0,
+            free: LinkedHashMap::default(),
+            kept: HashMap::new(),
+            ends: BTreeSet::new(),
+            lanes: Slots::EMPTY,
             seeds: Rng::new(seed),
             past: tidegate::Stats::default(),
         };
@@ -58,11 +71,10 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
     /// The lane of a key, which is added if there is room. `Err` returns when to try again if no
     /// call ends until then.
     pub(crate) fn find_or_make(&self, key: &str) -> Result<Held<LIMITS, T>, Instant> {
-        let mut table = self.lock();
-        if let Some(held) = table.find(key) {
-            return Ok(held);
-        }
-        table.make(key, &self.shared, self.most, &[]).map(Held::new)
+        self.with_room(|table| match table.find(key) {
+            Some(held) => Ok(held),
+            None => table.make(key, &self.shared, self.most, &[]).map(Held::new),
+        })
     }
 
     /// The lanes of keys that are all in the table.
@@ -75,30 +87,50 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         &self,
         keys: &[String],
     ) -> Result<Vec<Held<LIMITS, T>>, Instant> {
-        let mut table = self.lock();
-        for key in keys {
-            if !table.lanes.contains_key(key.as_str()) {
-                table.make(key, &self.shared, self.most.max(keys.len()), keys)?;
+        self.with_room(|table| {
+            for key in keys {
+                if table.get(key).is_none() {
+                    table.make(key, &self.shared, self.most.max(keys.len()), keys)?;
+                }
+            }
+            table.find_all(keys).ok_or(Instant::MAX)
+        })
+    }
+
+    /// Looks for room, with the lock released from time to time.
+    fn with_room<R>(
+        &self,
+        mut act: impl FnMut(&mut Table<LIMITS, T>) -> Result<R, Instant>,
+    ) -> Result<R, Instant> {
+        loop {
+            let done = act(&mut self.lock());
+            if !matches!(done, Err(MORE)) {
+                return done;
             }
         }
-        table.find_all(keys).ok_or(Instant::MAX)
     }
 
     pub(crate) fn set_policy(&self, policy: Policy<AnyLaw, LIMITS>) {
-        let lanes: Vec<_> = {
+        let lanes = {
             let mut table = self.lock();
             table.policy = policy;
-            table.lanes.values().map(|entry| Held::new(&entry.lane)).collect()
+            table.lanes.clone()
         };
         lanes.iter().for_each(|lane| lane.set_policy(policy));
+        // It can end a cooldown.
+        self.lock().put_back_until(Instant::MAX);
+        self.shared.line.wake_first(None);
     }
 
     /// The counters of all keys, including evicted ones.
     pub(crate) fn stats(&self) -> Stats {
-        let table = self.lock();
-        let mut all = Stats { counts: table.past, keys: table.lanes.len(), ..Stats::default() };
-        for entry in table.lanes.values() {
-            let one = entry.lane.glance();
+        let (past, keys, lanes) = {
+            let table = self.lock();
+            (table.past, table.len(), table.lanes.clone())
+        };
+        let mut all = Stats { counts: past, keys, ..Stats::default() };
+        for lane in lanes.iter() {
+            let one = lane.glance();
             stats::add(&mut all.counts, &one.counts);
             all.waiting += one.waiting;
             all.in_flight += one.in_flight;
@@ -110,10 +142,8 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
 
     /// The snapshots of each key.
     pub(crate) fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
-        let table = self.lock();
-        let record =
-            |(key, entry): (&Arc<str>, &Entry<_, _>)| (String::from(&**key), entry.lane.snapshot());
-        table.lanes.iter().map(record).collect()
+        let lanes = self.lock().lanes.clone();
+        lanes.iter().map(|lane| (String::from(&*lane.key), lane.snapshot())).collect()
     }
 
     /// Restores snapshots for keys that are idle and for which there is room. Returns their number.
@@ -134,12 +164,16 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         }
         let mut count = 0;
         for lane in restored {
-            let place = match table.lanes.get(&lane.key) {
-                Some(entry) => !entry.lane.is_used(),
-                None => table.make_room(self.most, &[]).is_ok(),
+            let place = match table.get(&lane.key) {
+                Some((lane, _)) => !lane.is_used(),
+                None => loop {
+                    match table.make_room(self.most, &self.shared, &[]) {
+                        Err(MORE) => {}
+                        room => break room.is_ok(),
+                    }
+                },
             };
             if place {
-                table.forget(&lane.key);
                 table.put(lane);
                 count += 1;
             }
@@ -153,69 +187,155 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
 }
 
 impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
+    fn len(&self) -> usize {
+        self.free.len() + self.kept.len()
+    }
+
+    fn get(&self, key: &str) -> Option<&Slot<LIMITS, T>> {
+        self.free.get(key).or_else(|| self.kept.get(key).map(|(_, slot)| slot))
+    }
+
     fn find(&mut self, key: &str) -> Option<Held<LIMITS, T>> {
-        let entry = self.lanes.get_mut(key)?;
-        self.uses += 1;
-        entry.used = self.uses;
-        Some(Held::new(&entry.lane))
+        if let Some((lane, _)) = self.free.to_back(key) {
+            return Some(Held::new(lane));
+        }
+        self.put_back(key).map(|(lane, _)| Held::new(lane))
     }
 
     fn find_all(&mut self, keys: &[String]) -> Option<Vec<Held<LIMITS, T>>> {
-        let all = keys.iter().all(|key| self.lanes.contains_key(key.as_str()));
+        let all = keys.iter().all(|key| self.get(key).is_some());
         all.then(|| keys.iter().filter_map(|key| self.find(key)).collect())
     }
 
-    /// Adds a lane, if there is room without those of `kept`.
+    /// A kept key may be evicted again, after all others.
+    fn put_back(&mut self, key: &str) -> Option<&Slot<LIMITS, T>> {
+        let (key, (until, slot)) = self.kept.remove_entry(key)?;
+        let kept = (until, key);
+        self.ends.remove(&kept);
+        Some(self.free.entry(kept.1).or_insert(slot))
+    }
+
+    /// The cooldowns that end by then are over.
+    fn put_back_until(&mut self, now: Instant) {
+        while let Some((until, key)) = self.ends.pop_first() {
+            if until > now {
+                self.ends.insert((until, key));
+                break;
+            }
+            self.put_back(&key);
+        }
+    }
+
+    /// Adds a lane, if there is room without those of `wanted`.
     fn make(
         &mut self,
         key: &str,
         shared: &Arc<Shared<T>>,
         most: usize,
-        kept: &[String],
+        wanted: &[String],
     ) -> Result<&Arc<Lane<LIMITS, T>>, Instant> {
-        self.make_room(most, kept)?;
+        self.make_room(most, shared, wanted)?;
         let seed = self.seed();
         Ok(self.put(Lane::new(key.into(), shared.clone(), self.policy, seed)))
     }
 
+    /// Adds a lane, or replaces that of its key.
     fn put(&mut self, lane: Lane<LIMITS, T>) -> &Arc<Lane<LIMITS, T>> {
-        self.uses += 1;
-        let entry = self.lanes.entry(lane.key.clone());
-        &entry.insert_entry(Entry { lane: Arc::new(lane), used: self.uses }).into_mut().lane
+        self.put_back(&lane.key);
+        if let Some(slot) = self.free.remove(&lane.key) {
+            self.forget(slot);
+        }
+        let lane = Arc::new(lane);
+        let slot = self.lanes.put(lane.clone());
+        &self.free.entry(lane.key.clone()).or_insert((lane, slot)).0
     }
 
     /// Evicts the least recently used key if the table is full. Keys with calls stay, and so do
-    /// keys under a cooldown, which would otherwise be forgotten, and those of `kept`.
-    fn make_room(&mut self, most: usize, kept: &[String]) -> Result<(), Instant> {
-        if self.lanes.len() < most {
+    /// keys under a cooldown, which would otherwise be forgotten, and those of `wanted`.
+    fn make_room(
+        &mut self,
+        most: usize,
+        shared: &Shared<T>,
+        wanted: &[String],
+    ) -> Result<(), Instant> {
+        if self.len() < most {
             return Ok(());
         }
-        let is_idle =
-            |lane: &Lane<_, _>| !lane.is_used() && !kept.iter().any(|key| **key == *lane.key);
-        let mut idle: Vec<_> = self.lanes.values().filter(|entry| is_idle(&entry.lane)).collect();
-        idle.sort_unstable_by_key(|entry| entry.used);
-        let mut again = Instant::MAX;
-        for entry in idle {
-            match entry.lane.kept_until() {
-                Some(until) => again = again.min(until),
+        for key in shared.line.returned() {
+            self.put_back(&key);
+        }
+        self.put_back_until(shared.timer.now());
+        for key in wanted {
+            self.free.to_back(key.as_str());
+        }
+        for _ in 0..LOOKS {
+            let until = self.ends.first().map_or(Instant::MAX, |(until, _)| *until);
+            let is_wanted = |key: &Arc<str>| wanted.iter().any(|wanted| **wanted == **key);
+            if self.free.front().is_none_or(|(key, _)| is_wanted(key)) {
+                return Err(until);
+            }
+            let Some((key, slot)) = self.free.pop_front() else { return Err(until) };
+            match slot.0.kept_until() {
+                Some(until) => {
+                    if until < Instant::MAX {
+                        self.ends.insert((until, key.clone()));
+                    }
+                    self.kept.insert(key, (until, slot));
+                }
                 None => {
-                    let key = entry.lane.key.clone();
-                    self.forget(&key);
+                    self.forget(slot);
                     return Ok(());
                 }
             }
         }
-        Err(again)
+        Err(MORE)
     }
 
-    fn forget(&mut self, key: &str) {
-        if let Some(entry) = self.lanes.remove(key) {
-            stats::add(&mut self.past, &entry.lane.glance().counts);
-        }
+    fn forget(&mut self, (lane, slot): Slot<LIMITS, T>) {
+        self.lanes.remove(slot);
+        stats::add(&mut self.past, &lane.glance().counts);
     }
 
     /// The seed of the next key.
     fn seed(&mut self) -> u64 {
         u64::from(self.seeds.next_u32()) << 32 | u64::from(self.seeds.next_u32())
+    }
+}
+
+/// A list whose clone costs little, because it shares parts until they change.
+#[derive(Clone)]
+struct Slots<V> {
+    parts: Vec<Arc<[Option<V>; PART]>>,
+    unused: Vec<usize>,
+}
+
+const PART: usize = 256;
+
+impl<V: Clone> Slots<V> {
+    const EMPTY: Self = Self { parts: Vec::new(), unused: Vec::new() };
+
+    /// Adds a value, and returns its number.
+    fn put(&mut self, value: V) -> usize {
+        if self.unused.is_empty() {
+            let first = self.parts.len() * PART;
+            self.unused.extend((first..first + PART).rev());
+            self.parts.push(Arc::new([const { None }; PART]));
+        }
+        let slot = self.unused.pop().unwrap_or_default();
+        self.set(slot, Some(value));
+        slot
+    }
+
+    fn set(&mut self, slot: usize, value: Option<V>) {
+        Arc::make_mut(&mut self.parts[slot / PART])[slot % PART] = value;
+    }
+
+    fn remove(&mut self, slot: usize) {
+        self.set(slot, None);
+        self.unused.push(slot);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &V> {
+        self.parts.iter().flat_map(|part| part.iter().flatten())
     }
 }

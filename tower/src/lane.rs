@@ -1,13 +1,13 @@
 //! The lane: the controller, the queue and the waiting calls of one key.
 
 use std::mem::take;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use tidegate::gate::Permit;
 use tidegate::law::{AnyLaw, AnyState, Basis};
-use tidegate::queue::{self, Ahead, Growing, Node, Patience, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Growing, Node, Patience, Place, Queue, Step, Ticket, Turn};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Call, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
 
@@ -22,6 +22,8 @@ pub(crate) struct Lane<const LIMITS: usize, T> {
     /// The number of calls that use this lane. It only rises from zero under the lock of the table
     /// of lanes.
     users: AtomicUsize,
+    /// Whether the table keeps it until its last call ends.
+    kept: AtomicBool,
     state: Mutex<State<LIMITS>>,
 }
 
@@ -104,7 +106,13 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             spent: None,
             kept: Vec::new(),
         };
-        Self { key, shared, users: AtomicUsize::new(0), state: Mutex::new(state) }
+        Self {
+            key,
+            shared,
+            users: AtomicUsize::new(0),
+            kept: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }
     }
 
     /// A call joins, and gets a permit if it may be sent at once. Its place is also used for its
@@ -267,17 +275,19 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// How long a new call would wait at the current rate.
-    pub(crate) fn peek(&self, call: &Call<LIMITS>) -> Result<Span, (Reason, Instant)> {
+    pub(crate) fn peek(
+        &self,
+        call: &Call<LIMITS>,
+        priority: u8,
+    ) -> Result<Span, (Reason, Instant)> {
         let state = self.lock();
         let now = self.shared.timer.now();
-        let waiting = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
-        let ahead = [Ahead { calls: waiting, cost: waiting.into() }; LIMITS];
         let due = match state.control.check(now, call) {
             Verdict::Reject(reason) => return Err((reason, now)),
             Verdict::Full => state.control.ready_at(now, call).unwrap_or(Instant::MAX),
             Verdict::Admit | Verdict::Wait(_) => now,
         };
-        let due = due.max(queue::Gate::due_behind(&state.control, now, call, &ahead));
+        let due = due.max(state.queue.turn_of_new(now, &state.control, call, priority));
         if due > call.not_after() {
             return Err((Reason::Late(due), now));
         }
@@ -286,8 +296,8 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 
     /// How soon the call can be sent, to compare keys: how long it would wait, and how many calls of the key wait
     /// or are in flight.
-    pub(crate) fn rank(&self, call: &Call<LIMITS>) -> (Span, usize) {
-        let wait = self.peek(call).unwrap_or(Span::MAX);
+    pub(crate) fn rank(&self, call: &Call<LIMITS>, priority: u8) -> (Span, usize) {
+        let wait = self.peek(call, priority).unwrap_or(Span::MAX);
         let state = self.lock();
         (wait, state.queue.waiting().saturating_add(state.control.in_flight().into()))
     }
@@ -316,6 +326,13 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         });
     }
 
+    pub(crate) fn reset(&self) {
+        self.act(|state, now| {
+            state.control.reset(now);
+            state.queue.changed();
+        });
+    }
+
     pub(crate) fn snapshot(&self) -> Vec<u8> {
         let mut record = vec![0; Controller::<AnyLaw, LIMITS>::SNAPSHOT_BYTES];
         let written = self.lock().control.snapshot(self.shared.timer.now(), &mut record);
@@ -323,8 +340,14 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         record
     }
 
-    /// Until when an idle lane must be kept, because its key is under a cooldown or has to be paced.
+    /// Until when it must be kept: until its last call ends, which then returns it to the table, or while its key
+    /// is under a cooldown or has to be paced. Requires the lock of the table of lanes.
     pub(crate) fn kept_until(&self) -> Option<Instant> {
+        self.kept.store(true, Ordering::SeqCst);
+        if self.is_used() {
+            return Some(Instant::MAX);
+        }
+        self.kept.store(false, Ordering::SeqCst);
         match self.lock().control.check(self.shared.timer.now(), &Call::new()) {
             Verdict::Wait(until) => Some(until),
             _ => None,
@@ -464,7 +487,8 @@ impl<const LIMITS: usize, T> std::ops::Deref for Held<LIMITS, T> {
 impl<const LIMITS: usize, T> Drop for Held<LIMITS, T> {
     fn drop(&mut self) {
         if self.0.users.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.shared.line.wake_first();
+            let is_kept = self.0.kept.swap(false, Ordering::SeqCst);
+            self.0.shared.line.wake_first(is_kept.then(|| self.0.key.clone()));
         }
     }
 }

@@ -2,7 +2,8 @@
 //! table of keys.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::mem::take;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use tidegate::Span;
@@ -33,6 +34,8 @@ pub(crate) struct Line(Mutex<Waiting>);
 struct Waiting {
     next: u64,
     wakers: BTreeMap<u64, Waker>,
+    /// The keys that the table keeps, although their last calls have ended.
+    returned: Vec<Arc<str>>,
 }
 
 impl Line {
@@ -64,15 +67,24 @@ impl Line {
     pub(crate) fn leave(&self, number: u64) {
         let left = self.lock().wakers.remove(&number);
         drop(left);
-        self.wake_first();
+        self.wake_first(None);
     }
 
-    /// Wakes the first call, because a place may be free.
-    pub(crate) fn wake_first(&self) {
-        let first = self.lock().wakers.first_key_value().map(|(_, waker)| waker.clone());
+    /// Wakes the first call, because a place may be free: that of a key that is `returned`.
+    pub(crate) fn wake_first(&self, returned: Option<Arc<str>>) {
+        let first = {
+            let mut waiting = self.lock();
+            waiting.returned.extend(returned);
+            waiting.wakers.first_key_value().map(|(_, waker)| waker.clone())
+        };
         if let Some(waker) = first {
             waker.wake();
         }
+    }
+
+    /// Takes the returned keys.
+    pub(crate) fn returned(&self) -> Vec<Arc<str>> {
+        take(&mut self.lock().returned)
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

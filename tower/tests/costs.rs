@@ -119,6 +119,32 @@ async fn chat() -> String {
     url
 }
 
+#[tokio::test(start_paused = true)]
+async fn peek_counts_the_waiting_calls_at_their_cost_and_only_those_that_come_first() {
+    let law =
+        |each: u32| Fixed::new(Quota::per_second(each.into()).unwrap().with_burst(each).unwrap());
+    let gate: Gate<2> = Gate::new(Policy::of([1_000, 1_000].map(law)));
+    let call = || gate.key("api").costing([1, 1_000]);
+    drop(call().try_acquire().unwrap());
+    let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(call().acquire())).collect();
+    for call in &mut waiting {
+        assert!(futures_util::FutureExt::now_or_never(call).is_none());
+    }
+    let told = |priority| call().with_priority(priority).peek().unwrap();
+    let [told, urgent] = [0, 7].map(told);
+    let began = Instant::now();
+    for call in waiting {
+        drop(call.await.unwrap());
+    }
+    drop(call().acquire().await.unwrap());
+    assert_eq!([told, urgent].map(|wait| wait.as_millis()), [4_000, 1_000]);
+    assert!(
+        began.elapsed() - told < Duration::from_millis(10),
+        "{:?} of {told:?}",
+        began.elapsed()
+    );
+}
+
 #[tokio::test]
 async fn a_stream_is_charged_the_tokens_that_it_reports_at_its_end() {
     let url = chat().await;

@@ -177,6 +177,19 @@ async fn of_several_keys_a_call_takes_the_one_that_admits_it_first() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_policy_with_a_lower_ceiling_ends_a_cooldown_earlier() {
+    let within = |seconds| Policy::adaptive().ceiling(Span::from_secs(seconds)).unwrap();
+    let (gate, begun) = (Gate::new(within(2_000_000)), Instant::now());
+    let two_weeks = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(1_209_600)));
+    gate.try_acquire().unwrap().settle(two_weeks);
+    let waiting = tokio::spawn(gate.acquire());
+    tokio::task::yield_now().await;
+    gate.set_policy(within(60));
+    waiting.await.unwrap().unwrap().settle(Outcome::Ok);
+    assert!(begun.elapsed() <= Duration::from_secs(61), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_new_policy_can_admit_waiting_calls() {
     let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
     gate.try_acquire().unwrap().settle(Outcome::Ok);

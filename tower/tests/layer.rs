@@ -44,6 +44,24 @@ where
     String::from_utf8_lossy(&body).into_owned()
 }
 
+#[tokio::test]
+async fn a_call_that_waits_for_the_end_of_a_cooldown_is_sent_when_its_key_is_reset() {
+    let server = Server::start(Limit::NONE).await;
+    let month = Span::from_secs(30 * 86_400);
+    let gate = Gate::new(Policy::adaptive().ceiling(month).unwrap());
+    let service = ThrottleLayer::new(gate.clone()).layer(client());
+    let two_weeks = request(Method::GET, server.url("/throttled-once/1209600"), "");
+    let call = tokio::spawn(service.oneshot(two_weeks));
+    while (gate.stats().counts.throttled, gate.stats().waiting) != (1, 1) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let key = server.address.to_string();
+    assert!(gate.key(&key).peek().unwrap() > Duration::from_secs(1_209_000));
+    gate.reset("another");
+    gate.reset(&key);
+    assert_eq!(call.await.unwrap().unwrap().status(), 200);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn twenty_tasks_share_a_gate_and_no_call_is_lost() {
     let server = Server::start(Limit::per_second(100.0, 10.0)).await;

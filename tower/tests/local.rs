@@ -2,13 +2,17 @@
 //! fleet of Node and Rust processes is in `wasm/test/local-fleet.test.mjs`.
 
 use std::fs::{self, Permissions};
+use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use tidegate_tower::Error;
-use tidegate_tower::local::LocalGate;
+use tidegate_tower::local::{LocalAcquire, LocalGate};
 use tidegate_tower::tidegate::law::{Aimd, Fixed};
 use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reason};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -102,6 +106,20 @@ async fn the_socket_of_a_dead_process_is_replaced() {
     call(&gate).await;
     assert!(gate.budget(KEY).is_some());
     assert_eq!(gate.stats().alone, 0);
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_a_socket_is_not_replaced_and_calls_continue() {
+    let folder = Folder::new();
+    fs::write(folder.socket(), "mine").unwrap();
+    let gate = folder.gate();
+    call(&gate).await;
+    let trouble = gate.trouble(KEY).unwrap().to_string();
+    let path = folder.socket().display().to_string();
+    assert!(trouble.contains(&path) && trouble.contains("is not a socket"), "{trouble}");
+    gate.close().await;
+    assert_eq!(fs::read_to_string(folder.socket()).unwrap(), "mine");
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
 }
 
 #[tokio::test]
@@ -340,4 +358,103 @@ async fn a_peek_says_how_long_a_call_would_wait_and_changes_nothing() {
     let soon = gate.key(KEY).with_timeout(Duration::from_millis(1)).peek();
     assert!(matches!(soon, Err(Error::Rejected { reason: Reason::Late(_), .. })), "{soon:?}");
     assert_eq!(gate.stats().waiting, before);
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// What is given up after this time hangs.
+const LONG: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_gate_outlives_the_runtime_of_its_first_call() {
+    let folder = Folder::new();
+    let (holder, other) = (folder.gate(), folder.gate());
+    for _ in 0..3 {
+        runtime().block_on(async {
+            for gate in [&holder, &other, &holder, &other] {
+                tokio::time::timeout(LONG, call(gate)).await.expect("it hangs");
+            }
+        });
+    }
+    assert_eq!((holder.trouble(KEY), other.trouble(KEY)), (None, None));
+}
+
+#[test]
+fn a_call_that_waits_on_another_runtime_outlives_that_of_the_first_call() {
+    let folder = Folder::new();
+    let slow = Policy::new(Fixed::new(Quota::per_second(2).unwrap()));
+    let gate = LocalGate::builder(slow).folder(&folder.0).build().unwrap();
+    let (first, second) = (runtime(), runtime());
+    first.block_on(call(&gate));
+    // These wait for the first runtime, which is never driven again, and then ends.
+    let waiting = (gate.clone(), gate.clone());
+    second.block_on(async {
+        let calls = tokio::spawn(async move { tokio::join!(call(&waiting.0), call(&waiting.1)) });
+        tokio::task::yield_now().await;
+        first.shutdown_background();
+        tokio::time::timeout(LONG, calls).await.expect("it hangs").unwrap();
+    });
+}
+
+#[test]
+fn neither_a_call_nor_its_deadline_depends_on_a_runtime_that_is_not_driven() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let hourly = Policy::new(Fixed::new(Quota::per_hour(1).unwrap()));
+    let gate = LocalGate::builder(hourly).folder(&folder.0).build().unwrap();
+    let quick = other.gate();
+    let (first, second) = (runtime(), runtime());
+    first.block_on(async {
+        call(&gate).await;
+        quick.run("b", || async { Outcome::Ok }).await.unwrap();
+    });
+    second.block_on(async {
+        let late = gate.key(KEY).with_timeout(Duration::from_millis(300)).acquire();
+        let late = tokio::time::timeout(LONG, late).await.expect("the deadline is ignored");
+        assert!(matches!(late, Err(Error::Rejected { reason: Reason::Late(_), .. })), "{late:?}");
+        let call = quick.run("b", || async { Outcome::Ok });
+        tokio::time::timeout(LONG, call).await.expect("it hangs").unwrap();
+    });
+    drop(first);
+}
+
+/// Drops a call when it is woken, as an executor does whose tasks run or end at once.
+struct Dropping(Mutex<Option<LocalAcquire>>);
+
+impl Wake for Dropping {
+    fn wake(self: Arc<Self>) {
+        let call = self.0.lock().unwrap().take();
+        drop(call);
+    }
+}
+
+#[test]
+fn a_waker_may_drop_its_call() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        // Without a holder, a turn comes with time alone.
+        let folder = Folder::new();
+        fs::set_permissions(&folder.0, Permissions::from_mode(0o755)).unwrap();
+        let ten = Quota::per_second(10).unwrap();
+        let gate =
+            LocalGate::builder(Policy::adaptive()).folder(&folder.0).alone(ten).build().unwrap();
+        runtime().block_on(async {
+            call(&gate).await;
+            let waker = Arc::new(Dropping(Mutex::new(None)));
+            let (mut one, mut two) = (gate.acquire(KEY), gate.acquire(KEY));
+            let other = Waker::noop();
+            for (call, waker) in [(&mut one, &waker.clone().into()), (&mut two, other)] {
+                let polled = Pin::new(call).poll(&mut Context::from_waker(waker));
+                assert!(polled.is_pending());
+            }
+            *waker.0.lock().unwrap() = Some(one);
+            // Nothing but the second call notices that it is the turn of the first.
+            std::thread::sleep(Duration::from_millis(150));
+            let _ = Pin::new(&mut two).poll(&mut Context::from_waker(other));
+            assert!(waker.0.lock().unwrap().is_none());
+        });
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(LONG).expect("it hangs");
 }

@@ -188,7 +188,7 @@ impl Desk {
     pub fn peek(&mut self, gate: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let Some(kept) = self.gates.get(gate) else { return f64::NAN };
-        millis(kept.line.peek(now, &kept.gate).saturating_since(now))
+        millis(kept.line.peek(now, &kept.gate, &call([1.0, f64::NAN])).saturating_since(now))
     }
 
     /// Returns a permit for a call that does not wait; less than 0 or NaN if it would have to.
@@ -199,7 +199,7 @@ impl Desk {
         if !kept.line.is_empty() {
             return f64::NEG_INFINITY;
         }
-        match kept.gate.poll(now, &Call::of(counts(costs))) {
+        match kept.gate.poll(now, &call(costs)) {
             Decision::Admit(permit) => self.permits.hand_out(permit),
             _ => f64::NEG_INFINITY,
         }
@@ -383,13 +383,19 @@ impl Desk {
     fn call_of(&mut self, requested: Requested) -> Call<LIMITS> {
         match self.calls.get(requested.call) {
             Some(call) => *call,
-            None => Call::of(counts(requested.costs)).deadline(deadline(requested.deadline)),
+            None => call(requested.costs).deadline(deadline(requested.deadline)),
         }
     }
 }
 
 /// Number of counters: core's, and the number of calls in flight.
 pub const COUNTERS: usize = 13;
+
+/// A call with these costs. If its tokens are NaN, they are not stated.
+fn call(costs: [f64; LIMITS]) -> Call<LIMITS> {
+    let call = Call::of(counts(costs));
+    if costs[1].is_nan() { call.estimated() } else { call }
+}
 
 /// Without `map`, which compiles to a loop when optimised for size.
 pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
@@ -407,7 +413,8 @@ mod tests {
         row
     };
 
-    pub const PLAIN: Requested = Requested { call: NONE, deadline: f64::NAN, costs: [1.0, 0.0] };
+    pub const PLAIN: Requested =
+        Requested { call: NONE, deadline: f64::NAN, costs: [1.0, f64::NAN] };
 
     /// The permit of a call; or, less than 0, when to try again (the call then no longer waits); or
     /// NaN.
@@ -577,7 +584,7 @@ mod tests {
             served(&mut desk, gate, &body.replace("100,", "900,"), 0.0);
             served(&mut desk, gate, &body.replace("100,", "850,"), 2.0);
             served(&mut desk, gate, body, 4.0);
-            (0..10).take_while(|_| desk.poll(gate, 6.0, [1.0, 0.0]) >= 0.0).count()
+            (0..10).take_while(|_| desk.poll(gate, 6.0, PLAIN.costs) >= 0.0).count()
         };
         assert_eq!(admitted(left), 3, "two, and one as 50 is less than twice 32");
         assert_eq!(admitted(&left.replace("100,", "900,")), 10);
@@ -592,7 +599,10 @@ mod tests {
         let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
         served(&mut desk, gate, r#"{"usage":{"total_tokens":80}}"#, 0.0);
         assert_eq!(asked(&mut desk, gate, PLAIN, 1.0), -599.0, "20 of 100 tokens are left for 80");
-        assert!(asked(&mut desk, gate, Requested { costs: [1.0, 20.0], ..PLAIN }, 1.0) >= 0.0);
+        for stated in [0.0, 20.0] {
+            let costs = [1.0, stated];
+            assert!(asked(&mut desk, gate, Requested { costs, ..PLAIN }, 1.0) >= 0.0);
+        }
     }
 
     #[cfg(feature = "full")]

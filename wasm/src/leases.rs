@@ -192,7 +192,7 @@ impl Leases {
     pub fn peek(&mut self, member: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return f64::NAN };
-        millis(line.peek(now, kept).saturating_since(now))
+        millis(line.peek(now, kept, &Call::new()).saturating_since(now))
     }
 
     /// See `Line::join`; also NaN if the member does not exist.

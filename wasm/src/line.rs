@@ -82,13 +82,8 @@ impl<const LIMITS: usize> Line<LIMITS> {
     }
 
     /// The turn of a call that joins now.
-    pub fn peek(&mut self, now: Instant, gate: &impl Gate<LIMITS>) -> Instant {
-        let Some(ticket) = self.queue.enter(&Call::new(), Place::new(0, u64::MAX)) else {
-            return Instant::MAX;
-        };
-        let turn = self.queue.turn(now, gate, ticket).unwrap_or(now);
-        self.withdraw(ticket);
-        turn
+    pub fn peek(&self, now: Instant, gate: &impl Gate<LIMITS>, call: &Call<LIMITS>) -> Instant {
+        self.queue.turn_of_new(now, gate, call, 0)
     }
 
     /// The slot of the next decided call (`given` is the number of its permit); or, less than 0, in

@@ -60,7 +60,7 @@ test("a call ends at once if the quota is renewed after its deadline", async (t)
   assert.equal(seen.length, 1);
 });
 
-test("GraphQL calls without a stated cost stay within the remaining points", async (t) => {
+test("GraphQL calls without a stated cost stay within the remaining points, and those that cost none need none", async (t) => {
   let left = 1_000;
   const { url } = await serve(t, () => {
     left -= 100;
@@ -70,8 +70,10 @@ test("GraphQL calls without a stated cost stay within the remaining points", asy
   const gate = tidegate();
   for (let n = 0; n < 7; n++) await (await gate.fetch(url, { method: "POST", body: "{}" })).text();
   assert.equal(left, 300);
-  const calls = Array.from({ length: 20 }, () => gate.tryAcquire({ key: new URL(url).origin }));
+  const take = (cost) => gate.tryAcquire({ key: new URL(url).origin, cost });
+  const calls = Array.from({ length: 20 }, () => take());
   assert.ok(calls.filter(Boolean).length <= 4, "300 points are left, for calls of 100");
+  assert.ok(take({ tokens: 0 }), "a call that costs no points needs none");
 });
 
 test("a stream is charged the tokens that it reports at its end, and the next call what it used", async (t) => {

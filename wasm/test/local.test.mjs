@@ -91,6 +91,18 @@ test("a socket of a dead process is taken over", async (t) => {
   assert.equal(one.stats().alone, 0);
 });
 
+test("a file that is not a socket is not replaced, and calls continue", async (t) => {
+  const { socket, gate } = place(t);
+  fs.writeFileSync(socket, "mine");
+  const one = gate();
+  const why = missed(one);
+  assert.equal(await one.run(() => 7), 7);
+  const { message } = await why;
+  assert.ok(message.includes(socket) && message.includes("is not a socket"), message);
+  await one.close();
+  assert.equal(fs.readFileSync(socket, "utf8"), "mine");
+});
+
 test("a process that does not answer loses the seat, and grants nothing when it continues", async (t) => {
   const { gate, holder } = place(t);
   const child = await holder();

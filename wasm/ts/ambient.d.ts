@@ -47,6 +47,7 @@ declare module "cloudflare:workers" {
 declare module "node:fs" {
   export function mkdirSync(path: string, options: { mode: number; recursive: true }): unknown;
   export function lstatSync(path: string): { isDirectory(): boolean; readonly uid: number; readonly mode: number };
+  export function lstatSync(path: string, options: { throwIfNoEntry: false }): { isSocket(): boolean } | undefined;
   export function statSync(path: string, options: { bigint: true; throwIfNoEntry: false }): { readonly ino: bigint } | undefined;
   export function statSync(path: string, options: { bigint: true }): { readonly ino: bigint };
   export function chmodSync(path: string, mode: number): void;

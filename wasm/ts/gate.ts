@@ -598,7 +598,7 @@ function requestsOf(cost: Cost = 1): number {
 }
 
 function tokensOf(cost: Cost = 1): number {
-  return typeof cost === "object" ? (cost.tokens ?? 0) : 0;
+  return typeof cost === "object" ? (cost.tokens ?? NaN) : NaN;
 }
 
 /** Prepares the core's reply for a finished call, and returns the outcome's number. */

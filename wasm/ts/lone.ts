@@ -111,7 +111,7 @@ export class LoneLane extends Lane {
 
   /** The law's interval after calls of this cost. */
   #spacing(requests: number, tokens: number, time: number): number {
-    const after = (limit: number, cost: number) => cost && cost * this.house.core.interval(this.gate, limit, time);
+    const after = (limit: number, cost: number) => cost ? cost * this.house.core.interval(this.gate, limit, time) : 0;
     return Math.max(after(0, requests), after(1, tokens));
   }
 

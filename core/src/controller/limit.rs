@@ -124,7 +124,8 @@ impl<S: Copy> Limit<S> {
     }
 
     /// The earliest instant at which a call of this cost may be sent after others, as far as is
-    /// known: when the bucket has room for all of them, or with the law's interval between them.
+    /// known: when the bucket has room for all of them, or with the law's intervals after them, as if each had the
+    /// mean cost.
     pub(super) fn due_behind(
         &self,
         law: &impl Law<State = S>,
@@ -143,8 +144,8 @@ impl<S: Copy> Limit<S> {
                 due.max(self.pacing.due_behind(lately(law, now), ahead.cost, cost, &quota))
             }
             None if due > now => {
-                let interval = law.interval(&self.state, now).unwrap_or(Span::ZERO);
-                due.saturating_add(interval.saturating_mul(ahead.calls.into()))
+                let interval = law.interval_after(&self.state, now, ahead.mean_cost());
+                due.saturating_add(interval.unwrap_or_default().saturating_mul(ahead.calls.into()))
             }
             None => due,
         }

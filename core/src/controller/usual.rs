@@ -24,7 +24,7 @@ impl<const LIMITS: usize> Usual<LIMITS> {
         call: &Call<LIMITS>,
     ) -> u32 {
         let stated = call.cost_of(index);
-        if is_unstated(index, stated) { stated.max(self.of(index, law, state)) } else { stated }
+        if is_unstated(index, call) { stated.max(self.of(index, law, state)) } else { stated }
     }
 
     /// The mean, as far as it fits into a burst; zero if it is not known.
@@ -44,37 +44,33 @@ impl<const LIMITS: usize> Usual<LIMITS> {
         }
     }
 
-    /// The cost of the calls `ahead` of another, which a queue counts by their stated costs. If none of them stated a
-    /// cost, all count at the mean; otherwise, those that stated a cost of zero do.
+    /// The cost of the calls `ahead` of another. Those whose cost is not stated count at the mean.
     pub(super) fn ahead<L: Law>(
         &self,
         index: usize,
         (law, state): (&L, &L::State),
         ahead: &[Ahead; LIMITS],
     ) -> Ahead {
-        let stated = ahead.get(index).copied().unwrap_or_default();
+        let mut ahead = ahead.get(index).copied().unwrap_or_default();
         if index == 0 {
-            return stated;
+            return ahead;
         }
         let usual = self.of(index, law, state);
-        if usual == 0 {
-            return stated;
+        if usual > 0 {
+            let unstated = core::mem::take(&mut ahead.unstated);
+            // Until the mean is known, each of them costs 0 or 1.
+            let least = unstated.min(ahead.calls);
+            let cost = u64::from(unstated).wrapping_mul(usual.into());
+            ahead.calls = ahead.calls.saturating_sub(least).saturating_add(unstated);
+            ahead.cost = ahead.cost.saturating_sub(least.into()).saturating_add(cost);
         }
-        let calls = ahead.first().map_or(0, |first| first.calls).max(stated.calls);
-        let is_stated = stated.cost > stated.calls.into();
-        let stated = if is_stated { stated } else { Ahead::default() };
-        let unstated = calls.saturating_sub(stated.calls);
-        let cost = u64::from(unstated).wrapping_mul(usual.into());
-        Ahead {
-            calls: stated.calls.saturating_add(unstated),
-            cost: stated.cost.saturating_add(cost),
-        }
+        ahead
     }
 }
 
-/// Whether this cost of a limit stands for the mean that the controller has learned.
-pub(super) const fn is_unstated(index: usize, cost: u32) -> bool {
-    index > 0 && cost <= 1
+/// Whether the call's cost of a limit stands for the mean that the controller has learned.
+pub(super) fn is_unstated<const LIMITS: usize>(index: usize, call: &Call<LIMITS>) -> bool {
+    index > 0 && call.estimated && call.cost_of(index) <= 1
 }
 
 #[cfg(test)]
@@ -87,12 +83,19 @@ mod tests {
     fn calls_ahead_count_at_the_mean_unless_they_state_their_cost() {
         let usual = Usual([MeanCost::UNKNOWN, MeanCost(50 << 4)]);
         let (law, state) = (Fixed::UNLIMITED, Fixed::UNLIMITED.start(Instant::ZERO));
-        for (stated, expected) in [((0, 0), 150), ((3, 3), 150), ((1, 200), 300), ((3, 90), 90)] {
-            let stated = Ahead { calls: stated.0, cost: stated.1 };
-            let ahead = [Ahead { calls: 3, cost: 3 }, stated];
+        for (calls, cost, unstated, expected) in [
+            (0, 0, 3, (3, 150)), // a cost of 0
+            (3, 3, 3, (3, 150)), // a cost of 1
+            (3, 202, 2, (3, 300)),
+            (3, 90, 0, (3, 90)),
+            (3, 3, 0, (3, 3)),
+            (0, 0, 0, (0, 0)),
+        ] {
+            let stated = Ahead { calls, cost, unstated };
+            let ahead = [Ahead { calls: 3, cost: 3, unstated }, stated];
             assert_eq!(usual.ahead(0, (&law, &state), &ahead), ahead[0]);
             let second = usual.ahead(1, (&law, &state), &ahead);
-            assert_eq!(second, Ahead { calls: 3, cost: expected }, "{stated:?}");
+            assert_eq!((second.calls, second.cost), expected, "{stated:?}");
         }
     }
 }

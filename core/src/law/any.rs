@@ -75,6 +75,13 @@ macro_rules! registry {
                 }
             }
 
+            fn interval_after(&self, state: &AnyState, now: Instant, cost: u32) -> Option<Span> {
+                match (self, state) {
+                    $((Self::$law(law), AnyState::$law(state)) => law.interval_after(state, now, cost),)*
+                    _ => None,
+                }
+            }
+
             fn lateness(&self) -> Span {
                 match self {
                     $(Self::$law(law) => law.lateness(),)*

@@ -155,6 +155,11 @@ pub trait Law {
     /// The longest cooldown became shorter: no call that waits for the law waits beyond `latest`.
     fn shorten(&self, _: &mut Self::State, _latest: Instant) {}
 
+    /// The interval after a call of this cost, without a quota. All calls have the same, unless the law counts costs.
+    fn interval_after(&self, state: &Self::State, now: Instant, _cost: u32) -> Option<Span> {
+        self.interval(state, now)
+    }
+
     /// A call of this cost (not zero) was admitted, and the pacing was charged.
     fn released(
         &self,

@@ -16,19 +16,29 @@ pub struct Ahead {
     pub calls: u32,
     /// Their total cost.
     pub cost: u64,
+    /// How many calls, including those with a cost of 0, may have an [estimated](Call::estimated) cost.
+    pub unstated: u32,
 }
 
 impl Ahead {
-    /// Adds a call of this cost, if it is not zero.
-    pub(super) fn add(&mut self, cost: u32) {
+    /// Adds a call of this cost.
+    pub(super) fn add(&mut self, cost: u32, estimated: bool) {
         self.calls = self.calls.saturating_add(u32::from(cost > 0));
         self.cost = self.cost.saturating_add(cost.into());
+        self.unstated = self.unstated.saturating_add(u32::from(estimated && cost <= 1));
+    }
+
+    /// What one of them costs on average, rounded down, and at least 1.
+    pub(crate) fn mean_cost(&self) -> u32 {
+        let mean = self.cost.checked_div(self.calls.into()).unwrap_or(1).max(1);
+        u32::try_from(mean).unwrap_or(u32::MAX)
     }
 
     /// Removes a call of this cost.
-    pub(super) fn subtract(&mut self, cost: u32) {
+    pub(super) fn subtract(&mut self, cost: u32, estimated: bool) {
         self.calls = self.calls.saturating_sub(u32::from(cost > 0));
         self.cost = self.cost.saturating_sub(cost.into());
+        self.unstated = self.unstated.saturating_sub(u32::from(estimated && cost <= 1));
     }
 }
 

@@ -89,7 +89,7 @@ impl<T, const LIMITS: usize> Growing<T, LIMITS> {
             most,
             taken: 0,
             lengths: [0; HEAPS],
-            load: [[Ahead { calls: 0, cost: 0 }; LIMITS]; PRIORITIES as usize],
+            load: [[Ahead { calls: 0, cost: 0, unstated: 0 }; LIMITS]; PRIORITIES as usize],
             free: NONE,
         }
     }
@@ -290,12 +290,14 @@ where
     }
 
     /// Adds a call to the load of its priority, or removes it.
-    fn weigh(&mut self, slot: u32, count: fn(&mut Ahead, u32)) {
-        let Some(Slot(State::Waiting { place, costs, .. })) = self.get(slot) else { return };
-        let (priority, costs) = (place.priority(), *costs);
+    fn weigh(&mut self, slot: u32, count: fn(&mut Ahead, u32, bool)) {
+        let Some(&Slot(State::Waiting { place, costs, estimated, .. })) = self.get(slot) else {
+            return;
+        };
+        let priority = place.priority();
         if let Some(load) = self.load.get_mut(usize::from(priority)) {
             for (load, cost) in load.iter_mut().zip(costs) {
-                count(load, cost);
+                count(load, cost, estimated);
             }
         }
     }

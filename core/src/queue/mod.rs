@@ -308,7 +308,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     }
 
     fn put(&mut self, call: &Call<LIMITS>, place: Place, is_known: bool) -> Option<Ticket> {
-        let (costs, attempt) = (call.costs, call.attempt);
+        let (costs, attempt, estimated) = (call.costs, call.attempt, call.estimated);
         let (deadline, not_before) = (call.deadline, call.not_before);
         let slot = self.slots.claim(place, is_known)?;
         // A call behind others without a deadline or a backoff changes nothing for the queue.
@@ -318,7 +318,7 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
             self.asleep = Instant::ZERO;
         }
         if let Some(slot) = self.slots.get_mut(slot) {
-            slot.0 = State::Waiting { costs, attempt, place, deadline, not_before };
+            slot.0 = State::Waiting { costs, attempt, estimated, place, deadline, not_before };
         }
         self.slots.enter(slot);
         Some(Ticket { slot, arrival: place.arrival() })
@@ -334,12 +334,26 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         ticket: Ticket,
     ) -> Option<Instant> {
         let slot = self.slots.get(ticket.slot).filter(|slot| slot.is_of(ticket))?;
-        let State::Waiting { costs, place, not_before, .. } = slot.0 else { return None };
+        let State::Waiting { costs, estimated, place, not_before, .. } = slot.0 else {
+            return None;
+        };
         let mut ahead = self.slots.ahead(place.priority());
         if not_before == Instant::ZERO {
-            ahead.iter_mut().zip(costs).for_each(|(ahead, cost)| ahead.subtract(cost));
+            ahead.iter_mut().zip(costs).for_each(|(ahead, cost)| ahead.subtract(cost, estimated));
         }
         Some(gate.due_behind(now, &slot.call()?, &ahead).max(not_before))
+    }
+
+    /// The earliest turn of a call that joined now with this priority, at the current rate.
+    #[must_use]
+    pub fn turn_of_new(
+        &self,
+        now: Instant,
+        gate: &(impl Gate<LIMITS> + ?Sized),
+        call: &Call<LIMITS>,
+        priority: u8,
+    ) -> Instant {
+        gate.due_behind(now, call, &self.slots.ahead(priority))
     }
 
     /// The next step. Call it until it returns `Sleep`.

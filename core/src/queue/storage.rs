@@ -26,6 +26,7 @@ pub(super) enum State<const LIMITS: usize> {
     Waiting {
         costs: [u32; LIMITS],
         attempt: u16,
+        estimated: bool,
         place: Place,
         deadline: Instant,
         not_before: Instant,
@@ -67,8 +68,8 @@ impl<const LIMITS: usize> Slot<LIMITS> {
     /// The call to poll the gate with, if it waits for its turn.
     pub(super) fn call(&self) -> Option<Call<LIMITS>> {
         match self.0 {
-            State::Waiting { costs, attempt, deadline, .. } => {
-                Some(Call { attempt, deadline, ..Call::of(costs) })
+            State::Waiting { costs, attempt, estimated, deadline, .. } => {
+                Some(Call { attempt, estimated, deadline, ..Call::of(costs) })
             }
             _ => None,
         }
@@ -169,11 +170,12 @@ pub trait Storage<const LIMITS: usize = 1> {
     fn ahead(&self, priority: u8) -> [Ahead; LIMITS] {
         let mut sums = [Ahead::default(); LIMITS];
         for slot in (0..self.slots()).filter_map(|slot| self.get(slot)) {
-            if let State::Waiting { costs, place, not_before: Instant::ZERO, .. } = &slot.0
+            if let State::Waiting { costs, estimated, place, not_before: Instant::ZERO, .. } =
+                &slot.0
                 && place.priority() >= priority
             {
                 for (sum, cost) in sums.iter_mut().zip(costs) {
-                    sum.add(*cost);
+                    sum.add(*cost, *estimated);
                 }
             }
         }

@@ -27,6 +27,7 @@ impl<T: Copy, const WORDS: usize> Table<T, WORDS> {
         reason = "never at run time"
     )]
     pub(super) const fn of(words: &[(&str, T)]) -> Self {
+        assert!(words.len() == WORDS, "a table is as long as its list of words");
         let mut table = Self { digests: [0; WORDS], meanings: [words[0].1; WORDS] };
         let mut at = 0;
         while at < WORDS {

@@ -228,7 +228,7 @@ fn calls_that_state_no_cost_use_a_limit_as_well() {
         let mut tally = Tally::default();
         let mut next = cost(&mut chance);
         while now < Tally::END {
-            let call = Call::of([1, states.unwrap_or(next)]);
+            let call = Call::of([1, states.unwrap_or(next)]).estimated();
             match gate.poll(now, &call) {
                 Decision::Admit(permit) => {
                     let served = bucket.take(now, next);
@@ -291,7 +291,9 @@ fn two(requests: u32, tokens: u32) -> Controller<Fixed, 2> {
 
 /// Settles a call that states nothing of tokens, and returns what it was charged of them.
 fn settle(gate: &mut Controller<Fixed, 2>, now: Instant, reply: Reply<2>) -> u32 {
-    let Decision::Admit(permit) = gate.poll(now, &Call::of([1, 0])) else { panic!("it waits") };
+    let Decision::Admit(permit) = gate.poll(now, &Call::of([1, 0]).estimated()) else {
+        panic!("it waits")
+    };
     let [_, tokens] = permit.costs();
     gate.settle(now, permit, reply);
     tokens
@@ -318,6 +320,27 @@ fn only_served_calls_without_a_stated_cost_change_the_usual_cost() {
     assert_eq!(large.costs(), [1, 5_000]);
     gate.settle(now, large, Outcome::Ok.using([1, 5_000]));
     assert_eq!(settle(&mut gate, now, Outcome::Ok.into()), 100);
+}
+
+#[test]
+fn a_stated_cost_is_charged_even_if_it_is_nothing() {
+    let (mut gate, now) = (two(100, 1_000), Instant::ZERO);
+    settle(&mut gate, now, Outcome::Ok.using([1, 1_000]));
+    // The second one also waits for the nine tokens that the first one used.
+    for (stated, expected) in [(0, Ok(0)), (1, Err(Instant::from_nanos(SECOND / 100)))] {
+        let charged = match gate.poll(now, &Call::of([1, stated])) {
+            Decision::Admit(permit) => {
+                let [_, tokens] = permit.costs();
+                gate.settle(now, permit, Outcome::Ok.using([1, 9]));
+                Ok(tokens)
+            }
+            Decision::Wait(until) => Err(until),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(charged, expected, "{stated}");
+    }
+    let later = Instant::from_nanos(2 * SECOND);
+    assert_eq!(settle(&mut gate, later, Outcome::Ok.into()), 1_000, "the mean is as before");
 }
 
 #[test]
@@ -349,7 +372,7 @@ fn calls_that_wait_count_at_their_usual_cost() {
         let now = Instant::ZERO;
         settle(&mut gate, now, Outcome::Ok.using([1, 100]));
         let mut queue = Queue::new([const { Slot::EMPTY }; 8]);
-        let call = Call::of([1, stated]);
+        let call = Call::of([1, stated]).estimated();
         for _ in 0..5 {
             let place = queue.place(0);
             queue.join(now, &mut gate, &call, place).unwrap();
@@ -365,7 +388,7 @@ fn calls_that_wait_count_at_their_usual_cost() {
 #[test]
 fn a_cost_is_learned_from_a_server_that_says_only_the_limit_or_only_what_is_left() {
     let at = |second: u64| Instant::from_nanos(second * SECOND);
-    let unstated = Call::of([1, 0]);
+    let unstated = Call::of([1, 0]).estimated();
     let admitted = |hint: fn(u64) -> Hint| {
         let policy = Policy::of([Adaptive::DEFAULT; 2]);
         let mut gate: Controller<Adaptive, 2> = Controller::new(policy, 7, at(0));

@@ -71,6 +71,9 @@ impl<const LIMITS: usize> Play<LIMITS> {
             if let Some(deadline) = given(argument(3)?, instant)? {
                 call = call.deadline(deadline);
             }
+            if event.get(4).is_some() {
+                call = call.estimated();
+            }
             self.calls.insert(number(argument(1)?)?, call);
             return Ok(());
         }

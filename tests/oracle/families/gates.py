@@ -276,10 +276,11 @@ def unstated():
     tokens = {"law": "fixed", "quota": [1_000, SECOND, 1_000]}
     hints = {"hints": [{}, {"left": 900, "limit": 1_000}]}
     for second, said in ((tokens, {}), ({"law": "adaptive"}, hints), ({"law": "adaptive"}, {})):
-        for stated in (0, 1, 2):
-            name = f"a cost of {stated} of {second['law']}, and {'a hint' if said else 'no hint'}"
+        for stated, estimated in ((0, True), (1, True), (2, True), (0, False), (1, False)):
+            kind = "an estimated cost" if estimated else "a cost"
+            name = f"{kind} of {stated} of {second['law']}, and {'a hint' if said else 'no hint'}"
             script = Script(name, ["CostCorrected"], {**FREE, "laws": [requests, second]}, now=DAY)
-            script.describe(1, [1, stated])
+            script.describe(1, [1, stated], estimated=estimated)
             heavy = script.describe(2, [1, 700], deadline=DAY + MS)
             # What is learned does not depend on the cost that was charged, and a failed call teaches nothing.
             for outcome, used in (("ok", 250), ("throttled", 0), ("ok", 90), ("abandoned", 7), ("ok", 0), ("ok", U32)):

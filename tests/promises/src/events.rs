@@ -101,11 +101,13 @@ fn event<const LIMITS: usize>(world: &mut World<LIMITS>, input: &mut Input<'_>) 
 fn call<const LIMITS: usize>(now: Instant, input: &mut Input<'_>) -> Call<LIMITS> {
     let flags = input.u8();
     let costs = [(); LIMITS].map(|()| input.small());
+    let estimated = flags & 4 > 0;
     let call = tidegate::Call::of(costs);
+    let call = if estimated { call.estimated() } else { call };
     let call = match flags & 3 {
         0 => call,
         1 => call.deadline(input.instant()),
         _ => call.deadline(now.saturating_add(input.span())),
     };
-    Call { core: call, costs }
+    Call { core: call, costs, estimated }
 }

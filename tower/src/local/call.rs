@@ -66,7 +66,7 @@ impl LocalCall {
         let Some(lane) = self.gate.inner.lanes().get(&self.key).cloned() else {
             return Ok(Duration::ZERO);
         };
-        let wait = lane.peek(self.deadline);
+        let wait = lane.peek(self.deadline, self.priority);
         wait.map(duration).map_err(|(reason, now)| Error::rejected(self.key.clone(), reason, now))
     }
 

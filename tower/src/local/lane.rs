@@ -2,13 +2,15 @@
 //! the courier that carries its requests.
 
 use std::future::{Future, pending};
+use std::mem::{replace, take};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
-use tidegate::queue::{Ahead, Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::shared::{CountedMember, Member, MemberStats, REQUEST_BYTES};
 use tidegate::{Call, Instant, Quota, Reason, Reply, Span};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::LocalError;
@@ -19,14 +21,16 @@ use crate::timer::{Timer, Tokio};
 /// How many calls of one member can be in flight.
 const PLACES: usize = 256;
 
+/// A courier that is this late does not run: its runtime is not driven.
+const PATIENCE: Span = Span::from_secs(1);
+
 /// See the module's documentation.
 pub(super) struct Lane {
+    me: Weak<Self>,
     pub(super) key: Arc<str>,
-    clock: Tokio,
+    pub(super) clock: Tokio,
     post: Arc<Post>,
     state: Mutex<State>,
-    /// Wakes the courier early.
-    bell: Arc<Notify>,
 }
 
 struct State {
@@ -34,9 +38,15 @@ struct State {
     queue: Queue<Growing<Vec<Node<1>>, 1>>,
     /// Wakers by the slots of their calls.
     wakers: Vec<Option<Waker>>,
-    /// When to check the queue without an event, and when the courier checks.
+    /// The wakers of calls whose turn has come, and one that is no longer needed. They are woken and dropped after the
+    /// lock is released.
+    woken: Vec<Waker>,
+    spent: Option<Waker>,
+    /// When to check the queue without an event, and when the courier checks or was told to.
     until: Instant,
     armed: Instant,
+    /// Wakes the latest courier early. `None` if it has ended.
+    bell: Option<Arc<Notify>>,
     trouble: Option<LocalError>,
     /// Whether it has sent its last request. It sends no more requests, except for calls that still wait.
     left: bool,
@@ -55,7 +65,7 @@ pub(super) struct Glance {
 }
 
 impl Lane {
-    /// A lane whose courier runs on the runtime of this task.
+    /// A lane. Its courier runs on the runtime of the task that first needs it, or of another when that has ended.
     pub(super) fn new(key: Arc<str>, post: Arc<Post>, alone: Quota, most: u32) -> Arc<Self> {
         let clock = Tokio::default();
         let kept = CountedMember::new(Member::new(random(), alone, clock.now()));
@@ -63,15 +73,15 @@ impl Lane {
             kept,
             queue: Queue::new(Growing::new(Vec::new(), most)),
             wakers: Vec::new(),
+            woken: Vec::new(),
+            spent: None,
             until: Instant::MAX,
             armed: Instant::MAX,
+            bell: None,
             trouble: None,
             left: false,
         };
-        let bell = Arc::new(Notify::new());
-        let lane = Arc::new(Self { key, clock, post, state: Mutex::new(state), bell });
-        tokio::spawn(carry(Arc::downgrade(&lane), lane.bell.clone()));
-        lane
+        Arc::new_cyclic(|me| Self { me: me.clone(), key, clock, post, state: Mutex::new(state) })
     }
 
     /// A call that must be over by then.
@@ -83,12 +93,11 @@ impl Lane {
     pub(super) fn peek(
         &self,
         deadline: Option<tokio::time::Instant>,
+        priority: u8,
     ) -> Result<Span, (Reason, Instant)> {
         let call = self.until(deadline);
         let (state, now) = (self.lock(), self.clock.now());
-        let waiting = u32::try_from(state.queue.waiting()).unwrap_or(u32::MAX);
-        let ahead = Ahead { calls: waiting, cost: waiting.into() };
-        let due = state.kept.member().due_behind(now, &call, &ahead);
+        let due = state.queue.turn_of_new(now, &state.kept, &call, priority);
         if due > call.not_after() {
             return Err((Reason::Late(due), now));
         }
@@ -108,17 +117,20 @@ impl Lane {
         })
     }
 
-    /// The state of a waiting call.
-    pub(super) fn wait(&self, ticket: Ticket, waker: &Waker) -> (Turn, Instant) {
+    /// The state of a waiting call, and until when it waits if it is not woken.
+    pub(super) fn wait(&self, call: &Call, ticket: Ticket, waker: &Waker) -> (Turn, Instant) {
         self.act(|state, now| {
-            state.pump(now).drain(..).for_each(Waker::wake);
+            state.pump(now);
             let turn = state.queue.take(ticket);
             let slot = ticket.slot();
             if state.wakers.len() <= slot {
                 state.wakers.resize(slot + 1, None);
             }
-            state.wakers[slot] = matches!(turn, Turn::Waiting).then(|| waker.clone());
-            (turn, now)
+            let next = matches!(turn, Turn::Waiting).then(|| waker.clone());
+            let overdue = state.armed.max(now).saturating_add(PATIENCE);
+            let until = if next.is_some() { overdue.min(after(call)) } else { now };
+            state.spent = replace(&mut state.wakers[slot], next);
+            (turn, until)
         })
     }
 
@@ -228,18 +240,35 @@ impl Lane {
     }
 
     /// Runs `act`, then wakes the tasks whose turn has come, and the courier if it is needed
-    /// earlier.
+    /// earlier. If it has ended with its runtime, another one starts.
     fn act<R>(&self, act: impl FnOnce(&mut State, Instant) -> R) -> R {
         let mut state = self.lock();
         let now = self.clock.now();
         let done = act(&mut state, now);
-        let mut woken = state.pump(now);
-        if state.due() < state.armed {
-            state.armed = Instant::ZERO;
-            self.bell.notify_one();
+        state.pump(now);
+        let is_early = state.due() < state.armed;
+        if is_early {
+            state.armed = state.armed.min(now);
         }
+        let is_overdue = state.armed.saturating_add(PATIENCE) <= now;
+        if let Some(bell) = &state.bell
+            && (is_early || is_overdue)
+        {
+            bell.notify_one();
+        }
+        let start = state.due() < Instant::MAX && (state.bell.is_none() || is_overdue);
+        let start = Handle::try_current().ok().filter(|_| start).map(|runtime| {
+            let bell = Arc::new(Notify::new());
+            (state.bell, state.armed) = (Some(bell.clone()), now);
+            (runtime, Courier { lane: self.me.clone(), bell })
+        });
+        let (woken, spent) = (take(&mut state.woken), state.spent.take());
         drop(state);
-        woken.drain(..).for_each(Waker::wake);
+        drop(spent);
+        woken.into_iter().for_each(Waker::wake);
+        if let Some((runtime, courier)) = start {
+            runtime.spawn(courier.carry());
+        }
         done
     }
 }
@@ -250,17 +279,17 @@ impl State {
         self.queue.changed();
     }
 
-    /// Decides the calls that are due, and returns their wakers.
-    fn pump(&mut self, now: Instant) -> Vec<Waker> {
-        let mut woken = Vec::new();
+    /// Decides the calls that are due.
+    fn pump(&mut self, now: Instant) {
         loop {
             match self.queue.poll(now, &mut self.kept) {
                 Step::Wake(ticket) => {
-                    woken.extend(self.wakers.get_mut(ticket.slot()).and_then(Option::take));
+                    let waker = self.wakers.get_mut(ticket.slot()).and_then(Option::take);
+                    self.woken.extend(waker);
                 }
                 Step::Sleep(at) => {
                     self.until = at.unwrap_or(Instant::MAX);
-                    return woken;
+                    return;
                 }
             }
         }
@@ -280,46 +309,82 @@ impl State {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        self.bell.notify_one();
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        state.bell.iter().for_each(|bell| bell.notify_one());
     }
 }
 
-/// Carries a lane's requests when they are due, until the lane is dropped.
-async fn carry(lane: Weak<Lane>, bell: Arc<Notify>) {
-    type Exchange = Pin<Box<dyn Future<Output = Result<Vec<u8>, LocalError>> + Send>>;
-    let mut exchange: Option<Exchange> = None;
-    loop {
-        let sleep = {
-            let Some(lane) = lane.upgrade() else { return };
-            if let Some(request) = lane.request() {
-                let (post, key) = (lane.post.clone(), lane.key.clone());
-                // The previous one was abandoned.
-                exchange = Some(Box::pin(async move { post.carry(&key, &request).await }));
-            }
-            let until = lane.arm();
-            let (clock, is_due) = (lane.clock, until < Instant::MAX);
-            async move {
-                match is_due {
-                    true => clock.sleep_until(until).await,
-                    false => pending().await,
+/// The task that carries a lane's requests when they are due, until the lane is dropped or another one has replaced it.
+struct Courier {
+    lane: Weak<Lane>,
+    bell: Arc<Notify>,
+}
+
+impl Courier {
+    async fn carry(self) {
+        type Exchange = Pin<Box<dyn Future<Output = Result<Vec<u8>, LocalError>> + Send>>;
+        let mut exchange: Option<Exchange> = None;
+        loop {
+            let sleep = {
+                let Some(lane) = self.lane() else { return };
+                if let Some(request) = lane.request() {
+                    let (post, key) = (lane.post.clone(), lane.key.clone());
+                    // The previous one was abandoned.
+                    exchange = Some(Box::pin(async move { post.carry(&key, &request).await }));
                 }
-            }
-        };
-        let answer = async {
-            match &mut exchange {
-                Some(exchange) => exchange.await,
-                None => pending().await,
-            }
-        };
-        tokio::select! {
-            answer = answer => {
-                exchange = None;
-                if let Some(lane) = lane.upgrade() {
-                    lane.hear(answer);
+                let until = lane.arm();
+                let (clock, is_due) = (lane.clock, until < Instant::MAX);
+                async move {
+                    match is_due {
+                        true => clock.sleep_until(until).await,
+                        false => pending().await,
+                    }
                 }
+            };
+            let answer = async {
+                match &mut exchange {
+                    Some(exchange) => exchange.await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                answer = answer => {
+                    exchange = None;
+                    if let Some(lane) = self.lane() {
+                        lane.hear(answer);
+                    }
+                }
+                () = sleep => {}
+                () = self.bell.notified() => {}
             }
-            () = sleep => {}
-            () = bell.notified() => {}
         }
     }
+
+    /// The lane, if this is its courier.
+    fn lane(&self) -> Option<Arc<Lane>> {
+        self.lane.upgrade().filter(|lane| self.is_of(&lane.lock()))
+    }
+
+    fn is_of(&self, state: &State) -> bool {
+        state.bell.as_ref().is_some_and(|bell| Arc::ptr_eq(bell, &self.bell))
+    }
+}
+
+impl Drop for Courier {
+    /// Its runtime has ended. The calls that wait on others start another one.
+    fn drop(&mut self) {
+        let Some(lane) = self.lane.upgrade() else { return };
+        let mut state = lane.lock();
+        if self.is_of(&state) {
+            state.bell = None;
+            let waiting: Vec<_> = state.wakers.iter_mut().filter_map(Option::take).collect();
+            drop(state);
+            waiting.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+/// The first instant after the deadline.
+fn after(call: &Call) -> Instant {
+    call.not_after().saturating_add(Span::from_nanos(1))
 }

@@ -52,7 +52,7 @@ impl Line {
         let (read, write) = tokio::io::split(place.connect().await?);
         let (out, mail) = mpsc::unbounded_channel();
         let state = Arc::new(Mutex::new(State::default()));
-        let tasks = [tokio::spawn(hear(state.clone(), read)), tokio::spawn(tell(mail, write))];
+        let tasks = [tokio::spawn(hear(Ear(state.clone()), read)), tokio::spawn(tell(mail, write))];
         Ok(Self { to, state, out, tasks: tasks.map(|task| task.abort_handle()) })
     }
 
@@ -104,15 +104,23 @@ impl State {
     }
 }
 
+/// The task that reads answers. When it ends, also with its runtime, the connection does.
+struct Ear(Arc<Mutex<State>>);
+
+impl Drop for Ear {
+    fn drop(&mut self) {
+        lock(&self.0).end(Why::Ended);
+    }
+}
+
 /// Reads answers until the connection ends.
-async fn hear(state: Arc<Mutex<State>>, mut from: ReadHalf<Stream>) {
+async fn hear(ear: Ear, mut from: ReadHalf<Stream>) {
+    let state = &ear.0;
     let (mut frames, mut room) = (Frames::new(false), vec![0; 8_192]);
     loop {
-        let Ok(length @ 1..) = from.read(&mut room).await else {
-            return lock(&state).end(Why::Ended);
-        };
+        let Ok(length @ 1..) = from.read(&mut room).await else { return };
         let read = frames.read(&room[..length]);
-        let mut state = lock(&state);
+        let mut state = lock(state);
         let answers = match read {
             Ok(answers) => answers,
             Err(error) => return state.end(Why::Trouble(error)),

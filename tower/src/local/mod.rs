@@ -25,7 +25,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tidegate::gate::ConcurrencyLimit;
@@ -37,9 +37,11 @@ pub use budgets::LocalBudget;
 pub use call::LocalCall;
 pub use error::LocalError;
 
+use crate::alarm::Alarm;
 use crate::classify::{Classify, Standard};
 use crate::error::Error;
 use crate::stats;
+use crate::timer::Tokio;
 use budgets::{LEASES, Terms};
 use lane::Lane;
 use post::Post;
@@ -64,8 +66,9 @@ use post::Post;
 /// costs one call of the budget. The policy of the process that holds the budget applies, so use
 /// the same policy in all processes.
 ///
-/// It needs tokio's runtime, with `enable_all`: each key has a task that sends its requests. Its
-/// files have a few hundred bytes, and are written without a separate thread.
+/// It needs tokio's runtime, with `enable_all`: each key has a task that sends its requests. If that
+/// runtime ends, the calls of others start the task again, so a gate may be a static. Its files have
+/// a few hundred bytes, and are written without a separate thread.
 #[derive(Clone)]
 pub struct LocalGate {
     inner: Arc<Inner>,
@@ -321,6 +324,7 @@ pub struct LocalAcquire {
     priority: u8,
     deadline: Option<tokio::time::Instant>,
     waits: Option<Waits>,
+    alarm: Alarm<Tokio>,
 }
 
 impl LocalAcquire {
@@ -330,7 +334,15 @@ impl LocalAcquire {
         priority: u8,
         deadline: Option<tokio::time::Instant>,
     ) -> Self {
-        Self { gate, key, call: Call::new(), priority, deadline, waits: None }
+        Self {
+            gate,
+            key,
+            call: Call::new(),
+            priority,
+            deadline,
+            waits: None,
+            alarm: Alarm::default(),
+        }
     }
 }
 
@@ -345,7 +357,7 @@ impl Future for LocalAcquire {
     type Output = Result<LocalPermit, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { gate, key, call, priority, deadline, waits } = self.get_mut();
+        let Self { gate, key, call, priority, deadline, waits, alarm } = self.get_mut();
         if waits.is_none() {
             let lane = gate.inner.lane(key);
             *call = lane.until(*deadline);
@@ -357,9 +369,14 @@ impl Future for LocalAcquire {
             }
         }
         let Some(Waits { lane, ticket, place }) = waits else { return Poll::Pending };
-        let (turn, now) = lane.wait(*ticket, cx.waker());
+        let (turn, now) = loop {
+            match lane.wait(call, *ticket, cx.waker()) {
+                (Turn::Waiting, until) => ready!(alarm.poll(&lane.clock, until, cx)),
+                decided => break decided,
+            }
+        };
         let decided = match turn {
-            Turn::Waiting => return Poll::Pending,
+            Turn::Waiting => return Poll::Pending, // unreachable
             Turn::Admitted(permit) => Ok(LocalPermit {
                 gate: gate.clone(),
                 lane: lane.clone(),
@@ -418,8 +435,9 @@ impl LocalPermit {
         match self.lane.retry(permit, &reply.into(), &self.call, self.place) {
             Ok((call, ticket)) => {
                 let waits = Waits { lane: self.lane.clone(), ticket, place: self.place };
-                let (gate, waits) = (self.gate.clone(), Some(waits));
-                Ok(LocalAcquire { gate, key, call, priority: 0, deadline: None, waits })
+                let mut next = LocalAcquire::new(self.gate.clone(), key, 0, None);
+                (next.call, next.waits) = (call, Some(waits));
+                Ok(next)
             }
             Err((reason, now)) => Err(Error::rejected(key, reason, now)),
         }

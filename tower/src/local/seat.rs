@@ -38,7 +38,8 @@ impl Seat {
             held: AtomicBool::new(true),
             task: Mutex::new(None),
         });
-        let task = tokio::spawn(welcome(Arc::downgrade(&seat), listener, terms.place.clone()));
+        let task =
+            tokio::spawn(welcome(Host(Arc::downgrade(&seat)), listener, terms.place.clone()));
         *lock(&seat.task) = Some(task.abort_handle());
         Ok(Some(seat))
     }
@@ -78,9 +79,8 @@ impl Seat {
 
     fn end(&self) {
         self.held.store(false, Ordering::SeqCst);
-        if let Some(task) = lock(&self.task).take() {
-            task.abort();
-        }
+        let task = lock(&self.task).take();
+        task.iter().for_each(AbortHandle::abort);
     }
 }
 
@@ -90,16 +90,24 @@ impl Drop for Seat {
     }
 }
 
+/// The task that accepts members. When it ends, also with its runtime, no further member can connect, so the next
+/// process that sends a request takes the seat.
+struct Host(Weak<Seat>);
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some(seat) = self.0.upgrade() {
+            seat.leave();
+        }
+    }
+}
+
 /// Accepts members until the seat is dropped.
-async fn welcome(seat: Weak<Seat>, mut listener: Listener, place: Arc<Place>) {
+async fn welcome(host: Host, mut listener: Listener, place: Arc<Place>) {
     let mut members = JoinSet::new();
     while let Ok(member) = system::accept(&mut listener, &place.path).await {
         while members.try_join_next().is_some() {}
-        members.spawn(serve(seat.clone(), member));
-    }
-    // No further member can connect, so the next process that sends a request takes the seat.
-    if let Some(seat) = seat.upgrade() {
-        seat.leave();
+        members.spawn(serve(host.0.clone(), member));
     }
 }
 

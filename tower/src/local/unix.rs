@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -54,7 +54,7 @@ pub(super) fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionRefused | ConnectionReset | NotFound)
 }
 
-/// Binds a socket and moves it to `path` if permitted.
+/// Binds a socket and moves it to `path` if permitted. It replaces nothing but a socket.
 pub(super) fn take(
     path: &Path,
     may: impl FnOnce() -> bool,
@@ -66,6 +66,9 @@ pub(super) fn take(
     let moved = fs::set_permissions(&aside, Permissions::from_mode(0o600)).and_then(|()| {
         if !may() {
             return Ok(None);
+        }
+        if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
+            return Err(io::Error::other("the file there is not a socket"));
         }
         let number = number(aside.as_ref());
         fs::rename(&aside, path).map(|()| number)

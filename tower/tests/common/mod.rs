@@ -110,7 +110,7 @@ impl Drop for Flight {
     }
 }
 
-/// `/status/500` is answered with that status, `/stream` takes 60 ms after its head, and anything
+/// `/status/500` is answered with that status, `/throttled-once/60` first with a wait, `/stream` takes 60 ms after its head, and anything
 /// else is echoed.
 async fn answer(
     State(inner): State<Arc<Inner>>,
@@ -135,10 +135,11 @@ async fn answer(
     if let Some(status) = path.strip_prefix("/status/") {
         return StatusCode::from_u16(status.parse().unwrap()).unwrap().into_response();
     }
-    if path == "/throttled-once" {
+    if let Some(wait) = path.strip_prefix("/throttled-once") {
         let first = inner.seen.lock().unwrap().methods.len() == 1;
         if first {
-            return (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "0")]).into_response();
+            let wait = wait.strip_prefix('/').unwrap_or("0").to_owned();
+            return (StatusCode::TOO_MANY_REQUESTS, [("retry-after", wait)]).into_response();
         }
     }
     inner.seen.lock().unwrap().served.push(format!("{path}{}", String::from_utf8_lossy(&body)));

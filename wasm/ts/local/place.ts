@@ -63,11 +63,12 @@ export class Place {
     return WINDOWS ? this.path : `${this.path}.${process.pid}.${bound++ % 1_000}`;
   }
 
-  /** Moves a socket to the seat if the present one is still `found`. Returns its inode. */
+  /** Moves a socket to the seat if the present one is still `found`. Returns its inode. It replaces nothing but a socket. */
   take(aside: string, found: bigint | undefined): bigint | undefined | false {
     if (WINDOWS) return undefined;
     fs.chmodSync(aside, 0o600);
     if (this.look() !== found) return false;
+    if (fs.lstatSync(this.path, { throwIfNoEntry: false })?.isSocket() === false) throw new Error("the file there is not a socket");
     const { ino } = fs.statSync(aside, { bigint: true });
     fs.renameSync(aside, this.path);
     return ino;

@@ -253,6 +253,11 @@ impl Law for Adaptive {
         if state.is_open() { None } else { Some(state.interval(now).span()) }
     }
 
+    fn interval_after(&self, state: &AdaptiveState, now: Instant, cost: u32) -> Option<Span> {
+        let interval = state.usual.interval_of(cost, state.interval(now));
+        if state.is_open() { None } else { Some(interval.span()) }
+    }
+
     fn check(
         &self,
         state: &AdaptiveState,

@@ -128,7 +128,7 @@ const ROWS: &[(&str, Dialect)] = &[
 ];
 
 static ALL: Table<Dialect, { ROWS.len() }> = Table::of(ROWS);
-static COMMON: Table<Dialect, 9> = Table::of(ROWS);
+static COMMON: Table<Dialect, 9> = Table::of(ROWS.split_at(9).0);
 
 /// The name of the call, used like a limit.
 pub(super) const CALL: Name = Name::known("call");
@@ -160,11 +160,11 @@ static NAMES: Table<Term, 6> = Table::of(&[
     ("status", Term::Status),
 ]);
 
-static NUMBERS: Table<Term, 4> = Table::of(&WORDS);
+static NUMBERS: Table<Term, 4> = Table::of(WORDS.split_at(4).0);
 /// The meanings of parameters.
 pub(super) static PARAMETERS: Table<Term, { WORDS.len() }> = Table::of(&WORDS);
 /// The meanings of parameters in the common dialects.
-pub(super) static COMMON_PARAMETERS: Table<Term, 10> = Table::of(&WORDS);
+pub(super) static COMMON_PARAMETERS: Table<Term, 10> = Table::of(WORDS.split_at(10).0);
 
 /// The meaning of the header with this name. `None` if it is not about limits. What the name says
 /// about a limit is recorded.

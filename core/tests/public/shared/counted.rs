@@ -194,7 +194,7 @@ fn a_queue_learns_when_a_call_of_a_member_may_be_sent() {
     // An answer may arrive at any time, or be lost without notice.
     assert_eq!(pair.member.ready_at(at(BEGIN), &call), Some(at(BEGIN + SECOND)));
     let behind = |pair: &Pair, calls| {
-        let ahead = Ahead { calls, cost: calls.into() };
+        let ahead = Ahead { calls, cost: calls.into(), ..Ahead::default() };
         pair.member.due_behind(at(BEGIN), &call, &[ahead]).saturating_since(at(BEGIN))
     };
     assert_eq!(behind(&pair, 9), Span::ZERO, "nothing is known");

@@ -288,6 +288,7 @@ fn calls_in_flight_do_not_delay_the_calls_behind_them() {
         admitted(&mut member, BEGIN);
     }
     assert_eq!((member.in_hand(), member.in_flight()), (0, 32));
-    let behind = |calls| member.due_behind(at(BEGIN), &Call::new(), &Ahead { calls, cost: 0 });
+    let behind =
+        |calls| member.due_behind(at(BEGIN), &Call::new(), &Ahead { calls, ..Ahead::default() });
     assert_eq!([0, 3].map(behind), [at(BEGIN), at(BEGIN + 60 * MILLIS)]);
 }

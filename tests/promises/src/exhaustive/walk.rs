@@ -78,11 +78,15 @@ impl State {
     /// Runs an event. `false` if it is impossible in this state.
     fn happen(&mut self, step: Move) -> bool {
         let (world, short) = (&mut self.world, self.spans[0]);
-        let first = |call| Call { core: call, costs: [1] };
+        let first = |call| Call { core: call, costs: [1], estimated: false };
         match step {
             Move::Poll => _ = world.poll(first(tidegate::Call::new())),
             Move::PollTwo => {
-                _ = world.poll(Call { core: tidegate::Call::new().cost(2), costs: [2] })
+                _ = world.poll(Call {
+                    core: tidegate::Call::new().cost(2),
+                    costs: [2],
+                    estimated: false,
+                })
             }
             Move::PollHasty => _ = world.poll(first(tidegate::Call::new().deadline(world.now))),
             Move::PollRetry => match self.again {
