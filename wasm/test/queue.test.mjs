@@ -252,6 +252,20 @@ test("a listener can abort a waiting call, and a call that was aborted before it
   assert.deepEqual([ran, again.stats().admitted, again.stats().inFlight], [["rejected"], 1, 0]);
 });
 
+test("a call that is admitted and not yet sent keeps its key, and is not sent if it is aborted", async () => {
+  const gate = tidegate({ law: "none", keys: 1, concurrency: 2 });
+  const permits = [gate.tryAcquire(), gate.tryAcquire()];
+  const controller = new AbortController();
+  const one = gate.run(() => controller.abort("enough"));
+  const other = gate.run(() => assert.fail("it was aborted"), { signal: controller.signal });
+  for (const permit of permits) permit.settle();
+  assert.deepEqual([gate.stats().waiting, gate.stats().inFlight], [0, 2]);
+  assert.throws(() => gate.tryAcquire({ key: "another" }), { code: "KEYS_FULL" });
+  await one;
+  assert.equal(await other.catch((reason) => reason), "enough");
+  assert.deepEqual([gate.stats().inFlight, gate.stats().abandoned], [0, 1]);
+});
+
 test("calls after an abandoned one move up", async () => {
   const gate = every(1_000);
   const controller = new AbortController();

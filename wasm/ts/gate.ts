@@ -288,7 +288,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
       const call: Job<T> = {
         lane: undefined!, work, options, manner, guard, signal, deadline: deadline === undefined ? NaN : now() + deadline,
         requests: requestsOf(cost), tokens: tokensOf(cost), priority, turn: 0, attempts: 0, slot: -1, place: -1,
-        error: undefined, then: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
+        error: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
       };
       const lane = entries.size && next(now()) && !lanes.has(key as string) ? undefined : entryOf(key);
       const result = (lane ? begin(call, lane) : later(call, key)) as Promise<T>;
@@ -308,12 +308,13 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     const sent = lane.used;
     const number = ++call.attempts;
     if (number === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - now());
-    lane.calls++;
     const waited = sent - call.since || 0;
     call.since = NaN;
-    if (listeners.sent) emit("sent", { key, attempt: number, waited });
     let result: Result<T>;
     try {
+      // Another call that was admitted with it may have aborted it.
+      signal?.throwIfAborted();
+      if (listeners.sent) emit("sent", { key, attempt: number, waited });
       const value = work((signal ?? (work.length ? new AbortController().signal : undefined))!);
       result = { value: await (signal ? race(value, signal) : value) };
     } catch (error) {
@@ -567,7 +568,6 @@ class Pass implements Permit {
   readonly #permit: number;
 
   constructor(lane: Entry, permit: number) {
-    lane.calls++;
     this.#lane = lane;
     this.#permit = permit;
   }
