@@ -62,6 +62,14 @@ const SITUATIONS = {
   },
   resume: { options: { law: "none" }, needs: "pause", calls: 1_100, hold: (gate) => (gate.pause(), gate.resume) },
   setPolicy: { options: { requests: hour }, needs: "setPolicy", hold: (gate) => (gate.tryAcquire(), () => gate.setPolicy({ law: "none" })) },
+  reset: {
+    options: { law: "none" },
+    needs: "pause",
+    hold(gate) {
+      gate.tryAcquire().settle({ outcome: "throttled", retryAfter: 1_209_600_000 });
+      return () => gate.reset();
+    },
+  },
   "a key that becomes free": { options: { law: "none", keys: 1 }, needs: "pause", call: (i) => ({ key: `key ${i}` }), waits: 0 },
   "one of its keys": { options: { law: "none", concurrency: 2 }, needs: "snapshot", call: (i) => ({ key: ["all", `part ${i % 2}`] }) },
 };
@@ -99,7 +107,7 @@ export async function contexts(store, makers) {
             await (row.work ? row.work(signal, (name) => mark(name, own.id)) : sleep(1));
             return new Response("served");
           };
-          const answer = call(gate, work.bind(), {
+          const answer = call(gate, work, {
             ...row.call?.(own.id),
             outcome: () => (mark("outcome", own.id), row.outcome?.(attempt) ?? "ok"),
             actualCost: () => void mark("cost", own.id),
