@@ -175,6 +175,15 @@ impl Desk {
         true
     }
 
+    /// Ends all cooldowns, and forgets what was learned.
+    pub fn reset(&mut self, gate: u32, now: f64) {
+        let now = self.clock.read(now);
+        if let Some(kept) = self.gates.get(gate) {
+            kept.gate.controller.reset(now);
+            kept.line.changed();
+        }
+    }
+
     /// Pauses or resumes a controller.
     pub fn pause(&mut self, gate: u32, paused: bool) {
         if let Some(kept) = self.gates.get(gate) {

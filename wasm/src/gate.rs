@@ -69,6 +69,12 @@ pub fn follow(gate: u32, now: f64) -> bool {
     NUMBERS.with(|row| DESK.with(|desk| desk.follow(gate, row, now)))
 }
 
+/// See `Desk::reset`.
+#[wasm_bindgen]
+pub fn reset(gate: u32, now: f64) {
+    DESK.with(|desk| desk.reset(gate, now));
+}
+
 /// See `Desk::poll`.
 #[wasm_bindgen]
 pub fn poll(gate: u32, now: f64, requests: f64, tokens: f64) -> f64 {

@@ -102,6 +102,12 @@ impl Law for FewLaws {
         }
     }
 
+    fn shorten(&self, state: &mut AdaptiveState, latest: Instant) {
+        if let Self::Adaptive(law) = self {
+            law.shorten(state, latest);
+        }
+    }
+
     fn observe(
         &self,
         state: &mut AdaptiveState,
@@ -118,13 +124,14 @@ impl Law for FewLaws {
 
 #[cfg(test)]
 mod tests {
+    use tidegate::gate::CooldownPolicy;
     use tidegate::law::AnyLaw;
-    use tidegate::{Call, Controller, Decision, Outcome, Policy};
+    use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Ratio};
 
     use super::*;
 
     /// A controller's answers at each step with this law, and the interval between calls after it.
-    fn played(law: impl Law + Copy) -> Vec<(Instant, u32, Option<Span>)> {
+    fn played(law: impl Law + Copy + PartialEq) -> Vec<(Instant, u32, Option<Span>)> {
         let mut now = Instant::ZERO;
         let mut rng = Rng::new(3);
         let mut draw = |below: u32| rng.next_u32() % below;
@@ -137,8 +144,16 @@ mod tests {
                     Decision::Admit(permit) => {
                         now = now.saturating_add(Span::from_millis(u64::from(draw(50))));
                         let throttled = step % 97 == 60;
-                        let reply = if throttled { Outcome::Throttled } else { Outcome::Ok };
+                        let minute = Hint::retry_after(Span::from_secs(60));
+                        let reply = match throttled {
+                            true => Outcome::Throttled.with(minute),
+                            false => Outcome::Ok.with(Hint::NONE),
+                        };
                         gate.settle(now, permit, reply.using([draw(9)]));
+                        // Half of the cooldowns are shortened.
+                        let seconds = if step % 2 == 0 { 5 } else { 3_600 };
+                        let ceiling = CooldownPolicy::new(Span::from_secs(seconds), Ratio::HALF);
+                        gate.set_policy(Policy::new(law).cooldown(ceiling.unwrap()), now);
                     }
                     Decision::Wait(until) => now = until,
                     other => panic!("step {step}: {other:?}"),

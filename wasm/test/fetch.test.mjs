@@ -2,7 +2,10 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { DeadlineExceeded, tidegate } from "tidegate";
+import { DeadlineExceeded, errorOf, tidegate } from "tidegate";
+import { tidegate as full } from "tidegate/full";
+import { tidegate as js } from "tidegate/js";
+import { testClock } from "tidegate/test";
 import { serve } from "./http.mjs";
 
 const once = (status, headers) => (number) => (number === 1 ? { status, headers } : { status: 200 });
@@ -27,6 +30,47 @@ test("a Retry-After delays every call of its origin, and no other origin", async
   assert.ok(other.seen[0].at < slow.seen[1].at, "a call to another origin does not wait");
   assert.equal(gate.stats().keys, 2);
 });
+
+const ENTRIES = { tidegate, full, js };
+/** The ways to end a cooldown, and after how many milliseconds the first call that waits is sent. */
+const ENDS = {
+  "a reset": [(gate) => gate.reset(), 0],
+  "a reset of its key": [(gate, key) => gate.reset(key), 0],
+  "a lower maxCooldown": [(gate, _, law) => gate.setPolicy({ law, maxCooldown: 1_000 }), 1_000],
+};
+for (const [end, [ends, ms]] of Object.entries(ENDS)) {
+  test(`${end} ends a cooldown of two weeks`, async (t) => {
+    for (const [entry, make] of Object.entries(ENTRIES)) {
+      for (const law of ["adaptive", "backoff", "none"]) {
+        const { url, seen } = await serve(t, once(429, { "retry-after": "1209600" }));
+        const { options, advance } = testClock();
+        const gate = make({ ...options, law, warnAfter: Infinity });
+        const told = [];
+        gate.on("throttled", ({ cooldown }) => told.push(cooldown));
+        const first = gate.fetch(url);
+        told.push(await new Promise((wake) => gate.on("retry", ({ ms }) => wake(ms))));
+        assert.deepEqual(told, [3_600_000, 3_600_000], "events say the longest cooldown of the policy");
+        const calls = [first, gate.fetch(url), gate.fetch(url, {}, { priority: 1 })];
+        // The delay between two attempts passes.
+        await advance(60_000);
+        gate.reset("https://another.example");
+        assert.deepEqual([seen.length, gate.stats().waiting], [1, 3], `${entry}, ${law}`);
+        ends(gate, new URL(url).origin, law);
+        if (ms) {
+          await advance(ms - 1);
+          assert.equal(seen.length, 1, `${entry}, ${law}`);
+          await advance(1);
+        }
+        // With a lower ceiling, "adaptive" sends one call first.
+        assert.ok(gate.stats().waiting <= (ms ? 2 : 0), `${entry}, ${law}`);
+        let served;
+        Promise.all(calls).then((answers) => (served = answers));
+        while (!served && options.now() < 120_000) await advance(10);
+        assert.deepEqual(served?.map(({ status }) => status), [200, 200, 200], `${entry}, ${law}`);
+      }
+    }
+  });
+}
 
 for (const method of ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]) {
   test(`${method} is idempotent and is retried`, async (t) => {
@@ -95,14 +139,15 @@ test("after the last attempt the last response is returned with its body", async
 });
 
 test("a retry that would miss the deadline is rejected at once", async (t) => {
-  const { url, seen } = await serve(t, () => ({ status: 429, headers: { "retry-after": "600" } }));
+  const { url, seen } = await serve(t, () => ({ status: 429, headers: { "retry-after": "10800" } }));
   const gate = tidegate();
   const before = performance.now();
   const answer = await gate.fetch(url, {}, { deadline: 60_000 });
   assert.equal(answer.status, 429);
   assert.ok(performance.now() - before < 60_000);
+  assert.equal(errorOf(answer).wait, 3_600_000, "no cooldown is longer");
   // The next call learns at once how long it would have to wait.
-  await assert.rejects(gate.fetch(url, {}, { deadline: 60_000 }), (error) => error instanceof DeadlineExceeded && error.wait > 500_000);
+  await assert.rejects(gate.fetch(url, {}, { deadline: 60_000 }), (error) => error instanceof DeadlineExceeded && error.wait > 3_000_000);
   assert.equal(seen.length, 1);
 });
 
@@ -149,6 +194,16 @@ test("a broken connection is retried if that is safe, else its error is thrown",
   assert.equal(gate.stats("http://127.0.0.1:9").failed, 4);
   assert.equal((await gate.fetch(url)).status, 200);
   assert.equal(seen.length, 1);
+});
+
+test("a wrapped fetch works where the platform has no classes of fetch, as in jsdom", async (t) => {
+  for (const name of ["fetch", "Headers", "Request", "Response"]) {
+    const own = globalThis[name];
+    t.after(() => (globalThis[name] = own));
+    globalThis[name] = undefined;
+  }
+  const gate = tidegate({ fetch: async () => ({ status: 200 }) });
+  for (const method of ["GET", "POST"]) assert.deepEqual(await gate.fetch("http://api/", { method, headers: {} }), { status: 200 });
 });
 
 test("any fetch can be wrapped, with any key", async (t) => {

@@ -56,9 +56,10 @@ const HOLDER = `
 export async function bundle(contents) {
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: import.meta.dirname },
-    bundle: true, format: "esm", target: "es2022", conditions: ["workerd"], external: ["*.wasm", "cloudflare:*"], write: false,
+    bundle: true, format: "esm", target: "es2022", conditions: ["workerd"], external: ["*.wasm", "cloudflare:*", "node:*"], write: false,
   });
-  const wasm = ["shared.wasm", "tidegate.wasm"].map((name) => ({ type: "CompiledWasm", path: name, contents: fs.readFileSync(new URL(name, dist)) }));
+  const names = fs.readdirSync(dist).filter((name) => name.endsWith(".wasm"));
+  const wasm = names.map((name) => ({ type: "CompiledWasm", path: name, contents: fs.readFileSync(new URL(name, dist)) }));
   return [{ type: "ESModule", path: "worker.js", contents: outputFiles[0].text }, ...wasm];
 }
 

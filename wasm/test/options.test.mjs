@@ -12,12 +12,18 @@ test("an invalid option of a gate is reported with its value and the valid range
     [{ keys: 0 }, /^keys is 0; it is a whole number from 1 to/],
     [{ queue: -1 }, /^queue is -1; it is a whole number from 0/],
     [{ queue: 1.5 }, /^queue is 1\.5/],
-    [{ seed: "x" }, /^seed is x; it is a whole number/],
+    [{ seed: "x" }, /^seed is "x"; it is a whole number/],
     [{ warnAfter: NaN }, /^warnAfter is NaN; it is a number from 0 to Infinity/],
-    [{ fetch: "https://a" }, /^fetch is https:\/\/a; it is a function/],
-    [{ key: "a" }, /^key is a; it is a function/],
+    [{ fetch: "https://a" }, /^fetch is "https:\/\/a"; it is a function/],
+    [{ key: "a" }, /^key is "a"; it is a function/],
     [{ now: 0 }, /^now is 0; it is a function/],
-    [{ timers: {} }, /^timers\.setTimeout is null; it is a function/],
+    [{ timers: {} }, /^timers\.setTimeout is undefined; it is a function/],
+    [{ retry: false }, /^retry is an option of a call: pass it to the call, or to gate\.with\(\{ retry \}\)$/],
+    [{ requests: { limit: "10", per: 1_000 } }, /^requests\.limit is "10"; it is a whole number/],
+    [{ requests: 10 }, /^the options of requests are 10; they must be an object/],
+    [{ backoff: 100 }, /^the options of backoff are 100; they must be an object/],
+    [{ backoff: { min: 5 } }, /^there is no option "min" of backoff; the options are base, max/],
+    [{ retryBudget: { percent: 10, keep: 1 } }, /^there is no option "keep" of retryBudget; the options are percent, reserve/],
     [{ concurency: 5 }, /^there is no option "concurency" of a gate; the options are law, requests/],
     [{ requests: { limit: 1, per: 1, bust: 2 } }, /^there is no option "bust" of requests; the options are limit, per, burst/],
     [{ law: "aimd" }, /^the law "aimd" is in tidegate\/full/],
@@ -29,6 +35,7 @@ test("an invalid option of a gate is reported with its value and the valid range
   assert.throws(() => gate.setPolicy({ keys: 5 }), policyError(/^there is no option "keys" of a policy/));
   assert.throws(() => gate.setPolicy({ law: "fixed" }), policyError(/set requests or tokens/));
   assert.throws(() => gate.on("waits", nothing), policyError(/^there is no event "waits"; the events are wait, sent/));
+  assert.throws(() => gate.on("wait"), policyError(/^listener is undefined; it is a function/));
 });
 
 test("an invalid option of a call is reported for all kinds of calls", async () => {
@@ -36,15 +43,15 @@ test("an invalid option of a call is reported for all kinds of calls", async () 
   const wrong = [
     [{ deadlin: 5 }, /^there is no option "deadlin" of a call/],
     [{ deadline: NaN }, /^deadline is NaN; it is a number from 0/],
-    [{ deadline: "5" }, /^deadline is 5; it is a number/],
+    [{ deadline: "5" }, /^deadline is "5"; it is a number/],
     [{ cost: -1 }, /^cost is -1; it is a whole number from 0/],
     [{ cost: NaN }, /^cost is NaN/],
     [{ cost: { tokens: 0.5 } }, /^cost\.tokens is 0\.5/],
     [{ key: 5 }, /^key is 5; it is a string/],
-    [{ signal: "stop" }, /^signal is stop; it is an AbortSignal/],
+    [{ signal: "stop" }, /^signal is "stop"; it is an AbortSignal/],
     [{ retry: 3 }, /^retry is 3; it is true, false or "throttled"/],
-    [{ release: "body " }, /^release is body ; it is "headers" or "body"/],
-    [{ outcome: "ok" }, /^outcome is ok; it is a function/],
+    [{ release: "body " }, /^release is "body "; it is "headers" or "body"/],
+    [{ outcome: "ok" }, /^outcome is "ok"; it is a function/],
   ];
   for (const [options, message] of wrong) {
     await assert.rejects(gate.run(nothing, options), policyError(message));
@@ -53,6 +60,11 @@ test("an invalid option of a call is reported for all kinds of calls", async () 
     if ("cost" in options || "key" in options) assert.throws(() => gate.tryAcquire(options), policyError(message));
   }
   await assert.rejects(gate.run(() => 1, { actualCost: () => -1 }), policyError(/^actualCost is -1/));
+  for (const work of [undefined, Promise.resolve(1)]) {
+    await assert.rejects(gate.run(work), policyError(/^work is .*; it is a function/));
+    assert.throws(() => gate.wrap(work), policyError(/^work is .*; it is a function/));
+  }
+  assert.equal(gate.stats().failed, 0);
   assert.throws(() => gate.tryAcquire().settle("fine"), policyError(/^the outcome is fine; it must be one of ok, throttled/));
   assert.equal(gate.stats().rejected, 0);
 });

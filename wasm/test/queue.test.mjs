@@ -109,7 +109,7 @@ test("a call takes as many steps with a hundred thousand waiting calls as with a
 test("a priority is a whole number from 0 to 7", async () => {
   const gate = tidegate();
   for (const priority of [-1, 8, 0.5, NaN, Infinity, "high"]) {
-    await assert.rejects(gate.run(nothing, { priority }), (error) => error instanceof PolicyError && error.message.startsWith(`priority is ${priority}`));
+    await assert.rejects(gate.run(nothing, { priority }), (error) => error instanceof PolicyError && error.message.startsWith(`priority is ${priority === "high" ? "\"high\"" : priority};`));
   }
   await gate.run(nothing, { priority: 7 });
 });
@@ -250,6 +250,20 @@ test("a listener can abort a waiting call, and a call that was aborted before it
   await assert.rejects(again.run(rejected, { signal: tries.signal }), (reason) => reason === "enough");
   await assert.rejects(again.run(() => ran.push("came too late"), { signal: tries.signal }), (reason) => reason === "enough");
   assert.deepEqual([ran, again.stats().admitted, again.stats().inFlight], [["rejected"], 1, 0]);
+});
+
+test("a call that is admitted and not yet sent keeps its key, and is not sent if it is aborted", async () => {
+  const gate = tidegate({ law: "none", keys: 1, concurrency: 2 });
+  const permits = [gate.tryAcquire(), gate.tryAcquire()];
+  const controller = new AbortController();
+  const one = gate.run(() => controller.abort("enough"));
+  const other = gate.run(() => assert.fail("it was aborted"), { signal: controller.signal });
+  for (const permit of permits) permit.settle();
+  assert.deepEqual([gate.stats().waiting, gate.stats().inFlight], [0, 2]);
+  assert.throws(() => gate.tryAcquire({ key: "another" }), { code: "KEYS_FULL" });
+  await one;
+  assert.equal(await other.catch((reason) => reason), "enough");
+  assert.deepEqual([gate.stats().inFlight, gate.stats().abandoned], [0, 1]);
 });
 
 test("calls after an abandoned one move up", async () => {

@@ -3,24 +3,14 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import { check, streaming } from "./aborts.mjs";
 import { api, measured } from "./live.mjs";
+import { RUNTIMES } from "./runtimes.mjs";
 
 const run = promisify(execFile);
 const here = import.meta.dirname;
-const bin = (name) => path.join(here, "node_modules", name);
-const node = (name) => bin(`${name}/bin/node`);
-
-const RUNTIMES = {
-  "Node 20": [node("node-20")],
-  "Node 26": [node("node-26")],
-  "this Node": [process.execPath],
-  Bun: [bin(".bin/bun"), "run"],
-  Deno: [bin(".bin/deno"), "run", "--no-config", "--node-modules-dir=manual", "--allow-all"],
-};
 
 for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
   test(`${name} serves two hundred calls, and few are throttled`, async (t) => {

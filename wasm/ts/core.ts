@@ -17,6 +17,8 @@ export interface Exports {
   restore?(high: number, low: number, now: number, length: number, away: number, queue: number): number;
   close(gate: number): void;
   follow(gate: number, now: number): number;
+  /** Not of shared budgets. */
+  reset(gate: number, now: number): void;
   poll(gate: number, now: number, requests: number, tokens: number): number;
   join(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number, priority: number, turn: number): number;
   next(gate: number, now: number): number;

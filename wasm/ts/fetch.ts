@@ -16,12 +16,12 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options<Key>, g
     const request = typeof input === "object" && "method" in input ? input : undefined;
     const target = { url: request?.url ?? String(input), method: init?.method ?? request?.method ?? "GET" };
     const body = init?.body ?? request?.body;
-    // Throws for an invalid request, as `fetch` would, before anything is sent.
-    new Request(given ? "http://localhost" : target.url, { ...init, method: target.method, body: body == null ? null : "", signal: null });
+    // Throws for an invalid request, as `fetch` would, before anything is sent. jsdom has no such class.
+    if (globalThis.Request) new Request(given ? "http://localhost" : target.url, { ...init, method: target.method, body: body == null ? null : "", signal: null });
     if (request?.bodyUsed) throw new TypeError("the body of this Request was read before: clone it for each call");
     const { release, outcome, actualCost, ...rest } = call;
     const headers = init?.headers ?? request?.headers;
-    const retry = rest.retry ?? (IDEMPOTENT.test(target.method) || new Headers(headers).has("idempotency-key"));
+    const retry = rest.retry ?? (IDEMPOTENT.test(target.method) || (!!globalThis.Headers && new Headers(headers).has("idempotency-key")));
     // A stream cannot be sent again. The body of a Request can: it is cloned.
     const own = init?.body;
     const once = typeof own === "object" && own !== null && ("getReader" in own || Symbol.asyncIterator in own);

@@ -6,7 +6,7 @@ import { Closed, DeadlineExceeded, keepError, PolicyError, Rejected, TidegateErr
 import { fetcher } from "./fetch.js";
 import { CAUSES, type Call, type Entry, type House, type Lane } from "./lane.js";
 import {
-  checkCall, checkCost, checkGate, checkKey, checkPolicy, COUNTERS, EVENTS,
+  checkCall, checkCost, checkGate, checkKey, checkPolicy, COUNTERS, EVENTS, func,
   type Caller, type CallOptions, type Cost, type Events, type Gate, type Key, type Options, type Peek, type Permit, type RunOptions, type Stats, type Why,
 } from "./options.js";
 import { write, type Policy } from "./policy.js";
@@ -54,6 +54,9 @@ const LATE = -2;
 
 /** Why a retry is rejected. A code that is not listed means too late. */
 const WHYS: Partial<Record<Code, Why>> = { RETRY_BUDGET: "retryBudget", OVER_LIMIT: "limit", TOO_BIG: "limit", QUEUE_FULL: "queue" };
+
+/** The longest cooldown, if the policy has no other: an hour. */
+const MAX_COOLDOWN = 3_600_000;
 
 /** Attempts of a call whose error says nothing about its cause. */
 const FEW_ATTEMPTS = 3;
@@ -277,6 +280,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
   const go = <T>(work: Work<T>, options: RunOptions<T, Key> | undefined, manner?: Manner<T>, more?: AbortSignal | null): Promise<T> => {
     let guard: Guard | undefined;
     try {
+      if (!manner) func("work", work);
       if (options && !manner) checkCall(options);
       const { key = "", cost, priority = 0, deadline, signal: own } = options ?? NONE;
       let signal = own ?? more;
@@ -288,7 +292,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
       const call: Job<T> = {
         lane: undefined!, work, options, manner, guard, signal, deadline: deadline === undefined ? NaN : now() + deadline,
         requests: requestsOf(cost), tokens: tokensOf(cost), priority, turn: 0, attempts: 0, slot: -1, place: -1,
-        error: undefined, then: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
+        error: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
       };
       const lane = entries.size && next(now()) && !lanes.has(key as string) ? undefined : entryOf(key);
       const result = (lane ? begin(call, lane) : later(call, key)) as Promise<T>;
@@ -308,12 +312,13 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     const sent = lane.used;
     const number = ++call.attempts;
     if (number === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - now());
-    lane.calls++;
     const waited = sent - call.since || 0;
     call.since = NaN;
-    if (listeners.sent) emit("sent", { key, attempt: number, waited });
     let result: Result<T>;
     try {
+      // Another call that was admitted with it may have aborted it.
+      signal?.throwIfAborted();
+      if (listeners.sent) emit("sent", { key, attempt: number, waited });
       const value = work((signal ?? (work.length ? new AbortController().signal : undefined))!);
       result = { value: await (signal ? race(value, signal) : value) };
     } catch (error) {
@@ -427,7 +432,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     const isWanted = unsafe !== "body" && (onlyThrottled ? name === "throttled" : (options?.retry ?? isPushback));
     const isOver = isBlind(error) && attempt >= FEW_ATTEMPTS;
     const isRetried = isWanted && !isOver && !isHopeless(error);
-    const cooldown = core.cooldown();
+    const cooldown = Math.min(core.cooldown(), policy.maxCooldown ?? MAX_COOLDOWN);
     const slot = isRetried ? core.retry(lane.gate, call.slot, time, call.deadline, call.requests, call.tokens) : -1;
     const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
     if (slot >= 0) call.slot = slot;
@@ -464,7 +469,10 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     return {
       run,
       fetch: (input, init, options) => fetch(input, init, merged(options)),
-      wrap: (work, options) => (...args) => run(() => work(...args), options),
+      wrap(work, options) {
+        func("work", work);
+        return (...args) => run(() => work(...args), options);
+      },
       tryAcquire: (options) => tryAcquire(defaults ? { key: defaults.key, cost: defaults.cost, ...options } : options),
       with(more) {
         checkCall(more);
@@ -510,6 +518,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
 
   const on: Gate["on"] = (event, listener) => {
     if (!EVENTS.includes(event)) throw new PolicyError(`there is no event "${String(event)}"; the events are ${EVENTS.join(", ")}`);
+    func("listener", listener);
     const set = ((listeners[event] as Set<typeof listener> | undefined) ??= new Set() as never) as Set<typeof listener>;
     set.add(listener);
     return () => void set.delete(listener);
@@ -524,6 +533,14 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
       lane.changed();
     }
     policy = next;
+  };
+
+  const reset: Gate["reset"] = (key) => {
+    for (const lane of lanes.values()) {
+      if (key !== undefined && lane.key !== key) continue;
+      lane.house.core.reset(lane.gate, now());
+      lane.changed();
+    }
   };
 
   const halt = (paused: boolean) => () => {
@@ -551,7 +568,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     lanes.clear();
   };
 
-  const gate: Gate<Key> = { ...caller(), stats, peek, soonest, on, setPolicy, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
+  const gate: Gate<Key> = { ...caller(), stats, peek, soonest, on, setPolicy, reset, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
   return { ...gate, ...more?.({ now, queue, lanes, make, retire, hasRoom, full }) } as Gate<K> & M;
 };
 
@@ -567,7 +584,6 @@ class Pass implements Permit {
   readonly #permit: number;
 
   constructor(lane: Entry, permit: number) {
-    lane.calls++;
     this.#lane = lane;
     this.#permit = permit;
   }

@@ -28,12 +28,8 @@ export interface Call {
   slot: number;
   /** The core's slot in the queue; -1 if it does not wait. */
   place: number;
-  /**
-   * While it waits: the function that receives its permit, the settlers of its promise, and the
-   * function that stops listening to its signal.
-   */
-  then: Then<any, any> | undefined;
-  done: ((result: any) => void) | undefined;
+  /** While it waits: the settlers of its promise, and the function that stops listening to its signal. */
+  done: ((permit: number) => void) | undefined;
   fail: ((error: unknown) => void) | undefined;
   stop: (() => void) | undefined;
   /** When it began to wait, or NaN; and when its own timer fires. */
@@ -64,7 +60,7 @@ export abstract class Lane {
   /** The waiting calls by queue slot, and their number. */
   readonly waiters: (Call | undefined)[] = [];
   waiting = 0;
-  /** Admitted calls: in flight, or between two attempts. */
+  /** Admitted calls: about to be sent, in flight, or between two attempts. */
   calls = 0;
   /** The number of waits by cause. */
   readonly causes: Record<Cause, number> = { pacing: 0, cooldown: 0, concurrency: 0, retryBudget: 0, paused: 0 };
@@ -85,8 +81,11 @@ export abstract class Lane {
     readonly house: House,
   ) {}
 
-  /** Resolves to the result of `then` for a call in the queue, when it is admitted. */
-  abstract wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T>;
+  /**
+   * Resolves to the permit of a call in the queue, when it is admitted. The promise of the caller then runs the call, in
+   * the caller's async context; the code that admits it would run it in another call's.
+   */
+  abstract wait(call: Call): Promise<number>;
 
   /** Called when a call has completed or the policy has changed: others may be admitted now. */
   changed(_time?: number): void {
@@ -100,7 +99,7 @@ export abstract class Lane {
 
   /** Returns a permit if the call need not wait, else a negative number or NaN. */
   take(requests: number, tokens: number): number {
-    return this.house.core.poll(this.gate, (this.used = this.house.now()), requests, tokens);
+    return this.#count(this.house.core.poll(this.gate, (this.used = this.house.now()), requests, tokens));
   }
 
   /** Returns what `then` returns for a call, which is admitted at once or later. Throws if it is rejected at once. */
@@ -108,19 +107,19 @@ export abstract class Lane {
     if (this.closed) throw new Closed();
     call.signal?.throwIfAborted();
     const answer = this.join(call, this.house.now());
-    return answer >= 0 ? then(call, answer) : this.stay(call, then);
+    return answer >= 0 ? then(call, answer) : this.stay(call).then((permit) => then(call, permit));
   }
 
-  /** Lets a call wait that has just joined. */
-  stay<C extends Call, T>(call: C, then: Then<C, T>): Promise<T> {
+  /** Lets a call wait that has just joined. Resolves to its permit. */
+  stay(call: Call): Promise<number> {
     const ms = this.house.core.given() - this.used;
     const cause = this.house.paused ? "paused" : (this.#cause ??= CAUSES[(this.why(call) - 1) % 4] ?? "pacing");
     this.causes[cause]++;
     call.since = this.used;
     // Start to wait before the event: a listener may close the gate or change what the call waits for.
-    const result = this.wait(call, then);
+    const permit = this.wait(call);
     this.house.waits(this, call, cause, ms);
-    return result;
+    return permit;
   }
 
   /** A permit, or a negative number if the call waits now. Throws if it is rejected. */
@@ -132,6 +131,12 @@ export abstract class Lane {
       this.waiters[(call.place = -1 - answer)] = call;
       this.waiting++;
     } else if (answer !== answer) throw this.#rejection(time);
+    return this.#count(answer);
+  }
+
+  /** Counts a call if it is admitted. */
+  #count(answer: number): number {
+    if (answer >= 0) this.calls++;
     return answer;
   }
 
@@ -144,9 +149,9 @@ export abstract class Lane {
     const next = core.next(this.gate, (this.used = time));
     const call = next >= 0 && this.waiters[next];
     if (call) {
-      const permit = core.given();
+      const permit = this.#count(core.given());
       this.#end(call);
-      if (permit >= 0) call.done!(call.then!(call, permit));
+      if (permit >= 0) call.done!(permit);
       else call.fail!(this.#rejection(time));
     }
     return next;

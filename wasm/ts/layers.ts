@@ -154,7 +154,11 @@ class Layers implements Entry {
         const part = this.#parts[i]!;
         // A new call joins all queues, which check its deadline and their room, and stays in the last that delays it.
         if (!isNew) core.again!(this.#permits[i]!);
-        if ((this.#permits[i] = lane.join(part, time)) >= 0) continue;
+        // A kept permit is replaced.
+        const kept = +(this.#permits[i]! >= 0);
+        const permit = (this.#permits[i] = lane.join(part, time));
+        lane.calls -= kept;
+        if (permit >= 0) continue;
         if (at >= 0) this.#lanes[at]!.leave(this.#parts[at]!);
         at = i;
         if (!isNew) break;
@@ -170,14 +174,14 @@ class Layers implements Entry {
     const until = from === undefined ? 0 : core.keeps_until!(lane.gate, place, slot, time, requests, tokens, this.#since, this.#delayed);
     this.#delayed = time;
     const returned = until > time ? this.#lend(until) : this.#return();
-    const waits = lane.stay(this.#parts[at]!, (_, permit) => {
+    const waits = lane.stay(this.#parts[at]!).then((permit) => {
       this.#stop?.();
       this.#permits[at] = permit;
       return at;
     });
     if (until > time) this.#stop = after(timers, until - time, () => this.#refund());
     for (const lane of returned) if (lane.waiting) lane.changed();
-    return waits as Promise<number>;
+    return waits;
   }
 
   /** Keeps the permits while the call waits for another one. */
@@ -196,6 +200,7 @@ class Layers implements Entry {
       const permit = this.#permits[i] ?? -1;
       if (!(permit >= 0) || lane.closed) return false;
       this.#permits[i] = -1;
+      lane.calls--;
       core.refund!(lane.gate, permit, now());
       return true;
     });

@@ -7,7 +7,7 @@
  */
 
 import { Closed, DeadlineExceeded } from "./errors.js";
-import { Lane, type Call, type Then } from "./lane.js";
+import { Lane, type Call } from "./lane.js";
 import { nap } from "./wait.js";
 
 /** A call counts as lost if it is this many milliseconds later than the latest call that woke. */
@@ -53,18 +53,17 @@ export class LoneLane extends Lane {
     return LOOK;
   }
 
-  async wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T> {
+  async wait(call: Call): Promise<number> {
     const { deadline, signal } = call;
     let permit = -1;
     let error: unknown;
-    call.then = (_, given) => given;
     call.done = (given) => (permit = given);
     call.fail = (why) => (error = why);
     let time = this.used;
     try {
       for (;;) {
         this.#ask(call, time);
-        if (permit >= 0) return then(call, permit);
+        if (permit >= 0) return permit;
         if (error) throw error;
         const rank = this.#rank(call, time);
         const due = Math.max(this.#due, time) + this.#spacing(rank * call.requests, rank * call.tokens, time);

@@ -2,7 +2,7 @@
 
 import { PolicyError } from "./errors.js";
 import type { Cause } from "./lane.js";
-import { among, type Policy } from "./policy.js";
+import { among, told, type Policy } from "./policy.js";
 import type { Outcome, Reply } from "./reply.js";
 import type { Timers } from "./wait.js";
 
@@ -184,8 +184,17 @@ export interface Gate<K extends Key = string> extends Caller<K> {
   readonly soonest: <O extends K>(keys: readonly O[]) => O;
   /** Adds a listener; returns a function that removes it. */
   readonly on: <E extends keyof Events>(event: E, listener: (event: Events[E]) => void) => () => void;
-  /** Replaces the policy for all keys. If the law stays the same, it keeps what it has learned. */
+  /**
+   * Replaces the policy for all keys. If the law stays the same, it keeps what it has learned. A cooldown that is longer
+   * than the new `maxCooldown` is shortened to it.
+   */
   readonly setPolicy: (policy: Policy) => void;
+  /**
+   * Ends the cooldowns of all keys, or of one, and forgets what was learned: after a quota was bought, or a server was
+   * repaired. Calls that wait are sent as soon as the policy allows. `requests`, `tokens`, `concurrency`, the retry
+   * budget and the counters continue.
+   */
+  readonly reset: (key?: string) => void;
   /** Sends no calls until `resume`. New calls wait. */
   readonly pause: () => void;
   /** Sends calls again after `pause`. */
@@ -216,14 +225,14 @@ export function checkPolicy(policy: Policy): void {
 
 /** Throws if an option of a gate is unknown or invalid. `write` checks the policy's values. */
 export function checkGate(options: Options<Key>): void {
-  among(options, GATE, "of a gate");
+  among(options, GATE, "of a gate", CALL);
   const { keys, queue, warnAfter, seed, timers } = options;
   number("keys", keys, 1, 2 ** 24, true);
   number("queue", queue, 0, 0xffffffff, true);
   number("warnAfter", warnAfter, 0, Infinity);
   number("seed", seed, 0, 0xffffffff, true);
-  for (const name of ["key", "fetch", "now"] as const) func(name, options[name]);
-  if (timers) for (const name of ["setTimeout", "clearTimeout"] as const) func(`timers.${name}`, timers[name] ?? null);
+  for (const name of ["key", "fetch", "now"] as const) if (options[name] !== undefined) func(name, options[name]);
+  if (timers) for (const name of ["setTimeout", "clearTimeout"] as const) func(`timers.${name}`, timers[name]);
 }
 
 /** Throws if an option of a call is unknown or invalid. */
@@ -237,8 +246,7 @@ export function checkCall(options: CallOptions<Key> & { outcome?: unknown; actua
   if (signal && typeof signal.addEventListener !== "function") throw wrong("signal", signal, "an AbortSignal");
   if (retry !== undefined && retry !== "throttled" && typeof retry !== "boolean") throw wrong("retry", retry, 'true, false or "throttled"');
   if (release !== undefined && release !== "headers" && release !== "body") throw wrong("release", release, '"headers" or "body"');
-  func("outcome", options.outcome);
-  func("actualCost", options.actualCost);
+  for (const name of ["outcome", "actualCost"] as const) if (options[name] !== undefined) func(name, options[name]);
 }
 
 /** Throws if a key is not one string. */
@@ -258,10 +266,11 @@ function number(name: string, value: unknown, least: number, most: number, whole
   throw wrong(name, value, `a ${whole ? "whole " : ""}number from ${least} to ${most}`);
 }
 
-function func(name: string, value: unknown): void {
-  if (value !== undefined && typeof value !== "function") throw wrong(name, value, "a function");
+/** Throws if a value is not a function. */
+export function func(name: string, value: unknown): void {
+  if (typeof value !== "function") throw wrong(name, value, "a function");
 }
 
 function wrong(name: string, value: unknown, right: string): PolicyError {
-  return new PolicyError(`${name} is ${String(value)}; it is ${right}`);
+  return new PolicyError(`${name} is ${told(value)}; it is ${right}`);
 }

@@ -48,10 +48,16 @@ export interface Policy {
   retryBudget?: { percent: number; reserve?: number | undefined } | undefined;
 }
 
-/** Throws if an object has an unknown property. */
-export function among(given: object, names: readonly string[], where: string): void {
-  if (typeof given !== "object" || given === null) throw new PolicyError(`the options ${where} are ${String(given)}; they must be an object`);
+/** A value in an error's text. */
+export function told(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}
+
+/** Throws if an object has an unknown property. `calls` are the options of a call. */
+export function among(given: object, names: readonly string[], where: string, calls: readonly string[] = []): void {
+  if (typeof given !== "object" || given === null) throw new PolicyError(`the options ${where} are ${told(given)}; they must be an object`);
   for (const name in given) {
+    if (!names.includes(name) && calls.includes(name)) throw new PolicyError(`${name} is an option of a call: pass it to the call, or to gate.with({ ${name} })`);
     if (!names.includes(name)) throw new PolicyError(`there is no option "${name}" ${where}; the options are ${names.join(", ")}`);
   }
 }
@@ -73,7 +79,7 @@ export function write(row: Float64Array, policy: Policy, laws: number, expiry: n
   let at = 0;
   const put = (name: string, value: number | undefined, least: number, most: number, kind = "a number") => {
     if (value !== undefined && !(value >= least && value <= most && (kind !== WHOLE || Number.isInteger(value)))) {
-      throw new PolicyError(`${name} is ${value}; it is ${kind} from ${least} to ${most}`);
+      throw new PolicyError(`${name} is ${told(value)}; it is ${kind} from ${least} to ${most}`);
     }
     row[at++] = value ?? NaN;
   };
@@ -91,6 +97,8 @@ export function write(row: Float64Array, policy: Policy, laws: number, expiry: n
   put("concurrency", policy.concurrency, 1, places, WHOLE);
   put("expiry", policy.expiry ?? expiry, 1, 1e12);
   put("maxCooldown", policy.maxCooldown, 1, 1e12);
+  if (backoff) among(backoff, ["base", "max"], "of backoff");
+  if (retryBudget) among(retryBudget, ["percent", "reserve"], "of retryBudget");
   put("backoff.base", backoff?.base, 1e-6, 1e12);
   const base = backoff?.base ?? 100;
   put("backoff.max", backoff?.max ?? (base > 20_000 ? base : undefined), base, 1e12);

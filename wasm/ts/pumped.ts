@@ -4,7 +4,7 @@
  */
 
 import { Closed } from "./errors.js";
-import { Lane, type Call, type Then } from "./lane.js";
+import { Lane, type Call } from "./lane.js";
 import { delay, listen, turn } from "./wait.js";
 
 /** Calls that may end their wait in one turn of the event loop, so that others get turns too. */
@@ -18,9 +18,8 @@ export class PumpedLane extends Lane {
   #timer: unknown;
   #wakes = 0;
 
-  wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T> {
-    return new Promise<T>((done, fail) => {
-      call.then = then;
+  wait(call: Call): Promise<number> {
+    return new Promise((done, fail) => {
       call.done = done;
       call.fail = fail;
       const { signal } = call;

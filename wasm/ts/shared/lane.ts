@@ -2,14 +2,14 @@
 
 import { Rejected } from "../errors.js";
 import type { Lanes } from "../gate.js";
-import type { Call, House, Lane, Then } from "../lane.js";
+import type { Call, House, Lane } from "../lane.js";
 import type { Carrier, Keep } from "./carrier.js";
 import type { LeaseCore } from "./core.js";
 import { Courier } from "./courier.js";
 
 /** A lane that implements waiting. */
 interface SolidLane extends Lane {
-  wait<C extends Call, T>(call: C, then: Then<C, T>): Promise<T>;
+  wait(call: Call): Promise<number>;
 }
 
 /** Classes of such lanes. */

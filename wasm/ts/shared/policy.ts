@@ -5,7 +5,9 @@ import { LAWS, type Law } from "../law.js";
 import { write, type Policy } from "../policy.js";
 
 /** The policy of a shared budget. It applies to the whole fleet as to one client. */
-export interface SharedPolicy extends Pick<Policy, "requests" | "maxCooldown"> {
+export interface SharedPolicy extends Pick<Policy, "requests"> {
+  /** The longest cooldown that a server can cause, in milliseconds. All members keep to it, and it cannot be ended. @defaultValue 3600000 */
+  maxCooldown?: number;
   /** Any law except `vegas`: it reacts to delays, and would measure those of the leases. @defaultValue "adaptive" */
   law?: Exclude<Law, "vegas">;
   /** How many calls of all members may be leased or in flight, from 1 to 4096. @defaultValue 4096 */

@@ -19,12 +19,13 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The test files in `wasm/test`, one check each. The longest come first, for even scheduling.
-const FILES: [&str; 29] = [
+const FILES: [&str; 30] = [
     "shared",
     "redis-fleet",
     "local-fleet",
     "tabs",
     "hints",
+    "contexts",
     "trace",
     "queue",
     "redis",
