@@ -71,7 +71,7 @@ impl Run<'_> {
             Board::Virt => "qemu-system-riscv32",
         };
         let mut qemu = aside::command(program);
-        if let Some(data) = aside::data("qemu") {
+        if let Some(data) = aside::data(program, "qemu") {
             qemu.arg("-L").arg(data);
         }
         qemu.args(["-machine", self.board.name(), "-nographic", "-monitor", "none"]);
