@@ -246,7 +246,7 @@ The guides install tidegate from a clone of the repository, as the tests do.
     ),
     (
         "page",
-        "<code>cargo xtask build wasm</code> in a clone, then <code>npm install CLONE/wasm</code> or <code>cargo add --path CLONE/tower</code>: not on npm or crates.io yet",
+        "<span>Not on npm or crates.io yet: <code>cargo xtask build wasm</code> in a clone builds the package.</span>",
         "<code>npm install tidegate</code> <code>cargo add tidegate-tower</code> <a href=\"https://www.npmjs.com/package/tidegate\">npm</a> <a href=\"https://docs.rs/tidegate-tower\">docs.rs</a>",
     ),
 ];
