@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { createRequire } from "node:module";
-import path from "node:path";
 import test from "node:test";
 import { MOST, NO_WASM, shiftsOf, show, site, slowDown, visit, watchShifts } from "./harness.mjs";
 
@@ -150,17 +149,6 @@ for (const [width, height] of [[360, 740], [1440, 900]]) {
     }
   });
 }
-
-test("the figures of where it loses equal the committed table", async (t) => {
-  const { url } = await site(t);
-  const { page } = await visit(t, url, { script: false });
-  const text = await page.locator("section:has(#loses-title) p").innerText();
-  const [, own, other] = /about ([\d.]+) % of the calls of adaptive .* about ([\d.]+) % of those of heroku-proportional/.exec(text);
-  const table = fs.readFileSync(path.join(import.meta.dirname, "../../tests/golden/control.md"), "utf8");
-  const row = /^\| a-5x5 \|.*$/m.exec(table.slice(table.indexOf("## In short")))[0].replaceAll("*", "").split(" | ");
-  assert.equal(row[4], "heroku-proportional");
-  for (const [said, is] of [[own, row[2]], [other, row[6]]]) assert.ok(Math.abs(Number(said) / parseFloat(is) - 1) < 0.1, `${said} % for ${is}`);
-});
 
 test("a part that cannot be loaded says so, and loads when it is tried again", async (t) => {
   const { url } = await site(t);

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace::{on_path, root};
+use crate::workspace::{installed, on_path, root};
 use crate::{apt, progress};
 
 /// Where the unpacked programs are.
@@ -25,17 +25,19 @@ pub fn holds(program: &str) -> bool {
 
 /// The machine's own program if there is one, else the unpacked one.
 pub fn command(program: &str) -> Command {
-    let Some((root, path)) = find(program).filter(|_| !on_path(program)) else {
-        return Command::new(program);
-    };
+    if let Some(path) = installed(program) {
+        return Command::new(path);
+    }
+    let Some((root, path)) = find(program) else { return Command::new(program) };
     let mut command = Command::new(path);
     command.env("LD_LIBRARY_PATH", libraries(&root));
     command
 }
 
-/// Where QEMU finds its other files, if it was unpacked.
-pub fn data(of: &str) -> Option<PathBuf> {
-    roots().map(|root| root.join("usr/share").join(of)).find(|folder| folder.is_dir())
+/// Where QEMU finds its other files, if it was unpacked. An installed one knows its own.
+pub fn data(program: &str, of: &str) -> Option<PathBuf> {
+    let (root, _) = find(program).filter(|_| !on_path(program))?;
+    Some(root.join("usr/share").join(of)).filter(|folder| folder.is_dir())
 }
 
 /// Downloads and unpacks these packages and their missing dependencies.
@@ -135,6 +137,12 @@ fn is_of_a_machine(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_of_the_machine_is_called_by_its_whole_path() {
+        let program = command("sh");
+        assert!(Path::new(program.get_program()).is_absolute(), "{program:?}");
+    }
 
     #[test]
     fn a_plan_lists_packages_to_install_but_not_to_remove() {

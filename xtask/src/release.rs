@@ -14,7 +14,7 @@ use crate::road::Roads;
 use crate::site;
 use crate::tally::Tally;
 use crate::test::package::PUBLISHED;
-use crate::test::{api, docs, package, supply, wasm};
+use crate::test::{api, docs, package, supply, wasm, written};
 use crate::workspace::{cargo, root};
 
 /// Options of `release`.
@@ -59,11 +59,15 @@ pub fn run(roads: &mut Roads, release: &Release) -> Result<ExitCode> {
 type Check = fn(&str) -> Result<()>;
 
 /// Required for a release, but not for a dry run.
-const PREPARED: [(&str, Check); 3] =
-    [("the changelog", changelog), ("the repository", named), ("the tree", clean)];
+const PREPARED: [(&str, Check); 4] = [
+    ("the changelog", changelog),
+    ("the repository", named),
+    ("the install lines", installable),
+    ("the tree", clean),
+];
 
 /// The version of the crates.
-fn version() -> Result<String> {
+pub fn version() -> Result<String> {
     let told = metadata()?;
     let packages = told["packages"].as_array().into_iter().flatten();
     let mut versions = packages.filter(|it| it["name"] == PUBLISHED[0]);
@@ -111,6 +115,18 @@ pub fn repository() -> Result<Option<String>> {
     let core = packages.find(|it| it["name"] == PUBLISHED[0]);
     let address = core.and_then(|it| it["repository"].as_str()).unwrap_or_default();
     Ok((!address.is_empty()).then(|| address.trim_end_matches('/').to_owned()))
+}
+
+/// Whether the packages are published, from `[workspace.metadata.tidegate]`.
+pub fn published() -> Result<bool> {
+    let told = &metadata()?["metadata"]["tidegate"]["published"];
+    told.as_bool().context("Cargo.toml has no [workspace.metadata.tidegate] with `published`")
+}
+
+/// The pages in the packages say how to install them.
+fn installable(_: &str) -> Result<()> {
+    ensure!(published()?, "set `published` below [workspace.metadata.tidegate] in Cargo.toml");
+    written::check(root())
 }
 
 /// Writes the repository into the npm package's manifest.

@@ -1,8 +1,11 @@
 //! Programs from outside Rust: how to detect one, which packages contain it, and why it is needed.
 
+use std::env;
+use std::process::Command;
+
 use anyhow::{Result, anyhow};
 
-use crate::workspace::on_path;
+use crate::workspace::{installed, on_path};
 use crate::{apt, aside};
 
 /// One row of the table.
@@ -81,6 +84,13 @@ pub const TOOLS: [Tool; 9] = [
         aside: false,
     },
 ];
+
+/// Names the browser to a test in Node, unless the user does.
+pub fn browser(test: &mut Command) {
+    if let (None, Some(path)) = (env::var_os("CHROMIUM"), installed("chromium")) {
+        test.env("CHROMIUM", path);
+    }
+}
 
 impl Tool {
     pub fn is_there(&self) -> bool {

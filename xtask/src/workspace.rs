@@ -31,8 +31,14 @@ pub fn libraries_of(target: &str) -> Option<PathBuf> {
     Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
-/// Whether a program of this name is on the PATH.
+/// Whether a program of this name is installed.
 pub fn on_path(program: &str) -> bool {
+    installed(program).is_some()
+}
+
+/// The path of an installed program. Services are in a folder that a user's PATH may lack.
+pub fn installed(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    folders.map(|folder| folder.join(program)).find(|path| path.is_file())
 }

@@ -131,3 +131,27 @@ fn a_hint_hurts_if_it_costs_more_than_the_bounds() {
     assert_eq!(harm(&none, &few(0.0029)), vec![]);
     assert_eq!(harm(&none, &few(0.0031)), vec![Harm::Rejected]);
 }
+
+#[test]
+fn the_committed_page_is_of_this_law() {
+    const LAW: &str = "adaptive";
+    let committed = std::fs::read_to_string("../../tests/golden/worlds.md").unwrap();
+    for family in [Family::Cold, Family::Strict, Family::Pools] {
+        // As many as in the page.
+        let worlds = draw(Purpose::Validation, 1, 10, Some(family));
+        let settings = Settings { seeds: 8, ..settings(&[LAW], &[Hints::Blind, Hints::Quota]) };
+        let results = worlds::run(&worlds, &settings, &ProgressBar::hidden()).unwrap();
+        let figures = Figures::new(&worlds, &settings, &results);
+        let page = worlds::page(Purpose::Validation, 1, &settings, &figures);
+        let section = |page: &str| {
+            page.split("\n## ").find(|it| it.starts_with(family.name())).unwrap().to_owned()
+        };
+        let committed = section(&committed);
+        for row in section(&page).lines().filter(|row| row.contains(LAW)) {
+            assert!(
+                committed.contains(row),
+                "worlds.md is stale, cargo xtask bench worlds writes it: {row}"
+            );
+        }
+    }
+}

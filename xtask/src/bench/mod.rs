@@ -1,7 +1,6 @@
-//! `cargo xtask bench`: measures control, cost and size, and compares with other throttles. It writes tests/golden.
+//! `cargo xtask bench`: measures cost, size and laws, and compares with other throttles. It writes tests/golden.
 
 mod boards;
-mod control;
 mod cost;
 mod demo;
 pub mod image;
@@ -25,15 +24,6 @@ use crate::workspace::root;
 
 #[derive(Subcommand)]
 pub enum Bench {
-    /// Run every law in every scenario, and compare `adaptive` with its bars
-    ///
-    /// `cargo xtask bench control --help` lists the options of the program that runs.
-    #[command(disable_help_flag = true)]
-    Control {
-        /// Options of the program
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<OsString>,
-    },
     /// Count the instructions per decision, beside other limiters and on microcontrollers
     Cost {
         /// Print rows `{"what","target","instructions"}` and write no table
@@ -71,7 +61,7 @@ pub enum Bench {
         #[arg(long, value_name = "IMAGE", value_parser = size::images(), conflicts_with = "json")]
         symbols: Option<String>,
     },
-    /// Compare tidegate-tower with governor, reqwest-retry and tower's own limit, on ten servers with real sockets
+    /// Compare tidegate-tower with governor, reqwest-retry and tower's own limit, on local servers with real sockets
     Tower {
         /// Print rows and write no table
         #[arg(long)]
@@ -95,7 +85,6 @@ pub enum Bench {
 
 pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
     match bench {
-        Bench::Control { args } => control::run(args)?,
         Bench::Cost { json } => cost::run(roads, json)?,
         Bench::Demo => demo::run()?,
         Bench::Page { json } => page::run(roads, json)?,

@@ -11,7 +11,7 @@ use super::publish;
 use crate::road::Roads;
 use crate::test::wasm;
 use crate::workspace::root;
-use crate::{live, local, npm, redis, setup};
+use crate::{live, local, npm, redis, setup, tools};
 
 /// The kinds of fleets.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -54,6 +54,7 @@ pub fn run(roads: &mut Roads, fleet: Option<Fleet>) -> Result<()> {
         table.arg(program).arg(&file).current_dir(&folder);
         table.env("TIDEGATE_LIVE", live::program());
         redis::tell(&mut table);
+        tools::browser(&mut table);
         local::tell(&mut table);
         npm::step(&format!("{program}, {time}"), table)?;
         publish(name, &fs::read_to_string(&file).with_context(|| file.display().to_string())?)?;

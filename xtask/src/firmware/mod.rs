@@ -80,7 +80,7 @@ fn decoder() -> PathBuf {
 /// QEMU with this machine, without a display, a serial port or input.
 pub fn qemu(program: &str, machine: &str) -> Command {
     let mut qemu = aside::command(program);
-    if let Some(data) = aside::data("qemu") {
+    if let Some(data) = aside::data(program, "qemu") {
         qemu.arg("-L").arg(data);
     }
     qemu.args(["-machine", machine, "-nographic", "-monitor", "none", "-serial", "null"]);

@@ -12,7 +12,7 @@ use crate::npm::{self, step};
 use crate::road::Roads;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
-use crate::{progress, setup};
+use crate::{progress, setup, tools};
 
 /// A board needs some seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -58,6 +58,7 @@ fn native(runner: &'static str, profile: &str, rows: &mut Vec<Row>, tally: &mut 
 fn at_random(rows: &mut Vec<Row>, tally: &mut Tally) {
     let found = root().join("target/found");
     examine("native, at random", rows, tally, || {
+        setup::missing_tool("python")?;
         let mut search = Command::new("python3");
         search.arg(root().join("tests/oracle/search.py")).args(["1", "400"]).arg(&found);
         step("tests/oracle/search.py", search)?;
@@ -90,6 +91,7 @@ fn in_wasm(roads: &mut Roads, runners: &[&'static str], rows: &mut Vec<Row>, tal
     for &runner in runners {
         let mut command = Command::new("node");
         command.args(["run.mjs", runner]).arg(&module).current_dir(folder());
+        tools::browser(&mut command);
         if ready {
             examine(runner, rows, tally, || output(runner, command));
         }

@@ -123,7 +123,7 @@ fn bash(name: &str, script: &str) -> Result<()> {
     let libraries: Vec<_> = libraries
         .map(|(name, value)| format!("{}='{}'", name.display(), value.display()))
         .collect();
-    let redis = format!("{} '{}'", libraries.join(" "), redis.get_program().display());
+    let redis = format!("{} command '{}'", libraries.join(" "), redis.get_program().display());
     let mut command = Command::new("bash");
     command.arg("-c").arg(format!("redis-server() {{ {redis} \"$@\"; }}\n{BEFORE}{script}"));
     command.current_dir(root()).env("TIDEGATE", root());

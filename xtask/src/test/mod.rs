@@ -23,6 +23,7 @@ mod trust;
 pub mod wasm;
 pub mod web;
 mod wiring;
+pub mod written;
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -304,12 +305,14 @@ fn sim(roads: &mut Roads, tally: &mut Tally) {
     let module = folder.join(WASM).join("release/tidegate_sim_wasm.wasm");
     command.env("TIDEGATE_SIM_WASM", module);
     tally.tests("native and wasm", command);
-    tally.tests("the table of bars", cargo_test("tidegate-control", &["--release"]));
 }
 
-/// The scenarios with published figures.
+/// The scenarios with published figures, and the committed tables of laws.
 fn sim_quick(_: &mut Roads, tally: &mut Tally) {
-    tally.tests("native", cargo_test("tidegate-sim", &["--test", "figures"]));
+    tally.tests(
+        "native",
+        cargo_test("tidegate-sim", &["--test", "figures", "--test", "control", "--test", "worlds"]),
+    );
 }
 
 /// The tests, in the profile that the demo uses.

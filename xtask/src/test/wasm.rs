@@ -16,6 +16,7 @@ use crate::redis;
 use crate::road::Roads;
 use crate::setup;
 use crate::tally::Tally;
+use crate::tools;
 use crate::workspace::{cargo, root};
 
 /// The test files in `wasm/test`, one check each. The longest come first, for even scheduling.
@@ -146,6 +147,7 @@ fn node(file: &str, folder: &Path) -> Command {
     command.arg(format!("{file}.test.mjs")).current_dir(folder);
     command.env("TIDEGATE_LIVE", live::program());
     redis::tell(&mut command);
+    tools::browser(&mut command);
     local::tell(&mut command);
     command.env("TIDEGATE_PACKED", packed());
     command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));

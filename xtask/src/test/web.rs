@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::road::Roads;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
-use crate::{live, page, setup};
+use crate::{live, page, setup, tools};
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     let mut built = false;
@@ -45,6 +45,7 @@ pub fn program() -> Command {
     let mut command = Command::new("node");
     command.current_dir(page::folder().join("test"));
     command.env("TIDEGATE_LIVE", live::program());
+    tools::browser(&mut command);
     command.env("TIDEGATE_SIM", root().join("target/release/tidegate-sim"));
     command
 }

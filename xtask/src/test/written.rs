@@ -1,0 +1,315 @@
+//! Text that other files decide: figures from committed tables, and how to install what may not be published yet.
+//!
+//! A figure in prose is followed by a comment that names its place in a table:
+//!
+//! `0.51 %<!-- worlds.md | saturated | none | adaptive | rejected % -->`
+//!
+//! The file is in one of `TABLES`. The last name is the column, or text before the figure outside of a table. Each of
+//! the others is a cell of the row, or the heading above it. The prose decides the number of digits,
+//! and ` kB` divides bytes by 1000.
+//!
+//! The text between `<!-- install NAME -->` and `<!-- install end -->` depends on `published` in the root Cargo.toml.
+
+use std::path::Path;
+use std::{env, fs};
+
+use anyhow::{Context, Result, ensure};
+
+use super::tidy;
+use crate::release;
+
+const TABLES: [&str; 2] = ["tests/golden", "wasm/test"];
+const WRITE: &str = "BLESS=1 cargo test -p xtask written";
+const INSTALL: &str = "<!-- install ";
+const END: &str = "<!-- install end -->";
+
+/// Compares all pages with what decides them. With `BLESS` set, writes them.
+pub fn check(root: &Path) -> Result<()> {
+    let (published, version) = (release::published()?, release::version()?);
+    let mut wrong = Vec::new();
+    for name in tidy::files(root)?
+        .iter()
+        .filter(|name| name.ends_with(".md") || name.ends_with("index.html"))
+    {
+        // A deleted file may still be listed.
+        let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
+        let written = figures(&text, &|file| read(root, file))
+            .and_then(|text| installs(&text, published, &version))
+            .with_context(|| name.clone())?;
+        if env::var_os("BLESS").is_some() {
+            fs::write(root.join(name), written)?;
+        } else {
+            let stale = written.lines().filter(|line| !text.lines().any(|it| it == *line));
+            wrong.extend(stale.map(|line| format!("{name}: {line}")));
+            ensure!(!wrong.is_empty() || text == written, "{name}: {WRITE} writes it");
+        }
+    }
+    ensure!(wrong.is_empty(), "{WRITE} writes instead:\n{}", wrong.join("\n"));
+    Ok(())
+}
+
+fn read(root: &Path, file: &str) -> Result<String> {
+    let mut texts =
+        TABLES.iter().filter_map(|table| fs::read_to_string(root.join(table).join(file)).ok());
+    texts.next().with_context(|| format!("no table {file}"))
+}
+
+/// The text with the figures of the tables.
+fn figures(text: &str, table: &dyn Fn(&str) -> Result<String>) -> Result<String> {
+    let mut written = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("<!-- ") {
+        let (comment, next) = after.split_once("-->").context("a comment does not end")?;
+        let names: Vec<String> = comment
+            .split('|')
+            .map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        match names.split_first().filter(|(file, names)| file.ends_with(".md") && !names.is_empty())
+        {
+            Some((file, names)) => {
+                let value = lookup(&table(file)?, names).with_context(|| comment.to_owned())?;
+                written += &with(before, value).with_context(|| comment.to_owned())?;
+            }
+            None => written += before,
+        }
+        written += &format!("<!-- {comment}-->");
+        rest = next;
+    }
+    Ok(written + rest)
+}
+
+/// The text with its last number replaced.
+fn with(text: &str, value: f64) -> Result<String> {
+    let head = text.trim_end_matches(|c: char| c.is_alphabetic() || " %".contains(c));
+    let unit = &text[head.len()..];
+    let start = head.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &head[start.len()..];
+    ensure!(!number.is_empty(), "no figure before the comment");
+    let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let value = if unit.trim_start().starts_with("kB") { value / 1e3 } else { value };
+    Ok(format!("{start}{value:.decimals$}{unit}"))
+}
+
+/// The figure at this place of a table.
+fn lookup(text: &str, names: &[String]) -> Result<f64> {
+    let (column, keys) = names.split_last().context("no column")?;
+    let (mut heading, mut head, mut found) = ("", Vec::new(), Vec::new());
+    for line in text.lines() {
+        let cells: Vec<&str> =
+            line.split('|').map(|cell| cell.trim().trim_matches(['*', '`'])).collect();
+        if let Some(text) = line.strip_prefix("## ") {
+            heading = text;
+        } else if cells.len() == 1 {
+            head.clear();
+            if let Some((_, after)) =
+                line.split_once(column).filter(|_| keys.iter().all(|key| key == heading))
+            {
+                found.push(after.trim_start());
+            }
+        } else if head.is_empty() {
+            head = cells;
+        } else if keys.iter().all(|key| key == heading || cells.contains(&key.as_str()))
+            && let Some(index) = head.iter().position(|cell| cell == column)
+        {
+            found.extend(cells.get(index).copied());
+        }
+    }
+    ensure!(found.len() == 1, "the table has {} such figures", found.len());
+    number(found[0])
+}
+
+/// The number at the start, such as `12 345`, `0.51 / 1.56` or `92.1 %`.
+fn number(text: &str) -> Result<f64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && !" .".contains(c)).unwrap_or(text.len());
+    let digits = text[..end].trim().trim_end_matches('.').replace(' ', "");
+    digits.parse().with_context(|| format!("no figure: {text:.40}"))
+}
+
+/// The text with the lines for what is published, or for a clone.
+fn installs(text: &str, published: bool, version: &str) -> Result<String> {
+    let mut written = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(INSTALL) {
+        let (name, after) = after.split_once(" -->").context("a comment does not end")?;
+        let (_, next) =
+            after.split_once(END).with_context(|| format!("install {name} has no end"))?;
+        let row = LINES.iter().find(|row| row.0 == name);
+        let (_, clone, registry) = row.with_context(|| format!("no install {name}"))?;
+        let lines = if published { registry } else { clone }.replace("VERSION", version);
+        written += &format!("{before}{INSTALL}{name} -->{lines}{END}");
+        rest = next;
+    }
+    Ok(written + rest)
+}
+
+/// What depends on it: a name, the text for a clone, and the text for what is published.
+const LINES: [(&str, &str, &str); 7] = [
+    (
+        "badges",
+        "",
+        "
+[![npm](https://img.shields.io/npm/v/tidegate)](https://www.npmjs.com/package/tidegate)
+[![crates.io](https://img.shields.io/crates/v/tidegate)](https://crates.io/crates/tidegate)
+[![docs.rs](https://img.shields.io/docsrs/tidegate)](https://docs.rs/tidegate)
+",
+    ),
+    (
+        "all",
+        "
+Nothing is published on npm or crates.io yet. Until then, build the npm package in a clone of this repository:
+
+```sh
+cargo xtask build wasm && npm pack ./wasm --pack-destination target/npm
+export TIDEGATE=\"$PWD\"
+```
+
+Then, in your project:
+
+```sh
+npm install \"$TIDEGATE/target/npm/tidegate-VERSION.tgz\"          # Node, browsers, edge workers
+cargo add --path \"$TIDEGATE/tower\" --features reqwest          # a Rust service
+cargo add --path \"$TIDEGATE/embedded\"                          # firmware
+```
+",
+        "
+```sh
+npm install tidegate                          # Node, browsers, edge workers
+cargo add tidegate-tower --features reqwest   # a Rust service
+cargo add tidegate-embassy                    # firmware
+```
+",
+    ),
+    (
+        "npm",
+        "
+Not on npm yet. Build it in a clone of the repository, and install it from there:
+
+```sh
+cargo xtask build wasm && npm pack ./wasm --pack-destination target/npm
+cd YOUR_PROJECT && npm install \"$OLDPWD/target/npm/tidegate-VERSION.tgz\"
+```
+",
+        "
+```sh
+npm install tidegate
+```
+",
+    ),
+    (
+        "tower",
+        "
+Not on crates.io yet. With `TIDEGATE` as the path of a clone of the repository:
+
+```sh
+cargo new start && cd start
+cargo add --path \"$TIDEGATE/tower\" --features reqwest
+cargo add reqwest
+cargo add tokio --features full
+```
+",
+        "
+```sh
+cargo new start && cd start
+cargo add tidegate-tower --features reqwest
+cargo add reqwest
+cargo add tokio --features full
+```
+",
+    ),
+    (
+        "embassy",
+        "
+Not on crates.io yet. With a clone of the repository in `../tidegate`:
+
+```toml
+[dependencies]
+tidegate = { path = \"../tidegate/core\" }
+tidegate-embassy = { path = \"../tidegate/embedded\", features = [\"defmt\"] }
+```
+",
+        "
+```toml
+[dependencies]
+tidegate = \"VERSION\"
+tidegate-embassy = { version = \"VERSION\", features = [\"defmt\"] }
+```
+",
+    ),
+    (
+        "guides",
+        "
+Nothing is published yet, so the guides install tidegate from a clone of the repository.
+",
+        "
+The guides install tidegate from a clone of the repository, as the tests do.
+",
+    ),
+    (
+        "page",
+        "<span>Not on npm or crates.io yet: <code>cargo xtask build wasm</code> in a clone builds the package.</span>",
+        "<code>npm install tidegate</code> <code>cargo add tidegate-tower</code> <a href=\"https://www.npmjs.com/package/tidegate\">npm</a> <a href=\"https://docs.rs/tidegate-tower\">docs.rs</a>",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "In the median it took 1.12 times the ideal.\n\n## cold\n\n| hints | law | rejected % |\n|---|---|---:|\n| none | `adaptive` | 18.6 / 67.3 |\n\n## saturated\n\n| hints | law | rejected % |\n|---|---|---:|\n| none | adaptive | **0.51** / 1.56 |\n\n| flash | m0 |\n|---|---:|\n| all | 12 345 |\n";
+
+    fn written(text: &str) -> Result<String> {
+        figures(text, &|_| Ok(TABLE.into()))
+    }
+
+    #[test]
+    fn every_page_agrees_with_what_decides_its_text() {
+        check(crate::workspace::root()).unwrap();
+    }
+
+    #[test]
+    fn a_figure_is_that_of_its_table_with_the_digits_of_the_prose() {
+        for (figure, place, expected) in [
+            ("9 %", "saturated | none | adaptive | rejected %", "1 %"),
+            ("0.9 %", "saturated | adaptive | rejected %", "0.5 %"),
+            ("1.00", "cold | none |\n adaptive | rejected %", "18.60"),
+            ("9.9 kB", "all | m0", "12.3 kB"),
+            ("9", "all | m0", "12345"),
+            ("9.99", "In the median it took", "1.12"),
+        ] {
+            let text = |figure| format!("about {figure}<!-- t.md | {place} --> and more");
+            match written(&text(figure)) {
+                Ok(is) => assert_eq!(is, text(expected), "{place}"),
+                Err(_) => panic!("{place}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_figure_without_one_place_is_an_error() {
+        for text in [
+            "9<!-- t.md | none | adaptive | rejected % -->",
+            "9<!-- t.md | none | backoff | rejected % -->",
+            "9<!-- t.md | cold | adaptive | unused % -->",
+            "9<!-- t.md | In the mean it took -->",
+            "few<!-- t.md | all | m0 -->",
+        ] {
+            assert!(written(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            written("a <!-- comment --> and <!-- x | y -->").unwrap(),
+            "a <!-- comment --> and <!-- x | y -->"
+        );
+    }
+
+    #[test]
+    fn the_lines_to_install_follow_the_setting_and_nothing_else_changes() {
+        let page = |lines: &str| format!("a\n<!-- install npm -->{lines}<!-- install end -->\nb\n");
+        let [clone, registry] =
+            [false, true].map(|published| installs(&page("old"), published, "1.2.3").unwrap());
+        assert!(
+            clone.contains("/tidegate-1.2.3.tgz") && registry.contains("npm install tidegate\n")
+        );
+        assert_eq!(installs(&clone, true, "1.2.3").unwrap(), registry);
+        assert!(installs("<!-- install none --><!-- install end -->", true, "1").is_err());
+    }
+}
