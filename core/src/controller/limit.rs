@@ -136,15 +136,16 @@ impl<S: Copy> Limit<S> {
         if cost == 0 || ahead.calls == 0 {
             return due;
         }
-        match law.quota(&self.state) {
-            Some(quota) => {
-                due.max(self.pacing.due_behind(lately(law, now), ahead.cost, cost, &quota))
-            }
-            None if due > now => {
-                let interval = law.interval(&self.state, now).unwrap_or(Span::ZERO);
-                due.saturating_add(interval.saturating_mul(ahead.calls.into()))
-            }
-            None => due,
+        let apart = law.interval(&self.state, now).unwrap_or(Span::ZERO);
+        let spaced = |at: Instant| at.saturating_add(apart.saturating_mul(ahead.calls.into()));
+        let Some(quota) = law.quota(&self.state) else {
+            return if due > now { spaced(due) } else { due };
+        };
+        let due = due.max(self.pacing.due_behind(lately(law, now), ahead.cost, cost, &quota));
+        match law.check(&self.state, now, in_flight) {
+            // The law keeps calls further apart than the bucket does.
+            Verdict::Wait(at) if apart > quota.interval() => due.max(spaced(at)),
+            _ => due,
         }
     }
 
