@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{ConcurrencyLimit, Permit};
-use tidegate::law::{AnyLaw, Fixed};
+use tidegate::law::{Adaptive, AnyLaw, Fixed};
 use tidegate::queue::{Ahead, Gate as _, Growing, Place, Queue, Slot, Step, Storage, Ticket, Turn};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Reply, Span,
@@ -373,15 +373,15 @@ fn case() -> impl Strategy<Value = (u8, u16, Vec<Event>)> {
 /// No call that would have been in time is rejected because of its place.
 fn expects_no_turn_later_than_it_comes(
     mut queue: Queue<impl Storage>,
-    (burst, concurrency): (u32, u16),
+    (adaptive, burst, concurrency): (bool, u32, u16),
     before: &[(u8, u32)],
     idle: u64,
     (priority, cost): (u8, u32),
 ) -> Result<(), TestCaseError> {
     let mut now = Instant::from_nanos(1_000_000_000);
-    let law = Fixed::new(Quota::per_second(5).unwrap().with_burst(burst.max(4)).unwrap());
-    let policy =
-        Policy::new(law.into()).concurrency(ConcurrencyLimit::new(concurrency, EXPIRY).unwrap());
+    let quota = Quota::per_second(5).unwrap().with_burst(burst.max(4)).unwrap();
+    let law = if adaptive { Adaptive::with_quota(quota).into() } else { Fixed::new(quota).into() };
+    let policy = Policy::new(law).concurrency(ConcurrencyLimit::new(concurrency, EXPIRY).unwrap());
     let mut gate = Gate::new(policy, 7, now);
     for (priority, cost) in before {
         let place = queue.place(*priority);
@@ -476,7 +476,7 @@ proptest! {
 
     #[test]
     fn an_expected_turn_is_never_later_than_the_actual_one(
-        gate in (1..6u32, 1..9u16),
+        gate in (any::<bool>(), 1..6u32, 1..9u16),
         before in prop::collection::vec((0..9u8, 1..5u32), 0..ROOM - 1),
         idle in 0..2_000u64, call in (0..8u8, 1..5u32),
     ) {
@@ -550,16 +550,21 @@ fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_call
     assert_eq!(turn(&mut gate, now, 0), Span::ZERO);
     assert_eq!(turn(&mut gate, now, 1), Span::from_millis(300));
     // A rate without a quota: the interval counts only if the first call waits for it.
-    for law in ["adaptive", "autosleeper"] {
-        let mut gate = Gate::new(Policy::named(law).unwrap(), 7, now);
+    let [adaptive, autosleeper] =
+        ["adaptive", "autosleeper"].map(|law| Policy::named(law).unwrap());
+    let quota = |count| Adaptive::with_quota(Quota::per_second(count).unwrap()).into();
+    // The last call then waits for a quota, which makes up 2 ms.
+    let quoted = adaptive.limits([quota(100)]);
+    for (policy, millis) in [(adaptive, 0), (quoted, 28), (autosleeper, 0)] {
+        let mut gate = Gate::new(policy, 7, now);
         let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
         let rejected = now.saturating_add(Span::from_millis(100));
         gate.settle(rejected, permit, Outcome::Throttled);
         let interval = gate.intervals(rejected).next().flatten().unwrap();
         let due = gate.next_at(rejected).unwrap();
         let expected = due.saturating_since(rejected).saturating_add(interval.saturating_mul(3));
-        assert_eq!(turn(&mut gate, rejected, 1), expected, "{law}");
-        assert_eq!(turn(&mut gate, due, 1), Span::ZERO, "{law}");
+        assert_eq!(turn(&mut gate, rejected, 1), expected, "{policy:?}");
+        assert_eq!(turn(&mut gate, due, 1), Span::from_millis(millis), "{policy:?}");
     }
 }
 

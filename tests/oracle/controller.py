@@ -9,7 +9,7 @@ from pacing import Never, Pacing
 from policy import law_of
 
 # The longest record of a law, and a byte for which law it is.
-LAW_BYTES = 1 + 107
+LAW_BYTES = 1 + 109
 GATES_BYTES = 8 + 9
 PACING_BYTES = 24 + 1  # And whether a call waited for it.
 PUSHBACK = ("throttled", "busy")

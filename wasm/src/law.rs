@@ -41,9 +41,9 @@ impl Law for FewLaws {
         }
     }
 
-    fn quota(&self, _: &AdaptiveState) -> Option<Quota> {
+    fn quota(&self, state: &AdaptiveState) -> Option<Quota> {
         match self {
-            Self::Adaptive(_) => None,
+            Self::Adaptive(law) => law.quota(state),
             Self::Fixed(law) => law.quota(&law.start(Instant::ZERO)),
         }
     }

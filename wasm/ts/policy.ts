@@ -24,7 +24,7 @@ export interface Policy {
    * follow `Retry-After`. @defaultValue "fixed" if `requests` or `tokens` are given, else "adaptive"
    */
   law?: Law | undefined;
-  /** The limit of calls, if you know it: `fixed` keeps it, and `adaptive` starts there. */
+  /** The limit of calls, if you know it. `fixed` keeps it, and so does `adaptive`, whose share may be smaller. */
   requests?: Quota | undefined;
   /** The limit of what `cost` counts as `tokens`. */
   tokens?: Quota | undefined;

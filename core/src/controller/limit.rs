@@ -139,15 +139,18 @@ impl<S: Copy> Limit<S> {
         if cost == 0 || ahead.calls == 0 {
             return due;
         }
-        match law.quota(&self.state) {
-            Some(quota) => {
-                due.max(self.pacing.due_behind(lately(law, now), ahead.cost, cost, &quota))
+        let apart = law.interval_after(&self.state, now, ahead.mean_cost()).unwrap_or_default();
+        let spaced = |at: Instant| at.saturating_add(apart.saturating_mul(ahead.calls.into()));
+        let Some(quota) = law.quota(&self.state) else {
+            return if due > now { spaced(due) } else { due };
+        };
+        let due = due.max(self.pacing.due_behind(lately(law, now), ahead.cost, cost, &quota));
+        match law.check(&self.state, now, in_flight, is_retry) {
+            // The law keeps calls further apart than the bucket does.
+            Verdict::Wait(at) if law.interval(&self.state, now) > Some(quota.interval()) => {
+                due.max(spaced(at))
             }
-            None if due > now => {
-                let interval = law.interval_after(&self.state, now, ahead.mean_cost());
-                due.saturating_add(interval.unwrap_or_default().saturating_mul(ahead.calls.into()))
-            }
-            None => due,
+            _ => due,
         }
     }
 

@@ -126,7 +126,7 @@ fn a_limit_in_units_is_used_at_any_cost_per_call() {
 fn a_known_quota_counts_the_costs_of_calls() {
     for size in [1, 1_000, 20_000_000] {
         let rate = 10 * u64::from(size);
-        let law = Adaptive::with_quota(Quota::per_second(rate).unwrap());
+        let law = Adaptive::with_quota(Quota::per_second(rate).unwrap().with_burst(size).unwrap());
         let (used, throttled) = run_law(law, rate, false, |_| size);
         assert!(used >= 950 && throttled <= 5, "size {size}: {used} used, {throttled} throttled");
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 use tidegate::gate::{CooldownPolicy, Permit};
-use tidegate::law::{Fixed, Law};
+use tidegate::law::{Adaptive, Fixed, Law};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Rng, Span, Verdict,
 };
@@ -312,6 +312,77 @@ proptest! {
         let waited = client.now - over;
         prop_assert!(waited >= wait * SECOND && waited <= wait * SECOND * 12 / 10);
     }
+
+    #[test]
+    fn a_configured_quota_is_kept_and_used_before_any_server(
+        seed: u64,
+        (count, period, burst) in (1u64..200, 1u64..3_600, 1u32..20),
+        // In hundredths of the quota.
+        limit in prop::option::of(1u64..400),
+        windows: bool,
+        says in prop::sample::select(vec![Says::Nothing, Says::Left, Says::Policy, Says::Reset]),
+    ) {
+        let quota = Quota::per(count, Span::from_secs(period)).unwrap().with_burst(burst).unwrap();
+        let server =
+            limit.map(|limit| Server::new((limit * count).div_ceil(100), period * SECOND, windows));
+        let used = quoted(quota, server, says, seed, 40 * period * SECOND);
+        prop_assert!(limit.is_some() || used >= 36 * count, "{used} of {}", 40 * count);
+    }
+}
+
+/// What a client with this quota uses that always has a call to make. It is restored from a snapshot again and again,
+/// and its timers are late. Panics if any period has more than the quota.
+fn quoted(quota: Quota, server: Option<Server>, says: Says, seed: u64, time: u64) -> u64 {
+    let (mut rng, mut server) = (Rng::new(seed), server);
+    let mut below = |most: u64| u64::from(rng.next_u32()) % most;
+    let policy = Policy::adaptive().limits([Adaptive::with_quota(quota)]);
+    // The quota is set after a while without one.
+    let (mut gate, mut now) = (Gate::new(POLICY, seed, at(0)), 0);
+    for _ in 0..8 {
+        let permit = sent(&mut gate, &mut now);
+        gate.settle(at(now), permit, if below(2) == 0 { Outcome::Throttled } else { Outcome::Ok });
+    }
+    gate.set_policy(policy, at(now));
+    let (parts, most) = (quota.period().as_nanos(), quota.burst().into());
+    let (start, mut latest, mut excess, mut used) = (now, now, 0, 0);
+    while now < start + time {
+        let cost = 1 + below(most);
+        match gate.poll(at(now), &Call::new().cost(u32::try_from(cost).unwrap())) {
+            Decision::Admit(permit) => {
+                used += cost;
+                excess = u64::saturating_sub(excess, (now - latest) * quota.count()) + cost * parts;
+                let allowed = most * parts + quota.count() * 2 * MILLIS;
+                assert!(excess <= allowed, "{} calls' worth in parts", excess - allowed);
+                latest = now;
+                let fits = server.as_mut().is_none_or(|server| (0..cost).all(|_| server.take(now)));
+                let hint = server.map_or(Hint::NONE, |server| server.says(says, fits));
+                now += MILLIS;
+                let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
+                gate.settle(at(now), permit, outcome.with(hint));
+            }
+            Decision::Wait(until) => now = until.as_nanos() + below(1_100_000),
+            other => panic!("{other:?}"),
+        }
+        if below(16) == 0 {
+            let mut record = [0; Gate::SNAPSHOT_BYTES];
+            gate.snapshot(at(now), &mut record).unwrap();
+            let away = below(2 * parts / quota.count());
+            now += away;
+            gate = Gate::restore(policy, seed, &record, at(now), Span::from_nanos(away)).unwrap();
+        }
+    }
+    used
+}
+
+#[test]
+fn a_client_with_a_quota_of_seven_a_minute_sends_seven_a_minute() {
+    let quota = Quota::per_minute(7).unwrap();
+    for server in [None, Some(Server::new(1, SECOND, false))] {
+        for seed in 0..20 {
+            let used = quoted(quota, server, Says::Nothing, seed, 3_600 * SECOND);
+            assert!((385..=428).contains(&used), "{used} in an hour, {server:?}");
+        }
+    }
 }
 
 /// Sends a call as soon as it is admitted.
@@ -566,10 +637,16 @@ fn a_pool_that_refills_within_a_round_trip_delays_no_call() {
     assert!(told >= -2_000, "slower by {told} thousandths of 100 worlds");
 }
 
-/// Clients that always have a call to make, at a server with windows, for thirty of these. Returns
-/// how many calls of each were served in the second half.
-fn fleet(clients: u64, mut server: Server, says: Says, seed: u64) -> Vec<u64> {
-    let (half, takes) = (15 * server.period, 40 * MILLIS);
+/// Clients that always have a call to make, at a server with windows, for thirty of the longest.
+/// Returns how many calls of each were served in the second half.
+fn fleet<const N: usize>(
+    clients: u64,
+    mut servers: [Server; N],
+    says: Says,
+    seed: u64,
+) -> Vec<u64> {
+    let longest = servers.iter().map(|server| server.period).max().unwrap();
+    let (half, takes) = (15 * longest, 40 * MILLIS);
     let mut fleet: Vec<_> = (0..clients).map(|client| (Client::new(seed + client), 0)).collect();
     loop {
         let (client, served) = fleet.iter_mut().min_by_key(|(client, _)| client.now).unwrap();
@@ -578,11 +655,17 @@ fn fleet(clients: u64, mut server: Server, says: Says, seed: u64) -> Vec<u64> {
         }
         match client.gate.poll(at(client.now), &Call::new()) {
             Decision::Admit(permit) => {
-                let fits = server.take(client.now);
+                // A call that one window rejects uses up nothing of the others.
+                let fits = servers.iter().all(|server| Server { ..*server }.take(client.now));
+                for server in &mut servers {
+                    let took = server.take(client.now);
+                    server.left += if took && !fits { server.period } else { 0 };
+                }
                 *served += u64::from(fits && client.now > half);
                 let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
+                let hint = servers[0].says(says, fits);
                 client.now += takes;
-                client.gate.settle(at(client.now), permit, outcome.with(server.says(says, fits)));
+                client.gate.settle(at(client.now), permit, outcome.with(hint));
             }
             Decision::Wait(until) => client.now = until.as_nanos(),
             other => panic!("{other:?}"),
@@ -599,7 +682,8 @@ fn a_fleet_that_knows_when_a_window_ends_shares_it() {
         let clients = 3 + below(20);
         let limit = clients * (3 + below(12));
         let period = [60, 600, 3_600, 86_400][usize::try_from(below(4)).unwrap()] * SECOND;
-        let shares = fleet(clients, Server::new(limit, period, true), Says::Reset, 1_000 * seed);
+        let server = Server::new(limit, period, true);
+        let shares = fleet(clients, [server], Says::Reset, 1_000 * seed);
         // 1 - Jain's index, in thousandths.
         let (sum, squares) = shares
             .iter()
@@ -609,6 +693,20 @@ fn a_fleet_that_knows_when_a_window_ends_shares_it() {
     }
     uneven.sort_unstable();
     assert!(uneven[20] <= 60 && uneven[36] <= 300, "{uneven:?}");
+}
+
+/// A server of 10 a second, 100 a minute and 1000 an hour.
+#[test]
+fn a_server_with_several_windows_at_once_is_used() {
+    let windows = [(10, 1), (100, 60), (1_000, 3_600)];
+    let servers = windows.map(|(limit, period)| Server::new(limit, period * SECOND, true));
+    for clients in [1, 2, 4] {
+        let used =
+            |seed: u64| fleet(clients, servers, Says::Nothing, 1_000 * seed).iter().sum::<u64>();
+        let mut used: Vec<_> = (0..12u64).map(used).collect();
+        used.sort_unstable();
+        assert!(used[6] >= 14_250, "{used:?} of 15000, {clients} clients");
+    }
 }
 
 #[test]

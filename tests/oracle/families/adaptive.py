@@ -9,10 +9,15 @@ from script import Script
 CONFIGS = [
     ("by default", {"named": "adaptive"}),
     ("of a quota", {"laws": [{"law": "adaptive", "quota": [100, 60 * SECOND]}]}),
+    ("of a quota with a burst", {"laws": [{"law": "adaptive", "quota": [7, 60 * SECOND, 3]}]}),
     ("of the largest quota", {"laws": [{"law": "adaptive", "quota": [2**40, 1]}]}),
     (
         "of requests and tokens",
         {"laws": [{"law": "adaptive"}, {"law": "adaptive"}], "backoff": None},
+    ),
+    (
+        "of requests and a quota of tokens",
+        {"laws": [{"law": "adaptive"}, {"law": "adaptive", "quota": [600, SECOND, 1000]}], "backoff": None},
     ),
     ("beside vegas", {"laws": [{"law": "adaptive"}, {"law": "vegas"}]}),
 ]
@@ -430,11 +435,16 @@ def epochs():
             script.calls(20, "ok", took)
             yield script
 
-    for served in (255, 256):
-        script = paced(f"a rejection after exactly {served} served", "LongRun")
-        for _ in range(3):
-            script.calls(1, "throttled", MS)
-            script.calls(served, "ok", MS)
+
+def cycles():
+    """The end of a much longer window than the previous one is no reading; the next one like it is."""
+    for tenths in (2, 10, 39, 40, 41, 42, 45, 600):
+        script = paced(f"a dark time {tenths} tenths as long as the previous one", "LongRun")
+        for dark in (20 * SECOND, 2 * SECOND * tenths, 2 * SECOND * tenths, 20 * SECOND):
+            script.calls(40, "ok", 5 * MS)
+            script.calls(5, "throttled", dark // 5)
+            script.calls(1, "ok", 5 * MS)
+            script.intervals()
         yield script
 
 
@@ -692,7 +702,7 @@ def moves():
             yield script
     # The law's own bytes follow the gates, the pacing, and the tag of the law.
     for phase in ("open", "paced"):
-        for place in range(48, 148, 1 if phase == "paced" else 2):
+        for place in range(48, 150, 1 if phase == "paced" else 2):
             script = scripted(f"restored {phase} with another byte {place}", "HostileRecord")
             at_work(script, phase)
             script.save()
@@ -710,7 +720,7 @@ def moves():
 def vectors():
     yield from scripts("adaptive", CONFIGS)
     for family in (worlds, tokens, grid, boundaries, slow_start, at_once, few_left, two_windows, weeks, rescaled, room, silences,
-                   first_rejections, epochs, deep_cuts, chance, misses, retry_afters, cooldowns, ceilings, quotas, remaining,
+                   first_rejections, epochs, cycles, deep_cuts, chance, misses, retry_afters, cooldowns, ceilings, quotas, remaining,
                    mixed_costs, corrections, moves):  # fmt: skip
         for script in family():
             yield script.vector()

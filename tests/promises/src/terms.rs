@@ -25,7 +25,7 @@ const EIGHTH: Ratio = match Ratio::new(1, 8) {
 pub struct Terms<const LIMITS: usize> {
     pub policy: Policy<AnyLaw, LIMITS>,
     pub laws: [AnyLaw; LIMITS],
-    /// The quota of each limit with a constant rate.
+    /// The quota of each limit that has a configured one.
     pub quotas: [Option<Quota>; LIMITS],
     pub bounds: [Bounds; LIMITS],
     /// Whether a law cuts for every rejection, as documented for its source.
@@ -88,8 +88,8 @@ impl Made {
         Self { law: law.into(), quota: None, cuts_for_each_throttled: false, bounds }
     }
 
-    pub fn fixed(quota: Quota) -> Self {
-        Self { quota: Some(quota), ..Self::plain(Fixed::new(quota), Bounds::None) }
+    pub fn quoted<L: Into<AnyLaw>>(quota: Quota, law: impl Fn(Quota) -> L) -> Self {
+        Self { quota: Some(quota), ..Self::plain(law(quota), Bounds::None) }
     }
 
     pub fn faithful(self, cuts_for_each_throttled: bool) -> Self {
@@ -128,12 +128,12 @@ fn law(input: &mut Input<'_>) -> Made {
         }
         12 => heroku(HerokuConfig::DEMO),
         13 => heroku_of(input),
-        14 => Made::plain(Adaptive::with_quota(quota(input)), Bounds::None),
+        14 => Made::quoted(quota(input), Adaptive::with_quota),
         15 => aimd(input),
         16 => aimd_concurrency(input),
         17 => tchannel(input),
         18 => autosleeper(input),
-        _ => Made::fixed(quota(input)),
+        _ => Made::quoted(quota(input), Fixed::new),
     }
 }
 

@@ -35,8 +35,8 @@ def a_client(dice):
     least, misses = dice.number(0, LIMIT), dice.choice([1, 2, 5, dice.number(1, 40)])
     ceiling = dice.number(0, 2**14)
     flight = dice.choice([0, dice.number(0, 255)])
-    paced = [1, interval, dice.number(4, 9), least, flight, 0, 0, 0, 0, 0, 0, 0, 0, 0]
-    meter = [event, 0, 0, 0, 0]
+    paced = [1, interval, dice.number(4, 8), least, flight, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    meter = [event, 0, 0, 0, 0, 0]
     hinted = [0, 0, U32, 0, 0, 16, 0]
     event = [event, 0, ceiling, misses, dice.flag()]
     return [*paced, *meter, interval_end, release, interval, *event, 16, 0, *hinted], now

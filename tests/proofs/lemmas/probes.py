@@ -18,17 +18,16 @@ from lemma import (
 )
 from lemmas.logs import I32, OCTAVE, coarse, of_cut, of_growth, power, signed, sum32
 
-LATE, MOST, LIMIT = 7, 9, 16 << 8
+MOST, LIMIT = 8, 16 << 8
 
 
 def depth_of(length):
     return -(length // 2)
 
 
-def next_length(length, late, in_time):
+def next_length(length, ripe):
     """`Probe::cut`: the length of the next epoch, as learned from the hits."""
-    shorter = least(most(length - 1, LATE), length)
-    return ite(late, shorter, ite(in_time, least(length + 1, MOST), length))
+    return ite(ripe, least(length + 1, MOST), length)
 
 
 def aim(length, shortest, flight):
@@ -73,10 +72,8 @@ def probe_cut(
     length, shortest, flight, progress, successes, _gap, cooldowns, base, interval, coming, gained
 ):
     base, interval = signed(base), signed(interval)
-    late = successes >= min(power(2048 + 16 * flight) >> 8, U16)
-    in_time = progress >= power(aim(length, shortest, flight) - 768)
-    length = next_length(length, late, in_time)
-    shortest = max(shortest - 256, 0) if late else shortest
+    ripe = progress >= power(aim(length, shortest, flight) - 768)
+    length = next_length(length, ripe)
     flight = min(max(signed(coming) - 1024, 0) >> 4, U8)
     depth = depth_of(aim(length, shortest, flight))
     cut = of_cut(max(power(depth + 2048), 65_536 // (successes + 2)))
@@ -152,12 +149,12 @@ def a_cut_becomes_at_most_half_of_an_octave_deeper(given, deeper=deepened):
     return all_of(more >= 0, 2 * more <= OCTAVE, taken + more <= most(part, taken))
 
 
-@lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, late, in_time: length + 1)
-def a_hit_at_most_doubles_or_halves_the_length_of_an_epoch(given, turned=next_length):
-    """From 2^4 to 2^9 calls."""
+@lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, ripe: length + 1)
+def a_hit_at_most_doubles_the_length_of_an_epoch(given, turned=next_length):
+    """From 2^4 to 2^8 calls."""
     length = given.number("length", 4, MOST)
-    made = turned(length, given.flag("late"), given.flag("in_time"))
-    return all_of(made >= 4, made <= MOST, made <= length + 1, made >= length - 1)
+    made = turned(length, given.flag("ripe"))
+    return all_of(made >= length, made <= MOST, made <= length + 1)
 
 
 @lemma("law/adaptive/cost.rs Usual::see", mean_of=lambda mean, latest: mean + latest)

@@ -32,7 +32,7 @@ const USUAL: &[Kind] = &[Four, Byte];
 #[rustfmt::skip]
 const PACED: &[Kind] = &[
     Byte, Four, Byte, Two, Byte, Four, Two, Byte, Byte, Four, Byte, Byte, Byte, Byte,
-    At, Four, Four, Four, Byte,
+    At, Four, Four, Four, Two, Byte,
     At, At, Four,
     At, Four, Two, Byte, Byte,
     Four, Byte,

@@ -290,3 +290,14 @@ fn two_laws_in_one_controller_are_as_strict_as_the_stricter_one() {
         assert!(!controllers::is_known(name), "{name}");
     }
 }
+
+#[test]
+fn equal_clients_without_hints_have_similar_shares_after_forty_thousand_calls_each() {
+    let text = "title = 'long'\nend = '4000s'\nmeasure_from = '3000s'\nlatency = { constant = '25ms' \
+                }\n[server.bucket]\nburst = 160\nrate = '160/s'\n[[clients]]\nprocesses = 16\nthreads = 8";
+    let mut fairness: Vec<f64> = (1..=5)
+        .map(|seed| run(&scenario(text), "adaptive", seed).metrics.get("jain_process").unwrap())
+        .collect();
+    fairness.sort_unstable_by(f64::total_cmp);
+    assert!(fairness[2] >= 0.55, "Jain's index: {fairness:?}");
+}

@@ -355,7 +355,14 @@ impl AdaptiveState {
         let calls = self.meter.calls(self.usual);
         let cycle = self.meter.cycle(now);
         let dark = now.saturating_since(self.event_at);
+        let is_known = self.meter.end_cycle(now);
         let Phase::Paced(paced) = &mut self.phase else { return false };
+        if !is_known {
+            // The end of a longer window, such as the hour beside the minute. What was served since
+            // the shorter one ended is not what the longer one serves.
+            paced.target = self.interval;
+            return false;
+        }
         // Plan for the calls to last slightly longer than the window.
         const SPARE: Log = Log::of_ratio(33, 32);
         let reading = Log::of_span(cycle) - Log::of(calls.max(FEW).into()) + SPARE;
@@ -373,7 +380,6 @@ impl AdaptiveState {
         }
         .min(SLOWEST);
         paced.probe.cover(calls);
-        self.meter.restart(now);
         trusted
     }
 
@@ -417,10 +423,10 @@ impl AdaptiveState {
     }
 }
 
-/// log2 of the weight of a success: the sixteenth root of the interval in tenths of a second. A
+/// log2 of the weight of a success: the sixteenth root of the interval in halves of a second. A
 /// client with few calls must learn more from each call, so that all clients of a server get equal
 /// shares.
 fn weight(interval: Log) -> Coarse {
-    const ONE: Log = Log::of_span(Span::from_millis(100));
+    const ONE: Log = Log::of_span(Span::from_millis(500));
     ((interval - ONE).coarse() >> 4).clamp(-(2 << 8), 2 << 8)
 }

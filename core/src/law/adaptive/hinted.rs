@@ -6,7 +6,6 @@ use super::log::Log;
 use super::{AdaptiveState, Phase};
 use crate::law::Sample;
 use crate::outcome::Outcome;
-use crate::rate::Quota;
 use crate::snapshot::fields;
 use crate::time::Span;
 
@@ -64,9 +63,16 @@ const UNKNOWN: u32 = u32::MAX;
 const APP_LIMITED: u8 = 16;
 
 impl Hinted {
-    pub(super) fn new(quota: Option<Quota>) -> Self {
-        let unit = quota.map_or(Log::ZERO, |quota| of_quota(quota.count(), quota.period()));
-        Self { unit, limit: 0, left: UNKNOWN, most: 0, stale: 0, busy: APP_LIMITED, lasts: false }
+    pub(super) const fn new() -> Self {
+        Self {
+            unit: Log::ZERO,
+            limit: 0,
+            left: UNKNOWN,
+            most: 0,
+            stale: 0,
+            busy: APP_LIMITED,
+            lasts: false,
+        }
     }
 
     /// Whether responses have reported values that may be outdated.

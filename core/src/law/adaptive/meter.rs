@@ -16,6 +16,8 @@ pub(super) struct Meter {
     served: u32,
     /// The cost that was served in the previous epoch.
     before: u32,
+    /// log2 of the latest cycle of bright and dark time, coarsely; zero before the first.
+    scale: i16,
     /// Whether there was a congestion event.
     pub(super) set: bool,
 }
@@ -28,7 +30,7 @@ pub(super) const FEW: u32 = 8;
 
 impl Meter {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { from: now, lasted: Log::ZERO, served: 0, before: 0, set: false }
+        Self { from: now, lasted: Log::ZERO, served: 0, before: 0, scale: 0, set: false }
     }
 
     pub(super) fn count(&mut self, cost: u32) {
@@ -43,8 +45,9 @@ impl Meter {
     /// Starts a new epoch, if the present one has enough calls.
     pub(super) fn turn(&mut self, now: Instant, usual: Usual) {
         if !self.set || usual.calls_in(self.served.into()) >= RIPE {
-            let lasted = Log::of_span(now.saturating_since(self.from));
-            *self = Self { from: now, lasted, served: 0, before: self.served, set: true };
+            self.lasted = Log::of_span(now.saturating_since(self.from));
+            self.before = core::mem::take(&mut self.served);
+            (self.from, self.set) = (now, true);
         }
     }
 
@@ -56,6 +59,17 @@ impl Meter {
     /// Forgets everything before `now`.
     pub(super) fn restart(&mut self, now: Instant) {
         *self = Self { set: true, ..Self::new(now) };
+    }
+
+    /// Ends a cycle of bright and dark time. Returns whether it is the first, or at most four times
+    /// as long as the previous one.
+    pub(super) fn end_cycle(&mut self, now: Instant) -> bool {
+        let before = self.scale;
+        let scale = Log::of_span(self.cycle(now)).coarse();
+        let scale = i16::try_from(scale).unwrap_or(i16::MAX);
+        self.restart(now);
+        self.scale = scale;
+        before == 0 || scale <= before.saturating_add(2 << 8)
     }
 
     /// Whether nothing was served yet.
@@ -89,4 +103,4 @@ impl Meter {
     }
 }
 
-fields!(Meter { from: Instant, lasted: Log, served: u32, before: u32, set: bool });
+fields!(Meter { from: Instant, lasted: Log, served: u32, before: u32, scale: i16, set: bool });

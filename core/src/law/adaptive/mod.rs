@@ -59,11 +59,19 @@ impl Adaptive {
     /// The law without a known limit.
     pub const DEFAULT: Self = Self { quota: None };
 
-    /// The law with a known limit that all clients share. Its rate never exceeds that limit. Its
-    /// own share may be smaller and is learned.
+    /// The law with a known limit that all clients share. From the first call on, the pacing holds
+    /// the client to that limit, with its burst. Its own share may be smaller and is learned.
     #[must_use]
     pub const fn with_quota(quota: Quota) -> Self {
         Self { quota: Some(quota) }
+    }
+
+    /// The interval of the configured quota; zero if there is none.
+    fn shortest(&self, state: &AdaptiveState) -> Log {
+        self.quota.map_or(Log::ZERO, |quota| {
+            let unit = Log::of_span(quota.period()) - Log::of(quota.count());
+            state.usual.of_call(unit).clamp(Log::ZERO, SLOWEST)
+        })
     }
 }
 
@@ -240,17 +248,18 @@ impl Law for Adaptive {
             fresh_at: Instant::ZERO,
             missed_at: now,
             usual: Usual::new(),
-            hinted: Hinted::new(self.quota),
+            hinted: Hinted::new(),
         }
     }
 
-    /// None: the law releases individual calls.
+    /// The configured quota. What is learned is not part of it: the law releases individual calls.
     fn quota(&self, _: &AdaptiveState) -> Option<Quota> {
-        None
+        self.quota
     }
 
     fn interval(&self, state: &AdaptiveState, now: Instant) -> Option<Span> {
-        if state.is_open() { None } else { Some(state.interval(now).span()) }
+        let learned = if state.is_open() { None } else { Some(state.interval(now).span()) };
+        learned.max(self.quota.map(Quota::interval))
     }
 
     fn interval_after(&self, state: &AdaptiveState, now: Instant, cost: u32) -> Option<Span> {
@@ -307,6 +316,7 @@ impl Law for Adaptive {
         state.see_cost(cost);
         state.leave_out_silence(now);
         let round_trip = state.round_trip();
+        let shortest = self.shortest(state);
         match &mut state.phase {
             Phase::Open(open) => {
                 let gap = open.gap(state.interval);
@@ -326,7 +336,12 @@ impl Law for Adaptive {
                     state.back_off(now, Span::ZERO, false, rng);
                 }
             }
-            Phase::Paced(_) => state.advance(now, cost, rng),
+            Phase::Paced(paced) => {
+                // A faster rate was never tried.
+                paced.target = paced.target.max(shortest);
+                state.interval = state.interval.max(shortest);
+                state.advance(now, cost, rng);
+            }
         }
         if is_retry && state.own > 0 {
             state.delay_retries(now, Span::ZERO, rng);

@@ -33,13 +33,9 @@ pub(super) struct Probe {
     base: Log,
 }
 
-/// log2 of the lengths: initially, at least after a late hit, at most after a hit in time.
+/// log2 of the first and the longest length that hits teach.
 const FIRST: u8 = 4;
-const LATE: u8 = 7;
-const MOST: u8 = 9;
-/// log2 of this number of successes, coarsely. A hit after more successes, in proportion to the
-/// calls in flight, is late: the rate could have grown sooner.
-const OVERDUE: i16 = 8 << 8;
+const MOST: u8 = 8;
 /// log2 of the longest length.
 const LIMIT: i16 = 16 << 8;
 /// log2 of the minimum and maximum number of cooldowns per epoch.
@@ -120,11 +116,7 @@ impl Probe {
     /// growth of the interval: L, and more if few calls were served since the previous cut. At most
     /// `gained` of what the rate has gained since the previous hit counts.
     pub(super) fn cut(&mut self, interval: Log, flight: Coarse, gained: Log) -> Log {
-        let overdue = power(OVERDUE.saturating_add(self.flight()).into()) >> 8;
-        if u32::from(self.successes) >= overdue.min(u16::MAX.into()) {
-            self.length = self.length.saturating_sub(1).max(LATE).min(self.length);
-            self.least = self.least.saturating_sub(1 << 8).max(0);
-        } else if self.is_ripe() {
+        if self.is_ripe() {
             self.length = self.length.saturating_add(1).min(MOST);
         }
         self.flight = u8::try_from(flight.saturating_sub(4 << 8).max(0) >> 4).unwrap_or(u8::MAX);
@@ -215,21 +207,6 @@ mod tests {
             let probe = Probe { progress: successes << 8, ..PROBE };
             assert_eq!((probe.is_ripe(), probe.is_past_plateau()), (ripe, past), "{successes}");
         }
-    }
-
-    #[test]
-    fn a_late_hit_shortens_the_next_epoch() {
-        // With 64 calls in flight at the previous cut, a hit is late after four times 256 successes.
-        for (flight, successes, length) in
-            [(0, 255, 8), (0, 256, 7), (32, 1_023, 8), (32, 1_024, 7)]
-        {
-            let mut probe = Probe { flight, successes, least: 1_000, ..PROBE };
-            probe.cut(Log::ZERO, 0, Log::ZERO);
-            assert_eq!((probe.length, probe.least), (length, if length < 8 { 744 } else { 1_000 }));
-        }
-        let mut probe = Probe { successes: 256, least: 255, ..PROBE };
-        probe.cut(Log::ZERO, 0, Log::ZERO);
-        assert_eq!(probe.least, 0);
     }
 
     #[test]

@@ -19,7 +19,7 @@ from laws.adaptive.parts import (
     unit_of,
 )
 from laws.base import Law, quota_wrong
-from pacing import Never
+from pacing import Never, Quota
 from record import Rejected
 
 DAY = 86_400 * SECOND
@@ -34,7 +34,7 @@ CAP_BYTES = 5
 
 def weight_of(interval):
     """The weight of a success, as a coarse logarithm."""
-    return max(-512, min(logs.coarse(fit(interval - log(SECOND // 10))) >> 4, 512))
+    return max(-512, min(logs.coarse(fit(interval - log(SECOND // 2))) >> 4, 512))
 
 
 class Adaptive(Law):
@@ -54,7 +54,8 @@ class Adaptive(Law):
         self.interval_end, self.release, self.event_at = now, 0, now
         self.apart = 0  # The logarithm of the interval between two usual calls.
         self.trip, self.ceiling, self.misses, self.down = 0, 2**15 - 1, 0, False
-        self.hinted = Hinted(unit_of(*config["quota"][:2]) if config["quota"] else 0)
+        self.hinted = Hinted()
+        self.configured = Quota(*config["quota"]) if config["quota"] else None
 
     # Decisions.
 
@@ -86,8 +87,12 @@ class Adaptive(Law):
     def current(self, now):
         return max(self.in_force(now), self.quota_interval())
 
+    def quota(self):
+        return self.configured
+
     def interval(self, now):
-        return None if self.is_open() else logs.span(self.current(now))
+        quoted = super().interval(now)
+        return quoted if self.is_open() else max(logs.span(self.current(now)), quoted or 0)
 
     def check(self, now, in_flight):
         has_room = not self.is_open() and self.hinted.has_room(in_flight)
@@ -122,7 +127,16 @@ class Adaptive(Law):
                     self.see_rise(now)
             self.release = within(now + gap)
         else:
+            shortest = self.shortest()
+            self.apart, self.phase.target = max(self.apart, shortest), max(self.phase.target, shortest)
             self.advance(now, self.usual.interval_of(cost, self.current(now)), chance)
+
+    def shortest(self):
+        """The learned rate is never above the configured quota."""
+        if self.configured is None:
+            return 0
+        unit = fit(log(self.configured.period) - log(self.configured.count))
+        return max(0, min(logs.octaves(unit, self.usual.octave), SLOWEST))
 
     def see_rise(self, now):
         """After slow start, a block four times as fast as what was served restarts the measurement."""
@@ -473,6 +487,12 @@ class Adaptive(Law):
         reading = add(fit(log(cycle) - log(max(calls, FEW))), logs.ratio(33, 32))
         trusted = calls >= FEW and since(self.event_at, now) > cycle // 4
         target = self.apart
+        known, self.meter = self.meter.scale, Meter(now, True)
+        self.meter.scale = fit(logs.coarse(log(cycle)), 16)
+        if 0 < known < self.meter.scale - (2 << 8):
+            # The cycle is more than four times as long as the previous one: another, longer window.
+            self.phase.target = target
+            return False
         if trusted and reading < target:
             self.phase.target = reading
         elif calls >= FEW:
@@ -482,7 +502,6 @@ class Adaptive(Law):
             self.phase.target = max(target, reading)
         self.phase.target = min(self.phase.target, SLOWEST)
         self.phase.cover(calls)
-        self.meter = Meter(now, True)
         return trusted
 
     # Snapshots.
@@ -509,7 +528,7 @@ FIELDS = {
     Cap: "successes u16 length u8 grew flag",
     Paced: "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
     " base i32 rejected u8 new flag young flag reopened flag",
-    Meter: "start instant lasted i32 served u32 before u32 set flag",
+    Meter: "start instant lasted i32 served u32 before u32 scale i16 set flag",
     Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
     " down flag",
     Usual: "mean u32 octave u8",

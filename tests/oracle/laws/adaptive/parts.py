@@ -47,7 +47,7 @@ class Meter:
 
     def __init__(self, start, is_set=False):
         self.start, self.set = start, is_set
-        self.lasted = self.served = self.before = 0
+        self.lasted = self.served = self.before = self.scale = 0
 
     def count(self, cost):
         self.served = within(self.served + cost, U32)
@@ -253,11 +253,8 @@ class Paced:
     def cut(self, interval, flight, gained):
         """By how much the interval grows after a hit with 2^flight calls in flight. At most `gained` of
         what the rate has gained since the previous hit counts."""
-        if self.successes >= min(logs.power((8 << 8) + (self.flight << 4)) >> 8, U16):
-            self.length = min(max(self.length - 1, 7), self.length)
-            self.least = max(fit(self.least - 256, 16), 0)
-        elif self.is_ripe():
-            self.length = min(self.length + 1, 9)
+        if self.is_ripe():
+            self.length = min(self.length + 1, 8)
         self.flight = min(max(flight - (4 << 8), 0) >> 4, 255)
         deep = max(logs.power(self.depth() + (8 << 8)), 65_536 // (self.successes + 2))
         self.progress = self.successes = self.rejected = self.gap = 0
@@ -295,9 +292,9 @@ def unit_of(limit, period):
 class Hinted:
     """The server's latest hints."""
 
-    def __init__(self, unit):
-        self.unit, self.left, self.busy = unit, UNKNOWN, APP_LIMITED
-        self.limit = self.most = self.stale = 0
+    def __init__(self):
+        self.left, self.busy = UNKNOWN, APP_LIMITED
+        self.unit = self.limit = self.most = self.stale = 0
         self.lasts = False
 
     def is_low(self):

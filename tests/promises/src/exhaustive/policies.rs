@@ -104,7 +104,7 @@ fn quota(count: u64, nanos: u64, burst: u32) -> Quota {
 }
 
 fn fixed(name: &'static str, of: (u64, u64, u32), spans: [u64; 2]) -> Small {
-    small(name, Made::fixed(quota(of.0, of.1, of.2)), spans, 6)
+    small(name, Made::quoted(quota(of.0, of.1, of.2), Fixed::new), spans, 6)
 }
 
 /// The longest wait is two calls at the longest interval of 2^52 ns, and half of that for jitter.
@@ -228,6 +228,13 @@ pub fn all() -> Vec<Small> {
         small("autosleeper", autosleeper(AutosleeperVariant::Mended), [3, 20], 6),
         small("autosleeper, faithful", autosleeper(AutosleeperVariant::Faithful), [3, 20], 6),
         adaptive("adaptive"),
+        small(
+            "adaptive, with a quota",
+            Made::quoted(quota(2, 100 * MS, 2), Adaptive::with_quota),
+            [40 * MS, 900 * MS],
+            6,
+        )
+        .with(|terms| terms.longest = None),
         adaptive("adaptive, blind").after(&[(1, SERVED), (1, &[Poll, Pass(0), SettleFirst(1)])]),
         adaptive("adaptive, with a period hint").after(&[(1, &[Poll, Pass(0), SettleFirst(7)])]),
         adaptive("adaptive, with a bucket hint")
