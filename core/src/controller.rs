@@ -102,6 +102,8 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     admitted: u8,
     /// How many more successes end a failure: see [`Outcome::count_down`].
     failing: u8,
+    /// Whether the program tries the call again that was not served last.
+    tries_again: bool,
 }
 
 /// Does not require `Clone` of the law.
@@ -119,6 +121,7 @@ impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
             usual: self.usual.clone(),
             admitted: self.admitted,
             failing: self.failing,
+            tries_again: self.tries_again,
         }
     }
 }
@@ -138,6 +141,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             calls: InFlight::new(now, rules.concurrency, rng.mark()),
             admitted: 0,
             failing: 0,
+            tries_again: false,
             retry_budget: opened(rules),
             rng,
             stats: Counters::default(),
@@ -787,6 +791,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         } else {
             self.stats.count(|stats| &mut stats.late);
         }
+        self.tries_again &= !reply.outcome.is_retryable();
         if reply.outcome != Outcome::Ok
             && let Some(asked) =
                 cooldown(&reply.hints, |at| permit.parts.get(at).map_or(0, |part| part.cost))
@@ -852,6 +857,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 fresh: part.epoch == limit.epoch,
                 rate_limited: part.rate_limited,
                 attempt: permit.attempt,
+                tries_again: self.tries_again,
                 in_flight,
                 ceiling: rules.cooldown.ceiling(),
                 #[cfg(feature = "shared")]

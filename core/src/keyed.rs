@@ -32,12 +32,13 @@ use crate::verdict::{Call, Decision, Reason};
 ///
 /// ```
 /// use tidegate::law::Adaptive;
-/// use tidegate::{Call, Decision, Instant, Keyed, Outcome, Policy};
+/// use tidegate::{Call, Decision, Hint, Instant, Keyed, Outcome, Policy, Span};
 ///
 /// let now = Instant::ZERO;
 /// let mut gates: Keyed<&str, Adaptive, 4> = Keyed::new(Policy::new(Adaptive::DEFAULT), 7);
 /// let Decision::Admit(permit) = gates.poll(now, &"api.example.com", &Call::new()) else { panic!() };
-/// gates.settle(now, &"api.example.com", permit, Outcome::Throttled);
+/// let wait = Hint::retry_after(Span::from_secs(2));
+/// gates.settle(now, &"api.example.com", permit, Outcome::Throttled.with(wait));
 /// // A throttled call delays no other API.
 /// assert!(matches!(gates.poll(now, &"api.example.com", &Call::new()), Decision::Wait(_)));
 /// assert!(matches!(gates.poll(now, &"api.example.org", &Call::new()), Decision::Admit(_)));

@@ -66,6 +66,8 @@ struct List {
     entries: Vec<Entry>,
     /// The queue's latest result. `None` after an event.
     asleep: Option<Option<Instant>>,
+    /// Whether the gate fails, as of the latest poll.
+    is_failing: bool,
 }
 
 impl List {
@@ -100,8 +102,16 @@ impl List {
         self.waiting().filter(|entry| entry.ready)
     }
 
+    /// The first call by priority and arrival. But of the retries, only the one with the fewest attempts may
+    /// be first; and while the gate fails, only if no other call of its priority waits.
     fn first(&self) -> Option<&Entry> {
-        self.ready().min_by_key(|entry| (!entry.priority, entry.number))
+        let [new, retry] = [false, true].map(|retry| {
+            let order = |entry: &&Entry| (!entry.priority, entry.call.attempt(), entry.number);
+            self.ready().filter(|entry| (entry.call.attempt() > 0) == retry).min_by_key(order)
+        });
+        let yields = |entry: &Entry| self.is_failing && entry.call.attempt() > 0;
+        let order = |entry: &&Entry| (!entry.priority, yields(entry), entry.number);
+        new.into_iter().chain(retry).min_by_key(order)
     }
 
     fn ahead(&self, priority: u8, costs: &BTreeMap<usize, u32>) -> Ahead {
@@ -119,6 +129,7 @@ impl List {
             entry.ready |= entry.call.not_before() <= now;
         }
         let (mut reach, mut wake) = (now, Instant::MAX);
+        self.is_failing = tidegate::queue::Gate::is_failing(gate);
         if let Some(first) = self.first() {
             match gate.poll(now, &first.call) {
                 Decision::Admit(permit) => return Expected::Decide(first.number, Ok(permit)),
@@ -250,9 +261,11 @@ fn play(
                         stage: Stage::Waits,
                         ready: true,
                     });
-                    // Joining behind others without a deadline is not an event.
-                    let first = list.first().map(|entry| entry.number);
-                    if first == Some(number) || deadline.is_some() {
+                    // Joining behind other first attempts without a deadline is not an event.
+                    let tried = |entry: &&Entry| entry.call.attempt() > 0;
+                    let new = list.ready().filter(|entry| !tried(entry));
+                    let first = new.min_by_key(|entry| (!entry.priority, entry.number));
+                    if first.is_some_and(|first| first.number == number) || deadline.is_some() {
                         list.asleep = None;
                     }
                 }
@@ -559,7 +572,7 @@ fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_call
         let mut gate = Gate::new(policy, 7, now);
         let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
         let rejected = now.saturating_add(Span::from_millis(100));
-        gate.settle(rejected, permit, Outcome::Throttled);
+        gate.settle(rejected, permit, Outcome::Throttled.with::<1>(Hint::NONE.and_limit(u64::MAX)));
         let interval = gate.intervals(rejected).next().flatten().unwrap();
         let due = gate.next_at(rejected).unwrap();
         let expected = due.saturating_since(rejected).saturating_add(interval.saturating_mul(3));

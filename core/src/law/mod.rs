@@ -240,6 +240,8 @@ pub struct Sample<'a> {
     pub rate_limited: bool,
     /// Number of earlier attempts of the call, as in [`Call::attempt`](crate::Call::attempt).
     pub attempt: u16,
+    /// Whether the program tries the call again that was not served last.
+    pub tries_again: bool,
     /// How many other calls are in flight.
     pub in_flight: u16,
     /// The policy's longest cooldown. No law follows a longer one.
@@ -271,6 +273,7 @@ impl Sample<'_> {
             fresh: true,
             rate_limited: true,
             attempt: 0,
+            tries_again: false,
             in_flight: 0,
             ceiling: CooldownPolicy::DEFAULT.ceiling(),
             #[cfg(feature = "shared")]

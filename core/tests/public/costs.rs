@@ -267,7 +267,7 @@ fn calls_wait_for_the_actual_cost_of_earlier_ones() {
         let mut now = Instant::from_nanos(SECOND);
         let Decision::Admit(first) = gate.poll(now, &call) else { panic!() };
         now = now.saturating_add(ROUND_TRIP);
-        gate.settle(now, first, Outcome::Throttled);
+        gate.settle(now, first, Outcome::Throttled.with::<1>(Hint::NONE.and_limit(u64::MAX)));
         let Decision::Wait(until) = gate.poll(now, &call) else { panic!() };
         let Decision::Admit(second) = gate.poll(until, &call) else { panic!() };
         gate.settle(until, second, Outcome::Ok.using([used]));

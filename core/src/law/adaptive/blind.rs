@@ -45,7 +45,7 @@ impl AdaptiveState {
     pub(super) fn reject(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
         let (now, busy) = (sample.now, sample.outcome == Outcome::Busy);
         let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
-        let told = sample.hint.cooldown().is_some() || sample.hint.is_used_up(sample.cost);
+        let told = sample.hint.cooldown().is_some() || sample.hint.tells_of_limit();
         let begins = self.calls == 0;
         let cuts = sample.fresh && self.is_evident(sample, told);
         if (cuts || !sample.fresh)
@@ -99,21 +99,38 @@ impl AdaptiveState {
     }
 
     /// Before there is a rate, the rejection of a first attempt is evidence once others confirm it: four
-    /// more in a row; fifteen more if the program makes no retries; or so many that more than a quarter
-    /// of all calls are rejected.
+    /// more in a row, or so many that more than a quarter of all calls are rejected; one more if the server
+    /// is too busy and the program makes no retries.
     fn is_confirmed(&mut self, sample: &Sample<'_>) -> bool {
         const ROW: u8 = 5;
-        const UNASKED: u8 = 16;
         /// A rejection counts three times as much as a success.
         const SCORE: u8 = 48;
         if sample.attempt > 0 || self.is_out() {
             return false;
         }
         self.suspects = self.suspects.saturating_add(1);
-        self.unasked = self.unasked.saturating_add(1);
         self.score = self.score.saturating_add(3);
         self.busy = sample.outcome == Outcome::Busy;
-        self.calls >= ROW - 1 || self.unasked == UNASKED || self.score >= SCORE
+        self.calls >= ROW - 1
+            || self.score >= SCORE
+            || self.busy && self.suspects > 1 && !sample.tries_again
+    }
+
+    /// Whether a rejection is confirmed by the next response, if it is not to the call's own retry: the
+    /// program did not try the call again, or a retry is served. What was rejected once was then one call
+    /// too many.
+    pub(super) fn confirm(&mut self, sample: &Sample<'_>) -> bool {
+        let served = sample.outcome == Outcome::Ok && sample.attempt > 0;
+        let confirmed = self.is_open()
+            && sample.fresh
+            && self.suspects > 0
+            && !self.busy
+            && (served || !sample.tries_again);
+        if confirmed {
+            let event = if self.misses > 0 { self.missed_at } else { sample.now };
+            self.cut(sample.now, event, Span::ZERO);
+        }
+        confirmed
     }
 
     /// Cuts the rate for a rejection that arrived at `event`.
@@ -207,16 +224,10 @@ impl AdaptiveState {
     }
 
     /// A call was served.
-    pub(super) fn success(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
+    pub(super) fn success(&mut self, sample: &Sample<'_>, confirmed: bool, rng: &mut Rng) -> Move {
         let retried = sample.fresh && sample.attempt > 0;
         if retried {
             self.own = 0;
-        }
-        // What was rejected is served now, so it was one call too many.
-        let confirmed = retried && self.is_open() && self.suspects > 0 && !self.busy;
-        if confirmed {
-            let event = if self.misses > 0 { self.missed_at } else { sample.now };
-            self.cut(sample.now, event, Span::ZERO);
         }
         let judged = sample.fresh && self.is_probing_cooldown() && self.judge(sample.now);
         let reopened = sample.fresh && self.reopen(sample.now);
@@ -225,7 +236,7 @@ impl AdaptiveState {
             return Move::Slower;
         }
         if confirmed && self.misses == 0 {
-            return Move::Slower;
+            return Move::Kept;
         }
         if reopened {
             return Move::Faster;
@@ -240,7 +251,7 @@ impl AdaptiveState {
         if sample.fresh && self.misses > 0 {
             let misses = if retried { self.misses } else { self.calls };
             self.recover(sample.now, misses, rng);
-            return if confirmed { Move::Slower } else { Move::Kept };
+            return Move::Kept;
         }
         let Phase::Paced(paced) = &mut self.phase else { return Move::Kept };
         paced.probe.successes = paced.probe.successes.saturating_add(1);

@@ -36,7 +36,7 @@ use crate::verdict::{Reason, Verdict};
 /// # Example
 ///
 /// ```
-/// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, law::Adaptive};
+/// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, law::Adaptive};
 ///
 /// let mut gate: Controller<Adaptive> =
 ///     Controller::new(Policy::new(Adaptive::DEFAULT), 7, Instant::ZERO);
@@ -46,7 +46,9 @@ use crate::verdict::{Reason, Verdict};
 /// let Decision::Admit(second) = gate.poll(now, &Call::new()) else { panic!() };
 /// let later = Instant::from_nanos(100_000_000);
 /// gate.settle(later, first, Outcome::Ok);
-/// gate.settle(later, second, Outcome::Throttled);
+/// // The server says that no call is left. (Without that, another rejection has to confirm the first:
+/// // the server may reject this one call each time.)
+/// gate.settle(later, second, Outcome::Throttled.with(Hint::remaining(0)));
 /// assert!(matches!(gate.poll(later, &Call::new()), Decision::Wait(_)));
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -79,7 +81,7 @@ impl Adaptive {
 ///
 /// ```
 /// use tidegate::law::{Adaptive, AdaptiveState, Law, Move, Sample};
-/// use tidegate::{Instant, Outcome, Rng, Span, gate::Pacing};
+/// use tidegate::{Hint, Instant, Outcome, Rng, Span, gate::Pacing};
 ///
 /// let (law, start) = (Adaptive::DEFAULT, Instant::ZERO);
 /// let (mut state, mut pacing, mut rng): (AdaptiveState, _, _) =
@@ -88,7 +90,8 @@ impl Adaptive {
 /// law.released(&mut state, &mut pacing, start, 1, false, &mut rng);
 /// assert_eq!(law.interval(&state, start), None);
 /// let now = Instant::from_nanos(100_000_000);
-/// let rejected = Sample::new(now, start, Outcome::Throttled);
+/// let (mut rejected, none_left) = (Sample::new(now, start, Outcome::Throttled), Hint::remaining(0));
+/// rejected.hint = &none_left;
 /// assert_eq!(law.observe(&mut state, &mut pacing, &rejected, &mut rng), Move::Slower);
 /// // One call was sent in 100 ms. It was rejected, so the law halves that rate.
 /// let interval = law.interval(&state, now).unwrap();
@@ -123,8 +126,6 @@ pub struct AdaptiveState {
     /// server is too busy.
     suspects: u8,
     busy: bool,
-    /// How many of them arrived before the first response to a retry; 255 after it.
-    unasked: u8,
     /// Rejections less a third of the successes.
     score: u8,
     /// Whether the present event is an outage.
@@ -242,7 +243,6 @@ impl Law for Adaptive {
             own: 0,
             suspects: 0,
             busy: false,
-            unasked: 0,
             score: 0,
             down: false,
             fresh_at: Instant::ZERO,
@@ -370,9 +370,6 @@ impl Law for Adaptive {
     ) -> Move {
         let now = sample.now;
         let served = sample.outcome == Outcome::Ok;
-        if sample.attempt > 0 {
-            state.unasked = u8::MAX;
-        }
         state.score = state.score.saturating_sub(served.into());
         if served {
             state.see_round_trip(now.saturating_since(sample.sent));
@@ -388,14 +385,16 @@ impl Law for Adaptive {
             let ceiling = Log::of_span(sample.ceiling).coarse().saturating_sub(1);
             state.ceiling = i16::try_from(ceiling).unwrap_or(i16::MAX);
         }
+        let confirmed = state.confirm(sample);
+        let or_slower = |moved| if confirmed { Move::Slower } else { moved };
         if sample.outcome == Outcome::Failed {
-            return state.fail(sample, rng);
+            return or_slower(state.fail(sample, rng));
         }
         if tells {
             state.hear(sample);
         }
         if served {
-            return state.success(sample, rng);
+            return or_slower(state.success(sample, confirmed, rng));
         }
         if let Some(wait) = sample.hint.cooldown()
             && sample.fresh
@@ -406,6 +405,6 @@ impl Law for Adaptive {
                 return moved;
             }
         }
-        state.reject(sample, rng)
+        or_slower(state.reject(sample, rng))
     }
 }

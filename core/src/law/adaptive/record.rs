@@ -27,7 +27,6 @@ fields!(AdaptiveState {
     own: u8,
     suspects: u8,
     busy: bool,
-    unasked: u8,
     score: u8,
     down: bool,
     fresh_at: Instant,

@@ -500,7 +500,7 @@ mod tests {
         fn second(&mut self, second: u64, offered: u32, busy: u32) -> u32 {
             let now = at(second * 1_000);
             let mut sent = 0;
-            while sent < offered && self.law.check(&self.state, now, 0) == Verdict::Admit {
+            while sent < offered && self.law.check(&self.state, now, 0, false) == Verdict::Admit {
                 self.law.released(&mut self.state, &mut self.pacing, now, 1, false, &mut self.rng);
                 let outcome = if sent < busy { Outcome::Busy } else { Outcome::Ok };
                 let sample = Sample::new(now, now, outcome);
@@ -559,14 +559,19 @@ mod tests {
     fn a_call_over_the_limit_waits_for_a_second_with_room() {
         let mut world = World::new(TchannelConfig { over: Over::Wait, ..FAITHFUL });
         world.run(0..3, 3_000);
-        let Verdict::Wait(until) = world.law.check(&world.state, at(2_500), 0) else { panic!() };
+        let Verdict::Wait(until) = world.law.check(&world.state, at(2_500), 0, false) else {
+            panic!()
+        };
         assert!(matches!(
-            world.law.check(&world.state, at(until.as_nanos() / 1_000_000 - 1), 0),
+            world.law.check(&world.state, at(until.as_nanos() / 1_000_000 - 1), 0, false),
             Verdict::Wait(_)
         ));
-        assert_eq!(world.law.check(&world.state, until, 0), Verdict::Admit);
+        assert_eq!(world.law.check(&world.state, until, 0, false), Verdict::Admit);
         let rejecting = Tchannel::new(FAITHFUL).unwrap();
-        assert_eq!(rejecting.check(&world.state, at(2_500), 0), Verdict::Reject(Reason::OverLimit));
+        assert_eq!(
+            rejecting.check(&world.state, at(2_500), 0, false),
+            Verdict::Reject(Reason::OverLimit)
+        );
     }
 
     #[test]
