@@ -10,7 +10,8 @@ pub(crate) fn reply<const LIMITS: usize>(headers: &HeaderMap) -> Option<Reply<LI
     let code = headers.get("grpc-status")?.to_str().ok()?.parse().unwrap_or(u32::MAX);
     let value = |name| headers.get(name).map(|value: &http::HeaderValue| value.as_bytes());
     let delay = value("grpc-status-details-bin").and_then(grpc::retry_delay_base64);
-    Some(grpc::reply(code, value("grpc-retry-pushback-ms"), delay))
+    let message = value("grpc-message").unwrap_or_default();
+    Some(grpc::reply(code, message, value("grpc-retry-pushback-ms"), delay))
 }
 
 /// Whether a response is one of gRPC whose trailers will contain the outcome.

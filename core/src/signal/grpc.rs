@@ -35,8 +35,11 @@ pub const fn outcome(code: u32) -> Outcome {
     }
 }
 
-/// Reads the status code with the trailer `grpc-retry-pushback-ms` and the delay of `RetryInfo`
-/// ([`retry_delay`]), if present.
+/// Reads the status code and message with the trailer `grpc-retry-pushback-ms` and the delay of
+/// `RetryInfo` ([`retry_delay`]), if present.
+///
+/// gRPC libraries also report a message that is too large with `RESOURCE_EXHAUSTED`. Such a call never
+/// fits and says nothing about a rate: [`Ok`](Outcome::Ok).
 ///
 /// A number is the cooldown before the next attempt. A negative number, or anything that is not a
 /// 32-bit number in ASCII, forbids another attempt ([`Hint::no_retry`]; gRFC A6, "Pushback"). The
@@ -46,19 +49,25 @@ pub const fn outcome(code: u32) -> Outcome {
 /// ```
 /// use tidegate::{Outcome, Reply, Span, signal::grpc};
 ///
-/// let later: Reply = grpc::reply(14, Some(b"1500"), None);
+/// let later: Reply = grpc::reply(14, b"", Some(b"1500"), None);
 /// assert_eq!(later.outcome, Outcome::Busy);
 /// assert_eq!(later.hints[0].retry_after, Some(Span::from_millis(1_500)));
-/// let never: Reply = grpc::reply(14, Some(b"-1"), Some(Span::from_secs(30)));
+/// let never: Reply = grpc::reply(14, b"", Some(b"-1"), Some(Span::from_secs(30)));
 /// assert!(never.hints[0].no_retry);
+/// let large: Reply = grpc::reply(8, b"Received message larger than max (5 vs. 4)", None, None);
+/// assert_eq!(large.outcome, Outcome::Ok);
 /// ```
 #[must_use]
 pub fn reply<const LIMITS: usize>(
     code: u32,
+    message: &[u8],
     pushback: Option<&[u8]>,
     delay: Option<Span>,
 ) -> Reply<LIMITS> {
-    let outcome = outcome(code);
+    let outcome = match outcome(code) {
+        Outcome::Throttled if is_too_large(message) => Outcome::Ok,
+        outcome => outcome,
+    };
     let hint = match (pushback, delay) {
         _ if !outcome.is_retryable() => Hint::NONE,
         (Some(value), _) => match millis(value) {
@@ -69,6 +78,14 @@ pub fn reply<const LIMITS: usize>(
         (None, None) => Hint::NONE,
     };
     outcome.with(hint)
+}
+
+/// Whether the message says that a message is too large, as gRPC's libraries for C, Go, Node.js, Java and
+/// .NET do.
+fn is_too_large(message: &[u8]) -> bool {
+    const PHRASES: [&[u8]; 3] = [b"larger than", b"exceeds maximum", b"exceeds the maximum"];
+    let contains = |phrase: &[u8]| message.windows(phrase.len()).any(|part| part == phrase);
+    contains(b"message") && PHRASES.into_iter().any(contains)
 }
 
 /// A non-negative 32-bit number.
@@ -96,7 +113,7 @@ mod tests {
             (b"\xFF", None),
         ];
         for (value, millis) in cases {
-            let hint = reply::<1>(14, Some(value), Some(Span::from_secs(30))).hints[0];
+            let hint = reply::<1>(14, b"", Some(value), Some(Span::from_secs(30))).hints[0];
             assert_eq!(hint.retry_after, millis.map(Span::from_millis), "{:?}", value);
             assert_eq!(hint.no_retry, millis.is_none(), "{:?}", value);
         }
@@ -105,14 +122,29 @@ mod tests {
     #[test]
     fn a_delay_counts_without_a_pushback() {
         let delay = Span::from_secs(30);
-        assert_eq!(reply::<1>(8, None, Some(delay)).hints[0], Hint::retry_after(delay));
+        assert_eq!(reply::<1>(8, b"", None, Some(delay)).hints[0], Hint::retry_after(delay));
     }
 
     #[test]
     fn the_pushback_of_a_served_or_abandoned_call_is_ignored() {
         for code in [0, 1, 5] {
-            let reply = reply::<1>(code, Some(b"-1"), Some(Span::from_secs(30)));
+            let reply = reply::<1>(code, b"", Some(b"-1"), Some(Span::from_secs(30)));
             assert_eq!(reply.hints[0], Hint::NONE, "code {code}");
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_too_large_says_nothing_about_a_rate() {
+        for (message, outcome) in [
+            ("grpc: received message larger than max (5000000 vs. 4194304)", Outcome::Ok),
+            ("trying to send message larger than max (5000000 vs. 4194304)", Outcome::Ok),
+            ("Attempted to send message with a size larger than 4194304", Outcome::Ok),
+            ("gRPC message exceeds maximum size 4194304: 5000000", Outcome::Ok),
+            ("Received message exceeds the maximum configured message size.", Outcome::Ok),
+            ("Quota exceeded for quota metric 'Read requests'", Outcome::Throttled),
+            ("", Outcome::Throttled),
+        ] {
+            assert_eq!(reply::<1>(8, message.as_bytes(), None, None).outcome, outcome, "{message}");
         }
     }
 

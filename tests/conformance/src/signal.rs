@@ -38,7 +38,7 @@ pub(crate) fn http(vector: &Value) -> Played {
 
 pub(crate) fn grpc(vector: &Value) -> Played {
     let pushback = given(field(vector, "pushback")?, bytes)?;
-    let reply: Reply = grpc::reply(small(field(vector, "code")?)?, pushback.as_deref(), None);
+    let reply: Reply = grpc::reply(small(field(vector, "code")?)?, b"", pushback.as_deref(), None);
     answer(vector, &reply)
 }
 

@@ -36,7 +36,7 @@ pub fn try_with(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     match input.u8() % 8 {
         // Such bytes are read without a panic, and nothing else is promised.
-        1 | 4 if is_odd(input.rest()) => _ = grpc::reply::<1>(14, Some(input.rest()), None),
+        1 | 4 if is_odd(input.rest()) => _ = grpc::reply::<1>(14, input.rest(), Some(input.rest()), None),
         0 => aws_code(input.rest()),
         1 => grpc_status(input.u8().into(), input.rest()),
         2 => coap_response(input.u8(), input.rest()),
@@ -59,8 +59,8 @@ fn aws_code(code: &[u8]) {
 
 fn grpc_status(code: u32, pushback: &[u8]) {
     let delay = grpc::retry_delay(pushback).or_else(|| grpc::retry_delay_base64(pushback));
-    let reply: Reply<2> = grpc::reply(code, Some(pushback), delay);
-    let silent: Reply<2> = grpc::reply(code, None, None);
+    let reply: Reply<2> = grpc::reply(code, b"", Some(pushback), delay);
+    let silent: Reply<2> = grpc::reply(code, b"", None, None);
     assert_eq!((reply.outcome, silent.outcome), (grpc::outcome(code), grpc::outcome(code)));
     assert_eq!(silent.hints, [Hint::NONE; 2]);
     let expected = match unsigned(pushback).and_then(|number| i32::try_from(number).ok()) {

@@ -375,7 +375,7 @@ pub struct Signals {
     about: fn(&Answer, [Unit; 2]) -> Reply<2>,
     named: fn(&Answer, &[u8]) -> Hint,
     aws: fn(&[u8]) -> Option<Outcome>,
-    grpc: fn(u32, Option<&[u8]>, Option<Span>) -> Reply,
+    grpc: fn(u32, &[u8], Option<&[u8]>, Option<Span>) -> Reply,
     retry_delay: fn(&[u8]) -> Option<Span>,
     retry_delay_base64: fn(&[u8]) -> Option<Span>,
     mqtt: fn(u8) -> Outcome,

@@ -179,6 +179,7 @@ impl<const LIMITS: usize> Classify<Status, LIMITS> for Standard {
         let pushback = status.metadata().get("grpc-retry-pushback-ms");
         let pushback = pushback.map(|value| value.as_encoded_bytes());
         let code = i32::from(status.code()).unsigned_abs();
-        grpc::reply(code, pushback, grpc::retry_delay(status.details()))
+        let message = status.message().as_bytes();
+        grpc::reply(code, message, pushback, grpc::retry_delay(status.details()))
     }
 }

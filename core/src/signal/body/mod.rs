@@ -47,7 +47,7 @@ mod words;
 
 pub use usage::{Usage, is_stream};
 
-use scan::{CONCURRENT, DAILY, PRIMARY, SECONDARY, Scan, UNPAID, Word};
+use scan::{CONCURRENT, DAILY, PRIMARY, SECONDARY, Scan, TOO_LARGE, UNPAID, Word};
 use words::{CODES, Field, PATHS, is_metas};
 
 use super::http::Name;
@@ -217,6 +217,9 @@ impl Body {
         match outcome {
             // Salesforce uses one code for both.
             Some(Outcome::Exhausted) if self.has(CONCURRENT) => Some(Outcome::Throttled),
+            // OpenAI and Groq report a call that is larger than a whole limit as throttled. It never fits, and
+            // says nothing about the rate.
+            _ if is_error && self.has(TOO_LARGE) => Some(Outcome::Ok),
             // Anthropic reports it as an invalid request.
             _ if is_error && self.has(UNPAID) => Some(Outcome::Exhausted),
             // Gemini reports a daily quota like one per minute.
