@@ -611,6 +611,28 @@ fn the_calls_ahead_count_at_their_cost_if_the_law_does_so() {
 }
 
 #[test]
+fn the_calls_ahead_count_at_the_usual_cost_if_theirs_is_not_known() {
+    fn turn(slots: impl Storage<2>) -> Span {
+        let now = Instant::from_nanos(1 << 60);
+        let quota = |burst| Quota::per_second(100).unwrap().with_burst(burst).unwrap();
+        let laws = [quota(100), quota(200)].map(Fixed::new);
+        let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of(laws), 7, now);
+        let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+        gate.settle(now, permit, Outcome::Ok.using([1, 100]));
+        let mut queue = Queue::new(slots);
+        for _ in 0..3 {
+            let place = queue.place(0);
+            queue.join(now, &mut gate, &Call::new(), place).unwrap();
+        }
+        queue.turn_of_new(now, &gate, &Call::new(), 0).saturating_since(now)
+    }
+    // Five calls of 100, and 200 at once.
+    let of_few = turn([Slot::<2>::EMPTY; ROOM]);
+    assert!(of_few > Span::from_millis(2_900), "{of_few:?}");
+    assert_eq!(turn(Growing::new(Vec::new(), 12)), of_few);
+}
+
+#[test]
 fn only_a_first_attempt_is_rejected_for_the_calls_ahead_of_it() {
     let now = Instant::from_nanos(1 << 60);
     let law = Fixed::new(Quota::per_second(10).unwrap());

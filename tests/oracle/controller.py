@@ -9,7 +9,7 @@ from pacing import Never, Pacing
 from policy import law_of
 
 # The longest record of a law, and a byte for which law it is.
-LAW_BYTES = 1 + 109
+LAW_BYTES = 1 + 131
 GATES_BYTES = 8 + 9
 PACING_BYTES = 24 + 1  # And whether a call waited for it.
 PUSHBACK = ("throttled", "busy")
@@ -74,7 +74,7 @@ class Limit:
         quota, mean = self.law.quota(), (self.usual + 8) >> 4
         return mean if quota is None else min(mean, quota.burst)
 
-    def due(self, now, cost, in_flight):
+    def due(self, now, cost, in_flight, retry=False):
         if cost == 0:
             return 0
         rejections, due = [], 0
@@ -83,7 +83,7 @@ class Limit:
         except Never as never:
             rejections.append(never.reason)
         try:
-            wait = self.law.check(now, in_flight)
+            wait = self.law.check(now, in_flight, retry)
             # A law whose wait is over does not delay the call, even if it ends now.
             due = max(due, wait if wait > now else 0)
         except Never as never:
@@ -92,9 +92,9 @@ class Limit:
             raise Never(max(rejections, key=RANKS.index))
         return due
 
-    def is_due_at(self, now, cost, in_flight, instant):
+    def is_due_at(self, now, cost, in_flight, retry, instant):
         try:
-            return self.due(now, cost, in_flight) == instant
+            return self.due(now, cost, in_flight, retry) == instant
         except Never:
             return False
 
@@ -134,7 +134,7 @@ class Controller:
         due, rejections = max(self.cooldown.until, call.not_before), []
         for limit, cost in zip(self.limits, self.costs(call)):
             try:
-                due = max(due, limit.due(now, cost, self.in_flight()))
+                due = max(due, limit.due(now, cost, self.in_flight(), call.attempt > 0))
             except Never as never:
                 rejections.append(never.reason)
         return due, rejections
@@ -158,7 +158,7 @@ class Controller:
             return ["admit", self.admit(now, call)]
         if kind in ("wait", "late"):
             for limit, cost in zip(self.limits, self.costs(call)):
-                limit.rate_limited |= limit.is_due_at(now, cost, self.in_flight(), verdict[1])
+                limit.rate_limited |= limit.is_due_at(now, cost, self.in_flight(), call.attempt > 0, verdict[1])
         if kind == "wait":
             self.count("waits")
             self.count("waited", verdict[1] - now)
@@ -183,7 +183,7 @@ class Controller:
             if cost > 0:
                 limit.rate_limited = False
                 limit.pacing.charge_late(now, limit.law.late(now), cost, limit.law.quota())
-                limit.law.released(limit.pacing, now, cost, self.chance)
+                limit.law.released(limit.pacing, now, cost, call.attempt > 0, self.chance)
         if call.attempt > 0 and self.retry_budget:
             self.retry_budget.spend()
         self.count("admitted")
@@ -279,7 +279,9 @@ class Controller:
             return None
         again = Call(call.costs, call.deadline, call.estimated)
         delay = 0
-        if self.policy["backoff"]:
+        # The law delays the first retry after a rejection.
+        paced = self.policy["paces_retries"] and reply.outcome in PUSHBACK and call.attempt == 0
+        if self.policy["backoff"] and not paced:
             schedule = Backoff(*self.policy["backoff"])
             again.rung = schedule.climb(call.rung, self.chance)
             delay = schedule.delay(again.rung, self.chance)
@@ -302,7 +304,7 @@ class Controller:
         if verdict[0] in ("wait", "late"):
             until = verdict[1]
             dues = [
-                limit.is_due_at(now, cost, self.in_flight(), until)
+                limit.is_due_at(now, cost, self.in_flight(), call.attempt > 0, until)
                 for limit, cost in zip(self.limits, self.costs(call))
             ]
             if until > now and any(dues):
@@ -345,6 +347,8 @@ class Controller:
     # Changes of settings.
 
     def set_policy(self, policy, now):
+        ceiling = policy["cooldown"][0]
+        latest = within(now + ceiling) if ceiling < self.policy["cooldown"][0] else END
         for index, config in enumerate(policy["laws"]):
             if self.limits[index].config != config:
                 old, new = self.limits[index], Limit(config, now)
@@ -353,6 +357,9 @@ class Controller:
                 new.cuts = new.began = (old.cuts + 1) % 2**16
                 new.pacing, new.usual = old.pacing, old.usual
                 self.limits[index] = new
+            self.limits[index].pacing.cooldown = min(self.limits[index].pacing.cooldown, latest)
+            self.limits[index].law.shorten(latest)
+        self.cooldown.until = min(self.cooldown.until, latest)
         if self.policy["retry_budget"] != policy["retry_budget"]:
             self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
         self.set_concurrency(policy["concurrency"], now)

@@ -198,6 +198,7 @@ where
             for (sum, load) in sums.iter_mut().zip(load) {
                 sum.calls = sum.calls.saturating_add(load.calls);
                 sum.cost = sum.cost.saturating_add(load.cost);
+                sum.unstated = sum.unstated.saturating_add(load.unstated);
             }
         }
         sums

@@ -54,8 +54,8 @@ class Law:
     def late(self, now):
         return min(now, self.LATE)
 
-    def check(self, now, in_flight):
-        """The instant from which the law admits a call."""
+    def check(self, now, in_flight, retry=False):
+        """The instant from which the law admits a call, or a retry."""
         return 0
 
     def concurrency(self, now):
@@ -69,7 +69,10 @@ class Law:
         quota = self.quota()
         return None if quota is None else -(-quota.period // quota.count)
 
-    def released(self, pacing, now, cost, chance):
+    def shorten(self, latest):
+        """The longest cooldown became shorter: nothing waits beyond `latest`."""
+
+    def released(self, pacing, now, cost, retry, chance):
         pass
 
     def corrected(self, now, charged, used):

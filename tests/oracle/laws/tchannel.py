@@ -113,7 +113,7 @@ class Tchannel(Law):
     def room(self):
         return floor(self.limit) - self.sent
 
-    def check(self, now, in_flight):
+    def check(self, now, in_flight, retry=False):
         state = self.copy()
         state.pass_time(now)
         if state.room() > 0:
@@ -128,7 +128,7 @@ class Tchannel(Law):
             raise Never("never")
         return state.second
 
-    def released(self, pacing, now, cost, chance):
+    def released(self, pacing, now, cost, retry, chance):
         self.pass_time(now)
         self.sent = within(self.sent + 1, U32)
 

@@ -1,7 +1,7 @@
 //! A controller and its client, and the promises for every call.
 
 use tidegate::gate::{ConcurrencyLimit, Gate, Permit};
-use tidegate::law::AnyLaw;
+use tidegate::law::{AnyLaw, Law};
 use tidegate::{Controller, Decision, Instant, Reason, Span, Verdict};
 
 use crate::account::{Account, Retries};
@@ -297,10 +297,16 @@ impl<const LIMITS: usize> World<LIMITS> {
         let before = self.gate.clone();
         self.gate.set_policy(terms.policy, self.now);
         assert_eq!(self.gate.in_flight(), before.in_flight(), "a call in flight was forgotten");
+        let ceiling = terms.cooldown.ceiling();
+        let is_lower = ceiling < self.terms.cooldown.ceiling();
+        let latest = if is_lower { self.now.saturating_add(ceiling) } else { Instant::MAX };
+        self.cooldown = self.cooldown.min(latest);
         let states = self.gate.states().zip(before.states());
         for (limit, (state, old)) in states.enumerate() {
             if terms.laws[limit] == self.terms.laws[limit] {
-                assert_eq!(state, old, "an unchanged law lost its state");
+                let mut old = *old;
+                terms.laws[limit].shorten(&mut old, latest);
+                assert_eq!(*state, old, "an unchanged law lost its state");
                 // The state may come from an arbitrary record.
                 terms.bounds[limit] = self.terms.bounds[limit];
                 terms.quotas[limit] = self.terms.quotas[limit];

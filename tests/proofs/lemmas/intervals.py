@@ -31,20 +31,22 @@ def a_client(dice):
     """A state that paces calls, as in its record, and the time."""
     now = dice.instant()
     interval = dice.number(0, 62 * OCTAVE)
-    interval_end, release, event = (dice.near(now, 100 * SECOND) for _ in range(3))
+    interval_end, fresh_at, event = (dice.near(now, 100 * SECOND) for _ in range(3))
     least, misses = dice.number(0, LIMIT), dice.choice([1, 2, 5, dice.number(1, 40)])
+    calls, own = dice.choice([misses, dice.number(1, misses)]), dice.choice([0, dice.number(1, 8)])
+    release = dice.choice([fresh_at, dice.near(now, 100 * SECOND)])
     ceiling = dice.number(0, 2**14)
     flight = dice.choice([0, dice.number(0, 255)])
     paced = [1, interval, dice.number(4, 8), least, flight, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     meter = [event, 0, 0, 0, 0, 0]
     hinted = [0, 0, U32, 0, 0, 16, 0]
-    event = [event, 0, ceiling, misses, dice.flag()]
-    return [*paced, *meter, interval_end, release, interval, *event, 16, 0, *hinted], now
+    missed = [misses, calls, own, 0, 0, 0, 0, dice.flag(), fresh_at, event]
+    return [*paced, *meter, interval_end, release, interval, event, 0, ceiling, *missed, 16, 0, *hinted], now
 
 
 def parts(state):
-    """The length of the epoch, the interval, the release and the interval."""
-    return max(state[2] * 256 + state[4] * 16, state[3]), state[19], state[20], state[21]
+    """The length of the epoch, the interval's end, the release and the interval."""
+    return max(state[2] * 256 + state[4] * 16, state[3]), state[20], state[21], state[22]
 
 
 def recorded(*instants):
@@ -77,7 +79,7 @@ def with_chance(dice):
 
 def calm(dice):
     asked = with_chance(dice)
-    asked[25] = 0  # misses
+    asked[26] = asked[27] = 0  # misses, and those of calls not tried before
     return asked
 
 
@@ -87,37 +89,41 @@ def advance(*numbers):
     length, interval_end, _, interval = parts(state)
     silence = most(span_of(interval + 6 * OCTAVE), LATENESS)
     width = span_of(interval + depth_of(length) * 2**16 - 2 * OCTAVE)
-    longest = longest_wait(interval, state[24] * 2**16)
-    return tuple(recorded(*advanced(interval_end, now, silence, span_of(interval), width, longest, word)))
+    longest = longest_wait(interval, state[25] * 2**16)
+    grid, due = advanced(interval_end, now, silence, span_of(interval), width, longest, word)
+    # A retry that has missed delays others.
+    release = max(state[21], due) if state[28] else due
+    return tuple(recorded(grid, release, due))
 
 
 def in_force(interval, misses, down, dark, ceiling, capped=least):
-    """`AdaptiveState::interval_in_force`, where `dark` is a quarter of the time since the event."""
+    """`AdaptiveState::doubled`, after so many misses, where `dark` is a quarter of the time since the event."""
+    doublings = minus(misses, ite(down, 3, 1))
     widest = most(PROBE, interval + 2 * OCTAVE)
     widest = ite(down, widest, most(widest, dark))
-    doubled = least(interval + (misses - 1) * OCTAVE, I32)
+    doubled = least(interval + doublings * OCTAVE, I32)
     probing = capped(least(doubled, widest), ceiling)
-    return ite(misses >= 2, most(probing, interval), interval)
+    return ite(doublings > 0, most(probing, interval), interval)
 
 
 def in_force_at(state, now, misses, ceiling):
-    event, down = state[22], state[26]
+    event, down = state[23], state[33]
     dark = log_of(max(now - event, 0)) - 2 * OCTAVE
-    return span_of(in_force(state[21], misses, bool(down), dark, ceiling))
+    return span_of(in_force(state[22], misses, bool(down), dark, ceiling))
 
 
 @step("in_force", lambda dice: [*a_client(dice)[0], dice.instant()])
 def in_force_of(*numbers):
     *state, now = numbers
-    return in_force_at(state, now, state[25], state[24] * 2**16)
+    return in_force_at(state, now, state[27], state[25] * 2**16)
 
 
-def backed_off(interval_end, release, now, interval, cooldown, longest, word, latest_of=least):
-    """`AdaptiveState::back_off`, where no wait is longer than `longest`."""
+def backed_off(interval_end, fresh_at, now, interval, cooldown, longest, word, latest_of=least):
+    """`AdaptiveState::back_off` of first attempts, where no new wait is longer than `longest`."""
     half = div(interval, 2)
     wait = most(drawn(word, minus(interval, half), within(interval + half)), cooldown)
-    due = latest_of(most(release, within(now + wait)), within(now + longest))
-    return most(interval_end, within(now + most(interval, cooldown))), due
+    due = latest_of(within(now + wait), within(now + longest))
+    return most(interval_end, within(now + most(interval, cooldown))), most(fresh_at, due)
 
 
 @step("back_off", lambda dice: [*with_chance(dice), dice.u64()])
@@ -125,9 +131,10 @@ def back_off(*numbers):
     *state, _low, _high, now, ceiling, word = numbers
     _, interval_end, release, learnt = parts(state)
     ceiling = ((log_of(ceiling) >> 16) - 1) * 2**16
-    interval = in_force_at(state, now, min(state[25] + 1, 40), ceiling)
+    interval = in_force_at(state, now, min(state[27] + 1, 40), ceiling)
     longest = longest_wait(learnt, ceiling)
-    return tuple(recorded(*backed_off(interval_end, release, now, interval, 0, longest, word)))
+    end, due = backed_off(interval_end, state[34], now, interval, 0, longest, word)
+    return tuple(recorded(end, max(release, due), due))
 
 
 def sooner(instant, now, refund):
@@ -143,10 +150,8 @@ def put_off(instant, now, debt, longest=least):
 def shift(*numbers):
     *state, _low, _high, now, later = numbers
     _, interval_end, release, interval = parts(state)
-    by = span_of(interval)
-    if later:
-        return tuple(recorded(put_off(interval_end, now, by), put_off(release, now, by)))
-    return tuple(recorded(sooner(interval_end, now, by), sooner(release, now, by)))
+    move, by = put_off if later else sooner, span_of(interval)
+    return tuple(recorded(*(move(instant, now, by) for instant in (interval_end, release, state[34]))))
 
 
 def held(now, end, spread, ceiling, word, latest_of=least):
@@ -181,11 +186,9 @@ def doubles_after(since):
     return (doublings + 1) * DOUBLING if doublings < 10 else 0
 
 
-def responded(wide, since, served):
-    """`Open::respond`: the number of calls in flight when doubling began, and how long ago."""
-    if served:
-        return wide, since
-    return wide_after(wide, since // DOUBLING) or WIDEST, 0
+def rejected(wide, since):
+    """`Open::reject`: the number of calls in flight when doubling begins again."""
+    return wide_after(wide, since // DOUBLING) or WIDEST
 
 
 def an_open(dice):
@@ -210,11 +213,10 @@ def open_for(wide, _sends, _measured, probing, *rest):
     return limit, doubles_after(since)
 
 
-@step("respond", lambda dice: [*an_open(dice), a_while(dice), dice.flag(), dice.u16()])
-def respond(wide, sends, measured, probing, *rest):
-    *cap, since, served, _in_flight = rest
-    after, ago = responded(wide, since, served)
-    return int(not served), wide if probing else after, sends, measured, probing, *cap
+@step("reject", lambda dice: [*an_open(dice), a_while(dice)])
+def reject(wide, sends, measured, probing, *rest):
+    *cap, since = rest
+    return 1, wide if probing else rejected(wide, since), sends, measured, probing, *cap
 
 
 def a_moment(given):
@@ -250,16 +252,16 @@ def each_call_takes_an_interval_and_silence_earns_one_or_a_late_timers(given, st
 )
 def after_a_miss_half_an_interval_passes_at_least(given, latest_of=least):
     """And the server's cooldown. At most one and a half intervals or that cooldown, unless an earlier wait
-    was longer: a rejection makes no call due earlier. No wait is longer than the longest one, which no
-    interval in force exceeds."""
-    interval_end, release, now, interval, word = a_moment(given)
+    was longer: a rejection makes no call due earlier. No wait that it adds is longer than the longest one,
+    which no interval in force exceeds."""
+    interval_end, fresh_at, now, interval, word = a_moment(given)
     cooldown, longest = given.numbers("pause longest", 0, U64)
     given.that(longest >= interval)
-    new_interval_end, due = backed_off(interval_end, release, now, interval, cooldown, longest, word, latest_of)
+    new_interval_end, due = backed_off(interval_end, fresh_at, now, interval, cooldown, longest, word, latest_of)
     half, latest = div(interval, 2), within(now + longest)
     low = all_of(due >= within(now + half), due >= within(now + least(cooldown, longest)))
-    no_nearer = all_of(due >= least(release, latest), new_interval_end >= interval_end)
-    high = least(most(release, within(now + most(interval + half, cooldown))), latest)
+    no_nearer = all_of(due >= fresh_at, new_interval_end >= interval_end)
+    high = most(fresh_at, least(within(now + most(interval + half, cooldown)), latest))
     return all_of(low, no_nearer, due <= high)
 
 
@@ -283,7 +285,7 @@ def no_reported_cost_delays_a_call_by_more_than_a_day(given, longest=least):
     return all_of(after >= interval_end, after <= most(interval_end, within(now + DAY)))
 
 
-@lemma("law/adaptive/blind.rs AdaptiveState::interval_in_force", capped=lambda probe, ceiling: probe)
+@lemma("law/adaptive/blind.rs AdaptiveState::doubled", capped=lambda probe, ceiling: probe)
 def probes_are_no_closer_than_the_interval_and_no_further_than_the_ceiling(given, capped=least):
     """And at most 20 s, four intervals, or (except in an outage) a quarter of the time for which the
     server has been rejecting, whichever is longest. If the interval is longer than the ceiling, it is the
@@ -329,23 +331,14 @@ def a_window_that_grows_says_when(given, after=doubles_after):
 
 
 @lemma(
-    "law/adaptive/open.rs Open::respond",
-    after=lambda wide, since, served: (wide, since if served else 0),
+    "law/adaptive/open.rs Open::reject",
+    after=lambda wide, since: wide,
 )
-def a_response_makes_a_window_no_narrower(given, after=responded):
-    """A success changes nothing; a rejection keeps the limit, and postpones the next doubling by a full
-    doubling time."""
-
-    def cooldowns(wide, doublings, part, served):
-        since = doublings * DOUBLING + part
-        made, ago = after(wide, since, served)
-        kept = wide_after(made, ago // DOUBLING) == wide_after(wide, doublings)
-        return kept and ago == (since if served else 0)
-
+def a_rejection_makes_a_window_no_narrower(given, after=rejected):
+    """It keeps the limit, and postpones the next doubling by a full doubling time."""
     return all(
-        cooldowns(wide, doublings, part, served)
+        wide_after(after(wide, doublings * DOUBLING + part), 0) == wide_after(wide, doublings)
         for wide in range(1, WIDEST + 2)
         for doublings in range(13)
         for part in (0, 1, DOUBLING - 1)
-        for served in (False, True)
     )

@@ -28,13 +28,13 @@ const LOG: &[Kind] = &[Four];
 const PROBE: &[Kind] = &[Byte, Two, Byte, Four, Two, Byte, Byte, Four];
 const USUAL: &[Kind] = &[Four, Byte];
 /// The layout of the state: paced calls, the meter, interval end and release, the interval, the
-/// event, the usual call, and hints.
+/// event, the misses and their evidence, the usual call, and hints.
 #[rustfmt::skip]
 const PACED: &[Kind] = &[
     Byte, Four, Byte, Two, Byte, Four, Two, Byte, Byte, Four, Byte, Byte, Byte, Byte,
     At, Four, Four, Four, Two, Byte,
     At, At, Four,
-    At, Four, Two, Byte, Byte,
+    At, Four, Two, Byte, Byte, Byte, Byte, Byte, Byte, Byte, Byte, At, At,
     Four, Byte,
     Four, Four, Four, Four, Two, Byte, Byte,
 ];
@@ -85,9 +85,9 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
             let after = open::doubles_after(since).unwrap_or_default();
             answer = vec![limit.into(), after.as_nanos()];
         }
-        "respond" => {
+        "reject" => {
             let mut open: Open = of.field(OPEN)?;
-            answer = vec![open.respond(of.span(), of.flag(), of.u16()).into()];
+            answer = vec![open.reject(of.span()).into()];
             answer.extend(hinted_field(&open, OPEN));
         }
         _ => return None,
@@ -95,7 +95,7 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     Some(answer)
 }
 
-/// Changes of a state: interval end and release afterwards.
+/// Changes of a state: interval end and releases afterwards.
 fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     if step == "cool_down" {
         return cool_down(of);
@@ -126,7 +126,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         _ => return None,
     };
     let after = hinted(&LAW, &state, PACED);
-    Some(draws.then_some(word).into_iter().chain([after[19], after[20]]).collect())
+    Some(draws.then_some(word).into_iter().chain([20, 21, 34].map(|index| after[index])).collect())
 }
 
 /// A wait that the server requests before there is a rate.
@@ -139,7 +139,7 @@ fn cool_down(of: &mut Numbers) -> Option<Vec<u64>> {
     (sample.hint, sample.ceiling) = (&hint, of.span());
     let mut state: AdaptiveState = LAW.start(now);
     LAW.observe(&mut state, &mut Pacing::new(Instant::ZERO), &sample, &mut rng);
-    let until = match LAW.check(&state, now, 0) {
+    let until = match LAW.check(&state, now, 0, false) {
         crate::Verdict::Wait(until) => until,
         crate::Verdict::Admit => now,
         _ => Instant::MAX,

@@ -102,8 +102,8 @@ impl Numbers {
         law.read(&mut input).filter(|_| input.is_whole())
     }
 
-    fn record(&mut self, kinds: &[Kind]) -> [u8; 128] {
-        let mut record = [0; 128];
+    fn record(&mut self, kinds: &[Kind]) -> [u8; 136] {
+        let mut record = [0; 136];
         let mut out = Writer::new(&mut record, MIDDLE);
         for kind in kinds {
             match kind {
@@ -130,14 +130,14 @@ pub enum Kind {
 
 /// The content of a law's state as numbers.
 pub fn hinted<L: Record>(law: &L, state: &L::State, kinds: &[Kind]) -> Vec<u64> {
-    let mut record = [0; 128];
+    let mut record = [0; 136];
     law.write(state, &mut Writer::new(&mut record, MIDDLE));
     numbers(&record, kinds)
 }
 
 /// The content of a part of a state as numbers.
 pub fn hinted_field(field: &impl Field, kinds: &[Kind]) -> Vec<u64> {
-    let mut record = [0; 128];
+    let mut record = [0; 136];
     field.write(&mut Writer::new(&mut record, MIDDLE));
     numbers(&record, kinds)
 }

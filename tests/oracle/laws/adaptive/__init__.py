@@ -28,8 +28,11 @@ SLOWEST = 52 << 24
 LATENESS = SECOND // 500
 DARK = 4
 """After this many consecutive rejections, the server is assumed to serve nothing for a while."""
+MOST_OWN = 8
+"""As many misses of retries, without one of a first attempt, are evidence."""
 PHASE_BYTES = 25
 CAP_BYTES = 5
+INSTANTS = ("release", "fresh_at", "interval_end")
 
 
 def weight_of(interval):
@@ -42,7 +45,7 @@ class Adaptive(Law):
     NAME = "adaptive"
     DEFAULT = {"quota": None}
     NAMED = {
-        "adaptive": {"laws": [{"law": "adaptive"}], "backoff": None, "cooldown": [3600 * SECOND, [0, 1]]},
+        "adaptive": {"laws": [{"law": "adaptive"}], "paces_retries": True, "cooldown": [3600 * SECOND, [0, 1]]},
     }
 
     @staticmethod
@@ -53,7 +56,15 @@ class Adaptive(Law):
         self.phase, self.meter, self.usual = Open(), Meter(now), Usual()
         self.interval_end, self.release, self.event_at = now, 0, now
         self.apart = 0  # The logarithm of the interval between two usual calls.
-        self.trip, self.ceiling, self.misses, self.down = 0, 2**15 - 1, 0, False
+        self.trip, self.ceiling, self.down = 0, 2**15 - 1, False
+        # The misses in a row, those of them that were first attempts or told of the limit, and those of
+        # retries since the latest retry that was served.
+        self.misses = self.calls = self.own = 0
+        # The evidence before there is a rate: rejections without confirmation, those before the first
+        # response to a retry, and a score.
+        self.suspects = self.unasked = self.score = 0
+        self.busy = False  # The latest suspect.
+        self.fresh_at, self.missed_at = 0, now
         self.hinted = Hinted()
         self.configured = Quota(*config["quota"]) if config["quota"] else None
 
@@ -74,18 +85,29 @@ class Adaptive(Law):
             return 0
         return min(logs.octaves(self.hinted.unit, self.usual.octave), self.longest())
 
-    def in_force(self, now):
-        """The interval, which is longer during consecutive rejections."""
-        if self.misses < 2:
-            return self.apart
-        most = max(logs.octaves(self.apart, 2), log(20 * SECOND))
+    def base(self):
+        """The interval that probes double."""
+        return log(SECOND // 10) if self.is_open() else self.apart
+
+    def doublings(self, misses):
+        return max(0, misses - (DARK - 1 if self.down else 1))
+
+    def doubled(self, doublings, now):
+        """The interval during consecutive misses."""
+        base = self.base()
+        if doublings == 0:
+            return base
+        most = max(logs.octaves(base, 2), log(20 * SECOND))
         if not self.down:
             most = max(most, logs.octaves(log(since(self.event_at, now)), -2))
-        probing = logs.octaves(self.apart, self.misses - 1)
-        return max(min(probing, most, self.longest()), self.apart)
+        return max(min(logs.octaves(base, doublings), most, self.longest()), base)
 
     def current(self, now):
-        return max(self.in_force(now), self.quota_interval())
+        return max(self.doubled(self.doublings(self.calls), now), self.quota_interval())
+
+    def is_out(self):
+        """Whether so many calls failed in a row that the server is down."""
+        return self.down and self.calls >= DARK
 
     def quota(self):
         return self.configured
@@ -94,13 +116,14 @@ class Adaptive(Law):
         quoted = super().interval(now)
         return quoted if self.is_open() else max(logs.span(self.current(now)), quoted or 0)
 
-    def check(self, now, in_flight):
+    def check(self, now, in_flight, retry=False):
         has_room = not self.is_open() and self.hinted.has_room(in_flight)
-        if self.release <= now or has_room:
+        release = self.release if retry else self.fresh_at
+        if release <= now or has_room:
             return 0
-        if self.release == END:
+        if release == END:
             raise Never("never")
-        return self.release
+        return release
 
     def concurrency(self, now):
         passed = since(self.event_at, now)
@@ -115,7 +138,11 @@ class Adaptive(Law):
 
     # Sending.
 
-    def released(self, pacing, now, cost, chance):
+    def shorten(self, latest):
+        for name in INSTANTS:
+            setattr(self, name, min(getattr(self, name), latest))
+
+    def released(self, pacing, now, cost, retry, chance):
         self.see_cost(cost)
         self.leave_out_silence(now)
         if self.is_open():
@@ -125,11 +152,16 @@ class Adaptive(Law):
                 self.interval_end = self.phase.send(start, now, self.round_trip())
                 if self.phase.sends == 0:
                     self.see_rise(now)
-            self.release = within(now + gap)
+            self.fresh_at = within(now + gap)
+            self.release = max(self.release, self.fresh_at)
+            if self.is_out():
+                self.back_off(now, 0, False, chance)
         else:
             shortest = self.shortest()
             self.apart, self.phase.target = max(self.apart, shortest), max(self.phase.target, shortest)
             self.advance(now, self.usual.interval_of(cost, self.current(now)), chance)
+        if retry and self.own > 0:
+            self.delay_retries(now, 0, chance)
 
     def shortest(self):
         """The learned rate is never above the configured quota."""
@@ -177,7 +209,9 @@ class Adaptive(Law):
         step = logs.span(interval)
         self.interval_end = within(max(self.interval_end, within(now - max(step, LATENESS))) + step)
         drawn = within(within(self.interval_end - width // 2) + chance.between(0, width))
-        self.release = min(drawn, within(now + self.longest_wait(interval)))
+        self.fresh_at = min(drawn, within(now + self.longest_wait(interval)))
+        # A retry that has missed delays the next one.
+        self.release = max(self.fresh_at, self.release if self.own > 0 else 0)
 
     def longest_wait(self, interval):
         """No wait is longer than the longest cooldown, unless the learned interval is."""
@@ -191,7 +225,7 @@ class Adaptive(Law):
             return
         difference = self.usual.interval_of(abs(charged - used), self.current(now))
         by, latest = logs.span(difference), within(now + DAY)
-        for name in ("release", "interval_end"):
+        for name in INSTANTS:
             at = getattr(self, name)
             later = max(at, min(within(at + by), latest)) if used > charged else min(at, max(within(at - by), now))
             setattr(self, name, later)
@@ -200,7 +234,10 @@ class Adaptive(Law):
 
     def observe(self, pacing, sample, chance):
         now, served = sample.now, sample.outcome == "ok"
+        if sample.attempt > 0:
+            self.unasked = 255
         if served:
+            self.score = max(0, self.score - 1)
             latest = min(since(sample.sent, now) >> 10, U32)
             change = abs(latest - self.trip) // 16
             if self.trip == 0:
@@ -208,15 +245,16 @@ class Adaptive(Law):
             else:
                 self.trip += change if latest > self.trip else -change
         if self.is_open():
-            passed = self.phase.respond(since(self.event_at, now), served, sample.in_flight)
-            self.event_at = within(now - passed)
+            self.event_at = min(self.event_at, now)
+            if served:
+                self.phase.serve(sample.in_flight)
         hint, hinted = sample.hint, self.hinted
         told = any(number is not None for number in (hint.left, hint.reset, hint.limit, hint.period))
         tells = told or hinted.left != UNKNOWN or hinted.unit != 0 or hinted.limit > 0 or hinted.lasts
         if tells or not served:
             self.ceiling = fit(logs.coarse(log(sample.ceiling)) - 1, 16)
         if sample.outcome == "failed":
-            return self.miss(sample, True, chance)
+            return self.fail(sample, chance)
         if tells:
             self.hear(sample)
         if served:
@@ -228,7 +266,7 @@ class Adaptive(Law):
             # A shorter wait may only be pacing.
             if asked > SECOND and asked > within(2 * own):
                 return self.cool_down(now, asked, sample.outcome == "busy", chance)
-        return self.miss(sample, False, chance)
+        return self.reject(sample, chance)
 
     def hear(self, sample):
         hinted, hint, calls_in = self.hinted, sample.hint, self.usual.calls_in
@@ -262,51 +300,113 @@ class Adaptive(Law):
         hinted.busy = APP_LIMITED if waited else max(0, hinted.busy - 1)
 
     def begin_at(self, at):
-        self.release = self.interval_end = at
+        self.release = self.fresh_at = self.interval_end = at
 
-    def miss(self, sample, failed, chance):
-        now, phase = sample.now, self.phase
-        busy = sample.outcome == "busy" and sample.hint.cooldown() is None
-        if busy and self.is_open() and phase.too_busy(sample.in_flight, sample.fresh):
-            return "slower" if sample.fresh else None
+    def fail(self, sample, chance):
+        """A failure teaches nothing about the rate, but many in a row show that the server is down."""
         if not sample.fresh:
-            if not failed and not self.is_open() and phase.flight > 0:
-                phase.rejected = min(phase.rejected + 1, 255)
             return None
-        cooldown = min(sample.hint.cooldown() or 0, sample.ceiling)
-        if self.is_open():
-            self.leave_open(now)
-            if not failed:
-                self.hit(now, cooldown)
-                self.begin_at(within(now + self.round_trip()))
-        elif self.misses == 0:
-            luck = not phase.new and phase.successes < 4 and phase.rejected < phase.successes
-            if not failed and luck:
-                phase.rejected = min(phase.rejected + 1, 255)
-                self.misses = 1
-                self.back_off(now, cooldown, chance)
-                return None
-            if failed:
-                self.event_at = now
-            else:
-                self.hit(now, cooldown)
-        self.down |= failed
-        self.note_miss(sample.outcome == "busy")
-        self.back_off(now, cooldown, chance)
-        return "slower"
+        if self.misses == 0 and not self.is_open():
+            self.event_at = sample.now
+        self.down = True
+        self.note_miss(sample.now, sample.attempt == 0, False)
+        out = self.is_out()
+        if out or sample.attempt > 0:
+            self.back_off(sample.now, 0, sample.attempt > 0, chance)
+        return "slower" if out else None
 
-    def note_miss(self, busy):
+    def reject(self, sample, chance):
+        now, retry, busy = sample.now, sample.attempt > 0, sample.outcome == "busy"
+        asked = sample.hint.cooldown()
+        cooldown = min(asked or 0, sample.ceiling)
+        told = asked is not None or sample.hint.is_used_up(sample.cost)
+        first = self.calls == 0
+        cuts = sample.fresh and self.is_evident(sample, told, first)
+        if self.is_open() and (cuts or not sample.fresh):
+            if self.phase.reject(since(self.event_at, now)):
+                self.event_at = now
+            if busy and asked is None and self.phase.too_busy(sample.in_flight, sample.fresh):
+                return "slower" if sample.fresh else None
+        if not sample.fresh:
+            if not self.is_open() and self.phase.flight > 0:
+                self.phase.rejected = min(self.phase.rejected + 1, 255)
+            return None
+        if cuts:
+            self.misses = self.calls = 0
+            self.cut(now, now, cooldown)
+        self.note_miss(now, told or not retry, busy)
+        if retry or not self.is_open():
+            self.back_off(now, cooldown, retry, chance)
+        return "slower" if cuts or not (first or self.is_open()) else None
+
+    def is_evident(self, sample, told, first):
+        """Whether a rejection shows that the rate is too high: not if it may be chance, nor if the server
+        may reject this one call each time."""
+        retry = sample.attempt > 0
+        if self.is_open():
+            return told or self.is_confirmed(sample) or (self.phase.cap is not None and first and not retry)
+        if retry and not told:
+            many = first and self.own == MOST_OWN
+            self.own = 0 if many else self.own
+            return many
+        paced = self.phase
+        chance = not paced.new and paced.successes < 4 and paced.rejected < paced.successes
+        if first and chance:
+            paced.rejected = min(paced.rejected + 1, 255)
+        return first and not chance
+
+    def is_confirmed(self, sample):
+        """Before there is a rate, the rejection of a first attempt is evidence if it is the fifth in a row,
+        the sixteenth of a program without retries, or one of very many."""
+        if sample.attempt > 0 or self.is_out():
+            return False
+        self.suspects, self.unasked = min(self.suspects + 1, 255), min(self.unasked + 1, 255)
+        self.score = min(self.score + 3, 255)
+        self.busy = sample.outcome == "busy"
+        return self.calls >= 4 or self.unasked == 16 or self.score >= 48
+
+    def cut(self, now, event, cooldown):
+        """Cuts the rate for what happened at `event`."""
+        self.suspects = self.score = 0
+        opened = self.is_open()
+        if opened:
+            self.leave_open(now)
+        self.hit(event, cooldown)
+        if opened:
+            self.begin_at(within(now + self.round_trip()))
+
+    def note_miss(self, now, new, busy):
+        if self.misses == 0:
+            self.missed_at = now
         self.down |= busy and self.misses >= DARK - 1
         self.misses = min(self.misses + 1, 40)
+        if new:
+            self.calls = min(self.calls + 1, 40)
+        else:
+            self.own = min(self.own + 1, MOST_OWN)
 
-    def back_off(self, now, cooldown, chance):
+    def back_off(self, now, cooldown, retry, chance):
+        if retry:
+            self.delay_retries(now, cooldown, chance)
+        if self.is_open() and not self.is_out():
+            return
         interval = logs.span(self.current(now))
+        self.fresh_at = max(self.fresh_at, self.about(interval, now, cooldown, chance))
+        self.release = max(self.release, self.fresh_at)
+        if not self.is_open():
+            self.interval_end = max(self.interval_end, within(now + max(interval, cooldown)))
+
+    def delay_retries(self, now, cooldown, chance):
+        """Retries wait longer than first attempts: up to 2^4 intervals, or longer with few others."""
+        interval = self.doubled(max(self.doublings(self.misses), min(self.own, 4)), now)
+        interval = logs.span(max(interval, self.quota_interval()))
+        self.release = max(self.release, self.about(interval, now, cooldown, chance))
+
+    def about(self, interval, now, cooldown, chance):
         following = chance.between(interval - interval // 2, within(interval + interval // 2))
-        if self.phase.young:
+        if not self.is_open() and self.phase.young:
             following = max(following, self.round_trip())
-        release = max(self.release, within(now + max(following, cooldown)))
-        self.release = min(release, within(now + self.longest_wait(self.apart)))
-        self.interval_end = max(self.interval_end, within(now + max(interval, cooldown)))
+        return within(now + min(max(following, cooldown), self.longest_wait(self.apart)))
 
     def leave_open(self, now):
         sent = self.phase.interval(self.interval_end, now, self.round_trip())
@@ -361,10 +461,11 @@ class Adaptive(Law):
             self.phase.probing = True
             spread = min(max(logs.span(fit(cycle - log(calls))), self.round_trip()), wait // 8)
         else:
-            if self.misses == 0:
+            if self.calls == 0 or self.suspects > 0:
+                self.suspects = 0
                 self.hit(now, wait)
-            self.note_miss(busy)
-            self.misses = max(DARK, self.misses)
+            self.note_miss(now, True, busy)
+            self.misses, self.calls = max(DARK, self.misses), max(DARK, self.calls)
             spread = logs.span(max(fit(cycle - log(max(calls, RIPE))), self.phase.target))
         ceiling = logs.span(self.longest())
         latest = within(now + ceiling)
@@ -387,7 +488,7 @@ class Adaptive(Law):
             if calls == 0:
                 self.meter = Meter(now)
             if self.interval_end <= within(now + logs.span(self.longest())):
-                self.release = max(self.release, self.interval_end)
+                self.release = self.fresh_at = max(self.release, self.interval_end)
             self.event_at = max(self.release, now)
             return False
         self.event_at = now
@@ -396,23 +497,33 @@ class Adaptive(Law):
         self.phase = Paced(self.apart)
         self.phase.new = self.phase.young = False
         self.phase.cover(counted)
-        self.misses = 0
+        self.misses = self.calls = 0
         self.meter = Meter(now, True)
         self.begin_at(now)
         return True
 
     def success(self, sample, chance):
+        retried = sample.fresh and sample.attempt > 0
+        self.own = 0 if retried else self.own
+        # A call that was rejected is served now: it was one too many.
+        confirmed = retried and self.is_open() and self.suspects > 0 and not self.busy
+        if confirmed:
+            self.cut(sample.now, self.missed_at if self.misses > 0 else sample.now, 0)
         probing = self.is_open() and self.phase.probing
         judged = sample.fresh and probing and self.judge(sample.now)
         reopened = sample.fresh and self.reopen(sample.now)
         self.meter.count(sample.cost)
-        if judged:
+        if judged or (confirmed and self.misses == 0):
             return "slower"
         if reopened:
             return "faster"
         if sample.fresh and self.misses > 0:
-            self.recover(sample.now, chance)
-            return None
+            # Another call ends only the run of its like.
+            misses = self.misses if retried else self.calls
+            if misses > 0:
+                self.recover(sample.now, misses, chance)
+                return "slower" if confirmed else None
+            self.misses, self.down = 0, False
         if self.is_open():
             return None
         paced = self.phase
@@ -446,39 +557,47 @@ class Adaptive(Law):
             self.meter = Meter(now)
         self.phase = Open(together=True)
         self.apart = log(min(dark // 16, SECOND // 2))
-        self.misses, self.event_at = 0, now
+        self.misses = self.calls = 0
+        self.event_at = now
         self.begin_at(now)
         return True
 
-    def recover(self, now, chance):
+    def recover(self, now, misses, chance):
         paced = self.phase
-        if self.misses < DARK and not self.down and not self.is_open() and paced.rejected >= 16:
-            more = paced.deepen(paced.rejected)
-            paced.rejected = 0
-            if more > 0:
-                self.apart = min(add(self.apart, more), SLOWEST)
-                paced.target = self.apart
-        if self.misses >= 2:
-            if self.is_open():
-                return
-            probing = self.in_force(now)
-            dark = self.misses >= DARK and not self.down
-            trusted = dark and self.read_meter(now)
-            if self.down:
-                paced.target, self.apart = self.apart, min(logs.octaves(self.apart, 1), SLOWEST)
-            elif dark:
-                self.apart = paced.target
-            else:
-                paced.target = self.apart
-            if paced.young and not self.down and not trusted:
-                self.apart = max(self.apart, probing)
-            paced.progress = 0
-            soon = within(now + chance.between(0, logs.span(self.current(now))))
-            self.release, self.interval_end = min(self.release, soon), min(self.interval_end, soon)
-        if not self.is_open():
+        if self.is_open():
+            if self.is_out():
+                paced.restart()
+                self.event_at = now
+                self.begin_at(now)
+        else:
+            if misses < DARK and not self.down and paced.rejected >= 16:
+                more = paced.deepen(paced.rejected)
+                paced.rejected = 0
+                if more > 0:
+                    self.apart = min(add(self.apart, more), SLOWEST)
+                    paced.target = self.apart
+            if misses >= (DARK if self.down else 2):
+                self.return_to_rate(now, misses, chance)
             paced.new = False
             paced.succeed()
-        self.misses, self.down = 0, False
+        self.misses, self.calls, self.down = 0, 0, False
+        if self.own == 0:
+            self.release = self.fresh_at
+
+    def return_to_rate(self, now, misses, chance):
+        paced, probing = self.phase, self.doubled(self.doublings(misses), now)
+        dark = misses >= DARK and not self.down
+        trusted = dark and self.read_meter(now)
+        if self.down:
+            paced.target, self.apart = self.apart, min(logs.octaves(self.apart, 1), SLOWEST)
+        elif dark:
+            self.apart = paced.target
+        else:
+            paced.target = self.apart
+        if paced.young and not self.down and not trusted:
+            self.apart = max(self.apart, probing)
+        paced.progress = 0
+        self.shorten(within(now + chance.between(0, logs.span(self.current(now)))))
 
     def read_meter(self, now):
         """Reads what was served in a whole cycle of bright and dark time. Returns whether it can be
@@ -519,7 +638,7 @@ class Adaptive(Law):
         self.phase = source.variant(PHASE_BYTES, kinds)
         for thing in (self.meter, self, self.usual, self.hinted):
             read(source, thing)
-        if self.usual.octave >= 28 or self.misses > 40:
+        if self.usual.octave >= 28 or not self.calls <= self.misses <= 40 or self.own > MOST_OWN:
             raise Rejected("OtherPolicy")
 
 
@@ -530,7 +649,7 @@ FIELDS = {
     " base i32 rejected u8 new flag young flag reopened flag",
     Meter: "start instant lasted i32 served u32 before u32 scale i16 set flag",
     Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
-    " down flag",
+    " calls u8 own u8 suspects u8 busy flag unasked u8 score u8 down flag fresh_at instant missed_at instant",
     Usual: "mean u32 octave u8",
     Hinted: "unit i32 limit u32 left u32 most u32 stale u16 busy u8 lasts flag",
 }

@@ -134,17 +134,20 @@ class Open:
         apart = self.together and not self.probing and self.measured == 0 and self.sends < 24
         return logs.span(logs.octaves(first, -(self.sends // 8))) if apart else 0
 
-    def respond(self, passed, served, in_flight):
-        """How long ago doubling began, after a response; a rejection restarts it."""
-        if self.cap:
-            if served and in_flight + 1 >= self.wide:
-                self.wide = self.cap.grow(self.wide)
-            return passed
-        if served:
-            return passed
-        if not self.probing:
+    def serve(self, in_flight):
+        if self.cap and in_flight + 1 >= self.wide:
+            self.wide = self.cap.grow(self.wide)
+
+    def reject(self, passed):
+        """Whether a rejection restarts doubling, from the present limit."""
+        if self.cap is None and not self.probing:
             self.wide = self.limit(passed) or 1024
-        return 0
+        return self.cap is None
+
+    def restart(self):
+        """Slow start begins again after an outage."""
+        if self.cap is None:
+            self.wide = 10
 
     def see_left(self, left, calls):
         """Handles what a response reports to remain in the pool. If more remains than 16 responses, or
