@@ -9,7 +9,7 @@ from pacing import Never, Pacing
 from policy import law_of
 
 # The longest record of a law, and a byte for which law it is.
-LAW_BYTES = 1 + 131
+LAW_BYTES = 1 + 130
 GATES_BYTES = 8 + 9
 PACING_BYTES = 24 + 1  # And whether a call waited for it.
 PUSHBACK = ("throttled", "busy")
@@ -106,6 +106,7 @@ class Controller:
         self.cooldown, self.calls = Cooldown(), Calls(now, seed, policy["concurrency"])
         self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
         self.chance = Chance(seed)
+        self.tries_again = False
         self.stats = dict.fromkeys(STATS, 0)
         self.permits = {}  # The permits of all controllers of a script, in order.
 
@@ -202,6 +203,7 @@ class Controller:
                 self.learn(now, sent, parts, attempt, reply)
             else:
                 self.count("late")
+            self.tries_again = self.tries_again and reply.outcome in ("ok", "exhausted")
             self.cool_down(now, parts, reply)
         if used is not None and self.calls.counts(period):
             self.correct(then, parts, used)
@@ -259,6 +261,7 @@ class Controller:
                 fresh=part.cuts == limit.cuts,
                 rate_limited=part.rate_limited,
                 attempt=attempt,
+                tries_again=self.tries_again,
                 in_flight=max(0, self.in_flight() - 1),
                 ceiling=self.policy["cooldown"][0],
             )
@@ -272,6 +275,7 @@ class Controller:
         unwanted = any(hint.no_retry for hint in reply.hints)
         if reply.outcome in ("ok", "abandoned", "exhausted") or unwanted:
             return None
+        self.tries_again = True
         attempt, most = within(call.attempt + 1, U16), self.policy["attempts"]
         first_failed = now if call.attempt == 0 else call.first_failed
         patient = reply.outcome == "throttled" and since(first_failed, now) < self.policy["patience"]

@@ -62,7 +62,7 @@ class Adaptive(Law):
         self.misses = self.calls = self.own = 0
         # The evidence before there is a rate: rejections without confirmation, those before the first
         # response to a retry, and a score.
-        self.suspects = self.unasked = self.score = 0
+        self.suspects = self.score = 0
         self.busy = False  # The latest suspect.
         self.fresh_at, self.missed_at = 0, now
         self.hinted = Hinted()
@@ -234,8 +234,6 @@ class Adaptive(Law):
 
     def observe(self, pacing, sample, chance):
         now, served = sample.now, sample.outcome == "ok"
-        if sample.attempt > 0:
-            self.unasked = 255
         if served:
             self.score = max(0, self.score - 1)
             latest = min(since(sample.sent, now) >> 10, U32)
@@ -253,12 +251,15 @@ class Adaptive(Law):
         tells = told or hinted.left != UNKNOWN or hinted.unit != 0 or hinted.limit > 0 or hinted.lasts
         if tells or not served:
             self.ceiling = fit(logs.coarse(log(sample.ceiling)) - 1, 16)
+        confirmed = self.confirm(sample)
         if sample.outcome == "failed":
-            return self.fail(sample, chance)
+            moved = self.fail(sample, chance)
+            return "slower" if confirmed else moved
         if tells:
             self.hear(sample)
         if served:
-            return self.success(sample, chance)
+            moved = self.success(sample, confirmed, chance)
+            return "slower" if confirmed else moved
         asked = sample.hint.cooldown()
         if asked is not None and sample.fresh:
             asked = min(asked, END - now)
@@ -266,7 +267,18 @@ class Adaptive(Law):
             # A shorter wait may only be pacing.
             if asked > SECOND and asked > within(2 * own):
                 return self.cool_down(now, asked, sample.outcome == "busy", chance)
-        return self.reject(sample, chance)
+        moved = self.reject(sample, chance)
+        return "slower" if confirmed else moved
+
+    def confirm(self, sample):
+        """A rejection before there is a rate is confirmed if the program does not try the call again, or if
+        a retry is served."""
+        served = sample.outcome == "ok" and sample.attempt > 0
+        pending = self.is_open() and sample.fresh and self.suspects > 0 and not self.busy
+        if not (pending and (served or not sample.tries_again)):
+            return False
+        self.cut(sample.now, self.missed_at if self.misses > 0 else sample.now, 0)
+        return True
 
     def hear(self, sample):
         hinted, hint, calls_in = self.hinted, sample.hint, self.usual.calls_in
@@ -319,7 +331,8 @@ class Adaptive(Law):
         now, retry, busy = sample.now, sample.attempt > 0, sample.outcome == "busy"
         asked = sample.hint.cooldown()
         cooldown = min(asked or 0, sample.ceiling)
-        told = asked is not None or sample.hint.is_used_up(sample.cost)
+        hint = sample.hint
+        told = any(number is not None for number in (asked, hint.left, hint.reset, hint.limit, hint.period))
         first = self.calls == 0
         cuts = sample.fresh and self.is_evident(sample, told, first)
         if self.is_open() and (cuts or not sample.fresh):
@@ -357,13 +370,14 @@ class Adaptive(Law):
 
     def is_confirmed(self, sample):
         """Before there is a rate, the rejection of a first attempt is evidence if it is the fifth in a row,
-        the sixteenth of a program without retries, or one of very many."""
+        or one of very many; or the second of a busy server, if the program makes no retries."""
         if sample.attempt > 0 or self.is_out():
             return False
-        self.suspects, self.unasked = min(self.suspects + 1, 255), min(self.unasked + 1, 255)
+        self.suspects = min(self.suspects + 1, 255)
         self.score = min(self.score + 3, 255)
         self.busy = sample.outcome == "busy"
-        return self.calls >= 4 or self.unasked == 16 or self.score >= 48
+        alone = self.busy and self.suspects > 1 and not sample.tries_again
+        return self.calls >= 4 or self.score >= 48 or alone
 
     def cut(self, now, event, cooldown):
         """Cuts the rate for what happened at `event`."""
@@ -502,13 +516,9 @@ class Adaptive(Law):
         self.begin_at(now)
         return True
 
-    def success(self, sample, chance):
+    def success(self, sample, confirmed, chance):
         retried = sample.fresh and sample.attempt > 0
         self.own = 0 if retried else self.own
-        # A call that was rejected is served now: it was one too many.
-        confirmed = retried and self.is_open() and self.suspects > 0 and not self.busy
-        if confirmed:
-            self.cut(sample.now, self.missed_at if self.misses > 0 else sample.now, 0)
         probing = self.is_open() and self.phase.probing
         judged = sample.fresh and probing and self.judge(sample.now)
         reopened = sample.fresh and self.reopen(sample.now)
@@ -522,7 +532,7 @@ class Adaptive(Law):
             misses = self.misses if retried else self.calls
             if misses > 0:
                 self.recover(sample.now, misses, chance)
-                return "slower" if confirmed else None
+                return None
             self.misses, self.down = 0, False
         if self.is_open():
             return None
@@ -649,7 +659,7 @@ FIELDS = {
     " base i32 rejected u8 new flag young flag reopened flag",
     Meter: "start instant lasted i32 served u32 before u32 scale i16 set flag",
     Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
-    " calls u8 own u8 suspects u8 busy flag unasked u8 score u8 down flag fresh_at instant missed_at instant",
+    " calls u8 own u8 suspects u8 busy flag score u8 down flag fresh_at instant missed_at instant",
     Usual: "mean u32 octave u8",
     Hinted: "unit i32 limit u32 left u32 most u32 stale u16 busy u8 lasts flag",
 }
