@@ -85,6 +85,8 @@ class Body:
                 found = "throttled"
         if found == "exhausted" and self.has("concurren"):
             return "throttled"
+        if is_error and self.has("request too large"):
+            return "ok"
         if is_error and self.has("credit balance is too low"):
             return "exhausted"
         return "exhausted" if status == 429 and self.has("perday") else found
