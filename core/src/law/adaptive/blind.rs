@@ -244,14 +244,11 @@ impl AdaptiveState {
         if sample.fresh && self.misses > 0 {
             // If the call has not been tried before, the failures of one call were its own.
             let misses = if retried { self.misses } else { self.calls };
-            if misses == 0 {
-                (self.misses, self.down) = (0, false);
+            if misses > 0 {
+                self.recover(sample.now, misses, rng);
+                return Move::Kept;
             }
-        }
-        if sample.fresh && self.misses > 0 {
-            let misses = if retried { self.misses } else { self.calls };
-            self.recover(sample.now, misses, rng);
-            return Move::Kept;
+            (self.misses, self.down) = (0, false);
         }
         let Phase::Paced(paced) = &mut self.phase else { return Move::Kept };
         paced.probe.successes = paced.probe.successes.saturating_add(1);
