@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tidegate::gate::Permit;
 use tidegate::law::Adaptive;
 use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
-use tidegate::{Call, Controller, Outcome, Policy, Rng, Span};
+use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Reply, Rng, Span};
 
 use crate::{MILLIS, SECOND, at};
 
@@ -178,5 +178,42 @@ fn an_outage_costs_few_calls() {
                 "{early} sent with {workers:?} workers, {outcome:?}, seed {seed}"
             );
         }
+    }
+}
+
+/// Rejections in a row double the time between probes, whatever failed before the first of them.
+#[test]
+fn a_failure_before_a_rejection_is_not_part_of_its_event() {
+    for paced in [false, true] {
+        let mut gate: Controller<Adaptive> = Controller::new(Policy::adaptive(), 7, at(0));
+        let mut now = at(SECOND);
+        let retry = gate.retry(now, &Call::new(), Outcome::Failed).unwrap();
+        let mut call = |call: &Call, reply: Reply| {
+            let permit = loop {
+                match gate.poll(now, call) {
+                    Decision::Admit(permit) => break permit,
+                    Decision::Wait(until) => now = until,
+                    other => panic!("{other:?}"),
+                }
+            };
+            now = now.saturating_add(Span::from_millis(50));
+            gate.settle(now, permit, reply);
+            gate.intervals(now).next().flatten()
+        };
+        let (new, ok, failed) = (Call::new(), Outcome::Ok.into(), Outcome::Failed.into());
+        let asking = |wait| Outcome::Throttled.with(Hint::retry_after(Span::from_secs(wait)));
+        (0..20).for_each(|_| _ = call(&new, ok));
+        if paced {
+            call(&new, asking(0));
+            (0..12).for_each(|_| _ = call(&new, ok));
+            call(&retry, failed);
+        } else {
+            call(&new, failed);
+            call(&new, asking(5));
+            call(&new, ok);
+        }
+        let [first, _, third] =
+            [(); 3].map(|()| call(&new, Outcome::Throttled.into()).unwrap().as_nanos());
+        assert!((first * 39 / 10..first * 41 / 10).contains(&third), "{paced}: {first} {third}");
     }
 }

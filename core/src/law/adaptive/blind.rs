@@ -70,8 +70,8 @@ impl AdaptiveState {
             return Move::Kept;
         }
         if cuts {
-            // The rejections before it belong to the same event.
-            (self.misses, self.calls) = (0, 0);
+            // The rejections before it belong to the same event, which is no outage.
+            (self.misses, self.calls, self.down) = (0, 0, false);
             self.cut(now, now, cooldown);
         }
         self.note_miss(now, told || sample.attempt == 0, busy);

@@ -108,7 +108,7 @@ impl AdaptiveState {
             (paced.new, paced.young) = (false, false);
             paced.probe.cover(calls);
         }
-        (self.misses, self.calls) = (0, 0);
+        (self.misses, self.calls, self.down) = (0, 0, false);
         self.meter.restart(now);
         self.event_at = now;
         self.begin_at(now);
