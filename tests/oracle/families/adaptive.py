@@ -27,6 +27,10 @@ NARROW = {"named": "adaptive", "concurrency": [32, 300 * SECOND]}
 """A narrow concurrency limit, so that a client without a limit also gets `Full`."""
 
 
+EVIDENT = {"outcome": "throttled", "after": 0}
+"""A rejection that ends slow start, because the server says that it is about the rate."""
+
+
 def scripted(name, *flags, seed=7, now=SECOND, policy=None):
     return Script(f"adaptive, {name}", list(flags), policy or NARROW, seed, now)
 
@@ -35,7 +39,7 @@ def paced(name, *flags, interval=50 * MS, took=5 * MS, seed=7, policy=None):
     """A client after its first rejection, with about this interval."""
     script = scripted(name, *flags, seed=seed, policy=policy)
     script.calls(20, "ok", took, interval)
-    script.calls(1, "throttled", took)
+    script.calls(1, EVIDENT, took)
     script.calls(12, "ok", took)
     script.intervals()
     return script
@@ -378,7 +382,7 @@ def silences():
             script.calls(calls, "ok", 20 * MS, 10 * MS)
             script.after(days * DAY + SECOND)
             script.calls(calls, "ok", 20 * MS, 5 * MS)
-            script.calls(1, "throttled", 20 * MS)
+            script.calls(1, EVIDENT, 20 * MS)
             script.intervals()
             script.calls(5, "ok", 20 * MS)
             script.after(days * DAY)
@@ -393,7 +397,7 @@ def first_rejections():
             for calls in (0, 3, 40):
                 script = scripted(f"rejected after {calls} calls of {took} ns, each {gap} ns")
                 script.calls(calls, "ok", took, gap)
-                script.call("throttled", took)
+                script.call(EVIDENT, took)
                 script.intervals()
                 # The search for the first rate starts above the limit.
                 script.calls(2, "throttled", took)
@@ -508,11 +512,71 @@ def misses():
                 yield script
     for rejected in (1, 2, 4, 6):
         script = scripted(f"nothing served before {rejected} rejections and a failure", "Outage")
-        script.calls(rejected, "throttled", 30 * MS)
+        script.calls(1, EVIDENT, 30 * MS)
+        script.calls(rejected - 1, "throttled", 30 * MS)
         script.calls(3, "ok", 30 * MS)
         script.calls(1, "failed", 30 * MS)
         script.calls(3, "ok", 30 * MS)
         yield script
+
+
+def one_call():
+    """A call that is not served, attempt after attempt, among others that are: it stops none of them, until so
+    many of its attempts were rejected that they are evidence, or one is served."""
+    for phase in ("open", "paced"):
+        for ending in ("throttled", "busy", "failed"):
+            for others, attempts in [(0, 6), (1, 1), (1, 7), (1, 24), (3, 12)]:
+                name = f"{phase}, a call that ends {ending} {attempts} times, and {others} served for each"
+                policy = {"named": "adaptive", "attempts": 100}
+                script = (scripted if phase == "open" else paced)(name, "Retries", policy=policy, seed=attempts)
+                script.call("ok", 20 * MS)
+                script.admit()
+                for _ in range(attempts):
+                    script.after(20 * MS)
+                    script.settle(ending)
+                    script.retry(call=1 if 1 in script.described else 0, reply=ending, into=1)
+                    for _ in range(others):
+                        script.call("ok", 20 * MS)
+                    script.poll(call=1)
+                    script.next_at()
+                    if not script.outs:
+                        script.admit(call=1)
+                script.after(20 * MS)
+                script.settle("ok")
+                script.intervals()
+                script.calls(9, "ok", 20 * MS)
+                script.intervals()
+                yield script
+    for rejected in (1, 2, 4, 5, 15, 16):
+        for served in (0, 1, 2, 3, 4):
+            script = scripted(f"{served} served before each of {rejected} rejections", "Retries")
+            for number in range(rejected):
+                script.calls(served, "ok", 20 * MS)
+                script.calls(1, "busy" if number % 5 == 1 else "throttled", 20 * MS)
+            script.intervals()
+            # A failed call is served when it is tried again, and then slow start meets the limit.
+            script.retry(reply="failed", into=1)
+            script.call("ok", 20 * MS, call=1)
+            script.intervals()
+            script.calls(6, "throttled", 20 * MS)
+            script.intervals()
+            yield script
+
+
+def lower_ceilings():
+    """Nothing waits longer than a ceiling that the policy lowers, and a higher one changes nothing."""
+    for phase in ("open", "paced"):
+        for before, after in [(HOUR, 10 * SECOND), (HOUR, 1), (SECOND, HOUR)]:
+            name = f"{phase}, a ceiling of {before} ns that becomes {after} ns"
+            of = lambda ceiling: {"named": "adaptive", "cooldown": [ceiling, [0, 1]]}
+            script = (scripted if phase == "open" else paced)(name, "ServerCooldown", policy=of(before))
+            script.calls(1, throttled(after=DAY), 20 * MS)
+            script.poll()
+            script.set_policy(of(after))
+            script.poll()
+            script.calls(3, "ok", 20 * MS)
+            script.intervals()
+            yield script
 
 
 def retry_afters():
@@ -662,7 +726,7 @@ def corrections():
             script = scripted(f"{cost} asked and {used} used", "CostCorrected", "HugeCost")
             script.describe(1, [cost])
             script.calls(20, told(used=[used]), MS, 50 * MS, call=1)
-            script.calls(1, "throttled", MS, call=1)
+            script.calls(1, EVIDENT, MS, call=1)
             script.calls(20, "ok", MS, call=1)
             for _ in range(3):
                 script.admit(1)
@@ -681,7 +745,8 @@ def at_work(script, phase):
     if phase == "in a cooldown":
         script.calls(1, throttled(after=5 * SECOND), 20 * MS)
     elif phase != "open":
-        script.calls(1 if phase == "paced" else 5, "throttled", 20 * MS)
+        script.calls(1, EVIDENT, 20 * MS)
+        script.calls(0 if phase == "paced" else 4, "throttled", 20 * MS)
         script.calls(9 if phase == "paced" else 0, "ok", 20 * MS)
 
 
@@ -702,7 +767,7 @@ def moves():
             yield script
     # The law's own bytes follow the gates, the pacing, and the tag of the law.
     for phase in ("open", "paced"):
-        for place in range(48, 150, 1 if phase == "paced" else 2):
+        for place in range(48, 172, 1 if phase == "paced" else 2):
             script = scripted(f"restored {phase} with another byte {place}", "HostileRecord")
             at_work(script, phase)
             script.save()
@@ -720,7 +785,7 @@ def moves():
 def vectors():
     yield from scripts("adaptive", CONFIGS)
     for family in (worlds, tokens, grid, boundaries, slow_start, at_once, few_left, two_windows, weeks, rescaled, room, silences,
-                   first_rejections, epochs, cycles, deep_cuts, chance, misses, retry_afters, cooldowns, ceilings, quotas, remaining,
+                   first_rejections, epochs, cycles, deep_cuts, chance, misses, one_call, lower_ceilings, retry_afters, cooldowns, ceilings, quotas, remaining,
                    mixed_costs, corrections, moves):  # fmt: skip
         for script in family():
             yield script.vector()

@@ -345,7 +345,7 @@ class Adaptive(Law):
                 self.phase.rejected = min(self.phase.rejected + 1, 255)
             return None
         if cuts:
-            self.misses = self.calls = 0
+            self.misses, self.calls, self.down = 0, 0, False
             self.cut(now, now, cooldown)
         self.note_miss(now, told or not retry, busy)
         if retry or not self.is_open():
@@ -511,7 +511,7 @@ class Adaptive(Law):
         self.phase = Paced(self.apart)
         self.phase.new = self.phase.young = False
         self.phase.cover(counted)
-        self.misses = self.calls = 0
+        self.misses, self.calls, self.down = 0, 0, False
         self.meter = Meter(now, True)
         self.begin_at(now)
         return True
