@@ -102,7 +102,7 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     admitted: u8,
     /// How many more successes end a failure: see [`Outcome::count_down`].
     failing: u8,
-    /// Whether the program tries the call again that was not served last.
+    /// Whether the program asked for another attempt of the call that was not served last.
     tries_again: bool,
 }
 
@@ -545,7 +545,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         due
     }
 
-    /// Whether nothing has succeeded since the latest failure, or retries wait longer than other calls.
+    /// See [`Gate::is_failing`](crate::queue::Gate::is_failing).
     pub(crate) fn is_failing(&self) -> bool {
         let mut failing = self.failing > 0;
         pairs(self.laws(), &self.limits, |_, law, limit| {

@@ -103,14 +103,14 @@ impl List {
     }
 
     /// The first call by priority and arrival. But of the retries, only the one with the fewest attempts may
-    /// be first; and while the gate fails, only if no other call of its priority waits.
+    /// be first; and while the gate fails, only if no other call waits.
     fn first(&self) -> Option<&Entry> {
         let [new, retry] = [false, true].map(|retry| {
             let order = |entry: &&Entry| (!entry.priority, entry.call.attempt(), entry.number);
             self.ready().filter(|entry| (entry.call.attempt() > 0) == retry).min_by_key(order)
         });
         let yields = |entry: &Entry| self.is_failing && entry.call.attempt() > 0;
-        let order = |entry: &&Entry| (!entry.priority, yields(entry), entry.number);
+        let order = |entry: &&Entry| (yields(entry), !entry.priority, entry.number);
         new.into_iter().chain(retry).min_by_key(order)
     }
 

@@ -55,6 +55,13 @@ impl Law for FewLaws {
         }
     }
 
+    fn interval_after(&self, state: &AdaptiveState, now: Instant, cost: u32) -> Option<Span> {
+        match self {
+            Self::Adaptive(law) => law.interval_after(state, now, cost),
+            Self::Fixed(_) => self.interval(state, now),
+        }
+    }
+
     fn check(
         &self,
         state: &AdaptiveState,

@@ -240,7 +240,7 @@ pub struct Sample<'a> {
     pub rate_limited: bool,
     /// Number of earlier attempts of the call, as in [`Call::attempt`](crate::Call::attempt).
     pub attempt: u16,
-    /// Whether the program tries the call again that was not served last.
+    /// Whether the program asked for another attempt of the call that was not served last.
     pub tries_again: bool,
     /// How many other calls are in flight.
     pub in_flight: u16,

@@ -48,9 +48,9 @@
 //! 1. A slot has at most one call, and a ticket names one call. It is spent when the call is taken
 //!    or cancelled. (The attempts of a call that get the same slot have the same ticket.)
 //! 2. Calls are admitted by priority, then by arrival. A retry keeps its place, so it precedes newer
-//!    calls of its priority. But while nothing succeeds ([`Gate::is_failing`]), a call that has not been
-//!    tried goes first: the next probe of a server in trouble is another call. Of two retries, the one
-//!    with fewer attempts goes first.
+//!    calls of its priority. But while the gate fails ([`Gate::is_failing`]), calls that have not been
+//!    tried go first, whatever their priority: the next probe of a server in trouble is another call. Of
+//!    two retries with the same priority, the one with fewer attempts goes first.
 //! 3. A retry in backoff delays no other call.
 //! 4. Only the first call is polled, so no call overtakes it, and expensive calls do not starve.
 //! 5. After `Sleep(Some(t))`, `poll` before `t` without an event changes nothing, and `t` is after `now`.
@@ -104,9 +104,9 @@ impl Place {
         self.0 | u64::from(attempt.min(0xFF)) << 48
     }
 
-    /// The order of a retry and a call that has not been tried, or of two such calls.
+    /// Whether a retry with this place comes before a call with the other one that has not been tried.
     fn comes_before(self, other: Self, is_failing: bool) -> bool {
-        if is_failing { self.priority() > other.priority() } else { self < other }
+        !is_failing && self < other
     }
 
     /// After all other places.
@@ -226,7 +226,7 @@ pub struct Queue<S, const LIMITS: usize = 1> {
     arrivals: u64,
     /// Until when `poll` has nothing to do. Zero after an event.
     asleep: Instant,
-    /// Whether nothing succeeded lately, as of the latest poll.
+    /// Whether the gate fails, as of the latest poll.
     is_failing: bool,
 }
 

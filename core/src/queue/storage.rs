@@ -122,7 +122,7 @@ pub trait Storage<const LIMITS: usize = 1> {
 
     /// Ends backoffs that are over. Returns the slot of the first call that waits for its turn, and
     /// the first instant after the next deadline or at which the next backoff ends. While the gate
-    /// `is_failing`, a retry is behind the calls of its priority that have not been tried.
+    /// `is_failing`, a retry is behind all calls that have not been tried.
     fn look(&mut self, now: Instant, is_failing: bool) -> (u32, Instant) {
         let (mut new, mut new_place) = (NONE, Place::LAST);
         let (mut retry, mut retry_place, mut least) = (NONE, Place::LAST, u64::MAX);

@@ -85,7 +85,8 @@ pub fn reply<const LIMITS: usize>(
 fn is_too_large(message: &[u8]) -> bool {
     const PHRASES: [&[u8]; 3] = [b"larger than", b"exceeds maximum", b"exceeds the maximum"];
     let contains = |phrase: &[u8]| message.windows(phrase.len()).any(|part| part == phrase);
-    contains(b"message") && PHRASES.into_iter().any(contains)
+    let of_size = contains(b"message") && contains(b"size");
+    contains(b"message larger than") || of_size && PHRASES.into_iter().any(contains)
 }
 
 /// A non-negative 32-bit number.
@@ -142,6 +143,7 @@ mod tests {
             ("gRPC message exceeds maximum size 4194304: 5000000", Outcome::Ok),
             ("Received message exceeds the maximum configured message size.", Outcome::Ok),
             ("Quota exceeded for quota metric 'Read requests'", Outcome::Throttled),
+            ("messages per second exceeds the maximum", Outcome::Throttled),
             ("", Outcome::Throttled),
         ] {
             assert_eq!(reply::<1>(8, message.as_bytes(), None, None).outcome, outcome, "{message}");

@@ -4,6 +4,7 @@ use super::cooldown::{LONGEST_GAP, SHORTEST};
 use super::log::{Coarse, Log, coarse};
 use super::meter::{FEW, Meter};
 use super::open::Open;
+use super::paced::MOST_DOUBLINGS;
 use super::{AdaptiveState, Paced, Phase, SLOWEST};
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
@@ -20,7 +21,7 @@ const REFRACTORY: u16 = 4;
 /// The count of consecutive misses stops here.
 pub(super) const MOST_MISSES: u8 = 40;
 
-/// As many misses of retries, while other calls are served, are evidence.
+/// As many rejections of retries, while other calls are served, are evidence.
 pub(super) const MOST_OWN: u8 = 8;
 
 impl AdaptiveState {
@@ -34,7 +35,12 @@ impl AdaptiveState {
             self.event_at = sample.now;
         }
         self.down = true;
+        // The next retry that is served may be that of this call.
+        self.suspects = 0;
         self.note_miss(sample.now, sample.attempt == 0, false);
+        if sample.attempt > 0 {
+            self.own = self.own.max(self.own.saturating_add(1).min(MOST_DOUBLINGS));
+        }
         if self.is_out() || sample.attempt > 0 {
             self.back_off(sample.now, Span::ZERO, sample.attempt > 0, rng);
         }
@@ -48,6 +54,9 @@ impl AdaptiveState {
         let told = sample.hint.cooldown().is_some() || sample.hint.tells_of_limit();
         let begins = self.calls == 0;
         let cuts = sample.fresh && self.is_evident(sample, told);
+        if cuts {
+            (self.suspects, self.score) = (0, 0);
+        }
         if (cuts || !sample.fresh)
             && let Phase::Open(open) = &mut self.phase
         {
@@ -74,7 +83,9 @@ impl AdaptiveState {
             (self.misses, self.calls, self.down) = (0, 0, false);
             self.cut(now, now, cooldown);
         }
-        self.note_miss(now, told || sample.attempt == 0, busy);
+        let new = told || sample.attempt == 0;
+        self.note_miss(now, new, busy);
+        self.own = self.own.saturating_add(u8::from(!new)).min(MOST_OWN);
         if !self.is_open() || sample.attempt > 0 {
             self.back_off(now, cooldown, sample.attempt > 0, rng);
         }
@@ -151,7 +162,6 @@ impl AdaptiveState {
         }
         self.down |= busy && self.misses >= DARK - 1;
         self.misses = self.misses.saturating_add(1).min(MOST_MISSES);
-        self.own = self.own.saturating_add(u8::from(!new)).min(MOST_OWN);
         self.calls = self.calls.saturating_add(u8::from(new)).min(MOST_MISSES);
     }
 

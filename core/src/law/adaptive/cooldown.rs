@@ -93,10 +93,10 @@ impl AdaptiveState {
             // If the end of the cooldown is still far away, it was wrong, because the server
             // already serves calls.
             if together <= now.saturating_add(self.ceiling().span()) {
-                self.release = self.release.max(together);
-                self.fresh_at = self.release;
+                self.fresh_at = self.fresh_at.max(together);
+                self.release = self.release.max(self.fresh_at);
             }
-            self.event_at = self.release.max(now);
+            self.event_at = self.fresh_at.max(now);
             return false;
         }
         let cycle = Log::of_span(self.meter.cycle(now));

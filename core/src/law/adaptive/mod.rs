@@ -104,8 +104,7 @@ pub struct AdaptiveState {
     meter: Meter,
     /// End of the present interval; while open, the start of the present block of calls.
     interval_end: Instant,
-    /// The earliest time of the next call, by pacing or a cooldown; while open, when the latest
-    /// call was sent.
+    /// The earliest time of the next retry, by pacing or a cooldown.
     release: Instant,
     /// The learned time between two usual calls.
     interval: Log,
@@ -119,19 +118,19 @@ pub struct AdaptiveState {
     /// Consecutive rejections and failures, and how many of them were of first attempts.
     misses: u8,
     calls: u8,
-    /// Misses of retries since the last retry was served: how often they double the time to the next
-    /// retry.
+    /// Misses of retries since the last retry was served, and how often they double the time to the next
+    /// one.
     own: u8,
     /// Rejections of first attempts that nothing has confirmed yet, and whether the latest said that the
     /// server is too busy.
     suspects: u8,
     busy: bool,
-    /// Rejections less a third of the successes.
+    /// Three for each rejection of a first attempt, less one for each success.
     score: u8,
     /// Whether the present event is an outage.
     down: bool,
-    /// The same as `release`, for a call that has not been tried: the failures of another call do not
-    /// delay it.
+    /// The same for a call that has not been tried, which the failures of another call do not delay.
+    /// While open, when the latest call was sent.
     fresh_at: Instant,
     /// When the first of the consecutive misses arrived.
     missed_at: Instant,
@@ -186,8 +185,8 @@ impl AdaptiveState {
         let round_trip = self.round_trip();
         match &mut self.phase {
             Phase::Open(open) if !open.probing => {
-                let silence = now.saturating_since(self.release);
-                let usual = open.interval(self.interval_end, self.release, round_trip);
+                let silence = now.saturating_since(self.fresh_at);
+                let usual = open.interval(self.interval_end, self.fresh_at, round_trip);
                 if open.is_silence(silence, usual, round_trip) {
                     self.meter = Meter::new(now);
                     open.measure_again();

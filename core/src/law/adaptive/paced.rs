@@ -32,7 +32,7 @@ pub(super) struct Paced {
 }
 
 /// While other calls are served, retries wait up to 2^4 intervals after another one has missed.
-const MOST_DOUBLINGS: u8 = 4;
+pub(super) const MOST_DOUBLINGS: u8 = 4;
 
 /// How late a timer may be without the loss of a call. Most timers count milliseconds and start
 /// with the next one (tokio's, Node's), which would slow a client with a thousand calls per second.

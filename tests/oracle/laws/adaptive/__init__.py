@@ -196,8 +196,8 @@ class Adaptive(Law):
                 self.interval_end = now
         elif not self.phase.probing:
             round_trip = self.round_trip()
-            usual = self.phase.interval(self.interval_end, self.release, round_trip)
-            if self.phase.is_silence(since(self.release, now), usual, round_trip):
+            usual = self.phase.interval(self.interval_end, self.fresh_at, round_trip)
+            if self.phase.is_silence(since(self.fresh_at, now), usual, round_trip):
                 self.meter = Meter(now)
                 self.phase.sends = self.phase.measured = 0
             elif self.phase.is_new() and self.meter.is_empty():
@@ -321,7 +321,10 @@ class Adaptive(Law):
         if self.misses == 0 and not self.is_open():
             self.event_at = sample.now
         self.down = True
+        self.suspects = 0
         self.note_miss(sample.now, sample.attempt == 0, False)
+        if sample.attempt > 0:
+            self.own = max(self.own, min(self.own + 1, 4))
         out = self.is_out()
         if out or sample.attempt > 0:
             self.back_off(sample.now, 0, sample.attempt > 0, chance)
@@ -335,6 +338,8 @@ class Adaptive(Law):
         told = any(number is not None for number in (asked, hint.left, hint.reset, hint.limit, hint.period))
         first = self.calls == 0
         cuts = sample.fresh and self.is_evident(sample, told, first)
+        if cuts:
+            self.suspects = self.score = 0
         if self.is_open() and (cuts or not sample.fresh):
             if self.phase.reject(since(self.event_at, now)):
                 self.event_at = now
@@ -348,6 +353,8 @@ class Adaptive(Law):
             self.misses, self.calls, self.down = 0, 0, False
             self.cut(now, now, cooldown)
         self.note_miss(now, told or not retry, busy)
+        if retry and not told:
+            self.own = min(self.own + 1, MOST_OWN)
         if retry or not self.is_open():
             self.back_off(now, cooldown, retry, chance)
         return "slower" if cuts or not (first or self.is_open()) else None
@@ -396,8 +403,6 @@ class Adaptive(Law):
         self.misses = min(self.misses + 1, 40)
         if new:
             self.calls = min(self.calls + 1, 40)
-        else:
-            self.own = min(self.own + 1, MOST_OWN)
 
     def back_off(self, now, cooldown, retry, chance):
         if retry:
@@ -502,8 +507,9 @@ class Adaptive(Law):
             if calls == 0:
                 self.meter = Meter(now)
             if self.interval_end <= within(now + logs.span(self.longest())):
-                self.release = self.fresh_at = max(self.release, self.interval_end)
-            self.event_at = max(self.release, now)
+                self.fresh_at = max(self.fresh_at, self.interval_end)
+                self.release = max(self.release, self.fresh_at)
+            self.event_at = max(self.fresh_at, now)
             return False
         self.event_at = now
         counted = calls + 1 if calls < FEW else calls
