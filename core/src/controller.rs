@@ -545,7 +545,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         due
     }
 
-    /// Whether nothing has succeeded since the latest failure, or retries wait longer than other calls.
+    /// Whether fewer than two calls succeeded since the latest failure, or retries wait longer than other
+    /// calls.
     pub(crate) fn is_failing(&self) -> bool {
         let mut failing = self.failing > 0;
         pairs(self.laws(), &self.limits, |_, law, limit| {

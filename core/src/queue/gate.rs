@@ -65,8 +65,8 @@ pub trait Gate<const LIMITS: usize = 1> {
     /// The queue has rejected a call without polling.
     fn count_rejection(&mut self);
 
-    /// Whether nothing has succeeded since the latest failure, or retries wait longer than other calls.
-    /// Then calls that have not been tried go first.
+    /// Whether fewer than two calls succeeded since the latest failure, or retries wait longer than other
+    /// calls. Then calls that have not been tried go first.
     fn is_failing(&self) -> bool;
 }
 
