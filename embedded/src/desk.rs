@@ -462,7 +462,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         loop {
             let (mut copy, mut decided, mut at) = (None, 0, Instant::ZERO);
             self.with_key(key, &mut |desk| {
-                if !desk.queue.storage().is_behind(Place::new(priority, u64::MAX)) {
+                if desk.queue.storage().ahead(priority).iter().all(|ahead| ahead.calls == 0) {
                     copy = desk.gates.get(key, desk.now).ok().map(|gate| gate.clone());
                     (decided, at) = (*desk.decided, desk.now);
                 }

@@ -23,7 +23,7 @@ type Table<K, L, const KEYS: usize, const LIMITS: usize> =
 ///
 /// ```
 /// use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
-/// use tidegate::{Outcome, Policy, law::Adaptive};
+/// use tidegate::{Hint, Outcome, Policy, Span, law::Adaptive};
 /// use tidegate_embassy::KeyedThrottle;
 ///
 /// # fn chip_id() -> u64 { 7 }
@@ -32,7 +32,7 @@ type Table<K, L, const KEYS: usize, const LIMITS: usize> =
 ///
 /// # embassy_futures::block_on(async {
 /// let weather = APIS.call("api.weather.example").acquire().await.unwrap();
-/// weather.settle(Outcome::Throttled);
+/// weather.settle(Outcome::Throttled.with(Hint::retry_after(Span::from_secs(1))));
 /// assert!(APIS.call("api.weather.example").try_acquire().is_none());
 /// let sent = APIS.call("api.logs.example").run(async || Outcome::Ok).await;
 /// assert_eq!(sent, Ok(Outcome::Ok));

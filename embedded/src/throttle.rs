@@ -224,14 +224,15 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// ```
     /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
     /// use embassy_time::Duration;
-    /// use tidegate::{Outcome, Policy, law::Adaptive};
+    /// use tidegate::{Hint, Outcome, Policy, Span, law::Adaptive};
     /// use tidegate_embassy::Throttle;
     ///
     /// const POLICY: Policy<Adaptive> = Policy::adaptive();
     /// type Uplink = Throttle<NoopRawMutex, Adaptive>;
     ///
     /// let uplink = Uplink::seeded(&POLICY, 7);
-    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled);
+    /// let wait = Hint::retry_after(Span::from_secs(1));
+    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(wait));
     /// let mut record = [0; Uplink::SNAPSHOT_BYTES];
     /// uplink.snapshot(&mut record).unwrap();
     /// // ... an hour of sleep, measured by a clock that kept running ...

@@ -211,10 +211,10 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// ```
     /// use std::time::Duration;
     /// use tidegate_tower::Gate;
-    /// use tidegate_tower::tidegate::Outcome;
+    /// use tidegate_tower::tidegate::{Hint, Outcome, Span};
     ///
-    /// let gate = Gate::adaptive();
-    /// gate.try_acquire().unwrap().settle(Outcome::Throttled);
+    /// let (gate, wait) = (Gate::adaptive(), Hint::retry_after(Span::from_secs(1)));
+    /// gate.try_acquire().unwrap().settle(Outcome::Throttled.with(wait));
     /// let learned = gate.snapshot();
     /// // ... an hour later, in another process ...
     /// let gate = Gate::adaptive();

@@ -8,10 +8,10 @@ use tidegate::law::Basis;
 ///
 /// ```
 /// use tidegate_tower::Gate;
-/// use tidegate_tower::tidegate::Outcome;
+/// use tidegate_tower::tidegate::{Hint, Outcome, Span};
 ///
-/// let gate = Gate::adaptive();
-/// gate.try_acquire().unwrap().settle(Outcome::Throttled);
+/// let (gate, wait) = (Gate::adaptive(), Hint::retry_after(Span::from_secs(1)));
+/// gate.try_acquire().unwrap().settle(Outcome::Throttled.with(wait));
 /// let stats = gate.stats();
 /// assert_eq!((stats.counts.throttled, stats.in_flight, stats.keys), (1, 0, 1));
 /// assert!(stats.interval.is_some()); // it paces from now on
