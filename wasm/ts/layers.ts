@@ -223,10 +223,10 @@ class Layers implements Entry {
     return this.#lanes[last]!.learn(permit, outcome);
   }
 
-  /** The other keys need to know that the call is tried again, else its rejections would count as those of several calls. */
+  /** The other keys learn that the call is tried again, else its rejections would count as those of several calls. */
   retry(call: Call, time: number): number {
     const [first, ...others] = this.#lanes;
-    for (const lane of others) this.house.core.forget(lane.retry({ ...call, slot: -1 }, time));
+    for (const { gate } of others) this.house.core.retry_beside!(gate, call.slot, time, call.deadline, call.requests, call.tokens);
     return first!.retry(call, time);
   }
 
