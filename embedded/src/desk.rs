@@ -353,7 +353,7 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
             match desk.queue.head(desk.now, is_failing) {
                 Ok(head) => self.head = Some(head),
                 Err(until) => {
-                    let first = desk.queue.first(desk.now);
+                    let first = desk.queue.first(desk.now, is_failing);
                     let waker = first.and_then(|first| desk.queue.storage().waker(first));
                     *alarm = until.zip(waker);
                     return false;

@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use tidegate::gate::Permit;
 use tidegate::law::{AnyLaw, AnyState, Basis};
-use tidegate::queue::{Growing, Node, Patience, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{self, Growing, Node, Patience, Place, Queue, Step, Ticket, Turn};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Call, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
 
@@ -133,7 +133,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     pub(crate) fn try_take(&self, call: &Call<LIMITS>) -> Option<(Permit<LIMITS>, Place)> {
         self.act(|state, now| {
             state.pump(now, self.shared.take_within);
-            if state.queue.first(now).is_some() {
+            if state.queue.first(now, queue::Gate::is_failing(&state.control)).is_some() {
                 return None;
             }
             let place = state.queue.place(0);
@@ -252,7 +252,8 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         patience: &mut Patience,
     ) -> Instant {
         self.act(|state, now| {
-            let is_next = state.queue.first(now) == Some(ticket.slot());
+            let is_next = state.queue.first(now, queue::Gate::is_failing(&state.control))
+                == Some(ticket.slot());
             patience.keeps_until(now, is_next, &state.control, call, state.kept.len())
         })
     }

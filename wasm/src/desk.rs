@@ -252,7 +252,7 @@ impl Desk {
     /// The slot of the first waiting call; -1 if there is none.
     pub fn first(&mut self, gate: u32, now: f64) -> i32 {
         let now = self.clock.read(now);
-        self.gates.get(gate).map_or(-1, |kept| kept.line.first(now))
+        self.gates.get(gate).map_or(-1, |kept| kept.line.first(now, &kept.gate))
     }
 
     /// Ends a waiting call.

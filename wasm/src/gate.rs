@@ -200,6 +200,14 @@ pub fn learn_beside(gate: u32, permit: f64, last: f64, now: f64) {
     DESK.with(|desk| desk.learn_beside(gate, permit, last, now));
 }
 
+/// See `Desk::retry_beside`.
+#[cfg(feature = "full")]
+#[wasm_bindgen]
+pub fn retry_beside(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64) {
+    let requested = Requested { call, deadline, costs: [requests, tokens] };
+    DESK.with(|desk| desk.retry_beside(gate, requested, now));
+}
+
 /// See `Desk::pause`.
 #[wasm_bindgen]
 pub fn pause(gate: u32, paused: bool) {

@@ -216,7 +216,7 @@ impl Leases {
     /// The slot of the first waiting call; -1 if there is none.
     pub fn first(&mut self, member: u32, now: f64) -> i32 {
         let now = self.clock.read(now);
-        self.members.get(member).map_or(-1, |(_, line)| line.first(now))
+        self.members.get(member).map_or(-1, |(kept, line)| line.first(now, kept))
     }
 
     /// Ends a waiting call.

@@ -59,7 +59,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
             false => self.queue.enter(call, place),
         };
         let ticket = ticket.ok_or(Reason::QueueFull)?;
-        if self.queue.first(now) == Some(ticket.slot())
+        if self.queue.first(now, gate.is_failing()) == Some(ticket.slot())
             && let Step::Wake(decided) = self.queue.poll(now, gate)
         {
             if decided == ticket {
@@ -130,8 +130,9 @@ impl<const LIMITS: usize> Line<LIMITS> {
     }
 
     /// The slot of the first waiting call; -1 if there is none.
-    pub fn first(&mut self, now: Instant) -> i32 {
-        self.queue.first(now).and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
+    pub fn first(&mut self, now: Instant, gate: &impl Gate<LIMITS>) -> i32 {
+        let first = self.queue.first(now, gate.is_failing());
+        first.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 }
 

@@ -196,6 +196,39 @@ test("a broken connection is retried if that is safe, else its error is thrown",
   assert.equal(seen.length, 1);
 });
 
+/** The status of the calls that always fail, or none if the server closes their connections; one in how many calls; and how many per cent of the others are served. */
+const BAD = [[500, 10, 99], [503, 10, 99], [undefined, 10, 99], [429, 10, 95], [429, 500, 95]];
+test("a call that always fails stops no other call of its key", async (t) => {
+  const entries = { tidegate: (url) => url, full: (url) => [`account ${url}`, url] };
+  const cases = await Promise.all(
+    Object.entries(entries).flatMap(([entry, keyOf]) =>
+      BAD.map(async ([status, every, least]) => {
+        const { url } = await serve(t, (_, request) => {
+          if (request.url === "/bad" && !status) request.socket.destroy();
+          return { status: request.url === "/bad" ? status ?? 500 : 200 };
+        });
+        const gate = ENTRIES[entry]();
+        t.after(() => gate.close());
+        const call = (path) => gate.fetch(url + path, {}, { key: keyOf(url), deadline: 5_000 }).then(({ status }) => status, () => 0);
+        return { what: `${entry}: ${status ?? "a closed connection"}, one in ${every}`, every, least, call, good: [] };
+      }),
+    ),
+  );
+  // Fifty calls a second to each server, for four seconds.
+  const begun = performance.now();
+  for (let number = 0; number < 200; number++) {
+    for (const { every, call, good } of cases) {
+      if (number % every === 9) call("bad");
+      else good.push(call("good"));
+    }
+    await new Promise((wake) => setTimeout(wake, begun + 20 * number - performance.now()));
+  }
+  for (const { what, least, good } of cases) {
+    const served = (await Promise.all(good)).filter((status) => status === 200).length;
+    assert.ok(served * 100 >= good.length * least, `${served} of ${good.length} served; ${what}`);
+  }
+});
+
 test("a wrapped fetch works where the platform has no classes of fetch, as in jsdom", async (t) => {
   for (const name of ["fetch", "Headers", "Request", "Response"]) {
     const own = globalThis[name];

@@ -29,12 +29,13 @@ export interface Exports {
   late(): number;
   why(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
   learn(gate: number, permit: number, now: number): void;
-  /** Of `tidegate/full` only, like the next four. */
+  /** Of `tidegate/full` only, like the next five. */
   again?(permit: number): void;
   keeps_until?(gate: number, place: number, call: number, now: number, requests: number, tokens: number, since: number, delayed: number): number;
   lend?(gate: number, permit: number, call: number, requests: number, tokens: number, until: number): void;
   refund?(gate: number, permit: number, now: number): void;
   learn_beside?(gate: number, permit: number, last: number, now: number): void;
+  retry_beside?(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): void;
   stream(gate: number, permit: number, length: number, now: number): void;
   release(gate: number, permit: number): void;
   pause(gate: number, paused: boolean): void;

@@ -433,7 +433,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     const isOver = isBlind(error) && attempt >= FEW_ATTEMPTS;
     const isRetried = isWanted && !isOver && !isHopeless(error);
     const cooldown = Math.min(core.cooldown(), policy.maxCooldown ?? MAX_COOLDOWN);
-    const slot = isRetried ? core.retry(lane.gate, call.slot, time, call.deadline, call.requests, call.tokens) : -1;
+    const slot = isRetried ? lane.retry(call, time) : -1;
     const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
     if (slot >= 0) call.slot = slot;
     const isLate = time + ms > call.deadline || slot === LATE;

@@ -53,7 +53,7 @@ export interface House {
 /** What a gate uses of the lane of a call, or of its lanes. */
 export type Entry = Pick<
   Lane,
-  "key" | "gate" | "house" | "closed" | "used" | "waiting" | "calls" | "turns" | "outcome" | "take" | "enter" | "learn" | "stream" | "release" | "changed"
+  "key" | "gate" | "house" | "closed" | "used" | "waiting" | "calls" | "turns" | "outcome" | "take" | "enter" | "learn" | "retry" | "stream" | "release" | "changed"
 >;
 
 export abstract class Lane {
@@ -172,6 +172,11 @@ export abstract class Lane {
     // After a close, the slot may belong to another key.
     if (!this.closed) this.house.core.learn(this.gate, permit, time);
     return time;
+  }
+
+  /** The core's slot of the next attempt of a call, after the current reply; a negative number if there is none. */
+  retry({ slot, deadline, requests, tokens }: Call, time: number): number {
+    return this.house.core.retry(this.gate, slot, time, deadline, requests, tokens);
   }
 
   /** Reads the next bytes of a call's stream, or its end. The tokens that it reports are what the call costs. Call `changed` after the end. */

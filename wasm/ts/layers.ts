@@ -51,7 +51,7 @@ function namesOf(key: Key): string[] {
 /** The lanes of one call, with its permits and its places in the queues. */
 class Layers implements Entry {
   readonly house: House;
-  /** The first key's lane counts attempts and the retry budget. */
+  /** The first key's lane counts attempts. */
   readonly gate: number;
   /** Events name the last key, the most specific one. */
   readonly key: string;
@@ -108,7 +108,7 @@ class Layers implements Entry {
 
   enter<C extends Call, T>(call: C, then: Then<C, T>): T | Promise<T> {
     call.signal?.throwIfAborted();
-    this.#parts = this.#turns.map((turn, i) => ({ ...call, turn, slot: i ? -1 : call.slot }));
+    this.#parts = this.#turns.map((turn) => ({ ...call, turn }));
     this.#permits = this.#parts.map(() => -1);
     this.#since = this.house.now();
     this.#delayed = 0;
@@ -221,6 +221,13 @@ class Layers implements Entry {
       if (i < last && !lane.closed) core.learn_beside!(lane.gate, this.#permits[i]!, permit, time);
     });
     return this.#lanes[last]!.learn(permit, outcome);
+  }
+
+  /** The other keys learn that the call is tried again, else its rejections would count as those of several calls. */
+  retry(call: Call, time: number): number {
+    const [first, ...others] = this.#lanes;
+    for (const { gate } of others) this.house.core.retry_beside!(gate, call.slot, time, call.deadline, call.requests, call.tokens);
+    return first!.retry(call, time);
   }
 
   stream(_permit: number, bytes?: Uint8Array): void {

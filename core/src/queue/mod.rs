@@ -226,15 +226,13 @@ pub struct Queue<S, const LIMITS: usize = 1> {
     arrivals: u64,
     /// Until when `poll` has nothing to do. Zero after an event.
     asleep: Instant,
-    /// Whether the gate fails, as of the latest poll.
-    is_failing: bool,
 }
 
 impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     /// An empty queue.
     #[must_use]
     pub const fn new(slots: S) -> Self {
-        Self { slots, arrivals: 0, asleep: Instant::ZERO, is_failing: false }
+        Self { slots, arrivals: 0, asleep: Instant::ZERO }
     }
 
     /// The storage, if the caller keeps more in it than calls: a waker for each slot, for example.
@@ -250,10 +248,11 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     }
 
     /// The slot of the first call that waits for its turn, whose waiter should be woken at the
-    /// instant of [`Step::Sleep`]. `None` if a call that joins now would be first.
+    /// instant of [`Step::Sleep`]. `None` if a call that joins now would be first. `is_failing` is what
+    /// [`Gate::is_failing`] returns.
     #[must_use]
-    pub fn first(&mut self, now: Instant) -> Option<usize> {
-        let (first, _) = self.slots.look(now, self.is_failing);
+    pub fn first(&mut self, now: Instant, is_failing: bool) -> Option<usize> {
+        let (first, _) = self.slots.look(now, is_failing);
         (first != NONE).then_some(first as usize)
     }
 
@@ -378,7 +377,6 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         now: Instant,
         is_failing: bool,
     ) -> Result<Head<LIMITS>, Option<Instant>> {
-        self.is_failing = is_failing;
         if now < self.asleep {
             return Err((self.asleep < Instant::MAX).then_some(self.asleep));
         }

@@ -54,7 +54,7 @@ where
         let ticket = match self.queue.poll(now, gate) {
             Step::Wake(ticket) => ticket,
             Step::Sleep(until) => {
-                let first = self.queue.first(now);
+                let first = self.queue.first(now, gate.is_failing());
                 return Next::Sleep { until, first: first.map(|slot| self.threads[slot]) };
             }
         };

@@ -78,7 +78,7 @@ impl Desk {
         let call = self.call_of(requested);
         let Some(kept) = self.gates.get(gate) else { return 0.0 };
         kept.renew(now, &mut self.permits);
-        let is_next = kept.line.first(now) == slot;
+        let is_next = kept.line.first(now, &kept.gate) == slot;
         let lent = kept.lent();
         let until = Patience::new(deadline(since), deadline(delayed)).keeps_until(
             now,
@@ -115,6 +115,15 @@ impl Desk {
             self.draft.reply = last.others_learn(&reply);
             self.learn(gate, permit, now);
             self.draft.reply = reply;
+        }
+    }
+
+    /// Like `retry`, for a gate beside the one that decides it. Before that one, which counts the attempt.
+    pub fn retry_beside(&mut self, gate: u32, requested: Requested, now: f64) {
+        let now = self.clock.read(now);
+        let call = self.call_of(requested);
+        if let Some(kept) = self.gates.get(gate) {
+            _ = kept.gate.controller.retry(now, &call, self.draft.reply);
         }
     }
 }
