@@ -275,7 +275,7 @@ class Controller:
         unwanted = any(hint.no_retry for hint in reply.hints)
         if reply.outcome in ("ok", "abandoned", "exhausted") or unwanted:
             return None
-        self.tries_again = True
+        self.tries_again = self.policy["attempts"] != 1
         attempt, most = within(call.attempt + 1, U16), self.policy["attempts"]
         first_failed = now if call.attempt == 0 else call.first_failed
         patient = reply.outcome == "throttled" and since(first_failed, now) < self.policy["patience"]

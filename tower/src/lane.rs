@@ -275,6 +275,11 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         })
     }
 
+    /// The next attempt of a call that waits in the queue of another key.
+    pub(crate) fn try_again(&self, call: &Call<LIMITS>, reply: Reply<LIMITS>) -> Call<LIMITS> {
+        self.act(|state, now| state.control.retry(now, call, reply).unwrap_or(*call))
+    }
+
     /// How long a new call would wait at the current rate.
     pub(crate) fn peek(
         &self,

@@ -27,7 +27,6 @@ use crate::timer::Timer;
 pub(crate) struct Layer<const LIMITS: usize, T: Timer> {
     pub(crate) lane: Held<LIMITS, T>,
     pub(crate) permit: Option<gate::Permit<LIMITS>>,
-    /// Only the first key counts attempts. For the others, each is a first one.
     pub(crate) call: Call<LIMITS>,
     pub(crate) place: Place,
     /// Whether the lane keeps the permit, because the call waits for another key.
@@ -49,6 +48,11 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
             self.lane.settle(permit, reply);
             observe::settled(&self.lane, reply.outcome);
         }
+    }
+
+    /// Another attempt is made: this key sees it as one, not as a new call.
+    pub(crate) fn try_again(&mut self, reply: Reply<LIMITS>) {
+        self.call = self.lane.try_again(&self.call, reply);
     }
 
     pub(crate) fn learn(&mut self, reply: Reply<LIMITS>) {

@@ -174,6 +174,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
                 Ok(Acquire::again(lane, ticket, call, place))
             }
             Ok((call, ticket)) => {
+                self.others.iter_mut().for_each(|layer| layer.try_again(reply));
                 let first = Layer::new(lane, None, call, place);
                 Ok(Acquire::layered(Layered::again(first, take(&mut self.others), ticket)))
             }

@@ -44,7 +44,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             Ok((reply.outcome, cooldown.unwrap_or(Span::ZERO)))
         });
         let (outcome, cooldown) = asked?;
-        self.tries_again = true;
+        self.tries_again = self.rules().attempts.is_none_or(|most| most.get() > 1);
         self.try_again(now, call, outcome, now.saturating_add(cooldown))
     }
 

@@ -36,7 +36,9 @@ pub fn try_with(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     match input.u8() % 8 {
         // Such bytes are read without a panic, and nothing else is promised.
-        1 | 4 if is_odd(input.rest()) => _ = grpc::reply::<1>(14, input.rest(), Some(input.rest()), None),
+        1 | 4 if is_odd(input.rest()) => {
+            _ = grpc::reply::<1>(14, input.rest(), Some(input.rest()), None)
+        }
         0 => aws_code(input.rest()),
         1 => grpc_status(input.u8().into(), input.rest()),
         2 => coap_response(input.u8(), input.rest()),
