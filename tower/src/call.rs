@@ -74,9 +74,9 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// are in constant demand.
     ///
     /// A [`Reply`](tidegate::Reply) describes the limit of the last key. The other keys learn the outcome, but not its
-    /// hints and costs. If the hints say that a throttled call has used up the last limit, they learn nothing. The
-    /// first key counts the attempts and has the retry budget. [`Gate::stats`] counts a call once per key. Permits that
-    /// it returns because another key delays it count as abandoned.
+    /// hints and costs. If the hints say that a throttled call has used up the last limit, they learn nothing. An
+    /// attempt counts for each key, and a retry needs the retry budgets of all. [`Gate::stats`] counts a call once per
+    /// key. Permits that it returns because another key delays it count as abandoned.
     ///
     /// ```
     /// use tidegate_tower::Gate;
