@@ -70,15 +70,14 @@ test("an invalid option of a call is reported for all kinds of calls", async () 
 });
 
 test("a stated limit is kept with or without a stated law", async () => {
-  for (const policy of [{ requests: { limit: 10, per: 3_600_000, burst: 10 } }, { tokens: { limit: 10, per: 3_600_000 } }]) {
+  const limits = [{ requests: { limit: 7, per: 3_600_000, burst: 7 } }, { tokens: { limit: 7, per: 3_600_000 } }];
+  for (const policy of limits.flatMap((limit) => [limit, { law: "adaptive", ...limit }])) {
     const gate = tidegate(policy);
     const permits = Array.from({ length: 100 }, () => gate.tryAcquire({ cost: { requests: 1, tokens: 1 } })).filter((permit) => permit);
-    assert.equal(permits.length, 10);
+    assert.equal(permits.length, 7);
     gate.setPolicy({ law: "none" });
     assert.ok(gate.tryAcquire());
   }
-  const learns = tidegate({ law: "adaptive", requests: { limit: 10, per: 1_000 } });
-  assert.ok(learns.tryAcquire());
 });
 
 test("nothing is compiled before the first call", (t) => {
