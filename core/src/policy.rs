@@ -37,9 +37,6 @@ pub(crate) struct Rules {
     pub(crate) concurrency: ConcurrencyLimit,
     pub(crate) retry_budget: Option<Linked<RetryBudgetPolicy, Account>>,
     pub(crate) backoff: Option<Linked<Backoff, Next>>,
-    /// Whether a call that is throttled for the first time is tried again without a backoff, because the
-    /// law delays it.
-    pub(crate) paces_retries: bool,
     pub(crate) attempts: Option<NonZeroU16>,
     /// How long a throttled call has more attempts than that.
     pub(crate) patience: Span,
@@ -52,17 +49,13 @@ impl Rules {
         concurrency: ConcurrencyLimit::DEFAULT,
         retry_budget: None,
         backoff: Some(Backoff::DEFAULT.linked()),
-        paces_retries: false,
         attempts: Some(Policy::ATTEMPTS),
         patience: Policy::PATIENCE,
         elapsed: Span::MAX,
     };
     const WITHOUT_BACKOFF: Self = Self { backoff: None, ..Self::DEFAULT };
-    const ADAPTIVE: Self = Self {
-        cooldown: CooldownPolicy::DEFAULT.without_spread(),
-        paces_retries: true,
-        ..Self::DEFAULT
-    };
+    const ADAPTIVE: Self =
+        Self { cooldown: CooldownPolicy::DEFAULT.without_spread(), ..Self::WITHOUT_BACKOFF };
 }
 
 /// The settings of the policies that have a name, each in flash once.
@@ -181,7 +174,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
             Some(backoff) => Some(backoff.linked()),
             None => None,
         };
-        Self { rules: Rules { backoff, paces_retries: false, ..self.rules }, ..self }
+        Self { rules: Rules { backoff, ..self.rules }, ..self }
     }
 
     /// The same policy with at most `attempts` attempts per call, including the first. `None` sets
@@ -216,8 +209,8 @@ impl Policy {
 }
 
 impl Policy<Adaptive> {
-    /// The policy with the name `adaptive`. The law itself delays the first attempt after a rejection
-    /// and spreads cooldowns, so the policy has no backoff for it, and no jitter.
+    /// The policy with the name `adaptive`. The law itself delays attempts and spreads cooldowns,
+    /// so the policy has neither a backoff nor a jitter.
     ///
     /// ```
     /// use tidegate::{Policy, law::AnyLaw};

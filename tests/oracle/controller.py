@@ -12,7 +12,6 @@ from policy import law_of
 LAW_BYTES = 1 + 130
 GATES_BYTES = 8 + 9
 PACING_BYTES = 24 + 1  # And whether a call waited for it.
-PUSHBACK = ("throttled", "busy")
 RANKS = ["over-limit", "retry_budget", "too-big", "never"]
 STATS = [
     "admitted", "waits", "waited", "full", "rejected", "ok", "throttled", "busy", "failed", "abandoned",
@@ -283,9 +282,7 @@ class Controller:
             return None
         again = Call(call.costs, call.deadline, call.estimated)
         delay = 0
-        # The law delays the first retry after a rejection.
-        paced = self.policy["paces_retries"] and reply.outcome in PUSHBACK and call.attempt == 0
-        if self.policy["backoff"] and not paced:
+        if self.policy["backoff"]:
             schedule = Backoff(*self.policy["backoff"])
             again.rung = schedule.climb(call.rung, self.chance)
             delay = schedule.delay(again.rung, self.chance)

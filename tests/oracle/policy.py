@@ -10,7 +10,6 @@ RULES = {
     "concurrency": [65_535, 300 * SECOND],
     "retry_budget": None,
     "backoff": backoff.DEFAULT,
-    "paces_retries": False,
     "attempts": 10,
     "elapsed": None,
 }
@@ -24,10 +23,8 @@ def law_of(config, now):
 
 def whole(policy):
     """The policy with all defaults."""
-    # The law paces the first retry, unless the policy says how.
-    unpaced = {"paces_retries": False} if "backoff" in policy else {}
     if "named" in policy:
-        policy = {**NAMED[policy["named"]], **unpaced, **{k: v for k, v in policy.items() if k != "named"}}
+        policy = {**NAMED[policy["named"]], **{k: v for k, v in policy.items() if k != "named"}}
     laws = [LAWS[config["law"]].whole(config) for config in policy["laws"]]
     patience = 0 if "attempts" in policy else 120 * SECOND
     return {**RULES, **policy, "laws": laws, "patience": patience}

@@ -36,8 +36,8 @@ export interface Policy {
   maxCooldown?: number | undefined;
   /**
    * The delay between attempts of a call: it doubles from `base` to `max` milliseconds, with full jitter.
-   * @defaultValue none for `none`, and for `autosleeper` and the `heroku` laws, which delay by themselves; else
-   * 100 to 20000, and `adaptive` has none before the first retry of a throttled call
+   * @defaultValue none for `none`, and for `adaptive`, `autosleeper` and the `heroku` laws, which delay by
+   * themselves; else 100 to 20000
    */
   backoff?: { base?: number | undefined; max?: number | undefined } | undefined;
   /** How many attempts a call has, including the first. @defaultValue 10; up to 64 in the first two minutes for throttled calls */

@@ -68,13 +68,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         if !patient && self.rules().attempts.is_some_and(|most| attempt >= most.get()) {
             return Err(Reason::Attempts);
         }
-        let rules = &self.policy.borrow().rules;
-        let is_paced = rules.paces_retries && outcome.is_pushback() && call.attempt == 0;
-        let (rung, delay) = match &rules.backoff {
-            Some(Linked { setting, follow }) if !is_paced => {
-                follow(setting, call.rung, &mut self.rng)
-            }
-            _ => (Span::ZERO, Span::ZERO),
+        let (rung, delay) = match &self.policy.borrow().rules.backoff {
+            Some(Linked { setting, follow }) => follow(setting, call.rung, &mut self.rng),
+            None => (Span::ZERO, Span::ZERO),
         };
         let not_before = now.saturating_add(delay);
         // Also as a deadline, because a gate may delay the call longer than its backoff does.

@@ -199,8 +199,8 @@ macro_rules! registry {
             /// |---|---|
             $($(#[doc = concat!("| `", $name, "` | ", $about, " |")])+)+
             ///
-            /// A call has ten [`attempts`](Self::attempts). Published laws that delay calls themselves, and `none`,
-            /// have no [`backoff`](Self::backoff).
+            /// A call has ten [`attempts`](Self::attempts). A law that delays calls itself has no
+            /// [`backoff`](Self::backoff).
             ///
             /// ```
             /// use tidegate::Policy;

@@ -164,7 +164,7 @@ fn an_outage_costs_few_calls() {
     for (outcome, workers, most) in [
         (Outcome::Failed, None, 15),
         (Outcome::Busy, None, 15),
-        (Outcome::Throttled, None, 16),
+        (Outcome::Throttled, None, 17),
         (Outcome::Failed, Some(1), 15),
         (Outcome::Failed, Some(20), 20),
         (Outcome::Busy, Some(20), 20),

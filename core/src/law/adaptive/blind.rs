@@ -98,8 +98,9 @@ impl AdaptiveState {
     fn is_evident(&mut self, sample: &Sample<'_>, told: bool) -> bool {
         let (retry, begins) = (sample.attempt > 0, self.calls == 0);
         if let Phase::Open(open) = &self.phase {
-            let knows = open.cap.is_some();
-            return told || self.is_confirmed(sample) || knows && !retry && begins;
+            // The server has already shown that it has a limit.
+            let knows = open.together || open.cap.is_some() && !retry;
+            return told || self.is_confirmed(sample) || knows && begins;
         }
         if retry && !told {
             let many = begins && self.own >= MOST_OWN;
@@ -140,6 +141,10 @@ impl AdaptiveState {
         if confirmed {
             let event = if self.misses > 0 { self.missed_at } else { sample.now };
             self.cut(sample.now, event, Span::ZERO);
+            // Calls that were in flight at the same time are no dark time.
+            if sample.now.saturating_since(event) <= SHORTEST {
+                (self.misses, self.calls) = (self.misses.min(1), self.calls.min(1));
+            }
         }
         confirmed
     }
@@ -353,11 +358,15 @@ impl AdaptiveState {
                 self.interval = self.interval.max(probing);
             }
             paced.probe.restart_growth();
-            self.hasten(now, rng);
+            self.hasten(now, misses, rng);
         }
         if let Phase::Paced(paced) = &mut self.phase {
             paced.new = false;
             paced.probe.successes = paced.probe.successes.saturating_add(1);
+        }
+        // If several calls missed, it was the server.
+        if self.calls > 1 {
+            self.own = 0;
         }
         (self.misses, self.calls, self.down) = (0, 0, false);
         if self.own == 0 {

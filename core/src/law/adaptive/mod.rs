@@ -197,7 +197,7 @@ impl AdaptiveState {
                 }
             }
             Phase::Paced(_) => {
-                let silence = now.saturating_since(self.interval_end);
+                let silence = now.saturating_since(self.interval_end.max(self.release));
                 // A timer that is late is no silence, however fast the calls are.
                 if silence > LATENESS && silence > self.interval(now).octaves(6).span() {
                     self.meter.skip(silence, now);

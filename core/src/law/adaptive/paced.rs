@@ -148,9 +148,9 @@ impl AdaptiveState {
         now.saturating_add(next).min(now.saturating_add(self.longest_wait(self.interval)))
     }
 
-    /// After a recovery, the next call is sent within an interval from now, or sooner.
-    pub(super) fn hasten(&mut self, now: Instant, rng: &mut Rng) {
-        let interval = self.interval(now).span();
+    /// After a recovery, the next call is sent within the interval of the probes from now, or sooner.
+    pub(super) fn hasten(&mut self, now: Instant, misses: u8, rng: &mut Rng) {
+        let interval = self.doubled(self.doublings(misses), now).max(self.quota()).span();
         let next = now.saturating_add(rng.between(Span::ZERO, interval));
         self.release = self.release.min(next);
         self.fresh_at = self.fresh_at.min(next);

@@ -45,7 +45,7 @@ class Adaptive(Law):
     NAME = "adaptive"
     DEFAULT = {"quota": None}
     NAMED = {
-        "adaptive": {"laws": [{"law": "adaptive"}], "paces_retries": True, "cooldown": [3600 * SECOND, [0, 1]]},
+        "adaptive": {"laws": [{"law": "adaptive"}], "backoff": None, "cooldown": [3600 * SECOND, [0, 1]]},
     }
 
     @staticmethod
@@ -190,7 +190,7 @@ class Adaptive(Law):
     def leave_out_silence(self, now):
         """After a long silence nothing is made up, and the silence is not measured."""
         if not self.is_open():
-            silence = since(self.interval_end, now)
+            silence = since(max(self.interval_end, self.release), now)
             if silence > max(LATENESS, logs.span(logs.octaves(self.current(now), 6))):
                 self.meter.skip(silence, now)
                 self.interval_end = now
@@ -277,7 +277,10 @@ class Adaptive(Law):
         pending = self.is_open() and sample.fresh and self.suspects > 0 and not self.busy
         if not (pending and (served or not sample.tries_again)):
             return False
-        self.cut(sample.now, self.missed_at if self.misses > 0 else sample.now, 0)
+        event = self.missed_at if self.misses > 0 else sample.now
+        self.cut(sample.now, event, 0)
+        if since(event, sample.now) <= SECOND:
+            self.misses, self.calls = min(self.misses, 1), min(self.calls, 1)
         return True
 
     def hear(self, sample):
@@ -364,7 +367,8 @@ class Adaptive(Law):
         may reject this one call each time."""
         retry = sample.attempt > 0
         if self.is_open():
-            return told or self.is_confirmed(sample) or (self.phase.cap is not None and first and not retry)
+            knows = self.phase.together or (self.phase.cap is not None and not retry)
+            return told or self.is_confirmed(sample) or (knows and first)
         if retry and not told:
             many = first and self.own == MOST_OWN
             self.own = 0 if many else self.own
@@ -596,6 +600,8 @@ class Adaptive(Law):
                 self.return_to_rate(now, misses, chance)
             paced.new = False
             paced.succeed()
+        if self.calls > 1:
+            self.own = 0
         self.misses, self.calls, self.down = 0, 0, False
         if self.own == 0:
             self.release = self.fresh_at
@@ -613,7 +619,8 @@ class Adaptive(Law):
         if paced.young and not self.down and not trusted:
             self.apart = max(self.apart, probing)
         paced.progress = 0
-        self.shorten(within(now + chance.between(0, logs.span(self.current(now)))))
+        interval = max(self.doubled(self.doublings(misses), now), self.quota_interval())
+        self.shorten(within(now + chance.between(0, logs.span(interval))))
 
     def read_meter(self, now):
         """Reads what was served in a whole cycle of bright and dark time. Returns whether it can be
