@@ -138,8 +138,8 @@ fn the_committed_page_is_of_this_law() {
     let committed = std::fs::read_to_string("../../tests/golden/worlds.md").unwrap();
     for family in [Family::Cold, Family::Strict, Family::Pools] {
         // As many as in the page.
-        let worlds = draw(Purpose::Validation, 1, 10, Some(family));
-        let settings = Settings { seeds: 8, ..settings(&[LAW], &[Hints::Blind, Hints::Quota]) };
+        let worlds = draw(Purpose::Validation, 1, 5, Some(family));
+        let settings = Settings { seeds: 4, ..settings(&[LAW], &[Hints::Blind, Hints::Quota]) };
         let results = worlds::run(&worlds, &settings, &ProgressBar::hidden()).unwrap();
         let figures = Figures::new(&worlds, &settings, &results);
         let page = worlds::page(Purpose::Validation, 1, &settings, &figures);

@@ -17,7 +17,7 @@ pub struct Worlds {
     #[arg(long)]
     dev: bool,
     /// The number of worlds
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 100)]
     worlds: u32,
     /// Laws, separated by commas
     #[arg(long = "law", value_name = "LAW,...", value_delimiter = ',', default_value = "adaptive", value_parser = law)]
@@ -29,7 +29,7 @@ pub struct Worlds {
     #[arg(long, value_name = "SET,...", value_delimiter = ',', value_parser = hints)]
     hints: Vec<Hints>,
     /// Runs of each world
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1000))]
     runs: u64,
     /// How many cores to use [default: all]
     #[arg(long, value_name = "N")]
