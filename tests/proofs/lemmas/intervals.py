@@ -40,7 +40,7 @@ def a_client(dice):
     paced = [1, interval, dice.number(4, 8), least, flight, 0, 0, 0, 0, 0, 0, 0, 0, 0]
     meter = [event, 0, 0, 0, 0, 0]
     hinted = [0, 0, U32, 0, 0, 16, 0]
-    missed = [misses, calls, own, 0, 0, 0, 0, dice.flag(), fresh_at, event]
+    missed = [misses, calls, own, 0, 0, 0, dice.flag(), fresh_at, event]
     return [*paced, *meter, interval_end, release, interval, event, 0, ceiling, *missed, 16, 0, *hinted], now
 
 
@@ -64,9 +64,10 @@ def longest_wait(interval, ceiling):
     return span_of(interval + OCTAVE if interval > ceiling else ceiling)
 
 
-def advanced(interval_end, now, silence, interval, width, longest, word, start_of=caught_up, latest_of=least):
-    """`AdaptiveState::advance`: the interval after a call, and when the next is due."""
-    interval_end = ite(minus(now, interval_end) > silence, now, interval_end)
+def advanced(interval_end, now, silence, interval, width, longest, word, start_of=caught_up, latest_of=least, retry=0):
+    """`AdaptiveState::advance`: the interval after a call, and when the next is due. While a `retry` waits, it
+    is not silent."""
+    interval_end = ite(minus(now, most(interval_end, retry)) > silence, now, interval_end)
     grid = within(start_of(interval_end, now, interval) + interval)
     due = within(minus(grid, div(width, 2)) + drawn(word, 0, width))
     return grid, latest_of(due, within(now + longest))
@@ -86,11 +87,11 @@ def calm(dice):
 @step("advance", calm)
 def advance(*numbers):
     *state, _low, _high, now, word = numbers
-    length, interval_end, _, interval = parts(state)
+    length, interval_end, retry, interval = parts(state)
     silence = most(span_of(interval + 6 * OCTAVE), LATENESS)
     width = span_of(interval + depth_of(length) * 2**16 - 2 * OCTAVE)
     longest = longest_wait(interval, state[25] * 2**16)
-    grid, due = advanced(interval_end, now, silence, span_of(interval), width, longest, word)
+    grid, due = advanced(interval_end, now, silence, span_of(interval), width, longest, word, retry=retry)
     # A retry that has missed delays others.
     release = max(state[21], due) if state[28] else due
     return tuple(recorded(grid, release, due))
@@ -107,7 +108,7 @@ def in_force(interval, misses, down, dark, ceiling, capped=least):
 
 
 def in_force_at(state, now, misses, ceiling):
-    event, down = state[23], state[33]
+    event, down = state[23], state[32]
     dark = log_of(max(now - event, 0)) - 2 * OCTAVE
     return span_of(in_force(state[22], misses, bool(down), dark, ceiling))
 
@@ -133,7 +134,7 @@ def back_off(*numbers):
     ceiling = ((log_of(ceiling) >> 16) - 1) * 2**16
     interval = in_force_at(state, now, min(state[27] + 1, 40), ceiling)
     longest = longest_wait(learnt, ceiling)
-    end, due = backed_off(interval_end, state[34], now, interval, 0, longest, word)
+    end, due = backed_off(interval_end, state[33], now, interval, 0, longest, word)
     return tuple(recorded(end, max(release, due), due))
 
 
@@ -151,7 +152,7 @@ def shift(*numbers):
     *state, _low, _high, now, later = numbers
     _, interval_end, release, interval = parts(state)
     move, by = put_off if later else sooner, span_of(interval)
-    return tuple(recorded(*(move(instant, now, by) for instant in (interval_end, release, state[34]))))
+    return tuple(recorded(*(move(instant, now, by) for instant in (interval_end, release, state[33]))))
 
 
 def held(now, end, spread, ceiling, word, latest_of=least):

@@ -34,7 +34,7 @@ const PACED: &[Kind] = &[
     Byte, Four, Byte, Two, Byte, Four, Two, Byte, Byte, Four, Byte, Byte, Byte, Byte,
     At, Four, Four, Four, Two, Byte,
     At, At, Four,
-    At, Four, Two, Byte, Byte, Byte, Byte, Byte, Byte, Byte, Byte, At, At,
+    At, Four, Two, Byte, Byte, Byte, Byte, Byte, Byte, Byte, At, At,
     Four, Byte,
     Four, Four, Four, Four, Two, Byte, Byte,
 ];
@@ -126,7 +126,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         _ => return None,
     };
     let after = hinted(&LAW, &state, PACED);
-    Some(draws.then_some(word).into_iter().chain([20, 21, 34].map(|index| after[index])).collect())
+    Some(draws.then_some(word).into_iter().chain([20, 21, 33].map(|index| after[index])).collect())
 }
 
 /// A wait that the server requests before there is a rate.
