@@ -283,7 +283,7 @@ type Many = Queue<Growing<Nodes, 2>, 2>;
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Calls<G, Q> {
     place: fn(&mut Q, u8) -> Place,
-    first: fn(&mut Q, Instant) -> Option<usize>,
+    first: fn(&mut Q, Instant, bool) -> Option<usize>,
     waiting: fn(&Q) -> usize,
     join: fn(&mut Q, Instant, &mut G, &Call<2>, Place) -> Result<Ticket, Reason>,
     enter: fn(&mut Q, &Call<2>, Place) -> Option<Ticket>,
