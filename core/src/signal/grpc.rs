@@ -83,10 +83,16 @@ pub fn reply<const LIMITS: usize>(
 /// Whether the message says that a message is too large, as gRPC's libraries for C, Go, Node.js, Java and
 /// .NET do.
 fn is_too_large(message: &[u8]) -> bool {
-    const PHRASES: [&[u8]; 3] = [b"larger than", b"exceeds maximum", b"exceeds the maximum"];
-    let contains = |phrase: &[u8]| message.windows(phrase.len()).any(|part| part == phrase);
-    let of_size = contains(b"message") && contains(b"size");
-    contains(b"message larger than") || of_size && PHRASES.into_iter().any(contains)
+    let of_size = contains(message, b"message") && contains(message, b"size");
+    let exceeds = contains(message, b"larger than")
+        || contains(message, b"exceeds maximum")
+        || contains(message, b"exceeds the maximum");
+    contains(message, b"message larger than") || of_size && exceeds
+}
+
+/// The length is part of the type, because a window of no length would panic.
+fn contains<const N: usize>(message: &[u8], phrase: &[u8; N]) -> bool {
+    message.windows(N).any(|part| part == phrase)
 }
 
 /// A non-negative 32-bit number.
