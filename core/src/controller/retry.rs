@@ -41,11 +41,11 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 return Err(Reason::Final);
             }
             let cooldown = cooldown(&reply.hints, |index| self.cost_of(index, call));
-            Ok((reply.outcome, cooldown.unwrap_or(Span::ZERO)))
+            Ok((reply.outcome == Outcome::Throttled, cooldown.unwrap_or(Span::ZERO)))
         });
-        let (outcome, cooldown) = asked?;
+        let (throttled, cooldown) = asked?;
         self.tries_again = self.rules().attempts.is_none_or(|most| most.get() > 1);
-        self.try_again(now, call, outcome, now.saturating_add(cooldown))
+        self.try_again(now, call, throttled, now.saturating_add(cooldown))
     }
 
     fn cost_of(&self, index: usize, call: &Call<LIMITS>) -> u32 {
@@ -58,13 +58,13 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         &mut self,
         now: Instant,
         call: &Call<LIMITS>,
-        outcome: Outcome,
+        throttled: bool,
         served_from: Instant,
     ) -> Result<Call<LIMITS>, Reason> {
         let attempt = call.attempt.saturating_add(1);
         let first_failed = if call.attempt == 0 { now } else { call.first_failed };
         let is_early = now.saturating_since(first_failed) < self.rules().patience;
-        let patient = outcome == Outcome::Throttled && is_early && attempt < PATIENT;
+        let patient = throttled && is_early && attempt < PATIENT;
         if !patient && self.rules().attempts.is_some_and(|most| attempt >= most.get()) {
             return Err(Reason::Attempts);
         }
