@@ -9,7 +9,7 @@ const { entries, port, folder, telemetry } = JSON.parse((globalThis.Deno?.args ?
 const shared = port && (await createClient({ socket: { host: "127.0.0.1", port } }).connect());
 let gates = 0;
 
-/** What gives each shared gate a budget of its own. */
+/** The options that give each shared gate its own budget. */
 const OWN = {
   "tidegate/local": () => ({ folder, name: `${gates++}` }),
   "tidegate/tabs": () => ({ name: `${gates++}` }),
