@@ -98,6 +98,12 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
   write(new Float64Array(18), options, laws, Kind.expiry);
   const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000, warnAfter = 5_000 } = options;
   const lanes = new Map<string, Lane>();
+  /** The lane of a key if it has one, or all lanes. */
+  const lanesOf = (key: string | undefined): Iterable<Lane> => {
+    if (key === undefined) return lanes.values();
+    const lane = lanes.get(key);
+    return lane ? [lane] : [];
+  };
   const listeners: { [E in keyof Events]?: Set<(event: Events[E]) => void> } = {};
   /** The counters of forgotten keys. */
   const past = nothing();
@@ -483,8 +489,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
 
   const stats: Gate["stats"] = (key) => {
     const sum = key === undefined ? { ...past, causes: { ...past.causes } } : nothing();
-    for (const lane of lanes.values()) {
-      if (key !== undefined && lane.key !== key) continue;
+    for (const lane of lanesOf(key)) {
       count(sum, lane);
       sum.keys++;
       sum.waiting += lane.waiting;
@@ -536,8 +541,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
   };
 
   const reset: Gate["reset"] = (key) => {
-    for (const lane of lanes.values()) {
-      if (key !== undefined && lane.key !== key) continue;
+    for (const lane of lanesOf(key)) {
       lane.house.core.reset(lane.gate, now());
       lane.changed();
     }
