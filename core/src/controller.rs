@@ -725,7 +725,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 let (epoch, rate_limited) = (limit.epoch, limit.rate_limited);
                 *part = Part { cost, epoch, rate_limited, unstated };
             }
-            limit.charge(law, now, cost, call.attempt > 0, &mut self.rng);
+            limit.charge(law, now, cost, call.attempt, &mut self.rng);
         });
         if call.attempt > 0 {
             accounted(&mut self.retry_budget, rules, Entry::Withdrawal);

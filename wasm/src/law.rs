@@ -95,11 +95,11 @@ impl Law for FewLaws {
         pacing: &mut Pacing,
         now: Instant,
         cost: u32,
-        is_retry: bool,
+        attempt: u16,
         rng: &mut Rng,
     ) {
         if let Self::Adaptive(law) = self {
-            law.released(state, pacing, now, cost, is_retry, rng);
+            law.released(state, pacing, now, cost, attempt, rng);
         }
     }
 

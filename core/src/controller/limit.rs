@@ -160,7 +160,7 @@ impl<S: Copy> Limit<S> {
         law: &impl Law<State = S>,
         now: Instant,
         cost: u32,
-        is_retry: bool,
+        attempt: u16,
         rng: &mut Rng,
     ) {
         if cost == 0 {
@@ -170,7 +170,7 @@ impl<S: Copy> Limit<S> {
         if let Some(quota) = law.quota(&self.state) {
             self.pacing.charge_late(now, lately(law, now), cost, &quota);
         }
-        law.released(&mut self.state, &mut self.pacing, now, cost, is_retry, rng);
+        law.released(&mut self.state, &mut self.pacing, now, cost, attempt, rng);
     }
 }
 

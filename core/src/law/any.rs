@@ -122,11 +122,11 @@ macro_rules! registry {
                 pacing: &mut Pacing,
                 now: Instant,
                 cost: u32,
-                is_retry: bool,
+                attempt: u16,
                 rng: &mut Rng,
             ) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, pacing, now, cost, is_retry, rng),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, pacing, now, cost, attempt, rng),)*
                     _ => {}
                 }
             }

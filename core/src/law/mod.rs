@@ -167,7 +167,7 @@ pub trait Law {
         _: &mut Pacing,
         _now: Instant,
         _cost: u32,
-        _is_retry: bool,
+        _attempt: u16,
         _: &mut Rng,
     ) {
     }

@@ -19,12 +19,20 @@ struct World {
     takes: u64,
     /// How many calls the server serves a second, if it has a limit.
     limit: Option<u64>,
+    /// The length of the windows in which it serves that many a second. It is a bucket of a second without.
+    window: Option<u64>,
     /// How many calls are made at the same time, if each worker makes its next call when the last has ended.
     workers: Option<u64>,
 }
 
-const PLAIN: World =
-    World { one_in: 0, outcome: Outcome::Ok, takes: 5 * MILLIS, limit: None, workers: None };
+const PLAIN: World = World {
+    one_in: 0,
+    outcome: Outcome::Ok,
+    takes: 5 * MILLIS,
+    limit: None,
+    window: None,
+    workers: None,
+};
 
 /// Good calls, those of them that were served in time, and when attempts were sent.
 #[derive(Default)]
@@ -60,7 +68,7 @@ impl World {
         };
         let mut jobs = BTreeMap::<u64, Job>::new();
         let mut waiting = BTreeMap::<usize, (u64, Ticket)>::new();
-        let (mut arrived, mut room) = (0, self.limit.unwrap_or(0) * 1_000);
+        let (mut arrived, mut room) = (0, u64::from(u32::MAX));
         let mut refilled = 0;
         (0..self.workers.unwrap_or(1))
             .for_each(|worker| add(&mut events, 1 + worker, Event::Arrives));
@@ -114,9 +122,12 @@ impl World {
                         counts.sent.push(time);
                         let mut outcome = Outcome::Ok;
                         if let Some(limit) = self.limit {
-                            // A bucket for one second, in thousandths of a call.
-                            room = (limit * 1_000).min(room + (time - refilled) / MILLIS * limit);
-                            refilled = time / MILLIS * MILLIS;
+                            // In thousandths of a call.
+                            let step = self.window.unwrap_or(MILLIS);
+                            let most = limit * step.max(SECOND) / MILLIS;
+                            room =
+                                most.min(room + (time - refilled) / step * step / MILLIS * limit);
+                            refilled = time / step * step;
                             match room.checked_sub(1_000) {
                                 Some(rest) => room = rest,
                                 None => outcome = Outcome::Throttled,
@@ -154,6 +165,27 @@ fn calls_that_always_fail_stop_no_other_call() {
                 let what =
                     format!("{outcome:?} of one in {one_in} in {takes} ms, at most {limit:?}");
                 assert!(served * 100 >= good * 99, "{served} of {good} served, {what}");
+            }
+        }
+    }
+}
+
+/// All of a few workers meet the end of a window together. None is left to show that it is not their calls.
+#[test]
+fn a_few_workers_use_most_of_each_window() {
+    for window in [SECOND, 2 * SECOND, 4 * SECOND] {
+        for workers in 2..=8 {
+            for seed in 1..=3 {
+                let world = World {
+                    takes: 20 * MILLIS,
+                    limit: Some(50),
+                    window: Some(window),
+                    workers: Some(workers),
+                    ..PLAIN
+                };
+                let served = world.run(24, seed).served;
+                let what = format!("{workers} workers, windows of {window} ns, seed {seed}");
+                assert!(served * 4 >= 24 * 50 * 3, "{served} served with {what}");
             }
         }
     }

@@ -118,7 +118,7 @@ class Autosleeper(Law):
         pacing.delay(now, delay)
         self.quiet_from = max(self.quiet_from, within(now + delay))
 
-    def released(self, pacing, now, cost, retry, chance):
+    def released(self, pacing, now, cost, attempt, chance):
         if self.faithful:
             return
         # Silence lowers the delay like successes. 256 steps suffice for any policy.

@@ -48,11 +48,11 @@ impl Law for Few {
         pacing: &mut Pacing,
         now: Instant,
         cost: u32,
-        is_retry: bool,
+        attempt: u16,
         rng: &mut Rng,
     ) {
         if let (Some(law), Some(state)) = (&self.0, state) {
-            law.released(state, pacing, now, cost, is_retry, rng);
+            law.released(state, pacing, now, cost, attempt, rng);
         }
     }
 

@@ -42,7 +42,7 @@ impl AdaptiveState {
             self.own = self.own.max(self.own.saturating_add(1).min(MOST_DOUBLINGS));
         }
         if self.is_out() || sample.attempt > 0 {
-            self.back_off(sample.now, Span::ZERO, sample.attempt > 0, rng);
+            self.back_off(sample.now, Span::ZERO, sample.attempt, rng);
         }
         if self.is_out() { Move::Slower } else { Move::Kept }
     }
@@ -87,7 +87,7 @@ impl AdaptiveState {
         self.note_miss(now, new, busy);
         self.own = self.own.saturating_add(u8::from(!new)).min(MOST_OWN);
         if !self.is_open() || sample.attempt > 0 {
-            self.back_off(now, cooldown, sample.attempt > 0, rng);
+            self.back_off(now, cooldown, sample.attempt, rng);
         }
         if cuts || !begins && !self.is_open() { Move::Slower } else { Move::Kept }
     }

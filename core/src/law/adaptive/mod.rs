@@ -87,7 +87,7 @@ impl Adaptive {
 /// let (mut state, mut pacing, mut rng): (AdaptiveState, _, _) =
 ///     (law.start(start), Pacing::new(start), Rng::new(1));
 /// // It has no rate before the first rejection: no interval, and nothing that waits.
-/// law.released(&mut state, &mut pacing, start, 1, false, &mut rng);
+/// law.released(&mut state, &mut pacing, start, 1, 0, &mut rng);
 /// assert_eq!(law.interval(&state, start), None);
 /// let now = Instant::from_nanos(100_000_000);
 /// let (mut rejected, none_left) = (Sample::new(now, start, Outcome::Throttled), Hint::remaining(0));
@@ -309,7 +309,7 @@ impl Law for Adaptive {
         _: &mut Pacing,
         now: Instant,
         cost: u32,
-        is_retry: bool,
+        attempt: u16,
         rng: &mut Rng,
     ) {
         state.see_cost(cost);
@@ -332,7 +332,7 @@ impl Law for Adaptive {
                 state.fresh_at = now.saturating_add(gap);
                 state.release = state.release.max(state.fresh_at);
                 if state.is_out() {
-                    state.back_off(now, Span::ZERO, false, rng);
+                    state.back_off(now, Span::ZERO, 0, rng);
                 }
             }
             Phase::Paced(paced) => {
@@ -342,8 +342,8 @@ impl Law for Adaptive {
                 state.advance(now, cost, rng);
             }
         }
-        if is_retry && state.own > 0 {
-            state.delay_retries(now, Span::ZERO, rng);
+        if attempt > 0 && state.own > 0 {
+            state.delay_retries(now, Span::ZERO, attempt, rng);
         }
     }
 

@@ -115,9 +115,9 @@ impl AdaptiveState {
     /// After a rejection, the next call is sent between a half and three halves of an interval from
     /// now, or later. A cooldown is not made up. A miss of a retry delays other retries more than calls
     /// that have not been tried.
-    pub(super) fn back_off(&mut self, now: Instant, cooldown: Span, retry: bool, rng: &mut Rng) {
-        if retry {
-            self.delay_retries(now, cooldown, rng);
+    pub(super) fn back_off(&mut self, now: Instant, cooldown: Span, attempt: u16, rng: &mut Rng) {
+        if attempt > 0 {
+            self.delay_retries(now, cooldown, attempt, rng);
         }
         if !self.is_open() || self.is_out() {
             let interval = self.interval(now).span();
@@ -132,8 +132,18 @@ impl AdaptiveState {
     }
 
     /// The next retry is sent later than other calls: its interval doubles with each retry that misses.
-    pub(super) fn delay_retries(&mut self, now: Instant, cooldown: Span, rng: &mut Rng) {
-        let doublings = self.doublings(self.misses).max(self.own.min(MOST_DOUBLINGS));
+    /// Before there is a rate, retries that are rejected together count once: the interval doubles no
+    /// more often than the call was tried.
+    pub(super) fn delay_retries(
+        &mut self,
+        now: Instant,
+        cooldown: Span,
+        attempt: u16,
+        rng: &mut Rng,
+    ) {
+        let counts_once = self.is_open() && !self.down;
+        let most = if counts_once { u8::try_from(attempt).unwrap_or(u8::MAX) } else { u8::MAX };
+        let doublings = self.doublings(self.misses).max(self.own.min(MOST_DOUBLINGS)).min(most);
         let interval = self.doubled(doublings, now).max(self.quota()).span();
         self.release = self.release.max(self.about(interval, now, cooldown, rng));
     }

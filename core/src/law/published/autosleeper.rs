@@ -352,7 +352,7 @@ impl Law for Autosleeper {
         pacing: &mut Pacing,
         now: Instant,
         _: u32,
-        _: bool,
+        _: u16,
         rng: &mut Rng,
     ) {
         if !self.is_mended() {
@@ -478,7 +478,7 @@ mod tests {
             let (mut pacing, mut rng) = (Pacing::new(sent), Rng::new(0));
             let mut state = law.start(sent);
             state.delay = Span::from_secs(1);
-            law.released(&mut state, &mut pacing, sent, 1, false, &mut rng);
+            law.released(&mut state, &mut pacing, sent, 1, 0, &mut rng);
             let quiet_from = state.quiet_from;
             assert!(quiet_from > later);
             law.refunded(&mut state, &mut pacing, later, 1, newest);

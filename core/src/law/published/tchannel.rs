@@ -29,7 +29,7 @@ use crate::verdict::{Reason, Verdict};
 ///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
 ///     let (mut state, mut pacing) = (law.start(start), Pacing::new(start));
 ///     for _ in 0..8 {
-///         law.released(&mut state, &mut pacing, start, 1, false, &mut rng);
+///         law.released(&mut state, &mut pacing, start, 1, 0, &mut rng);
 ///         let busy = Sample::new(start, start, Outcome::Busy);
 ///         law.observe(&mut state, &mut pacing, &busy, &mut rng);
 ///     }
@@ -383,7 +383,7 @@ impl Law for Tchannel {
         _: &mut Pacing,
         now: Instant,
         _: u32,
-        _: bool,
+        _: u16,
         _: &mut Rng,
     ) {
         *state = self.at(state, now);
@@ -501,7 +501,7 @@ mod tests {
             let now = at(second * 1_000);
             let mut sent = 0;
             while sent < offered && self.law.check(&self.state, now, 0, false) == Verdict::Admit {
-                self.law.released(&mut self.state, &mut self.pacing, now, 1, false, &mut self.rng);
+                self.law.released(&mut self.state, &mut self.pacing, now, 1, 0, &mut self.rng);
                 let outcome = if sent < busy { Outcome::Busy } else { Outcome::Ok };
                 let sample = Sample::new(now, now, outcome);
                 self.law.observe(&mut self.state, &mut self.pacing, &sample, &mut self.rng);
@@ -609,7 +609,7 @@ mod tests {
         let (mut pacing, mut rng) = (Pacing::new(at(0)), Rng::new(0));
         let mut state = law.start(at(0));
         let full = state.room();
-        law.released(&mut state, &mut pacing, at(0), 1, false, &mut rng);
+        law.released(&mut state, &mut pacing, at(0), 1, 0, &mut rng);
         assert_eq!(state.room(), full - 1);
         law.refunded(&mut state, &mut pacing, at(0), 1, true);
         assert_eq!((state.room(), state.limit_q36()), (full, law.most()));

@@ -142,7 +142,7 @@ class Adaptive(Law):
         for name in INSTANTS:
             setattr(self, name, min(getattr(self, name), latest))
 
-    def released(self, pacing, now, cost, retry, chance):
+    def released(self, pacing, now, cost, attempt, chance):
         self.see_cost(cost)
         self.leave_out_silence(now)
         if self.is_open():
@@ -155,13 +155,13 @@ class Adaptive(Law):
             self.fresh_at = within(now + gap)
             self.release = max(self.release, self.fresh_at)
             if self.is_out():
-                self.back_off(now, 0, False, chance)
+                self.back_off(now, 0, 0, chance)
         else:
             shortest = self.shortest()
             self.apart, self.phase.target = max(self.apart, shortest), max(self.phase.target, shortest)
             self.advance(now, self.usual.interval_of(cost, self.current(now)), chance)
-        if retry and self.own > 0:
-            self.delay_retries(now, 0, chance)
+        if attempt > 0 and self.own > 0:
+            self.delay_retries(now, 0, attempt, chance)
 
     def shortest(self):
         """The learned rate is never above the configured quota."""
@@ -330,7 +330,7 @@ class Adaptive(Law):
             self.own = max(self.own, min(self.own + 1, 4))
         out = self.is_out()
         if out or sample.attempt > 0:
-            self.back_off(sample.now, 0, sample.attempt > 0, chance)
+            self.back_off(sample.now, 0, sample.attempt, chance)
         return "slower" if out else None
 
     def reject(self, sample, chance):
@@ -359,7 +359,7 @@ class Adaptive(Law):
         if retry and not told:
             self.own = min(self.own + 1, MOST_OWN)
         if retry or not self.is_open():
-            self.back_off(now, cooldown, retry, chance)
+            self.back_off(now, cooldown, sample.attempt, chance)
         return "slower" if cuts or not (first or self.is_open()) else None
 
     def is_evident(self, sample, told, first):
@@ -408,9 +408,9 @@ class Adaptive(Law):
         if new:
             self.calls = min(self.calls + 1, 40)
 
-    def back_off(self, now, cooldown, retry, chance):
-        if retry:
-            self.delay_retries(now, cooldown, chance)
+    def back_off(self, now, cooldown, attempt, chance):
+        if attempt > 0:
+            self.delay_retries(now, cooldown, attempt, chance)
         if self.is_open() and not self.is_out():
             return
         interval = logs.span(self.current(now))
@@ -419,9 +419,13 @@ class Adaptive(Law):
         if not self.is_open():
             self.interval_end = max(self.interval_end, within(now + max(interval, cooldown)))
 
-    def delay_retries(self, now, cooldown, chance):
-        """Retries wait longer than first attempts: up to 2^4 intervals, or longer with few others."""
-        interval = self.doubled(max(self.doublings(self.misses), min(self.own, 4)), now)
+    def delay_retries(self, now, cooldown, attempt, chance):
+        """Retries wait longer than first attempts: up to 2^4 intervals, or longer with few others. Before
+        there is a rate, several calls that are rejected together count once."""
+        doublings = max(self.doublings(self.misses), min(self.own, 4))
+        if self.is_open() and not self.down:
+            doublings = min(doublings, attempt)
+        interval = self.doubled(doublings, now)
         interval = logs.span(max(interval, self.quota_interval()))
         self.release = max(self.release, self.about(interval, now, cooldown, chance))
 

@@ -12,9 +12,7 @@ use toml::Spanned;
 use super::units::{Rate, Time};
 use super::{Clients, Demand, Scenario, check, from_25_to_75_ms, one_second};
 use crate::chance::Spread;
-use crate::server::{
-    BucketSpec, HintSpec, Honesty, Outage, QuotaSpec, ServerSpec, Step, WindowSpec,
-};
+use crate::server::{BucketSpec, HintSpec, Honesty, Outage, ServerSpec, Step, WindowSpec};
 use value::{Table, Value};
 
 impl Scenario {
@@ -72,8 +70,8 @@ impl FromTable for Scenario {
             measure_from: table.or_default("measure_from")?,
             peak_from: table.get("peak_from")?,
             stop_when_work_is_done: table.or_default("stop_when_work_is_done")?,
-            stop_at_remaining: table.get("stop_at_remaining")?,
-            stop_after_calls: table.get("stop_after_calls")?,
+            stop_at_remaining: None,
+            stop_after_calls: None,
             offered: table.get("offered")?,
             latency: table.get("latency")?.unwrap_or_else(from_25_to_75_ms),
             laws: Vec::new(),
@@ -137,15 +135,8 @@ impl FromTable for HintSpec {
             retry_after: table.or_default("retry_after")?,
             remaining: table.or_default("remaining")?,
             reset: table.or_default("reset")?,
-            quota: table.or_default("quota")?,
             ..Self::default()
         })
-    }
-}
-
-impl FromTable for QuotaSpec {
-    fn from_table(table: &mut Table) -> Option<Self> {
-        Some(Self { limit: table.need("limit")?, period: table.need("period")? })
     }
 }
 
@@ -166,19 +157,11 @@ impl FromTable for Clients {
     }
 }
 
-impl<T: FromValue> FromValue for Honesty<T> {
+impl<T> FromValue for Honesty<T> {
     fn from_value(value: Value) -> Option<Self> {
         match value {
             Value::Text("absent") => Some(Self::Absent),
             Value::Text("honest") => Some(Self::Honest),
-            Value::Table(mut table) => {
-                let (always, times) = (table.get("always")?, table.get("times")?);
-                match (always, times, table.is_empty()) {
-                    (Some(lie), None, true) => Some(Self::Always(lie)),
-                    (None, Some(times), true) => Some(Self::Times(times)),
-                    _ => None,
-                }
-            }
             _ => None,
         }
     }
@@ -193,12 +176,8 @@ impl FromValue for Demand {
             Self::Work(calls)
         } else if let Some(rate) = table.get("poisson")? {
             Self::Poisson(rate)
-        } else if let Some(mean) = table.get("think")? {
-            Self::Think(mean)
         } else {
-            let Value::Table(mut times) = table.take("on_off")? else { return None };
-            let (on, off) = (times.need("on")?, times.need("off")?);
-            times.is_empty().then_some(Self::OnOff { on, off })?
+            Self::Think(table.need("think")?)
         };
         table.is_empty().then_some(demand)
     }
@@ -209,8 +188,6 @@ impl FromValue for Spread {
         let Value::Table(mut table) = value else { return None };
         let spread = if let Some(time) = table.get("constant")? {
             Self::Constant(time)
-        } else if let Some(mean) = table.get("exponential")? {
-            Self::Exponential(mean)
         } else {
             let [least, most] = *table.need::<Vec<Time>>("uniform")? else { return None };
             Self::Uniform(least, most)
