@@ -9,6 +9,7 @@ from exact import END
 
 EXACT_IN_DOUBLES = 2**53
 PLAIN = 0
+KEPT = 64
 """The name of a call of cost 1, which every vector has."""
 
 
@@ -149,6 +150,14 @@ class Script:
         return answer
 
     # Many steps in one, for effects that need many calls.
+
+    def polls(self, call=PLAIN):
+        """Polls until no more calls may be sent. Only the first `KEPT` of them end later."""
+        permits = []
+        while (answer := self.gate.poll(self.now, self.described[call]))[0] == "admit":
+            permits.append(answer[1])
+        self.outs += permits[:KEPT]
+        self.note("polls", self.now, call, [len(permits), answer])
 
     def calls(self, count, reply="ok", took=0, gap=0, call=PLAIN):
         """Calls one after the other. Each is polled until it is admitted, with a gap after it."""

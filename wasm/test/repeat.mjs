@@ -1,5 +1,8 @@
 // Repeats a trace with a module's exports: the first answer that differs, or how many there were.
-// It imports nothing, so that its text runs anywhere.
+
+import fs from "node:fs";
+import process from "node:process";
+
 export function repeat(exports, text) {
   const lines = text.trim().split("\n");
   for (const [index, line] of lines.entries()) {
@@ -14,4 +17,11 @@ export function repeat(exports, text) {
     }
   }
   return lines.length;
+}
+
+// `repeat.mjs MODULE TRACE` prints it.
+if (process.argv[1] === import.meta.filename) {
+  const [module, trace] = process.argv.slice(2).map((file) => fs.readFileSync(file));
+  const { instance } = await WebAssembly.instantiate(module);
+  console.log(repeat(instance.exports, trace.toString()));
 }

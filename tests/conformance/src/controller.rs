@@ -26,6 +26,9 @@ pub(crate) fn play(vector: &Vector<'_>) -> Played {
     }
 }
 
+/// How many calls of one step may be settled later.
+const KEPT: u64 = 64;
+
 struct Play<const LIMITS: usize> {
     gate: Controller<AnyLaw, LIMITS>,
     policy: Value,
@@ -96,10 +99,22 @@ impl<const LIMITS: usize> Play<LIMITS> {
             }
             "poll" => {
                 let call = *self.call(argument(2)?)?;
-                let pure = decision(&self.gate, now, &call);
-                let answer = self.poll(now, &call);
-                same("the answer", argument(3)?, &answer)?;
-                same("the answer of a check", &at(&answer, 0)?.clone(), &pure)?;
+                same("the answer", argument(3)?, &self.poll(now, &call)?)?;
+            }
+            "polls" => {
+                let (call, before) = (*self.call(argument(2)?)?, self.admitted);
+                let answer = loop {
+                    let answer = self.poll(now, &call)?;
+                    if at(&answer, 0)? != "admit" {
+                        break answer;
+                    }
+                    // A board has no memory for all permits.
+                    if self.admitted > before + KEPT {
+                        self.permits.pop_last();
+                    }
+                };
+                let answer = json!([spelt(self.admitted - before), answer]);
+                same("the result of the polls", argument(3)?, &answer)?;
             }
             "settle" => {
                 let permit = self.permits.remove(&number(argument(2)?)?).ok_or("unknown permit")?;
@@ -250,8 +265,10 @@ impl<const LIMITS: usize> Play<LIMITS> {
         (admitted, now)
     }
 
-    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Value {
-        match self.gate.poll(now, call) {
+    /// The answer to a poll, which must be that of a check before it.
+    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Read<Value> {
+        let pure = decision(&self.gate, now, call);
+        let answer = match self.gate.poll(now, call) {
             Decision::Admit(permit) => {
                 let number = self.admitted;
                 self.admitted += 1;
@@ -262,7 +279,9 @@ impl<const LIMITS: usize> Play<LIMITS> {
             Decision::Full => json!(["full"]),
             Decision::Reject(Reason::Late(until)) => json!(["late", spelt(until.as_nanos())]),
             Decision::Reject(reason) => json!([rejection(reason)]),
-        }
+        };
+        same("the answer of a check", at(&answer, 0)?, &pure)?;
+        Ok(answer)
     }
 
     fn call(&self, name: &Value) -> Read<&Call<LIMITS>> {

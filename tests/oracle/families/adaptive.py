@@ -215,9 +215,8 @@ def boundaries():
 
 
 def fill(script):
-    """Polls until no more calls may be sent."""
-    while script.poll()[0] == "admit":
-        pass
+    """Sends as many calls as may be sent."""
+    script.polls()
     script.next_at()
 
 
@@ -298,8 +297,7 @@ def two_windows():
             script.after(20 * MS)
             script.settle(told(hints=[{"left": left}, {}]))
         for call in (1, 0):
-            while script.poll(call=call)[0] == "admit":
-                pass
+            script.polls(call)
             script.why(call)
             script.next_at()
         for _ in range(4):

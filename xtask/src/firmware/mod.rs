@@ -5,7 +5,7 @@ mod machine;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 pub use machine::{Run, numbers, told};
 
@@ -122,17 +122,4 @@ pub fn on(
 /// Where the images' sources are.
 pub fn folder() -> PathBuf {
     root().join("embedded/firmware")
-}
-
-/// Builds and runs an image on this machine, and returns its output.
-pub fn on_the_host(image: &str) -> Result<String> {
-    let mut command: Command = cargo("run");
-    command.args(["--quiet", "--release", "--locked", "--package", image, "--target-dir"]);
-    command.arg(root().join("target/firmware/host")).current_dir(folder());
-    let ended = progress::run(&format!("{image} on this machine"), command, None)
-        .context("cargo does not start")?;
-    if !ended.success() {
-        bail!("`{image}` fails on this machine:\n{}", ended.output);
-    }
-    Ok(ended.output)
 }

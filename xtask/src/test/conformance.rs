@@ -12,7 +12,7 @@ use crate::npm::{self, step};
 use crate::road::Roads;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
-use crate::{progress, setup, tools};
+use crate::{progress, setup};
 
 /// A board needs some seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -34,7 +34,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     native("native, debug", "dev", &mut rows, tally);
     native("native, release", "release", &mut rows, tally);
     at_random(&mut rows, tally);
-    in_wasm(roads, &["node", "chromium", "workerd"], &mut rows, tally);
+    in_wasm(roads, &["node", "bun"], &mut rows, tally);
     on_boards(roads, &mut rows, tally);
     table(&rows);
 }
@@ -73,7 +73,7 @@ fn folder() -> PathBuf {
     root().join("tests/conformance")
 }
 
-/// Runs the module, compiled like the package's, in these runtimes.
+/// Runs the module, compiled like the package's, in these runtimes: V8 in Node, JavaScriptCore in Bun.
 fn in_wasm(roads: &mut Roads, runners: &[&'static str], rows: &mut Vec<Row>, tally: &mut Tally) {
     let target = root().join("target/conformance");
     let module = target.join(npm::TARGET).join("wasm/tidegate_conformance_wasm.wasm");
@@ -81,17 +81,17 @@ fn in_wasm(roads: &mut Roads, runners: &[&'static str], rows: &mut Vec<Row>, tal
     tally.verdict("build for wasm", || {
         build(roads, &target)?;
         setup::missing_tool("node")?;
-        if runners != ["node"] {
+        if runners.contains(&"bun") {
             npm::install(&folder())?;
-            setup::missing_tool("chromium")?;
         }
         ready = true;
         Ok(())
     });
     for &runner in runners {
-        let mut command = Command::new("node");
-        command.args(["run.mjs", runner]).arg(&module).current_dir(folder());
-        tools::browser(&mut command);
+        // Bun is a package of npm.
+        let bun = folder().join("node_modules/.bin/bun");
+        let mut command = Command::new(if runner == "bun" { bun } else { runner.into() });
+        command.arg("run.mjs").arg(&module).current_dir(folder());
         if ready {
             examine(runner, rows, tally, || output(runner, command));
         }

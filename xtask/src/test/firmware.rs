@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 
 use crate::firmware::{self, Board, Run, told};
 use crate::live;
@@ -20,18 +20,14 @@ use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::cargo;
 
-/// Images that need only a processor.
-const BARE: [&str; 1] = ["trace"];
-/// Images that count instructions on the smallest board.
+/// The image that counts instructions on the smallest board.
 const LOCK: &str = "lock";
 /// Images that need a clock or a network.
 const NETWORKED: [&str; 3] = ["deep-sleep", "mqtt", "uplink"];
 
-/// Every instruction takes virtual time, independent of the host.
-const COUNTED: [&str; 2] = ["-icount", "shift=5"];
-/// The same, with a nanosecond each.
+/// Every instruction takes a nanosecond of virtual time, independent of the host.
 const EXACT: [&str; 2] = ["-icount", "shift=0"];
-/// The same as `COUNTED`; while the machine sleeps, its clock jumps to the next alarm.
+/// Every instruction takes 32 nanoseconds; while the machine sleeps, its clock jumps to the next alarm.
 const JUMPING: [&str; 2] = ["-icount", "shift=5,sleep=off"];
 
 /// A run without network takes some seconds.
@@ -56,21 +52,19 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         }
     }
     let mut built = Vec::new();
-    for board in Board::ALL {
+    for board in Board::NETWORKED {
         tally.verdict(&format!("images for {}", board.name()), || {
-            built.push((board, build(roads, board)?));
+            built.push((board, firmware::build(roads, board, &NETWORKED)?));
             Ok(())
         });
     }
-    traces(&built, tally);
     tally.verdict("the longest lock, microbit", || {
         let folder = firmware::build(roads, Board::Microbit, &[LOCK])?;
         bare(Board::Microbit, &folder, LOCK, &EXACT).to_its_end(|_| ()).map(drop)
     });
-    let networked = || built.iter().filter(|(board, _)| Board::NETWORKED.contains(board));
     tally.check("the server", live::build());
     tally.verdict("mosquitto", || setup::missing_tool("mosquitto"));
-    at_once(networked(), tally);
+    at_once(&built, tally);
 }
 
 /// One image with the throttle on one board, whose clock jumps while it sleeps.
@@ -94,15 +88,6 @@ fn emulator(tally: &mut Tally) -> bool {
     ready
 }
 
-fn build(roads: &mut Roads, board: Board) -> Result<PathBuf> {
-    // In a separate build, so that images without a clock do not link one.
-    let folder = firmware::build(roads, board, &BARE)?;
-    if Board::NETWORKED.contains(&board) {
-        firmware::build(roads, board, &NETWORKED)?;
-    }
-    Ok(folder)
-}
-
 fn bare<'a>(board: Board, folder: &'a PathBuf, image: &'a str, options: &[&str]) -> Run<'a> {
     let options = options.iter().map(ToString::to_string).collect();
     Run { name: image, board, folder, image, options, limit: LIMIT }
@@ -119,29 +104,6 @@ fn deep_sleep(board: Board, folder: &PathBuf) -> Result<String> {
     Ok(told(&log, "day ").last().map(ToString::to_string).unwrap_or_default())
 }
 
-/// Decisions on every board are identical to those on this machine.
-fn traces(built: &[(Board, PathBuf)], tally: &mut Tally) {
-    let mut here = String::new();
-    tally.verdict("trace, this machine", || {
-        here = firmware::on_the_host("trace")?;
-        ensure!(!told(&here, "trace ").is_empty(), "no trace lines:\n{here}");
-        Ok(())
-    });
-    for (board, folder) in built {
-        tally.verdict(&format!("trace, {}", board.name()), || {
-            let log = bare(*board, folder, "trace", &COUNTED).to_its_end(|_| ())?;
-            let (ours, theirs) = (told(&here, "trace "), told(&log, "trace "));
-            for (one, other) in ours.iter().zip(&theirs) {
-                if one != other {
-                    bail!("here: {one}\n{}: {other}", board.name());
-                }
-            }
-            ensure!(ours.len() == theirs.len(), "its log is not whole:\n{log}");
-            Ok(())
-        });
-    }
-}
-
 /// An image with a clock or a network, whose figures are checked.
 type Networked = (&'static str, fn(Board, &PathBuf) -> Result<String>);
 
@@ -154,7 +116,7 @@ const RUNS: [Networked; 5] = [
 ];
 
 /// They mostly wait, so they run in parallel.
-fn at_once<'a>(built: impl Iterator<Item = &'a (Board, PathBuf)>, tally: &mut Tally) {
+fn at_once(built: &[(Board, PathBuf)], tally: &mut Tally) {
     let results = thread::scope(|scope| {
         let mut running = Vec::new();
         for (board, folder) in built {
