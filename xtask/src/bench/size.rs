@@ -138,13 +138,14 @@ fn build(target: &str, road: Road) -> Result<PathBuf> {
         Road::Active => "active",
         Road::Debian => "debian",
     });
-    let mut command = road.cargo("build", target, &root().join("tools/bench/size"));
-    command.args(["--release", "--locked", "--target-dir"]).arg(&output);
+    let mut command = road.cargo("build", target, root());
+    command.args(["--profile", "size", "--locked", "--package", "tidegate-size", "--target-dir"]);
+    command.arg(&output);
     let ended = progress::run(&format!("linking for {target}"), command, None)?;
     if !ended.success() {
         bail!("tools/bench/size does not link for {target}:\n{}", ended.output);
     }
-    Ok(output.join(target).join("release"))
+    Ok(output.join(target).join("size"))
 }
 
 fn list(target: &str, image: &Image) {

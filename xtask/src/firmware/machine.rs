@@ -39,7 +39,7 @@ impl Run<'_> {
         let mut qemu = self.start(&trouble)?;
         let log = qemu.0.stdout.take().context("QEMU has no output")?;
         let mut print = Command::new(decoder());
-        print.arg("-e").arg(self.folder.join(self.image)).arg("stdin");
+        print.arg("-e").arg(self.folder.join(super::package(self.image))).arg("stdin");
         let label = format!("{} on {board}", self.name);
         let ended = progress::watch(&label, print, log.into(), Some(self.limit), see)
             .context("defmt-print, which decodes the log, does not start")?;
@@ -76,7 +76,7 @@ impl Run<'_> {
             // As bare as the target: multiplication and short instructions, nothing more.
             qemu.args(["-bios", "none", "-cpu", "rv32,a=false,f=false,d=false"]);
         }
-        qemu.args(&self.options).arg("-kernel").arg(self.folder.join(self.image));
+        qemu.args(&self.options).arg("-kernel").arg(self.folder.join(super::package(self.image)));
         fs::create_dir_all(self.root())?;
         qemu.stdout(Stdio::piped()).stderr(File::create(trouble)?);
         Program::tool(&mut qemu).with_context(|| {

@@ -96,7 +96,7 @@ pub fn build(roads: &mut Roads, board: Board, images: &[&str]) -> Result<PathBuf
     if !ended.success() {
         bail!("embedded/firmware does not build for {target}:\n{}", ended.output);
     }
-    Ok(output.join(target).join("release"))
+    Ok(output.join(target).join("firmware"))
 }
 
 /// `cargo VERB` for these images on a board, and its target folder.
@@ -111,15 +111,16 @@ pub fn on(
         Road::Active => "active",
         Road::Debian => "debian",
     });
-    let mut command = road.cargo(verb, board.target(), &folder());
-    command.args(["--release", "--locked", "--target-dir"]).arg(&output);
+    // The folder has the linker's options.
+    let mut command = road.cargo(verb, board.target(), &root().join("embedded/firmware"));
+    command.args(["--profile", "firmware", "--locked", "--target-dir"]).arg(&output);
     for image in images {
-        command.args(["--package", image]);
+        command.args(["--package", &package(image)]);
     }
     Ok((command, output))
 }
 
-/// Where the images' sources are.
-pub fn folder() -> PathBuf {
-    root().join("embedded/firmware")
+/// The name of an image's package and file.
+fn package(image: &str) -> String {
+    format!("firmware-{image}")
 }

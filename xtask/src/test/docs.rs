@@ -1,6 +1,5 @@
 //! The documentation builds without warnings, and has no dead links.
 
-use crate::lint::FEATURELESS;
 use crate::road::Roads;
 use crate::site;
 use crate::tally::Tally;
@@ -14,8 +13,8 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         -A rustdoc::redundant-explicit-links";
     tally.check("cargo doc, for users", site::documented());
     let mut inside = cargo("doc");
-    inside.args(["--no-deps", "--all-features", "--document-private-items", "--workspace"]);
-    inside.args(["--exclude", "xtask", "--exclude", FEATURELESS]).env("RUSTDOCFLAGS", INSIDE);
+    inside.args(["--no-deps", "--all-features", "--document-private-items"]);
+    inside.env("RUSTDOCFLAGS", INSIDE);
     tally.check("cargo doc, for developers", inside);
     links(roads, tally);
 }

@@ -18,8 +18,9 @@ use crate::live;
 use crate::road::Roads;
 use crate::setup;
 use crate::tally::Tally;
-use crate::workspace::cargo;
 
+/// All images.
+const IMAGES: [&str; 6] = ["conformance", "cost", "deep-sleep", "lock", "mqtt", "uplink"];
 /// The image that counts instructions on the smallest board.
 const LOCK: &str = "lock";
 /// Images that need a clock or a network.
@@ -38,14 +39,11 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     if !emulator(tally) {
         return;
     }
-    let mut format = cargo("fmt");
-    format.args(["--all", "--check", "--", "--color=never"]).current_dir(firmware::folder());
-    tally.check("formatting", format);
     for board in Board::NETWORKED {
         let label = format!("clippy, {}", board.name());
-        match firmware::on(roads, board, "clippy", &[]) {
+        match firmware::on(roads, board, "clippy", &IMAGES) {
             Ok((mut command, _)) => {
-                command.args(["--workspace", "--", "-D", "warnings"]);
+                command.args(["--", "-D", "warnings"]);
                 tally.check(&label, command);
             }
             Err(error) => tally.verdict(&label, || Err(error)),

@@ -1,4 +1,4 @@
-//! Builds the workspace with its minimum Rust version.
+//! Builds the published crates with their minimum Rust version.
 //!
 //! Clippy's `incompatible_msrv` finds uses of a later std with any compiler; only the old compiler
 //! finds the rest.
@@ -7,7 +7,6 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::lint::FEATURELESS;
 use crate::road::Roads;
 use crate::tally::Tally;
 use crate::toolchain;
@@ -30,15 +29,8 @@ pub fn run(_: &mut Roads, tally: &mut Tally) {
         command
     };
     tally.check(
-        &format!("Rust {version}, all but embassy's throttle"),
-        check(&[
-            "--workspace",
-            "--all-features",
-            "--exclude",
-            "tidegate-embassy",
-            "--exclude",
-            FEATURELESS,
-        ]),
+        &format!("Rust {version}, core and tower"),
+        check(&["--package", "tidegate", "--package", "tidegate-tower", "--all-features"]),
     );
     tally.check(
         &format!("Rust {version}, embassy's throttle"),

@@ -19,13 +19,13 @@ const TARGET: &str = "thumbv6m-none-eabi";
 const ABSENT: &str = "a_panic_is_reachable";
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    Image { folder: "tests/no-panic", whose: "core" }.prove(roads, tally);
+    Image { package: "tidegate-no-panic", whose: "core" }.prove(roads, tally);
 }
 
 /// An image that links only if no panic is reachable.
 pub struct Image {
-    /// Its workspace. The feature `bad` is the control.
-    pub folder: &'static str,
+    /// Its package. The feature `bad` is the control.
+    pub package: &'static str,
     /// The code whose methods it calls.
     pub whose: &'static str,
 }
@@ -47,7 +47,7 @@ impl Image {
             return Ok(());
         }
         if !misses_the_function(&ended.output) {
-            bail!("{} does not build:\n{}", self.folder, ended.output);
+            bail!("{} does not build:\n{}", self.package, ended.output);
         }
         let places =
             self.places(road, &[]).unwrap_or_else(|error| vec![format!("(not found: {error:#})")]);
@@ -60,7 +60,7 @@ impl Image {
         fs::create_dir_all(&target)?;
         let assembly = target.join(format!("{}.s", self.whose));
         let mut command = self.build("rustc", road);
-        command.env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only").args(more);
+        command.args(more);
         command.args(["--", "-Clink-arg=--unresolved-symbols=ignore-all"]);
         command.arg(format!("--emit=asm={}", assembly.display()));
         let ended = progress::run("looking where", command, None)?;
@@ -101,9 +101,8 @@ impl Image {
     }
 
     fn build(&self, verb: &str, road: Road) -> Command {
-        let mut command = road.cargo(verb, TARGET, &root().join(self.folder));
-        // The repository's lock file is the proof's.
-        command.args(["--release", "--locked"]);
+        let mut command = road.cargo(verb, TARGET, root());
+        command.args(["--profile", "no-panic", "--locked", "--package", self.package]);
         command
     }
 }
