@@ -82,6 +82,8 @@ enum Verb {
     },
 
     /// Measure control, cost, size and the page, and compare with other throttles
+    ///
+    /// Each command writes the files of tests/golden that have its name. Explain changed figures in the commit.
     Bench {
         #[command(subcommand)]
         what: bench::Bench,
@@ -103,6 +105,15 @@ enum Verb {
     Site,
 
     /// Build and check everything that is published, into target/release-artifacts, and print the commands that publish it
+    ///
+    /// It publishes nothing itself. It fails if CHANGELOG.md has no dated section for the version, if the tree has
+    /// changes, or if Cargo.toml does not have these two values:
+    ///
+    /// `repository` below `[workspace.package]`: the address of the public repository. The crates inherit it, the npm
+    /// package gets it, and the site links source files to it.
+    ///
+    /// `published` below `[workspace.metadata.tidegate]`: whether npm and crates.io have the packages. Install lines,
+    /// badges and links follow it.
     Release(release::Release),
 
     /// Connect standard input and output to a loopback port of this machine, for emulated boards

@@ -30,7 +30,7 @@ pub enum Bench {
         #[arg(long)]
         json: bool,
     },
-    /// Draw the README's picture of the demo
+    /// Draw the README's picture of the demo, in real time
     Demo,
     /// Measure the size, load time and frame rate of the web page
     Page {
@@ -38,7 +38,7 @@ pub enum Bench {
         #[arg(long)]
         json: bool,
     },
-    /// Compare the npm package with other clients, on servers that limit as real providers do
+    /// Compare the npm package with other clients, on servers that limit as real providers do, in real time
     ///
     /// `cargo xtask bench providers --help` lists the options of the program that runs.
     #[command(disable_help_flag = true)]
@@ -47,7 +47,9 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Measure fleets that share one budget, with every fault: 10 to 20 minutes each
+    /// Measure fleets that share one budget, with every fault, in real time: 10 to 20 minutes each
+    ///
+    /// Run it on an idle machine.
     Shared {
         /// Only this fleet
         fleet: Option<shared::Fleet>,
@@ -61,7 +63,7 @@ pub enum Bench {
         #[arg(long, value_name = "IMAGE", value_parser = size::images(), conflicts_with = "json")]
         symbols: Option<String>,
     },
-    /// Compare tidegate-tower with governor, reqwest-retry and tower's own limit, on local servers with real sockets
+    /// Compare tidegate-tower with governor, reqwest-retry and tower's own limit, on local servers, in real time
     Tower {
         /// Print rows and write no table
         #[arg(long)]

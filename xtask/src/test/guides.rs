@@ -23,6 +23,8 @@ use crate::{aside, progress, redis};
 
 /// The page that lists the guides and their common setup: its server runs beside each guide.
 const START: &str = "README";
+/// The pages of `docs/` that are not guides.
+const OTHERS: [&str; 2] = [START, "promises"];
 /// The guide that builds for a chip, and its target.
 const CHIP: (&str, &str) = ("firmware", "thumbv7em-none-eabihf");
 /// The time limit of a guide: an installation and a build, on a busy machine.
@@ -62,7 +64,7 @@ fn pages() -> Result<Vec<String>> {
     for entry in fs::read_dir(root().join("docs")).context("docs")? {
         let path = entry.context("docs")?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if path.extension().is_some_and(|it| it == "md") && name != START {
+        if path.extension().is_some_and(|it| it == "md") && !OTHERS.contains(&&*name) {
             names.push(name);
         }
     }

@@ -1,5 +1,5 @@
 //! Links in the repository's pages have targets. Nothing is fetched: for web addresses, only the
-//! syntax is checked.
+//! syntax is checked. The tests that the page of promises names exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,6 +9,9 @@ use anyhow::{Result, anyhow};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::tidy;
+
+/// The page whose tables name tests: `` `the_start_of_its_name_…` in [a file](…) ``.
+const PROMISES: &str = "docs/promises.md";
 
 /// Checks every page that git tracks, and new ones that it does not ignore.
 pub fn check(root: &Path) -> Result<()> {
@@ -28,6 +31,13 @@ pub fn check(root: &Path) -> Result<()> {
             }
         }
     }
+    for (line, test, file) in pages.get(PROMISES).iter().flat_map(|page| &page.tests) {
+        let path = resolve(PROMISES, file).unwrap_or_default();
+        let text = fs::read_to_string(root.join(path)).unwrap_or_default();
+        if !text.contains(test) {
+            dead.push(format!("{PROMISES}:{line}: {file} has no test `{test}`"));
+        }
+    }
     if dead.is_empty() { Ok(()) } else { Err(anyhow!(dead.join("\n"))) }
 }
 
@@ -44,23 +54,33 @@ fn places(files: &[String]) -> BTreeSet<&str> {
 struct Page {
     /// Links with their lines.
     links: Vec<(usize, String)>,
+    /// Code before a link in the same cell of a table: the start or end of a test's name, with the line and the link.
+    tests: Vec<(usize, String, String)>,
     anchors: BTreeSet<String>,
 }
 
 impl Page {
     fn read(text: &str) -> Self {
-        let (mut links, mut anchors) = (Vec::new(), BTreeSet::new());
-        let mut heading: Option<String> = None;
+        let (mut links, mut tests, mut anchors) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let (mut heading, mut names) = (None::<String>, None::<Vec<_>>);
         let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES;
         for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
             match event {
                 Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
                     let line = text[..range.start].matches('\n').count() + 1;
+                    let named = names.iter_mut().flat_map(|names| names.drain(..));
+                    tests.extend(named.map(|name| (line, name, dest_url.to_string())));
                     links.push((line, dest_url.into_string()));
                 }
                 Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
                 Event::End(TagEnd::Heading(_)) => {
                     anchors.extend(heading.take().map(|words| anchor(&words, &anchors)));
+                }
+                Event::Start(Tag::TableCell) => names = Some(Vec::new()),
+                Event::End(TagEnd::TableCell) => names = None,
+                Event::Code(name) if names.is_some() => {
+                    let name = name.trim_matches(['…', ' ']).to_owned();
+                    names.get_or_insert_default().push(name);
                 }
                 Event::Text(words) | Event::Code(words) => {
                     if let Some(heading) = &mut heading {
@@ -70,7 +90,7 @@ impl Page {
                 _ => (),
             }
         }
-        Self { links, anchors }
+        Self { links, tests, anchors }
     }
 }
 
@@ -164,6 +184,16 @@ mod tests {
         );
         let links: Vec<_> = page.links.iter().map(|(line, link)| (*line, link.as_str())).collect();
         assert_eq!(links, [(1, "one.md"), (6, "three.svg"), (8, "four")]);
+    }
+
+    #[test]
+    fn the_tests_of_a_file_are_named_before_it() {
+        let page = Page::read(
+            "`a` in [x](x.rs)\n\n| `b` | c |\n|---|---|\n| `d` | `e_…`, `… f` in [y](y.rs), [z](z.rs): `g` |\n",
+        );
+        let tests: Vec<_> =
+            page.tests.iter().map(|(n, test, file)| (*n, &**test, &**file)).collect();
+        assert_eq!(tests, [(5, "e_", "y.rs"), (5, "f", "y.rs")]);
     }
 
     #[test]

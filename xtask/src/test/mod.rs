@@ -126,6 +126,19 @@ const ALL: &str = "all";
 /// Parts that run only by name: each first builds a tool for some minutes, and checks what rarely changes.
 const BY_NAME: [&str; 2] = ["api", "supply"];
 
+/// The end of `--help`.
+const MORE: &str = "
+Run supply after a change of a dependency, api after a change of the public API, and both before a release.
+A check that is not possible on this machine, for example without a network, is skipped with a reason.
+
+With BLESS=1, tests write the committed files that they otherwise compare:
+  BLESS=1 cargo xtask test api                               tests/golden/api; a removed or changed line is a breaking change
+  BLESS=1 cargo xtask test wasm                              wasm/test/sizes.md
+  BLESS=1 cargo test -p tidegate-sim --test control          tests/golden/control.md
+  BLESS=1 cargo test -p tidegate --test registry             the names of the laws, in TypeScript and the README
+  BLESS=1 cargo test -p tidegate --test public providers     core/src/signal/providers.md
+  BLESS=1 cargo test -p xtask written                        figures, install lines and badges in the pages";
+
 /// The list of parts for `--help`, one per line.
 pub fn help() -> String {
     let mut help = String::from("Parts, in order. The short suite runs those with a star:");
@@ -137,6 +150,7 @@ pub fn help() -> String {
     let together = trust::PARTS.join(", ");
     _ = write!(help, "\nGroups:\n  {ALL:<11} all parts except {by_name}");
     _ = write!(help, "\n  {:<11} {together}", trust::NAME);
+    help.push_str(MORE);
     help
 }
 
