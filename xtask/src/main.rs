@@ -11,7 +11,6 @@ mod fuzz;
 mod lint;
 mod live;
 mod local;
-mod mutants;
 mod newer;
 mod npm;
 mod page;
@@ -95,9 +94,6 @@ enum Verb {
     /// Run long checks and write their figures: polls, load, keys, fuzz, hostile servers
     Soak(soak::Soak),
 
-    /// Run mutation tests on the core, and list the changes that no test detects
-    Mutants(mutants::Mutants),
-
     /// Check formatting, clippy for the host and every target (warnings are errors), and the CI workflows
     Lint,
 
@@ -132,7 +128,6 @@ fn main() -> ExitCode {
         Verb::Bench { what } => bench::run(&mut roads, what),
         Verb::Fuzz(fuzz) => fuzz::run(&fuzz),
         Verb::Soak(soak) => soak::run(&mut roads, &soak),
-        Verb::Mutants(mutants) => mutants::run(&mutants),
         Verb::Relay { port } => relay::run(port),
         Verb::Site => site::run(&mut roads),
         Verb::Release(release) => release::run(&mut roads, &release),
