@@ -1,10 +1,8 @@
 // The table of keys with a hundred thousand keys: bounded, and with exact counters.
 //
-// TIDEGATE_KEYS and TIDEGATE_ACCESSES set its size, and TIDEGATE_KEYS_REPORT names the file for the
-// figures: `cargo xtask soak keys`.
+// TIDEGATE_KEYS and TIDEGATE_ACCESSES set its size.
 
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
 import test from "node:test";
 import { Closed, tidegate } from "tidegate";
 
@@ -12,11 +10,11 @@ const KEYS = Number(process.env.TIDEGATE_KEYS ?? 100_000);
 const ACCESSES = Number(process.env.TIDEGATE_ACCESSES ?? 300_000);
 const ROOM = 1_000;
 
-/** The memory of this process in bytes, by kind. */
+/** The memory of this process in bytes. */
 const memory = () => {
   globalThis.gc?.();
-  const { heapUsed, external, rss } = process.memoryUsage();
-  return { bytes: heapUsed + external, rss };
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
 };
 
 /** A reproducible random generator (xorshift). */
@@ -30,18 +28,15 @@ const chance = (state) => () => {
 test("a table with room for every key keeps all of them, at the same cost, with exact counters", () => {
   const gate = tidegate({ seed: 1, keys: KEYS });
   const before = memory();
-  const begun = performance.now();
   for (let i = 0; i < KEYS; i++) gate.tryAcquire({ key: `key ${i}` }).settle();
-  const took = performance.now() - begun;
   const after = memory();
   const { keys, admitted, ok, inFlight } = gate.stats();
   assert.deepEqual({ keys, admitted, ok, inFlight }, { keys: KEYS, admitted: KEYS, ok: KEYS, inFlight: 0 });
-  const each = (after.bytes - before.bytes) / KEYS;
+  const each = (after - before) / KEYS;
   assert.ok(each < 8_192, `${Math.round(each)} bytes a key`);
   // The key that was used first is still there.
   assert.equal(gate.stats("key 0").admitted, 1);
   gate.close();
-  report({ kept: KEYS, bytesEach: Math.round(each), perSecond: Math.round(KEYS / (took / 1_000)), rssMiB: after.rss / 2 ** 20 });
 });
 
 test("a small table forgets the least recently used keys, like a plain list, within its memory", () => {
@@ -78,10 +73,9 @@ test("a small table forgets the least recently used keys, like a plain list, wit
     assert.deepEqual({ key, keys, admitted }, { key, keys: 1, admitted: calls });
   }
   assert.equal(gate.stats().admitted, admitted, "those that were forgotten are counted too");
-  const grown = end.bytes - half.bytes;
+  const grown = end - half;
   assert.ok(grown < 2 * 2 ** 20, `${grown} bytes more in the second half`);
   gate.close();
-  report({ accesses: ACCESSES, evicted, grownKiB: Math.round(grown / 1024) });
 });
 
 test("calls with more keys than places wait until a key is idle, and none is lost", async () => {
@@ -131,11 +125,3 @@ test("calls that wait for a place for their key get it in order of arrival", asy
   await Promise.all(calls);
   assert.deepEqual(ran, ["first", "second", "third", "last"]);
 });
-
-const figures = {};
-
-function report(more) {
-  Object.assign(figures, more);
-  const file = process.env.TIDEGATE_KEYS_REPORT;
-  if (file) writeFileSync(file, JSON.stringify(figures));
-}

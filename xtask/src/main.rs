@@ -22,7 +22,6 @@ mod road;
 mod rustup;
 mod setup;
 mod site;
-mod soak;
 mod solver;
 mod tally;
 mod test;
@@ -91,9 +90,6 @@ enum Verb {
     /// Search for inputs that break a promise, beyond those that `test fuzz` repeats
     Fuzz(fuzz::Fuzz),
 
-    /// Run long checks and write their figures: polls, load, keys, fuzz, hostile servers
-    Soak(soak::Soak),
-
     /// Check formatting, clippy for the host and every target (warnings are errors), and the CI workflows
     Lint,
 
@@ -127,7 +123,6 @@ fn main() -> ExitCode {
         Verb::Test { parts } => test::run(&mut roads, &parts),
         Verb::Bench { what } => bench::run(&mut roads, what),
         Verb::Fuzz(fuzz) => fuzz::run(&fuzz),
-        Verb::Soak(soak) => soak::run(&mut roads, &soak),
         Verb::Relay { port } => relay::run(port),
         Verb::Site => site::run(&mut roads),
         Verb::Release(release) => release::run(&mut roads, &release),

@@ -16,7 +16,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     tally.tests("the server's own", cargo_test("tidegate-hostile", &[]));
     let mut programs = None;
     tally.verdict("build", || {
-        programs = Some(Programs::build(Profile::Dev)?);
+        programs = Some(Programs::build()?);
         Ok(())
     });
     let Some(programs) = programs else { return };
@@ -31,53 +31,33 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
 }
 
 /// The programs of tools/live and tests/hostile.
-pub struct Programs {
-    pub live: PathBuf,
-    pub hostile: PathBuf,
-}
-
-/// How they are built.
-#[derive(Clone, Copy)]
-pub enum Profile {
-    /// In the profile of all other tests
-    Dev,
-    /// Optimised, for figures
-    Release,
+struct Programs {
+    live: PathBuf,
+    hostile: PathBuf,
 }
 
 impl Programs {
-    pub fn build(profile: Profile) -> Result<Self> {
-        let (name, folder) = match profile {
-            Profile::Dev => ("dev", "target/debug"),
-            Profile::Release => ("release", "target/release"),
-        };
+    fn build() -> Result<Self> {
         let built = |package: &str| -> Result<PathBuf> {
             // Separate builds, or their dependencies would have other features than elsewhere.
             let mut command = cargo("build");
-            command.args(["--profile", name, "--package", package]);
+            command.args(["--package", package]);
             // A fixed folder, regardless of cargo's configuration.
             command.arg("--target-dir").arg(root().join("target"));
             step("cargo build", command)?;
-            Ok(root().join(folder).join(package))
+            Ok(root().join("target/debug").join(package))
         };
         Ok(Self { live: built("tidegate-live")?, hostile: built("tidegate-hostile")? })
     }
 
     /// The test of `fetch`, with the package built and installed.
-    pub fn in_node(&self, roads: &mut Roads) -> Result<Command> {
-        let mut node = node_test(roads, "hostile")?;
-        node.env("TIDEGATE_HOSTILE", &self.hostile);
+    fn in_node(&self, roads: &mut Roads) -> Result<Command> {
+        let folder = npm::folder().join("test");
+        npm::package(roads)?;
+        wasm::install(&folder)?;
+        let mut node = Command::new("node");
+        node.args(["--expose-gc", "--test", "--test-reporter=spec", "hostile.test.mjs"]);
+        node.env("TIDEGATE_HOSTILE", &self.hostile).current_dir(folder);
         Ok(node)
     }
-}
-
-/// One file of wasm/test, with the package built and installed.
-pub fn node_test(roads: &mut Roads, file: &str) -> Result<Command> {
-    let folder = npm::folder().join("test");
-    npm::package(roads)?;
-    wasm::install(&folder)?;
-    let mut node = Command::new("node");
-    node.args(["--expose-gc", "--test", "--test-reporter=spec"]).arg(format!("{file}.test.mjs"));
-    node.current_dir(folder);
-    Ok(node)
 }

@@ -1,6 +1,6 @@
 //! Endless polls without progress.
 //!
-//! `cargo xtask soak polls` runs these with 10^9 polls, set by `TIDEGATE_POLLS`.
+//! `TIDEGATE_POLLS` sets the number of polls.
 
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
