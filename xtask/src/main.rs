@@ -7,7 +7,6 @@ mod cargo_tool;
 mod children;
 mod demo;
 mod firmware;
-mod fuzz;
 mod lint;
 mod live;
 mod local;
@@ -87,9 +86,6 @@ enum Verb {
         what: bench::Bench,
     },
 
-    /// Search for inputs that break a promise, beyond those that `test fuzz` repeats
-    Fuzz(fuzz::Fuzz),
-
     /// Check formatting, clippy for the host and every target (warnings are errors), and the CI workflows
     Lint,
 
@@ -122,7 +118,6 @@ fn main() -> ExitCode {
         Verb::Build { what } => npm::run(&mut roads, what),
         Verb::Test { parts } => test::run(&mut roads, &parts),
         Verb::Bench { what } => bench::run(&mut roads, what),
-        Verb::Fuzz(fuzz) => fuzz::run(&fuzz),
         Verb::Relay { port } => relay::run(port),
         Verb::Site => site::run(&mut roads),
         Verb::Release(release) => release::run(&mut roads, &release),

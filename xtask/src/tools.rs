@@ -19,7 +19,7 @@ pub struct Tool {
     aside: bool,
 }
 
-pub const TOOLS: [Tool; 9] = [
+pub const TOOLS: [Tool; 8] = [
     Tool {
         name: "node",
         why: "runs what is built for wasm",
@@ -74,13 +74,6 @@ pub const TOOLS: [Tool; 9] = [
         why: "runs the oracle that writes the vectors",
         programs: &["python3"],
         packages: &["python3"],
-        aside: false,
-    },
-    Tool {
-        name: "c++",
-        why: "builds the engine of `fuzz`",
-        programs: &["c++"],
-        packages: &["g++"],
         aside: false,
     },
 ];

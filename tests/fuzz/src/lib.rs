@@ -1,8 +1,24 @@
 //! Fuzz targets: properties of tidegate that hold for any input.
 //!
 //! A *target* interprets arbitrary bytes (as response headers, or as a policy and events) and
-//! panics if tidegate violates a promise. `cargo xtask fuzz` searches for such bytes, guided by
-//! code coverage. `cargo xtask test fuzz` replays every input that a search has kept.
+//! panics if tidegate violates a promise. `cargo xtask test fuzz` replays every input that a search has
+//! kept.
+//!
+//! cargo-fuzz searches for more, guided by code coverage. Without a sanitizer a stable compiler is enough,
+//! and a C++ compiler for libFuzzer. For the target `http`, in this folder:
+//!
+//! ```text
+//! cargo run --release --bin corpus -- unpack http
+//! cargo fuzz run --fuzz-dir . -s none --features search http -- -dict=http.dict -max_len=512 -timeout=20
+//! ```
+//!
+//! A finding is in `artifacts/http`. `cargo run --release --bin corpus -- try http FILE` shows the promise that it
+//! breaks, with the events before it; `cargo fuzz tmin` shortens it. To keep what a search has found:
+//!
+//! ```text
+//! cargo fuzz cmin --fuzz-dir . -s none --features search http
+//! cargo run --release --bin corpus -- pack http
+//! ```
 
 mod body;
 mod http;
@@ -13,7 +29,7 @@ mod signals;
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name on the command line, and the name of its corpus.
+    /// The name of its program and its corpus.
     pub name: &'static str,
     /// Panics if a promise is violated.
     pub try_with: fn(&[u8]),
@@ -28,6 +44,15 @@ pub const TARGETS: [Target; 6] = [
     Target { name: "restore", try_with: tidegate_promises::records },
     Target { name: "shared", try_with: shared::try_with },
 ];
+
+/// Tries an input with the target of this name.
+///
+/// # Panics
+/// If a promise is violated, or if there is no such target.
+pub fn try_with(name: &str, bytes: &[u8]) {
+    let named = TARGETS.iter().find(|target| target.name == name);
+    (named.expect("TARGETS lists every program").try_with)(bytes);
+}
 
 /// The target with this name.
 ///

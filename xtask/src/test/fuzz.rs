@@ -1,6 +1,7 @@
-//! Repeats the inputs that earlier searches have kept.
+//! Replays the inputs that earlier searches have kept.
 
-use crate::fuzz::cargo_here;
+use std::process::Command;
+
 use crate::road::Roads;
 use crate::setup;
 use crate::tally::Tally;
@@ -8,18 +9,26 @@ use crate::workspace::{cargo, root};
 
 /// tests/fuzz is a separate workspace, which other lint runs do not cover.
 pub fn run(_: &mut Roads, tally: &mut Tally) {
-    let mut replay = cargo_here("test");
-    replay.arg("--release");
+    let mut replay = here("test");
+    replay.args(["--locked", "--release"]);
     tally.tests("replay", replay);
 
     if let Err(error) = setup::missing_components() {
         return tally.verdict("rustfmt and clippy", || Err(error));
     }
-    let mut format = cargo("fmt");
-    format.args(["--check", "--", "--color=never"]).current_dir(root().join("tests/fuzz"));
+    let mut format = here("fmt");
+    format.args(["--check", "--", "--color=never"]);
     tally.check("formatting", format);
 
-    let mut clippy = cargo_here("clippy");
-    clippy.args(["--release", "--all-targets", "--", "-D", "warnings"]);
+    let mut clippy = here("clippy");
+    clippy.args(["--locked", "--release", "--all-targets", "--", "-D", "warnings"]);
     tally.check("clippy", clippy);
+}
+
+/// `cargo VERB` for tests/fuzz, with a separate target folder.
+fn here(verb: &str) -> Command {
+    let mut command = cargo(verb);
+    command.current_dir(root().join("tests/fuzz"));
+    command.env("CARGO_TARGET_DIR", root().join("target/fuzz"));
+    command
 }

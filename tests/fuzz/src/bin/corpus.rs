@@ -1,4 +1,4 @@
-//! Packs and unpacks a corpus, and tries a single input.
+//! Packs and unpacks the corpus of a target, and tries a single input.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -7,16 +7,16 @@ use std::{env, fs, io};
 use tidegate_fuzz::{pack, target};
 
 const USAGE: &str = "\
-corpus unpack FILE FOLDER   one file per input, for the search
-corpus pack FOLDER FILE     all files of the folder in one file
-corpus try TARGET FILE      a single input";
+corpus unpack TARGET     writes one file per input, for the search
+corpus pack TARGET       writes all of these files into one
+corpus try TARGET FILE   tries a single input";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match arguments[..] {
-        ["unpack", file, folder] => unpack(Path::new(file), Path::new(folder)),
-        ["pack", folder, file] => pack(Path::new(folder), Path::new(file)),
+        ["unpack", name] => places(name).and_then(|(folder, file)| unpack(&file, &folder)),
+        ["pack", name] => places(name).and_then(|(folder, file)| pack(&folder, &file)),
         ["try", name, file] => try_one(name, Path::new(file)),
         _ => Err(io::Error::other(format!("usage:\n{USAGE}"))),
     };
@@ -27,6 +27,13 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The folder that cargo-fuzz uses, and the packed file.
+fn places(name: &str) -> io::Result<(PathBuf, PathBuf)> {
+    let target = target(name).map_err(io::Error::other)?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target.name);
+    Ok((folder.clone(), folder.with_extension("pack")))
 }
 
 fn unpack(file: &Path, folder: &Path) -> io::Result<()> {

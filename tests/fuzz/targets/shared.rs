@@ -1,0 +1,4 @@
+//! Searches with the target `shared`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| tidegate_fuzz::try_with("shared", bytes));
