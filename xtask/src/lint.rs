@@ -2,7 +2,10 @@
 
 use std::process::Command;
 
+use anyhow::{Result, ensure};
+
 use crate::npm;
+use crate::progress;
 use crate::road::{Roads, TARGETS};
 use crate::setup;
 use crate::tally::Tally;
@@ -32,8 +35,22 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     apart.args(["--package", FEATURELESS, "--all-targets"]);
     tally.check("clippy, the steps of the proofs", strict(apart));
 
+    tally.verdict("no float in core", floats);
     on_targets(roads, tally);
     workflows(tally);
+}
+
+/// Core's lints forbid the types of floats and arithmetic with them. Here clippy lists the literals whose type nothing
+/// states.
+fn floats() -> Result<()> {
+    let mut command = cargo("clippy");
+    command.args(["--package", "tidegate", "--all-features", "--"]);
+    command.args(["-W", "clippy::default_numeric_fallback"]);
+    let ended = progress::run("clippy, floats", command, None)?;
+    let floats = ended.output.split("\n\n").filter(|warning| warning.contains("_f64`"));
+    let floats: Vec<&str> = floats.collect();
+    ensure!(ended.success() && floats.is_empty(), "{}", floats.join("\n\n"));
+    Ok(())
 }
 
 /// The files below `.github/workflows`, with actionlint.

@@ -4,9 +4,23 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use anyhow::{Context, Result, bail};
+
 /// The folder of the workspace's `Cargo.toml`.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+}
+
+/// Every file that git tracks, and every new file that it does not ignore.
+pub fn files() -> Result<Vec<String>> {
+    let mut list = Command::new("git");
+    list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let output = list.current_dir(root()).output().context("git does not start")?;
+    if !output.status.success() {
+        bail!("git cannot list the files: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let names = String::from_utf8_lossy(&output.stdout);
+    Ok(names.split_terminator('\0').map(str::to_owned).collect())
 }
 
 /// The active toolchain's cargo.

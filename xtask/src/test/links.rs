@@ -8,14 +8,14 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-use super::tidy;
+use crate::workspace;
 
 /// The page whose tables name tests: `` `the_start_of_its_name_…` in [a file](…) ``.
 const PROMISES: &str = "docs/promises.md";
 
 /// Checks every page that git tracks, and new ones that it does not ignore.
 pub fn check(root: &Path) -> Result<()> {
-    let files = tidy::files(root)?;
+    let files = workspace::files()?;
     let mut pages = BTreeMap::new();
     for name in files.iter().filter(|name| name.ends_with(".md")) {
         // A deleted file may still be listed.

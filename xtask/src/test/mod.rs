@@ -14,9 +14,7 @@ pub mod links;
 mod msrv;
 mod no_panic;
 pub mod package;
-mod purity;
 pub mod supply;
-mod tidy;
 mod times;
 mod tower;
 mod trust;
@@ -81,7 +79,7 @@ impl Part {
     }
 }
 
-const PARTS: [Part; 26] = [
+const PARTS: [Part; 25] = [
     part(
         "lint",
         "formatting, clippy and workflow files; the same as `cargo xtask lint`",
@@ -89,8 +87,6 @@ const PARTS: [Part; 26] = [
     )
     .quick(lint::format),
     part("core", "core's tests, with and without debug assertions", core).quick(core_once),
-    part("purity", "no float, unsafe or std in core; no unfinished work in the tree", purity)
-        .quick(purity),
     part("targets", "build core and run clippy for every target", targets),
     part("no-panic", "prove that core has no reachable panic", no_panic::run),
     part("docs", "documentation builds without warnings or dead links", docs::run)
@@ -268,11 +264,6 @@ fn core(_: &mut Roads, tally: &mut Tally) {
 /// One run with all features.
 fn core_once(_: &mut Roads, tally: &mut Tally) {
     tally.tests("debug, all features", cargo_test("tidegate", &["--all-features"]));
-}
-
-fn purity(_: &mut Roads, tally: &mut Tally) {
-    tally.verdict("core/src is pure", || purity::check(&root().join("core/src")));
-    tally.verdict("the tree is tidy", || tidy::check(root()));
 }
 
 fn targets(roads: &mut Roads, tally: &mut Tally) {

@@ -9,9 +9,7 @@ use crate::cargo_tool::DENY;
 use crate::progress;
 use crate::road::Roads;
 use crate::tally::Tally;
-use crate::workspace::root;
-
-use super::tidy;
+use crate::workspace;
 
 /// The time limit for downloading the advisory database. After it, the check is skipped.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -47,7 +45,7 @@ fn advisories(tally: &mut Tally) {
 
 /// The folders that have a `Cargo.lock`.
 fn workspaces() -> Result<Vec<String>> {
-    let files = tidy::files(root())?;
+    let files = workspace::files()?;
     Ok(files.iter().filter_map(|file| file.strip_suffix("Cargo.lock")).map(str::to_owned).collect())
 }
 

@@ -15,8 +15,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 
-use super::tidy;
-use crate::release;
+use crate::{release, workspace};
 
 const TABLES: [&str; 2] = ["tests/golden", "wasm/test"];
 const WRITE: &str = "BLESS=1 cargo test -p xtask written";
@@ -27,7 +26,7 @@ const END: &str = "<!-- install end -->";
 pub fn check(root: &Path) -> Result<()> {
     let (published, version) = (release::published()?, release::version()?);
     let mut wrong = Vec::new();
-    for name in tidy::files(root)?
+    for name in workspace::files()?
         .iter()
         .filter(|name| name.ends_with(".md") || name.ends_with("index.html"))
     {
