@@ -7,6 +7,7 @@ mod cargo_tool;
 mod children;
 mod demo;
 mod firmware;
+mod links;
 mod lint;
 mod live;
 mod local;

@@ -3,7 +3,6 @@
 //! mdBook renders the repository's Markdown pages, rustdoc the crates, and TypeDoc the npm package. The demo page is
 //! beside them.
 
-mod links;
 mod pages;
 
 use std::fs;
@@ -17,7 +16,7 @@ use crate::npm::{self, step};
 use crate::road::Roads;
 use crate::test::package::PUBLISHED;
 use crate::workspace::{cargo, root};
-use crate::{page, release};
+use crate::{links, page, release};
 
 /// Builds the site and prints its place.
 pub fn run(roads: &mut Roads) -> Result<ExitCode> {
@@ -59,7 +58,7 @@ pub fn build(roads: &mut Roads) -> Result<()> {
     page::build(roads)?;
     copy(&page::dist(), &site.join("demo"))?;
 
-    links::check(&site)?;
+    links::in_site(&site)?;
     _ = fs::remove_dir_all(folder());
     fs::rename(&site, folder()).with_context(|| folder().display().to_string())
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 
-use crate::test::links::resolve;
+use crate::links::resolve;
 
 /// The chapters in order, as mdBook reads them.
 const SUMMARY: &str = include_str!("summary.txt");

@@ -1,11 +1,10 @@
 //! The documentation builds without warnings, and has no dead links.
 
+use crate::links;
 use crate::road::Roads;
 use crate::site;
 use crate::tally::Tally;
-use crate::workspace::{cargo, root};
-
-use super::links as pages;
+use crate::workspace::cargo;
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
     // A page for developers may link to private items, and repeat the target of a link.
@@ -16,10 +15,10 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     inside.args(["--no-deps", "--all-features", "--document-private-items"]);
     inside.env("RUSTDOCFLAGS", INSIDE);
     tally.check("cargo doc, for developers", inside);
-    links(roads, tally);
+    pages(roads, tally);
 }
 
 /// Checks the links between the Markdown pages.
-pub fn links(_: &mut Roads, tally: &mut Tally) {
-    tally.verdict("links between pages", || pages::check(root()));
+pub fn pages(_: &mut Roads, tally: &mut Tally) {
+    tally.verdict("links between pages", links::in_repository);
 }

@@ -10,7 +10,6 @@ mod firmware;
 mod fuzz;
 mod guides;
 pub mod hostile;
-pub mod links;
 mod msrv;
 mod no_panic;
 pub mod package;
@@ -90,7 +89,7 @@ const PARTS: [Part; 25] = [
     part("targets", "build core and run clippy for every target", targets),
     part("no-panic", "prove that core has no reachable panic", no_panic::run),
     part("docs", "documentation builds without warnings or dead links", docs::run)
-        .quick(docs::links),
+        .quick(docs::pages),
     part("features", "clippy for combinations of features", features::run),
     part("msrv", "build with the minimum Rust version", msrv::run),
     part("package", "crates are complete and build from their packages", package::run),
