@@ -338,4 +338,17 @@ mod tests {
             assert!(PARTS.iter().any(|known| known.name == part), "{part}");
         }
     }
+
+    #[test]
+    fn a_workflow_runs_every_part() {
+        let run = |file: &str| {
+            let file = root().join(".github/workflows").join(file);
+            std::fs::read_to_string(file).unwrap().split_whitespace().map(str::to_owned).collect()
+        };
+        let (all, weekly): (Vec<_>, Vec<_>) = (run("test.yml"), run("weekly.yml"));
+        for Part { name, .. } in &PARTS {
+            let words = if BY_NAME.contains(name) { &weekly } else { &all };
+            assert!(words.iter().any(|word| word == name), "{name}");
+        }
+    }
 }
