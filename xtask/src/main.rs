@@ -33,17 +33,13 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use road::{Choice, Roads};
+use road::Roads;
 use tally::Tally;
 
 /// Sets up, runs and checks tidegate.
 #[derive(Parser)]
 #[command(name = "xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Cli {
-    /// Which compiler builds for the other targets
-    #[arg(long, value_enum, default_value_t = Choice::Auto)]
-    road: Choice,
-
     #[command(subcommand)]
     verb: Verb,
 }
@@ -112,7 +108,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let mut roads = Roads::new(cli.road);
+    let mut roads = Roads::default();
     let result = children::listen().map_err(Into::into).and_then(|()| match cli.verb {
         Verb::Setup { steps } => setup::run(&mut roads, &steps),
         Verb::Demo { args } => demo::run(&mut roads, args),
@@ -154,10 +150,9 @@ mod tests {
 
     #[test]
     fn arguments_after_demo_belong_to_the_demo() {
-        for args in [&["--help"][..], &["--road", "wet"], &["--json", "--", "-x"], &["help"], &[]] {
-            let line = ["cargo xtask", "--road", "debian", "demo"].iter().chain(args);
+        for args in [&["--help"][..], &["--law", "none"], &["--json", "--", "-x"], &["help"], &[]] {
+            let line = ["cargo xtask", "demo"].iter().chain(args);
             let cli = Cli::try_parse_from(line).unwrap();
-            assert_eq!(cli.road, Choice::Debian);
             let Verb::Demo { args: passed } = cli.verb else { panic!("not the demo") };
             assert_eq!(passed, args);
         }
