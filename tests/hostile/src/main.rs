@@ -36,9 +36,6 @@ enum Command {
         /// The client's law
         #[arg(long, value_name = "NAME", default_value = "adaptive")]
         law: String,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
         /// One mood, by its name [default: all of them]
         #[arg(value_name = "MOOD")]
         moods: Vec<String>,
@@ -49,9 +46,9 @@ enum Command {
 async fn main() -> ExitCode {
     let done = match Options::parse().command {
         Command::Serve => serve().await,
-        Command::Run { live, seconds, law, json, moods } => {
+        Command::Run { live, seconds, law, moods } => {
             let time = Duration::from_secs(seconds);
-            run(Plan { program: live, law, time }, json, &moods).await
+            run(Plan { program: live, law, time }, &moods).await
         }
     };
     match done {
@@ -85,7 +82,7 @@ async fn serve() -> Result<()> {
 /// bottleneck.
 const AT_ONCE: usize = 6;
 
-async fn run(plan: Plan, json: bool, asked: &[String]) -> Result<()> {
+async fn run(plan: Plan, asked: &[String]) -> Result<()> {
     ensure!(Policy::named(&plan.law).is_some(), "unknown law {}", plan.law);
     let moods: Vec<Mood> = match asked {
         [] => MOODS.to_vec(),
@@ -109,11 +106,7 @@ async fn run(plan: Plan, json: bool, asked: &[String]) -> Result<()> {
         eprintln!("{} of {} moods", ordeals.len() + broken.len(), moods.len());
     }
     ordeals.sort_by_key(|ordeal| moods.iter().position(|mood| mood.name == ordeal.mood));
-    if json {
-        println!("{}", serde_json::json!({ "moods": ordeals, "broken": broken }));
-    } else {
-        print!("{}", table(&ordeals));
-    }
+    print!("{}", table(&ordeals));
     match broken.as_slice() {
         [] => Ok(()),
         broken => bail!("{}", broken.join("\n")),

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{interval, sleep, timeout};
@@ -32,7 +32,7 @@ const MOST_MEMORY: u64 = 64 << 10;
 const MOST_WAIT_US: u64 = 108_000 * 1_000_000;
 
 /// The results of a client.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Ordeal {
     /// The server's mood.
     pub mood: &'static str,
