@@ -118,12 +118,12 @@ const PARTS: [Part; 25] = [
 
 /// Stands for all parts except those of `BY_NAME`.
 const ALL: &str = "all";
-/// Parts that run only by name: each first builds a tool for some minutes, and checks what rarely changes.
-const BY_NAME: [&str; 2] = ["api", "supply"];
+/// Parts that run only by name: each builds for some minutes, and checks what rarely changes.
+const BY_NAME: [&str; 3] = ["api", "supply", "wiring"];
 
 /// The end of `--help`.
 const MORE: &str = "
-Run supply after a change of a dependency, api after a change of the public API, and both before a release.
+Run supply and wiring after a change of a dependency, api after a change of the public API, and all three before a release.
 A check that is not possible on this machine, for example without a network, is skipped with a reason.
 
 With BLESS=1, tests write the committed files that they otherwise compare:

@@ -47,6 +47,7 @@ impl Times {
         self.seconds.insert(part.to_owned(), took.as_secs());
         let rows = self.seconds.iter().map(|(part, seconds)| format!("{part} {seconds}\n"));
         let unfinished = self.file.with_extension("new");
+        _ = fs::create_dir_all(root().join("target"));
         if fs::write(&unfinished, rows.collect::<String>()).is_ok() {
             _ = fs::rename(unfinished, &self.file);
         }
