@@ -23,9 +23,6 @@ pub const HACK: CargoTool =
 /// Licences, sources, advisories.
 pub const DENY: CargoTool =
     CargoTool { name: "cargo-deny", version: "0.20.2", takes: "some minutes" };
-/// Lists a crate's public API, one line per item. It reads the JSON of rustdoc 1.91.
-pub const PUBLIC_API: CargoTool =
-    CargoTool { name: "cargo-public-api", version: "0.51.0", takes: "some minutes" };
 /// Renders the guides.
 pub const MDBOOK: CargoTool = CargoTool { name: "mdbook", version: "0.5.4", takes: "some minutes" };
 

@@ -14,7 +14,7 @@ use crate::road::Roads;
 use crate::site;
 use crate::tally::Tally;
 use crate::test::package::PUBLISHED;
-use crate::test::{api, docs, package, supply, wasm, written};
+use crate::test::{docs, package, supply, wasm, written};
 use crate::workspace::{cargo, root};
 
 /// Options of `release`.
@@ -39,7 +39,6 @@ pub fn run(roads: &mut Roads, release: &Release) -> Result<ExitCode> {
     tally.verdict("one version everywhere", || same(&version));
     package::run(roads, &mut tally);
     wasm::package(roads, &mut tally);
-    api::run(roads, &mut tally);
     supply::run(roads, &mut tally);
     docs::run(roads, &mut tally);
     tally.verdict("the site", || site::build(roads));

@@ -1,6 +1,5 @@
 //! `cargo xtask test`: the test suite in parts. Without a name it runs the short suite.
 
-pub mod api;
 mod conformance;
 mod culprit;
 pub mod docs;
@@ -78,7 +77,7 @@ impl Part {
     }
 }
 
-const PARTS: [Part; 25] = [
+const PARTS: [Part; 24] = [
     part(
         "lint",
         "formatting, clippy and workflow files; the same as `cargo xtask lint`",
@@ -93,7 +92,6 @@ const PARTS: [Part; 25] = [
     part("features", "clippy for combinations of features", features::run),
     part("msrv", "build with the minimum Rust version", msrv::run),
     part("package", "crates are complete and build from their packages", package::run),
-    part("api", "the public API matches tests/golden/api", api::run),
     part("supply", "licences, sources and advisories of dependencies", supply::run),
     part("conformance", "the oracle's vectors on every runtime", conformance::run)
         .quick(conformance::quick),
@@ -119,15 +117,14 @@ const PARTS: [Part; 25] = [
 /// Stands for all parts except those of `BY_NAME`.
 const ALL: &str = "all";
 /// Parts that run only by name: each builds for some minutes, and checks what rarely changes.
-const BY_NAME: [&str; 3] = ["api", "supply", "wiring"];
+const BY_NAME: [&str; 2] = ["supply", "wiring"];
 
 /// The end of `--help`.
 const MORE: &str = "
-Run supply and wiring after a change of a dependency, api after a change of the public API, and all three before a release.
+Run supply and wiring after a change of a dependency, and before a release.
 A check that is not possible on this machine, for example without a network, is skipped with a reason.
 
 With BLESS=1, tests write the committed files that they otherwise compare:
-  BLESS=1 cargo xtask test api                               tests/golden/api; a removed or changed line is a breaking change
   BLESS=1 cargo xtask test wasm                              wasm/test/sizes.md
   BLESS=1 cargo test -p tidegate-sim --test control          tests/golden/control.md
   BLESS=1 cargo test -p tidegate --test registry             the names of the laws, in TypeScript and the README
