@@ -24,10 +24,13 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         return;
     }
     match files() {
-        Ok(files) => tally.checks(files.into_iter().map(|file| {
-            let command = node(&file);
-            (file, command)
-        })),
+        Ok(files) => tally.checks(
+            2,
+            files.into_iter().map(|file| {
+                let command = node(&file);
+                (file, command)
+            }),
+        ),
         Err(error) => tally.verdict("the tests", || Err(error)),
     }
 }
