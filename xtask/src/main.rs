@@ -96,7 +96,7 @@ enum Verb {
     /// Run mutation tests on the core, and list the changes that no test detects
     Mutants(mutants::Mutants),
 
-    /// Check formatting, clippy for the host and every target (warnings are errors), and the CI workflows
+    /// Check formatting, clippy for the host and every target (warnings are errors), scripts and the CI workflows
     Lint,
 
     /// Build the documentation into target/site: guides, crates, npm package and demo page
