@@ -35,7 +35,7 @@ for (const [name, call] of Object.entries(WAYS)) {
     controller.abort(new Error("enough"));
     await assert.rejects(answer.text(), /enough|aborted/);
     await until(() => seen[0].gone);
-    assert.ok(seen[0].gone - before <= 100, `${seen[0].gone - before} ms`);
+    assert.ok(seen[0].gone - before <= 2_000, `${seen[0].gone - before} ms`);
     assert.equal(gate.stats().inFlight, 0);
   });
 }
