@@ -53,7 +53,7 @@ pub fn program() -> Command {
     command
 }
 
-/// The slowest file: the page computes every figure that the simulator computes.
+/// The slowest file: it turns every control of the laboratory.
 const LONGEST: &str = "lab";
 
 /// The names of the test files without the common suffix. Each file is one check.
@@ -65,7 +65,7 @@ fn files() -> Result<Vec<String>> {
         names.extend(name.strip_suffix(".test.mjs").map(str::to_owned));
     }
     names.sort();
-    // The slowest file starts first, because it takes as long as all others together.
+    // The slowest file starts first.
     names.sort_by_key(|name| name != LONGEST);
     Ok(names)
 }
