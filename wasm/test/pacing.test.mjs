@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { tidegate } from "tidegate";
 import { pacing } from "tidegate/pacing";
+import { measured } from "./live.mjs";
 
 /** The largest number of `times` in any span of this many milliseconds. */
 function most(times, span) {
@@ -25,14 +26,17 @@ async function bursts(clock, call) {
   return starts;
 }
 
-test("a hundred per second are at most 101 in any second, and one in any eight milliseconds", async () => {
-  const clock = { now: () => (clock.read = performance.now()) };
-  const gate = tidegate({ law: "fixed", requests: { limit: 100, per: 1_000 }, now: clock.now });
-  const starts = await bursts(clock, (start) => gate.run(start));
-  assert.equal(starts.length, 301);
-  assert.ok(most(starts, 1_000) <= 101, `${most(starts, 1_000)} in a second`);
-  // Ten, but for the two that a late timer is made up for.
-  assert.equal(most(starts, 8), 1);
+test("a hundred per second are at most 101 in any second, and one in any eight milliseconds", async (t) => {
+  let starts;
+  const run = async () => {
+    const clock = { now: () => (clock.read = performance.now()) };
+    const gate = tidegate({ law: "fixed", requests: { limit: 100, per: 1_000 }, now: clock.now });
+    starts = await bursts(clock, (start) => gate.run(start));
+    assert.equal(starts.length, 301);
+    assert.ok(most(starts, 1_000) <= 101, `${most(starts, 1_000)} in a second`);
+  };
+  // Ten, but for the two that a late timer is made up for. On a busy machine a call starts long after it was admitted.
+  assert.ok(await measured(t, run, () => most(starts, 8) === 1), "two within eight milliseconds");
 });
 
 test("a pacing gate gives each call its own time, and refunds abandoned calls", async () => {

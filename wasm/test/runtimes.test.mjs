@@ -41,7 +41,7 @@ const USE = "const gate = tidegate(); gate.run(() => 42).then((answer) => consol
 const ENTRIES = ["tidegate", "tidegate/js", "tidegate/full"];
 
 for (const entry of ENTRIES) {
-  for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
+  for (const [name, [program]] of Object.entries(RUNTIMES)) {
     test(`${entry} runs in ${name}, required and imported`, async () => {
       const imported = `import { tidegate } from "${entry}"; ${USE}`;
       const required = `const { tidegate } = require("${entry}"); ${USE}`;

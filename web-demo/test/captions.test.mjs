@@ -124,15 +124,13 @@ function faults(figure, rows, caption, state) {
   return found;
 }
 
-/** Each control alone at both ends and in the middle, and all pairs of the two main ones. */
+/** Each control alone at both ends, and all pairs of the ends of the two main ones. */
 const states = (form) => form.evaluate((form) => {
   const ends = (field) => {
     if (field.type === "checkbox") return ["true", "false"];
     if (field.type === "select-one") return [...field.options].map(({ value }) => value);
-    if (field.name === "seed") return ["0", "7", "9007199254740991"];
-    const [least, most, step] = [Number(field.min), Number(field.max), Number(field.step) || 1];
-    const middle = least + Math.round((most - least) / 2 / step) * step;
-    return [least, Number(middle.toFixed(6)), most].map(String);
+    if (field.name === "seed") return ["0", "9007199254740991"];
+    return [field.min, field.max];
   };
   const fields = [...form.elements].filter(({ name }) => name);
   const single = fields.flatMap((field) => ends(field).map((value) => ({ [field.name]: value })));
@@ -185,7 +183,7 @@ for (const [id, figure] of Object.entries(FIGURES)) {
         host.textContent = text;
         return host.offsetHeight;
       }), ["", ...captions]);
-      assert.deepEqual([...new Set(heights)].length, 1, `at ${width} pixels a caption takes ${Math.max(...heights)} pixels instead of ${heights[0]}`);
+      assert.equal(new Set(heights).size, 1, `at ${width} pixels a caption takes ${Math.max(...heights)} pixels instead of ${heights[0]}`);
     }
     assert.deepEqual(trouble, []);
   });

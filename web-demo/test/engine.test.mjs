@@ -1,5 +1,4 @@
-// The engine's figures equal the native simulator's to the last digit: in Node with both forms of
-// its modules, and in Chromium with the worker.
+// The engine's figures equal the native simulator's to the last digit: its modules in Node, and the worker in Chromium.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -7,7 +6,7 @@ import os from "node:os";
 import path from "node:path";
 import test from "node:test";
 import { build, preview } from "vite";
-import { NO_WASM, simulate, visit } from "./harness.mjs";
+import { simulate, visit } from "./harness.mjs";
 
 const root = path.join(import.meta.dirname, "../..");
 const modules = path.join(root, "target/page");
@@ -60,39 +59,34 @@ async function simulator() {
   return (await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`)).Simulator;
 }
 
-const kinds = {
-  wasm: async (part) => new WebAssembly.Instance(await WebAssembly.compile(fs.readFileSync(path.join(modules, `${part}.wasm`)))).exports,
-  js: async (part) => (await import(`data:text/javascript;base64,${fs.readFileSync(path.join(modules, `${part}.js`)).toString("base64")}`)).instantiate(),
-};
+/** The exports of a module. */
+const load = async (part) => new WebAssembly.Instance(await WebAssembly.compile(fs.readFileSync(path.join(modules, `${part}.wasm`)))).exports;
 
-for (const kind of Object.keys(kinds)) {
-  test(`figures and digests of ${kind} in Node are the command's, to the last digit`, async () => {
-    const Simulator = await simulator();
-    const seeds = kind === "js" ? SEEDS.slice(1) : SEEDS; // it is slow
-    const story = new Simulator(await kinds[kind]("story"));
-    const lab = new Simulator(await kinds[kind]("lab"));
-    const check = (simulator, { scenario, law, seed, metrics, digest }, label) => {
-      const [world] = simulator.open(scenario, law, seed, false);
-      // In slices, as on the page; they must not change the result.
-      for (let now = 1; simulator.advance(world, now); now *= 1.7) simulator.frame(world);
-      assert.equal(simulator.digest(world), digest, label);
-      assert.equal(JSON.stringify(simulator.metrics(world)), metrics, label);
-      simulator.close(world);
-    };
-    for (const { name, laws } of RUNS) {
-      const file = path.join(folder, `${name}.toml`);
-      for (const run of await native(file, laws, seeds)) check(lab, run, `${name}, ${run.law}, seed ${run.seed}, ${kind}`);
-    }
-    for (const name of STORY.names) {
-      const file = path.join(folder, `${name}.toml`);
-      for (const run of await native(file, STORY.laws, seeds)) check(story, run, `${name}, ${run.law}, seed ${run.seed}, story, ${kind}`);
-    }
-  });
-}
+test("figures and digests in Node are the command's, to the last digit", async () => {
+  const Simulator = await simulator();
+  const story = new Simulator(await load("story"));
+  const lab = new Simulator(await load("lab"));
+  const check = (simulator, { scenario, law, seed, metrics, digest }, label) => {
+    const [world] = simulator.open(scenario, law, seed, false);
+    // In slices, as on the page; they must not change the result.
+    for (let now = 1; simulator.advance(world, now); now *= 1.7) simulator.frame(world);
+    assert.equal(simulator.digest(world), digest, label);
+    assert.equal(JSON.stringify(simulator.metrics(world)), metrics, label);
+    simulator.close(world);
+  };
+  for (const { name, laws } of RUNS) {
+    const file = path.join(folder, `${name}.toml`);
+    for (const run of await native(file, laws, SEEDS)) check(lab, run, `${name}, ${run.law}, seed ${run.seed}`);
+  }
+  for (const name of STORY.names) {
+    const file = path.join(folder, `${name}.toml`);
+    for (const run of await native(file, STORY.laws, SEEDS)) check(story, run, `${name}, ${run.law}, seed ${run.seed}, story`);
+  }
+});
 
 test("the story's module rejects what it does not support", async () => {
   const Simulator = await simulator();
-  const story = new Simulator(await kinds.wasm("story"));
+  const story = new Simulator(await load("story"));
   for (const [scenario, law, code] of [
     [read("h"), "adaptive", "scenario"],
     [OWN, "article", "scenario"],
@@ -107,7 +101,7 @@ test("the story's module rejects what it does not support", async () => {
 });
 
 /** The engine alone on an empty page. */
-async function engine(t, headers = {}) {
+async function engine(t) {
   const source = temporary(t);
   const entry = path.join(root, "web-demo/src/engine/index.ts");
   fs.writeFileSync(path.join(source, "index.html"), '<!doctype html><link rel="icon" href="data:,"><script type="module" src="./main.ts"></script>');
@@ -115,7 +109,7 @@ async function engine(t, headers = {}) {
   const shared = { configFile: path.join(root, "web-demo/vite.config.ts"), root: source, logLevel: "warn" };
   await build({ ...shared, build: { outDir: path.join(source, "dist"), modulePreload: false } });
   const server = await preview({
-    ...shared, build: { outDir: path.join(source, "dist") }, preview: { host: "127.0.0.1", port: 0, headers },
+    ...shared, build: { outDir: path.join(source, "dist") }, preview: { host: "127.0.0.1", port: 0 },
   });
   t.after(() => server.close());
   const { page, trouble } = await visit(t, server.resolvedUrls.local[0]);
@@ -123,33 +117,30 @@ async function engine(t, headers = {}) {
   return { page, trouble };
 }
 
-for (const [kind, headers] of Object.entries({ wasm: {}, js: { "content-security-policy": NO_WASM } })) {
-  test(`figures and digests of ${kind} in Chromium are the command's, many worlds at once`, async (t) => {
-    const { page, trouble } = await engine(t, headers);
-    const own = path.join(temporary(t), "own.toml");
-    fs.writeFileSync(own, OWN);
-    const names = ["b-4", "e-5-remaining", "strangers", "i-4-3", "g"];
-    const expected = [
-      ...(await Promise.all(names.map((name) => native(path.join(folder, `${name}.toml`), ["none", "adaptive", "aimd"], [3])))).flat(),
-      ...await native(own, ["article", "adaptive"], [3]),
-    ];
-    const { found, is } = await page.evaluate(async (runs) => {
-      const simulator = await engine();
-      const worlds = await Promise.all(runs.map((run) => simulator.open(run)));
-      const end = Math.max(...worlds.map((world) => world.end));
-      for (let now = 1; now < 3 * end; now *= 3) await Promise.all(worlds.map((world) => world.advance(now)));
-      const found = await Promise.all(worlds.map(async (world) => ({ metrics: JSON.stringify(await world.metrics()), digest: await world.digest() })));
-      worlds.forEach((world) => world.close());
-      return { found, is: simulator.kind };
-    }, expected);
-    assert.equal(is, kind);
-    found.forEach((found, i) => {
-      const { metrics, digest, law } = expected[i];
-      assert.deepEqual(found, { metrics, digest }, `${i}: ${law}`);
-    });
-    assert.deepEqual(trouble.filter((line) => kind === "wasm" || !/Content Security Policy/.test(line)), []);
+test("figures and digests in Chromium are the command's, many worlds at once", async (t) => {
+  const { page, trouble } = await engine(t);
+  const own = path.join(temporary(t), "own.toml");
+  fs.writeFileSync(own, OWN);
+  const names = ["b-4", "e-5-remaining", "strangers", "i-4-3", "g"];
+  const expected = [
+    ...(await Promise.all(names.map((name) => native(path.join(folder, `${name}.toml`), ["none", "adaptive", "aimd"], [3])))).flat(),
+    ...await native(own, ["article", "adaptive"], [3]),
+  ];
+  const found = await page.evaluate(async (runs) => {
+    const simulator = await engine();
+    const worlds = await Promise.all(runs.map((run) => simulator.open(run)));
+    const end = Math.max(...worlds.map((world) => world.end));
+    for (let now = 1; now < 3 * end; now *= 3) await Promise.all(worlds.map((world) => world.advance(now)));
+    const found = await Promise.all(worlds.map(async (world) => ({ metrics: JSON.stringify(await world.metrics()), digest: await world.digest() })));
+    worlds.forEach((world) => world.close());
+    return found;
+  }, expected);
+  found.forEach((found, i) => {
+    const { metrics, digest, law } = expected[i];
+    assert.deepEqual(found, { metrics, digest }, `${i}: ${law}`);
   });
-}
+  assert.deepEqual(trouble, []);
+});
 
 test("frames add up to the metrics for any slices", async (t) => {
   const { page } = await engine(t);

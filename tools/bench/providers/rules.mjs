@@ -144,7 +144,7 @@ export function ideal(rule, now, left, calls) {
 }
 
 /** The long-term rate of the rule, in calls a second. */
-export const rate = ({ kind, size, rate, cost = 1, limit, period, lasts }) =>
+export const rate = ({ kind, rate, cost = 1, limit, period, lasts }) =>
   kind === "bucket" ? rate / cost : (limit * 1_000) / (period ?? lasts);
 
 /** The rule of a plan a hundred times as large, with the provider's own period. */

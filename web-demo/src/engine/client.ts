@@ -9,13 +9,12 @@ type Unnumbered<T> = T extends { id: number } ? Omit<T, "id"> : never;
 
 export async function connect(): Promise<Engine> {
   const line = new Line();
-  const kind = await line.ask<"wasm" | "js">({ ask: "start" }).catch((error: unknown) => {
+  await line.ask({ ask: "start" }).catch((error: unknown) => {
     line.end();
     throw error;
   });
   let worlds = 0;
   return {
-    kind,
     laws: () => line.ask<string[]>({ ask: "laws" }),
     open: async (spec: WorldSpec, watch) => {
       const world = ++worlds;

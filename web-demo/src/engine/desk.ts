@@ -1,7 +1,6 @@
 /** Answers requests. Worlds advance in slices by turns, so that none delays another. */
 
 import { EngineError, type WorldSpec } from "./index";
-import type { Loaded } from "./load";
 import type { Ask, Opened, Reply, Request } from "./messages";
 import type { Simulator } from "./simulator";
 
@@ -26,7 +25,7 @@ interface Holding {
   stride: number;
 }
 
-interface Module { loaded: Loaded; simulator: Simulator }
+interface Module { start: () => Simulator; simulator: Simulator }
 
 /** The request waits for a module. */
 const LATER = Symbol();
@@ -34,7 +33,7 @@ const LATER = Symbol();
 const MORE = Symbol();
 
 export class Desk {
-  readonly #load: (part: Part) => Promise<Loaded>;
+  readonly #load: (part: Part) => Promise<() => Simulator>;
   readonly #send: (replies: Reply[], transfer: Transferable[]) => void;
   readonly #modules: { [part in Part]?: Module | Error | typeof LATER } = {};
   readonly #worlds = new Map<number, Holding>();
@@ -47,7 +46,7 @@ export class Desk {
   #replies: Reply[] = [];
   #transfer: Transferable[] = [];
 
-  constructor(load: (part: Part) => Promise<Loaded>, send: (replies: Reply[], transfer: Transferable[]) => void) {
+  constructor(load: (part: Part) => Promise<() => Simulator>, send: (replies: Reply[], transfer: Transferable[]) => void) {
     this.#load = load;
     this.#send = send;
     this.#next.port1.onmessage = () => this.#turn();
@@ -104,7 +103,7 @@ export class Desk {
     switch (request.ask) {
       case "start": {
         const story = this.#module("story");
-        return story === LATER ? LATER : story.loaded.kind;
+        return story === LATER ? LATER : null;
       }
       case "laws": {
         const lab = this.#module("lab");
@@ -199,8 +198,8 @@ export class Desk {
   #bury(simulator: Simulator): void {
     this.#dead.add(simulator);
     for (const module of Object.values(this.#modules)) {
-      if (typeof module === "object" && "loaded" in module && module.simulator === simulator) {
-        module.simulator = module.loaded.start();
+      if (typeof module === "object" && "start" in module && module.simulator === simulator) {
+        module.simulator = module.start();
       }
     }
   }
@@ -213,7 +212,7 @@ export class Desk {
     }
     if (module) return module;
     this.#modules[part] = LATER;
-    const loading = this.#load(part).then((loaded) => ({ loaded, simulator: loaded.start() }));
+    const loading = this.#load(part).then((start) => ({ start, simulator: start() }));
     void loading.catch((error: unknown) => error instanceof Error ? error : new Error(String(error))).then((module) => {
       this.#modules[part] = module;
       this.#plan();

@@ -35,8 +35,6 @@ export class EngineError extends Error {
 }
 
 export interface Engine {
-  /** Whether the engine runs WebAssembly, or plain JavaScript because the page forbids WebAssembly. */
-  readonly kind: "wasm" | "js";
   /** The names of all laws, then of all peers. */
   laws(): Promise<string[]>;
   /** A new world before its first event. With `steps`, its frames contain every step. */

@@ -3,9 +3,9 @@
 import { EngineError } from "./index";
 import type { Opened } from "./messages";
 
-/** The exports of the module, in both forms. */
+/** The exports of the module. */
 export interface Exports {
-  memory: { buffer: ArrayBuffer };
+  memory: WebAssembly.Memory;
   text(length: number): number;
   text_at(): number;
   text_length(): number;

@@ -294,7 +294,7 @@ class Laboratory {
     this.#lanes.dataset.count = String(cards.length);
     // Elements that stay are not removed and inserted again: that would lose the focus.
     const elements = cards.map((card) => card.element);
-    for (const child of [...this.#lanes.children]) if (!elements.some((element) => element === child)) child.remove();
+    for (const child of Array.from(this.#lanes.children)) if (!elements.some((element) => element === child)) child.remove();
     elements.forEach((element, index) => {
       const there = this.#lanes.children[index] ?? null;
       if (there !== element) this.#lanes.insertBefore(element, there);

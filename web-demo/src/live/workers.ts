@@ -1,7 +1,6 @@
 /** The reader's workers: each makes one call after another, with or without a gate. */
 
 import type { Cause, Gate, Law } from "tidegate";
-import { engine } from "../engine";
 
 /** `plain`: the browser's fetch without a gate. */
 export type How = "plain" | Extract<Law, "adaptive" | "backoff" | "none">;
@@ -77,9 +76,7 @@ export class Workers {
   }
 
   async #open(law: Exclude<How, "plain">): Promise<Gate> {
-    // The engine already knows whether the page allows WebAssembly.
-    const { kind } = await engine();
-    const { tidegate } = kind === "wasm" ? await import("tidegate") : await import("tidegate/js");
+    const { tidegate } = await import("tidegate");
     const { counts } = this;
     const gate = tidegate({ law, fetch: (input, init) => send(counts, String(input), init) });
     gate.on("wait", ({ cause, ms }) => {

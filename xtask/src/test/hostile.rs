@@ -27,7 +27,7 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         clients.push(("fetch in Node".to_owned(), programs.in_node(roads)?));
         Ok(())
     });
-    tally.checks(clients);
+    tally.checks(2, clients);
 }
 
 /// The programs of tools/live and tests/hostile.

@@ -80,7 +80,7 @@ impl Part {
 const PARTS: [Part; 24] = [
     part(
         "lint",
-        "formatting, clippy and workflow files; the same as `cargo xtask lint`",
+        "formatting, clippy, scripts and workflow files; the same as `cargo xtask lint`",
         lint::run,
     )
     .quick(lint::format),

@@ -24,10 +24,13 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         return;
     }
     match files() {
-        Ok(files) => tally.checks(files.into_iter().map(|file| {
-            let command = node(&file);
-            (file, command)
-        })),
+        Ok(files) => tally.checks(
+            2,
+            files.into_iter().map(|file| {
+                let command = node(&file);
+                (file, command)
+            }),
+        ),
         Err(error) => tally.verdict("the tests", || Err(error)),
     }
 }
@@ -50,7 +53,7 @@ pub fn program() -> Command {
     command
 }
 
-/// The slowest file: the page computes every figure that the simulator computes.
+/// The slowest file: it turns every control of the laboratory.
 const LONGEST: &str = "lab";
 
 /// The names of the test files without the common suffix. Each file is one check.
@@ -62,7 +65,7 @@ fn files() -> Result<Vec<String>> {
         names.extend(name.strip_suffix(".test.mjs").map(str::to_owned));
     }
     names.sort();
-    // The slowest file starts first, because it takes as long as all others together.
+    // The slowest file starts first.
     names.sort_by_key(|name| name != LONGEST);
     Ok(names)
 }
