@@ -17,7 +17,7 @@ const { exports } = JSON.parse(fs.readFileSync(path.join(packed, "package.json")
 const ALL = Object.keys(exports).filter((entry) => !/\.\w+$/.test(entry)).map((entry) => path.posix.join("tidegate", entry));
 
 /** The entries that need more than every runtime has. All others run in each. */
-const ONLY = { "tidegate/durable": "workerd", "tidegate/redis": "this Node", "tidegate/tabs": "Node 26" };
+const ONLY = { "tidegate/durable": "workerd", "tidegate/redis": "this Node", "tidegate/tabs": "Node 24" };
 
 /** Nothing may run in another context, and some entry must have made calls. */
 function check(t, { faults, made }) {

@@ -6,8 +6,8 @@ const bin = (name) => path.join(import.meta.dirname, "node_modules", name);
 const node = (name) => bin(`${name}/bin/node`);
 
 export const RUNTIMES = {
-  "Node 20": [node("node-20")],
-  "Node 26": [node("node-26")],
+  "Node 22": [node("node-22")],
+  "Node 24": [node("node-24")],
   "this Node": [process.execPath],
   Bun: [bin(".bin/bun"), "run"],
   Deno: [bin(".bin/deno"), "run", "--no-config", "--node-modules-dir=manual", "--allow-all"],

@@ -130,7 +130,7 @@ fn bash(name: &str, script: &str) -> Result<()> {
     command.arg("-c").arg(format!("redis-server() {{ {redis} \"$@\"; }}\n{BEFORE}{script}"));
     command.current_dir(root()).env("TIDEGATE", root());
     command.envs([("CI", "1"), ("NO_COLOR", "1"), ("WRANGLER_SEND_METRICS", "false")]);
-    let node = npm::folder().join("test/node_modules/node-26/bin");
+    let node = npm::folder().join("test/node_modules/node-24/bin");
     let path = env::var_os("PATH").unwrap_or_default();
     command.env(
         "PATH",
