@@ -68,16 +68,15 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 ///   burst is earned.
 /// - [`Verdict::Wait`] is after `now`. At that instant, the same gate does not make the same call
 ///   wait again, unless something was admitted or settled in between. (Exception:
-///   the faithful [`Tchannel`](crate::law::Tchannel) counts per second, and may return `Wait` again
-///   at the end of a second.)
+///   [`Tchannel`](crate::law::Tchannel) counts per second, and may return `Wait` again at the end of
+///   a second.)
 /// - All gates are checked before any is charged. Only `Admit` charges.
 /// - Up to 2 ms of a late timer are made up, so the burst can be larger by what the rate allows in
 ///   2 ms. (Published laws keep the behaviour of their sources.)
 /// - A call that was sent before the latest cut cannot cut again, and the rate grows only if calls
 ///   waited for the law. Published laws may break these two rules:
-///   [`AwsCubic`](crate::law::AwsCubic), [`Heroku`](crate::law::Heroku), and
-///   the faithful variants of [`Tchannel`](crate::law::Tchannel) and
-///   [`Autosleeper`](crate::law::Autosleeper).
+///   [`AwsCubic`](crate::law::AwsCubic), [`Heroku`](crate::law::Heroku),
+///   [`Tchannel`](crate::law::Tchannel) and [`Autosleeper`](crate::law::Autosleeper).
 /// - An abandoned call frees its place, and nothing is learned. Its cost stays charged, because it
 ///   may have reached the server.
 /// - The same seed, policy and calls give the same decisions on every machine.

@@ -269,27 +269,6 @@ fn a_limit_that_a_call_does_not_use_is_not_affected_by_its_refund_and_does_not_d
 }
 
 #[test]
-fn a_call_that_is_not_the_latest_one_does_not_end_the_delay_after_the_latest_one() {
-    let mut gate: Controller = Controller::new(Policy::named("autosleeper").unwrap(), 7, START);
-    let Decision::Admit(permit) = gate.poll(START, &Call::new()) else { panic!() };
-    gate.settle(START, permit, Outcome::Throttled);
-    let (mut now, mut sent) = (START, Vec::new());
-    while sent.len() < 2 {
-        match gate.poll(now, &Call::new()) {
-            Decision::Admit(permit) => sent.push(permit),
-            Decision::Wait(until) => now = until,
-            other => panic!("{other:?}"),
-        }
-    }
-    let Verdict::Wait(next) = gate.check(now, &Call::new()) else { panic!("it has a delay") };
-    let (newer, older) = (sent.pop().unwrap(), sent.pop().unwrap());
-    gate.refund(now, older);
-    assert_eq!(gate.check(now, &Call::new()), Verdict::Wait(next));
-    gate.refund(now, newer);
-    assert_eq!(gate.check(now, &Call::new()), Verdict::Admit);
-}
-
-#[test]
 fn a_retry_that_is_not_paid_for_is_rejected_for_that_unless_it_can_never_be_sent() {
     let config = TchannelConfig { over: Over::Reject, ..TchannelConfig::DEFAULT };
     let retry_budget = RetryBudgetPolicy::new(Ratio::HALF, 1).unwrap();

@@ -71,7 +71,6 @@ def config(dice):
             "most": lambda: 1 + dice.below(30),
             dice.of(["rate", "value"]): lambda: 1 + dice.below(14),
             "over": lambda: "reject",
-            "variant": lambda: "faithful",
         },
         "aimd-concurrency": {"start": few, "most": lambda: 5 + dice.below(30), "keep": dice.ratio},
         "autosleeper": {
@@ -82,7 +81,6 @@ def config(dice):
             "threshold": lambda: dice.below(5),
             "spread": dice.ratio,
             "most_spread": dice.span,
-            "variant": lambda: "faithful",
         },
         "heroku": {
             "strategy": lambda: dice.of(["exponential", "proportional", ["gradual", dice.span()]]),

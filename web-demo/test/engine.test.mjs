@@ -28,7 +28,7 @@ const OWN = `
 title = "laws of its own"
 end = "2min"
 [laws.article]
-autosleeper = { initial = "1ms", most = "15min", up = 1.5, down = 0.6, threshold = 5, spread = 0.0, faithful = true }
+autosleeper = { initial = "1ms", most = "15min", up = 1.5, down = 0.6, threshold = 5, spread = 0.0 }
 [server.bucket]
 burst = 5
 rate = "90/min"

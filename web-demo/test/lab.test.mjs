@@ -90,8 +90,8 @@ function someState(seed) {
       own: [
         maybe(() => ({ name: "mine", kind: "fixed", parameters: { rate: `${whole(1, 20)}/s`, ...one({}, { burst: "3" }) } })),
         maybe(() => ({ name: "own.2", kind: "backoff", parameters: one({}, { base: "10ms", most: "90s", factor: "1.5", jitter: "equal", attempts: "7" }, { jitter: "none" }) })),
-        maybe(() => ({ name: "r_3", kind: "autosleeper", parameters: one({}, { initial: "1ms", up: "1.5", down: "0.6", threshold: "5", spread: "0", faithful: "true" }) })),
-        maybe(() => ({ name: "b4", kind: "tchannel", parameters: one({ recovery: "rate 3" }, { recovery: "value 200", most: "1000", over: "reject", faithful: "true" }) })),
+        maybe(() => ({ name: "r_3", kind: "autosleeper", parameters: one({}, { initial: "1ms", up: "1.5", down: "0.6", threshold: "5", spread: "0" }) })),
+        maybe(() => ({ name: "b4", kind: "tchannel", parameters: one({ recovery: "rate 3" }, { recovery: "value 200", most: "1000", over: "reject" }) })),
       ].filter(Boolean),
       stretches: times(2, () => ({
         name: one("calm", "storm_2"), from: 2 * S, to: 5 * S, show: one(["util", "jain"], ["throttled", "load", "peak"]),

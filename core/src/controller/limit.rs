@@ -119,8 +119,7 @@ impl<S: Copy> Limit<S> {
         self.rate_limited |= part.rate_limited;
         let drained = if newest { Span::ZERO } else { now.saturating_since(sent) };
         self.pacing.refund(lately(law, now), part.cost, drained, law.quota(&self.state));
-        let newest = newest && part.epoch == self.epoch;
-        law.refunded(&mut self.state, &mut self.pacing, now, part.cost, newest);
+        law.refunded(&mut self.state, now, part.cost);
     }
 
     /// The earliest instant at which a call of this cost may be sent after others, as far as is

@@ -297,7 +297,7 @@ impl Pacing {
         self.at.max(lately).saturating_add(wait)
     }
 
-    /// Ends the cooldown: the call for which it was made was not sent, or the user says so.
+    /// Ends the cooldown, because the user says so.
     pub(crate) const fn end_cooldown(&mut self) {
         self.until = Instant::ZERO;
     }

@@ -138,16 +138,9 @@ macro_rules! registry {
                 }
             }
 
-            fn refunded(
-                &self,
-                state: &mut AnyState,
-                pacing: &mut Pacing,
-                now: Instant,
-                cost: u32,
-                newest: bool,
-            ) {
+            fn refunded(&self, state: &mut AnyState, now: Instant, cost: u32) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.refunded(state, pacing, now, cost, newest),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.refunded(state, now, cost),)*
                     _ => {}
                 }
             }

@@ -26,12 +26,12 @@ pub use aimd_concurrency::{
 };
 pub use fixed::Fixed;
 pub use published::autosleeper::{
-    Autosleeper, AutosleeperConfig, AutosleeperError, AutosleeperState, AutosleeperVariant,
+    Autosleeper, AutosleeperConfig, AutosleeperError, AutosleeperState,
 };
 pub use published::aws_cubic::{AwsCubic, AwsCubicState};
 pub use published::heroku::{Heroku, HerokuConfig, HerokuError, HerokuState, Strategy};
 pub use published::tchannel::{
-    Over, Recovery, Tchannel, TchannelConfig, TchannelError, TchannelState, TchannelVariant,
+    Over, Recovery, Tchannel, TchannelConfig, TchannelError, TchannelState,
 };
 pub use vegas::{Vegas, VegasState};
 
@@ -176,16 +176,8 @@ pub trait Law {
     /// corrected. A law that schedules calls itself corrects its schedule.
     fn corrected(&self, _: &mut Self::State, _now: Instant, _charged: u32, _used: u32) {}
 
-    /// A call was not sent, and its cost was refunded. `newest` is true if no other call was
-    /// admitted and nothing was cut since.
-    fn refunded(
-        &self,
-        state: &mut Self::State,
-        _: &mut Pacing,
-        now: Instant,
-        cost: u32,
-        _newest: bool,
-    ) {
+    /// A call was not sent. The pacing has been refunded.
+    fn refunded(&self, state: &mut Self::State, now: Instant, cost: u32) {
         self.corrected(state, now, cost, 0);
     }
 

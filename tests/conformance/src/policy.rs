@@ -11,8 +11,8 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
-    Autosleeper, AutosleeperConfig, AutosleeperVariant, Fixed, Heroku, HerokuConfig, Over,
-    Recovery, Strategy, Tchannel, TchannelConfig, TchannelVariant,
+    Autosleeper, AutosleeperConfig, Fixed, Heroku, HerokuConfig, Over, Recovery, Strategy,
+    Tchannel, TchannelConfig,
 };
 use tidegate::{Policy, Quota, Ratio};
 
@@ -157,7 +157,6 @@ fn tchannel(value: &Value) -> Read<Tchannel> {
             ("rate", _) => config.recovery = Recovery::Rate(small(value)?),
             ("value", _) => config.recovery = Recovery::Value(small(value)?),
             ("over", Some("reject")) => config.over = Over::Reject,
-            ("variant", Some("faithful")) => config.variant = TchannelVariant::Faithful,
             _ => {}
         }
     }
@@ -217,7 +216,6 @@ fn autosleeper(value: &Value) -> Read<Autosleeper> {
             "threshold" => config.threshold = small(value)?,
             "spread" => config.spread = ratio(value)?,
             "most_spread" => config.most_spread = span(value)?,
-            "variant" if value == "faithful" => config.variant = AutosleeperVariant::Faithful,
             _ => {}
         }
     }

@@ -41,44 +41,25 @@ def long_runs(law, configs):
 
 def recoveries():
     """The recovery of `tchannel` after any number of seconds, busy or quiet."""
-    for variant in ("faithful", "promised"):
-        for recovery in ({"rate": 2}, {"rate": 14}, {"value": 1}, {"value": 4_294_967_295}):
-            for most in (1, 5, 5000, 9_999_999):
-                law = {"law": "tchannel", "variant": variant, "most": most, **recovery}
-                name = f"tchannel {variant}, {recovery}, {most} at most: seconds, days and years"
-                script = Script(name, ["Silence", "LongRun"], {"laws": [law], "backoff": None})
-                script.calls(min(most, 9), "ok")
-                for cooldown in (
-                    0,
-                    SECOND,
-                    2 * SECOND,
-                    7 * SECOND,
-                    40 * SECOND,
-                    HOUR,
-                    500 * DAY,
-                    200_000 * DAY,
-                ):
-                    script.calls(3, "throttled")
-                    script.after(cooldown)
-                    script.calls(4, "ok", 1)
-                yield script.vector()
-
-
-def silences():
-    """How far `autosleeper` recovers in silence: each interval is shorter than the previous one."""
-    for config, policy in LAWS["autosleeper"].SITUATIONS:
-        threshold = policy.get("laws", [{}])[0].get("threshold", 10)
-        for rejected in (1, 4, 12):
-            script = Script(f"autosleeper {config}: silences after {rejected}", ["Silence"], policy)
-            for stretches in (1, 2, 3, 5, 9, 19):
-                script.calls(rejected, "throttled", MS)
-                delay = script.gate.intervals(script.now)[0] or 0
-                script.at(max(script.now, script.gate.next_at(script.now) or 0))
-                # One nanosecond too short, and half an interval more.
-                for silence in (delay * threshold - 1, delay * threshold * stretches // 2):
-                    script.after(max(0, min(silence, 500 * DAY)))
-                    script.calls(1, "ok", MS)
-                    script.intervals()
+    for recovery in ({"rate": 2}, {"rate": 14}, {"value": 1}, {"value": 4_294_967_295}):
+        for most in (1, 5, 5000, 9_999_999):
+            law = {"law": "tchannel", "most": most, **recovery}
+            name = f"tchannel, {recovery}, {most} at most: seconds, days and years"
+            script = Script(name, ["Silence", "LongRun"], {"laws": [law], "backoff": None})
+            script.calls(min(most, 9), "ok")
+            for cooldown in (
+                0,
+                SECOND,
+                2 * SECOND,
+                7 * SECOND,
+                40 * SECOND,
+                HOUR,
+                500 * DAY,
+                200_000 * DAY,
+            ):
+                script.calls(3, "throttled")
+                script.after(cooldown)
+                script.calls(4, "ok", 1)
             yield script.vector()
 
 
@@ -88,7 +69,5 @@ def of(law):
         yield from long_runs(law, LAWS[law].SITUATIONS)
         if law == "tchannel":
             yield from recoveries()
-        if law == "autosleeper":
-            yield from silences()
 
     return vectors

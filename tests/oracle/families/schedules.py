@@ -140,9 +140,8 @@ POLICIES = [
     ("aimd with a cooldown of nothing", [], one("aimd", cooldown=[0, 1, 1])),
     ("aimd that never discounts", [], one("aimd", cooldown=[1, 1, 0])),
     ("tchannel that does not recover", [], one("tchannel", rate=0)),
-    ("tchannel that triples nothing", [], one("tchannel", value=0)),
-    ("tchannel by one, promised", [], one("tchannel", rate=1)),
-    ("tchannel by one, faithful", [], one("tchannel", rate=1, variant="faithful")),
+    ("tchannel that adds nothing", [], one("tchannel", value=0)),
+    ("tchannel that doubles", [], one("tchannel", rate=1)),
     ("tchannel by too much", [], one("tchannel", rate=15)),
     ("tchannel with too large a limit", [], one("tchannel", most=10_000_000)),
     ("aimd-concurrency that keeps all", [], one("aimd-concurrency", keep=[10, 9])),
@@ -160,13 +159,7 @@ POLICIES = [
     ("autosleeper that goes up on success", [], one("autosleeper", down=[2, 1])),
     ("autosleeper spread beyond itself", [], one("autosleeper", spread=[3, 2])),
     ("autosleeper with the base above the most", ["BaseOverCap"], one("autosleeper", most=MS)),
-    (
-        "faithful with the base above the most",
-        ["BaseOverCap"],
-        one("autosleeper", most=MS, variant="faithful"),
-    ),
     ("autosleeper without a threshold", [], one("autosleeper", threshold=0)),
-    ("faithful without a threshold", [], one("autosleeper", threshold=0, variant="faithful")),
 ]
 
 

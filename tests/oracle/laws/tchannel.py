@@ -1,4 +1,4 @@
-"""`tchannel`: TChannel's limit per second, as in its program and as in its documentation."""
+"""`tchannel`: TChannel's limit per second, as in its program."""
 
 from fractions import Fraction
 
@@ -8,27 +8,24 @@ from pacing import Never
 from record import Rejected
 
 GRAIN = Fraction(1, 2**36)
-MOST_HALVINGS, MOST_STREAK = 20, 8
+MOST_HALVINGS = 20
 
 
 class Tchannel(Law):
     TAG = 2
     LATE = 0
     NAME = "tchannel"
-    DEFAULT = {"most": 9_999_999, "over": "wait", "variant": "promised"}
+    DEFAULT = {"most": 9_999_999, "over": "wait"}
     NAMED = {
         "tchannel": {"laws": [{"law": "tchannel", "rate": 3}]},
     }
     SITUATIONS = [
         ("by default", {"named": "tchannel"}),
-        ("faithful", {"laws": [{"law": "tchannel", "most": 40, "rate": 3, "variant": "faithful"}]}),
+        ("forty a second", {"laws": [{"law": "tchannel", "most": 40, "rate": 3}]}),
+        ("doubling", {"laws": [{"law": "tchannel", "most": 300, "rate": 1}]}),
         (
-            "faithful, by value, throttling",
-            {
-                "laws": [
-                    {"law": "tchannel", "most": 9, "value": 1, "variant": "faithful", "over": "reject"}
-                ]
-            },
+            "by value, throttling",
+            {"laws": [{"law": "tchannel", "most": 9, "value": 1, "over": "reject"}]},
         ),
         (
             "two a second, throttling",
@@ -50,26 +47,24 @@ class Tchannel(Law):
         rate, value = config.get("rate"), config.get("value")
         if rate is not None and rate > 14:
             return "RateTooLarge"
-        stuck = value == 0 or rate == 0 or (rate == 1 and config["variant"] == "promised")
-        return "NoRecovery" if stuck else None
+        return "NoRecovery" if value == 0 or rate == 0 else None
 
     def __init__(self, config, now):
         self.config = config
-        self.faithful = config["variant"] == "faithful"
         self.most = Fraction(config["most"])
         self.second, self.limit = now, self.most
-        self.sent = self.busy = self.streak = self.quiet = 0
+        self.sent = self.busy = 0
 
     def copy(self):
         twin = object.__new__(Tchannel)
         vars(twin).update(vars(self))
         return twin
 
-    def grown(self, seconds=1):
+    def grown(self, seconds):
         """The limit after this many quiet seconds, capped at the maximum."""
         if "value" in self.config:
             return min(self.limit + self.config["value"] * seconds, self.most)
-        factor = self.config["rate"] + (1 if self.faithful else 0)
+        factor = self.config["rate"] + 1
         limit = self.limit
         # A limit of at least one grain reaches the maximum after 60 doublings.
         for _ in range(min(seconds, 64)):
@@ -77,21 +72,11 @@ class Tchannel(Law):
         return limit
 
     def end_second(self):
-        if self.faithful:
-            limit = self.limit * (self.config.get("rate", 0) + 1) + self.config.get("value", 0)
-            # The value to be halved has 64 bits, so it saturates from 2^28 calls a second.
-            limit = min(limit, U64 * GRAIN) / 2 ** min(self.busy, MOST_HALVINGS)
-            # Fractions of a grain are dropped, but at least one grain remains.
-            self.limit = max(GRAIN, min(floor(limit / GRAIN) * GRAIN, self.most))
-        elif self.busy > 0:
-            self.limit = max(Fraction(1), min(Fraction(self.sent, 2), self.most))
-            self.streak = min(self.streak + 1, MOST_STREAK)
-            self.quiet = self.streak
-        elif self.quiet > 0:
-            self.quiet -= 1
-        else:
-            self.streak = 0
-            self.limit = self.grown()
+        limit = self.limit * (self.config.get("rate", 0) + 1) + self.config.get("value", 0)
+        # The value to be halved has 64 bits, so it saturates from 2^28 calls a second.
+        limit = min(limit, U64 * GRAIN) / 2 ** min(self.busy, MOST_HALVINGS)
+        # Fractions of a grain are dropped, but at least one grain remains.
+        self.limit = max(GRAIN, min(floor(limit / GRAIN) * GRAIN, self.most))
         self.sent = self.busy = 0
         self.second = within(self.second + SECOND)
 
@@ -101,13 +86,7 @@ class Tchannel(Law):
         at_end = self.second + ended * SECOND
         if ended > 0:
             self.end_second()
-            ended -= 1
-            waited = min(ended, self.quiet)
-            self.quiet -= waited
-            ended -= waited
-            if ended > 0:
-                self.streak = 0
-                self.limit = self.grown(ended)
+            self.limit = self.grown(ended - 1)
         self.second = at_end
 
     def room(self):
@@ -135,7 +114,7 @@ class Tchannel(Law):
     def observe(self, pacing, sample, chance):
         before = self.limit
         self.pass_time(sample.now)
-        if sample.outcome in ("throttled", "busy") and (sample.fresh or self.faithful):
+        if sample.outcome in ("throttled", "busy"):
             self.busy = within(self.busy + 1, U32)
             return "slower"
         return "faster" if self.limit > before else None
@@ -145,13 +124,9 @@ class Tchannel(Law):
         out.u64(int(self.limit / GRAIN))
         out.u32(self.sent)
         out.u32(self.busy)
-        out.u8(self.streak)
-        out.u8(self.quiet)
 
     def read(self, source):
         self.second, self.limit = source.instant(), source.u64() * GRAIN
         self.sent, self.busy = source.u32(), source.u32()
-        self.streak, self.quiet = source.u8(), source.u8()
-        most = 0 if self.faithful else MOST_STREAK
-        if not (GRAIN <= self.limit <= self.most and self.streak <= most and self.quiet <= most):
+        if not GRAIN <= self.limit <= self.most:
             raise Rejected("OtherPolicy")

@@ -2,11 +2,8 @@
 
 use core::num::{NonZeroU16, NonZeroU32};
 
-use tidegate::law::{
-    AimdConfig, AnyLaw, AnyState, AutosleeperConfig, AutosleeperVariant, HerokuConfig, Law,
-    Strategy,
-};
-use tidegate::{Instant, Quota, Span};
+use tidegate::law::{AimdConfig, AnyLaw, AnyState, AutosleeperConfig, HerokuConfig, Law, Strategy};
+use tidegate::{Instant, Quota, Ratio, Span};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Bounds {
@@ -40,11 +37,12 @@ impl Bounds {
         }
     }
 
-    /// The faithful variant has no bounds.
+    /// Its jitter is part of the state, so with jitter there are no bounds.
     pub fn of_autosleeper(config: &AutosleeperConfig) -> Self {
-        match config.variant {
-            AutosleeperVariant::Mended => Self::Delay(config.initial, config.most),
-            AutosleeperVariant::Faithful => Self::None,
+        let (initial, most) = (config.initial, config.most);
+        match config.spread {
+            Ratio::ZERO => Self::Delay(initial.min(most), initial.max(most)),
+            _ => Self::None,
         }
     }
 

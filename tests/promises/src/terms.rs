@@ -6,8 +6,8 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
-    Autosleeper, AutosleeperConfig, AutosleeperVariant, AwsCubic, Fixed, Heroku, HerokuConfig,
-    Over, Recovery, Strategy, Tchannel, TchannelConfig, TchannelVariant, Vegas,
+    Autosleeper, AutosleeperConfig, AwsCubic, Fixed, Heroku, HerokuConfig, Over, Recovery,
+    Strategy, Tchannel, TchannelConfig, Vegas,
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
@@ -92,8 +92,9 @@ impl Made {
         Self { quota: Some(quota), ..Self::plain(law(quota), Bounds::None) }
     }
 
-    pub fn faithful(self, cuts_for_each_throttled: bool) -> Self {
-        Self { cuts_for_each_throttled, ..self }
+    /// A law that cuts for every rejection.
+    pub fn published(law: impl Into<AnyLaw>, bounds: Bounds) -> Self {
+        Self { cuts_for_each_throttled: true, ..Self::plain(law, bounds) }
     }
 }
 
@@ -102,8 +103,13 @@ fn law(input: &mut Input<'_>) -> Made {
     // The last few values select a law by name, including laws without settings below.
     if let Some(name) = kind.checked_sub(240).and_then(|nth| Policy::NAMES.get(usize::from(nth))) {
         let [law] = Policy::named(name).unwrap_or_else(|| unreachable!("it is a name")).laws();
-        let each = matches!(law, AnyLaw::AwsCubic(_) | AnyLaw::Heroku(_));
-        return Made::plain(law, Bounds::None).faithful(each);
+        return match law {
+            AnyLaw::Autosleeper(_)
+            | AnyLaw::AwsCubic(_)
+            | AnyLaw::Heroku(_)
+            | AnyLaw::Tchannel(_) => Made::published(law, Bounds::None),
+            _ => Made::plain(law, Bounds::None),
+        };
     }
     match kind % 20 {
         0 => Made::plain(Adaptive::DEFAULT, Bounds::None),
@@ -114,9 +120,9 @@ fn law(input: &mut Input<'_>) -> Made {
             Bounds::Calls(AimdConcurrencyConfig::DEFAULT.most),
         ),
         4 => Made::plain(Vegas, Bounds::None),
-        5 => Made::plain(Autosleeper::DEFAULT, Bounds::of_autosleeper(&AutosleeperConfig::DEFAULT)),
-        6 => Made::plain(Tchannel::DEFAULT, Bounds::Seconds(TchannelConfig::DEFAULT.most)),
-        7 => Made::plain(AwsCubic, Bounds::Cubic).faithful(true),
+        5 => Made::published(Autosleeper::DEFAULT, Bounds::None),
+        6 => Made::published(Tchannel::DEFAULT, Bounds::Seconds(TchannelConfig::DEFAULT.most)),
+        7 => Made::published(AwsCubic, Bounds::Cubic),
         kind @ 8..=11 => {
             let strategy = match kind {
                 8 => Strategy::Exponential,
@@ -155,7 +161,7 @@ pub fn heroku(config: HerokuConfig) -> Made {
         Ok(law) => (law, config),
         Err(_) => (Heroku::DEFAULT, HerokuConfig::gem(Strategy::Remaining)),
     };
-    Made::plain(law, Bounds::of_heroku(&config)).faithful(true)
+    Made::published(law, Bounds::of_heroku(&config))
 }
 
 fn heroku_of(input: &mut Input<'_>) -> Made {
@@ -221,36 +227,34 @@ fn aimd_concurrency(input: &mut Input<'_>) -> Made {
 
 fn tchannel(input: &mut Input<'_>) -> Made {
     let flags = input.u8();
-    let faithful = flags & 1 != 0;
     let recovery = input.small();
     let config = TchannelConfig {
         most: NonZeroU32::new(input.small()).unwrap_or(NonZeroU32::MIN),
         recovery: if flags & 2 != 0 { Recovery::Rate(recovery) } else { Recovery::Value(recovery) },
         over: if flags & 4 != 0 { Over::Reject } else { Over::Wait },
-        variant: if faithful { TchannelVariant::Faithful } else { TchannelVariant::Promised },
     };
     let (law, config) =
         first([config, TchannelConfig::DEFAULT], |config| Tchannel::new(config).ok());
-    let faithful = config.variant == TchannelVariant::Faithful;
-    Made::plain(law, Bounds::Seconds(config.most)).faithful(faithful)
+    Made::published(law, Bounds::Seconds(config.most))
 }
 
 fn autosleeper(input: &mut Input<'_>) -> Made {
-    let faithful = input.u8() & 1 != 0;
-    let variant = if faithful { AutosleeperVariant::Faithful } else { AutosleeperVariant::Mended };
+    let has_jitter = input.u8() & 1 != 0;
     let config = AutosleeperConfig {
         initial: input.span(),
         most: input.span(),
         up: ratio(input),
         down: ratio(input),
         threshold: input.u8().into(),
-        spread: ratio(input),
+        spread: match (ratio(input), has_jitter) {
+            (spread, true) => spread,
+            _ => Ratio::ZERO,
+        },
         most_spread: input.span(),
-        variant,
     };
-    let default = AutosleeperConfig { variant, ..AutosleeperConfig::DEFAULT };
-    let (law, config) = first([config, default], |config| Autosleeper::new(config).ok());
-    Made::plain(law, Bounds::of_autosleeper(&config)).faithful(faithful)
+    let (law, config) =
+        first([config, AutosleeperConfig::DEFAULT], |config| Autosleeper::new(config).ok());
+    Made::published(law, Bounds::of_autosleeper(&config))
 }
 
 /// Any cooldown, and its jitter.

@@ -321,11 +321,10 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.terms = Terms { retry_budget, ..terms };
     }
 
-    /// The faithful variant of a law halves its limit when a second ends, so it may admit a call
-    /// now and not later, when another limit's wait is over.
+    /// Whether a law halves its limit when a second ends. It may admit a call now and not later,
+    /// when another limit's wait is over.
     pub fn halves_where_a_second_ends(&self) -> bool {
-        let halves = |law: &AnyLaw| matches!(law, AnyLaw::Tchannel(_));
-        self.terms.cuts_for_each_throttled && self.terms.laws.iter().any(halves)
+        self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Tchannel(_)))
     }
 
     /// Properties of every state.
@@ -338,11 +337,7 @@ impl<const LIMITS: usize> World<LIMITS> {
     /// A plain call is sent at `next_at` and not before, never waits longer than a more expensive
     /// one, and a call that may be sent now may be sent later.
     fn next_at_is_exact(&self) {
-        // A rejection by this law hides a cooldown. The law never sets one itself, but a record may
-        // contain one.
-        let tchannel = self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Tchannel(_)));
-        let made_up = self.cooldown == Instant::MAX;
-        if self.halves_where_a_second_ends() || (tchannel && made_up) {
+        if self.halves_where_a_second_ends() {
             return;
         }
         let plain = tidegate::Call::new();

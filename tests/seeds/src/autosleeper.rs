@@ -1,6 +1,6 @@
 //! `AutoSleeper`: a delay that scales up on failure and down on success.
 
-use tidegate::law::{Autosleeper, AutosleeperConfig, AutosleeperState, AutosleeperVariant};
+use tidegate::law::{Autosleeper, AutosleeperConfig, AutosleeperState};
 use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Ratio, Rng, Span};
 
 use crate::published::AUTOSLEEPER;
@@ -8,15 +8,11 @@ use crate::ratio;
 use crate::report::{Report, Table};
 
 /// The source's defaults without jitter.
-pub const PLAIN: AutosleeperConfig = AutosleeperConfig {
-    spread: Ratio::ZERO,
-    variant: AutosleeperVariant::Faithful,
-    ..AutosleeperConfig::DEFAULT
-};
+pub const PLAIN: AutosleeperConfig =
+    AutosleeperConfig { spread: Ratio::ZERO, ..AutosleeperConfig::DEFAULT };
 
 /// The source's defaults.
-pub const DEFAULTS: AutosleeperConfig =
-    AutosleeperConfig { variant: AutosleeperVariant::Faithful, ..AutosleeperConfig::DEFAULT };
+pub const DEFAULTS: AutosleeperConfig = AutosleeperConfig::DEFAULT;
 
 /// The configuration of the article's graph.
 #[must_use]

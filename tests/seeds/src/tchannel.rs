@@ -1,7 +1,7 @@
 //! `TChannel`: a limit per second, halved by busy responses.
 
 use tidegate::gate::Permit;
-use tidegate::law::{Over, Recovery, Tchannel, TchannelConfig, TchannelState, TchannelVariant};
+use tidegate::law::{Over, Recovery, Tchannel, TchannelConfig, TchannelState};
 use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Reason, Span};
 
 use crate::report::{Report, Table};
@@ -137,9 +137,8 @@ struct Client {
 }
 
 impl Client {
-    fn new(variant: TchannelVariant, recovery: Recovery) -> Self {
-        let config =
-            TchannelConfig { recovery, over: Over::Reject, variant, ..TchannelConfig::DEFAULT };
+    fn new(recovery: Recovery) -> Self {
+        let config = TchannelConfig { recovery, over: Over::Reject, ..TchannelConfig::DEFAULT };
         let law = Tchannel::new(config).expect("the document's configuration");
         let policy = Policy::new(law).backoff(None);
         Self {
@@ -182,8 +181,8 @@ impl Client {
 
 /// Runs the document's program.
 #[must_use]
-pub fn run(variant: TchannelVariant, pattern: Pattern, recovery: Recovery) -> Run {
-    let mut client = Client::new(variant, recovery);
+pub fn run(pattern: Pattern, recovery: Recovery) -> Run {
+    let mut client = Client::new(recovery);
     let mut rows = Vec::new();
     for time in 1..10 {
         let may_be_busy = pattern == Pattern::Steady || time % 3 == 0;
@@ -204,8 +203,8 @@ pub fn run(variant: TchannelVariant, pattern: Pattern, recovery: Recovery) -> Ru
 /// The share of a server's capacity that the rule uses, in per mille, if the server answers busy to
 /// calls above it.
 #[must_use]
-pub fn closed_loop(variant: TchannelVariant, recovery: Recovery, capacity: u64) -> u64 {
-    let mut client = Client::new(variant, recovery);
+pub fn closed_loop(recovery: Recovery, capacity: u64) -> u64 {
+    let mut client = Client::new(recovery);
     let mut served = 0;
     for second in 0..200 {
         let Second { sent, busy, .. } = client.second(|number| number > capacity);
@@ -220,63 +219,40 @@ pub fn closed_loop(variant: TchannelVariant, recovery: Recovery, capacity: u64) 
 /// The controller admits a different number of calls than its limit.
 #[must_use]
 pub fn report() -> Report {
-    let faithful =
-        DOCUMENT.map(|(pattern, recovery)| run(TchannelVariant::Faithful, pattern, recovery));
-    let promised =
-        DOCUMENT.map(|(pattern, recovery)| run(TchannelVariant::Promised, pattern, recovery));
-    let summary = |runs: &[Run]| {
-        runs.iter()
-            .map(|run| {
-                let totals = [run.total(|second| second.sent), run.total(|second| second.busy)];
-                let lines = run.lines();
-                let published: Vec<&str> =
-                    crate::published::TCHANNEL.section(&run.name()).collect();
-                let same =
-                    lines.iter().zip(&published).filter(|(ours, theirs)| ours == theirs).count();
-                let mut row = vec![run.name(), run.verdict()];
-                row.push(published.last().unwrap_or(&"").to_string());
-                row.extend(totals.map(|total| total.to_string()));
-                row.push(format!("{same} of {}", published.len()));
-                row
-            })
-            .collect()
-    };
-    let columns = &["run", "ours", "published", "calls", "busy", "same lines"];
+    let runs = DOCUMENT.map(|(pattern, recovery)| run(pattern, recovery));
+    let summary = runs.iter().map(|run| {
+        let totals = [run.total(|second| second.sent), run.total(|second| second.busy)];
+        let lines = run.lines();
+        let published: Vec<&str> = crate::published::TCHANNEL.section(&run.name()).collect();
+        let same = lines.iter().zip(&published).filter(|(ours, theirs)| ours == theirs).count();
+        let mut row = vec![run.name(), run.verdict()];
+        row.push(published.last().unwrap_or(&"").to_string());
+        row.extend(totals.map(|total| total.to_string()));
+        row.push(format!("{same} of {}", published.len()));
+        row
+    });
+    let listing = |run: &Run| std::iter::once(format!("[{}]", run.name())).chain(run.lines());
     Report {
         name: "tchannel",
         title: "Throttling on busy responses (TChannel): its four tables, and the use of the server",
         source: "uber/tchannel, docs/busy-throttling.md and docs/throttling.py, branch busy-throttling, 2015",
         tables: vec![
             Table {
-                title: "The program (law tchannel, faithful)",
-                columns,
-                rows: summary(&faithful),
+                title: "The program",
+                columns: &["run", "ours", "published", "calls", "busy", "same lines"],
+                rows: summary.collect(),
                 notes: &[
                     "The lines are in tests/golden/tchannel.txt, and equal the published ones.",
                 ],
             },
-            Table {
-                title: "The text (law tchannel, promised: half of the measured rate, three times a second)",
-                columns,
-                rows: summary(&promised),
-                notes: &[
-                    "Intended differences: no collapse to zero, and a later recovery after a longer busy time.",
-                ],
-            },
-            by_second(&faithful),
+            by_second(&runs),
             closed(),
         ],
-        listing: listing("faithful", &faithful).chain(listing("promised", &promised)).collect(),
+        listing: runs.iter().flat_map(listing).collect(),
     }
 }
 
-fn listing<'r>(variant: &'r str, runs: &'r [Run]) -> impl Iterator<Item = String> + 'r {
-    runs.iter().flat_map(move |run| {
-        std::iter::once(format!("[{variant} {}]", run.name())).chain(run.lines())
-    })
-}
-
-/// The four faithful runs side by side.
+/// The four runs side by side.
 fn by_second(runs: &[Run; 4]) -> Table {
     let mut rows = Vec::new();
     for time in (1..10).chain(11..=31) {
@@ -301,21 +277,15 @@ fn by_second(runs: &[Run; 4]) -> Table {
 
 fn closed() -> Table {
     let rows = [4_000, 2_000, 1_000, 100].map(|capacity| {
-        let part = |variant, recovery| {
-            let part = closed_loop(variant, recovery, capacity);
+        let part = |recovery| {
+            let part = closed_loop(recovery, capacity);
             format!("{}.{}", part / 10, part % 10)
         };
-        vec![
-            capacity.to_string(),
-            part(TchannelVariant::Faithful, Recovery::Rate(3)),
-            part(TchannelVariant::Faithful, Recovery::Value(200)),
-            part(TchannelVariant::Promised, Recovery::Rate(3)),
-            part(TchannelVariant::Promised, Recovery::Value(200)),
-        ]
+        vec![capacity.to_string(), part(Recovery::Rate(3)), part(Recovery::Value(200))]
     });
     Table {
         title: "Per cent of a server's capacity in use, with 5000 calls a second offered",
-        columns: &["capacity", "x4", "+200", "promised x3", "promised +200"],
+        columns: &["capacity", "x4", "+200"],
         rows: rows.into(),
         notes: &["The server answers busy to calls above its capacity. Not published."],
     }

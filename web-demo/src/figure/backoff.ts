@@ -64,7 +64,7 @@ function world(knobs: Knobs): string {
   const strangers = knobs.number("strangers");
   const way = knobs.number("trip") / 2;
   const remembers = `initial = "1ms", most = ${time(Math.max(base, most))}, up = ${knobs.number("up").toFixed(2)}, down = ${knobs.number("down").toFixed(2)}, `
-    + `threshold = ${knobs.number("threshold")}, spread = 0.0, faithful = true`;
+    + `threshold = ${knobs.number("threshold")}, spread = 0.0`;
   return file(
     { title: '"a job by backoff alone"', end: time(END), stop_when_work_is_done: true, latency: `{ constant = ${time(way)} }` },
     table("laws.forgets", { backoff: `{ base = ${time(base)}, most = ${time(Math.max(base, most))}, factor = 2.0, jitter = "none" }` }),

@@ -70,7 +70,7 @@ function says(metrics: Metrics[], looked: number, over: boolean): string {
 function world(knobs: Knobs): string {
   const [from, to, end] = [SLOW_FROM, SLOW_FROM + knobs.number("slow"), END];
   const burst = knobs.number("burst");
-  const law = (recovery: string) => `{ recovery = ${recovery}, over = "reject", faithful = true }`;
+  const law = (recovery: string) => `{ recovery = ${recovery}, over = "reject" }`;
   return file(
     { title: '"busy responses and recovery"', end: time(end), offered: `"${OFFERED}/s"` },
     // The source adds a multiple of the limit to the limit.

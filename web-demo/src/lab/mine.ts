@@ -49,9 +49,9 @@ function without(state: State, name: string): State {
 function own(change: Change<State>, { name, kind }: OwnLaw, index: number): Field<State> {
   const fields = parametersOf(kind).map(([key, type, words, usual]): Field<State> => {
     const id = fresh();
-    const choices = typeof type !== "string" ? type : type === "flag" ? ["false", "true"] : null;
+    const choices = typeof type !== "string" ? type : null;
     const control = choices
-      ? h("select", { id }, h("option", { value: "" }, "default"), ...choices.map((choice) => h("option", { value: choice }, { true: "yes", false: "no" }[choice] ?? choice)))
+      ? h("select", { id }, h("option", { value: "" }, "default"), ...choices.map((choice) => h("option", { value: choice }, choice)))
       : h("input", { type: "text", id, placeholder: usual || "default", autocomplete: "off", spellcheck: "false" });
     control.addEventListener(choices ? "change" : "input", () => {
       const text = control.value.trim();

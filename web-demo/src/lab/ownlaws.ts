@@ -11,7 +11,7 @@ export interface OwnLaw {
   parameters: Record<string, string>;
 }
 
-type Type = "time" | "rate" | "count" | "factor" | "flag" | "recovery" | readonly string[];
+type Type = "time" | "rate" | "count" | "factor" | "recovery" | readonly string[];
 
 /** Each law's parameters: name in scenario files, type, label on the page, default. */
 export const PARAMETERS = {
@@ -22,10 +22,10 @@ export const PARAMETERS = {
   },
   autosleeper: {
     initial: ["time", "First delay", ""], most: ["time", "Longest delay", ""], up: ["factor", "On failure ×", ""], down: ["factor", "On success ×", ""],
-    threshold: ["count", "Successes before speeding up", ""], spread: ["factor", "Jitter ±", ""], most_spread: ["time", "Jitter at most", ""], faithful: ["flag", "As in its source", "no"],
+    threshold: ["count", "Successes before speeding up", ""], spread: ["factor", "Jitter ±", ""], most_spread: ["time", "Jitter at most", ""],
   },
   tchannel: {
-    most: ["count", "Calls/s at most", ""], recovery: ["recovery", "Recovery", ""], over: [["wait", "reject"], "Over the limit", ""], faithful: ["flag", "As in its source", "no"],
+    most: ["count", "Calls/s at most", ""], recovery: ["recovery", "Recovery", ""], over: [["wait", "reject"], "Over the limit", ""],
   },
 } as const satisfies Record<string, Record<string, readonly [Type, string, string]>>;
 
@@ -60,7 +60,6 @@ export function parameter(kind: Kind, name: string, value: unknown): string {
     case "rate": return rateText(rate(text));
     case "count": return fits(/^[1-9]\d{0,8}$/);
     case "factor": return decimal(Number(fits(/^\d{1,4}(\.\d{1,6})?$/)));
-    case "flag": return fits(/^(true|false)$/);
     case "recovery": return fits(/^(rate|value) \d{1,9}$/);
   }
 }

@@ -119,8 +119,13 @@ fn an_isolate_whose_clock_stops_and_jumps_neither_bursts_nor_starves() {
         for spell in [500 * MILLIS, 5 * SECOND, 60 * SECOND] {
             let mut world = World::new(name, policy, EPOCH);
             let seconds = world.live(1_200, |now| EPOCH + now / spell * spell);
-            for sent in seconds[600..].chunks(spell.div_ceil(SECOND) as usize).map(sent) {
+            let within = spell.div_ceil(SECOND) as usize;
+            // The delay of this law is longer than a second at times, whatever the clock.
+            let longest = if name == "autosleeper" { within.max(5) } else { within };
+            for sent in seconds[600..].chunks(longest).map(sent) {
                 assert!(sent > 0, "{name}: nothing was sent in {spell} ns");
+            }
+            for sent in seconds[600..].chunks(within).map(sent) {
                 assert!(sent <= most, "{name}: {sent} calls were sent within {spell} ns");
             }
         }

@@ -6,8 +6,8 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
-    Autosleeper, AutosleeperConfig, AutosleeperVariant, AwsCubic, Fixed, HerokuConfig, Over,
-    Recovery, Strategy, Tchannel, TchannelConfig, TchannelVariant, Vegas,
+    Autosleeper, AutosleeperConfig, AwsCubic, Fixed, HerokuConfig, Over, Recovery, Strategy,
+    Tchannel, TchannelConfig, Vegas,
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
@@ -136,11 +136,11 @@ fn aimd(cooldown: bool) -> Made {
     Made::plain(Aimd::new(config).unwrap_or(Aimd::DEFAULT), Bounds::of_aimd(&config))
 }
 
-fn tchannel(recovery: Recovery, variant: TchannelVariant) -> Made {
+fn tchannel(recovery: Recovery) -> Made {
     let most = NonZeroU32::MIN.saturating_add(2);
-    let config = TchannelConfig { most, recovery, over: Over::Wait, variant };
+    let config = TchannelConfig { most, recovery, over: Over::Wait };
     let law = Tchannel::new(config).unwrap_or(Tchannel::DEFAULT);
-    Made::plain(law, Bounds::Seconds(most)).faithful(variant == TchannelVariant::Faithful)
+    Made::published(law, Bounds::Seconds(most))
 }
 
 fn aimd_concurrency() -> Made {
@@ -160,7 +160,7 @@ fn gem(strategy: Strategy) -> Made {
     heroku(HerokuConfig { start: nanos(2), add: nanos(3), divisor, jitter, ..gem })
 }
 
-fn autosleeper(variant: AutosleeperVariant) -> Made {
+fn autosleeper(spread: Ratio) -> Made {
     let nanos = Span::from_nanos;
     let config = AutosleeperConfig {
         initial: nanos(2),
@@ -168,20 +168,16 @@ fn autosleeper(variant: AutosleeperVariant) -> Made {
         up: ratio(2, 1),
         down: Ratio::HALF,
         threshold: 1,
-        spread: Ratio::HALF,
+        spread,
         most_spread: nanos(3),
-        variant,
     };
     let law = Autosleeper::new(config).unwrap_or(Autosleeper::DEFAULT);
-    let faithful = variant == AutosleeperVariant::Faithful;
-    Made::plain(law, Bounds::of_autosleeper(&config)).faithful(faithful)
+    Made::published(law, Bounds::of_autosleeper(&config))
 }
 
 /// All of them.
 pub fn all() -> Vec<Small> {
     use Move::{Pass, Poll, SettleFirst};
-    let mended = TchannelVariant::Promised;
-    let faithful = tchannel(Recovery::Rate(1), TchannelVariant::Faithful);
     let mut all = vec![
         fixed("fixed, 2 per 7 ns, burst 1", (2, 7, 1), [2, 9]),
         fixed("fixed, 2 per 7 ns, burst 3", (2, 7, 3), [2, 9]),
@@ -208,25 +204,14 @@ pub fn all() -> Vec<Small> {
         )
         .concurrency(2, Span::from_secs(2))
         .retry_budget(1, 2, 1),
-        small("tchannel, by rate", tchannel(Recovery::Rate(2), mended), [500 * MS, 3_000 * MS], 6),
-        small(
-            "tchannel, by value",
-            tchannel(Recovery::Value(1), mended),
-            [500 * MS, 3_000 * MS],
-            6,
-        ),
-        small("tchannel, faithful", faithful, [500 * MS, 3_000 * MS], 6),
+        small("tchannel, by rate", tchannel(Recovery::Rate(1)), [500 * MS, 3_000 * MS], 6),
+        small("tchannel, by value", tchannel(Recovery::Value(1)), [500 * MS, 3_000 * MS], 6),
         small("aimd-concurrency", aimd_concurrency(), [2, 25], 6).concurrency(2, EXPIRY),
         small("vegas, after its first round", plain(Vegas), [2 * MS, 9 * MS], 6)
             .after(&[(33, SERVED), (1, &[Poll, SettleFirst(2)])]),
-        small(
-            "aws-cubic",
-            Made::plain(AwsCubic, Bounds::Cubic).faithful(true),
-            [300 * MS, 1_500 * MS],
-            6,
-        ),
-        small("autosleeper", autosleeper(AutosleeperVariant::Mended), [3, 20], 6),
-        small("autosleeper, faithful", autosleeper(AutosleeperVariant::Faithful), [3, 20], 6),
+        small("aws-cubic", Made::published(AwsCubic, Bounds::Cubic), [300 * MS, 1_500 * MS], 6),
+        small("autosleeper", autosleeper(Ratio::HALF), [3, 20], 6),
+        small("autosleeper, without jitter", autosleeper(Ratio::ZERO), [3, 20], 6),
         adaptive("adaptive"),
         small(
             "adaptive, with a quota",

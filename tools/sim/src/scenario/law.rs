@@ -6,8 +6,8 @@ use std::num::{NonZeroU16, NonZeroU32};
 use serde::{Deserialize, Deserializer};
 use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
 use tidegate::law::{
-    AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, AutosleeperVariant, Fixed, Over,
-    Recovery, Tchannel, TchannelConfig, TchannelError, TchannelVariant,
+    AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, Fixed, Over, Recovery, Tchannel,
+    TchannelConfig, TchannelError,
 };
 use tidegate::{Policy, Quota, QuotaError, Ratio, Span};
 use toml::Spanned;
@@ -86,9 +86,6 @@ pub struct AutosleeperSpec {
     pub spread: Option<f64>,
     /// ... but never more than this.
     pub most_spread: Option<Time>,
-    /// Whether to reproduce the defects of its source.
-    #[serde(default)]
-    pub faithful: bool,
 }
 
 /// The parameters of `tchannel`.
@@ -101,16 +98,13 @@ pub struct TchannelSpec {
     pub recovery: Option<RecoverySpec>,
     /// What happens to a call over the limit.
     pub over: Option<OverSpec>,
-    /// Whether to follow the source's program where it differs from its documentation.
-    #[serde(default)]
-    pub faithful: bool,
 }
 
 /// How the limit grows back each second.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySpec {
-    /// By this multiple of itself.
+    /// By this multiple of itself, so that a rate of 3 makes it four times as high.
     Rate(u32),
     /// By this many calls a second.
     Value(u32),
@@ -200,7 +194,6 @@ impl AutosleeperSpec {
             threshold: self.threshold.unwrap_or(usual.threshold),
             spread: ratio(self.spread, Some(usual.spread))?,
             most_spread: span(self.most_spread, usual.most_spread),
-            variant: if self.faithful { AutosleeperVariant::Faithful } else { usual.variant },
         })?;
         Ok(Policy::new(AnyLaw::Autosleeper(law)).backoff(None).attempts(None))
     }
@@ -221,7 +214,6 @@ impl TchannelSpec {
                 Some(OverSpec::Wait) => Over::Wait,
                 None => usual.over,
             },
-            variant: if self.faithful { TchannelVariant::Faithful } else { usual.variant },
         })?;
         Ok(Policy::new(AnyLaw::Tchannel(law)).attempts(None))
     }
@@ -322,12 +314,10 @@ mod tests {
             ("autosleeper", "threshold = 5"),
             ("autosleeper", "spread = 0.0"),
             ("autosleeper", "most_spread = '1s'"),
-            ("autosleeper", "faithful = true"),
             ("tchannel", "most = 100"),
             ("tchannel", "recovery = { rate = 4 }"),
             ("tchannel", "recovery = { value = 200 }"),
             ("tchannel", "over = 'reject'"),
-            ("tchannel", "faithful = true"),
         ] {
             let text = with(&format!("{law} = {{ {parameters} }}"));
             let scenario = Scenario::parse(&text, "", "").unwrap();
