@@ -183,7 +183,7 @@ class Controller:
             if cost > 0:
                 limit.rate_limited = False
                 limit.pacing.charge_late(now, limit.law.late(now), cost, limit.law.quota())
-                limit.law.released(limit.pacing, now, cost, call.attempt, self.chance)
+                limit.law.released(now, cost, call.attempt, self.chance)
         if call.attempt > 0 and self.retry_budget:
             self.retry_budget.spend()
         self.count("admitted")

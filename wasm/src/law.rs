@@ -92,14 +92,13 @@ impl Law for FewLaws {
     fn released(
         &self,
         state: &mut AdaptiveState,
-        pacing: &mut Pacing,
         now: Instant,
         cost: u32,
         attempt: u16,
         rng: &mut Rng,
     ) {
         if let Self::Adaptive(law) = self {
-            law.released(state, pacing, now, cost, attempt, rng);
+            law.released(state, now, cost, attempt, rng);
         }
     }
 

@@ -35,7 +35,7 @@ test("a Next.js app is served in its Node and its edge runtime", async (t) => {
     const { offered, throttled } = await counts();
     t.diagnostic(`${runtime}: ${throttled} of ${offered} were throttled`);
     assert.deepEqual(await response.json(), { served: 40, admitted: offered });
-    // Simultaneous requests share a gate. Each call must see the store of its own request.
+    // Simultaneous requests share a gate. Each call must see the store of the request that made it.
     const tenants = Array.from({ length: 20 }, (_, i) => `tenant ${i}`);
     const answers = await Promise.all(tenants.map((tenant) => fetch(`${origin}/${runtime}`, { headers: { "x-tenant": tenant } })));
     assert.deepEqual(await Promise.all(answers.map((answer) => answer.text())), tenants);

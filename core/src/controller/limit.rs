@@ -169,7 +169,7 @@ impl<S: Copy> Limit<S> {
         if let Some(quota) = law.quota(&self.state) {
             self.pacing.charge_late(now, lately(law, now), cost, &quota);
         }
-        law.released(&mut self.state, &mut self.pacing, now, cost, attempt, rng);
+        law.released(&mut self.state, now, cost, attempt, rng);
     }
 }
 

@@ -119,14 +119,13 @@ macro_rules! registry {
             fn released(
                 &self,
                 state: &mut AnyState,
-                pacing: &mut Pacing,
                 now: Instant,
                 cost: u32,
                 attempt: u16,
                 rng: &mut Rng,
             ) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, pacing, now, cost, attempt, rng),)*
+                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, now, cost, attempt, rng),)*
                     _ => {}
                 }
             }

@@ -160,16 +160,8 @@ pub trait Law {
         self.interval(state, now)
     }
 
-    /// A call of this cost (not zero) was admitted, and the pacing was charged.
-    fn released(
-        &self,
-        _: &mut Self::State,
-        _: &mut Pacing,
-        _now: Instant,
-        _cost: u32,
-        _attempt: u16,
-        _: &mut Rng,
-    ) {
+    /// A call of this cost (not zero) was admitted, and the pacing was charged. `attempt` is 0 for its first attempt.
+    fn released(&self, _: &mut Self::State, _now: Instant, _cost: u32, _attempt: u16, _: &mut Rng) {
     }
 
     /// A call completed with a cost of `used` instead of the `charged` one. The pacing has been

@@ -109,7 +109,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     let (now, mut pacing) = (of.instant(), Pacing::new(Instant::ZERO));
     let draws = match step {
         "advance" => {
-            LAW.released(&mut state, &mut pacing, now, 1, 0, &mut rng);
+            LAW.released(&mut state, now, 1, 0, &mut rng);
             true
         }
         "back_off" => {

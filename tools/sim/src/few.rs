@@ -45,14 +45,13 @@ impl Law for Few {
     fn released(
         &self,
         state: &mut Self::State,
-        pacing: &mut Pacing,
         now: Instant,
         cost: u32,
         attempt: u16,
         rng: &mut Rng,
     ) {
         if let (Some(law), Some(state)) = (&self.0, state) {
-            law.released(state, pacing, now, cost, attempt, rng);
+            law.released(state, now, cost, attempt, rng);
         }
     }
 

@@ -58,7 +58,7 @@ const LANES: usize = 3;
 const QUICK: [&str; 5] = ["redis", "fetch", "life", "workerd", "bundles"];
 
 pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    // `pacing` has no tests of its own.
+    // There are no tests for `pacing`.
     for module in ["gate", "full", "shared"] {
         the_crate(module, tally);
     }

@@ -87,7 +87,7 @@ impl Adaptive {
 /// let (mut state, mut pacing, mut rng): (AdaptiveState, _, _) =
 ///     (law.start(start), Pacing::new(start), Rng::new(1));
 /// // It has no rate before the first rejection: no interval, and nothing that waits.
-/// law.released(&mut state, &mut pacing, start, 1, 0, &mut rng);
+/// law.released(&mut state, start, 1, 0, &mut rng);
 /// assert_eq!(law.interval(&state, start), None);
 /// let now = Instant::from_nanos(100_000_000);
 /// let (mut rejected, none_left) = (Sample::new(now, start, Outcome::Throttled), Hint::remaining(0));
@@ -306,7 +306,6 @@ impl Law for Adaptive {
     fn released(
         &self,
         state: &mut AdaptiveState,
-        _: &mut Pacing,
         now: Instant,
         cost: u32,
         attempt: u16,

@@ -302,15 +302,7 @@ impl Law for Tchannel {
         }
     }
 
-    fn released(
-        &self,
-        state: &mut TchannelState,
-        _: &mut Pacing,
-        now: Instant,
-        _: u32,
-        _: u16,
-        _: &mut Rng,
-    ) {
+    fn released(&self, state: &mut TchannelState, now: Instant, _: u32, _: u16, _: &mut Rng) {
         *state = self.at(state, now);
         state.sent = state.sent.saturating_add(1);
     }
@@ -416,7 +408,7 @@ mod tests {
             let now = at(second * 1_000);
             let mut sent = 0;
             while sent < offered && self.law.check(&self.state, now, 0, false) == Verdict::Admit {
-                self.law.released(&mut self.state, &mut self.pacing, now, 1, 0, &mut self.rng);
+                self.law.released(&mut self.state, now, 1, 0, &mut self.rng);
                 let outcome = if sent < busy { Outcome::Busy } else { Outcome::Ok };
                 let sample = Sample::new(now, now, outcome);
                 self.law.observe(&mut self.state, &mut self.pacing, &sample, &mut self.rng);
@@ -485,10 +477,10 @@ mod tests {
     #[test]
     fn a_refunded_call_leaves_its_room_to_another() {
         let law = Tchannel::new(REJECTING).unwrap();
-        let (mut pacing, mut rng) = (Pacing::new(at(0)), Rng::new(0));
+        let mut rng = Rng::new(0);
         let mut state = law.start(at(0));
         let full = state.room();
-        law.released(&mut state, &mut pacing, at(0), 1, 0, &mut rng);
+        law.released(&mut state, at(0), 1, 0, &mut rng);
         assert_eq!(state.room(), full - 1);
         law.refunded(&mut state, at(0), 1);
         assert_eq!((state.room(), state.limit_q36()), (full, law.most()));

@@ -142,7 +142,7 @@ class Adaptive(Law):
         for name in INSTANTS:
             setattr(self, name, min(getattr(self, name), latest))
 
-    def released(self, pacing, now, cost, attempt, chance):
+    def released(self, now, cost, attempt, chance):
         self.see_cost(cost)
         self.leave_out_silence(now)
         if self.is_open():
