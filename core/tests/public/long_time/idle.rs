@@ -1,6 +1,4 @@
 //! Endless polls without progress.
-//!
-//! `TIDEGATE_POLLS` sets the number of polls.
 
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
@@ -9,10 +7,7 @@ use super::{Gate, every_policy};
 use crate::{HOUR, SECOND, at};
 
 /// The total number of polls of a test.
-fn polls() -> u64 {
-    let asked = std::env::var("TIDEGATE_POLLS").ok();
-    asked.map_or(10_000_000, |polls| polls.parse().expect("TIDEGATE_POLLS is a number"))
-}
+const POLLS: u64 = 10_000_000;
 
 /// The part of a controller that determines decisions: everything except counters.
 fn decides(gate: &Gate) -> String {
@@ -43,7 +38,7 @@ fn poll(gate: &mut Gate, times: u64, from: u64, step: u64, expected: &Decision) 
 
 #[test]
 fn polls_without_progress_change_no_state_and_no_decision() {
-    let share = polls().div_ceil(Policy::NAMES.len() as u64 * 2);
+    let share = POLLS.div_ceil(Policy::NAMES.len() as u64 * 2);
     for (name, policy) in every_policy() {
         let mut gate = held(policy);
         let Decision::Wait(until) = gate.poll(at(2 * SECOND), &Call::new()) else {
@@ -74,7 +69,7 @@ fn polls_without_progress_change_no_state_and_no_decision() {
 
 #[test]
 fn polls_at_a_full_concurrency_limit_and_of_rejected_calls_change_nothing() {
-    let share = polls() / 20;
+    let share = POLLS / 20;
     let one = ConcurrencyLimit::new(1, Span::from_secs(7_200)).unwrap();
     let mut gate = Gate::new(Policy::named("none").unwrap().concurrency(one), 7, at(0));
     let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
