@@ -9,9 +9,8 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 
 use crate::children::Program;
-use crate::road::Roads;
 use crate::workspace::on_path;
-use crate::{live, page, progress};
+use crate::{page, programs, progress};
 
 /// Options that show nothing in a browser.
 const WITHOUT_PAGE: [&str; 4] = ["--no-page", "--json", "--help", "-h"];
@@ -20,16 +19,17 @@ const FOR_PAGE: [&str; 2] = [PAGE_ALONE, "--keep"];
 const PAGE_ALONE: &str = "--page";
 
 /// Messages go to stderr: stdout belongs to the demo.
-pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<ExitCode> {
+pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     eprintln!("Building tools/live (the first time takes a minute) …");
-    let ended = progress::run("building", live::build(), None).context("cargo does not start")?;
+    let ended = progress::run("building", programs::build_only(&[programs::LIVE]), None)
+        .context("cargo does not start")?;
     if !ended.success() {
         std::io::stderr().write_all(ended.output.as_bytes())?;
         bail!("tools/live does not build.");
     }
 
     let has = |option: &str| args.iter().any(|arg| arg == option);
-    let mut demo = Command::new(live::program());
+    let mut demo = Command::new(programs::path(programs::LIVE));
     demo.arg("demo").args(&args);
     if WITHOUT_PAGE.into_iter().any(has) {
         return become_it(demo);
@@ -39,18 +39,18 @@ pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<ExitCode> {
     }
     if FOR_PAGE.into_iter().any(has) {
         eprintln!("Building the page (the first time takes some minutes) …");
-        page::build(roads)?;
+        page::build()?;
         return become_it(with_page(demo));
     }
     if !(on_path("node") && on_path("npm")) {
         eprintln!("No page: Node.js is missing. `cargo xtask setup node npm` installs it.");
         return become_it(demo);
     }
-    fleet_then_page(roads, demo)
+    fleet_then_page(demo)
 }
 
 /// Runs the fleet, then builds the page. If the page cannot be built, this prints why and does not fail.
-fn fleet_then_page(roads: &mut Roads, mut demo: Command) -> Result<ExitCode> {
+fn fleet_then_page(mut demo: Command) -> Result<ExitCode> {
     eprintln!("The page is not built yet. It is built after the fleet has run.");
     let mut again = Command::new(demo.get_program());
     again.args(demo.get_args());
@@ -59,7 +59,7 @@ fn fleet_then_page(roads: &mut Roads, mut demo: Command) -> Result<ExitCode> {
         return Ok(ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1).into());
     }
     eprintln!("\nBuilding the page (the first time takes some minutes; Ctrl-C skips it) …");
-    if let Err(error) = page::build(roads) {
+    if let Err(error) = page::build() {
         let error = format!("{error:#}");
         let reason = error.lines().next().unwrap_or_default();
         eprintln!("No page: {reason}; `cargo xtask build page` prints the whole error.");

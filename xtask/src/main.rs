@@ -1,39 +1,28 @@
 //! `cargo xtask`: sets up, runs and checks tidegate, on a laptop and in CI.
 
-mod apt;
-mod aside;
 mod bench;
-mod cargo_tool;
 mod children;
 mod demo;
 mod firmware;
 mod links;
 mod lint;
-mod live;
-mod local;
 mod newer;
 mod npm;
 mod page;
+mod programs;
 mod progress;
-mod redis;
 mod relay;
 mod release;
-mod road;
-mod rustup;
 mod setup;
 mod site;
-mod solver;
 mod tally;
 mod test;
-mod toolchain;
-mod tools;
 mod workspace;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use road::Roads;
 use tally::Tally;
 
 /// Sets up, runs and checks tidegate.
@@ -108,19 +97,18 @@ enum Verb {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let mut roads = Roads::default();
     let result = children::listen().map_err(Into::into).and_then(|()| match cli.verb {
-        Verb::Setup { steps } => setup::run(&mut roads, &steps),
-        Verb::Demo { args } => demo::run(&mut roads, args),
-        Verb::Build { what } => npm::run(&mut roads, what),
-        Verb::Test { parts } => test::run(&mut roads, &parts),
-        Verb::Bench { what } => bench::run(&mut roads, what),
+        Verb::Setup { steps } => setup::run(&steps),
+        Verb::Demo { args } => demo::run(args),
+        Verb::Build { what } => npm::run(what),
+        Verb::Test { parts } => test::run(&parts),
+        Verb::Bench { what } => bench::run(what),
         Verb::Relay { port } => relay::run(port),
-        Verb::Site => site::run(&mut roads),
-        Verb::Release(release) => release::run(&mut roads, &release),
+        Verb::Site => site::run(),
+        Verb::Release(release) => release::run(&release),
         Verb::Lint => {
             let mut tally = Tally::default();
-            lint::run(&mut roads, &mut tally);
+            lint::run(&mut tally);
             println!("{tally}");
             Ok(tally.exit_code())
         }

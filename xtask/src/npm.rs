@@ -8,9 +8,9 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
 use crate::newer::is_newer;
-use crate::road::Roads;
+use crate::setup::{self, rustup};
 use crate::workspace::{cargo, root};
-use crate::{page, progress, setup};
+use crate::{page, progress};
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone, and the bytes of their stacks. The
@@ -50,10 +50,10 @@ pub enum Product {
 }
 
 /// Builds a product. What has not changed is not built again.
-pub fn run(roads: &mut Roads, what: Product) -> Result<ExitCode> {
+pub fn run(what: Product) -> Result<ExitCode> {
     let made = match what {
-        Product::Wasm => package(roads).map(|()| folder())?,
-        Product::Page => page::build(roads).map(|()| page::folder())?,
+        Product::Wasm => package().map(|()| folder())?,
+        Product::Page => page::build().map(|()| page::folder())?,
     };
     println!("  done  {}", made.join("dist").display());
     Ok(ExitCode::SUCCESS)
@@ -78,19 +78,18 @@ pub fn out() -> PathBuf {
 pub static DIST: Mutex<()> = Mutex::new(());
 
 /// Builds the package, unless it is newer than its sources.
-pub fn package(roads: &mut Roads) -> Result<()> {
+pub fn package() -> Result<()> {
     let _one = DIST.lock();
     let made = [folder().join("dist/index.js"), out().join("plain.mjs")];
-    if made.iter().all(|made| is_newer(made, &SOURCES)) { Ok(()) } else { build(roads, &out()) }
+    if made.iter().all(|made| is_newer(made, &SOURCES)) { Ok(()) } else { build(&out()) }
 }
 
 /// Builds the package, from the crate to the files for `npm pack`, with intermediate files in
 /// `out`.
-pub fn build(roads: &mut Roads, out: &Path) -> Result<()> {
+pub fn build(out: &Path) -> Result<()> {
     install(&folder())?;
-    let road = roads.to(TARGET)?;
     for (module, stack) in MODULES {
-        let mut build = road.cargo("build", TARGET, root());
+        let mut build = rustup::cargo("build", TARGET, root())?;
         build.args(["--package", "tidegate-wasm", "--profile", "wasm", "--no-default-features"]);
         build.args(["--features", module, "--target-dir"]).arg(out);
         let stack = format!("target.{TARGET}.rustflags=['-Clink-arg=-zstack-size={stack}']");
@@ -110,8 +109,7 @@ pub fn build(roads: &mut Roads, out: &Path) -> Result<()> {
 
 /// Installs the packages of a folder's lock file, unless they are installed.
 pub fn install(folder: &Path) -> Result<()> {
-    setup::missing_tool("node")?;
-    setup::missing_tool("npm")?;
+    setup::need(&["node", "npm"])?;
     let changed = |name: &str| folder.join(name).metadata().and_then(|data| data.modified()).ok();
     let there = changed("node_modules/.package-lock.json");
     if there.is_some() && there >= changed("package-lock.json") {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::newer::{changed, is_newer};
 use crate::npm::{self, COMPACT, TARGET, step};
-use crate::road::Roads;
+use crate::setup::rustup;
 use crate::workspace::root;
 
 /// The modules of the page: features of the crate, each built separately, and their optimisation.
@@ -58,10 +58,10 @@ pub fn is_fresh() -> bool {
 }
 
 /// Builds the page, from the crates to the hosted files. What has not changed is not built again.
-pub fn build(roads: &mut Roads) -> Result<()> {
+pub fn build() -> Result<()> {
     npm::install(&folder())?;
-    npm::package(roads)?;
-    modules(roads)?;
+    npm::package()?;
+    modules()?;
     // Moved into place last, so that an interrupted build keeps the previous page.
     let unfinished = out().join("site");
     let mut site = Command::new("npm");
@@ -76,11 +76,11 @@ pub fn build(roads: &mut Roads) -> Result<()> {
 }
 
 /// Builds the simulator's modules as small WebAssembly. The page's npm tools must be installed.
-fn modules(roads: &mut Roads) -> Result<()> {
-    let (road, out) = (roads.to(TARGET)?, out());
+fn modules() -> Result<()> {
+    let out = out();
     let mut raw = Vec::new();
     for (module, level) in MODULES {
-        let mut build = road.cargo("build", TARGET, root());
+        let mut build = rustup::cargo("build", TARGET, root())?;
         build.args([
             "--package",
             "tidegate-sim-wasm",

@@ -10,7 +10,6 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::npm;
-use crate::road::Roads;
 use crate::site;
 use crate::tally::Tally;
 use crate::test::package::PUBLISHED;
@@ -26,7 +25,7 @@ pub struct Release {
 }
 
 /// Builds, checks, and prints the commands if nothing failed.
-pub fn run(roads: &mut Roads, release: &Release) -> Result<ExitCode> {
+pub fn run(release: &Release) -> Result<ExitCode> {
     let version = version()?;
     let folder = root().join("target/release-artifacts");
     let mut tally = Tally::default();
@@ -37,11 +36,11 @@ pub fn run(roads: &mut Roads, release: &Release) -> Result<ExitCode> {
         }
     }
     tally.verdict("one version everywhere", || same(&version));
-    package::run(roads, &mut tally);
-    wasm::package(roads, &mut tally);
-    supply::run(roads, &mut tally);
-    docs::run(roads, &mut tally);
-    tally.verdict("the site", || site::build(roads));
+    package::run(&mut tally);
+    wasm::package(&mut tally);
+    supply::run(&mut tally);
+    docs::run(&mut tally);
+    tally.verdict("the site", || site::build());
     if tally.failed == 0 {
         tally.verdict("the artifacts", || collect(&folder, &version));
         tally.check("npm publish, dry run", npm_publish(&folder, &version));

@@ -7,6 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::progress;
+use crate::setup::rustup;
+use crate::workspace::root;
 
 /// How many of the last lines of a failed check are printed, without those of passed tests.
 const SHOWN: usize = 200;
@@ -26,9 +28,34 @@ impl Tally {
         self.examine(label, || checked(label, command));
     }
 
+    /// Runs `cargo VERB` for a target with these arguments: one check.
+    pub fn on_target(&mut self, label: &str, verb: &str, target: &str, args: &[&str]) {
+        match rustup::cargo(verb, target, root()) {
+            Ok(mut command) => {
+                command.args(args);
+                self.check(label, command);
+            }
+            Err(error) => self.verdict(label, || Err(error)),
+        }
+    }
+
     /// Runs commands that must succeed and mostly wait, `lanes` at a time: one check each, printed
     /// as it ends.
     pub fn checks(&mut self, lanes: usize, commands: impl IntoIterator<Item = (String, Command)>) {
+        self.at_once(lanes, commands, checked);
+    }
+
+    /// Runs test programs, `lanes` at a time: as many checks as tests, printed as each program ends.
+    pub fn tests_at_once(&mut self, lanes: usize, programs: Vec<(String, Command)>) {
+        self.at_once(lanes, programs, tested);
+    }
+
+    fn at_once(
+        &mut self,
+        lanes: usize,
+        commands: impl IntoIterator<Item = (String, Command)>,
+        run: fn(&str, Command) -> Outcome,
+    ) {
         let waiting: Vec<_> = commands.into_iter().collect();
         let waiting = Mutex::new(waiting.into_iter());
         let (sender, ended) = mpsc::channel();
@@ -39,7 +66,7 @@ impl Tally {
                     let next = || waiting.lock().ok()?.next();
                     while let Some((label, command)) = next() {
                         let since = Instant::now();
-                        let result = checked(&label, command);
+                        let result = run(&label, command);
                         _ = sender.send((label, result, since.elapsed()));
                     }
                 });
@@ -50,18 +77,14 @@ impl Tally {
         });
     }
 
-    /// Runs `cargo test`: as many checks as tests.
+    /// Runs `cargo test`: as many checks as tests. A run without tests is a failure.
     pub fn tests(&mut self, label: &str, mut command: Command) {
         command.arg("--no-fail-fast");
-        self.examine(label, || match progress::run(label, command, None) {
-            Ok(ended) => {
-                let mut counted = count(&ended.output);
-                let whole = ended.success() && counted.passed > 0;
-                // A failed build or a run without tests counts as one failure.
-                counted.failed += u32::from(!whole && counted.failed == 0);
-                (counted, (!whole).then_some(ended.output))
-            }
-            Err(error) => (ONE_FAILED, Some(does_not_start(&error))),
+        self.examine(label, || {
+            let (mut counted, trouble) = tested(label, command);
+            let empty = counted == Tally::default();
+            counted.failed += u32::from(empty);
+            (counted, trouble.or_else(|| empty.then(|| "there are no tests".to_owned())))
         });
     }
 
@@ -79,13 +102,13 @@ impl Tally {
         self.skipped += 1;
     }
 
-    fn examine(&mut self, label: &str, check: impl FnOnce() -> (Self, Option<String>)) {
+    fn examine(&mut self, label: &str, check: impl FnOnce() -> Outcome) {
         let since = Instant::now();
         let result = check();
         self.tell(label, result, since.elapsed());
     }
 
-    fn tell(&mut self, label: &str, (counted, trouble): (Self, Option<String>), took: Duration) {
+    fn tell(&mut self, label: &str, (counted, trouble): Outcome, took: Duration) {
         let took = took.as_secs();
         let mark = if counted.failed == 0 { "ok  " } else { "FAIL" };
         let mut told = format!("  {mark}  {}{label}: {counted} ({took} s)\n", self.before());
@@ -126,7 +149,23 @@ impl std::fmt::Display for Tally {
 const ONE_PASSED: Tally = Tally { part: "", passed: 1, failed: 0, skipped: 0 };
 const ONE_FAILED: Tally = Tally { part: "", passed: 0, failed: 1, skipped: 0 };
 
-fn checked(label: &str, command: Command) -> (Tally, Option<String>) {
+/// What was counted, and the output of a failure.
+type Outcome = (Tally, Option<String>);
+
+/// The output of a test program. If it fails without a failed test, for example because it does not build, that counts
+/// as one failure.
+fn tested(label: &str, command: Command) -> Outcome {
+    match progress::run(label, command, None) {
+        Ok(ended) => {
+            let mut counted = count(&ended.output);
+            counted.failed += u32::from(!ended.success() && counted.failed == 0);
+            (counted, (counted.failed > 0).then_some(ended.output))
+        }
+        Err(error) => (ONE_FAILED, Some(does_not_start(&error))),
+    }
+}
+
+fn checked(label: &str, command: Command) -> Outcome {
     match progress::run(label, command, None) {
         Ok(ended) if ended.success() => (ONE_PASSED, None),
         Ok(ended) => (ONE_FAILED, Some(ended.output)),

@@ -36,15 +36,6 @@ pub fn cargo(verb: &str) -> Command {
     command
 }
 
-/// The folder of the active compiler's libraries for `target`, if known.
-pub fn libraries_of(target: &str) -> Option<PathBuf> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let mut command = Command::new(rustc);
-    command.args(["--print", "target-libdir", "--target", target]).current_dir(root());
-    let output = command.output().ok().filter(|output| output.status.success())?;
-    Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
-}
-
 /// Whether a program of this name is installed.
 pub fn on_path(program: &str) -> bool {
     installed(program).is_some()

@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use super::row::{Row, figure};
 use super::thousands;
 use crate::firmware::{self, Board, Run, numbers, told};
-use crate::road::Roads;
 
 /// The measurements, by their names in the image.
 const SUBJECTS: [&str; 17] = [
@@ -47,11 +46,11 @@ pub struct Figures {
 }
 
 /// Builds and runs the image for every board.
-pub fn count(roads: &mut Roads) -> Result<Figures> {
+pub fn count() -> Result<Figures> {
     firmware::bring_tools()?;
     let mut figures = Figures { instructions: Vec::new(), stack: Vec::new() };
     for board in Board::ALL {
-        let folder = firmware::build(roads, board, &["cost"])?;
+        let folder = firmware::build(board, &["cost"])?;
         let options = COUNTED.map(str::to_owned).to_vec();
         let run =
             Run { name: "cost", board, folder: &folder, image: "cost", options, limit: LIMIT };

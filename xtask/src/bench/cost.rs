@@ -9,7 +9,6 @@ use anyhow::{Context, Result, bail};
 use super::row::{self, Row, figure};
 use super::{boards, compiler, publish, thousands};
 use crate::progress;
-use crate::road::{Road, Roads};
 use crate::setup;
 use crate::workspace::{cargo, root};
 
@@ -38,8 +37,8 @@ const EMPTY: &str = "empty";
 /// The limit for `adaptive`: a poll that admits and its settle.
 const PAIR: u64 = 200;
 
-pub fn run(roads: &mut Roads, json: bool) -> Result<()> {
-    setup::missing_tool("valgrind")?;
+pub fn run(json: bool) -> Result<()> {
+    setup::need(&["valgrind"])?;
     let folder = root().join("target/cost");
     build(&folder)?;
     let target = host()?;
@@ -49,7 +48,7 @@ pub fn run(roads: &mut Roads, json: bool) -> Result<()> {
         Ok(Row { what, target: target.clone(), figure: counted.saturating_sub(empty) })
     });
     let mut rows = rows.into_iter().collect::<Result<Vec<Row>>>()?;
-    let counted = boards::count(roads)?;
+    let counted = boards::count()?;
     if json {
         rows.extend(counted.instructions);
         println!("{}", row::json(&rows, "instructions"));
@@ -149,7 +148,7 @@ fn page(rows: &[Row], target: &str) -> String {
         "\nCompiled by {}. Written by `cargo xtask bench cost`, which keeps callgrind's data in \
          target/cost: `callgrind_annotate target/cost/adaptive-blind.callgrind` shows the cost \
          of each line.\n",
-        compiler(Road::Active)
+        compiler()
     );
     page
 }

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::live;
 use crate::npm::step;
+use crate::programs;
 use crate::workspace::root;
 
 const LAWS: [(&str, &str); 2] = [("none", "without a throttle"), ("adaptive", "with adaptive")];
@@ -16,8 +16,8 @@ const LIMIT: f64 = 60.0;
 
 /// Runs the demo and writes tests/golden/demo.svg.
 pub fn run() -> Result<()> {
-    step("building", live::build())?;
-    let mut demo = Command::new(live::program());
+    step("building", programs::build_only(&[programs::LIVE]))?;
+    let mut demo = Command::new(programs::path(programs::LIVE));
     demo.args(["demo", "--no-page", "--seed", "1"]);
     let output = demo.output().context("the demo does not start")?;
     ensure!(output.status.success(), "the demo failed");

@@ -19,7 +19,6 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result};
 use clap::Subcommand;
 
-use crate::road::{Road, Roads};
 use crate::workspace::root;
 
 #[derive(Subcommand)]
@@ -85,14 +84,14 @@ pub enum Bench {
     },
 }
 
-pub fn run(roads: &mut Roads, bench: Bench) -> Result<ExitCode> {
+pub fn run(bench: Bench) -> Result<ExitCode> {
     match bench {
-        Bench::Cost { json } => cost::run(roads, json)?,
+        Bench::Cost { json } => cost::run(json)?,
         Bench::Demo => demo::run()?,
-        Bench::Page { json } => page::run(roads, json)?,
-        Bench::Providers { args } => providers::run(roads, args)?,
-        Bench::Shared { fleet } => shared::run(roads, fleet)?,
-        Bench::Size { json, symbols } => size::run(roads, json, symbols.as_deref())?,
+        Bench::Page { json } => page::run(json)?,
+        Bench::Providers { args } => providers::run(args)?,
+        Bench::Shared { fleet } => shared::run(fleet)?,
+        Bench::Size { json, symbols } => size::run(json, symbols.as_deref())?,
         Bench::Tower { json } => tower::run(json)?,
         Bench::Worlds { seed, worlds, json } => worlds::run(seed, worlds, json)?,
     }
@@ -109,14 +108,13 @@ fn publish(name: &str, page: &str) -> Result<()> {
 }
 
 /// The compiler's version. Another compiler builds different images.
-fn compiler(road: Road) -> String {
-    let mut command = match road {
-        Road::Active => Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())),
-        Road::Debian => Command::new("/usr/bin/rustc"),
-    };
-    let output = command.arg("--version").current_dir(root()).output();
-    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    version.unwrap_or_else(|_| road.name().to_owned())
+fn compiler() -> String {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("--version").current_dir(root()).output();
+    output.map_or_else(
+        |error| error.to_string(),
+        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+    )
 }
 
 /// Writes 12345 as `12 345`.

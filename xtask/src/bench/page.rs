@@ -6,14 +6,13 @@ use anyhow::{Context, Result};
 
 use super::publish;
 use crate::npm::step;
-use crate::road::Roads;
 use crate::test::web;
 use crate::workspace::root;
 use crate::{page, setup};
 
-pub fn run(roads: &mut Roads, json: bool) -> Result<()> {
-    page::build(roads)?;
-    setup::missing_tool("chromium")?;
+pub fn run(json: bool) -> Result<()> {
+    page::build()?;
+    setup::need(&["chromium"])?;
     let file = root().join("target/page/bench");
     let mut bench = web::program();
     bench.arg("bench.mjs").arg(&file).args(json.then_some("--json"));

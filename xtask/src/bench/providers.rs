@@ -9,14 +9,13 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::npm;
-use crate::road::Roads;
 use crate::test::wasm;
 use crate::workspace::root;
 
 /// Messages go to stderr: stdout is for the rows or the page.
-pub fn run(roads: &mut Roads, args: Vec<OsString>) -> Result<()> {
+pub fn run(args: Vec<OsString>) -> Result<()> {
     if !args.iter().any(|arg| arg == "--help" || arg == "-h") {
-        npm::package(roads)?;
+        npm::package()?;
         wasm::install(&folder())?;
     }
     let mut bench = Command::new("node");

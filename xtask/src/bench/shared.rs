@@ -8,10 +8,9 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use super::publish;
-use crate::road::Roads;
 use crate::test::wasm;
 use crate::workspace::root;
-use crate::{live, local, npm, redis, setup, tools};
+use crate::{npm, programs, setup};
 
 /// The kinds of fleets.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -35,27 +34,23 @@ impl Fleet {
     }
 }
 
-pub fn run(roads: &mut Roads, fleet: Option<Fleet>) -> Result<()> {
-    npm::package(roads)?;
+pub fn run(fleet: Option<Fleet>) -> Result<()> {
+    npm::package()?;
     let folder = npm::folder().join("test");
     wasm::install(&folder)?;
-    npm::step("the server", live::build())?;
-    npm::step("a process in Rust", local::build())?;
+    npm::step("the programs", programs::build())?;
     for fleet in Fleet::value_variants().iter().filter(|it| fleet.is_none_or(|one| one == **it)) {
         let (program, time, name) = fleet.table();
         if matches!(fleet, Fleet::Redis) {
-            redis::missing()?;
+            setup::need(&["redis"])?;
         }
         if matches!(fleet, Fleet::Local) {
-            setup::missing_tool("chromium")?;
+            setup::need(&["chromium"])?;
         }
         let file = root().join("target/npm").join(name);
         let mut table = Command::new("node");
         table.arg(program).arg(&file).current_dir(&folder);
-        table.env("TIDEGATE_LIVE", live::program());
-        redis::tell(&mut table);
-        tools::browser(&mut table);
-        local::tell(&mut table);
+        programs::tell(&mut table);
         npm::step(&format!("{program}, {time}"), table)?;
         publish(name, &fs::read_to_string(&file).with_context(|| file.display().to_string())?)?;
     }

@@ -8,7 +8,7 @@ use super::image::Image;
 use super::row::{self, Row};
 use super::{compiler, publish, thousands};
 use crate::progress;
-use crate::road::{Road, Roads};
+use crate::setup::rustup;
 use crate::workspace::root;
 use anyhow::{Context, Result, bail};
 
@@ -77,8 +77,8 @@ pub fn images() -> [&'static str; FLASH.len()] {
     FLASH.map(|(name, _)| name)
 }
 
-pub fn run(roads: &mut Roads, json: bool, symbols: Option<&str>) -> Result<()> {
-    let weights = weigh(roads, symbols)?;
+pub fn run(json: bool, symbols: Option<&str>) -> Result<()> {
+    let weights = weigh(symbols)?;
     match (json, symbols) {
         (true, _) => println!("{}", row::json(&weights.rows, "bytes")),
         (false, Some(_)) => (),
@@ -88,8 +88,8 @@ pub fn run(roads: &mut Roads, json: bool, symbols: Option<&str>) -> Result<()> {
 }
 
 /// Whether all sizes match the page.
-pub fn compare(roads: &mut Roads) -> Result<()> {
-    let weights = weigh(roads, None)?;
+pub fn compare() -> Result<()> {
+    let weights = weigh(None)?;
     let page = root().join("tests/golden").join(PAGE);
     let page = fs::read_to_string(&page).with_context(|| page.display().to_string())?;
     let off = weights.off(&page);
@@ -99,11 +99,10 @@ pub fn compare(roads: &mut Roads) -> Result<()> {
     Ok(())
 }
 
-fn weigh(roads: &mut Roads, symbols: Option<&str>) -> Result<Weights> {
+fn weigh(symbols: Option<&str>) -> Result<Weights> {
     let mut weights = Weights { rows: Vec::new(), compilers: Vec::new() };
     for target in TARGETS {
-        let road = roads.to(target)?;
-        let folder = build(target, road)?;
+        let folder = build(target)?;
         let empty = Image::read(&folder.join("empty"))?.flash();
         for (name, what) in FLASH {
             let image = Image::read(&folder.join(name))?;
@@ -126,19 +125,16 @@ fn weigh(roads: &mut Roads, symbols: Option<&str>) -> Result<Weights> {
             };
             weights.rows.push(Row { what, target: target.into(), figure: bytes });
         }
-        weights.compilers.push((target, compiler(road)));
+        weights.compilers.push((target, compiler()));
     }
     Ok(weights)
 }
 
 /// Links all images for `target` and returns their folder. An image with a reachable panic does not
 /// link.
-fn build(target: &str, road: Road) -> Result<PathBuf> {
-    let output = root().join("target/size").join(match road {
-        Road::Active => "active",
-        Road::Debian => "debian",
-    });
-    let mut command = road.cargo("build", target, root());
+fn build(target: &str) -> Result<PathBuf> {
+    let output = root().join("target/size");
+    let mut command = rustup::cargo("build", target, root())?;
     command.args(["--profile", "size", "--locked", "--package", "tidegate-size", "--target-dir"]);
     command.arg(&output);
     let ended = progress::run(&format!("linking for {target}"), command, None)?;

@@ -2,14 +2,15 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::{Board, decoder};
+use super::Board;
 use crate::children::Program;
 use crate::progress;
+use crate::setup::DEFMT_PRINT;
 use crate::workspace::root;
 
 /// How long QEMU may take to end after its log.
@@ -38,7 +39,7 @@ impl Run<'_> {
         let trouble = self.root().join(format!("{file}.err"));
         let mut qemu = self.start(&trouble)?;
         let log = qemu.0.stdout.take().context("QEMU has no output")?;
-        let mut print = Command::new(decoder());
+        let mut print = DEFMT_PRINT.command();
         print.arg("-e").arg(self.folder.join(super::package(self.image))).arg("stdin");
         let label = format!("{} on {board}", self.name);
         let ended = progress::watch(&label, print, log.into(), Some(self.limit), see)

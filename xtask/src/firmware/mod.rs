@@ -9,9 +9,9 @@ use anyhow::{Result, bail};
 
 pub use machine::{Run, numbers, told};
 
-use crate::road::{Road, Roads};
-use crate::workspace::{cargo, root};
-use crate::{aside, progress, setup};
+use crate::progress;
+use crate::setup::{self, DEFMT_PRINT, aside, rustup};
+use crate::workspace::root;
 
 /// An emulated board. Its target's name selects it in the images too.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -47,34 +47,10 @@ impl Board {
     }
 }
 
-/// The program that decodes the log.
-const DECODER: [&str; 2] = ["defmt-print", "1.2.0"];
-
 /// Installs the emulator and the log decoder.
 pub fn bring_tools() -> Result<()> {
-    setup::missing_tool("qemu")?;
-    if decoder().is_file() {
-        return Ok(());
-    }
-    let [name, version] = DECODER;
-    eprintln!("  setup {name}: cargo install {name} --version {version} (a minute, once)");
-    let mut install = cargo("install");
-    // A few lines a second need no optimised decoder, which takes twice as long to build.
-    install.args([name, "--version", version, "--locked", "--debug", "--root"]).arg(tools());
-    install.env("CARGO_PROFILE_DEV_DEBUG", "0");
-    let ended = progress::run(&format!("building {name}"), install, None)?;
-    if !ended.success() {
-        bail!("`cargo install {name} --version {version}` failed: {}", ended.reason());
-    }
-    Ok(())
-}
-
-fn tools() -> PathBuf {
-    root().join("target/tools")
-}
-
-fn decoder() -> PathBuf {
-    tools().join("bin").join(DECODER[0])
+    setup::need(&["qemu"])?;
+    DEFMT_PRINT.bring()
 }
 
 /// QEMU with this machine, without a display, a serial port or input.
@@ -89,9 +65,9 @@ pub fn qemu(program: &str, machine: &str) -> Command {
 }
 
 /// Builds these images for a board and returns their folder.
-pub fn build(roads: &mut Roads, board: Board, images: &[&str]) -> Result<PathBuf> {
+pub fn build(board: Board, images: &[&str]) -> Result<PathBuf> {
     let target = board.target();
-    let (command, output) = on(roads, board, "build", images)?;
+    let (command, output) = on(board, "build", images)?;
     let ended = progress::run(&format!("building for {}", board.name()), command, None)?;
     if !ended.success() {
         bail!("embedded/firmware does not build for {target}:\n{}", ended.output);
@@ -100,19 +76,10 @@ pub fn build(roads: &mut Roads, board: Board, images: &[&str]) -> Result<PathBuf
 }
 
 /// `cargo VERB` for these images on a board, and its target folder.
-pub fn on(
-    roads: &mut Roads,
-    board: Board,
-    verb: &str,
-    images: &[&str],
-) -> Result<(Command, PathBuf)> {
-    let road = roads.to(board.target())?;
-    let output = root().join("target/firmware").join(match road {
-        Road::Active => "active",
-        Road::Debian => "debian",
-    });
+pub fn on(board: Board, verb: &str, images: &[&str]) -> Result<(Command, PathBuf)> {
+    let output = root().join("target/firmware");
     // The folder has the linker's options.
-    let mut command = road.cargo(verb, board.target(), &root().join("embedded/firmware"));
+    let mut command = rustup::cargo(verb, board.target(), &root().join("embedded/firmware"))?;
     command.args(["--profile", "firmware", "--locked", "--target-dir"]).arg(&output);
     for image in images {
         command.args(["--package", &package(image)]);

@@ -11,16 +11,15 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
-use crate::cargo_tool::MDBOOK;
 use crate::npm::{self, step};
-use crate::road::Roads;
+use crate::setup::MDBOOK;
 use crate::test::package::PUBLISHED;
 use crate::workspace::{cargo, root};
 use crate::{links, page, release};
 
 /// Builds the site and prints its place.
-pub fn run(roads: &mut Roads) -> Result<ExitCode> {
-    build(roads)?;
+pub fn run() -> Result<ExitCode> {
+    build()?;
     println!("  done  {}", folder().join("index.html").display());
     Ok(ExitCode::SUCCESS)
 }
@@ -30,7 +29,7 @@ fn folder() -> PathBuf {
 }
 
 /// Builds the site and checks its links. An interrupted build leaves the previous site as it was.
-pub fn build(roads: &mut Roads) -> Result<()> {
+pub fn build() -> Result<()> {
     let work = empty(&root().join("target/site-build"))?;
     let (staged, site) = (work.join("pages"), work.join("site"));
     let repository = release::repository()?;
@@ -55,7 +54,7 @@ pub fn build(roads: &mut Roads) -> Result<()> {
     typedoc.arg("--out").arg(site.join("npm")).current_dir(npm::tools());
     step("typedoc", typedoc)?;
 
-    page::build(roads)?;
+    page::build()?;
     copy(&page::dist(), &site.join("demo"))?;
 
     links::in_site(&site)?;

@@ -9,10 +9,10 @@ use anyhow::{Context, Result, ensure};
 
 use crate::firmware::{self, Board, Run};
 use crate::npm::{self, step};
-use crate::road::Roads;
+use crate::progress;
+use crate::setup::{self, rustup};
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
-use crate::{progress, setup};
 
 /// A board needs some seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -28,22 +28,22 @@ struct Row {
 }
 
 /// Checks that the oracle writes the committed vectors, and that every runner reproduces them.
-pub fn run(roads: &mut Roads, tally: &mut Tally) {
+pub fn run(tally: &mut Tally) {
     oracle(tally);
     let mut rows = Vec::new();
     native("native, debug", "dev", &mut rows, tally);
     native("native, release", "release", &mut rows, tally);
     at_random(&mut rows, tally);
-    in_wasm(roads, &["node", "bun"], &mut rows, tally);
-    on_boards(roads, &mut rows, tally);
+    in_wasm(&["node", "bun"], &mut rows, tally);
+    on_boards(&mut rows, tally);
     table(&rows);
 }
 
 /// Natively, and in Node.
-pub fn quick(roads: &mut Roads, tally: &mut Tally) {
+pub fn quick(tally: &mut Tally) {
     let mut rows = Vec::new();
     native("native, debug", "dev", &mut rows, tally);
-    in_wasm(roads, &["node"], &mut rows, tally);
+    in_wasm(&["node"], &mut rows, tally);
     table(&rows);
 }
 
@@ -58,7 +58,7 @@ fn native(runner: &'static str, profile: &str, rows: &mut Vec<Row>, tally: &mut 
 fn at_random(rows: &mut Vec<Row>, tally: &mut Tally) {
     let found = root().join("target/found");
     examine("native, at random", rows, tally, || {
-        setup::missing_tool("python")?;
+        setup::need(&["python"])?;
         let mut search = Command::new("python3");
         search.arg(root().join("tests/oracle/search.py")).args(["1", "400"]).arg(&found);
         step("tests/oracle/search.py", search)?;
@@ -74,13 +74,13 @@ fn folder() -> PathBuf {
 }
 
 /// Runs the module, compiled like the package's, in these runtimes: V8 in Node, JavaScriptCore in Bun.
-fn in_wasm(roads: &mut Roads, runners: &[&'static str], rows: &mut Vec<Row>, tally: &mut Tally) {
+fn in_wasm(runners: &[&'static str], rows: &mut Vec<Row>, tally: &mut Tally) {
     let target = root().join("target/conformance");
     let module = target.join(npm::TARGET).join("wasm/tidegate_conformance_wasm.wasm");
     let mut ready = false;
     tally.verdict("build for wasm", || {
-        build(roads, &target)?;
-        setup::missing_tool("node")?;
+        build(&target)?;
+        setup::need(&["node"])?;
         if runners.contains(&"bun") {
             npm::install(&folder())?;
         }
@@ -98,8 +98,8 @@ fn in_wasm(roads: &mut Roads, runners: &[&'static str], rows: &mut Vec<Row>, tal
     }
 }
 
-fn build(roads: &mut Roads, target: &Path) -> Result<()> {
-    let mut build = roads.to(npm::TARGET)?.cargo("build", npm::TARGET, root());
+fn build(target: &Path) -> Result<()> {
+    let mut build = rustup::cargo("build", npm::TARGET, root())?;
     build.args(["--package", "tidegate-conformance-wasm", "--profile", "wasm", "--target-dir"]);
     build.arg(target).args(["--config", npm::COMPACT]);
     step("cargo build, wasm", build)
@@ -107,7 +107,7 @@ fn build(roads: &mut Roads, target: &Path) -> Result<()> {
 
 /// Runs the image on each emulated board. It reads the vectors from a file of this machine, line by
 /// line.
-fn on_boards(roads: &mut Roads, rows: &mut Vec<Row>, tally: &mut Tally) {
+fn on_boards(rows: &mut Vec<Row>, tally: &mut Tally) {
     let file = root().join("target/vectors.jsonl");
     let mut ready = false;
     tally.verdict("the emulator", || {
@@ -120,7 +120,7 @@ fn on_boards(roads: &mut Roads, rows: &mut Vec<Row>, tally: &mut Tally) {
         [("Cortex-M0", Board::Microbit), ("Cortex-M4F", Board::Mps2), ("RISC-V", Board::Virt)];
     for (runner, board) in boards.into_iter().filter(|_| ready) {
         examine(runner, rows, tally, || {
-            let folder = firmware::build(roads, board, &["conformance"])?;
+            let folder = firmware::build(board, &["conformance"])?;
             let image = "conformance";
             let options = options(board, &file);
             Run { name: image, board, folder: &folder, image, options, limit: LIMIT }
@@ -174,7 +174,7 @@ fn examine(
 
 /// Without Python, the vectors cannot be compared with the oracle.
 fn oracle(tally: &mut Tally) {
-    if let Err(error) = setup::missing_tool("python") {
+    if let Err(error) = setup::need(&["python"]) {
         return tally.verdict("the oracle writes these vectors", || Err(error));
     }
     let mut command = Command::new("python3");

@@ -1,12 +1,11 @@
 //! The documentation builds without warnings, and has no dead links.
 
 use crate::links;
-use crate::road::Roads;
 use crate::site;
 use crate::tally::Tally;
 use crate::workspace::cargo;
 
-pub fn run(roads: &mut Roads, tally: &mut Tally) {
+pub fn run(tally: &mut Tally) {
     // A page for developers may link to private items, and repeat the target of a link.
     const INSIDE: &str = "-D warnings -A rustdoc::private-intra-doc-links \
         -A rustdoc::redundant-explicit-links";
@@ -15,10 +14,10 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     inside.args(["--no-deps", "--all-features", "--document-private-items"]);
     inside.env("RUSTDOCFLAGS", INSIDE);
     tally.check("cargo doc, for developers", inside);
-    pages(roads, tally);
+    pages(tally);
 }
 
 /// Checks the links between the Markdown pages.
-pub fn pages(_: &mut Roads, tally: &mut Tally) {
+pub fn pages(tally: &mut Tally) {
     tally.verdict("links between pages", links::in_repository);
 }

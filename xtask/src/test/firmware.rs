@@ -14,8 +14,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::firmware::{self, Board, Run, told};
-use crate::live;
-use crate::road::Roads;
+use crate::programs;
 use crate::setup;
 use crate::tally::Tally;
 
@@ -35,13 +34,13 @@ const JUMPING: [&str; 2] = ["-icount", "shift=5,sleep=off"];
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Builds all images, runs them, and checks their output.
-pub fn run(roads: &mut Roads, tally: &mut Tally) {
+pub fn run(tally: &mut Tally) {
     if !emulator(tally) {
         return;
     }
     for board in Board::NETWORKED {
         let label = format!("clippy, {}", board.name());
-        match firmware::on(roads, board, "clippy", &IMAGES) {
+        match firmware::on(board, "clippy", &IMAGES) {
             Ok((mut command, _)) => {
                 command.args(["--", "-D", "warnings"]);
                 tally.check(&label, command);
@@ -52,27 +51,17 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     let mut built = Vec::new();
     for board in Board::NETWORKED {
         tally.verdict(&format!("images for {}", board.name()), || {
-            built.push((board, firmware::build(roads, board, &NETWORKED)?));
+            built.push((board, firmware::build(board, &NETWORKED)?));
             Ok(())
         });
     }
     tally.verdict("the longest lock, microbit", || {
-        let folder = firmware::build(roads, Board::Microbit, &[LOCK])?;
+        let folder = firmware::build(Board::Microbit, &[LOCK])?;
         bare(Board::Microbit, &folder, LOCK, &EXACT).to_its_end(|_| ()).map(drop)
     });
-    tally.check("the server", live::build());
-    tally.verdict("mosquitto", || setup::missing_tool("mosquitto"));
+    tally.check("the programs", programs::build());
+    tally.verdict("mosquitto", || setup::need(&["mosquitto"]));
     at_once(&built, tally);
-}
-
-/// One image with the throttle on one board, whose clock jumps while it sleeps.
-pub fn quick(roads: &mut Roads, tally: &mut Tally) {
-    if emulator(tally) {
-        tally.verdict("deep-sleep, mps2-an386", || {
-            let folder = firmware::build(roads, Board::Mps2, &["deep-sleep"])?;
-            deep_sleep(Board::Mps2, &folder).map(drop)
-        });
-    }
 }
 
 /// Installs QEMU and the reader of the images' logs. Returns whether they are available.

@@ -2,18 +2,17 @@
 
 use std::process::Command;
 
-use crate::road::Roads;
 use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// tests/fuzz is a separate workspace, which other lint runs do not cover.
-pub fn run(_: &mut Roads, tally: &mut Tally) {
+pub fn run(tally: &mut Tally) {
     let mut replay = here("test");
     replay.args(["--locked", "--release"]);
     tally.tests("replay", replay);
 
-    if let Err(error) = setup::missing_components() {
+    if let Err(error) = setup::need(&["rustfmt", "clippy"]) {
         return tally.verdict("rustfmt and clippy", || Err(error));
     }
     let mut format = here("fmt");

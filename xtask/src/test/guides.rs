@@ -16,25 +16,24 @@ use anyhow::{Context, Result, anyhow, bail};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use crate::npm::{self, step};
-use crate::road::{Road, Roads};
+use crate::progress;
+use crate::setup::{self, aside};
 use crate::tally::Tally;
 use crate::workspace::root;
-use crate::{aside, progress, redis};
 
 /// The page that lists the guides and their common setup: its server runs beside each guide.
 const START: &str = "README";
 /// The pages of `docs/` that are not guides.
 const OTHERS: [&str; 2] = [START, "promises"];
-/// The guide that builds for a chip, and its target.
-const CHIP: (&str, &str) = ("firmware", "thumbv7em-none-eabihf");
+/// The target of the guide that builds for a chip.
+const CHIP: &str = "thumbv7em-none-eabihf";
 /// The time limit of a guide: an installation and a build, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(1_800);
 
-pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    let (mut ready, mut chip) = (false, Road::Debian);
+pub fn run(tally: &mut Tally) {
+    let mut ready = false;
     tally.verdict("pack and install", || {
-        roads.to(npm::TARGET)?;
-        chip = roads.to(CHIP.1)?;
+        setup::need(&[npm::TARGET, CHIP])?;
         // The tests' tools, among them the Node version that the guides require.
         npm::install(&npm::folder().join("test"))?;
         let (_, once) = start()?;
@@ -42,15 +41,11 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
         ready = true;
         Ok(())
     });
-    tally.verdict("redis-server", redis::missing);
+    tally.verdict("redis-server", || setup::need(&["redis"]));
     match pages() {
         Ok(names) if ready => {
             for name in names {
-                if name == CHIP.0 && chip == Road::Debian {
-                    tally.skip(&name, "a plain `cargo build` has no core library for the chip");
-                } else {
-                    tally.verdict(&name, || follow(&name));
-                }
+                tally.verdict(&name, || follow(&name));
             }
         }
         Ok(_) => (),

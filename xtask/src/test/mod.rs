@@ -8,13 +8,12 @@ mod features;
 mod firmware;
 mod fuzz;
 mod guides;
-pub mod hostile;
+mod host;
+mod hostile;
 mod msrv;
 mod no_panic;
 pub mod package;
 pub mod supply;
-mod times;
-mod tower;
 mod trust;
 pub mod wasm;
 pub mod web;
@@ -30,14 +29,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::road::{Roads, TARGETS};
 use crate::tally::Tally;
-use crate::workspace::{cargo, root};
-use crate::{lint, no_such, setup};
-use times::Times;
+use crate::workspace::cargo;
+use crate::{lint, no_such};
 
 /// Runs the checks of a part.
-type Check = fn(&mut Roads, &mut Tally);
+type Check = fn(&mut Tally);
 
 struct Part {
     name: &'static str,
@@ -77,15 +74,14 @@ impl Part {
     }
 }
 
-const PARTS: [Part; 24] = [
+const PARTS: [Part; 18] = [
     part(
         "lint",
         "formatting, clippy, scripts and workflow files; the same as `cargo xtask lint`",
         lint::run,
     )
     .quick(lint::format),
-    part("core", "core's tests, with and without debug assertions", core).quick(core_once),
-    part("targets", "build core and run clippy for every target", targets),
+    part("host", "the tests of every crate on this machine", host::run).quick(host::quick),
     part("no-panic", "prove that core has no reachable panic", no_panic::run),
     part("docs", "documentation builds without warnings or dead links", docs::run)
         .quick(docs::pages),
@@ -99,29 +95,28 @@ const PARTS: [Part; 24] = [
     part("exhaustive", "every order of six events under small policies", trust::exhaustive),
     part("fuzz", "the fuzz corpus", fuzz::run),
     part("hostile", "clients against malicious servers", hostile::run).within(Lane::Waiting),
-    part("seeds", "published figures of the laws' sources", seeds).quick(seeds),
-    part("sim", "the simulator, native and as wasm", sim).quick(sim_quick),
-    part("live", "the demo's server and fleet", live).quick(live).within(Lane::Waiting),
-    part("tower", "the gate for tokio, tower, reqwest and tonic", tower::run).quick(tower::quick),
-    part("embedded", "the throttle for embassy, and firmware on emulated boards", embedded::run)
-        .quick(embedded::quick),
+    part(
+        "embedded",
+        "embassy's throttle in virtual time, and firmware on emulated boards",
+        embedded::run,
+    )
+    .quick(embedded::quick),
     part("wiring", "the wiring for four chips links to images that start", wiring::run),
     part("wasm", "the npm package in every supported runtime", wasm::run)
         .quick(wasm::quick)
         .within(Lane::Package),
     part("web", "the page in a real browser", web::run).within(Lane::Waiting),
     part("guides", "follow each guide in an empty folder", guides::run).within(Lane::Package),
-    part("xtask", "the tests of xtask", xtask).quick(xtask),
 ];
 
 /// Stands for all parts except those of `BY_NAME`.
 const ALL: &str = "all";
 /// Parts that run only by name: each builds for some minutes, and checks what rarely changes.
-const BY_NAME: [&str; 2] = ["supply", "wiring"];
+const BY_NAME: [&str; 3] = ["msrv", "supply", "wiring"];
 
 /// The end of `--help`.
 const MORE: &str = "
-Run supply and wiring after a change of a dependency, and before a release.
+Run msrv, supply and wiring after a change of a dependency, and before a release.
 A check that is not possible on this machine, for example without a network, is skipped with a reason.
 
 With BLESS=1, tests write the committed files that they otherwise compare:
@@ -148,7 +143,7 @@ pub fn help() -> String {
 
 /// Runs the named parts, or the short suite, in lanes beside each other. A failed part does not stop
 /// the others.
-pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
+pub fn run(asked: &[String]) -> Result<ExitCode> {
     let names = PARTS.map(|part| part.name);
     let together = [ALL, trust::NAME];
     let known = |asked: &str| together.contains(&asked) || names.contains(&asked);
@@ -170,20 +165,17 @@ pub fn run(roads: &mut Roads, asked: &[String]) -> Result<ExitCode> {
             lanes[part.lane as usize].push_back((part, check));
         }
     }
-    let names_of =
-        |lane: &VecDeque<(&Part, Check)>| lane.iter().map(|(part, _)| part.name).collect();
     let run = Run {
-        times: Mutex::new(Times::read(if asked.is_empty() { "quick" } else { ALL })),
-        unfinished: Mutex::new(lanes.each_ref().map(names_of)),
+        parts: lanes.iter().map(VecDeque::len).sum(),
         lanes: Mutex::new(lanes),
         rows: Mutex::default(),
     };
     thread::scope(|scope| {
         for lane in 0..LANES {
-            let (run, mut roads) = (&run, roads.clone());
+            let run = &run;
             scope.spawn(move || {
                 while let Some((part, check)) = run.next(lane) {
-                    run.check(part, check, &mut roads);
+                    run.check(part, check);
                 }
             });
         }
@@ -198,11 +190,10 @@ type Row = (&'static str, Tally, Duration);
 
 /// A run of parts, one per lane at a time.
 struct Run {
-    times: Mutex<Times>,
+    /// How many there are.
+    parts: usize,
     /// Parts that have not started.
     lanes: Mutex<[VecDeque<(&'static Part, Check)>; LANES]>,
-    /// The names of parts that have not ended.
-    unfinished: Mutex<[Vec<&'static str>; LANES]>,
     rows: Mutex<Vec<Row>>,
 }
 
@@ -213,17 +204,16 @@ impl Run {
         lanes[lane].pop_front().or_else(|| lanes[Lane::Computing as usize].pop_back())
     }
 
-    fn check(&self, part: &Part, check: Check, roads: &mut Roads) {
-        let left = lock(&self.times).left(&lock(&self.unfinished));
-        println!("{}: {}{left}", part.name, part.about);
+    fn check(&self, part: &Part, check: Check) {
+        println!("{}: {}", part.name, part.about);
         let since = Instant::now();
         let mut tally = Tally { part: part.name, ..Tally::default() };
-        check(roads, &mut tally);
+        check(&mut tally);
         let took = since.elapsed();
-        println!("{}: {tally} ({} s)\n", part.name, took.as_secs());
-        lock(&self.times).note(part.name, took);
-        lock(&self.rows).push((part.name, tally, took));
-        lock(&self.unfinished)[part.lane as usize].retain(|name| *name != part.name);
+        let mut rows = lock(&self.rows);
+        rows.push((part.name, tally, took));
+        let (ended, of) = (rows.len(), self.parts);
+        println!("{}: {tally} ({} s), {ended} of {of} parts\n", part.name, took.as_secs());
     }
 }
 
@@ -250,84 +240,10 @@ fn cargo_test(package: &str, more: &[&str]) -> Command {
     command
 }
 
-/// The first run has debug assertions and no features. The second has all features and no debug assertions. Features
-/// are additive, so this covers both.
-fn core(_: &mut Roads, tally: &mut Tally) {
-    tally.tests("debug", cargo_test("tidegate", &[]));
-    tally.tests("release, all features", cargo_test("tidegate", &["--release", "--all-features"]));
-}
-
-/// One run with all features.
-fn core_once(_: &mut Roads, tally: &mut Tally) {
-    tally.tests("debug, all features", cargo_test("tidegate", &["--all-features"]));
-}
-
-fn targets(roads: &mut Roads, tally: &mut Tally) {
-    for target in TARGETS {
-        let label = format!("build, {target}");
-        match roads.to(target) {
-            Ok(road) => {
-                let mut command = road.cargo("build", target, root());
-                command.args(["--release", "--package", "tidegate", "--all-features"]);
-                tally.check(&label, command);
-            }
-            Err(error) => tally.verdict(&label, || Err(error)),
-        }
-    }
-    lint::on_targets(roads, tally);
-}
-
-/// One check per source, so that a change of a law shows whose figures it affects.
-fn seeds(_: &mut Roads, tally: &mut Tally) {
-    for source in ["tchannel", "autosleeper", "heroku", "emr", "go", "aws", "golden"] {
-        let module = format!("{source}::");
-        let mut command = cargo_test("tidegate-seeds", &["--test", "figures"]);
-        command.arg(&module);
-        tally.tests(source, command);
-    }
-}
-
-fn sim(roads: &mut Roads, tally: &mut Tally) {
-    const WASM: &str = "wasm32-unknown-unknown";
-    if let Err(error) = setup::missing_tool("node") {
-        tally.verdict("Node", || Err(error));
-    }
-    let folder = root().join("target/sim-wasm");
-    match roads.to(WASM) {
-        Ok(road) => {
-            let mut command = road.cargo("build", WASM, root());
-            command.args(["--release", "--package", "tidegate-sim-wasm", "--target-dir"]);
-            command.arg(&folder);
-            tally.check("build for wasm", command);
-        }
-        Err(error) => tally.verdict("build for wasm", || Err(error)),
-    }
-    let mut command = cargo_test("tidegate-sim", &["--release"]);
-    let module = folder.join(WASM).join("release/tidegate_sim_wasm.wasm");
-    command.env("TIDEGATE_SIM_WASM", module);
-    tally.tests("native and wasm", command);
-}
-
-/// The scenarios with published figures, and the committed tables of laws.
-fn sim_quick(_: &mut Roads, tally: &mut Tally) {
-    tally.tests(
-        "native",
-        cargo_test("tidegate-sim", &["--test", "figures", "--test", "control", "--test", "worlds"]),
-    );
-}
-
-/// The tests, in the profile that the demo uses.
-fn live(_: &mut Roads, tally: &mut Tally) {
-    tally.tests("debug", cargo_test("tidegate-live", &[]));
-}
-
-fn xtask(_: &mut Roads, tally: &mut Tally) {
-    tally.tests("debug", cargo_test("xtask", &[]));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::root;
 
     #[test]
     fn every_group_consists_of_parts() {

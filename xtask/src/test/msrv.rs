@@ -7,24 +7,23 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::road::Roads;
+use crate::setup::rustup;
 use crate::tally::Tally;
-use crate::toolchain;
 use crate::workspace::root;
 
 /// The features of the embassy throttle without `reqwless`, which needs a newer Rust.
 const EMBASSY: &str = "coap-message,defmt,keyed,rust-mqtt";
 
-pub fn run(_: &mut Roads, tally: &mut Tally) {
+pub fn run(tally: &mut Tally) {
     let version = match oldest() {
         Ok(version) => version,
         Err(error) => return tally.verdict("the oldest Rust", || Err(error)),
     };
-    if let Err(error) = toolchain::bring(&version) {
+    if let Err(error) = rustup::version(&version) {
         return tally.skip(&format!("build with Rust {version}"), &format!("{error:#}"));
     }
     let check = |more: &[&str]| {
-        let mut command = toolchain::cargo(&version, "check");
+        let mut command = rustup::version_of_cargo(&version, "check");
         command.args(["--locked"]).args(more);
         command
     };

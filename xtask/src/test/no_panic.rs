@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 
 use super::culprit;
 use crate::progress;
-use crate::road::{Road, Roads};
+use crate::setup::rustup;
 use crate::tally::Tally;
 use crate::workspace::root;
 
@@ -18,8 +18,8 @@ const TARGET: &str = "thumbv6m-none-eabi";
 /// The function that does not exist.
 const ABSENT: &str = "a_panic_is_reachable";
 
-pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    Image { package: "tidegate-no-panic", whose: "core" }.prove(roads, tally);
+pub fn run(tally: &mut Tally) {
+    Image { package: "tidegate-no-panic", whose: "core" }.prove(tally);
 }
 
 /// An image that links only if no panic is reachable.
@@ -32,17 +32,13 @@ pub struct Image {
 
 impl Image {
     /// The proof, and its control: an image with one reachable panic must not link.
-    pub fn prove(&self, roads: &mut Roads, tally: &mut Tally) {
-        let road = match roads.to(TARGET) {
-            Ok(road) => road,
-            Err(error) => return tally.verdict(TARGET, || Err(error)),
-        };
-        tally.verdict("no panic is reachable", || self.proof(road));
-        tally.verdict("a reachable panic is found", || self.control(road));
+    pub fn prove(&self, tally: &mut Tally) {
+        tally.verdict("no panic is reachable", || self.proof());
+        tally.verdict("a reachable panic is found", || self.control());
     }
 
-    fn proof(&self, road: Road) -> Result<()> {
-        let ended = progress::run("linking", self.build("build", road), None)?;
+    fn proof(&self) -> Result<()> {
+        let ended = progress::run("linking", self.build("build")?, None)?;
         if ended.success() {
             return Ok(());
         }
@@ -50,16 +46,16 @@ impl Image {
             bail!("{} does not build:\n{}", self.package, ended.output);
         }
         let places =
-            self.places(road, &[]).unwrap_or_else(|error| vec![format!("(not found: {error:#})")]);
+            self.places(&[]).unwrap_or_else(|error| vec![format!("(not found: {error:#})")]);
         bail!("a panic is reachable in {}:\n{}", self.whose, places.join("\n"))
     }
 
     /// Links without the check, and finds the panics in the assembly.
-    fn places(&self, road: Road, more: &[&str]) -> Result<Vec<String>> {
+    fn places(&self, more: &[&str]) -> Result<Vec<String>> {
         let target = root().join("target/no-panic");
         fs::create_dir_all(&target)?;
         let assembly = target.join(format!("{}.s", self.whose));
-        let mut command = self.build("rustc", road);
+        let mut command = self.build("rustc")?;
         command.args(more);
         command.args(["--", "-Clink-arg=--unresolved-symbols=ignore-all"]);
         command.arg(format!("--emit=asm={}", assembly.display()));
@@ -73,9 +69,8 @@ impl Image {
     /// Whether all panics of the image with `more` are the compiler's own, in async functions that
     /// are polled after their end; and whether there are some, because otherwise the search would
     /// be blind.
-    pub fn only_ends_async(&self, roads: &mut Roads, more: &[&str]) -> Result<()> {
-        let road = roads.to(TARGET)?;
-        let places = self.places(road, more)?;
+    pub fn only_ends_async(&self, more: &[&str]) -> Result<()> {
+        let places = self.places(more)?;
         if places.is_empty() {
             bail!("the image with {} holds no panic at all: the search is blind", more.join(" "));
         }
@@ -87,8 +82,8 @@ impl Image {
         Ok(())
     }
 
-    fn control(&self, road: Road) -> Result<()> {
-        let mut command = self.build("build", road);
+    fn control(&self) -> Result<()> {
+        let mut command = self.build("build")?;
         command.args(["--features", "bad"]);
         let ended = progress::run("linking", command, None)?;
         if ended.success() {
@@ -100,10 +95,10 @@ impl Image {
         Ok(())
     }
 
-    fn build(&self, verb: &str, road: Road) -> Command {
-        let mut command = road.cargo(verb, TARGET, root());
+    fn build(&self, verb: &str) -> Result<Command> {
+        let mut command = rustup::cargo(verb, TARGET, root())?;
         command.args(["--profile", "no-panic", "--locked", "--package", self.package]);
-        command
+        Ok(command)
     }
 }
 

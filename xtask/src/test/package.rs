@@ -8,7 +8,6 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::road::Roads;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
@@ -21,7 +20,7 @@ const FIELDS: [&str; 5] = ["description", "license", "readme", "documentation", 
 const MOST_WORDS: usize = 5;
 const LONGEST_KEYWORD: usize = 20;
 
-pub fn run(_: &mut Roads, tally: &mut Tally) {
+pub fn run(tally: &mut Tally) {
     tally.verdict("the manifests", manifests);
     tally.verdict("no old packages", forget);
     tally.check("each crate, built from its package", package());

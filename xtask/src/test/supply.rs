@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::cargo_tool::DENY;
 use crate::progress;
-use crate::road::Roads;
+use crate::setup::DENY;
 use crate::tally::Tally;
 use crate::workspace;
 
 /// The time limit for downloading the advisory database. After it, the check is skipped.
 const LIMIT: Duration = Duration::from_secs(60);
 
-pub fn run(_: &mut Roads, tally: &mut Tally) {
+pub fn run(tally: &mut Tally) {
     if let Err(error) = DENY.bring() {
         return tally.verdict("cargo-deny", || Err(error));
     }

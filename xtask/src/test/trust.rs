@@ -6,10 +6,10 @@ use std::process::Command;
 use anyhow::ensure;
 
 use super::cargo_test;
-use crate::road::Roads;
+use crate::progress;
+use crate::setup::{self, solver};
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
-use crate::{progress, setup, solver};
 
 /// The name of the group: `cargo xtask test trust`.
 pub const NAME: &str = "trust";
@@ -18,8 +18,8 @@ pub const NAME: &str = "trust";
 pub const PARTS: [&str; 4] = ["proofs", "exhaustive", "fuzz", "hostile"];
 
 /// The lemmas. The same run compares their models with core, and checks that each lemma can fail.
-pub fn proofs(_: &mut Roads, tally: &mut Tally) {
-    if let Err(error) = setup::missing_solver() {
+pub fn proofs(tally: &mut Tally) {
+    if let Err(error) = setup::need(&[solver::NAME]) {
         return tally.verdict("the solver", || Err(error));
     }
     for (label, arguments) in [
@@ -34,7 +34,7 @@ pub fn proofs(_: &mut Roads, tally: &mut Tally) {
 }
 
 /// Every order of events up to a depth with small policies, and random events with any policy.
-pub fn exhaustive(_: &mut Roads, tally: &mut Tally) {
+pub fn exhaustive(tally: &mut Tally) {
     tally.tests("random events", cargo_test("tidegate-promises", &["--release"]));
     let mut command = cargo("run");
     command.args(["--quiet", "--release", "--package", "tidegate-promises"]);

@@ -8,15 +8,11 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, bail};
 
 use crate::bench::providers;
-use crate::live;
-use crate::local;
 use crate::newer::changed;
 use crate::npm::{self, step};
-use crate::redis;
-use crate::road::Roads;
+use crate::programs;
 use crate::setup;
 use crate::tally::Tally;
-use crate::tools;
 use crate::workspace::{cargo, root};
 
 /// The test files in `wasm/test`, one check each. The longest come first, for even scheduling.
@@ -57,19 +53,18 @@ const LANES: usize = 3;
 /// One file for each kind of runtime: Node, workerd and Chromium; and one with Redis.
 const QUICK: [&str; 5] = ["redis", "fetch", "life", "workerd", "bundles"];
 
-pub fn run(roads: &mut Roads, tally: &mut Tally) {
+pub fn run(tally: &mut Tally) {
     // There are no tests for `pacing`.
     for module in ["gate", "full", "shared"] {
         the_crate(module, tally);
     }
     let mut built = false;
     tally.verdict("build", || {
-        npm::package(roads)?;
+        npm::package()?;
         built = true;
         Ok(())
     });
     if built {
-        tally.check("a process in Rust", local::build());
         for module in TRACED {
             tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
         }
@@ -88,11 +83,11 @@ fn at_providers(tally: &mut Tally) {
 }
 
 /// One build, tested in one runtime of each kind.
-pub fn quick(roads: &mut Roads, tally: &mut Tally) {
+pub fn quick(tally: &mut Tally) {
     the_crate("full", tally);
     let mut built = false;
     tally.verdict("build", || {
-        npm::package(roads)?;
+        npm::package()?;
         built = true;
         Ok(())
     });
@@ -102,17 +97,17 @@ pub fn quick(roads: &mut Roads, tally: &mut Tally) {
 }
 
 /// The package as published: its source map, types, licences and size, and whether a second build gives the same files.
-pub fn package(roads: &mut Roads, tally: &mut Tally) {
+pub fn package(tally: &mut Tally) {
     let mut ready = false;
     tally.verdict("build, pack and install", || {
-        npm::package(roads)?;
+        npm::package()?;
         install(&npm::folder().join("test"))?;
         ready = true;
         Ok(())
     });
     if ready {
         tally.check("package", node("package", &npm::folder().join("test")));
-        tally.verdict("reproducible build", || repeat(roads));
+        tally.verdict("reproducible build", || repeat());
     }
 }
 
@@ -135,9 +130,9 @@ fn in_runtimes(files: &[&str], tally: &mut Tally) {
     if !ready {
         return;
     }
-    tally.verdict("the browser", || setup::missing_tool("chromium"));
-    tally.verdict("redis-server", redis::missing);
-    tally.check("the server", live::build());
+    tally.verdict("the browser", || setup::need(&["chromium"]));
+    tally.verdict("redis-server", || setup::need(&["redis"]));
+    tally.check("the programs", programs::build());
     tally.checks(LANES, files.iter().map(|&file| (file.to_owned(), node(file, &folder))));
 }
 
@@ -148,10 +143,7 @@ fn node(file: &str, folder: &Path) -> Command {
     // Miniflare sometimes leaves a handle open, and then Node would not exit.
     command.args(["--test-force-exit", "--test-timeout=1800000"]);
     command.arg(format!("{file}.test.mjs")).current_dir(folder);
-    command.env("TIDEGATE_LIVE", live::program());
-    redis::tell(&mut command);
-    tools::browser(&mut command);
-    local::tell(&mut command);
+    programs::tell(&mut command);
     command.env("TIDEGATE_PACKED", packed());
     command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
     for module in TRACED {
@@ -162,14 +154,14 @@ fn node(file: &str, folder: &Path) -> Command {
 }
 
 /// Builds the package again from scratch in another folder, and compares the files.
-fn repeat(roads: &mut Roads) -> Result<()> {
+fn repeat() -> Result<()> {
     let _dist = npm::DIST.lock();
     let before = dist()?;
     let elsewhere = root().join("target/npm-again");
     if elsewhere.exists() {
         fs::remove_dir_all(&elsewhere).context("cannot remove the previous build")?;
     }
-    npm::build(roads, &elsewhere)?;
+    npm::build(&elsewhere)?;
     let differ: Vec<String> =
         dist()?.into_iter().filter(|file| !before.contains(file)).map(|(name, _)| name).collect();
     if !differ.is_empty() {

@@ -5,21 +5,18 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::road::Roads;
 use crate::tally::Tally;
-use crate::workspace::{cargo, root};
-use crate::{live, page, setup, tools};
+use crate::{page, programs, setup};
 
-pub fn run(roads: &mut Roads, tally: &mut Tally) {
+pub fn run(tally: &mut Tally) {
     let mut built = false;
     tally.verdict("build", || {
-        page::build(roads)?;
+        page::build()?;
         built = true;
         Ok(())
     });
-    tally.verdict("the browser", || setup::missing_tool("chromium"));
-    tally.check("the server", live::build());
-    tally.check("the simulator", simulator());
+    tally.verdict("the browser", || setup::need(&["chromium"]));
+    tally.check("the programs", programs::build());
     if !built {
         return;
     }
@@ -35,21 +32,11 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-/// Builds the simulator, whose figures the tests compare with the laboratory's.
-fn simulator() -> Command {
-    let mut command = cargo("build");
-    command.args(["--release", "--package", "tidegate-sim", "--target-dir"]);
-    command.arg(root().join("target"));
-    command
-}
-
-/// Runs a script of the page's tests in `node`. The environment names the server and the simulator.
+/// Runs a script of the page's tests in `node`.
 pub fn program() -> Command {
     let mut command = Command::new("node");
     command.current_dir(page::folder().join("test"));
-    command.env("TIDEGATE_LIVE", live::program());
-    tools::browser(&mut command);
-    command.env("TIDEGATE_SIM", root().join("target/release/tidegate-sim"));
+    programs::tell(&mut command);
     command
 }
 

@@ -10,10 +10,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::bench::image::Image;
 use crate::children::Program;
-use crate::road::Roads;
+use crate::setup::{self, rustup};
 use crate::tally::Tally;
 use crate::workspace::root;
-use crate::{firmware, progress, setup};
+use crate::{firmware, progress};
 
 /// Each chip's name, its target, and QEMU's machine with its core and with memory at its addresses. QEMU has
 /// none of the chips, so an image runs until it needs the chip's own clock.
@@ -31,11 +31,11 @@ const CODE: RangeInclusive<u64> = 16_384..=131_072;
 const STARTED: &str = "IN: main";
 const LIMIT: Duration = Duration::from_secs(60);
 
-pub fn run(roads: &mut Roads, tally: &mut Tally) {
-    tally.verdict("the emulator", || setup::missing_tool("qemu"));
+pub fn run(tally: &mut Tally) {
+    tally.verdict("the emulator", || setup::need(&["qemu"]));
     for (chip, target, machine) in CHIPS {
         tally.verdict(chip, || {
-            let image = link(roads, chip, target)?;
+            let image = link(chip, target)?;
             let code = Image::read(&image)?.code;
             ensure!(CODE.contains(&code), "the image has {code} bytes of code");
             machine.map_or(Ok(()), |machine| starts(machine, &image))
@@ -43,10 +43,10 @@ pub fn run(roads: &mut Roads, tally: &mut Tally) {
     }
 }
 
-fn link(roads: &mut Roads, chip: &str, target: &str) -> Result<PathBuf> {
+fn link(chip: &str, target: &str) -> Result<PathBuf> {
     let output = root().join("target/wiring");
     let folder = root().join("embedded/wiring").join(chip);
-    let mut command = roads.to(target)?.cargo("build", target, &folder);
+    let mut command = rustup::cargo("build", target, &folder)?;
     command.args(["--release", "--locked", "--target-dir"]).arg(&output);
     let ended = progress::run(&format!("linking for {chip}"), command, None)?;
     if !ended.success() {

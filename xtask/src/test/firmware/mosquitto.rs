@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::aside;
 use crate::children::Program;
+use crate::setup::aside;
 use crate::workspace::root;
 
 /// How long the broker may take to listen, or to end.

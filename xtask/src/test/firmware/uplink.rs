@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::cable::Cable;
 use crate::children::Program;
 use crate::firmware::{Board, Run, numbers, told};
-use crate::live;
+use crate::programs;
 
 /// It takes a minute and a half; a busy machine takes longer.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -141,7 +141,7 @@ struct Server {
 impl Server {
     /// `hints` is the header family; all send Retry-After with a throttled call.
     fn start(hints: &str) -> Result<Self> {
-        let program = live::program();
+        let program = programs::path(programs::LIVE);
         let mut command = Command::new(&program);
         command.args(["serve", "--limit", "5", "--burst", "5", "--outage", "15s..35s"]);
         command.args(["--hints", hints]);

@@ -6,12 +6,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
 
+use super::apt;
 use crate::npm::step;
 use crate::workspace::root;
-use crate::{apt, setup};
 
 pub const NAME: &str = "solver";
-pub const WHY: &str = "proves the lemmas";
 
 /// The environment's Python.
 pub fn python() -> PathBuf {
@@ -25,13 +24,8 @@ pub fn is_there() -> bool {
     matches!((named, there), (Ok(named), Ok(there)) if named == there)
 }
 
-/// The command that installs it, for messages.
-pub fn how() -> String {
-    "python3 -m venv, and pip install z3-solver".into()
-}
-
 pub fn bring() -> Result<()> {
-    setup::missing_tool("python")?;
+    super::need(&["python"])?;
     let venv = || {
         let mut venv = Command::new("python3");
         venv.args(["-m", "venv", "--clear"]).arg(folder());

@@ -25,6 +25,9 @@ pub const DENY: CargoTool =
     CargoTool { name: "cargo-deny", version: "0.20.2", takes: "some minutes" };
 /// Renders the guides.
 pub const MDBOOK: CargoTool = CargoTool { name: "mdbook", version: "0.5.4", takes: "some minutes" };
+/// Decodes the logs of firmware.
+pub const DEFMT_PRINT: CargoTool =
+    CargoTool { name: "defmt-print", version: "1.2.0", takes: "a minute" };
 
 impl CargoTool {
     /// Each version has its own folder.
@@ -47,7 +50,7 @@ impl CargoTool {
         let mut install = cargo("install");
         // Without optimisation: building takes longer than running.
         install.args([name, "--version", version, "--debug", "--locked", "--root"]);
-        install.arg(self.folder());
+        install.arg(self.folder()).env("CARGO_PROFILE_DEV_DEBUG", "0");
         let ended = progress::run(&format!("building {name}"), install, None)?;
         if !ended.success() {
             bail!("`{how}` failed: {}", ended.reason());

@@ -10,8 +10,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use super::apt;
+use crate::progress;
 use crate::workspace::{installed, on_path, root};
-use crate::{apt, progress};
 
 /// Where the unpacked programs are.
 const PROGRAMS: [&str; 2] = ["usr/bin", "usr/sbin"];

@@ -1,0 +1,89 @@
+//! Targets, components and older versions of Rust.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::need;
+use crate::progress;
+use crate::workspace::{self, root};
+
+/// Every target of tidegate's core, besides the host.
+pub const TARGETS: [&str; 5] = [
+    "wasm32-unknown-unknown",
+    "thumbv6m-none-eabi",
+    "thumbv7em-none-eabihf",
+    "riscv32imc-unknown-none-elf",
+    "riscv32imac-unknown-none-elf",
+];
+
+/// A download that takes longer counts as failed.
+const LIMIT: Duration = Duration::from_secs(150);
+
+/// `cargo VERB --target TARGET`, to run in `folder`. Adds the target if it is missing.
+pub fn cargo(verb: &str, target: &str, folder: &Path) -> Result<Command> {
+    need(&[target])?;
+    let mut command = workspace::cargo(verb);
+    command.args(["--target", target]).current_dir(folder);
+    Ok(command)
+}
+
+/// `rustup target add TARGET` or `rustup component add COMPONENT`. The error gives the reason.
+pub fn add(kind: &str, name: &str) -> Result<()> {
+    rustup(&[kind, "add", name])
+}
+
+fn rustup(args: &[&str]) -> Result<()> {
+    let mut command = Command::new("rustup");
+    command.args(args).current_dir(root());
+    let ended = progress::run("rustup", command, Some(LIMIT)).context("rustup does not start")?;
+    ensure!(ended.success(), "rustup says: {}", ended.reason());
+    Ok(())
+}
+
+/// Whether the toolchain has the subcommand of a component.
+pub fn has_verb(verb: &str) -> bool {
+    let output = workspace::cargo(verb).arg("--version").output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Whether the active toolchain has a target's core library. Its folder may exist and be empty.
+pub fn has_target(target: &str) -> bool {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let mut command = Command::new(rustc);
+    command.args(["--print", "target-libdir", "--target", target]).current_dir(root());
+    let Ok(output) = command.output() else { return false };
+    let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    let mut entries = folder.read_dir().into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name().to_string_lossy().starts_with("libcore-"))
+}
+
+/// Installs the toolchain of this version if it is missing.
+pub fn version(version: &str) -> Result<()> {
+    if version_of_cargo(version, "--version").output().is_ok_and(|output| output.status.success()) {
+        return Ok(());
+    }
+    eprintln!("  setup Rust {version}: rustup toolchain install {version}");
+    if let Err(error) =
+        rustup(&["toolchain", "install", version, "--profile", "minimal", "--no-self-update"])
+    {
+        bail!("rustup cannot bring Rust {version}: {error:#}");
+    }
+    Ok(())
+}
+
+/// `cargo VERB` of this version, which must be installed, in the workspace's folder.
+pub fn version_of_cargo(version: &str, verb: &str) -> Command {
+    let mut command = Command::new("rustup");
+    // Without `--install`, a missing toolchain is an error and is not downloaded.
+    command.args(["run", version, "cargo", verb]).current_dir(root());
+    // Variables that the active toolchain set for its children, such as this task.
+    for variable in ["CARGO", "RUSTC", "RUSTDOC", "LD_LIBRARY_PATH", "RUSTUP_TOOLCHAIN"] {
+        command.env_remove(variable);
+    }
+    // A separate folder, so that neither version makes the other rebuild.
+    command.env("CARGO_TARGET_DIR", root().join("target/rust").join(version));
+    command
+}
