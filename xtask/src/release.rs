@@ -40,7 +40,7 @@ pub fn run(release: &Release) -> Result<ExitCode> {
     wasm::package(&mut tally);
     supply::run(&mut tally);
     docs::run(&mut tally);
-    tally.verdict("the site", || site::build());
+    tally.verdict("the site", site::build);
     if tally.failed == 0 {
         tally.verdict("the artifacts", || collect(&folder, &version));
         tally.check("npm publish, dry run", npm_publish(&folder, &version));

@@ -17,47 +17,33 @@ use crate::workspace::{cargo, root};
 /// A board needs some seconds on an idle machine.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Who played, and how many.
-struct Row {
-    runner: &'static str,
-    vectors: u64,
-    steps: u64,
-    differences: u64,
-    /// Vectors for which a board lacks memory.
-    passed_over: u64,
-}
-
 /// Checks that the oracle writes the committed vectors, and that every runner reproduces them.
 pub fn run(tally: &mut Tally) {
-    oracle(tally);
-    let mut rows = Vec::new();
-    native("native, debug", "dev", &mut rows, tally);
-    native("native, release", "release", &mut rows, tally);
-    at_random(&mut rows, tally);
-    in_wasm(&["node", "bun"], &mut rows, tally);
-    on_boards(&mut rows, tally);
-    table(&rows);
+    tally.verdict("the oracle writes these vectors", oracle);
+    native("native, debug", "dev", tally);
+    native("native, release", "release", tally);
+    at_random(tally);
+    in_wasm(&["node", "bun"], tally);
+    on_boards(tally);
 }
 
 /// Natively, and in Node.
 pub fn quick(tally: &mut Tally) {
-    let mut rows = Vec::new();
-    native("native, debug", "dev", &mut rows, tally);
-    in_wasm(&["node"], &mut rows, tally);
-    table(&rows);
+    native("native, debug", "dev", tally);
+    in_wasm(&["node"], tally);
 }
 
 /// On this machine.
-fn native(runner: &'static str, profile: &str, rows: &mut Vec<Row>, tally: &mut Tally) {
+fn native(runner: &str, profile: &str, tally: &mut Tally) {
     let mut command = cargo("run");
     command.args(["--package", "tidegate-conformance", "--profile", profile]);
-    examine(runner, rows, tally, || output(runner, command));
+    examine(runner, tally, || output(runner, command));
 }
 
 /// Policies, clients and responses that the committed vectors lack.
-fn at_random(rows: &mut Vec<Row>, tally: &mut Tally) {
+fn at_random(tally: &mut Tally) {
     let found = root().join("target/found");
-    examine("native, at random", rows, tally, || {
+    examine("native, at random", tally, || {
         setup::need(&["python"])?;
         let mut search = Command::new("python3");
         search.arg(root().join("tests/oracle/search.py")).args(["1", "400"]).arg(&found);
@@ -74,7 +60,7 @@ fn folder() -> PathBuf {
 }
 
 /// Runs the module, compiled like the package's, in these runtimes: V8 in Node, JavaScriptCore in Bun.
-fn in_wasm(runners: &[&'static str], rows: &mut Vec<Row>, tally: &mut Tally) {
+fn in_wasm(runners: &[&str], tally: &mut Tally) {
     let target = root().join("target/conformance");
     let module = target.join(npm::TARGET).join("wasm/tidegate_conformance_wasm.wasm");
     let mut ready = false;
@@ -93,7 +79,7 @@ fn in_wasm(runners: &[&'static str], rows: &mut Vec<Row>, tally: &mut Tally) {
         let mut command = Command::new(if runner == "bun" { bun } else { runner.into() });
         command.arg("run.mjs").arg(&module).current_dir(folder());
         if ready {
-            examine(runner, rows, tally, || output(runner, command));
+            examine(runner, tally, || output(runner, command));
         }
     }
 }
@@ -107,7 +93,7 @@ fn build(target: &Path) -> Result<()> {
 
 /// Runs the image on each emulated board. It reads the vectors from a file of this machine, line by
 /// line.
-fn on_boards(rows: &mut Vec<Row>, tally: &mut Tally) {
+fn on_boards(tally: &mut Tally) {
     let file = root().join("target/vectors.jsonl");
     let mut ready = false;
     tally.verdict("the emulator", || {
@@ -119,7 +105,7 @@ fn on_boards(rows: &mut Vec<Row>, tally: &mut Tally) {
     let boards =
         [("Cortex-M0", Board::Microbit), ("Cortex-M4F", Board::Mps2), ("RISC-V", Board::Virt)];
     for (runner, board) in boards.into_iter().filter(|_| ready) {
-        examine(runner, rows, tally, || {
+        examine(runner, tally, || {
             let folder = firmware::build(board, &["conformance"])?;
             let image = "conformance";
             let options = options(board, &file);
@@ -155,31 +141,23 @@ fn options(board: Board, file: &Path) -> Vec<String> {
 }
 
 /// Replays all vectors with a runner; none may differ.
-fn examine(
-    runner: &'static str,
-    rows: &mut Vec<Row>,
-    tally: &mut Tally,
-    play: impl FnOnce() -> Result<String>,
-) {
-    tally.verdict(runner, || {
-        let output = play()?;
-        let sum = output.lines().find_map(|line| row(runner, line));
-        let row = sum.with_context(|| format!("no sum in the output:\n{output}"))?;
-        let different = row.differences;
-        rows.push(row);
-        ensure!(different == 0, "{different} vectors differ:\n{output}");
-        Ok(())
+fn examine(runner: &str, tally: &mut Tally, play: impl FnOnce() -> Result<String>) {
+    let played = play().and_then(|output| {
+        let sum = output.lines().find_map(sum);
+        let sum = sum.with_context(|| format!("no sum in the output:\n{output}"))?;
+        ensure!(sum.1 == 0, "{} vectors differ:\n{output}", sum.1);
+        Ok(sum.0)
     });
+    let told = played.as_ref().map_or_else(|_| String::new(), |played| format!(": {played}"));
+    tally.verdict(&format!("{runner}{told}"), || played.map(drop));
 }
 
-/// Without Python, the vectors cannot be compared with the oracle.
-fn oracle(tally: &mut Tally) {
-    if let Err(error) = setup::need(&["python"]) {
-        return tally.verdict("the oracle writes these vectors", || Err(error));
-    }
+/// Compares the vectors with the oracle, which is written in Python.
+fn oracle() -> Result<()> {
+    setup::need(&["python"])?;
     let mut command = Command::new("python3");
     command.arg(root().join("tests/oracle/make.py")).arg("--check");
-    tally.check("the oracle writes these vectors", command);
+    step("tests/oracle/make.py --check", command)
 }
 
 /// A runner's report, successful or not.
@@ -187,27 +165,14 @@ fn output(runner: &str, command: Command) -> Result<String> {
     Ok(progress::run(runner, command, None)?.output)
 }
 
-/// `all <vectors> <steps> <differences>`, and on boards the number of skipped vectors; a log has a
-/// prefix.
-fn row(runner: &'static str, line: &str) -> Option<Row> {
+/// What was played, and how many vectors differ, from `all <vectors> <steps> <differences>`. A board adds how many
+/// vectors it lacks the memory for; a log has a prefix.
+fn sum(line: &str) -> Option<(String, u64)> {
     let mut words = line.split_whitespace().skip_while(|word| *word != "all").skip(1);
-    let mut number = || words.next()?.parse().ok();
+    let mut number = || words.next()?.parse::<u64>().ok();
     let (vectors, steps, differences) = (number()?, number()?, number()?);
-    Some(Row { runner, vectors, steps, differences, passed_over: number().unwrap_or(0) })
-}
-
-/// In one write, so that other parts' lines do not mix with it.
-fn table(rows: &[Row]) {
-    let line = |cells: [&str; 5]| {
-        let [runner, vectors, steps, differences, passed_over] = cells;
-        format!("        {runner:<16}{vectors:>8}{steps:>8}{differences:>13}{passed_over:>13}\n")
-    };
-    let mut table = line(["runner", "vectors", "steps", "differences", "passed over"]);
-    for Row { runner, vectors, steps, differences, passed_over } in rows {
-        let cells = [vectors, steps, differences, passed_over].map(u64::to_string);
-        table += &line([runner, &cells[0], &cells[1], &cells[2], &cells[3]]);
-    }
-    print!("{table}");
+    let skipped = number().map_or_else(String::new, |skipped| format!(", {skipped} skipped"));
+    Some((format!("{vectors} vectors, {steps} steps{skipped}"), differences))
 }
 
 #[cfg(test)]
@@ -216,13 +181,11 @@ mod tests {
 
     #[test]
     fn the_total_is_read_from_the_line_of_all_files() {
-        for (output, expected) in [
-            ("file vectors steps differences\naimd 3 40 0\nall 5 70 1\n", (5, 70, 1, 0)),
-            ("0.1 INFO  all 4 60 0 1\n", (4, 60, 0, 1)),
+        for (output, played, differences) in [
+            ("file vectors steps differences\naimd 3 40 0\nall 5 70 1\n", "5 vectors, 70 steps", 1),
+            ("0.1 INFO  all 4 60 0 1\n", "4 vectors, 60 steps, 1 skipped", 0),
         ] {
-            let row = output.lines().find_map(|line| row("here", line)).unwrap();
-            let told = (row.vectors, row.steps, row.differences, row.passed_over);
-            assert_eq!(told, expected);
+            assert_eq!(output.lines().find_map(sum).unwrap(), (played.to_owned(), differences));
         }
     }
 }

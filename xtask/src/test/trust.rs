@@ -43,12 +43,10 @@ pub fn exhaustive(tally: &mut Tally) {
 
 /// Runs a program that must succeed. Its last line of output says how much it checked.
 fn sum(label: &str, command: Command, tally: &mut Tally) {
-    let mut told = None;
-    tally.verdict(label, || {
-        let ended = progress::run(label, command, None)?;
+    let ended = progress::run(label, command, None).map_err(Into::into).and_then(|ended| {
         ensure!(ended.success(), "{}", ended.output);
-        told = ended.output.lines().last().map(str::to_owned);
-        Ok(())
+        Ok(ended.output.lines().last().unwrap_or_default().to_owned())
     });
-    told.iter().for_each(|told| println!("        {told}"));
+    let told = ended.as_ref().map_or_else(|_| String::new(), |told| format!(": {told}"));
+    tally.verdict(&format!("{label}{told}"), || ended.map(drop));
 }

@@ -107,7 +107,7 @@ pub fn package(tally: &mut Tally) {
     });
     if ready {
         tally.check("package", node("package", &npm::folder().join("test")));
-        tally.verdict("reproducible build", || repeat());
+        tally.verdict("reproducible build", repeat);
     }
 }
 
