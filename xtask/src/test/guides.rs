@@ -15,6 +15,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, anyhow, bail};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
+use super::wasm;
 use crate::npm::{self, step};
 use crate::progress;
 use crate::setup::{self, aside};
@@ -34,8 +35,10 @@ pub fn run(tally: &mut Tally) {
     let mut ready = false;
     tally.verdict("pack and install", || {
         setup::need(&[npm::TARGET, CHIP])?;
+        // The guides build the package again only if it is outdated.
+        npm::package()?;
         // The tests' tools, among them the Node version that the guides require.
-        npm::install(&npm::folder().join("test"))?;
+        wasm::install(&npm::folder().join("test"))?;
         let (_, once) = start()?;
         bash(START, &shell(&once, &output(START)?.join("step")))?;
         ready = true;

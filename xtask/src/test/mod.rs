@@ -20,7 +20,6 @@ pub mod web;
 mod wiring;
 pub mod written;
 
-use std::collections::VecDeque;
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -43,70 +42,54 @@ struct Part {
     all: Check,
     /// What the short suite runs of it.
     quick: Option<Check>,
-    lane: Lane,
 }
 
-/// The parts of a lane run one after the other, beside those of the other lanes.
-#[derive(Clone, Copy)]
-enum Lane {
-    /// Computes. A lane that has no part left helps with these.
-    Computing,
-    /// Builds in the npm package's folders.
-    Package,
-    /// Mostly waits for servers, browsers and clocks.
-    Waiting,
-}
-
-const LANES: usize = 3;
+/// How many parts run beside each other. Some mostly wait for servers, browsers and clocks.
+const LANES: usize = 4;
 
 /// A part that runs only by name or with `all`.
 const fn part(name: &'static str, about: &'static str, all: Check) -> Part {
-    Part { name, about, all, quick: None, lane: Lane::Computing }
+    Part { name, about, all, quick: None }
 }
 
 impl Part {
     const fn quick(self, quick: Check) -> Self {
         Self { quick: Some(quick), ..self }
     }
-
-    const fn within(self, lane: Lane) -> Self {
-        Self { lane, ..self }
-    }
 }
 
+/// In the order in which they start: those first that take longest.
 const PARTS: [Part; 18] = [
-    part(
-        "lint",
-        "formatting, clippy, scripts and workflow files; the same as `cargo xtask lint`",
-        lint::run,
-    )
-    .quick(lint::format),
+    part("wasm", "the npm package in every supported runtime", wasm::run),
+    part("guides", "follow each guide in an empty folder", guides::run),
+    part("web", "the page in a real browser", web::run),
     part("host", "the tests of every crate on this machine", host::run).quick(host::quick),
-    part("no-panic", "prove that core has no reachable panic", no_panic::run),
-    part("docs", "documentation builds without warnings or dead links", docs::run)
-        .quick(docs::pages),
-    part("features", "clippy for combinations of features", features::run),
-    part("msrv", "build with the minimum Rust version", msrv::run),
-    part("package", "crates are complete and build from their packages", package::run),
-    part("supply", "licences, sources and advisories of dependencies", supply::run),
-    part("conformance", "the oracle's vectors on every runtime", conformance::run)
-        .quick(conformance::quick),
-    part("proofs", "lemmas about core's arithmetic", trust::proofs),
-    part("exhaustive", "every order of six events under small policies", trust::exhaustive),
-    part("fuzz", "the fuzz corpus", fuzz::run),
-    part("hostile", "clients against malicious servers", hostile::run).within(Lane::Waiting),
     part(
         "embedded",
         "embassy's throttle in virtual time, and firmware on emulated boards",
         embedded::run,
     )
     .quick(embedded::quick),
+    part("hostile", "clients against malicious servers", hostile::run),
+    part("conformance", "the oracle's vectors on every runtime", conformance::run)
+        .quick(conformance::quick),
+    part(
+        "lint",
+        "formatting, clippy, scripts and workflow files; the same as `cargo xtask lint`",
+        lint::run,
+    )
+    .quick(lint::format),
+    part("features", "clippy for combinations of features", features::run),
+    part("exhaustive", "every order of six events under small policies", trust::exhaustive),
+    part("proofs", "lemmas about core's arithmetic", trust::proofs),
+    part("fuzz", "the fuzz corpus", fuzz::run),
+    part("docs", "documentation builds without warnings or dead links", docs::run)
+        .quick(docs::pages),
+    part("no-panic", "prove that core has no reachable panic", no_panic::run),
+    part("package", "crates are complete and build from their packages", package::run),
+    part("msrv", "build with the minimum Rust version", msrv::run),
+    part("supply", "licences, sources and advisories of dependencies", supply::run),
     part("wiring", "the wiring for four chips links to images that start", wiring::run),
-    part("wasm", "the npm package in every supported runtime", wasm::run)
-        .quick(wasm::quick)
-        .within(Lane::Package),
-    part("web", "the page in a real browser", web::run).within(Lane::Waiting),
-    part("guides", "follow each guide in an empty folder", guides::run).within(Lane::Package),
 ];
 
 /// Stands for all parts except those of `BY_NAME`.
@@ -128,59 +111,45 @@ With BLESS=1, tests write the committed files that they otherwise compare:
 
 /// The list of parts for `--help`, one per line.
 pub fn help() -> String {
-    let mut help = String::from("Parts, in order. The short suite runs those with a star:");
+    let mut help = String::from("Parts. The short suite runs those with a star:");
     for Part { name, about, quick, .. } in &PARTS {
         let star = if quick.is_some() { "*" } else { " " };
         _ = write!(help, "\n {star}{name:<11} {about}");
     }
-    let by_name = BY_NAME.join(", ");
-    let together = trust::PARTS.join(", ");
-    _ = write!(help, "\nGroups:\n  {ALL:<11} all parts except {by_name}");
-    _ = write!(help, "\n  {:<11} {together}", trust::NAME);
+    _ = write!(help, "\n  {ALL:<11} all of them except {}", BY_NAME.join(", "));
     help.push_str(MORE);
     help
 }
 
-/// Runs the named parts, or the short suite, in lanes beside each other. A failed part does not stop
-/// the others.
+/// Runs the named parts, or the short suite, some beside each other. A failed part does not stop the
+/// others.
 pub fn run(asked: &[String]) -> Result<ExitCode> {
     let names = PARTS.map(|part| part.name);
-    let together = [ALL, trust::NAME];
-    let known = |asked: &str| together.contains(&asked) || names.contains(&asked);
-    if let Some(unknown) = asked.iter().find(|asked| !known(asked)) {
-        return Ok(no_such("part", unknown, &[&names[..], &together].concat()));
+    if let Some(unknown) = asked.iter().find(|asked| *asked != ALL && !names.contains(&&***asked)) {
+        return Ok(no_such("part", unknown, &[&names[..], &[ALL]].concat()));
     }
     let named = |part: &str, asked: &str| match asked {
         ALL => !BY_NAME.contains(&part),
-        trust::NAME => trust::PARTS.contains(&part),
         asked => asked == part,
     };
     let wanted = |part: &Part| match asked {
         [] => part.quick,
         asked => asked.iter().any(|asked| named(part.name, asked)).then_some(part.all),
     };
-    let mut lanes = [const { VecDeque::new() }; LANES];
-    for part in &PARTS {
-        if let Some(check) = wanted(part) {
-            lanes[part.lane as usize].push_back((part, check));
-        }
-    }
-    let run = Run {
-        parts: lanes.iter().map(VecDeque::len).sum(),
-        lanes: Mutex::new(lanes),
-        rows: Mutex::default(),
-    };
+    let parts: Vec<_> = PARTS.iter().filter_map(|part| Some((part, wanted(part)?))).collect();
+    let (number, parts, rows) = (parts.len(), Mutex::new(parts.into_iter()), Mutex::default());
     thread::scope(|scope| {
-        for lane in 0..LANES {
-            let run = &run;
-            scope.spawn(move || {
-                while let Some((part, check)) = run.next(lane) {
-                    run.check(part, check);
+        for _ in 0..LANES {
+            scope.spawn(|| {
+                let next = || lock(&parts).next();
+                while let Some((part, check)) = next() {
+                    let ended = take(part, check, &rows);
+                    println!("{ended} of {number} parts have ended\n");
                 }
             });
         }
     });
-    let mut rows = run.rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     rows.sort_by_key(|(name, ..)| names.iter().position(|known| known == name));
     Ok(report(&rows).exit_code())
 }
@@ -188,33 +157,17 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
 /// The result and duration of a part.
 type Row = (&'static str, Tally, Duration);
 
-/// A run of parts, one per lane at a time.
-struct Run {
-    /// How many there are.
-    parts: usize,
-    /// Parts that have not started.
-    lanes: Mutex<[VecDeque<(&'static Part, Check)>; LANES]>,
-    rows: Mutex<Vec<Row>>,
-}
-
-impl Run {
-    /// The next part of a lane, or else the last of those that compute.
-    fn next(&self, lane: usize) -> Option<(&'static Part, Check)> {
-        let mut lanes = lock(&self.lanes);
-        lanes[lane].pop_front().or_else(|| lanes[Lane::Computing as usize].pop_back())
-    }
-
-    fn check(&self, part: &Part, check: Check) {
-        println!("{}: {}", part.name, part.about);
-        let since = Instant::now();
-        let mut tally = Tally { part: part.name, ..Tally::default() };
-        check(&mut tally);
-        let took = since.elapsed();
-        let mut rows = lock(&self.rows);
-        rows.push((part.name, tally, took));
-        let (ended, of) = (rows.len(), self.parts);
-        println!("{}: {tally} ({} s), {ended} of {of} parts\n", part.name, took.as_secs());
-    }
+/// Runs a part, and returns how many have ended.
+fn take(part: &Part, check: Check, rows: &Mutex<Vec<Row>>) -> usize {
+    println!("{}: {}", part.name, part.about);
+    let since = Instant::now();
+    let mut tally = Tally { part: part.name, ..Tally::default() };
+    check(&mut tally);
+    let took = since.elapsed();
+    println!("{}: {tally} ({} s)", part.name, took.as_secs());
+    let mut rows = lock(rows);
+    rows.push((part.name, tally, took));
+    rows.len()
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -244,13 +197,6 @@ fn cargo_test(package: &str, more: &[&str]) -> Command {
 mod tests {
     use super::*;
     use crate::workspace::root;
-
-    #[test]
-    fn every_group_consists_of_parts() {
-        for part in trust::PARTS {
-            assert!(PARTS.iter().any(|known| known.name == part), "{part}");
-        }
-    }
 
     #[test]
     fn a_workflow_runs_every_part() {

@@ -1,5 +1,4 @@
-//! Groups the exploratory checks under one name. Each is also a part, so a complete run executes it
-//! once.
+//! The checks of core for all numbers, and for every order of events.
 
 use std::process::Command;
 
@@ -10,12 +9,6 @@ use crate::progress;
 use crate::setup::{self, solver};
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
-
-/// The name of the group: `cargo xtask test trust`.
-pub const NAME: &str = "trust";
-
-/// The parts in the group.
-pub const PARTS: [&str; 4] = ["proofs", "exhaustive", "fuzz", "hostile"];
 
 /// The lemmas. The same run compares their models with core, and checks that each lemma can fail.
 pub fn proofs(tally: &mut Tally) {

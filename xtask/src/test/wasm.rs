@@ -50,9 +50,6 @@ const FILES: [&str; 30] = [
 ];
 /// How many files are tested at a time. They wait for timers, servers and runtimes most of the time.
 const LANES: usize = 3;
-/// One file for each kind of runtime: Node, workerd and Chromium; and one with Redis.
-const QUICK: [&str; 5] = ["redis", "fetch", "life", "workerd", "bundles"];
-
 pub fn run(tally: &mut Tally) {
     // There are no tests for `pacing`.
     for module in ["gate", "full", "shared"] {
@@ -68,7 +65,7 @@ pub fn run(tally: &mut Tally) {
         for module in TRACED {
             tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
         }
-        in_runtimes(&FILES, tally);
+        in_runtimes(tally);
         at_providers(tally);
     }
 }
@@ -80,20 +77,6 @@ fn at_providers(tally: &mut Tally) {
     let mut command = Command::new("node");
     command.args(["--test", "--test-reporter=spec", "providers.test.mjs"]).current_dir(folder);
     tally.check("providers", command);
-}
-
-/// One build, tested in one runtime of each kind.
-pub fn quick(tally: &mut Tally) {
-    the_crate("full", tally);
-    let mut built = false;
-    tally.verdict("build", || {
-        npm::package()?;
-        built = true;
-        Ok(())
-    });
-    if built {
-        in_runtimes(&QUICK, tally);
-    }
 }
 
 /// The package as published: its source map, types, licences and size, and whether a second build gives the same files.
@@ -118,8 +101,8 @@ fn the_crate(module: &str, tally: &mut Tally) {
     tally.tests(&format!("the crate, {module}"), command);
 }
 
-/// Runs these test files against the installed package.
-fn in_runtimes(files: &[&str], tally: &mut Tally) {
+/// Runs the test files against the installed package.
+fn in_runtimes(tally: &mut Tally) {
     let folder = npm::folder().join("test");
     let mut ready = false;
     tally.verdict("pack and install", || {
@@ -133,7 +116,7 @@ fn in_runtimes(files: &[&str], tally: &mut Tally) {
     tally.verdict("the browser", || setup::need(&["chromium"]));
     tally.verdict("redis-server", || setup::need(&["redis"]));
     tally.check("the programs", programs::build());
-    tally.checks(LANES, files.iter().map(|&file| (file.to_owned(), node(file, &folder))));
+    tally.checks(LANES, FILES.iter().map(|&file| (file.to_owned(), node(file, &folder))));
 }
 
 fn node(file: &str, folder: &Path) -> Command {
