@@ -3,17 +3,9 @@
 use crate::links;
 use crate::site;
 use crate::tally::Tally;
-use crate::workspace::cargo;
 
 pub fn run(tally: &mut Tally) {
-    // A page for developers may link to private items, and repeat the target of a link.
-    const INSIDE: &str = "-D warnings -A rustdoc::private-intra-doc-links \
-        -A rustdoc::redundant-explicit-links";
-    tally.check("cargo doc, for users", site::documented());
-    let mut inside = cargo("doc");
-    inside.args(["--no-deps", "--all-features", "--document-private-items"]);
-    inside.env("RUSTDOCFLAGS", INSIDE);
-    tally.check("cargo doc, for developers", inside);
+    tally.check("cargo doc", site::documented());
     pages(tally);
 }
 
