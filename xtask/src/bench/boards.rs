@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::row::{Row, figure};
+use super::row::{Row, bar, figure};
 use super::thousands;
 use crate::firmware::{self, Board, Run, numbers, told};
 
@@ -117,14 +117,6 @@ fn worst(rows: &[Row], end: &str, board: Board) -> u64 {
     of.map(|row| row.figure).max().unwrap_or(0)
 }
 
-fn bar(page: &mut String, name: &str, goal: u64, is: u64) {
-    let verdict = match is.checked_sub(goal) {
-        None | Some(0) => "met".into(),
-        Some(above) => format!("**{} above**", thousands(above)),
-    };
-    _ = writeln!(page, "| {name} | {} | {}: {verdict} |", thousands(goal), thousands(is));
-}
-
 fn table(page: &mut String, unit: &str, rows: &[Row]) {
     let targets = Board::ALL.map(Board::target);
     _ = writeln!(page, "| {unit} | {} |", targets.join(" | "));
@@ -146,13 +138,5 @@ mod tests {
         assert_eq!(read(log, "fixed: admit"), Some((711, 348)));
         assert_eq!(read(log, "fixed"), None);
         assert_eq!(read(log, "fixed: settle"), None);
-    }
-
-    #[test]
-    fn a_bar_is_met_up_to_its_goal() {
-        let mut page = String::new();
-        bar(&mut page, "a", 400, 400);
-        bar(&mut page, "b", 400, 1_401);
-        assert_eq!(page, "| a | 400 | 400: met |\n| b | 400 | 1 401: **1 001 above** |\n");
     }
 }

@@ -13,7 +13,7 @@ use crate::setup;
 use crate::workspace::{cargo, root};
 
 /// The subjects of tools/bench/cost and their descriptions.
-const SUBJECTS: [(&str, &str); 15] = [
+const SUBJECTS: [(&str, &str); 14] = [
     ("adaptive-open", "adaptive, no throttled call yet: poll + settle"),
     ("adaptive-blind", "adaptive, throttled calls are all that is known: poll + settle"),
     ("adaptive-blind-waits", "adaptive, a poll that must wait"),
@@ -28,7 +28,6 @@ const SUBJECTS: [(&str, &str); 15] = [
     ("pacing", "plain GCRA (gate::Pacing): take"),
     ("governor", "governor: check, with a clock that costs nothing"),
     ("governor-clock", "governor: check, with its own clock"),
-    ("cubic-f64", "cubic of the AWS SDKs in f64: acquire + update"),
 ];
 
 /// The measurement's own overhead.
@@ -112,8 +111,7 @@ fn page(rows: &[Row], target: &str) -> String {
          Instructions of one decision, as callgrind counts them: the mean of 10 000 calls after 2000 \
          that warm up, less the overhead of measuring. All subjects run in the same frame, with the time \
          as an argument (unless stated otherwise), and compiled as users compile them. `adaptive` \
-         and the cubic each meet a server of ten calls a second; throttled calls are included as they \
-         occur.\n\n",
+         meets a server of ten calls a second; throttled calls are included as they occur.\n\n",
     );
     _ = writeln!(page, "| {target} | instructions |\n|---|---:|");
     for row in rows {
@@ -125,10 +123,9 @@ fn page(rows: &[Row], target: &str) -> String {
         figure(rows, what, target)
     };
     let mut bar = |name: &str, goal: Option<u64>, is: Option<u64>| {
-        let (Some(goal), Some(is)) = (goal, is) else { return };
-        let verdict =
-            if is <= goal { "met".into() } else { format!("**{} above**", thousands(is - goal)) };
-        _ = writeln!(page, "| {name} | {} | {}: {verdict} |", thousands(goal), thousands(is));
+        if let (Some(goal), Some(is)) = (goal, is) {
+            row::bar(&mut page, name, goal, is);
+        }
     };
     for tier in ["open", "blind", "remaining", "period"] {
         bar(

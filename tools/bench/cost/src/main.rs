@@ -1,7 +1,6 @@
 //! Runs one subject many times, so that callgrind counts only the instructions inside
 //! `meter::measured`. `cargo xtask bench cost` runs it and computes the mean.
 
-mod cubic;
 mod limiters;
 mod meter;
 mod queue;
@@ -10,7 +9,7 @@ mod tiers;
 use std::process::ExitCode;
 
 /// The subjects by name. Each has the same number of calls, after the same warm-up.
-const SUBJECTS: [(&str, fn()); 16] = [
+const SUBJECTS: [(&str, fn()); 15] = [
     ("empty", limiters::empty),
     ("adaptive-open", tiers::open),
     ("adaptive-blind", tiers::blind),
@@ -26,7 +25,6 @@ const SUBJECTS: [(&str, fn()); 16] = [
     ("pacing", limiters::pacing),
     ("governor", limiters::governor),
     ("governor-clock", limiters::governor_with_its_clock),
-    ("cubic-f64", cubic::pair),
 ];
 
 fn main() -> ExitCode {
