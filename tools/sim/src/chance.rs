@@ -53,6 +53,13 @@ impl Chance {
         (f64::from(self.0.next_u32()) + 0.5) / 4_294_967_296.0
     }
 
+    /// Uniform in `from..to`, in steps of 2^-53 of the width.
+    pub fn within(&mut self, from: f64, to: f64) -> f64 {
+        let high = u64::from(self.0.next_u32()) << 21;
+        let low = u64::from(self.0.next_u32()) >> 11;
+        from + (to - from) * ((high | low) as f64 / (1_u64 << 53) as f64)
+    }
+
     /// Uniform in `least..=most`.
     pub const fn between(&mut self, least: Span, most: Span) -> Span {
         self.0.between(least, most)

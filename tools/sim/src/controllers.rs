@@ -196,10 +196,6 @@ impl Throttle for PerThread {
         self.gates[call.thread as usize].retry(now, call, response)
     }
 
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
-    }
-
     fn in_flight(&self) -> Option<u32> {
         self.gates.iter().map(Throttle::in_flight).sum()
     }

@@ -4,7 +4,7 @@
 //! The same scenario, law and seed give the same trace on every machine, bit for bit: counts are
 //! integers, logarithms come from `libm`, and all random numbers from one seed.
 
-pub mod agenda;
+mod agenda;
 pub mod books;
 pub mod breach;
 pub mod chance;

@@ -39,7 +39,6 @@ fn way(latency: &Spread) -> (Span, Span) {
 /// What can be known in advance of a scenario's world.
 pub fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
     let member = |group: &Clients| Member {
-        threads: group.threads,
         from: group.from.instant(),
         to: group.to.map_or(Instant::MAX, |to| to.instant()),
         stranger: group.are_strangers().then(|| match group.demand {
@@ -60,6 +59,5 @@ pub fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
         strangers: scenario.server.get_ref().strangers.map_or(0.0, Rate::as_per_second),
         members,
         ledger: Default::default(),
-        telemetry: Default::default(),
     }
 }

@@ -25,9 +25,9 @@ const MOST_LINES: usize = 12;
 /// The delay axis is logarithmic. Shorter delays are drawn as none.
 const NO_WAIT: f64 = 0.001;
 
-const BLUE: RGBColor = RGBColor(43, 108, 196);
+pub(crate) const BLUE: RGBColor = RGBColor(43, 108, 196);
 const RED: RGBColor = RGBColor(214, 57, 57);
-const GREY: RGBColor = RGBColor(110, 110, 110);
+pub(crate) const GREY: RGBColor = RGBColor(110, 110, 110);
 
 /// The data of a plot, collected step by step.
 struct Picture {

@@ -85,10 +85,6 @@ where
         self.permits.retry(now, call, response)
     }
 
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
-    }
-
     fn in_flight(&self) -> Option<u32> {
         self.permits.in_flight()
     }

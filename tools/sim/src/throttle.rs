@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 
-use crate::peer::Telemetry;
 use tidegate::{Hint, Instant, Outcome, Reason, Span};
 
 /// A client process polls it before each call, and reports the result afterwards.
@@ -31,7 +30,9 @@ pub trait Throttle {
 
     /// When to poll again after [`Answer::Full`] if no call settles before. `None` means not
     /// before.
-    fn next_at(&self, now: Instant) -> Option<Instant>;
+    fn next_at(&self, _now: Instant) -> Option<Instant> {
+        None
+    }
 
     /// How many permits have not settled, if the throttle counts them. It is compared with the
     /// calls in flight.
@@ -153,15 +154,11 @@ pub struct Outlook {
     pub members: Vec<Member>,
     /// Reservations shared by all oracles of a world.
     pub ledger: RefCell<Ledger>,
-    /// Reports to a telemetry server, shared like the ledger.
-    pub telemetry: RefCell<Telemetry>,
 }
 
 /// A client process in an [`Outlook`].
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
-    /// How many threads call.
-    pub threads: u32,
     /// When it joins.
     pub from: Instant,
     /// When it leaves.

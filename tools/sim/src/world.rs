@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use tidegate::{Hint, Instant, Outcome, Span};
 
-use crate::agenda::{Agenda, Event};
+use crate::agenda::Agenda;
 use crate::books::Books;
 use crate::breach::{Breach, Broken};
 use crate::chance::{Chance, Stream};
@@ -30,13 +30,28 @@ pub struct World<S> {
     server: Server,
     processes: Vec<Process>,
     threads: Vec<Thread>,
-    agenda: Agenda,
+    agenda: Agenda<Event>,
     now: Instant,
     digest: Digest,
     tally: Tally,
     strangers: Option<(Chance, Span)>,
     books: Books,
     over: bool,
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// A thread polls its throttle.
+    Poll(u32),
+    /// A thread's call arrives at the server.
+    Arrive(u32),
+    /// A thread's call returns.
+    Return(u32),
+    /// A process checks whether calls that found no room may be sent now.
+    Wake(u32),
+    /// A background call arrives at the server.
+    Stranger,
 }
 
 /// The result of a run.
@@ -80,7 +95,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         mut make: impl FnMut(Place) -> Option<Box<dyn Throttle>>,
     ) -> Option<Self> {
         let server = Server::new(scenario.server.get_ref(), seed);
-        let mut agenda = Agenda::default();
+        let mut agenda = Agenda::new();
         let (mut processes, mut threads) = (Vec::new(), Vec::new());
         for group in scenario.groups() {
             let from = group.from.instant();

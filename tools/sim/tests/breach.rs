@@ -48,10 +48,6 @@ impl Throttle for Defective {
         self.defect == Defect::RetriesWhatWasServed
     }
 
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
-    }
-
     fn in_flight(&self) -> Option<u32> {
         Some(self.out)
     }
@@ -109,10 +105,6 @@ impl Throttle for OneAtATime {
 
     fn retry(&mut self, _: Instant, _: &mut Call, _: &Response) -> bool {
         false
-    }
-
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
     }
 
     fn in_flight(&self) -> Option<u32> {

@@ -222,14 +222,14 @@ fn the_fair_time_of_fixed_work_follows_from_equal_shares() {
 #[test]
 fn a_call_given_up_is_not_work_and_unfinished_work_has_no_time() {
     let text = "title = 'work'\nend = '5000s'\nstop_when_work_is_done = true\n[server.bucket]\nburst = \
-                4\nrate = '4/s'\n[[clients]]\ndemand = { work = 1000 }";
+                4\nrate = '4/s'\n[[clients]]\nthreads = 50\ndemand = { work = 20 }";
     // It gives up more calls than are served.
-    let done = run(&scenario(text), "grpc-throttle", 1).metrics;
+    let done = run(&scenario(text), "retry-budget", 1).metrics;
     let get = |name| done.get(name).unwrap();
     assert!(get("lost") > 500.0, "{} lost", get("lost"));
     assert_eq!(get("calls") - get("throttles"), 1_000.0);
     assert!((1.0..1.1).contains(&get("time_over_limit")), "{}", get("time_over_limit"));
-    let cut_short = run(&scenario(&text.replace("5000s", "200s")), "grpc-throttle", 1).metrics;
+    let cut_short = run(&scenario(&text.replace("5000s", "200s")), "retry-budget", 1).metrics;
     assert_eq!([cut_short.get("time_over_limit"), cut_short.get("time_s")], [None, None]);
 }
 

@@ -7,6 +7,7 @@ mod tally;
 
 use std::borrow::Cow;
 
+pub(crate) use tally::Micros;
 pub use tally::Tally;
 
 /// Named figures in the order of the report. `None` if a metric does not apply.

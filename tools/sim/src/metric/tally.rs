@@ -71,9 +71,9 @@ impl Tally {
             served_by: if by_process { vec![vec![0; bins]; groups.len()] } else { Vec::new() },
             all_served: 0,
             threads: threads.collect(),
-            waits: Micros::new(),
-            latencies: Micros::new(),
-            stays: Micros::new(),
+            waits: Micros::default(),
+            latencies: Micros::default(),
+            stays: Micros::default(),
             done: None,
             peak: Peak::new(scenario.peak_from.unwrap_or(scenario.measure_from).instant()),
             bin: Bin { width: scenario.bin.get_ref().span(), index: 0, ends: Instant::ZERO },
@@ -221,21 +221,23 @@ impl Peak {
 
 /// A histogram of times in microseconds with three significant digits.
 #[derive(Clone, Debug)]
-pub(super) struct Micros {
+pub(crate) struct Micros {
     histogram: Histogram<u32>,
     sum: u128,
     longest: Span,
 }
 
-impl Micros {
-    fn new() -> Self {
+impl Default for Micros {
+    fn default() -> Self {
         // Times above a million seconds are not distinguished.
         let histogram =
             Histogram::new_with_bounds(1, 1_000_000_000_000, 3).expect("the bounds are valid");
         Self { histogram, sum: 0, longest: Span::ZERO }
     }
+}
 
-    fn add(&mut self, span: Span) {
+impl Micros {
+    pub(crate) fn add(&mut self, span: Span) {
         self.histogram.saturating_record(span.as_nanos() / 1_000);
         self.sum += u128::from(span.as_nanos());
         self.longest = self.longest.max(span);
@@ -243,7 +245,7 @@ impl Micros {
 
     /// The quantile in milliseconds. `None` if there are no values.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
-    pub(super) fn quantile(&self, share: f64) -> Option<f64> {
+    pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         let some = !self.histogram.is_empty();
         some.then(|| self.histogram.value_at_quantile(share) as f64 / 1e3)
     }
@@ -283,7 +285,7 @@ mod tests {
 
     #[test]
     fn quantiles_match_the_recorded_times() {
-        let mut times = Micros::new();
+        let mut times = Micros::default();
         (1..=1_000).for_each(|millis| times.add(Span::from_millis(millis)));
         for (share, expected) in [(0.5, 500.0), (0.99, 990.0), (1.0, 1_000.0)] {
             let found = times.quantile(share).unwrap();
@@ -291,6 +293,6 @@ mod tests {
         }
         assert_eq!(times.mean(), Some(500.5));
         assert_eq!(times.longest(), Some(1_000.0));
-        assert_eq!(Micros::new().quantile(0.5), None);
+        assert_eq!(Micros::default().quantile(0.5), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use tidegate::{Instant, Span};
 
-use super::dice::Dice;
+use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Response, Throttle};
 
 /// The delay between a failure and the next attempt.
@@ -13,18 +13,18 @@ pub(super) trait Schedule {
         now: Instant,
         call: &Call,
         response: &Response,
-        dice: &mut Dice,
+        dice: &mut Chance,
     ) -> Option<Span>;
 }
 
 /// A peer that only delays retries: first attempts are sent at once, and calls are independent.
 pub(super) struct Backoff<S> {
     schedule: S,
-    dice: Dice,
+    dice: Chance,
 }
 
 impl<S> Backoff<S> {
-    pub fn new(schedule: S, dice: Dice) -> Self {
+    pub fn new(schedule: S, dice: Chance) -> Self {
         Self { schedule, dice }
     }
 }
@@ -43,10 +43,6 @@ impl<S: Schedule> Throttle for Backoff<S> {
         let delay = self.schedule.delay(now, call, response, &mut self.dice);
         delay.is_some_and(|delay| sleep(now, call, delay))
     }
-
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
-    }
 }
 
 /// How many attempts of a failed call had failed before.
@@ -63,4 +59,9 @@ pub(super) fn asleep(now: Instant, call: &Call) -> Option<Answer> {
 pub(super) fn sleep(now: Instant, call: &mut Call, delay: Span) -> bool {
     call.not_before = now.saturating_add(delay);
     true
+}
+
+/// A span of `seconds`, rounded down to nanoseconds. Negative values become zero.
+pub(super) fn seconds(seconds: f64) -> Span {
+    Span::from_nanos((seconds * 1e9) as u64)
 }

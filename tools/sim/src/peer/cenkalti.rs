@@ -14,8 +14,8 @@
 use tidegate::{Instant, Span};
 
 use super::backoff::{Schedule, earlier_failures};
-use super::dice::Dice;
 use super::threads::Threads;
+use crate::chance::Chance;
 use crate::throttle::{Call, Response};
 
 const INITIAL: Span = Span::from_millis(500);
@@ -72,7 +72,7 @@ impl Schedule for Cenkalti {
         now: Instant,
         call: &Call,
         response: &Response,
-        dice: &mut Dice,
+        dice: &mut Chance,
     ) -> Option<Span> {
         let course = self.0.of(call.thread);
         if earlier_failures(call) == 0 {
@@ -140,7 +140,7 @@ mod tests {
 
     /// How many attempts an always failing call makes, and when it is given up.
     fn course(seed: u64) -> (u32, Instant) {
-        let (mut schedule, mut dice) = (Cenkalti::default(), Dice::new(seed));
+        let (mut schedule, mut dice) = (Cenkalti::default(), Chance::of(seed));
         let (mut now, mut call) = (Instant::from_nanos(7), back(1));
         loop {
             let response = throttled(now.as_nanos());
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_fifteen_minutes_start_at_the_first_attempt_of_each_call() {
-        let (mut schedule, mut dice) = (Cenkalti::default(), Dice::new(1));
+        let (mut schedule, mut dice) = (Cenkalti::default(), Chance::of(1));
         let hour = 3_600_000_000_000;
         let late = schedule.delay(Instant::from_nanos(hour), &back(1), &throttled(0), &mut dice);
         assert_eq!(late, None);

@@ -7,8 +7,9 @@
 
 use tidegate::{Instant, Outcome, Span};
 
+use super::backoff::seconds;
 use super::backoff::{asleep, sleep};
-use super::dice::{Dice, seconds};
+use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Response, Throttle};
 
 /// The longest delay before a dropped call is repeated, in seconds.
@@ -30,7 +31,7 @@ pub(super) struct Sample {
 /// A rule that adapts the limit.
 pub(super) trait Limit {
     /// Learns from a completed call.
-    fn sample(&mut self, sample: Sample, dice: &mut Dice);
+    fn sample(&mut self, sample: Sample, dice: &mut Chance);
 
     /// How many calls may be in flight.
     fn limit(&self) -> u32;
@@ -40,11 +41,11 @@ pub(super) trait Limit {
 pub(super) struct Concurrency<L> {
     limit: L,
     in_flight: u32,
-    dice: Dice,
+    dice: Chance,
 }
 
 impl<L> Concurrency<L> {
-    pub fn new(limit: L, dice: Dice) -> Self {
+    pub fn new(limit: L, dice: Chance) -> Self {
         Self { limit, in_flight: 0, dice }
     }
 }
@@ -77,12 +78,8 @@ impl<L: Limit> Throttle for Concurrency<L> {
     }
 
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        let delay = seconds(self.dice.between(0.0, RETRY));
+        let delay = seconds(self.dice.within(0.0, RETRY));
         response.outcome.is_retryable() && sleep(now, call, delay)
-    }
-
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
     }
 
     fn in_flight(&self) -> Option<u32> {
@@ -100,7 +97,7 @@ mod tests {
     struct Still(Vec<Sample>);
 
     impl Limit for Still {
-        fn sample(&mut self, sample: Sample, _: &mut Dice) {
+        fn sample(&mut self, sample: Sample, _: &mut Chance) {
             self.0.push(sample);
         }
 
@@ -111,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_call_over_the_limit_waits_until_another_completes() {
-        let mut peer = Concurrency::new(Still::default(), Dice::new(1));
+        let mut peer = Concurrency::new(Still::default(), Chance::of(1));
         let polls = [0, 1, 2].map(|_| peer.poll(at(0.0), &call()));
         assert_eq!(polls, [Answer::Admit(1), Answer::Admit(2), Answer::Full]);
         peer.settle(at(0.25), 1, &accepted(0));
@@ -121,7 +118,7 @@ mod tests {
 
     #[test]
     fn samples_have_the_round_trip_the_load_when_sent_and_the_drop() {
-        let mut peer = Concurrency::new(Still::default(), Dice::new(1));
+        let mut peer = Concurrency::new(Still::default(), Chance::of(1));
         let _ = [0, 1].map(|_| peer.poll(at(0.0), &call()));
         peer.settle(at(0.25), 2, &throttled(50_000_000));
         let abandoned = Response { outcome: Outcome::Abandoned, ..accepted(0) };
@@ -134,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_dropped_call_is_repeated_within_a_tenth_of_a_second() {
-        let mut peer = Concurrency::new(Still::default(), Dice::new(1));
+        let mut peer = Concurrency::new(Still::default(), Chance::of(1));
         let mut call = call();
         for _ in 0..1_000 {
             assert!(peer.retry(at(5.0), &mut call, &throttled(0)));

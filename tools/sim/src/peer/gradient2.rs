@@ -11,14 +11,12 @@
 //!
 //! Known defects: drops change nothing (concurrency-limits, issue 176), so if a server throttles
 //! instead of queueing, the limit rises to 200. It never falls below 20. A persistently slow server
-//! becomes the norm (issues 88 and 134, the limit drifts up). `gradient2.9` is a variant for
-//! clients: no windows, a minimum of 1, a maximum of 1000, and a drop multiplies the limit by 0.9
-//! instead of being sampled.
+//! becomes the norm (issues 88 and 134, the limit drifts up).
 
 use tidegate::{Instant, Span};
 
 use super::concurrency::{Limit, Sample};
-use super::dice::Dice;
+use crate::chance::Chance;
 
 const WINDOW: Span = Span::from_secs(1);
 const WINDOW_SAMPLES: u32 = 10;
@@ -32,26 +30,13 @@ const QUEUE: f64 = 4.0;
 /// The limit.
 pub(super) struct Gradient2 {
     limit: f64,
-    min: f64,
-    max: f64,
     long: LongMean,
-    /// `None`: every sample counts separately, and a drop reduces the limit.
-    window: Option<Window>,
+    window: Window,
 }
 
 impl Gradient2 {
-    /// The published variant.
-    pub fn published() -> Self {
-        Self::of(20.0, 200.0, Some(Window::default()))
-    }
-
-    /// The variant in which drops cut the limit by a tenth.
-    pub fn cutting() -> Self {
-        Self::of(1.0, 1_000.0, None)
-    }
-
-    fn of(min: f64, max: f64, window: Option<Window>) -> Self {
-        Self { limit: 20.0, min, max, long: LongMean::default(), window }
+    pub fn new() -> Self {
+        Self { limit: 20.0, long: LongMean::default(), window: Window::default() }
     }
 
     /// `Gradient2Limit`, with a round trip in nanoseconds and the calls in flight.
@@ -66,20 +51,14 @@ impl Gradient2 {
         let gradient = (TOLERANCE * long / short).clamp(0.5, 1.0);
         let target = self.limit * gradient + QUEUE;
         let smoothed = self.limit * (1.0 - SMOOTHING) + target * SMOOTHING;
-        self.limit = smoothed.clamp(self.min, self.max);
+        self.limit = smoothed.clamp(20.0, 200.0);
     }
 }
 
 impl Limit for Gradient2 {
-    fn sample(&mut self, sample: Sample, _: &mut Dice) {
-        match &mut self.window {
-            Some(window) => {
-                if let Some((short, in_flight)) = window.add(sample) {
-                    self.update(short, in_flight);
-                }
-            }
-            None if sample.dropped => self.limit = (self.limit * 0.9).max(self.min),
-            None => self.update(sample.rtt.as_nanos() as f64, sample.in_flight),
+    fn sample(&mut self, sample: Sample, _: &mut Chance) {
+        if let Some((short, in_flight)) = self.window.add(sample) {
+            self.update(short, in_flight);
         }
     }
 
@@ -163,7 +142,7 @@ mod tests {
             (100.0, 49, 100.0),               // fewer
         ];
         for (short, in_flight, expected) in table {
-            let mut gradient = Gradient2 { limit: 100.0, ..Gradient2::published() };
+            let mut gradient = Gradient2 { limit: 100.0, ..Gradient2::new() };
             gradient.long.add(100.0);
             gradient.update(short, in_flight);
             assert!(near(gradient.limit, expected), "{short}: {}", gradient.limit);
@@ -172,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_gradient_is_at_least_one_half() {
-        let mut gradient = Gradient2 { limit: 100.0, ..Gradient2::published() };
+        let mut gradient = Gradient2 { limit: 100.0, ..Gradient2::new() };
         (0..10).for_each(|_| _ = gradient.long.add(100.0));
         gradient.update(1e6, 100);
         // 80 + 0.2 * (50 + 4)
@@ -190,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_long_mean_over_twice_the_short_one_shrinks_by_a_twentieth() {
-        let mut gradient = Gradient2::published();
+        let mut gradient = Gradient2::new();
         (0..10).for_each(|_| _ = gradient.long.add(1_000.0));
         gradient.update(399.0, 20);
         // (1000 + (399 - 1000) * 2 / 601) * 0.95
@@ -222,25 +201,19 @@ mod tests {
     }
 
     #[test]
-    fn drops_change_nothing_unless_they_cut() {
-        let dropped = |at_ms| Sample { dropped: true, ..sample(at_ms, Span::from_millis(100)) };
-        let (mut published, mut cutting) = (Gradient2::published(), Gradient2::cutting());
-        let mut dice = Dice::new(1);
+    fn drops_change_nothing() {
+        let (mut gradient, mut dice) = (Gradient2::new(), Chance::of(1));
         for at_ms in 0..100_000 {
-            published.sample(dropped(at_ms), &mut dice);
+            let dropped = Sample { dropped: true, ..sample(at_ms, Span::from_millis(100)) };
+            gradient.sample(dropped, &mut dice);
         }
         // It grows until 20 in flight are less than half of it.
-        assert_eq!(published.limit(), 40);
-        let limits = [0, 1, 2].map(|at_ms| {
-            cutting.sample(dropped(at_ms), &mut dice);
-            cutting.limit()
-        });
-        assert_eq!(limits, [18, 16, 14]);
+        assert_eq!(gradient.limit(), 40);
     }
 
     #[test]
     fn the_limit_stays_within_its_bounds() {
-        let mut gradient = Gradient2::published();
+        let mut gradient = Gradient2::new();
         (0..1_000).for_each(|_| gradient.update(100.0, 200));
         assert_eq!(gradient.limit(), 200);
         (0..100).for_each(|_| gradient.update(1e12, 200));

@@ -5,7 +5,6 @@
 //! number n, counted from 0:
 //!
 //! - full jitter sleeps U(0, rung);
-//! - equal jitter sleeps rung/2 + U(0, rung/2);
 //! - decorrelated jitter sleeps min(cap, U(base, 3 * the sleep before)), at first 3 * base.
 //!
 //! The cap is 20 s, that of the AWS clients. The simulator counts n from 1; the clients count from
@@ -17,9 +16,10 @@
 
 use tidegate::{Instant, Span};
 
+use super::backoff::seconds;
 use super::backoff::{Schedule, earlier_failures};
-use super::dice::{Dice, seconds};
 use super::threads::Threads;
+use crate::chance::Chance;
 use crate::throttle::{Call, Response};
 
 /// The longest sleep, in seconds.
@@ -43,33 +43,14 @@ impl FullJitter {
     }
 
     /// The delay after `failures` earlier failures of the same call.
-    pub fn sleep(&self, failures: u32, dice: &mut Dice) -> Span {
-        seconds(dice.between(0.0, rung(self.base, failures)))
+    pub fn sleep(&self, failures: u32, dice: &mut Chance) -> Span {
+        seconds(dice.within(0.0, rung(self.base, failures)))
     }
 }
 
 impl Schedule for FullJitter {
-    fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Dice) -> Option<Span> {
+    fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Chance) -> Option<Span> {
         Some(self.sleep(earlier_failures(call), dice))
-    }
-}
-
-/// rung/2 + U(0, rung/2).
-pub(super) struct EqualJitter {
-    base: f64,
-}
-
-impl EqualJitter {
-    /// Equal jitter with a first rung of `base` seconds.
-    pub fn new(base: f64) -> Self {
-        Self { base }
-    }
-}
-
-impl Schedule for EqualJitter {
-    fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Dice) -> Option<Span> {
-        let half = rung(self.base, earlier_failures(call)) / 2.0;
-        Some(seconds(half + dice.between(0.0, half)))
     }
 }
 
@@ -88,12 +69,12 @@ impl Decorrelated {
 }
 
 impl Schedule for Decorrelated {
-    fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Dice) -> Option<Span> {
+    fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Chance) -> Option<Span> {
         let last = self.last.of(call.thread);
         if earlier_failures(call) == 0 {
             *last = self.base;
         }
-        *last = dice.between(self.base, *last * 3.0).min(CAP);
+        *last = dice.within(self.base, *last * 3.0).min(CAP);
         Some(seconds(*last))
     }
 }
@@ -105,7 +86,7 @@ mod tests {
 
     /// The delays in seconds of 10 000 calls after this many failures.
     fn sleeps(schedule: &mut impl Schedule, failures: u32) -> Vec<f64> {
-        let mut dice = Dice::new(u64::from(failures));
+        let mut dice = Chance::of(u64::from(failures));
         let mut delay = |attempt| {
             let call = Call { attempt, ..call() };
             let delay = schedule.delay(Instant::ZERO, &call, &throttled(0), &mut dice);
@@ -130,7 +111,7 @@ mod tests {
     fn full_jitter_is_uniform_from_zero_to_each_rung() {
         let tops = [(0, 1.0), (1, 2.0), (2, 4.0), (4, 16.0), (5, 20.0), (6, 20.0), (4_000, 20.0)];
         for (failures, top) in tops {
-            let mut dice = Dice::new(1);
+            let mut dice = Chance::of(1);
             let jitter = FullJitter::new(1.0);
             let draw = |_| jitter.sleep(failures, &mut dice).as_nanos() as f64 / 1e9;
             let (least, mean, most) = shape(&(0..10_000).map(draw).collect::<Vec<_>>());
@@ -145,16 +126,6 @@ mod tests {
         for (failures, top) in [(0, 0.1), (1, 0.2), (7, 12.8), (8, 20.0)] {
             let (least, _, most) = shape(&sleeps(&mut FullJitter::new(0.1), failures));
             assert!(least < top * 0.001 && most <= top && most > top * 0.999, "{failures}: {most}");
-        }
-    }
-
-    #[test]
-    fn equal_jitter_never_sleeps_less_than_half_a_rung() {
-        for (failures, top) in [(0, 1.0), (1, 2.0), (3, 8.0), (5, 20.0), (9, 20.0)] {
-            let (least, mean, most) = shape(&sleeps(&mut EqualJitter::new(1.0), failures));
-            assert!(least >= top / 2.0 && least < top * 0.501, "{failures}: {least}");
-            assert!(most <= top && most > top * 0.999, "{failures}: {most}");
-            assert!(near(mean, top * 0.75, top * 0.0087), "{failures}: mean {mean}");
         }
     }
 

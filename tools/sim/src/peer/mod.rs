@@ -7,82 +7,55 @@
 //! | name | source | what it adapts |
 //! |---|---|---|
 //! | `fulljit`, `fulljit.1` | AWS, full jitter from 1 s or from 0.1 s | a call's own delay |
-//! | `equaljit` | AWS, equal jitter from 1 s | a call's own delay |
 //! | `decorr` | AWS, decorrelated jitter from 0.1 s | a call's own delay |
 //! | `cenkalti` | Go's `cenkalti/backoff`, v4 and v5 | a call's own delay, up to 15 minutes |
 //! | `sre-k2` | Google SRE book, adaptive throttling | the share of calls that are sent |
 //! | `retry-budget` | Finagle's `RetryBudget` | how many retries are sent |
-//! | `grpc-throttle` | gRFC A6, retry throttling | whether retries are sent |
-//! | `netflix-vegas`, `netflix-vegas.9` | Netflix concurrency-limits | calls in flight |
-//! | `gradient2`, `gradient2.9` | Netflix concurrency-limits | calls in flight |
-//! | `atb` | arXiv 2510.04516, adaptive token bucket | the rate of each thread |
-//! | `aatb` | the same, with a telemetry server | the rate of each thread |
-//! | `octokit` | GitHub's client for JavaScript, throttling and retry plugins | a call's own delay |
-//! | `smithy` | AWS SDK for JavaScript, standard retry mode | how many retries are sent |
+//! | `netflix-vegas` | Netflix concurrency-limits | calls in flight |
+//! | `gradient2` | Netflix concurrency-limits | calls in flight |
 //! | `oracle` | none: it knows the server | when each call is sent |
 //!
-//! Only `atb` and `aatb` adapt the *rate*; other clients that do (the AWS client's adaptive mode, TChannel's, the
-//! Heroku client's) are laws of the product. A call without any throttle is the product's `none`.
+//! None of them adapts the *rate*: clients that do (the AWS client's adaptive mode, TChannel's, the Heroku client's)
+//! are laws of the product. A call without any throttle is the product's `none`.
 
-mod aatb;
-mod atb;
 mod backoff;
 mod cenkalti;
 mod concurrency;
-mod dice;
 mod gradient2;
-mod grpc_throttle;
 mod jitter;
-mod octokit;
 mod oracle;
 mod retry_budget;
-mod smithy;
 mod sre;
 mod supply;
-mod telemetry;
 mod threads;
 mod vegas;
 
 use std::rc::Rc;
 
+use crate::chance::Chance;
 use crate::throttle::{Outlook, Throttle};
-use aatb::Aatb;
-use atb::Atb;
 use backoff::Backoff;
 use cenkalti::Cenkalti;
 use concurrency::Concurrency;
-use dice::Dice;
 use gradient2::Gradient2;
-use grpc_throttle::GrpcThrottle;
-use jitter::{Decorrelated, EqualJitter, FullJitter};
-use octokit::Octokit;
+use jitter::{Decorrelated, FullJitter};
 use oracle::Oracle;
 use retry_budget::RetryBudget;
-use smithy::Smithy;
 use sre::Sre;
-pub use telemetry::Telemetry;
 use vegas::Vegas;
 
 /// Creates a peer for a process of a world.
-type Make = fn(Dice, &Rc<Outlook>) -> Box<dyn Throttle>;
+type Make = fn(Chance, &Rc<Outlook>) -> Box<dyn Throttle>;
 
 const PEERS: &[(&str, Make)] = &[
     ("fulljit", |dice, _| Box::new(Backoff::new(FullJitter::new(1.0), dice))),
     ("fulljit.1", |dice, _| Box::new(Backoff::new(FullJitter::new(0.1), dice))),
-    ("equaljit", |dice, _| Box::new(Backoff::new(EqualJitter::new(1.0), dice))),
     ("decorr", |dice, _| Box::new(Backoff::new(Decorrelated::new(0.1), dice))),
     ("cenkalti", |dice, _| Box::new(Backoff::new(Cenkalti::default(), dice))),
     ("sre-k2", |dice, _| Box::new(Sre::new(dice))),
     ("retry-budget", |dice, _| Box::new(RetryBudget::new(dice))),
-    ("grpc-throttle", |dice, _| Box::new(GrpcThrottle::new(dice))),
-    ("netflix-vegas", |dice, _| Box::new(Concurrency::new(Vegas::published(), dice))),
-    ("netflix-vegas.9", |dice, _| Box::new(Concurrency::new(Vegas::cutting(), dice))),
-    ("gradient2", |dice, _| Box::new(Concurrency::new(Gradient2::published(), dice))),
-    ("gradient2.9", |dice, _| Box::new(Concurrency::new(Gradient2::cutting(), dice))),
-    ("atb", |_, _| Box::new(Atb::default())),
-    ("aatb", |dice, outlook| Box::new(Aatb::new(dice, outlook))),
-    ("octokit", |_, _| Box::new(Octokit::default())),
-    ("smithy", |dice, _| Box::new(Smithy::new(dice))),
+    ("netflix-vegas", |dice, _| Box::new(Concurrency::new(Vegas::new(), dice))),
+    ("gradient2", |dice, _| Box::new(Concurrency::new(Gradient2::new(), dice))),
     ("oracle", |_, outlook| Box::new(Oracle::new(outlook))),
 ];
 
@@ -103,7 +76,7 @@ const fn names() -> [&'static str; PEERS.len()] {
 /// of the process: equal seeds would synchronise peers.
 pub fn named(name: &str, seed: u64, outlook: &Rc<Outlook>) -> Option<Box<dyn Throttle>> {
     let (_, make) = PEERS.iter().find(|(known, _)| *known == name)?;
-    Some(make(Dice::new(seed), outlook))
+    Some(make(Chance::of(seed), outlook))
 }
 
 #[cfg(test)]
@@ -153,7 +126,7 @@ mod tests {
 
     /// Ten calls a second, with a burst of ten.
     pub(super) fn outlook() -> Outlook {
-        let member = Member { threads: 1, from: Instant::ZERO, to: Instant::MAX, stranger: None };
+        let member = Member { from: Instant::ZERO, to: Instant::MAX, stranger: None };
         Outlook {
             rate: vec![(Instant::ZERO, 10.0)],
             burst: 10.0,
@@ -163,7 +136,6 @@ mod tests {
             strangers: 0.0,
             members: vec![member],
             ledger: RefCell::new(Ledger::default()),
-            telemetry: RefCell::default(),
         }
     }
 
@@ -207,7 +179,7 @@ mod tests {
             let [first, again, other] = [1, 1, 2].map(|seed| trace(name, seed));
             assert!(first.len() > 1_000, "{name} makes few calls:\n{first}");
             assert!(first == again, "{name} differs from itself");
-            let is_fixed = ["atb", "octokit", "oracle"].contains(name);
+            let is_fixed = *name == "oracle";
             assert_eq!(first == other, is_fixed, "{name} and its seed");
         }
     }
@@ -217,17 +189,11 @@ mod tests {
         let table = [
             ("fulljit", 0.0, 1.0),
             ("fulljit.1", 0.0, 0.1),
-            ("equaljit", 0.5, 1.0),
             ("decorr", 0.1, 0.3),
             ("cenkalti", 0.25, 0.75),
             ("sre-k2", 0.0, 0.0),
             ("retry-budget", 0.0, 1.0),
-            ("grpc-throttle", 0.8, 1.2),
             ("netflix-vegas", 0.0, 0.1),
-            ("atb", 0.0, 0.0),
-            ("aatb", 0.0, 0.0),
-            ("octokit", 60.0, 60.0),
-            ("smithy", 0.0, 0.5),
             ("oracle", 0.0, 0.0),
         ];
         for (name, least, most) in table {

@@ -112,30 +112,26 @@ impl Throttle for Oracle {
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
         response.outcome.is_retryable() && sleep(now, call, Span::ZERO)
     }
-
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::dice::Dice;
+    use crate::chance::Chance;
     use crate::peer::tests::{at, call, outlook};
     use crate::throttle::Member;
 
     /// The arrivals, in order, of `calls` calls of as many threads in closed loops.
     fn arrivals(outlook: Outlook, calls: usize) -> Vec<Instant> {
         let mut oracle = Oracle::new(&Rc::new(outlook));
-        let (mut dice, mut now) = (Dice::new(4), Instant::ZERO);
+        let (mut dice, mut now) = (Chance::of(4), Instant::ZERO);
         let mut arrivals: Vec<Instant> = (0..calls)
             .map(|_| {
                 while let Answer::Wait(until) = oracle.poll(now, &call()) {
                     assert!(until > now);
                     now = until;
                 }
-                let way = Span::from_nanos(dice.between(25e6, 75e6) as u64);
+                let way = Span::from_nanos(dice.within(25e6, 75e6) as u64);
                 now.saturating_add(way)
             })
             .collect();
@@ -195,7 +191,7 @@ mod tests {
 
     #[test]
     fn strangers_keep_their_mean_share_while_present() {
-        let stranger = Member { threads: 1, from: at(10.0), to: at(20.0), stranger: Some(3.0) };
+        let stranger = Member { from: at(10.0), to: at(20.0), stranger: Some(3.0) };
         let known = Outlook {
             rate: vec![(at(0.0), 4.0)],
             burst: 1.0,

@@ -17,8 +17,8 @@
 use tidegate::Instant;
 
 use super::backoff::{asleep, earlier_failures, sleep};
-use super::dice::Dice;
 use super::jitter::FullJitter;
+use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Response, Throttle};
 
 const DEPOSIT: i64 = 1_000;
@@ -31,11 +31,11 @@ const RESERVE: i64 = MIN_RETRIES_PER_SECOND * (TTL_MS as i64 / 1_000) * WITHDRAW
 pub(super) struct RetryBudget {
     budget: Budget,
     jitter: FullJitter,
-    dice: Dice,
+    dice: Chance,
 }
 
 impl RetryBudget {
-    pub fn new(dice: Dice) -> Self {
+    pub fn new(dice: Chance) -> Self {
         Self { budget: Budget::default(), jitter: FullJitter::new(1.0), dice }
     }
 }
@@ -59,10 +59,6 @@ impl Throttle for RetryBudget {
         }
         let delay = self.jitter.sleep(earlier_failures(call), &mut self.dice);
         sleep(now, call, delay)
-    }
-
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
     }
 }
 
@@ -208,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_retry_without_budget_is_not_sent() {
-        let mut peer = RetryBudget::new(Dice::new(1));
+        let mut peer = RetryBudget::new(Chance::of(1));
         let outcomes = (0..300).map(|_| {
             assert_eq!(peer.poll(at(1.0), &call()), Answer::Admit(0));
             let mut call = back(1);

@@ -18,8 +18,8 @@
 use tidegate::{Instant, Outcome, Span};
 
 use super::backoff::{asleep, sleep};
-use super::dice::Dice;
 use super::threads::Threads;
+use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Response, Throttle};
 
 const K: f64 = 2.0;
@@ -33,11 +33,11 @@ pub(super) struct Sre {
     history: History,
     /// When a thread's dropped call returns.
     dropped: Threads<Instant>,
-    dice: Dice,
+    dice: Chance,
 }
 
 impl Sre {
-    pub fn new(dice: Dice) -> Self {
+    pub fn new(dice: Chance) -> Self {
         Self { history: History::default(), dropped: Threads::default(), dice }
     }
 }
@@ -68,10 +68,6 @@ impl Throttle for Sre {
 
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
         response.outcome.is_retryable() && sleep(now, call, Span::ZERO)
-    }
-
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
     }
 }
 
@@ -146,7 +142,7 @@ mod tests {
 
     /// A throttle with these counts at the start.
     fn after(requests: u32, accepts: u32) -> Sre {
-        let mut sre = Sre::new(Dice::new(9));
+        let mut sre = Sre::new(Chance::of(9));
         for _ in 0..requests {
             sre.history.count_request();
         }
@@ -160,7 +156,7 @@ mod tests {
     fn the_stated_share_of_calls_is_dropped() {
         let mut dropped = 0;
         for seed in 0..10_000 {
-            let mut sre = Sre { dice: Dice::new(seed), ..after(199, 50) };
+            let mut sre = Sre { dice: Chance::of(seed), ..after(199, 50) };
             dropped += u32::from(sre.poll(at(1.0), &call()) != Answer::Admit(0));
         }
         // (199 - 100) / 200 = 0.495, within six standard deviations.
@@ -189,7 +185,7 @@ mod tests {
 
     #[test]
     fn throttled_calls_are_repeated_at_once_and_successes_are_not() {
-        let mut sre = Sre::new(Dice::new(1));
+        let mut sre = Sre::new(Chance::of(1));
         let mut throttled_call = call();
         assert!(sre.retry(at(3.0), &mut throttled_call, &throttled(0)));
         assert_eq!(throttled_call.not_before, at(3.0));

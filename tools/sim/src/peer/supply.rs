@@ -79,7 +79,7 @@ mod tests {
     use crate::throttle::Member;
 
     fn stranger(from: f64, to: f64, rate: f64) -> Member {
-        Member { threads: 1, from: at(from), to: at(to), stranger: Some(rate) }
+        Member { from: at(from), to: at(to), stranger: Some(rate) }
     }
 
     /// 11/s, zero from 20 s to 30 s, then 5/s. Strangers take 1/s all the time, 3/s more from 10 s

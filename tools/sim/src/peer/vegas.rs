@@ -14,15 +14,11 @@
 //! Known defects: on a server that throttles without queueing, one success undoes six throttled calls; a new
 //! measurement during a queue mistakes it for the unloaded round trip (concurrency-limits, issue 165), and then the
 //! limit drifts up.
-//!
-//! `vegas.9` is the better Vegas for a server whose speed does not change: it keeps the shortest round trip forever,
-//! and multiplies the limit by 0.9 on a drop, as the library's own `AIMDLimit` does, which its documentation advises
-//! for clients.
 
 use tidegate::Span;
 
 use super::concurrency::{Limit, Sample};
-use super::dice::Dice;
+use crate::chance::Chance;
 
 const PROBE_MULTIPLIER: f64 = 30.0;
 
@@ -30,33 +26,21 @@ const PROBE_MULTIPLIER: f64 = 30.0;
 pub(super) struct Vegas {
     limit: f64,
     max: f64,
-    /// The new limit after a drop.
-    on_drop: fn(f64) -> f64,
     /// The shortest round trip, assumed to be that of the unloaded server.
     shortest: Option<Span>,
-    probe: Option<Probe>,
+    probe: Probe,
 }
 
 impl Vegas {
-    /// The published variant.
-    pub fn published() -> Self {
-        Self::of(|limit| limit - log10(limit), Some(Probe::default()))
-    }
-
-    /// The variant in which a drop cuts the limit by a tenth and the shortest round trip is kept.
-    pub fn cutting() -> Self {
-        Self::of(|limit| limit * 0.9, None)
-    }
-
-    fn of(on_drop: fn(f64) -> f64, probe: Option<Probe>) -> Self {
-        Self { limit: 20.0, max: 1_000.0, on_drop, shortest: None, probe }
+    pub fn new() -> Self {
+        Self { limit: 20.0, max: 1_000.0, shortest: None, probe: Probe::default() }
     }
 
     /// The next limit.
     fn target(&self, sample: Sample, shortest: Span) -> f64 {
         let limit = self.limit;
         if sample.dropped {
-            return (self.on_drop)(limit);
+            return limit - log10(limit);
         }
         if f64::from(sample.in_flight) * 2.0 < limit {
             return limit;
@@ -87,9 +71,9 @@ struct Probe {
 
 impl Probe {
     /// Whether this sample is the next measurement.
-    fn due(&mut self, limit: f64, dice: &mut Dice) -> bool {
+    fn due(&mut self, limit: f64, dice: &mut Chance) -> bool {
         self.samples += 1;
-        let part = *self.part.get_or_insert_with(|| dice.between(0.5, 1.0));
+        let part = *self.part.get_or_insert_with(|| dice.within(0.5, 1.0));
         let due = part * PROBE_MULTIPLIER * limit <= f64::from(self.samples);
         if due {
             *self = Self::default();
@@ -104,8 +88,8 @@ fn log10(limit: f64) -> f64 {
 }
 
 impl Limit for Vegas {
-    fn sample(&mut self, sample: Sample, dice: &mut Dice) {
-        if self.probe.as_mut().is_some_and(|probe| probe.due(self.limit, dice)) {
+    fn sample(&mut self, sample: Sample, dice: &mut Chance) {
+        if self.probe.due(self.limit, dice) {
             self.shortest = Some(sample.rtt);
             return;
         }
@@ -138,7 +122,7 @@ mod tests {
 
     /// The limits after each sample.
     fn limits(mut vegas: Vegas, samples: &[Sample]) -> Vec<u32> {
-        let mut dice = Dice::new(1);
+        let mut dice = Chance::of(1);
         let mut after = |sample: &Sample| {
             vegas.sample(*sample, &mut dice);
             vegas.limit()
@@ -146,8 +130,8 @@ mod tests {
         samples.iter().map(&mut after).collect()
     }
 
-    fn published(limit: f64, max: f64) -> Vegas {
-        Vegas { limit, max, ..Vegas::published() }
+    fn within(limit: f64, max: f64) -> Vegas {
+        Vegas { limit, max, ..Vegas::new() }
     }
 
     #[test]
@@ -155,11 +139,11 @@ mod tests {
         // VegasLimitTest.java: largeLimitIncrease, increaseLimit, decreaseLimit,
         // noChangeIfWithinThresholds.
         let large = [took(10_000, 5_000), took(10_000, 6_000)];
-        assert_eq!(limits(published(10_000.0, 20_000.0), &large), [10_000, 10_024]);
+        assert_eq!(limits(within(10_000.0, 20_000.0), &large), [10_000, 10_024]);
         let cases = [(10, 11, 16), (50, 11, 9), (14, 14, 10)];
         for (ms, in_flight, expected) in cases {
             let samples = [took(10, 10), took(ms, in_flight)];
-            assert_eq!(limits(published(10.0, 20.0), &samples), [10, expected], "{ms} ms");
+            assert_eq!(limits(within(10.0, 20.0), &samples), [10, expected], "{ms} ms");
         }
     }
 
@@ -179,42 +163,31 @@ mod tests {
         ];
         for (ms, in_flight, expected) in table {
             let samples = [took(100, 100), took(ms, in_flight)];
-            assert_eq!(limits(published(100.0, 1_000.0), &samples), [100, expected], "{ms} ms");
+            assert_eq!(limits(within(100.0, 1_000.0), &samples), [100, expected], "{ms} ms");
         }
     }
 
     #[test]
-    fn a_drop_subtracts_the_logarithm_or_cuts_a_tenth() {
+    fn a_drop_subtracts_the_logarithm() {
         let samples = [took(100, 20), dropped(100), dropped(300), dropped(100)];
-        assert_eq!(limits(Vegas::published(), &samples), [20, 19, 18, 17]);
-        // 18, 16.2, 14.58.
-        assert_eq!(limits(Vegas::cutting(), &samples), [20, 18, 16, 14]);
+        assert_eq!(limits(Vegas::new(), &samples), [20, 19, 18, 17]);
     }
 
     #[test]
     fn the_limit_stays_within_its_bounds() {
         let drops = vec![dropped(100); 15];
-        assert_eq!(limits(published(10.0, 20.0), &drops).last(), Some(&1));
+        assert_eq!(limits(within(10.0, 20.0), &drops).last(), Some(&1));
         let served = [took(100, 20); 4];
-        assert_eq!(limits(published(17.0, 20.0), &served), [17, 20, 20, 20]);
+        assert_eq!(limits(within(17.0, 20.0), &served), [17, 20, 20, 20]);
         // Always more in flight and never a queue: from 20 up to the published 1000.
         let busy = vec![took(100, 1_000); 1_000];
-        assert_eq!(limits(Vegas::published(), &busy).last(), Some(&1_000));
-    }
-
-    #[test]
-    fn the_cutting_variant_keeps_its_shortest_round_trip() {
-        let (mut vegas, mut dice) = (Vegas::cutting(), Dice::new(1));
-        [100; 1].into_iter().chain([200; 10_000]).for_each(|ms| {
-            vegas.sample(took(ms, 1), &mut dice);
-        });
-        assert_eq!(vegas.shortest, Some(Span::from_millis(100)));
+        assert_eq!(limits(Vegas::new(), &busy).last(), Some(&1_000));
     }
 
     #[test]
     fn the_shortest_round_trip_is_measured_again_after_fifteen_to_thirty_limits() {
         for seed in 0..100 {
-            let (mut vegas, mut dice) = (Vegas::published(), Dice::new(seed));
+            let (mut vegas, mut dice) = (Vegas::new(), Chance::of(seed));
             // Less than half of the limit in flight, so that the limit does not change.
             vegas.sample(took(100, 1), &mut dice);
             let probed = (2..).find(|_| {

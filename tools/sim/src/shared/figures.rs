@@ -1,9 +1,9 @@
 //! The figures of a fleet's run.
 
-use hdrhistogram::Histogram;
 use tidegate::{Instant, Outcome as Fate, Span};
 
 use super::{Demand, Fleet, Stretch, What};
+use crate::metric::{Micros, jain};
 use crate::server::Server;
 
 /// The results of the stretches of a run, in order.
@@ -38,8 +38,6 @@ pub struct Outcome {
     pub messages_peak: u64,
     /// Calls sent per request.
     pub calls_a_message: f64,
-    /// Bytes of a request and its answer.
-    pub bytes_a_message: f64,
 }
 
 /// Counts events per stretch.
@@ -53,6 +51,7 @@ pub struct Tally {
     rate: f64,
 }
 
+#[derive(Default)]
 struct Count {
     from: Instant,
     to: Instant,
@@ -64,11 +63,10 @@ struct Count {
     throttled: u64,
     lost: u64,
     served: Vec<u64>,
-    waits: Histogram<u64>,
+    waits: Micros,
     excess: f64,
     leases: u64,
     messages: u64,
-    bytes: u64,
     second: u64,
     in_second: u64,
     peak: u64,
@@ -113,7 +111,7 @@ impl Tally {
             count.left += 1;
             count.local += u64::from(local);
             count.alone += u64::from(alone);
-            count.waits.record(waited.as_nanos() / 1_000).expect("it grows as needed");
+            count.waits.add(waited);
         }
     }
 
@@ -144,11 +142,10 @@ impl Tally {
         self.at(now).for_each(|count| count.leases = count.leases.max(all));
     }
 
-    pub fn message(&mut self, now: Instant, request: usize, grant: usize) {
+    pub fn message(&mut self, now: Instant) {
         let second = now.as_nanos() / 1_000_000_000;
         for count in self.at(now) {
             count.messages += 1;
-            count.bytes += (request + grant) as u64;
             if count.second != second {
                 (count.second, count.in_second) = (second, 0);
             }
@@ -167,29 +164,14 @@ impl Count {
         Self {
             from: stretch.from.instant(),
             to: stretch.to.unwrap_or(fleet.end).instant(),
-            begun: 0,
-            left: 0,
-            local: 0,
-            alone: 0,
-            arrived: 0,
-            throttled: 0,
-            lost: 0,
             served: vec![0; fleet.members as usize],
-            waits: Histogram::new(3).expect("three digits are allowed"),
-            excess: 0.0,
-            leases: 0,
-            messages: 0,
-            bytes: 0,
-            second: 0,
-            in_second: 0,
-            peak: 0,
+            ..Self::default()
         }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     fn outcome(&self, fleet: &Fleet, server: &Server) -> Outcome {
         let served: u64 = self.served.iter().sum();
-        let squares: f64 = self.served.iter().map(|served| (*served as f64).powi(2)).sum();
         let length = seconds(self.to.saturating_since(self.from));
         let capacity = server.flow(self.from, self.to, None);
         let steps = fleet.faults.iter().any(|fault| matches!(fault.what, What::Load(_)));
@@ -197,11 +179,11 @@ impl Count {
             Demand::Poisson(_) if !steps => self.begun as f64,
             _ => f64::INFINITY,
         };
-        let ms = |quantile| self.waits.value_at_quantile(quantile) as f64 / 1e3;
+        let ms = |quantile| self.waits.quantile(quantile).unwrap_or(0.0);
         Outcome {
             util: served as f64 / capacity.min(asked),
             throttled: part(self.throttled, self.arrived),
-            jain: (served as f64).powi(2) / (squares * self.served.len() as f64),
+            jain: jain(self.served.iter().map(|served| *served as f64)).unwrap_or(1.0),
             local: part(self.local, self.left),
             alone: part(self.alone, self.left),
             wait_p50_ms: ms(0.5),
@@ -212,7 +194,6 @@ impl Count {
             messages: self.messages as f64 / length,
             messages_peak: self.peak,
             calls_a_message: part(self.left, self.messages),
-            bytes_a_message: part(self.bytes, self.messages),
         }
     }
 }

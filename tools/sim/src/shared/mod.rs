@@ -64,7 +64,7 @@ pub struct Fleet {
     /// The faults and their times.
     #[serde(default, rename = "fault")]
     pub faults: Vec<Fault>,
-    /// The stretches with their requirements.
+    /// The stretches with separate figures.
     #[serde(rename = "stretch")]
     pub stretches: Vec<Stretch>,
 }
@@ -105,7 +105,7 @@ pub enum What {
     Load(u32),
 }
 
-/// A part of the run with separate figures, and their requirements.
+/// A part of the run with separate figures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
@@ -116,17 +116,6 @@ pub struct Stretch {
     pub from: Time,
     /// Its end. The default is the end of the world.
     pub to: Option<Time>,
-    /// The minimum share of the server's supply, or of the requested calls if that is less.
-    pub util_least: Option<f64>,
-    /// The maximum share of throttled calls.
-    pub throttled_most: Option<f64>,
-    /// The minimum of Jain's index over the members.
-    pub jain_least: Option<f64>,
-    /// The minimum share of calls that no message delayed.
-    pub local_least: Option<f64>,
-    /// The laws to which the requirements apply. All if absent.
-    #[serde(default)]
-    pub holds_for: Vec<String>,
 }
 
 const fn one() -> u32 {

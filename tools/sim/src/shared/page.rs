@@ -1,4 +1,4 @@
-//! The page: every fleet with each of its laws, and the requirements.
+//! The page: every fleet with each of its laws.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,6 @@ pub struct Line {
     pub stretch: String,
     /// The median of each figure over the seeds.
     pub figures: Outcome,
-    /// The requirements that were not met.
-    pub missed: Vec<String>,
 }
 
 /// The fleets of a directory, in the order of their names.
@@ -66,15 +64,11 @@ pub fn lines(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<Vec<Line>> {
 }
 
 fn stretches(fleet: &Fleet, law: &str, runs: &[Vec<Outcome>]) -> Vec<Line> {
-    let line = |(index, stretch): (usize, &Stretch)| {
-        let figures = middle(runs.iter().filter_map(|run| run.get(index)));
-        Line {
-            fleet: fleet.name.clone(),
-            law: law.to_owned(),
-            stretch: stretch.name.clone(),
-            missed: stretch.missed(law, &figures),
-            figures,
-        }
+    let line = |(index, stretch): (usize, &Stretch)| Line {
+        fleet: fleet.name.clone(),
+        law: law.to_owned(),
+        stretch: stretch.name.clone(),
+        figures: middle(runs.iter().filter_map(|run| run.get(index))),
     };
     fleet.stretches.iter().enumerate().map(line).collect()
 }
@@ -98,41 +92,6 @@ fn middle<'a>(runs: impl Iterator<Item = &'a Outcome> + Clone) -> Outcome {
         messages: of(|run| run.messages),
         messages_peak: of(|run| run.messages_peak as f64) as u64,
         calls_a_message: of(|run| run.calls_a_message),
-        bytes_a_message: of(|run| run.bytes_a_message),
-    }
-}
-
-impl Stretch {
-    fn missed(&self, law: &str, is: &Outcome) -> Vec<String> {
-        if !self.holds_for.is_empty() && !self.holds_for.iter().any(|held| held == law) {
-            return Vec::new();
-        }
-        let mut missed = Vec::new();
-        let mut check = |name: &str, holds: bool, bound: f64| {
-            if !holds {
-                missed.push(format!("{name} {bound}"));
-            }
-        };
-        let least = |bound: Option<f64>, is: f64| bound.map(|bound| (is >= bound, bound));
-        let most = |bound: Option<f64>, is: f64| bound.map(|bound| (is <= bound, bound));
-        for (name, bound) in [
-            ("util ≥", least(self.util_least, is.util)),
-            ("throttled ≤", most(self.throttled_most, is.throttled)),
-            ("jain ≥", least(self.jain_least, is.jain)),
-            ("local ≥", least(self.local_least, is.local)),
-        ] {
-            if let Some((holds, bound)) = bound {
-                check(name, holds, bound);
-            }
-        }
-        check("lost ≤", is.lost == 0, 0.0);
-        missed
-    }
-
-    fn has_musts(&self, law: &str) -> bool {
-        let bounds = [self.util_least, self.throttled_most, self.jain_least, self.local_least];
-        let for_it = self.holds_for.is_empty() || self.holds_for.iter().any(|held| held == law);
-        for_it && bounds.iter().any(Option::is_some)
     }
 }
 
@@ -152,32 +111,20 @@ pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
          server's rate at any time. *leases*: the most leases held at once, which bounds the \
          excess together with the burst (and with the share of members that are cut off for longer \
          than they keep it). *msg/s*: requests per second to the coordinator that holds the \
-         budget, on average and in the busiest second. *must*: whether the scenario's requirements \
-         are met."
+         budget, on average and in the busiest second."
     );
     for fleet in fleets {
         let _ = writeln!(page, "\n## {}\n\n{}\n", fleet.name, fleet.title);
         let _ = writeln!(
             page,
-            "| law | stretch | util | throttled | jain | local | alone | wait p50, p99 | lost | excess | leases | msg/s | calls/msg | must |\n\
-             |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"
+            "| law | stretch | util | throttled | jain | local | alone | wait p50, p99 | lost | excess | leases | msg/s | calls/msg |\n\
+             |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
         );
         for line in lines.iter().filter(|line| line.fleet == fleet.name) {
             let is = &line.figures;
-            let stretch = fleet.stretches.iter().find(|stretch| stretch.name == line.stretch);
-            let must = match stretch {
-                Some(stretch) if !line.missed.is_empty() || stretch.has_musts(&line.law) => {
-                    if line.missed.is_empty() {
-                        "met".to_owned()
-                    } else {
-                        format!("**not met**: {}", line.missed.join(", "))
-                    }
-                }
-                _ => String::new(),
-            };
             let _ = writeln!(
                 page,
-                "| {} | {} | {:.2} % | {:.3} % | {:.4} | {:.1} % | {:.1} % | {:.0}, {:.0} ms | {} | {:.1} | {} | {:.1}, {} | {:.2} | {must} |",
+                "| {} | {} | {:.2} % | {:.3} % | {:.4} | {:.1} % | {:.1} % | {:.0}, {:.0} ms | {} | {:.1} | {} | {:.1}, {} | {:.2} |",
                 line.law,
                 line.stretch,
                 is.util * 100.0,

@@ -1,7 +1,6 @@
 //! The simulation of a fleet: calls and messages in one event queue.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use tidegate::shared::{Member, REQUEST_BYTES};
 use tidegate::{Decision, Hint, Instant, Outcome, Quota, Span};
@@ -9,6 +8,7 @@ use tidegate::{Decision, Hint, Instant, Outcome, Quota, Span};
 use super::desk::{Desk, Limb};
 use super::figures::{Figures, Tally};
 use super::{Demand, Fleet, What};
+use crate::agenda::Agenda;
 use crate::chance::{Chance, Stream, scaled};
 use crate::server::Server;
 
@@ -81,8 +81,7 @@ struct Bough {
 struct World<'f> {
     fleet: &'f Fleet,
     now: Instant,
-    queue: BinaryHeap<Reverse<(Instant, u64, Event)>>,
-    entered: u64,
+    agenda: Agenda<Event>,
     server: Server,
     desk: Desk,
     /// The end of the coordinator's outage, and whether it runs.
@@ -131,8 +130,7 @@ impl<'f> World<'f> {
         let mut world = Self {
             fleet,
             now: Instant::ZERO,
-            queue: BinaryHeap::new(),
-            entered: 0,
+            agenda: Agenda::new(),
             server: Server::new(&fleet.server, seed),
             desk: Desk::new(fleet, law, Stream::Server.seed(seed) ^ 1, desk_now)?,
             away_until: Instant::ZERO,
@@ -168,9 +166,9 @@ impl<'f> World<'f> {
             world.leaves.push(leaf);
             world.begin(number as usize);
         }
-        world.enter(ahead(Instant::ZERO, SNAPSHOTS), Event::Snapshot);
+        world.agenda.enter(ahead(Instant::ZERO, SNAPSHOTS), Event::Snapshot);
         for (index, fault) in fleet.faults.iter().enumerate() {
-            world.enter(fault.at.instant(), Event::Fault(index));
+            world.agenda.enter(fault.at.instant(), Event::Fault(index));
         }
         Some(world)
     }
@@ -183,21 +181,13 @@ impl<'f> World<'f> {
         };
         for _ in 0..callers {
             let within = self.leaves[leaf].chance.between(Span::ZERO, Span::from_secs(1));
-            self.enter(ahead(self.now, within), Event::Arise(leaf));
+            self.agenda.enter(ahead(self.now, within), Event::Arise(leaf));
         }
-    }
-
-    fn enter(&mut self, at: Instant, event: Event) {
-        self.queue.push(Reverse((at, self.entered, event)));
-        self.entered += 1;
     }
 
     fn advance(&mut self) -> Result<(), Broken> {
         let end = self.fleet.end.instant();
-        while let Some(Reverse((at, _, event))) = self.queue.pop() {
-            if at > end {
-                return Ok(());
-            }
+        while let Some((at, event)) = self.agenda.take(end) {
             self.now = at;
             match event {
                 Event::Arise(leaf) => self.arise(leaf)?,
@@ -211,7 +201,7 @@ impl<'f> World<'f> {
                     if self.now >= self.away_until {
                         self.desk.write_down(ahead(self.now, DESK_SKEW), self.now.as_nanos());
                     }
-                    self.enter(ahead(self.now, SNAPSHOTS), Event::Snapshot);
+                    self.agenda.enter(ahead(self.now, SNAPSHOTS), Event::Snapshot);
                 }
                 Event::Fault(index) => self.fault(index)?,
                 Event::Restore => {
@@ -226,7 +216,7 @@ impl<'f> World<'f> {
         if let Demand::Poisson(rate) = self.fleet.demand {
             let gap = self.leaves[leaf].chance.exponential(rate.interval());
             let gap = Span::from_nanos(gap.as_nanos() / u64::from(self.load));
-            self.enter(ahead(self.now, gap), Event::Arise(leaf));
+            self.agenda.enter(ahead(self.now, gap), Event::Arise(leaf));
         }
         let life = self.leaves[leaf].life;
         let answer = (Outcome::Abandoned, Hint::NONE);
@@ -267,8 +257,7 @@ impl<'f> World<'f> {
                     call.permit = Some(permit);
                     self.tally.left(now, now.saturating_since(call.asked), local, alone);
                     let way = self.fleet.latency.draw(&mut leaf.chance);
-                    self.queue.push(Reverse((ahead(now, way), self.entered, Event::Arrive(first))));
-                    self.entered += 1;
+                    self.agenda.enter(ahead(now, way), Event::Arrive(first));
                 }
                 Decision::Wait(until) if until <= own => {
                     return Err(self.broken("a zero wait"));
@@ -302,7 +291,7 @@ impl<'f> World<'f> {
         let next = next.max(ahead(now, Span::from_nanos(1)));
         if next < Instant::MAX && (leaf.look <= now || next < leaf.look) {
             leaf.look = next;
-            self.enter(next, Event::Look(Node::Leaf(index)));
+            self.agenda.enter(next, Event::Look(Node::Leaf(index)));
         }
         Ok(())
     }
@@ -320,7 +309,7 @@ impl<'f> World<'f> {
         let next = true_time(at, DESK_SKEW).max(ahead(self.now, Span::from_nanos(1)));
         if bough.look <= self.now || next < bough.look {
             bough.look = next;
-            self.enter(next, Event::Look(Node::Branch(index)));
+            self.agenda.enter(next, Event::Look(Node::Branch(index)));
         }
     }
 
@@ -336,7 +325,7 @@ impl<'f> World<'f> {
         let there_and_back = self.leaves.get(leaf).map_or(Span::from_millis(20), |l| l.distance);
         let takes = scaled(there_and_back, 0.4 + 0.2 * self.chance.unit());
         let life = self.leaves.get(leaf).map_or(0, |leaf| leaf.life);
-        self.enter(ahead(self.now, takes), Event::Message { from, to, life, bytes });
+        self.agenda.enter(ahead(self.now, takes), Event::Message { from, to, life, bytes });
     }
 
     fn message(&mut self, from: Node, to: Node, life: u32, bytes: &[u8]) -> Result<(), Broken> {
@@ -353,7 +342,7 @@ impl<'f> World<'f> {
         match to {
             Node::Root => {
                 let grant = self.desk.answer(own, self.now.as_nanos(), bytes);
-                self.tally.message(self.now, bytes.len(), grant.len());
+                self.tally.message(self.now);
                 self.send(Node::Root, from, leaf, grant);
             }
             Node::Branch(index) if from == Node::Root => {
@@ -393,7 +382,7 @@ impl<'f> World<'f> {
         let leaf = &mut self.leaves[self.calls[call].leaf];
         let way = self.fleet.latency.draw(&mut leaf.chance);
         let back = ahead(ahead(self.now, answer.delay), way);
-        self.enter(back, Event::Back(call));
+        self.agenda.enter(back, Event::Back(call));
     }
 
     fn back(&mut self, index: usize) -> Result<(), Broken> {
@@ -436,7 +425,7 @@ impl<'f> World<'f> {
             }
             What::Evict(away) => {
                 self.away_until = ahead(self.now, away.span());
-                self.enter(self.away_until, Event::Restore);
+                self.agenda.enter(self.away_until, Event::Restore);
             }
             What::Outage(lasts) => self.away_until = ahead(self.now, lasts.span()),
             What::Partition(count) => {

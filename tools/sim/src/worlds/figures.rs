@@ -66,8 +66,6 @@ pub struct Row {
     /// The share of the server that uncoordinated calls can use minus the share that is used, at
     /// the same number of throttled calls, in worlds whose limit admits one call at a time.
     pub bound: Option<Figure>,
-    /// In how many worlds these hints hurt. `None` for lies.
-    pub hurt: Option<usize>,
 }
 
 /// A world in which a true hint hurt.
@@ -234,10 +232,6 @@ impl View<'_> {
             |of: fn(&Score) -> Option<f64>| Figure::of(all.iter().filter_map(|it| of(it.2)));
         let waits = all.iter().filter_map(|(world, _, score)| self.wait(*world, score));
         let bounds = all.iter().filter_map(|(_, facts, score)| bound(facts, score));
-        let hurts = self.pairs(law, hints).filter(|(world, blind, told)| {
-            self.worlds[*world].family == family && !harm(blind, told).is_empty()
-        });
-        let judged = hints != Hints::Blind && family != Family::Lying;
         Some(Row {
             family: family.name(),
             hints: hints.name(),
@@ -252,7 +246,6 @@ impl View<'_> {
             down: figure(|score| score.down),
             back: figure(|score| score.back),
             bound: Figure::of(bounds).filter(|_| family == Family::Small),
-            hurt: judged.then(|| hurts.count()),
         })
     }
 

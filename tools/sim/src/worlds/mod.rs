@@ -6,20 +6,16 @@ mod draw;
 mod figures;
 mod page;
 mod picture;
-
 mod runs;
 mod score;
-mod table;
 mod text;
 
 pub use draw::{Drawn, Facts, draw};
 pub use figures::{Figure, Figures, Judged, Row};
-
 pub use page::page;
 pub use picture::picture;
 pub use runs::{Failed, Results, Settings, run};
 pub use score::{Harm, Score, harm};
-pub use table::tables;
 
 /// The purpose of a set of worlds. The two sets are disjoint for every seed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::figures::{Judged, is_more};
-use super::table::{cell, columns, number, percent};
-use super::{Family, Figures, Hints, Purpose, Row, Settings};
+use super::{Family, Figure, Figures, Hints, Purpose, Row, Settings};
 
 /// The law whose hurt worlds are listed.
 pub(super) const OWN: &str = "adaptive";
@@ -137,4 +136,52 @@ fn hurt(figures: &Figures) -> String {
         text += &format!("| {} | {} |{changes} {} |\n", it.scenario, it.title, it.reason);
     }
     text
+}
+
+/// A column of a family: its name, its figure, and a factor.
+type Column = (&'static str, fn(&Row) -> Option<Figure>, f64);
+
+const REJECTED: Column = ("rejected %", |row| row.rejected, 100.0);
+const UNUSED: Column = ("unused %", |row| row.unused, 100.0);
+const UNFAIR: Column = ("1 − Jain", |row| row.unfair, 1.0);
+
+/// The columns of a family.
+fn columns(family: Family) -> Vec<Column> {
+    let more: Vec<Column> = match family {
+        Family::App => {
+            return vec![("latency over oracle's", |row| row.wait, 1.0), REJECTED, UNFAIR];
+        }
+        Family::Cold => return vec![("time over ideal", |row| row.cold, 1.0), REJECTED, UNFAIR],
+        Family::Steps => vec![
+            ("×2 found, intervals", |row| row.up, 1.0),
+            ("×1/4 found, intervals", |row| row.down, 1.0),
+        ],
+        Family::Outages => vec![("back over outage", |row| row.back, 1.0)],
+        Family::Small => vec![("below the bound, points", |row| row.bound, 100.0)],
+        _ => vec![],
+    };
+    more.into_iter().chain([REJECTED, UNUSED, UNFAIR]).collect()
+}
+
+/// A number with about three digits.
+fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$}")
+}
+
+/// Median, 90th percentile and worst.
+fn cell(figure: Option<Figure>, times: f64) -> String {
+    figure.map_or_else(
+        || "-".into(),
+        |it| [it.median, it.p90, it.worst].map(|value| number(value * times)).join(" / "),
+    )
+}
+
+/// A share in per cent.
+fn percent(part: usize, whole: usize) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }

@@ -1,170 +1,151 @@
 //! The chart tests/golden/worlds.svg: median to 90th percentile for each law and set of hints.
 
-use std::fmt::Write;
+use std::ops::Range;
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::page::OWN;
 use super::{Family, Figure, Figures, Hints, Row};
 use crate::controllers;
+use crate::plot::{BLUE, GREY};
 
-const WIDTH: f64 = 1_080.0;
-/// The position of the first row, and the distance between rows.
-const TOP: f64 = 118.0;
+/// The width of the names and of the chart, and the height of the head and of a row.
+const NAMES: u32 = 250;
+const WIDTH: u32 = 1_080;
+const HEAD: u32 = 64;
 const ROW: f64 = 14.0;
-/// The gap between two laws.
-const GAP: f64 = 10.0;
 
 /// A figure on a logarithmic axis.
 struct Panel {
     head: &'static str,
     family: Family,
     of: fn(&Row) -> Option<Figure>,
-    left: f64,
-    right: f64,
-    ticks: &'static [(f64, &'static str)],
+    axis: Range<f64>,
+    tick: fn(&f64) -> String,
 }
-
-const SHARES: &[(f64, &str)] =
-    &[(1e-4, "≤ 0.01 %"), (1e-3, "0.1 %"), (1e-2, "1 %"), (0.1, "10 %"), (1.0, "100 %")];
 
 const PANELS: [Panel; 3] = [
     Panel {
         head: "rejected, saturated worlds",
         family: Family::Saturated,
         of: |row| row.rejected,
-        left: 262.0,
-        right: 502.0,
-        ticks: SHARES,
+        axis: 1e-4..1.0,
+        tick: share,
     },
     Panel {
         head: "unused, saturated worlds",
         family: Family::Saturated,
         of: |row| row.unused,
-        left: 552.0,
-        right: 792.0,
-        ticks: SHARES,
+        axis: 1e-4..1.0,
+        tick: share,
     },
     Panel {
         head: "latency over an oracle's, app worlds",
         family: Family::App,
         of: |row| row.wait,
-        left: 846.0,
-        right: 1_036.0,
-        ticks: &[(1.0, "1"), (10.0, "10"), (1e2, "100"), (1e3, "1000"), (1e4, "10 000")],
+        axis: 1.0..1e4,
+        tick: f64::to_string,
     },
 ];
 
+fn share(of: &f64) -> String {
+    format!("{} %", (of * 1e6).round() / 1e4)
+}
+
 impl Panel {
-    fn x(&self, value: f64) -> f64 {
-        let [first, .., last] = self.ticks else { return self.left };
-        let part = (value.clamp(first.0, last.0) / first.0).log10() / (last.0 / first.0).log10();
-        self.left + (self.right - self.left) * part
+    fn figure(&self, figures: &Figures, law: &str, hints: Hints) -> Option<Figure> {
+        let mut rows = figures.told().filter(|row| row.family == self.family.name());
+        (self.of)(rows.find(|row| row.law == law && row.hints == hints.name())?)
+    }
+}
+
+/// A law with a set of hints, and its position in rows.
+type Place<'a> = (&'a str, Hints, f64);
+
+/// All laws with the hints that they have figures for, and the number of rows.
+fn places(figures: &Figures) -> (Vec<Place<'_>>, f64) {
+    let mut laws: Vec<&str> = figures.rows.iter().map(|row| row.law.as_str()).collect();
+    let mut places: Vec<Place> = Vec::new();
+    let mut end = 0.0;
+    while let Some(&law) = laws.first() {
+        laws.retain(|other| *other != law);
+        for hints in Hints::ALL {
+            if PANELS.iter().any(|panel| panel.figure(figures, law, hints).is_some()) {
+                places.push((law, hints, end + 0.5));
+                end += 1.0;
+            }
+        }
+        end += 0.7;
+    }
+    (places, end)
+}
+
+fn colour(law: &str) -> RGBColor {
+    match law {
+        OWN => RGBColor(10, 127, 90),
+        "oracle" => GREY,
+        law if controllers::is_law(law) => BLUE,
+        _ => RGBColor(168, 97, 28),
     }
 }
 
 /// Draws the figures of all laws and hints.
-pub fn picture(figures: &Figures) -> String {
-    let mut laws: Vec<&str> = Vec::new();
-    for row in &figures.rows {
-        if !laws.contains(&row.law.as_str()) {
-            laws.push(&row.law);
-        }
-    }
-    let mut rows = String::new();
-    let mut y = TOP;
-    for law in laws {
-        let class = match law {
-            OWN => "own",
-            "oracle" => "oracle",
-            law if controllers::is_law(law) => "law",
-            _ => "peer",
-        };
-        let top = y;
-        for hints in Hints::ALL {
-            let find = |panel: &Panel| {
-                let mut rows = figures.told().filter(|row| row.family == panel.family.name());
-                (panel.of)(rows.find(|row| row.law == law && row.hints == hints.name())?)
-            };
-            let found = PANELS.each_ref().map(find);
-            if found.iter().all(Option::is_none) {
-                continue;
-            }
-            y += ROW;
-            _ = writeln!(
-                rows,
-                r#"<text x="238" y="{:.1}" text-anchor="end">{}</text>"#,
-                y - 2.5,
-                hints.name()
-            );
-            for (panel, figure) in PANELS.iter().zip(found) {
-                let Some(figure) = figure else { continue };
-                let (from, to, worst) =
-                    (panel.x(figure.median), panel.x(figure.p90), panel.x(figure.worst));
-                let middle = y - ROW / 2.0;
-                _ = writeln!(
-                    rows,
-                    r#"<g class="{class}"><rect class="bar" x="{from:.1}" y="{:.1}" width="{:.1}" height="5" rx="2.5"/><circle class="worst" cx="{worst:.1}" cy="{middle:.1}" r="1.7"/><circle cx="{from:.1}" cy="{middle:.1}" r="4"/></g>"#,
-                    middle - 2.5,
-                    (to - from).max(1.0)
-                );
-            }
-        }
-        if y > top {
-            _ = writeln!(
-                rows,
-                r#"<text class="name {class}" x="18" y="{:.1}">{law}</text>"#,
-                top + ROW - 2.5
-            );
-            y += GAP;
-        }
-    }
-    frame(y) + &rows + "</svg>\n"
+pub fn picture(figures: &Figures) -> anyhow::Result<String> {
+    let mut svg = String::new();
+    paint(figures, &mut svg)?;
+    Ok(svg)
 }
 
-/// Everything except the data: colours for light and dark mode, title, axes.
-fn frame(bottom: f64) -> String {
-    let height = bottom + 34.0;
-    let mut svg = format!(
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" aria-label="Rejected, unused and needless wait, for each law and set of hints">
-<style>
-svg {{ --ink: #1f2328; --soft: #59636e; --line: #d8dee4; --page: #ffffff; --own: #0a7f5a; --law: #4a6fa5; --peer: #a8611c; }}
-@media (prefers-color-scheme: dark) {{
-svg {{ --ink: #e6edf3; --soft: #9198a1; --line: #30363d; --page: #0d1117; --own: #3fd69b; --law: #86a9dc; --peer: #dd9a55; }}
-}}
-text {{ font: 11px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: var(--soft); }}
-.title {{ font-size: 19px; font-weight: 600; fill: var(--ink); }}
-.lead {{ font-size: 13px; }}
-.head {{ font-size: 13px; font-weight: 600; fill: var(--ink); }}
-.page {{ fill: var(--page); }}
-.grid {{ stroke: var(--line); stroke-width: 1; }}
-.name {{ font-size: 13px; font-weight: 600; }}
-.own {{ fill: var(--own); }} .law {{ fill: var(--law); }} .peer {{ fill: var(--peer); }} .oracle {{ fill: var(--soft); }}
-.bar {{ opacity: .35; }} .worst {{ opacity: .6; }}
-</style>
-<rect class="page" width="{WIDTH}" height="{height}"/>
-<text class="title" x="18" y="32">What each law loses in random worlds</text>
-<text class="lead" x="18" y="54">For each set of hints: the median (large dot), up to the 90th percentile (bar), and the worst world (small dot). Further left is better.</text>
-"##
-    );
-    for panel in &PANELS {
-        let middle = panel.left.midpoint(panel.right);
-        let head = panel.head;
-        _ = writeln!(
-            svg,
-            r#"<text class="head" x="{middle}" y="84" text-anchor="middle">{head}</text>"#
-        );
-        for (value, text) in panel.ticks {
-            let x = panel.x(*value);
-            _ = writeln!(
-                svg,
-                r#"<line class="grid" x1="{x:.1}" y1="{TOP}" x2="{x:.1}" y2="{bottom}"/>"#
-            );
-            for y in [TOP - 8.0, bottom + 16.0] {
-                _ = writeln!(
-                    svg,
-                    r#"<text x="{x:.1}" y="{y:.1}" text-anchor="middle">{text}</text>"#
-                );
+fn paint(figures: &Figures, svg: &mut String) -> anyhow::Result<()> {
+    let (places, end) = places(figures);
+    let size = (WIDTH, HEAD + 54 + (end * ROW) as u32);
+    let root = SVGBackend::with_string(svg, size).into_drawing_area();
+    root.fill(&WHITE)?;
+    let style = |size: f64, colour: RGBColor| ("sans-serif", size).into_font().color(&colour);
+    root.draw_text("What each law loses in random worlds", &style(20.0, BLACK), (18, 14))?;
+    let lead = "For each set of hints: the median (large dot), up to the 90th percentile (bar), and \
+                the worst world (small dot). Further left is better; 0.01 % is the left edge.";
+    root.draw_text(lead, &style(13.0, GREY), (18, 42))?;
+    let (_, below) = root.split_vertically(HEAD);
+    let (_, panels) = below.split_horizontally(NAMES);
+    for (number, area) in panels.split_evenly((1, PANELS.len())).into_iter().enumerate() {
+        let panel = &PANELS[number];
+        let mut chart = ChartBuilder::on(&area)
+            .caption(panel.head, style(14.0, BLACK))
+            .margin_right(40)
+            .x_label_area_size(24)
+            .build_cartesian_2d(panel.axis.clone().log_scale(), end..0.0)?;
+        chart
+            .configure_mesh()
+            .disable_y_mesh()
+            .disable_y_axis()
+            .bold_line_style(GREY.mix(0.3))
+            .light_line_style(TRANSPARENT)
+            .axis_style(GREY)
+            .x_label_formatter(&panel.tick)
+            .draw()?;
+        for &(law, hints, y) in &places {
+            let Some(figure) = panel.figure(figures, law, hints) else { continue };
+            let x = |value: f64| value.clamp(panel.axis.start, panel.axis.end);
+            let (median, colour) = (x(figure.median), colour(law));
+            let bar = [(median, y - 0.18), (x(figure.p90), y + 0.18)];
+            chart.draw_series([Rectangle::new(bar, colour.mix(0.35).filled())])?;
+            chart.draw_series([
+                Circle::new((median, y), 4, colour.filled()),
+                Circle::new((x(figure.worst), y), 2, colour.mix(0.6).filled()),
+            ])?;
+        }
+        for (index, &(law, hints, y)) in places.iter().enumerate().filter(|_| number == 0) {
+            let y = chart.backend_coord(&(panel.axis.start, y)).1;
+            let right = style(11.0, GREY).pos(Pos::new(HPos::Right, VPos::Center));
+            root.draw_text(hints.name(), &right, (NAMES as i32 - 12, y))?;
+            if index == 0 || places[index - 1].0 != law {
+                let left = style(13.0, colour(law)).pos(Pos::new(HPos::Left, VPos::Center));
+                root.draw_text(law, &left, (18, y))?;
             }
         }
     }
-    svg
+    root.present()?;
+    Ok(())
 }

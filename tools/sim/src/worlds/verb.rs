@@ -76,10 +76,10 @@ impl Worlds {
         let settings = Settings { laws: self.laws.clone(), hints: sets, seeds: self.runs };
         let results = worlds::run(&drawn, &settings, &runner::late_progress_bar())?;
         let figures = Figures::new(&drawn, &settings, &results);
+        let page = worlds::page(purpose, self.seed, &settings, &figures);
         if let Some(directory) = &self.out {
-            let page = worlds::page(purpose, self.seed, &settings, &figures);
             save(&page, &directory.join("worlds.md"))?;
-            save(&worlds::picture(&figures), &directory.join("worlds.svg"))?;
+            save(&worlds::picture(&figures)?, &directory.join("worlds.svg"))?;
         }
         let mut out = io::stdout().lock();
         if self.json {
@@ -89,7 +89,7 @@ impl Worlds {
             all["runs"] = self.runs.into();
             writeln!(out, "{all}")?;
         } else {
-            write!(out, "{}", worlds::tables(&figures))?;
+            write!(out, "{page}")?;
         }
         for failed in &results.failed {
             eprintln!("{} with law {}: {}", failed.scenario, failed.law, failed.why);
