@@ -5,7 +5,6 @@
 
 use crate::admission::Admission;
 use crate::laws::of_calls_and_tokens;
-use crate::memory;
 use crate::options::{Client, Tokens};
 use crate::server::{CALLER, TOKENS};
 use crate::tally::Tally;
@@ -166,7 +165,7 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
 
     fn report(&self) -> Result<()> {
         let wait_us = u64::try_from(self.gate.wait().as_micros()).unwrap_or(u64::MAX);
-        let line = Tally { wait_us, memory_kib: memory::resident(), ..self.tally().line() };
+        let line = Tally { wait_us, ..self.tally().line() };
         let mut line = serde_json::to_vec(&line)?;
         line.push(b'\n');
         let mut out = std::io::stdout().lock();

@@ -9,7 +9,6 @@ mod curves;
 mod fleet;
 mod laws;
 mod loopback;
-mod memory;
 mod options;
 mod page;
 mod report;

@@ -48,8 +48,6 @@ pub struct Report {
     pub outage: u64,
     pub capacity: f64,
     pub seconds: f64,
-    /// Memory of the fleet and the server: the means of the first and the last third.
-    pub memory_mib: Option<[f64; 2]>,
     pub server: String,
     /// The server's counts by process.
     pub processes: Vec<Row>,
@@ -61,7 +59,6 @@ pub struct Remains<'a> {
     pub server: String,
     pub elapsed: Duration,
     pub settled: f64,
-    pub memory_mib: Option<[f64; 2]>,
     /// The counts at the end of the run.
     pub truth: Truth,
     /// Calls served to each caller in total, anonymous callers first.
@@ -71,8 +68,7 @@ pub struct Remains<'a> {
 
 impl Report {
     pub fn new(remains: Remains<'_>) -> Self {
-        let Remains { law, server, elapsed, settled, memory_mib, truth, served_in_all, members } =
-            remains;
+        let Remains { law, server, elapsed, settled, truth, served_in_all, members } = remains;
         let total = truth.total();
         let processes: Vec<Row> = truth.callers.iter().skip(1).copied().collect();
         let served: Vec<u64> = processes.iter().map(|row| row.served).collect();
@@ -102,7 +98,6 @@ impl Report {
             outage: total.outage,
             capacity: truth.capacity,
             seconds: elapsed.as_secs_f64(),
-            memory_mib,
             server,
             processes,
         }

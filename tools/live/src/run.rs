@@ -2,7 +2,6 @@
 
 use crate::curves::Curves;
 use crate::fleet::{Fleet, Plan};
-use crate::memory::{self, Memory};
 use crate::options::Demo;
 use crate::report::{Remains, Report};
 use crate::scene::{Scene, Watcher};
@@ -39,7 +38,7 @@ pub async fn run(
     server.begin();
     fleet.go().await?;
 
-    let (mut curves, mut memory) = (Curves::default(), Memory::default());
+    let mut curves = Curves::default();
     let mut ticks = interval(Duration::from_millis(100));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut stopped = stop.subscribe();
@@ -59,8 +58,6 @@ pub async fn run(
         };
         let (elapsed, truth, members) = (server.elapsed(), server.truth(), fleet.members());
         curves.note(elapsed, &truth);
-        let each = members.iter().map(|member| member.tally.memory_kib);
-        memory.note(elapsed, each.chain([memory::resident()]).sum());
         let scene = Scene {
             demo,
             law,
@@ -86,7 +83,6 @@ pub async fn run(
         server: demo.api.to_string(),
         elapsed,
         settled,
-        memory_mib: memory.thirds(elapsed),
         truth: server.truth(),
         served_in_all: server.served_in_all(),
         members,

@@ -26,8 +26,6 @@ pub struct Tally {
     pub tier: Option<Tier>,
     /// The number of responses after which each basis was used.
     pub tiers: BTreeMap<Tier, u64>,
-    /// Resident memory of the process, if the system reports it.
-    pub memory_kib: Option<u64>,
     /// For each call answered since the last line, the microseconds from its start until its
     /// successful attempt was sent.
     pub waits_us: Vec<u64>,

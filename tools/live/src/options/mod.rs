@@ -8,12 +8,15 @@ pub use api::{Api, Hints, PolicyName, Tokens};
 pub use page::PageOptions;
 
 use crate::laws::OF_SEVERAL_LIMITS;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
-use values::{count, duration, law, seconds, seed};
+use tidegate::Policy;
+use values::{duration, seconds};
 
 /// A real rate-limited API on loopback, and a fleet of clients that share it without knowing its
 /// limit or each other.
@@ -38,14 +41,14 @@ pub enum Command {
 #[derive(Args, Clone, Debug)]
 pub struct Demo {
     /// Run one law [default: see --compare].
-    #[arg(long, value_name = "NAME", value_parser = law, conflicts_with = "compare")]
+    #[arg(long, value_name = "NAME", value_parser = laws(), conflicts_with = "compare")]
     law: Option<String>,
     /// Run several laws one after the other, each on a fresh server.
     #[arg(
         long,
         value_name = "NAMES",
         value_delimiter = ',',
-        value_parser = law,
+        value_parser = laws(),
         default_value = "none,adaptive"
     )]
     compare: Vec<String>,
@@ -62,7 +65,7 @@ pub struct Demo {
     #[arg(long, value_name = "SECONDS", default_value = "12", value_parser = seconds, allow_hyphen_values = true)]
     pub seconds: Duration,
     /// The seed of the controllers' jitter [default: random].
-    #[arg(long, value_name = "NUMBER", value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// Print the report as JSON. Progress goes to stderr.
     #[arg(long)]
@@ -71,6 +74,14 @@ pub struct Demo {
     pub api: Api,
     #[command(flatten)]
     pub page: PageOptions,
+}
+
+fn laws() -> PossibleValuesParser {
+    Policy::NAMES.into()
+}
+
+fn count(range: RangeInclusive<u64>) -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(range)
 }
 
 impl Demo {
@@ -110,7 +121,7 @@ pub struct Client {
     pub number: usize,
     #[arg(long)]
     pub workers: usize,
-    #[arg(long, value_parser = law)]
+    #[arg(long)]
     pub law: String,
     #[arg(long)]
     pub seed: u64,

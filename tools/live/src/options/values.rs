@@ -1,8 +1,6 @@
 //! Parsers for option values. Each error says what the value must be.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
-use tidegate::Policy;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Outage {
@@ -21,24 +19,6 @@ pub struct Step {
 pub struct Quota {
     pub calls: u64,
     pub period: Duration,
-}
-
-pub fn law(name: &str) -> Result<String, String> {
-    match Policy::named(name) {
-        Some(_) => Ok(name.to_owned()),
-        None => Err(format!("unknown law; the laws are {}", Policy::NAMES.join(", "))),
-    }
-}
-
-pub fn count(range: RangeInclusive<usize>) -> impl Fn(&str) -> Result<usize, String> + Clone {
-    move |text| match text.parse() {
-        Ok(number) if range.contains(&number) => Ok(number),
-        _ => Err(format!("it must be a whole number from {} to {}", range.start(), range.end())),
-    }
-}
-
-pub fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("it must be a whole number from 0 to {}", u64::MAX))
 }
 
 pub fn limit(text: &str) -> Result<u64, String> {

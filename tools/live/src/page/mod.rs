@@ -1,10 +1,7 @@
 //! The web page beside the demo: its files, and a live feed.
 //!
-//! Readers cannot slow down the demo: each gets copies of the latest state, slow readers miss some,
-//! and stalled readers are disconnected.
+//! Readers cannot slow down the demo: each gets copies of the latest state, and slow readers miss some.
 
-mod assets;
-mod connections;
 mod feed;
 
 pub use feed::{Feed, Moment};
@@ -12,19 +9,20 @@ pub use feed::{Feed, Moment};
 use crate::loopback::is_loopback;
 use crate::options::PageOptions;
 use anyhow::{Context, Result};
-use assets::Assets;
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::sse::Sse;
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tower_http::compression::CompressionLayer;
+use tower_http::services::ServeDir;
 
 /// The default port of the page, if it is free. It is fixed so that a page that stays open finds
 /// the next demo.
@@ -32,6 +30,15 @@ const PORT: u16 = 8433;
 
 /// How long readers may take to receive the end of the feed.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A tag in the page's head that says that a demo serves it.
+const MARK: &str = "<meta name=\"tidegate-live\" content=\"on\">";
+
+/// The content security policy. The page may run its own scripts and call servers on this machine.
+/// No other site may embed it (clickjacking).
+const ALLOWED: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; \
+    style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+    connect-src 'self' http://127.0.0.1:*; frame-ancestors 'none'";
 
 /// The page's server. Dropping it stops serving.
 pub struct Page {
@@ -44,12 +51,18 @@ impl Page {
     /// Serves the page if the options request one.
     pub async fn open(options: &PageOptions) -> Result<Option<Self>> {
         let Some(folder) = options.folder() else { return Ok(None) };
-        let assets = Assets::load(folder)?;
+        let index = std::fs::read_to_string(folder.join("index.html")).with_context(|| {
+            let folder = folder.display();
+            format!("{folder} does not contain the page; cargo xtask demo --page builds it")
+        })?;
         let listener = listen(options.page_port).await?;
         let address = listener.local_addr().context("the page has no address")?;
         let feed = Feed::default();
-        let routes = routes(Arc::new(assets), feed.clone());
-        let task = tokio::spawn(connections::accept(listener, routes));
+        let routes = routes(folder, index, feed.clone());
+        let task = tokio::spawn(async move {
+            // It never ends by itself.
+            let _ = axum::serve(listener, routes).await;
+        });
         Ok(Some(Page { address, feed, task }))
     }
 
@@ -89,34 +102,45 @@ async fn listen(wanted: Option<u16>) -> Result<TcpListener> {
     }
 }
 
-fn routes(assets: Arc<Assets>, feed: Feed) -> Router {
+fn routes(folder: &Path, index: String, feed: Feed) -> Router {
+    let index = Html(index.replacen("</head>", &format!("{MARK}</head>"), 1));
+    let index = get(async || index);
+    let files = ServeDir::new(folder).append_index_html_on_directories(false);
     Router::new()
-        .route("/events", get(events))
+        .route("/", index.clone())
+        .route("/index.html", index)
+        .route("/events", get(async |State(feed): State<Feed>| Sse::new(feed.stream())))
         .route("/api", get(latest))
         .with_state(feed)
-        .fallback(get(file).with_state(assets))
-        .layer(from_fn(only_from_here))
+        .fallback_service(files)
+        .layer(CompressionLayer::new())
+        .layer(from_fn(guard))
 }
 
-/// Rejects requests for other host names, which prevents DNS rebinding.
-async fn only_from_here(request: Request, next: Next) -> Response {
+/// Rejects requests for other host names, which prevents DNS rebinding, and adds the headers of all responses.
+async fn guard(request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    if host.is_some_and(is_loopback) {
-        return next.run(request).await;
+    if !host.is_some_and(is_loopback) {
+        return (StatusCode::FORBIDDEN, "only 127.0.0.1 and localhost are served\n")
+            .into_response();
     }
-    (StatusCode::FORBIDDEN, "only 127.0.0.1 and localhost are served\n").into_response()
-}
-
-async fn events(State(feed): State<Feed>) -> Response {
-    let head = [(header::CACHE_CONTROL, "no-store")];
-    (head, Sse::new(feed.stream())).into_response()
+    // The names of these files change with their content.
+    let hashed = request.uri().path().starts_with("/assets/");
+    let mut response = next.run(request).await;
+    let keep = match hashed && response.status().is_success() {
+        true => "public, max-age=31536000, immutable",
+        false => "no-cache",
+    };
+    for (name, value) in [
+        (header::CACHE_CONTROL, keep),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_SECURITY_POLICY, ALLOWED),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
 }
 
 async fn latest(State(feed): State<Feed>) -> Response {
-    let head = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")];
-    (head, feed.latest()).into_response()
-}
-
-async fn file(State(assets): State<Arc<Assets>>, uri: Uri, request: Request) -> Response {
-    assets.answer(uri.path(), request.headers())
+    ([(header::CONTENT_TYPE, "application/json")], feed.latest()).into_response()
 }
