@@ -7,6 +7,9 @@ use crate::throttle::{Answer, Call, Response, Throttle};
 
 /// The delay between a failure and the next attempt.
 pub(super) trait Schedule {
+    /// A first attempt is sent.
+    fn begin(&mut self, _now: Instant) {}
+
     /// The delay after `response`. `None` gives up the call.
     fn delay(
         &mut self,
@@ -31,7 +34,13 @@ impl<S> Backoff<S> {
 
 impl<S: Schedule> Throttle for Backoff<S> {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        asleep(now, call).unwrap_or(Answer::Admit(0))
+        if let Some(wait) = asleep(now, call) {
+            return wait;
+        }
+        if call.attempt == 0 {
+            self.schedule.begin(now);
+        }
+        Answer::Admit(0)
     }
 
     fn settle(&mut self, _: Instant, _: u64, _: &Response) {}

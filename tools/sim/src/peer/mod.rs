@@ -53,7 +53,7 @@ const PEERS: &[(&str, Make)] = &[
     ("decorr", |dice, _| Box::new(Backoff::new(Decorrelated::new(0.1), dice))),
     ("cenkalti", |dice, _| Box::new(Backoff::new(Cenkalti::default(), dice))),
     ("sre-k2", |dice, _| Box::new(Sre::new(dice))),
-    ("retry-budget", |dice, _| Box::new(RetryBudget::new(dice))),
+    ("retry-budget", |dice, _| Box::new(Backoff::new(RetryBudget::default(), dice))),
     ("netflix-vegas", |dice, _| Box::new(Concurrency::new(Vegas::new(), dice))),
     ("gradient2", |dice, _| Box::new(Concurrency::new(Gradient2::new(), dice))),
     ("oracle", |_, outlook| Box::new(Oracle::new(outlook))),

@@ -14,12 +14,12 @@
 //! without limit; the budget stops retries, but the caller's next call is sent at once, so a caller in a loop hammers
 //! as before.
 
-use tidegate::Instant;
+use tidegate::{Instant, Span};
 
-use super::backoff::{asleep, earlier_failures, sleep};
+use super::backoff::{Schedule, earlier_failures};
 use super::jitter::FullJitter;
 use crate::chance::Chance;
-use crate::throttle::{Answer, Call, Response, Throttle};
+use crate::throttle::{Call, Response};
 
 const DEPOSIT: i64 = 1_000;
 const WITHDRAWAL: i64 = 5_000;
@@ -27,38 +27,24 @@ const TTL_MS: u64 = 10_000;
 const MIN_RETRIES_PER_SECOND: i64 = 10;
 const RESERVE: i64 = MIN_RETRIES_PER_SECOND * (TTL_MS as i64 / 1_000) * WITHDRAWAL;
 
-/// The throttle.
-pub(super) struct RetryBudget {
-    budget: Budget,
-    jitter: FullJitter,
-    dice: Chance,
-}
+/// The schedule.
+#[derive(Default)]
+pub(super) struct RetryBudget(Budget);
 
-impl RetryBudget {
-    pub fn new(dice: Chance) -> Self {
-        Self { budget: Budget::default(), jitter: FullJitter::new(1.0), dice }
-    }
-}
-
-impl Throttle for RetryBudget {
-    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        if let Some(wait) = asleep(now, call) {
-            return wait;
-        }
-        if call.attempt == 0 {
-            self.budget.deposit(milliseconds(now));
-        }
-        Answer::Admit(0)
+impl Schedule for RetryBudget {
+    fn begin(&mut self, now: Instant) {
+        self.0.deposit(milliseconds(now));
     }
 
-    fn settle(&mut self, _: Instant, _: u64, _: &Response) {}
-
-    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        if !response.outcome.is_retryable() || !self.budget.withdraw(milliseconds(now)) {
-            return false;
-        }
-        let delay = self.jitter.sleep(earlier_failures(call), &mut self.dice);
-        sleep(now, call, delay)
+    fn delay(
+        &mut self,
+        now: Instant,
+        call: &Call,
+        _: &Response,
+        dice: &mut Chance,
+    ) -> Option<Span> {
+        let paid = self.0.withdraw(milliseconds(now));
+        paid.then(|| FullJitter::new(1.0).sleep(earlier_failures(call), dice))
     }
 }
 
@@ -138,8 +124,9 @@ impl<const CLOSED: usize, const SLICE: u64> WindowedAdder<CLOSED, SLICE> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::peer::backoff::Backoff;
     use crate::peer::tests::{accepted, at, back, call, throttled};
-    use tidegate::Span;
+    use crate::throttle::{Answer, Throttle};
 
     /// A step of a table: elapsed seconds, the amount added, the expected sum.
     type Step = (u64, i64, i64);
@@ -204,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_retry_without_budget_is_not_sent() {
-        let mut peer = RetryBudget::new(Chance::of(1));
+        let mut peer = Backoff::new(RetryBudget::default(), Chance::of(1));
         let outcomes = (0..300).map(|_| {
             assert_eq!(peer.poll(at(1.0), &call()), Answer::Admit(0));
             let mut call = back(1);
