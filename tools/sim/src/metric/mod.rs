@@ -7,6 +7,7 @@ mod tally;
 
 use std::borrow::Cow;
 
+#[cfg(feature = "cli")]
 pub(crate) use tally::Micros;
 pub use tally::Tally;
 
