@@ -1,62 +1,53 @@
-//! Published figures of the systems that tidegate's laws come from, compared with core running the
-//! same law in the same situation.
+//! Published figures of the systems that tidegate's laws come from.
 //!
-//! Each module is one source. All its figures come from a [`tidegate::Controller`] that is polled
-//! and settled like in a frontend. The published figures are in `published/`, and our results are
-//! committed in `tests/golden/`.
-//!
-//! Build it with `--release`: some days have a hundred thousand calls, and there are many days.
+//! The files in `published/` have the figures as published, and state where each comes from. The
+//! tests run core's implementation of the same law in the same situation: a
+//! [`tidegate::Controller`] that is polled and settled like in a frontend, or clients and a server
+//! in the simulator.
 
-pub mod agenda;
-pub mod autosleeper;
-pub mod aws;
-pub mod emr;
-pub mod go;
-pub mod golden;
-pub mod heroku;
-pub mod published;
-pub mod report;
-pub mod statistics;
-pub mod tchannel;
-pub mod world;
-
-use rayon::prelude::*;
-use report::Report;
-use tidegate::{Instant, Ratio, Span};
-
-/// A source, by the name of its golden file.
+/// A file of published figures. A line that begins with `#` is a comment, `[a name]` begins a
+/// section, and other lines belong to the section above.
 #[derive(Clone, Copy, Debug)]
-pub struct Source {
-    /// Its name.
-    pub name: &'static str,
-    /// Runs the core and reports the figures.
-    pub report: fn() -> Report,
-}
+pub struct Published(&'static str);
 
-/// All sources.
-pub const SOURCES: [Source; 6] = [
-    Source { name: "autosleeper", report: autosleeper::report },
-    Source { name: "emr", report: emr::report },
-    Source { name: "heroku", report: heroku::report },
-    Source { name: "go", report: go::report },
-    Source { name: "tchannel", report: tchannel::report },
-    Source { name: "aws", report: aws::report },
-];
+/// The graph and the test vectors of `AutoSleeper`.
+pub const AUTOSLEEPER: Published = Published(include_str!("../published/autosleeper.txt"));
+/// The numbers of the EMR article.
+pub const EMR: Published = Published(include_str!("../published/emr.txt"));
+/// The benchmark of `rate_throttle_client`, and the README of its demonstration.
+pub const HEROKU: Published = Published(include_str!("../published/heroku.txt"));
+/// The list of elapsed times in "Go: Rate-limiting (done right)", and cenkalti's documentation.
+pub const GO: Published = Published(include_str!("../published/go.txt"));
+/// The four tables of `TChannel`'s busy throttling.
+pub const TCHANNEL: Published = Published(include_str!("../published/tchannel.txt"));
 
-fn ratio(numerator: u32, denominator: u32) -> Ratio {
-    Ratio::new(numerator, denominator).expect("a denominator above zero")
-}
+impl Published {
+    /// The lines of a section. Empty if it does not exist.
+    pub fn section(self, name: &str) -> impl Iterator<Item = &'static str> {
+        let head = format!("[{name}]");
+        self.0
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+            .skip_while(move |line| *line != head)
+            .skip(1)
+            .take_while(|line| !line.starts_with('['))
+    }
 
-fn at_millis(millis: u64) -> Instant {
-    Instant::ZERO.saturating_add(Span::from_millis(millis))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "figures are printed with few digits")]
-fn seconds(span: Span) -> f64 {
-    span.as_nanos() as f64 / 1e9
-}
-
-/// The results for the seeds from 0, computed on all cores, in the order of the seeds.
-pub fn of_seeds<T: Send>(count: u64, of: impl Fn(u64) -> T + Send + Sync) -> Vec<T> {
-    (0..count).into_par_iter().map(of).collect()
+    /// The numbers after the colon of the line that begins with `key` in a section.
+    ///
+    /// # Panics
+    /// There is no such line, or it contains something else.
+    #[must_use]
+    pub fn numbers(self, section: &str, key: &str) -> Vec<f64> {
+        let row = self.section(section).find_map(|line| {
+            let (name, rest) = line.split_once(':')?;
+            (name.trim() == key).then_some(rest)
+        });
+        let Some(row) = row else { panic!("no line `{key}:` in the section [{section}]") };
+        let number = |word: &str| match word.parse() {
+            Ok(number) => number,
+            Err(_) => panic!("`{word}` in the line `{key}:` of [{section}] is not a number"),
+        };
+        row.split_whitespace().map(number).collect()
+    }
 }

@@ -50,7 +50,7 @@ pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn
     if let Some(policy) = place.scenario.own_law(name).or_else(|| shared(name)) {
         Some(real(policy, place))
     } else if let Some(policy) = endless(name) {
-        Some(Box::new(PerThread::new(&policy, place)))
+        Some(per_thread(&policy, place))
     } else if let Some(policy) = two_laws(name) {
         Some(real(policy, place))
     } else {
@@ -84,12 +84,18 @@ fn shared(name: &str) -> Option<Policy> {
 }
 
 /// A controller for all threads of a process.
-fn real<const LAWS: usize>(policy: Policy<AnyLaw, LAWS>, place: &Place) -> Box<dyn Throttle>
+pub fn real<const LAWS: usize>(policy: Policy<AnyLaw, LAWS>, place: &Place) -> Box<dyn Throttle>
 where
     Call: CallOf<LAWS>,
 {
     let &Place { seed, from: now, .. } = place;
     queued(Controller::new(policy, seed, now), place.threads)
+}
+
+/// One controller per thread, for the laws of the Ruby gem: its threads sleep independently. A
+/// shared controller would space the calls of all threads by the delay of one.
+pub fn per_thread(policy: &Policy, place: &Place) -> Box<dyn Throttle> {
+    Box::new(PerThread::new(policy, place))
 }
 
 fn queued<L: Law + Copy + 'static, const LAWS: usize>(
@@ -167,8 +173,7 @@ where
     }
 }
 
-/// One controller per thread, for the laws of the Ruby gem: its threads sleep independently. A
-/// shared controller would space the calls of all threads by the delay of one.
+/// A controller per thread.
 struct PerThread {
     gates: Vec<Permits<AnyLaw, 1>>,
 }

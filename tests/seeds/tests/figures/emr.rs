@@ -1,63 +1,129 @@
-use tidegate::Outcome;
-use tidegate_seeds::emr::{ENVIRONMENTS, Scan, clients, longest_wait, rates, scans};
-use tidegate_seeds::published::EMR;
+//! The EMR article: a scan of a thousand calls against a limit of four a second.
 
-fn scan(client: &str, environment: &str) -> Scan {
-    let policy = clients().into_iter().find(|(name, _)| *name == client).unwrap().1;
-    let environment = ENVIRONMENTS.into_iter().find(|place| place.name == environment).unwrap();
-    scans(policy, environment)
-}
+use std::num::NonZeroU16;
+
+use tidegate::backoff::{Backoff, Growth, Jitter};
+use tidegate::law::{Aimd, Fixed, Law};
+use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
+use tidegate_seeds::EMR;
+use tidegate_sim::{Scenario, World};
+
+use crate::{ratio, seconds};
+
+/// "1000 clusters", "response times around 100ms", and the limit as a bucket or as windows. Not
+/// exactly 100 ms: each call would then arrive exactly with its token.
+const SCAN: &str = "
+title = 'scan'
+end = '2h'
+stop_when_work_is_done = true
+[laws.four]
+fixed = { rate = '4/s' }
+[laws.restart]
+backoff = { base = '10ms', most = '10240ms', factor = 2, jitter = 'none' }
+[laws.longest]
+backoff = { base = '10240ms', most = '10240ms', factor = 1, jitter = 'none' }
+[laws.once]
+backoff = { attempts = 1 }
+";
+const BUCKET: &str = "[server.bucket]\nburst = 4\nrate = '4/s'\n";
+const WINDOWS: &str = "[server.window]\nlimit = 4\nwidth = '1s'\n";
+const FAST: &str = "[server.bucket]\nburst = 1000\nrate = '1000/s'\n";
+const WORK: &str = "[[clients]]\ndemand = { work = 1000 }\n";
+/// "A secondary orchestrator": two calls a second, which are not retried.
+const OTHER: &str = "[[clients]]\nthreads = 20\ndemand = { poisson = '0.1/s' }\n";
 
 fn claim(key: &str) -> Vec<f64> {
     EMR.numbers("claims", key)
 }
 
+/// The means of five runs: the time in seconds, and the share of throttled calls in per cent.
+fn run(server: &str, clients: &str, law: &str) -> (f64, f64) {
+    let text = [SCAN, server, clients].concat();
+    let scenario = Scenario::parse(&text, "scan", "scan").unwrap();
+    let mean = |name: &str| {
+        let of = |seed| World::new(&scenario, law, seed).unwrap().run().unwrap().metrics.get(name);
+        (1..=5).map(|seed| of(seed).unwrap()).sum::<f64>() / 5.0
+    };
+    (mean("time_s"), 100.0 * mean("throttled"))
+}
+
+/// A scan alone.
+fn scan(server: &str, law: &str) -> (f64, f64) {
+    run(server, WORK, law)
+}
+
+/// The share of another client's calls that are throttled beside a scan, in per cent.
+fn others(law: &str) -> f64 {
+    // Metrics do not include a group with a law of its own: here the scan.
+    run(BUCKET, &format!("{OTHER}{WORK}law = '{law}'\n"), "once").1
+}
+
 #[test]
-fn the_scan_takes_as_long_as_the_limit_requires_and_a_single_fixed_rate_is_never_throttled() {
-    let fixed = scan("fixed 4/s", "alone, bucket");
-    assert!((fixed.seconds - claim("the limit")[0]).abs() < 1.0, "{fixed:?}");
-    assert_eq!(fixed.own, claim("fixed, throttled")[0]);
+fn the_scan_takes_as_long_as_its_own_speed_or_the_limit_requires() {
+    let (alone, _) = scan(FAST, "none");
+    assert!((alone - claim("own speed")[0]).abs() < 1.0, "{alone}");
+    let (limited, throttled) = scan(BUCKET, "four");
+    assert!((limited - claim("the limit")[0]).abs() < 1.0, "{limited}");
+    assert_eq!(throttled, claim("fixed, throttled")[0]);
 }
 
 #[test]
 fn the_adaptive_rate_halves_as_in_the_article() {
-    let halved: Vec<f64> =
-        rates(Outcome::Throttled).take(3).map(|rate| rate as f64 / 1e3).collect();
-    assert_eq!(halved, claim("halving"));
+    let law = Aimd::DEFAULT;
+    let mut gate: Controller<Aimd> =
+        Controller::new(Policy::new(law).backoff(None), 1, Instant::ZERO);
+    let mut now = Instant::ZERO;
+    for expected in claim("halving") {
+        let quota = law.quota(gate.states().next().unwrap()).unwrap();
+        let rate = quota.count() as f64 / seconds(quota.period());
+        assert!((rate - expected).abs() < 1e-6, "{rate}, not {expected}");
+        let permit = loop {
+            match gate.poll(now, &Call::new()) {
+                Decision::Admit(permit) => break permit,
+                Decision::Wait(until) => now = until,
+                other => panic!("an open window answered {other:?}"),
+            }
+        };
+        gate.settle(now, permit, Outcome::Throttled);
+    }
 }
 
+/// "Max retries of 10 and base wait of 10 ms 2^10 * 10 = 1024*10 = 10 seconds".
 #[test]
 fn the_backoff_reaches_ten_seconds_and_the_scan_takes_less_than_the_article_expects() {
-    assert!((longest_wait() - claim("longest wait")[0]).abs() < 0.25);
-    for environment in ["alone, bucket", "alone, 1 s windows"] {
-        // 1000 calls at 4 in each 10 s would be 2500 s. Five or six are served.
-        let backoff = scan("backoff, always 10.24 s", environment);
-        let claimed = claim("backoff")[0];
-        assert!(backoff.seconds > 0.6 * claimed && backoff.seconds < claimed, "{backoff:?}");
+    let (base, most) = (Span::from_millis(10), Span::from_millis(10_240));
+    let twice = Growth::Exponential(ratio(2, 1));
+    let schedule = Backoff::new(twice, Jitter::None, base, most).unwrap();
+    let policy =
+        Policy::new(Fixed::UNLIMITED).backoff(Some(schedule)).attempts(NonZeroU16::new(12));
+    let mut gate: Controller<Fixed> = Controller::new(policy, 1, Instant::ZERO);
+    let mut call = Call::new();
+    // The first wait is 2^0 units long.
+    for _ in 0..=10 {
+        call = gate.retry(Instant::ZERO, &call, Outcome::Throttled).unwrap();
+    }
+    let longest = seconds(call.not_before().saturating_since(Instant::ZERO));
+    assert_eq!(longest, 10.24);
+    assert_eq!(longest.floor(), claim("longest wait")[0]);
+    for server in [BUCKET, WINDOWS] {
+        // 1000 calls at 4 in each 10 s would be 2500 s. The bucket refills while the client calls,
+        // so five or six are served.
+        let ((time, _), claimed) = (scan(server, "longest"), claim("backoff")[0]);
+        assert!((0.6 * claimed..claimed).contains(&time), "{time}");
     }
 }
 
+/// "This will place us into heavy contention with other clients and will basically make life
+/// miserable for all the clients." "We can get to a more predictable API rate by using rate
+/// limiting", "and will also end up being a good API citizen".
 #[test]
-fn calling_without_a_limit_is_fast_and_starves_other_clients() {
-    // "This will place us into heavy contention with other clients and will basically make life
-    // miserable for all the clients."
-    for environment in ["other 2/s", "other 3/s"] {
-        let naive = scan("naive", environment);
-        assert!(naive.seconds < 300.0 && naive.own > 60.0, "{naive:?}");
-        assert!(naive.others.unwrap() > 75.0, "{naive:?}");
-    }
-}
-
-#[test]
-fn rate_and_backoff_together_are_fair_everywhere_and_fast_below_the_limit() {
-    for place in ENVIRONMENTS {
-        let (both, backoff) =
-            (scan("aimd with pause", place.name), scan("backoff, each call anew", place.name));
-        assert!(both.own < 10.0 && backoff.own > 50.0, "{}: {both:?} {backoff:?}", place.name);
-        if let (Some(both), Some(backoff)) = (both.others, backoff.others) {
-            assert!(3.0 * both < backoff, "{}: {both} {backoff}", place.name);
-        }
-    }
-    let alone = scan("aimd with pause", "alone, bucket");
-    assert!(alone.seconds < 1.1 * claim("the limit")[0], "{alone:?}");
+fn calls_without_a_limit_starve_other_clients_and_an_adaptive_rate_does_not() {
+    let (time, throttled) = scan(BUCKET, "none");
+    assert!(time < 300.0 && throttled > 55.0, "{time} s, {throttled} %");
+    let (_, throttled) = scan(BUCKET, "restart");
+    assert!(throttled > 50.0, "{throttled} %");
+    let (time, throttled) = scan(BUCKET, "aimd");
+    assert!(time < 1.1 * claim("the limit")[0] && throttled < 10.0, "{time} s, {throttled} %");
+    let [naive, restart, aimd] = ["none", "restart", "aimd"].map(others);
+    assert!(naive > 70.0 && restart > 3.0 * aimd, "{naive} {restart} {aimd} %");
 }

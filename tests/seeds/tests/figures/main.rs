@@ -1,5 +1,4 @@
-//! The figures of other systems, computed with core and compared with the published ones and the
-//! committed tables.
+//! The figures of other systems, computed with core and compared with the published ones.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -8,9 +7,17 @@
 )]
 
 mod autosleeper;
-mod aws;
 mod emr;
 mod go;
-mod golden;
 mod heroku;
 mod tchannel;
+
+use tidegate::{Ratio, Span};
+
+fn ratio(numerator: u32, denominator: u32) -> Ratio {
+    Ratio::new(numerator, denominator).unwrap()
+}
+
+fn seconds(span: Span) -> f64 {
+    span.as_nanos() as f64 / 1e9
+}
