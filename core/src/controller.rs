@@ -75,8 +75,7 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 ///   2 ms. (Published laws keep the behaviour of their sources.)
 /// - A call that was sent before the latest cut cannot cut again, and the rate grows only if calls
 ///   waited for the law. Published laws may break these two rules:
-///   [`AwsCubic`](crate::law::AwsCubic), [`Heroku`](crate::law::Heroku),
-///   [`Tchannel`](crate::law::Tchannel) and [`Autosleeper`](crate::law::Autosleeper).
+///   [`Heroku`](crate::law::Heroku), [`Tchannel`](crate::law::Tchannel) and [`Autosleeper`](crate::law::Autosleeper).
 /// - An abandoned call frees its place, and nothing is learned. Its cost stays charged, because it
 ///   may have reached the server.
 /// - The same seed, policy and calls give the same decisions on every machine.

@@ -156,13 +156,6 @@ impl LawBurst {
             Err(error) => Err(error),
         }
     }
-
-    /// The nearest burst that fits.
-    pub(crate) fn clamped(burst: u64) -> Self {
-        const MOST: u64 = u64::MAX / LAW_PERIOD.get();
-        let burst = u32::try_from(burst.min(MOST)).ok().and_then(NonZeroU32::new);
-        burst.map_or(Self::ONE, Self)
-    }
 }
 
 /// What is wrong with a quota.
@@ -237,11 +230,6 @@ mod tests {
         assert!(LawBurst::new(17_592).is_ok());
         assert_eq!(LawBurst::new(17_593), Err(QuotaError::BurstTooLarge));
         assert_eq!(LawBurst::new(0), Err(QuotaError::ZeroBurst));
-        for (burst, nearest) in
-            [(0, 1), (1, 1), (17_592, 17_592), (17_593, 17_592), (u64::MAX, 17_592)]
-        {
-            assert_eq!(Ok(LawBurst::clamped(burst)), LawBurst::new(nearest));
-        }
     }
 
     #[test]

@@ -243,8 +243,7 @@ pub enum Reason {
     OverLimit,
     /// It is a retry, and the successes so far have not paid for it.
     RetryBudget,
-    /// Its cost is more than a limit's burst, so it can never fit. (Under
-    /// [`AwsCubic`](crate::law::AwsCubic), whose burst follows its rate, not at the present rate.)
+    /// Its cost is more than a limit's burst, so it can never fit.
     TooBig,
     /// It would have to wait beyond the end of the clock.
     Never,

@@ -14,7 +14,6 @@ export const LAWS = [
   "aimd-concurrency",
   "autosleeper",
   "tchannel",
-  "aws-cubic",
   "heroku-gradual",
   "heroku-proportional",
   "heroku-remaining",
@@ -32,7 +31,6 @@ export const LAWS = [
  * - `"aimd-concurrency"`: for servers that queue: a concurrency limit that falls by a tenth when throttled
  * - `"autosleeper"`: for few and long calls: a delay that grows on failure and shrinks after ten successes
  * - `"tchannel"`: TChannel's limit for each second, which busy responses halve
- * - `"aws-cubic"`: the adaptive mode of the AWS SDKs
  * - `"heroku-gradual"`: the Heroku client's strategy: each success shortens the sleep by a constant
  * - `"heroku-proportional"`: the Heroku client's strategy: each success shortens the sleep by a fraction
  * - `"heroku-remaining"`: the Heroku client's strategy: a success shortens the sleep more if more calls are left

@@ -192,14 +192,6 @@ impl Pacing {
         self.until = self.until.max(now.max(self.at).saturating_add(span).min(Instant::LAST));
     }
 
-    /// Changes the quota from `from` to `to`, of the same period. The number of calls for which
-    /// there is room is kept, up to the new burst.
-    pub fn resize(&mut self, from: Quota, to: Quota) {
-        let (from, to) = (brim(from), brim(to));
-        self.level = self.level.saturating_add(to.saturating_sub(from));
-        self.level = self.level.saturating_sub(from.saturating_sub(to));
-    }
-
     /// Changes to the quota of another law. The number of calls for which there is room is kept, up
     /// to the new burst; a debt stays. The bucket must be drained up to now.
     pub(crate) fn follow(&mut self, from: Option<Quota>, to: Option<Quota>) {
@@ -220,12 +212,6 @@ impl Pacing {
     pub(crate) fn leave_at_most(&mut self, calls: u32, quota: Quota) {
         let room = quota.period.get().saturating_mul(calls.into());
         self.level = self.level.max(brim(quota).saturating_sub(room));
-    }
-
-    /// Limits the room in the bucket to this many calls, given with 20 fractional bits.
-    pub(crate) fn leave_room(&mut self, calls_q20: u64, quota: Quota) {
-        let room = (quota.period.get() >> 20).saturating_mul(calls_q20);
-        self.level = brim(quota).saturating_sub(room);
     }
 
     /// Drains the bucket up to `now`. Call this before the quota changes, because the past time
@@ -327,24 +313,6 @@ fields!(Pacing { level: u64, at: Instant, until: Instant });
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn a_resized_bucket_has_room_for_the_same_number_of_calls() {
-        let burst = |calls| Quota::per_second(1).unwrap().with_burst(calls).unwrap();
-        let now = Instant::ZERO;
-        let room = |pacing: &Pacing, calls: u32| {
-            (1..=calls)
-                .rev()
-                .find(|cost| pacing.check(now, *cost, Some(burst(calls))) == Verdict::Admit)
-        };
-        // Two of five calls are used: three may be sent, even if a larger burst has room for more.
-        let mut pacing = Pacing::new(now);
-        pacing.charge(now, 2, Some(burst(5)));
-        for (from, to, expected) in [(5, 9, 3), (9, 4, 3), (4, 2, 2), (2, 5, 2)] {
-            pacing.resize(burst(from), burst(to));
-            assert_eq!(room(&pacing, to), Some(expected), "from {from} to {to}");
-        }
-    }
 
     #[test]
     fn a_cooldown_has_the_requested_length_at_any_rate() {

@@ -214,7 +214,7 @@ macro_rules! registry {
             /// ```
             /// use tidegate::Policy;
             ///
-            /// assert_eq!(Policy::about("aws-cubic"), Some("the adaptive mode of the AWS SDKs"));
+            /// assert_eq!(Policy::about("backoff"), Some("no rate: each call backs off by itself"));
             /// ```
             #[must_use]
             pub fn about(name: &str) -> Option<&'static str> {

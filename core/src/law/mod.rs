@@ -14,7 +14,6 @@ mod vegas;
 /// Laws published by others, named after their sources.
 mod published {
     pub(super) mod autosleeper;
-    pub(super) mod aws_cubic;
     pub(super) mod heroku;
     pub(super) mod tchannel;
 }
@@ -28,7 +27,6 @@ pub use fixed::Fixed;
 pub use published::autosleeper::{
     Autosleeper, AutosleeperConfig, AutosleeperError, AutosleeperState,
 };
-pub use published::aws_cubic::{AwsCubic, AwsCubicState};
 pub use published::heroku::{Heroku, HerokuConfig, HerokuError, HerokuState, Strategy};
 pub use published::tchannel::{
     Over, Recovery, Tchannel, TchannelConfig, TchannelError, TchannelState,
@@ -69,10 +67,6 @@ any::registry! {
     2 Tchannel {
         "tchannel" => Tchannel::DEFAULT, DEFAULT,
             "TChannel's limit for each second, which busy responses halve";
-    }
-    4 AwsCubic {
-        "aws-cubic" => AwsCubic, DEFAULT,
-            "the adaptive mode of the AWS SDKs";
     }
     6 Heroku {
         "heroku-gradual" => Heroku::gem(Strategy::Gradual(Span::from_millis(800))), WITHOUT_BACKOFF,

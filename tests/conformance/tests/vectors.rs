@@ -24,7 +24,7 @@ macro_rules! files {
 }
 
 files! {
-    adaptive aimd aimd_concurrency autosleeper aws_cubic bodies codes fixed gates heroku http queues
+    adaptive aimd aimd_concurrency autosleeper bodies codes fixed gates heroku http queues
     schedules tchannel vegas
 }
 

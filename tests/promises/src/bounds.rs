@@ -19,8 +19,6 @@ pub enum Bounds {
     Sleep(Span),
     /// At most this many calls a second.
     Seconds(NonZeroU32),
-    /// At least half a call a second.
-    Cubic,
 }
 
 impl Bounds {
@@ -62,9 +60,6 @@ impl Bounds {
             (Self::Sleep(least), AnyState::Heroku(state)) => state.sleep() >= least,
             (Self::Seconds(most), AnyState::Tchannel(state)) => {
                 state.limit_q36() <= u64::from(most.get()) << 36
-            }
-            (Self::Cubic, AnyState::AwsCubic(state)) => {
-                state.rate_q20().is_none_or(|rate| rate >= 1 << 19)
             }
             _ => true,
         };

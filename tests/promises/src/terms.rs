@@ -6,8 +6,8 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
-    Autosleeper, AutosleeperConfig, AwsCubic, Fixed, Heroku, HerokuConfig, Over, Recovery,
-    Strategy, Tchannel, TchannelConfig, Vegas,
+    Autosleeper, AutosleeperConfig, Fixed, Heroku, HerokuConfig, Over, Recovery, Strategy,
+    Tchannel, TchannelConfig, Vegas,
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
@@ -104,10 +104,9 @@ fn law(input: &mut Input<'_>) -> Made {
     if let Some(name) = kind.checked_sub(240).and_then(|nth| Policy::NAMES.get(usize::from(nth))) {
         let [law] = Policy::named(name).unwrap_or_else(|| unreachable!("it is a name")).laws();
         return match law {
-            AnyLaw::Autosleeper(_)
-            | AnyLaw::AwsCubic(_)
-            | AnyLaw::Heroku(_)
-            | AnyLaw::Tchannel(_) => Made::published(law, Bounds::None),
+            AnyLaw::Autosleeper(_) | AnyLaw::Heroku(_) | AnyLaw::Tchannel(_) => {
+                Made::published(law, Bounds::None)
+            }
             _ => Made::plain(law, Bounds::None),
         };
     }
@@ -122,7 +121,6 @@ fn law(input: &mut Input<'_>) -> Made {
         4 => Made::plain(Vegas, Bounds::None),
         5 => Made::published(Autosleeper::DEFAULT, Bounds::None),
         6 => Made::published(Tchannel::DEFAULT, Bounds::Seconds(TchannelConfig::DEFAULT.most)),
-        7 => Made::published(AwsCubic, Bounds::Cubic),
         kind @ 8..=11 => {
             let strategy = match kind {
                 8 => Strategy::Exponential,

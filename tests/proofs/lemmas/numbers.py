@@ -205,20 +205,3 @@ def a_laws_rate_is_never_more_than_the_quotas(given, rate_of=law_rate):
     rate, exact = rate_of(count, period), count * LAW_PERIOD
     near = implies(rate < U64, (rate + 1) * period > exact)
     return all_of(rate >= 1, rate <= U64, implies(rate > 1, rate * period <= exact), near)
-
-
-@step("law_quota", lambda dice: [dice.u64(), dice.u64()])
-def law_quota(rate, burst):
-    return max(rate, 1), LAW_PERIOD, clamped(burst)
-
-
-def clamped(burst):
-    fits = ite(burst <= U64 // LAW_PERIOD, burst, U64 // LAW_PERIOD)
-    return ite(fits == 0, 1, fits)
-
-
-@lemma("rate.rs LawBurst::clamped", clamp=lambda burst: within(burst, U32))
-def a_laws_burst_of_periods_fits(given, clamp=clamped):
-    """For any burst of a law, its periods fit 64 bits, and at least one call may be sent."""
-    burst = given.number("burst", 0, U64)
-    return all_of(clamp(burst) >= 1, clamp(burst) * LAW_PERIOD <= U64)

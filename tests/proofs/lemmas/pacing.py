@@ -111,20 +111,6 @@ def delayed(at, until, now, span):
     return most(until, within(most(now, at) + span, LAST))
 
 
-@step("pacing_resize", lambda dice: [*a_pacing(dice)[0], *dice.quota(), *dice.quota()])
-def pacing_resize(level, at, until, _c, period, burst, _d, new_period, new_burst):
-    return resized(level, period * burst, new_period * new_burst), at, until
-
-
-def resized(level, brim, new):
-    return minus(within(level + minus(new, brim)), minus(brim, new))
-
-
-@step("pacing_room", lambda dice: [*a_pacing(dice)[0], dice.u64() >> dice.randrange(64), *dice.quota()])
-def pacing_room(level, at, until, calls_q20, count, period, burst):
-    return minus(period * burst, within((period >> 20) * calls_q20)), at, until
-
-
 def a_question(given):
     """A level within the bucket, a call that fits, and any time."""
     count, period, burst = given.quota()
@@ -241,12 +227,3 @@ def a_delay_is_never_shortened_and_always_ends(given, delay=delayed):
     until = given.number("until", 0, LAST)
     new = delay(at, until, now, span)
     return all_of(new >= until, new >= least(most(now, at) + span, LAST), new <= LAST)
-
-
-@lemma("gate/pacing.rs Pacing::resize", resize=lambda level, brim, new: least(level, new))
-def a_new_quota_keeps_the_same_room(given, resize=resized):
-    """When the quota changes, the room in the bucket stays the same, up to the size of the new bucket."""
-    level, brim, new = given.numbers("level brim new", 0, U64)
-    given.that(level <= brim)
-    after = resize(level, brim, new)
-    return all_of(after <= new, new - after == least(brim - level, new))

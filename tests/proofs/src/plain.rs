@@ -3,7 +3,6 @@
 use crate::backoff::{Backoff, Growth, Jitter};
 use crate::fixed::{exp_neg_q32, mul_div_floor};
 use crate::numbers::Numbers;
-use crate::rate::LawBurst;
 use crate::time::Ticks;
 use crate::{Quota, Ratio, Rng, Span};
 
@@ -18,10 +17,6 @@ pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         "exponential" => vec![exp_neg_q32(of.u64(), of.u64())],
         "interval" => vec![of.quota()?.interval().as_nanos()],
         "law_rate" => vec![of.quota()?.law_rate()],
-        "law_quota" => {
-            let quota = Quota::of_law_rate(of.u64(), LawBurst::clamped(of.u64()));
-            vec![quota.count(), quota.period().as_nanos(), quota.burst().into()]
-        }
         "seed" => {
             let mut rng = Rng::new(of.u64());
             vec![rng.next_u32().into(), rng.next_u32().into(), rng.next_u32().into()]

@@ -12,8 +12,7 @@ const HOLD: &[Kind] = &[At];
 /// The result of the step. `None` if it is not one of these.
 pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     match step {
-        "pacing_check" | "pacing_take" | "pacing_correct" | "pacing_delay" | "pacing_resize"
-        | "pacing_room" => pacing(step, of),
+        "pacing_check" | "pacing_take" | "pacing_correct" | "pacing_delay" => pacing(step, of),
         "retry_budget" => retry_budget(of),
         "cooldown" => cooldown(of),
         _ => None,
@@ -47,9 +46,7 @@ fn pacing(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
             let (now, charged, used) = (of.instant(), of.u32(), of.u32());
             pacing.correct(now, charged, used, Some(of.quota()?));
         }
-        "pacing_delay" => pacing.delay(of.instant(), of.span()),
-        "pacing_resize" => pacing.resize(of.quota()?, of.quota()?),
-        _ => pacing.leave_room(of.u64(), of.quota()?),
+        _ => pacing.delay(of.instant(), of.span()),
     }
     answer.extend(hinted_field(&pacing, PACING));
     Some(answer)

@@ -6,8 +6,8 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
-    Autosleeper, AutosleeperConfig, AwsCubic, Fixed, HerokuConfig, Over, Recovery, Strategy,
-    Tchannel, TchannelConfig, Vegas,
+    Autosleeper, AutosleeperConfig, Fixed, HerokuConfig, Over, Recovery, Strategy, Tchannel,
+    TchannelConfig, Vegas,
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
@@ -209,7 +209,6 @@ pub fn all() -> Vec<Small> {
         small("aimd-concurrency", aimd_concurrency(), [2, 25], 6).concurrency(2, EXPIRY),
         small("vegas, after its first round", plain(Vegas), [2 * MS, 9 * MS], 6)
             .after(&[(33, SERVED), (1, &[Poll, SettleFirst(2)])]),
-        small("aws-cubic", Made::published(AwsCubic, Bounds::Cubic), [300 * MS, 1_500 * MS], 6),
         small("autosleeper", autosleeper(Ratio::HALF), [3, 20], 6),
         small("autosleeper, without jitter", autosleeper(Ratio::ZERO), [3, 20], 6),
         adaptive("adaptive"),

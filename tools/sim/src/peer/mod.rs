@@ -13,11 +13,12 @@
 //! | `retry-budget` | Finagle's `RetryBudget` | how many retries are sent |
 //! | `netflix-vegas` | Netflix concurrency-limits | calls in flight |
 //! | `gradient2` | Netflix concurrency-limits | calls in flight |
+//! | `aws-cubic` | the AWS SDKs, adaptive retry mode | the rate of each process |
 //! | `oracle` | none: it knows the server | when each call is sent |
 //!
-//! None of them adapts the *rate*: clients that do (the AWS client's adaptive mode, TChannel's, the Heroku client's)
-//! are laws of the product. A call without any throttle is the product's `none`.
+//! Only `aws-cubic` adapts the *rate*; other clients that do (TChannel's, the Heroku client's) are laws of the product. A call without any throttle is the product's `none`.
 
+mod aws_cubic;
 mod backoff;
 mod cenkalti;
 mod concurrency;
@@ -34,6 +35,7 @@ use std::rc::Rc;
 
 use crate::chance::Chance;
 use crate::throttle::{Outlook, Throttle};
+use aws_cubic::AwsCubic;
 use backoff::Backoff;
 use cenkalti::Cenkalti;
 use concurrency::Concurrency;
@@ -56,6 +58,7 @@ const PEERS: &[(&str, Make)] = &[
     ("retry-budget", |dice, _| Box::new(Backoff::new(RetryBudget::default(), dice))),
     ("netflix-vegas", |dice, _| Box::new(Concurrency::new(Vegas::new(), dice))),
     ("gradient2", |dice, _| Box::new(Concurrency::new(Gradient2::new(), dice))),
+    ("aws-cubic", |dice, _| Box::new(AwsCubic::new(dice))),
     ("oracle", |_, outlook| Box::new(Oracle::new(outlook))),
 ];
 
@@ -194,6 +197,7 @@ mod tests {
             ("sre-k2", 0.0, 0.0),
             ("retry-budget", 0.0, 1.0),
             ("netflix-vegas", 0.0, 0.1),
+            ("aws-cubic", 0.0, 0.5),
             ("oracle", 0.0, 0.0),
         ];
         for (name, least, most) in table {

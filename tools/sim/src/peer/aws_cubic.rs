@@ -1,0 +1,298 @@
+//! The adaptive retry mode of the AWS SDKs: the retries of the standard mode, behind a token bucket
+//! whose rate follows a cubic function.
+//!
+//! Source: botocore 1.44.5 (`retries/adaptive.py`, `throttling.py`, `bucket.py`), and the vector that
+//! the SDKs share (smithy-rs, `client_rate_limiter.rs`). The bucket takes no tokens before the first
+//! throttling response. Then each throttling response cuts the rate to 0.7 of the lower one of the
+//! bucket's and the measured rate, and each other response moves it along the cubic function of CUBIC
+//! (RFC 9438): fast towards the rate of the latest cut, slowly around it, and fast again beyond. The
+//! rate is at most twice the measured rate, and at least one call in two seconds. Retries are those of
+//! [`Smithy`].
+//!
+//! Known defects: every throttling response cuts, so twenty in one burst reduce 100 calls a second to
+//! one in two seconds. Nothing is measured in the first half second, so a call that is throttled then
+//! reduces the rate to the lowest one. It ignores the server's hints, except for a retry's delay.
+
+use tidegate::{Instant, Span};
+
+use super::backoff::asleep;
+use super::dice::{Dice, seconds};
+use super::smithy::Smithy;
+use crate::throttle::{Answer, Call, Response, Throttle};
+
+/// The share of the rate that a cut keeps.
+const KEPT: f64 = 0.7;
+/// The steepness of the cubic function, in calls a second per cubic second.
+const SCALE: f64 = 0.4;
+/// The weight of the latest measurement.
+const SMOOTHING: f64 = 0.8;
+/// The lowest rate, in calls a second.
+const FLOOR: f64 = 0.5;
+
+/// The throttle.
+pub(super) struct AwsCubic {
+    limiter: Limiter,
+    retries: Smithy,
+}
+
+impl AwsCubic {
+    pub fn new(dice: Dice) -> Self {
+        Self { limiter: Limiter::default(), retries: Smithy::new(dice) }
+    }
+}
+
+impl Throttle for AwsCubic {
+    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        asleep(now, call).or_else(|| self.limiter.acquire(now)).unwrap_or(Answer::Admit(0))
+    }
+
+    fn settle(&mut self, now: Instant, _: u64, response: &Response) {
+        self.limiter.update(now, response.outcome.is_pushback());
+    }
+
+    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
+        self.retries.retry(now, call, response)
+    }
+
+    fn next_at(&self, _: Instant) -> Option<Instant> {
+        None
+    }
+}
+
+/// A token bucket, the cubic function that sets its rate, and the measured rate that bounds it. Times
+/// are in seconds, rates in calls a second.
+struct Limiter {
+    on: bool,
+    rate: f64,
+    capacity: f64,
+    tokens: f64,
+    /// Up to when the tokens are counted, from the first response on.
+    filled_at: Option<f64>,
+    /// The rate at the latest cut, and when it was.
+    plateau: f64,
+    cut_at: f64,
+    measured: f64,
+    /// The start of the half second that is measured, and the responses since.
+    half_second: Option<f64>,
+    responses: f64,
+}
+
+impl Default for Limiter {
+    fn default() -> Self {
+        Self {
+            on: false,
+            rate: 1.0,
+            capacity: 1.0,
+            tokens: 0.0,
+            filled_at: None,
+            plateau: 0.0,
+            cut_at: 0.0,
+            measured: 0.0,
+            half_second: None,
+            responses: 0.0,
+        }
+    }
+}
+
+impl Limiter {
+    /// Takes a token, or returns how long the call waits for one.
+    fn acquire(&mut self, now: Instant) -> Option<Answer> {
+        self.start(now);
+        if !self.on {
+            return None;
+        }
+        self.refill(now);
+        if self.tokens < 1.0 {
+            let wait = seconds((1.0 - self.tokens) / self.rate);
+            return Some(Answer::Wait(now.saturating_add(wait.max(Span::from_nanos(1)))));
+        }
+        self.tokens -= 1.0;
+        None
+    }
+
+    /// Counts a response, and changes the rate.
+    fn update(&mut self, now: Instant, throttled: bool) {
+        self.start(now);
+        self.measure(now);
+        let rate = if throttled {
+            self.plateau = if self.on { self.measured.min(self.rate) } else { self.measured };
+            self.cut_at = in_seconds(now);
+            self.on = true;
+            KEPT * self.plateau
+        } else {
+            self.curve(in_seconds(now))
+        };
+        self.refill(now);
+        self.rate = rate.min(2.0 * self.measured).max(FLOOR);
+        self.capacity = self.rate.max(1.0);
+        self.tokens = self.tokens.min(self.capacity);
+    }
+
+    fn curve(&self, now: f64) -> f64 {
+        let inflection = libm::cbrt(self.plateau * (1.0 - KEPT) / SCALE);
+        let distance = now - self.cut_at - inflection;
+        SCALE * distance * distance * distance + self.plateau
+    }
+
+    /// Measurements start with the last whole second, the bucket when it is first used.
+    fn start(&mut self, now: Instant) {
+        let now = in_seconds(now);
+        self.half_second.get_or_insert(libm::floor(now));
+        self.filled_at.get_or_insert(now);
+    }
+
+    fn refill(&mut self, now: Instant) {
+        let now = in_seconds(now);
+        let passed = now - self.filled_at.replace(now).unwrap_or(now);
+        self.tokens = self.capacity.min(self.tokens + passed * self.rate);
+    }
+
+    fn measure(&mut self, now: Instant) {
+        self.responses += 1.0;
+        let half_second = libm::floor(2.0 * in_seconds(now)) / 2.0;
+        let passed = half_second - self.half_second.unwrap_or(half_second);
+        if passed > 0.0 {
+            self.measured = SMOOTHING * self.responses / passed + (1.0 - SMOOTHING) * self.measured;
+            self.responses = 0.0;
+            self.half_second = Some(half_second);
+        }
+    }
+}
+
+fn in_seconds(now: Instant) -> f64 {
+    now.as_nanos() as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::tests::{accepted, at, call, throttled};
+
+    #[test]
+    fn the_vector_that_the_sdks_share_is_reproduced() {
+        // After ten calls a second that are cut at 5 s: the rates from 5 s to 11 s.
+        let published = [
+            7.0,
+            9.64893600966,
+            10.000030849917364,
+            10.453284520772092,
+            13.408697022224185,
+            21.26626835427364,
+            36.425998516920465,
+        ];
+        let limiter = Limiter { plateau: 10.0, cut_at: 5.0, ..Limiter::default() };
+        for (second, expected) in (5..).zip(published) {
+            let rate = limiter.curve(f64::from(second));
+            assert!((rate - expected).abs() < 1e-9, "{second} s: {rate}, not {expected}");
+        }
+    }
+
+    /// A caller whose calls follow each other.
+    struct Caller {
+        peer: AwsCubic,
+        now: Instant,
+    }
+
+    impl Caller {
+        /// Starts on a whole second, as recorded.
+        fn new() -> Self {
+            Self { peer: AwsCubic::new(Dice::new(1)), now: at(1_000.0) }
+        }
+
+        fn rate(&self) -> f64 {
+            self.peer.limiter.rate
+        }
+
+        fn pass(&mut self, millis: u64) {
+            self.now = self.now.saturating_add(Span::from_millis(millis));
+        }
+
+        /// Calls that take this many milliseconds, before the bucket is in use.
+        fn calls(&mut self, count: u32, millis: u64, response: &Response) {
+            for _ in 0..count {
+                assert_eq!(self.peer.poll(self.now, &call()), Answer::Admit(0));
+                self.pass(millis);
+                self.peer.settle(self.now, 0, response);
+            }
+        }
+
+        /// After so many seconds each: the calls that were answered, and the rate after the last one.
+        fn run(&mut self, millis: u64, marks: &[(f64, u32, f64)]) {
+            let start = self.now;
+            let (mut answered, mut rate, mut left) = (0, f64::NAN, marks);
+            while !left.is_empty() {
+                match self.peer.poll(self.now, &call()) {
+                    Answer::Wait(until) => self.now = until,
+                    _ => {
+                        self.pass(millis);
+                        while let Some(((mark, calls, expected), later)) = left.split_first()
+                            && in_seconds(self.now) - in_seconds(start) > *mark + 1e-6
+                        {
+                            assert_eq!(answered, *calls, "after {mark} s");
+                            let near = answered == 0 || (rate - expected).abs() <= 0.05;
+                            assert!(near, "after {mark} s: {rate}, not {expected}");
+                            left = later;
+                        }
+                        self.peer.settle(self.now, 0, &accepted(0));
+                        answered += 1;
+                        rate = self.rate();
+                    }
+                }
+            }
+        }
+    }
+
+    // The figures below were recorded with botocore's classes on a fake clock.
+
+    #[test]
+    fn a_call_that_is_throttled_before_any_measurement_sets_the_lowest_rate() {
+        let mut caller = Caller::new();
+        caller.calls(10, 10, &accepted(0));
+        caller.calls(1, 10, &throttled(0));
+        assert_eq!(caller.rate(), 0.5);
+        caller.run(1, &[(1.0, 0, 0.5), (5.0, 49, 49.6), (10.0, 985, 399.8)]);
+    }
+
+    #[test]
+    fn one_throttled_call_at_a_hundred_a_second_costs_three_tenths_of_the_rate() {
+        let mut caller = Caller::new();
+        caller.calls(1_000, 10, &accepted(0));
+        caller.calls(1, 0, &throttled(0));
+        assert!((caller.rate() - 70.0).abs() < 1e-3, "{}", caller.rate());
+        caller.run(
+            10,
+            &[
+                (0.5, 50, 79.5),
+                (1.0, 100, 86.7),
+                (2.0, 200, 95.6),
+                (5.0, 500, 100.2),
+                (10.0, 1_000, 177.4),
+                (20.0, 2_000, 200.0),
+                (60.0, 6_000, 200.0),
+            ],
+        );
+        // A minute without a call lowers the measured rate, and with it the limit.
+        caller.pass(60_000);
+        caller.run(
+            10,
+            &[
+                (0.1, 10, 40.1),
+                (0.5, 50, 161.6),
+                (1.0, 100, 192.3),
+                (5.0, 500, 200.0),
+                (30.0, 3_000, 200.0),
+            ],
+        );
+    }
+
+    #[test]
+    fn twenty_throttled_calls_of_one_burst_set_the_lowest_rate() {
+        let mut caller = Caller::new();
+        caller.calls(1_000, 10, &accepted(0));
+        for _ in 0..20 {
+            caller.pass(1);
+            caller.peer.settle(caller.now, 0, &throttled(0));
+        }
+        assert_eq!(caller.rate(), 0.5);
+    }
+}
