@@ -23,7 +23,6 @@
 mod body;
 mod http;
 pub mod pack;
-mod shared;
 mod signals;
 
 /// A fuzz target.
@@ -42,7 +41,7 @@ pub const TARGETS: [Target; 6] = [
     Target { name: "signals", try_with: signals::try_with },
     Target { name: "events", try_with: tidegate_promises::events },
     Target { name: "restore", try_with: tidegate_promises::records },
-    Target { name: "shared", try_with: shared::try_with },
+    Target { name: "shared", try_with: tidegate_promises::shared },
 ];
 
 /// Tries an input with the target of this name.

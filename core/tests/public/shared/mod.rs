@@ -1,12 +1,12 @@
-//! One budget for a fleet. Properties for arbitrary messages are in `tests/fuzz`.
+//! One budget for a fleet. Properties for arbitrary messages and faults are in `tests/promises`.
 
 mod coordinator;
 mod counted;
 mod fair;
+mod layout;
 mod member;
 mod rules;
 mod tree;
-mod world;
 
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;

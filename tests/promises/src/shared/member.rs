@@ -1,34 +1,34 @@
-//! Any grants to a member: it uses no more than it was granted, requests in order, and waits no
-//! longer than allowed.
+//! A member, and any grants to it: it uses no more than it was granted, requests in order, and waits
+//! no longer than allowed.
 
 use tidegate::gate::CooldownPolicy;
 use tidegate::shared::{Member, REQUEST_BYTES};
 use tidegate::{Call, Decision, Hint, Instant, Outcome, Quota, Span};
 
 use super::message::{Message, Request};
-use tidegate_promises::Input;
+use super::{START, at};
+use crate::Input;
 
 /// The longest lookahead and cooldown that a member accepts from a coordinator.
 const FURTHEST: Span = Span::from_secs(3_600);
-const NUMBER: u64 = 42;
-const SLOTS: usize = 8;
 
-struct World {
-    member: Member<SLOTS>,
-    now: Instant,
+/// A member and its clock.
+pub struct Process<const SLOTS: usize> {
+    pub member: Member<SLOTS>,
+    pub number: u64,
+    pub now: Instant,
     /// The number of its latest request.
     sequence: u32,
-    away: Vec<u64>,
+    /// When each call in flight was sent, and its permit.
+    pub away: Vec<(Instant, u64)>,
     /// Leases that it may have accepted, and calls that were sent with one.
     told: usize,
-    leased: usize,
+    pub leased: usize,
 }
 
 pub fn happen(mut input: Input<'_>) {
-    let now = Instant::from_nanos(1 << 45);
-    let alone = Quota::per_second(1 + u64::from(input.u8())).expect("small");
-    let member = Member::new(NUMBER, alone, now);
-    let mut world = World { member, now, sequence: 0, away: vec![], told: 0, leased: 0 };
+    let alone = 1 + u64::from(input.u8());
+    let mut world = Process::<8>::new(42, alone, at(START));
     while !input.is_empty() {
         match input.u8() % 16 {
             0 | 1 => world.pass(Span::from_millis(input.u16().into())),
@@ -36,16 +36,14 @@ pub fn happen(mut input: Input<'_>) {
             3 => world.member.miss(world.now),
             4 => {
                 let count = input.u8();
-                world.hear(input.bytes(count.into()), 64);
+                _ = world.hear(input.bytes(count.into()), 64);
             }
             5 => world.settle(&mut input),
             6 => world.leave(),
-            7..10 => world.request(&mut input),
-            10..13 => world.call(),
+            7..10 => _ = world.request(input.u8().into()),
+            10..13 => _ = world.call(),
             _ => world.grant(&mut input),
         }
-        assert!(world.leased + world.member.in_hand() <= world.told, "more than was granted");
-        assert!(usize::from(world.member.in_flight()) <= SLOTS);
         let latest = world.now.saturating_add(FURTHEST);
         assert!(
             world.member.request_at().is_none_or(|at| at <= latest),
@@ -55,18 +53,28 @@ pub fn happen(mut input: Input<'_>) {
     world.a_call_that_follows_its_waits_is_decided();
 }
 
-impl World {
+impl<const SLOTS: usize> Process<SLOTS> {
+    /// A member that sends this many calls a second while it knows no share.
+    pub fn new(number: u64, alone: u64, now: Instant) -> Self {
+        let member = Member::new(number, Quota::per_second(alone).expect("small"), now);
+        Self { member, number, now, sequence: 0, away: vec![], told: 0, leased: 0 }
+    }
+
     fn pass(&mut self, span: Span) {
         self.now = self.now.saturating_add(span).min(Instant::from_nanos(1 << 62));
     }
 
-    fn hear(&mut self, grant: &[u8], most: usize) {
+    /// A message arrives with at most this many new leases. Returns whether it is a grant.
+    pub fn hear(&mut self, grant: &[u8], most: usize) -> bool {
         let before = self.member.in_hand();
-        if self.member.hear(self.now, grant).is_ok() {
+        let heard = self.member.hear(self.now, grant).is_ok();
+        if heard {
             self.told += most;
         } else {
             assert_eq!(self.member.in_hand(), before, "it accepted a lease without a grant");
         }
+        assert!(self.leased + self.member.in_hand() <= self.told, "more than was granted");
+        heard
     }
 
     /// A grant that usually answers the latest request.
@@ -88,17 +96,20 @@ impl World {
         let bends = kind >= 128;
         let mut none = Input::new(&[]);
         let message = message.bent(if bends { input } else { &mut none });
-        self.hear(&message, if bends { 64 } else { leases.into() });
+        _ = self.hear(&message, if bends { 64 } else { leases.into() });
     }
 
-    fn call(&mut self) {
+    pub fn call(&mut self) -> Decision<u64> {
         let (alone, before) = (self.member.is_alone(), self.member.in_hand());
-        match self.member.poll(self.now, &Call::new()) {
+        let decision = self.member.poll(self.now, &Call::new());
+        match decision {
             Decision::Admit(permit) => {
                 // A call that was sent with the last lease counts as leased. A lease that is too
                 // old is returned.
                 self.leased += usize::from(!alone && self.member.in_hand() < before);
-                self.away.push(permit);
+                self.away.push((self.now, permit));
+                assert!(self.leased + self.member.in_hand() <= self.told, "more than was granted");
+                assert!(usize::from(self.member.in_flight()) <= SLOTS);
             }
             Decision::Wait(until) => {
                 assert!(until > self.now, "a zero wait");
@@ -108,6 +119,7 @@ impl World {
             }
             Decision::Full | Decision::Reject(_) => {}
         }
+        decision
     }
 
     fn settle(&mut self, input: &mut Input<'_>) {
@@ -123,15 +135,17 @@ impl World {
         let hint = if kind & 1 == 1 { Hint::retry_after(input.span()) } else { Hint::NONE };
         // The permit of a call in flight, or one that belongs to no call.
         let permit = if kind & 2 == 0 { self.away.pop() } else { None };
-        let permit = permit.unwrap_or(input.u8().into());
+        let permit = permit.map_or(input.u8().into(), |(_, permit)| permit);
         self.member.settle(self.now, permit, outcome.with(hint));
     }
 
-    fn request(&mut self, input: &mut Input<'_>) {
-        let mut room = [0; REQUEST_BYTES];
-        if let Some(length) = self.member.request(self.now, input.u8().into(), &mut room) {
-            self.read(&room[..length]);
-        }
+    /// The request that it sends now, with this many calls that wait.
+    pub fn request(&mut self, waiting: u16) -> Option<Vec<u8>> {
+        let mut request = vec![0; REQUEST_BYTES];
+        let length = self.member.request(self.now, waiting, &mut request)?;
+        request.truncate(length);
+        self.read(&request);
+        Some(request)
     }
 
     fn leave(&mut self) {
@@ -145,7 +159,7 @@ impl World {
     fn read(&mut self, request: &[u8]) -> Request {
         let request = Request::read(request);
         self.sequence += 1;
-        assert_eq!((request.member, request.sequence), (NUMBER, self.sequence));
+        assert_eq!((request.member, request.sequence), (self.number, self.sequence));
         assert!(request.want <= 64);
         request
     }

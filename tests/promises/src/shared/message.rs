@@ -1,6 +1,6 @@
 //! Messages, written and read by the documented layout only.
 
-use tidegate_promises::Input;
+use crate::Input;
 
 /// A message that is written field by field.
 pub struct Message(Vec<u8>);

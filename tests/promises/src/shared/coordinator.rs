@@ -1,4 +1,4 @@
-//! Any requests to a coordinator: all grants keep to its quota, also across restores.
+//! A coordinator, and any requests to it: all grants keep to its quota, also across restores.
 
 use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
@@ -6,9 +6,8 @@ use tidegate::shared::{Coordinator, GRANT_BYTES, Leases};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
 
 use super::message::{Grant, Message};
-use tidegate_promises::Input;
-
-type Desk = Coordinator<Leases<Fixed, 32>, 4>;
+use super::{START, at};
+use crate::Input;
 
 const SECOND: u64 = 1_000_000_000;
 /// The maximum travel time of a message.
@@ -16,13 +15,14 @@ const WAY: u64 = SECOND / 16;
 /// One and a half heartbeats plus the travel time.
 const LOOKAHEAD_OF_ONE: u64 = SECOND * 3 / 4 + WAY;
 
-struct World {
-    desk: Desk,
+/// A coordinator of some members with a quota, and its clock.
+pub struct Desk<const LEASES: usize, const MEMBERS: usize> {
+    desk: Coordinator<Leases<Fixed, LEASES>, MEMBERS>,
     policy: Policy<Fixed>,
     rate: u64,
     burst: u32,
-    /// The coordinator's true time, which never steps back, and how far it is ahead of the clock.
-    now: u64,
+    /// The true time, which never steps back, and how far it is ahead of the clock.
+    pub now: u64,
     ahead: u64,
     /// The time of each granted lease.
     granted: Vec<u64>,
@@ -33,22 +33,15 @@ struct World {
 /// A quota, followed by events.
 pub fn happen(mut input: Input<'_>) {
     let (rate, burst) = (1 + u64::from(input.u8()), 1 + u32::from(input.u8() % 32));
-    let quota = Quota::per_second(rate).and_then(|quota| quota.with_burst(burst)).expect("small");
-    let places = ConcurrencyLimit::new(u16::MAX, Span::from_secs(5)).expect("not zero");
-    let policy = Policy::new(Fixed::new(quota)).concurrency(places);
-    let now = 1 << 45;
-    let at = Instant::from_nanos(now);
-    let desk = Desk::new(Leases::new(Controller::new(policy, 7, at)), at);
-    let granted = Vec::new();
-    let mut world = World { desk, policy, rate, burst, now, ahead: 0, granted, record: None };
+    let mut world = Desk::<32, 4>::new(rate, burst, 0);
     while !input.is_empty() {
         match input.u8() % 16 {
             0 => world.step_back(input.span()),
             1 | 2 => world.pass(Span::from_millis(input.u16().into())),
             3 => world.pass(Span::from_nanos(input.u32().into())),
-            4 => _ = world.write_down(),
+            4 => world.write_down(),
             5 => world.lose(),
-            6 => world.restore(&mut input),
+            6 => world.replace(&mut input),
             7 => {
                 let count = input.u8();
                 _ = world.answer(input.bytes(count.into()));
@@ -59,9 +52,22 @@ pub fn happen(mut input: Input<'_>) {
     world.keeps_to_its_quota();
 }
 
-impl World {
+impl<const LEASES: usize, const MEMBERS: usize> Desk<LEASES, MEMBERS> {
+    pub fn new(rate: u64, burst: u32, ahead: u64) -> Self {
+        let quota = Quota::per_second(rate).and_then(|quota| quota.with_burst(burst));
+        let places = ConcurrencyLimit::new(u16::MAX, Span::from_secs(20)).expect("not zero");
+        let policy = Policy::new(Fixed::new(quota.expect("small"))).concurrency(places);
+        let now = at(START - ahead);
+        let desk = Coordinator::new(Leases::new(Controller::new(policy, 7, now)), now);
+        Self { desk, policy, rate, burst, now: START, ahead, granted: Vec::new(), record: None }
+    }
+
+    pub const fn controller(&self) -> &Controller<Fixed> {
+        self.desk.source().controller()
+    }
+
     fn told(&self) -> Instant {
-        Instant::from_nanos(self.now - self.ahead)
+        at(self.now - self.ahead)
     }
 
     fn pass(&mut self, span: Span) {
@@ -75,10 +81,11 @@ impl World {
     }
 
     /// The grant in response to a request with a new number.
-    fn answer(&mut self, request: &[u8]) -> Option<Grant> {
-        let mut grant = [0; GRANT_BYTES];
-        let length = self.desk.answer(self.told(), request, &mut grant).ok()?;
-        let grant = (length > 0).then(|| Grant::read(&grant[..length]))?;
+    pub fn answer(&mut self, request: &[u8]) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; GRANT_BYTES];
+        let length = self.desk.answer(self.told(), request, &mut bytes).ok()?;
+        bytes.truncate(length);
+        let grant = (length > 0).then(|| Grant::read(&bytes))?;
         assert!(grant.cooldown <= 3_600 * SECOND, "a cooldown of {} ns", grant.cooldown);
         // An even share of the slowest limit for four, or the heartbeat.
         assert!(
@@ -91,7 +98,7 @@ impl World {
             assert!((0..=lookahead).contains(ahead), "a lease in {ahead} ns, of {lookahead}");
             self.granted.push(self.now.wrapping_add_signed(*ahead));
         }
-        Some(grant)
+        Some(bytes)
     }
 
     fn call(&mut self, input: &mut Input<'_>) {
@@ -120,6 +127,7 @@ impl World {
         let message = message.bent(if bends { input } else { &mut none });
         let before = self.granted.len();
         let Some(grant) = self.answer(&message) else { return };
+        let grant = Grant::read(&grant);
         let count = self.granted.len() - before;
         if !bends {
             assert_eq!(grant.sequence, sequence);
@@ -129,11 +137,10 @@ impl World {
         assert!(again.is_none(), "a request was answered twice");
     }
 
-    fn write_down(&mut self) -> Vec<u8> {
-        let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    pub fn write_down(&mut self) {
+        let mut record = vec![0; Coordinator::<Leases<Fixed, LEASES>, MEMBERS>::SNAPSHOT_BYTES];
         self.desk.snapshot(self.told(), &mut record).expect("the record has room");
-        self.record = Some((self.now, record.clone()));
-        record
+        self.record = Some((self.now, record));
     }
 
     /// A record is written but lost.
@@ -145,30 +152,38 @@ impl World {
     }
 
     /// The coordinator is replaced: from its last record, an older one, or none.
-    fn restore(&mut self, input: &mut Input<'_>) {
+    fn replace(&mut self, input: &mut Input<'_>) {
         let how = input.u8() % 3;
         if how == 0 {
             self.write_down();
         }
-        let Some((then, record)) = self.record.clone() else { return };
+        let Some(_) = self.record else { return };
         self.pass(Span::from_millis(input.u16().into()));
+        if how < 2 {
+            return self.restore(how == 0, 0);
+        }
         let latest = self.granted.iter().copied().max().unwrap_or(0);
-        if how == 2 && latest > self.now + LOOKAHEAD_OF_ONE {
+        if latest > self.now + LOOKAHEAD_OF_ONE {
             return; // its lookahead exceeds what a coordinator without its record assumes
         }
         self.ahead = 0;
+        let now = self.told();
+        let anew = Coordinator::new(Leases::new(Controller::new(self.policy, 7, now)), now);
+        self.desk = anew.in_place_of_another(now, Span::ZERO);
+    }
+
+    /// The coordinator is restored from its record, with another clock. If the previous one has
+    /// `ended`, there was no grant after that record. Otherwise the record may be of any age.
+    pub fn restore(&mut self, ended: bool, ahead: u64) {
+        let Some((then, record)) = &self.record else { return };
+        self.ahead = ahead;
         let (now, away) = (self.told(), Span::from_nanos(self.now - then));
-        self.desk = if how == 2 {
-            let anew = Controller::new(self.policy, 7, now);
-            Desk::new(Leases::new(anew), now).in_place_of_another(now, Span::ZERO)
-        } else {
-            Desk::restore(self.policy, self.now, &record, now, away, how == 0)
-                .expect("the record is valid")
-        };
+        let made = Coordinator::restore(self.policy, self.now, record, now, away, ended);
+        self.desk = made.expect("the record is valid");
     }
 
     /// At any time at most the burst and the rate are used, by GCRA with exact numbers.
-    fn keeps_to_its_quota(mut self) {
+    pub fn keeps_to_its_quota(mut self) {
         self.granted.sort_unstable();
         let (mut level, mut before) = (0u128, 0);
         for at in self.granted {
