@@ -18,7 +18,7 @@ const MANY = ["none", "adaptive", "aimd", "heroku-remaining", "fulljit", "netfli
 const RUNS = [
   ["b-4", MANY], ["b-10-strangers", MANY], ["clear", MANY], ["e-5", MANY], ["e-5-remaining", MANY], ["e-20-retry-after", MANY],
   ["strangers", MANY], ["s-1-4", MANY], ["l", MANY], ["i-4-3", MANY], ["j-5", ["adaptive", "aimd-concurrency", "heroku-gradual"]],
-  ["g", ["adaptive", "aws-cubic+vegas"]], ["h", ["adaptive", "gradient2"]], ["autoscaling", ["adaptive"]],
+  ["g", ["adaptive", "aimd+vegas"]], ["h", ["adaptive", "gradient2"]], ["autoscaling", ["adaptive"]],
 ].map(([name, laws]) => ({ name, laws }));
 const SEEDS = [1, 7];
 /** What the story's module must run by itself. */
