@@ -2,7 +2,7 @@
 //!
 //! The files in `published/` have the figures as published, and state where each comes from. The
 //! tests run core's implementation of the same law in the same situation: a
-//! [`tidegate::Controller`] that is polled and settled like in a frontend, or clients and a server
+//! `tidegate::Controller` that is polled and settled like in a frontend, or clients and a server
 //! in the simulator.
 
 /// A file of published figures. A line that begins with `#` is a comment, `[a name]` begins a
