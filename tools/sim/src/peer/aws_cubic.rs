@@ -15,9 +15,9 @@
 
 use tidegate::{Instant, Span};
 
-use super::backoff::asleep;
-use super::dice::{Dice, seconds};
+use super::backoff::{asleep, seconds};
 use super::smithy::Smithy;
+use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Response, Throttle};
 
 /// The share of the rate that a cut keeps.
@@ -36,14 +36,17 @@ pub(super) struct AwsCubic {
 }
 
 impl AwsCubic {
-    pub fn new(dice: Dice) -> Self {
+    pub fn new(dice: Chance) -> Self {
         Self { limiter: Limiter::default(), retries: Smithy::new(dice) }
     }
 }
 
 impl Throttle for AwsCubic {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        asleep(now, call).or_else(|| self.limiter.acquire(now)).unwrap_or(Answer::Admit(0))
+        if let Some(wait) = asleep(now, call) {
+            return wait;
+        }
+        if self.limiter.acquire(now) { Answer::Admit(0) } else { Answer::Full }
     }
 
     fn settle(&mut self, now: Instant, _: u64, response: &Response) {
@@ -54,8 +57,8 @@ impl Throttle for AwsCubic {
         self.retries.retry(now, call, response)
     }
 
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
+    fn next_at(&self, now: Instant) -> Option<Instant> {
+        Some(self.limiter.token_at(now))
     }
 }
 
@@ -95,19 +98,22 @@ impl Default for Limiter {
 }
 
 impl Limiter {
-    /// Takes a token, or returns how long the call waits for one.
-    fn acquire(&mut self, now: Instant) -> Option<Answer> {
+    /// Takes a token if there is one, or if calls need none yet.
+    fn acquire(&mut self, now: Instant) -> bool {
         self.start(now);
         if !self.on {
-            return None;
+            return true;
         }
         self.refill(now);
-        if self.tokens < 1.0 {
-            let wait = seconds((1.0 - self.tokens) / self.rate);
-            return Some(Answer::Wait(now.saturating_add(wait.max(Span::from_nanos(1)))));
-        }
-        self.tokens -= 1.0;
-        None
+        let left = self.tokens >= 1.0;
+        self.tokens -= if left { 1.0 } else { 0.0 };
+        left
+    }
+
+    /// When there is a token at the present rate. A waiting caller of the source sleeps until then.
+    fn token_at(&self, now: Instant) -> Instant {
+        let missing = seconds((1.0 - self.tokens) / self.rate);
+        now.saturating_add(missing.max(Span::from_nanos(1)))
     }
 
     /// Counts a response, and changes the rate.
@@ -196,7 +202,7 @@ mod tests {
     impl Caller {
         /// Starts on a whole second, as recorded.
         fn new() -> Self {
-            Self { peer: AwsCubic::new(Dice::new(1)), now: at(1_000.0) }
+            Self { peer: AwsCubic::new(Chance::of(1)), now: at(1_000.0) }
         }
 
         fn rate(&self) -> f64 {
@@ -222,7 +228,7 @@ mod tests {
             let (mut answered, mut rate, mut left) = (0, f64::NAN, marks);
             while !left.is_empty() {
                 match self.peer.poll(self.now, &call()) {
-                    Answer::Wait(until) => self.now = until,
+                    Answer::Full => self.now = self.peer.limiter.token_at(self.now),
                     _ => {
                         self.pass(millis);
                         while let Some(((mark, calls, expected), later)) = left.split_first()

@@ -26,6 +26,7 @@ mod gradient2;
 mod jitter;
 mod oracle;
 mod retry_budget;
+mod smithy;
 mod sre;
 mod supply;
 mod threads;
