@@ -3,9 +3,10 @@
 
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{self, Ahead, Gate as _, Place, Turn};
-use tidegate::{Call, Decision, Instant, Policy, Reason};
+use tidegate::{Call, Decision, Instant, Policy};
 
 use crate::arena::Arena;
+use crate::common::{Calls, Requested};
 use crate::draft::Draft;
 use crate::line::{Line, Told};
 use crate::number::{Clock, count, deadline, millis, whole};
@@ -17,17 +18,6 @@ use crate::{Controller, LIMITS, Law};
 mod layers;
 #[cfg(feature = "full")]
 use layers::Lent;
-
-/// A first attempt, by its numbers, or a later one, by its slot.
-#[derive(Clone, Copy)]
-pub struct Requested {
-    /// The slot of a later attempt; for a first one, any number that is not a slot.
-    pub call: u32,
-    /// The latest time at which it may be sent.
-    pub deadline: f64,
-    /// Its cost for each limit.
-    pub costs: [f64; LIMITS],
-}
 
 /// A controller with its queue.
 struct Kept {
@@ -82,13 +72,11 @@ impl queue::Gate<LIMITS> for Pausable {
     }
 }
 
-/// No slot.
-const NONE: u32 = u32::MAX;
-
 /// See the module's documentation.
 pub struct Desk {
     gates: Arena<Kept>,
-    calls: Arena<Call<LIMITS>>,
+    /// The later attempts of calls.
+    pub calls: Calls<LIMITS>,
     permits: Permits<LIMITS>,
     /// The reply of the next call to be settled.
     pub draft: Draft<LIMITS>,
@@ -105,7 +93,7 @@ impl Desk {
     pub const fn new() -> Self {
         Self {
             gates: Arena::new(),
-            calls: Arena::new(),
+            calls: Calls::new(),
             permits: Permits::new(),
             draft: Draft::new(),
             clock: Clock::NEW,
@@ -309,37 +297,13 @@ impl Desk {
         }
     }
 
-    /// The slot of the next attempt after the current reply; -2 if it could not be sent by the
-    /// deadline, and -1 if none is due or there is no memory for it. A later attempt keeps its slot
-    /// until it is forgotten.
+    /// The next attempt after the current reply; see `Calls::next`.
     pub fn retry(&mut self, gate: u32, requested: Requested, now: f64) -> i32 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
         let Some(kept) = self.gates.get(gate) else { return -1 };
-        let next = match kept.gate.controller.retry(now, &call, self.draft.reply) {
-            Ok(next) => next,
-            Err(Reason::Late(_)) => return -2,
-            Err(_) => return -1,
-        };
-        let slot = match self.calls.get(requested.call) {
-            Some(kept) => {
-                *kept = next;
-                requested.call
-            }
-            None => self.calls.insert(next).unwrap_or(NONE),
-        };
-        i32::try_from(slot).unwrap_or(-1)
-    }
-
-    /// The earliest time for a later attempt; 0 if the slot does not exist.
-    pub fn not_before(&mut self, call: u32) -> f64 {
-        let call = self.calls.get(call);
-        call.map_or(0.0, |call| millis(call.not_before().saturating_since(Instant::ZERO)))
-    }
-
-    /// Frees the slot of a later attempt.
-    pub fn forget(&mut self, call: u32) {
-        self.calls.remove(call);
+        let next = kept.gate.controller.retry(now, &call, self.draft.reply);
+        self.calls.next(requested.call, next)
     }
 
     /// The interval of a limit's law; 0 if there is none.
@@ -390,10 +354,8 @@ impl Desk {
     }
 
     fn call_of(&mut self, requested: Requested) -> Call<LIMITS> {
-        match self.calls.get(requested.call) {
-            Some(call) => *call,
-            None => call(requested.costs).deadline(deadline(requested.deadline)),
-        }
+        self.calls
+            .get(requested.call, || call(requested.costs).deadline(deadline(requested.deadline)))
     }
 }
 
@@ -423,7 +385,7 @@ mod tests {
     };
 
     pub const PLAIN: Requested =
-        Requested { call: NONE, deadline: f64::NAN, costs: [1.0, f64::NAN] };
+        Requested { call: u32::MAX, deadline: f64::NAN, costs: [1.0, f64::NAN] };
 
     /// The permit of a call; or, less than 0, when to try again (the call then no longer waits); or
     /// NaN.
@@ -556,11 +518,11 @@ mod tests {
         desk.draft.answer(1, 2_000.0);
         let call = desk.retry(gate, PLAIN, 0.0).cast_unsigned();
         let again = Requested { call, ..PLAIN };
-        assert!((0.0..100.0).contains(&desk.not_before(call)));
+        assert!((0.0..100.0).contains(&desk.calls.not_before(call)));
         assert_eq!(desk.retry(gate, again, 500.0).cast_unsigned(), call);
         assert_eq!(desk.retry(gate, again, 900.0), -1, "there are at most three attempts");
-        desk.forget(call);
-        assert_eq!(desk.not_before(call), 0.0);
+        desk.calls.forget(call);
+        assert_eq!(desk.calls.not_before(call), 0.0);
     }
 
     #[test]

@@ -4,9 +4,10 @@
 use tidegate::gate::Permit;
 use tidegate::queue::{Ahead, Gate, Place, Turn};
 use tidegate::shared::{CountedMember, Member, MemberStats, Source};
-use tidegate::{Call, Decision, Instant, Policy, Quota, Reason, Span};
+use tidegate::{Call, Decision, Instant, Policy, Quota, Span};
 
 use crate::arena::Arena;
+use crate::common::{Calls, Requested};
 use crate::draft::Draft;
 use crate::line::{Line, Told};
 use crate::number::{Clock, count, deadline, millis, span, whole};
@@ -14,15 +15,6 @@ use crate::policy::WORDS;
 
 /// How many calls of one member can be in flight.
 const PLACES: usize = 128;
-
-/// A first attempt, by its deadline, or a later one, by its slot.
-#[derive(Clone, Copy)]
-pub struct Requested {
-    /// The slot of a later attempt; for a first one, any number that is not a slot.
-    pub call: u32,
-    /// The latest time at which it may be sent.
-    pub deadline: f64,
-}
 
 /// A member's calls in flight. Calls that are never settled lose their places after a time.
 struct Flights {
@@ -115,9 +107,6 @@ fn kept(members: &mut Members, member: u32) -> Option<&mut Kept> {
     members.get(member).map(|(kept, _)| kept)
 }
 
-/// No slot.
-const NONE: u32 = u32::MAX;
-
 /// The number of a permit in JavaScript.
 fn number(permit: Permit) -> f64 {
     permit.lease() as f64
@@ -126,7 +115,8 @@ fn number(permit: Permit) -> f64 {
 /// See the module's documentation.
 pub struct Leases {
     members: Members,
-    calls: Arena<Call>,
+    /// The later attempts of calls.
+    pub calls: Calls<1>,
     /// The reply of the next call to be settled.
     pub draft: Draft<1>,
     clock: Clock,
@@ -139,7 +129,7 @@ impl Leases {
     pub const fn new() -> Self {
         Self {
             members: Arena::new(),
-            calls: Arena::new(),
+            calls: Calls::new(),
             draft: Draft::new(),
             clock: Clock::NEW,
             told: Told::new(),
@@ -175,7 +165,7 @@ impl Leases {
     }
 
     /// Returns a permit for a call that does not wait; less than 0 or NaN if it would have to.
-    pub fn poll(&mut self, member: u32, now: f64) -> f64 {
+    pub fn poll(&mut self, member: u32, now: f64, _: [f64; 2]) -> f64 {
         let now = self.clock.read(now);
         let Some((kept, line)) = self.members.get(member) else { return f64::NAN };
         if !line.is_empty() {
@@ -254,9 +244,7 @@ impl Leases {
         line.changed();
     }
 
-    /// The slot of the next attempt after the current reply; -2 if it could not be sent by the
-    /// deadline, and -1 if none is due or there is no memory for it. A later attempt keeps its slot
-    /// until it is forgotten.
+    /// The next attempt after the current reply; see `Calls::next`.
     pub fn retry(&mut self, member: u32, requested: Requested, now: f64) -> i32 {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
@@ -264,30 +252,8 @@ impl Leases {
         if call.attempt().saturating_add(1) >= kept.attempts {
             return -1;
         }
-        let next = match kept.counted.retry(now, &call, self.draft.reply) {
-            Ok(next) => next,
-            Err(Reason::Late(_)) => return -2,
-            Err(_) => return -1,
-        };
-        let slot = match self.calls.get(requested.call) {
-            Some(kept) => {
-                *kept = next;
-                requested.call
-            }
-            None => self.calls.insert(next).unwrap_or(NONE),
-        };
-        i32::try_from(slot).unwrap_or(-1)
-    }
-
-    /// The earliest time for a later attempt; 0 if the slot does not exist.
-    pub fn not_before(&mut self, call: u32) -> f64 {
-        let call = self.calls.get(call);
-        call.map_or(0.0, |call| millis(call.not_before().saturating_since(Instant::ZERO)))
-    }
-
-    /// Frees the slot of a later attempt.
-    pub fn forget(&mut self, call: u32) {
-        self.calls.remove(call);
+        let next = kept.counted.retry(now, &call, self.draft.reply);
+        self.calls.next(requested.call, next)
     }
 
     /// When a request is due, in milliseconds; NaN if none is due until a call joins or settles.
@@ -392,10 +358,7 @@ impl Leases {
     }
 
     fn call_of(&mut self, requested: Requested) -> Call {
-        match self.calls.get(requested.call) {
-            Some(call) => *call,
-            None => Call::new().deadline(deadline(requested.deadline)),
-        }
+        self.calls.get(requested.call, || Call::new().deadline(deadline(requested.deadline)))
     }
 }
 
@@ -416,7 +379,8 @@ mod tests {
         row
     }
 
-    const PLAIN: Requested = Requested { call: NONE, deadline: f64::NAN };
+    const ONE: [f64; 2] = [1.0, f64::NAN];
+    const PLAIN: Requested = Requested { call: u32::MAX, deadline: f64::NAN, costs: ONE };
 
     /// Delivers a request and its answer, while this many calls wait.
     fn exchange(leases: &mut Leases, budget: &mut Budget, waiting: u32, now: f64) {
@@ -437,15 +401,15 @@ mod tests {
     fn a_call_lacks_a_lease_until_an_answer_brings_some() {
         let (mut leases, mut budget) = pair();
         assert!(leases.request_at(0).is_nan(), "nobody has asked yet");
-        assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
+        assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
         assert_eq!(leases.why(0, PLAIN, 0.0), 5);
         assert_eq!(leases.request_at(0), 0.0);
         exchange(&mut leases, &mut budget, 3, 20.0);
         assert_eq!(leases.peek(0, 20.0), 0.0);
-        let permit = leases.poll(0, 20.0);
+        let permit = leases.poll(0, 20.0, ONE);
         assert!(permit >= 0.0);
         assert_eq!(leases.peek(0, 20.0), 100.0);
-        assert_eq!(leases.poll(0, 20.0), f64::NEG_INFINITY);
+        assert_eq!(leases.poll(0, 20.0, ONE), f64::NEG_INFINITY);
         leases.draft.answer(0, f64::NAN);
         leases.settle(0, permit, 30.0);
         let told = leases.stats(0).unwrap();
@@ -458,11 +422,11 @@ mod tests {
     #[test]
     fn a_call_with_an_available_lease_does_not_count_as_delayed() {
         let (mut leases, mut budget) = pair();
-        assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
+        assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
         exchange(&mut leases, &mut budget, 3, 0.0);
         let mut left = 0;
         for now in [0.0, 50.0, 100.0, 200.0] {
-            left += u32::from(leases.poll(0, now) >= 0.0);
+            left += u32::from(leases.poll(0, now, ONE) >= 0.0);
         }
         assert_eq!((left, leases.stats(0).unwrap()[14], leases.without(0)), (3, 1.0, 1));
     }
@@ -470,7 +434,7 @@ mod tests {
     #[test]
     fn a_poll_that_does_not_wait_is_requested_once() {
         let (mut leases, mut budget) = pair();
-        assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
+        assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
         let (mut now, mut asked) = (0.0, 0);
         while leases.request_at(0) >= 0.0 && asked < 20 {
             now = leases.request_at(0).max(now);
@@ -484,7 +448,7 @@ mod tests {
     #[test]
     fn without_answers_calls_are_sent_within_the_last_share() {
         let (mut leases, _) = pair();
-        assert_eq!(leases.poll(0, 0.0), f64::NEG_INFINITY);
+        assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
         let mut room = [0; 4_096];
         let mut now = 0.0;
         while !leases.is_alone(0) {
@@ -493,9 +457,9 @@ mod tests {
                 leases.miss(0, now);
             }
         }
-        assert!(leases.poll(0, now) >= 0.0);
+        assert!(leases.poll(0, now, ONE) >= 0.0);
         assert_eq!(leases.stats(0).unwrap()[13], 1.0);
-        assert!(leases.poll(0, now) < 0.0, "the share is ten per second");
+        assert!(leases.poll(0, now, ONE) < 0.0, "the share is ten per second");
     }
 
     #[test]
@@ -512,7 +476,7 @@ mod tests {
                     if leases.request_at(1) <= *now {
                         leases.request(1, 1, *now, &mut room);
                     }
-                    leases.poll(1, *now) >= 0.0
+                    leases.poll(1, *now, ONE) >= 0.0
                 })
                 .count()
         };
@@ -528,8 +492,8 @@ mod tests {
         let call = leases.retry(0, PLAIN, 0.0);
         assert!(call >= 0);
         assert_eq!(leases.retry(0, Requested { call: call.cast_unsigned(), ..PLAIN }, 1.0), -1);
-        leases.forget(call.cast_unsigned());
-        assert_eq!(leases.not_before(call.cast_unsigned()), 0.0);
+        leases.calls.forget(call.cast_unsigned());
+        assert_eq!(leases.calls.not_before(call.cast_unsigned()), 0.0);
     }
 
     #[test]

@@ -15,6 +15,8 @@ mod number;
 
 #[cfg(feature = "shared")]
 mod budget;
+#[cfg(any(feature = "gate", feature = "shared"))]
+mod common;
 #[cfg(feature = "gate")]
 mod desk;
 #[cfg(any(feature = "gate", feature = "shared"))]

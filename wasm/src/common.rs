@@ -1,0 +1,298 @@
+//! What the modules for controllers and for shared budgets have in common: later attempts of calls, in numbered
+//! slots, and most of the functions that JavaScript calls.
+
+pub use tidegate::queue::Place;
+use tidegate::{Call, Instant, Reason};
+
+use crate::arena::Arena;
+use crate::number::millis;
+
+/// A first attempt, by its numbers, or a later one, by its slot.
+#[derive(Clone, Copy)]
+pub struct Requested {
+    /// The slot of a later attempt; for a first one, any number that is not a slot.
+    pub call: u32,
+    /// The latest time at which it may be sent.
+    pub deadline: f64,
+    /// Its cost in requests and in tokens. A call with a shared budget costs one.
+    pub costs: [f64; 2],
+}
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// The later attempts of calls.
+pub struct Calls<const LIMITS: usize>(Arena<Call<LIMITS>>);
+
+impl<const LIMITS: usize> Calls<LIMITS> {
+    /// There are none.
+    pub const fn new() -> Self {
+        Self(Arena::new())
+    }
+
+    /// A later attempt, or the first one.
+    pub fn get(&mut self, slot: u32, first: impl FnOnce() -> Call<LIMITS>) -> Call<LIMITS> {
+        match self.0.get(slot) {
+            Some(call) => *call,
+            None => first(),
+        }
+    }
+
+    /// The slot of the next attempt of a call, which is in its own slot if it is a later attempt itself; -2 if it
+    /// could not be sent by the deadline, and -1 if none is due or there is no memory for it. A later attempt keeps
+    /// its slot until it is forgotten.
+    pub fn next(&mut self, slot: u32, next: Result<Call<LIMITS>, Reason>) -> i32 {
+        let next = match next {
+            Ok(next) => next,
+            Err(Reason::Late(_)) => return -2,
+            Err(_) => return -1,
+        };
+        let slot = match self.0.get(slot) {
+            Some(kept) => {
+                *kept = next;
+                slot
+            }
+            None => self.0.insert(next).unwrap_or(NONE),
+        };
+        i32::try_from(slot).unwrap_or(-1)
+    }
+
+    /// The earliest time for a later attempt; 0 if the slot does not exist.
+    pub fn not_before(&mut self, slot: u32) -> f64 {
+        let call = self.0.get(slot);
+        call.map_or(0.0, |call| millis(call.not_before().saturating_since(Instant::ZERO)))
+    }
+
+    /// Frees the slot of a later attempt.
+    pub fn forget(&mut self, slot: u32) {
+        self.0.remove(slot);
+    }
+}
+
+/// Size of the buffer for a header, a message or a record.
+pub const ROOM: usize = 4_096;
+
+/// Defines the desk of a module, its buffers, and the functions that JavaScript calls in every module with a queue.
+macro_rules! exports {
+    ($Desk:ty) => {
+        static DESK: $crate::bare::Alone<$Desk> = $crate::bare::Alone::new(<$Desk>::new());
+
+        /// A policy's row, and the counters.
+        static NUMBERS: $crate::bare::Alone<[f64; $crate::policy::WORDS]> =
+            $crate::bare::Alone::new([0.0; $crate::policy::WORDS]);
+
+        /// A header's name and value, a message, or a record.
+        static BYTES: $crate::bare::Alone<[u8; $crate::common::ROOM]> =
+            $crate::bare::Alone::new([0; $crate::common::ROOM]);
+
+        /// The address of the numbers.
+        #[wasm_bindgen]
+        pub fn numbers() -> *mut f64 {
+            NUMBERS.place().cast()
+        }
+
+        /// The address of the bytes.
+        #[wasm_bindgen]
+        pub fn bytes() -> *mut u8 {
+            BYTES.place().cast()
+        }
+
+        /// See the desk's `open`; the policy's row is in the numbers.
+        #[wasm_bindgen]
+        pub fn open(high: u32, low: u32, now: f64, most: u32) -> i32 {
+            NUMBERS.with(|row| DESK.with(|desk| desk.open(row, [high, low], now, most)))
+        }
+
+        /// See the desk's `close`.
+        #[wasm_bindgen]
+        pub fn close(gate: u32) {
+            DESK.with(|desk| desk.close(gate));
+        }
+
+        /// See the desk's `poll`.
+        #[wasm_bindgen]
+        pub fn poll(gate: u32, now: f64, requests: f64, tokens: f64) -> f64 {
+            DESK.with(|desk| desk.poll(gate, now, [requests, tokens]))
+        }
+
+        /// See the desk's `join`.
+        #[wasm_bindgen]
+        #[expect(clippy::too_many_arguments, reason = "only numbers can be passed from JavaScript")]
+        pub fn join(
+            gate: u32,
+            call: u32,
+            now: f64,
+            deadline: f64,
+            requests: f64,
+            tokens: f64,
+            priority: u32,
+            turn: f64,
+        ) -> f64 {
+            let requested = $crate::common::Requested { call, deadline, costs: [requests, tokens] };
+            DESK.with(|desk| {
+                desk.join(
+                    gate,
+                    requested,
+                    $crate::common::Place::new(priority as u8, turn as u64),
+                    now,
+                )
+            })
+        }
+
+        /// See the desk's `next`.
+        #[wasm_bindgen]
+        pub fn next(gate: u32, now: f64) -> f64 {
+            DESK.with(|desk| desk.next(gate, now))
+        }
+
+        /// See `Told::given`.
+        #[wasm_bindgen]
+        pub fn given() -> f64 {
+            DESK.with(|desk| desk.told.given())
+        }
+
+        /// See the desk's `first`.
+        #[wasm_bindgen]
+        pub fn first(gate: u32, now: f64) -> i32 {
+            DESK.with(|desk| desk.first(gate, now))
+        }
+
+        /// See the desk's `cancel`.
+        #[wasm_bindgen]
+        pub fn cancel(gate: u32, slot: u32, turn: f64) {
+            DESK.with(|desk| desk.cancel(gate, slot, turn));
+        }
+
+        /// See `Told::reason`.
+        #[wasm_bindgen]
+        pub fn reason() -> u32 {
+            DESK.with(|desk| desk.told.reason())
+        }
+
+        /// See `Told::late`.
+        #[wasm_bindgen]
+        pub fn late() -> f64 {
+            DESK.with(|desk| desk.told.late())
+        }
+
+        /// See the desk's `why`.
+        #[wasm_bindgen]
+        pub fn why(
+            gate: u32,
+            call: u32,
+            now: f64,
+            deadline: f64,
+            requests: f64,
+            tokens: f64,
+        ) -> u32 {
+            let requested = $crate::common::Requested { call, deadline, costs: [requests, tokens] };
+            DESK.with(|desk| desk.why(gate, requested, now))
+        }
+
+        /// See the desk's `peek`.
+        #[wasm_bindgen]
+        pub fn peek(gate: u32, now: f64) -> f64 {
+            DESK.with(|desk| desk.peek(gate, now))
+        }
+
+        /// See the desk's `retry`.
+        #[wasm_bindgen]
+        pub fn retry(
+            gate: u32,
+            call: u32,
+            now: f64,
+            deadline: f64,
+            requests: f64,
+            tokens: f64,
+        ) -> i32 {
+            let requested = $crate::common::Requested { call, deadline, costs: [requests, tokens] };
+            DESK.with(|desk| desk.retry(gate, requested, now))
+        }
+
+        /// See `Calls::not_before`.
+        #[wasm_bindgen]
+        pub fn not_before(call: u32) -> f64 {
+            DESK.with(|desk| desk.calls.not_before(call))
+        }
+
+        /// See `Calls::forget`.
+        #[wasm_bindgen]
+        pub fn forget(call: u32) {
+            DESK.with(|desk| desk.calls.forget(call));
+        }
+
+        /// See `Draft::answer`.
+        #[wasm_bindgen]
+        pub fn answer(outcome: u32, cooldown: f64) {
+            DESK.with(|desk| desk.draft.answer(outcome, cooldown));
+        }
+
+        /// See `Draft::status`.
+        #[wasm_bindgen]
+        pub fn status(status: u32) {
+            DESK.with(|desk| desk.draft.status(status));
+        }
+
+        /// See `Draft::header`: the length of the name, and the length of name and value together. Both are
+        /// in the bytes, the value directly after the name.
+        #[wasm_bindgen]
+        pub fn header(name: usize, both: usize) {
+            BYTES.with(|bytes| {
+                let parts = bytes.get(..both).and_then(|both| both.split_at_checked(name));
+                if let Some((name, value)) = parts {
+                    DESK.with(|desk| desk.draft.header(name, value));
+                }
+            });
+        }
+
+        /// See `draft::is_worth`; the media type is in the bytes.
+        #[wasm_bindgen]
+        pub fn worth(status: u32, length: usize, may_be_graphql: bool) -> bool {
+            BYTES.with(|bytes| {
+                bytes
+                    .get(..length)
+                    .is_some_and(|media| $crate::draft::is_worth(status, media, may_be_graphql))
+            })
+        }
+
+        /// See `Draft::body`: reads this many of the bytes.
+        #[wasm_bindgen]
+        pub fn body(length: usize) {
+            BYTES.with(|bytes| {
+                if let Some(bytes) = bytes.get(..length) {
+                    DESK.with(|desk| desk.draft.body(bytes));
+                }
+            });
+        }
+
+        /// See `Draft::read`.
+        #[wasm_bindgen]
+        pub fn read(clock: f64) -> u32 {
+            DESK.with(|desk| desk.draft.read(clock))
+        }
+
+        /// See `Draft::cooldown`.
+        #[wasm_bindgen]
+        pub fn cooldown() -> f64 {
+            DESK.with(|desk| desk.draft.cooldown())
+        }
+
+        /// Writes the counters of the desk's `stats` into the numbers. Returns whether the gate exists.
+        #[wasm_bindgen]
+        pub fn stats(gate: u32) -> bool {
+            let told = DESK.with(|desk| desk.stats(gate));
+            tell(told.as_ref().map_or(&[], |told| told));
+            told.is_some()
+        }
+
+        fn tell(counters: &[f64]) {
+            NUMBERS.with(|numbers| {
+                for (place, told) in numbers.iter_mut().zip(counters) {
+                    *place = *told;
+                }
+            });
+        }
+    };
+}
+
+pub(crate) use exports;
