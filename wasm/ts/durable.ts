@@ -221,11 +221,4 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   }
 }
 
-export { Closed, DeadlineExceeded, PolicyError, QueueFull, Rejected, TidegateError } from "./errors.js";
-export type { Code } from "./errors.js";
-export type { Peek, Permit, Target } from "./options.js";
-export type { Cause } from "./lane.js";
-export type { Law } from "./law.js";
-export type { Quota } from "./policy.js";
-export type { Outcome, Reply, ResponseLike } from "./reply.js";
-export type * from "./shared/index.js";
+export * from "./shared/index.js";

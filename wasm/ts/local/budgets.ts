@@ -1,9 +1,8 @@
 /** The budgets that one process holds: a desk and a file for each key. */
 
-import type { Exports } from "../core.js";
 import { TidegateError } from "../errors.js";
-import { Desk, type DeskOptions, type DeskStats } from "../shared/desk.js";
-import type { SharedPolicy } from "../shared/policy.js";
+import { Desk, type DeskStats } from "../shared/desk.js";
+import type { Desks } from "../shared/held.js";
 import type { Place } from "./place.js";
 import { RecordFile } from "./record.js";
 
@@ -14,11 +13,8 @@ export type LocalStats = DeskStats & {
 };
 
 /** Options of all budgets. */
-export interface BudgetOptions extends Pick<DeskOptions, "seed" | "now"> {
+export interface BudgetOptions extends Desks {
   readonly place: Place;
-  readonly policy: SharedPolicy;
-  /** Creates an instance of the module for one desk. */
-  readonly load: () => Exports;
 }
 
 interface Budget {

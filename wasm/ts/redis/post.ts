@@ -3,11 +3,10 @@
  * process becomes it.
  */
 
-import type { Exports } from "../core.js";
 import { Closed, TidegateError } from "../errors.js";
 import type { Carrier } from "../shared/carrier.js";
-import { Desk, type DeskOptions, type DeskStats } from "../shared/desk.js";
-import type { SharedPolicy } from "../shared/policy.js";
+import { Desk, type DeskStats } from "../shared/desk.js";
+import type { Desks } from "../shared/held.js";
 import { bytes, text } from "../shared/text.js";
 import { Box } from "./box.js";
 import { isReady, Script, within, type RedisClient } from "./client.js";
@@ -30,12 +29,9 @@ interface Waiting {
 }
 
 /** Options of a post. */
-export interface PostOptions extends Pick<DeskOptions, "seed" | "now"> {
+export interface PostOptions extends Desks {
   readonly client: RedisClient;
   readonly prefix: string;
-  readonly policy: SharedPolicy;
-  /** Creates an instance of the module for one desk. */
-  readonly load: () => Exports;
 }
 
 export class Post {

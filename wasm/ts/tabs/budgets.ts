@@ -1,9 +1,8 @@
 /** The budgets that one tab holds: a desk for each key. */
 
-import type { Exports } from "../core.js";
 import { TidegateError } from "../errors.js";
-import { Desk, type DeskOptions, type DeskStats } from "../shared/desk.js";
-import type { SharedPolicy } from "../shared/policy.js";
+import { Desk, type DeskStats } from "../shared/desk.js";
+import type { Desks } from "../shared/held.js";
 import type { Records } from "./records.js";
 
 /** The counters of a budget that this tab holds. */
@@ -13,11 +12,8 @@ export type TabStats = DeskStats & {
 };
 
 /** Options of all budgets. */
-export interface BudgetOptions extends Pick<DeskOptions, "seed" | "now"> {
-  readonly policy: SharedPolicy;
+export interface BudgetOptions extends Desks {
   readonly records: Records;
-  /** Creates an instance of the module for one desk. */
-  readonly load: () => Exports;
 }
 
 /** The most budgets that a tab holds: each takes a megabyte. */
