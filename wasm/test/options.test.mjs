@@ -27,6 +27,17 @@ test("an invalid option of a gate is reported with its value and the valid range
     [{ concurency: 5 }, /^there is no option "concurency" of a gate; the options are law, requests/],
     [{ requests: { limit: 1, per: 1, bust: 2 } }, /^there is no option "bust" of requests; the options are limit, per, burst/],
     [{ law: "aimd" }, /^the law "aimd" is in tidegate\/full/],
+    [{ law: "magic" }, /no law "magic"/],
+    [{ law: "fixed", requests: { limit: 0, per: 1_000 } }, /requests\.limit is 0/],
+    [{ requests: { limit: 10, per: NaN } }, /requests\.per is NaN/],
+    [{ requests: { limit: 1.5, per: 1_000 } }, /requests\.limit is 1\.5; it is a whole number/],
+    [{ requests: { limit: 10, per: 86_400_000, burst: 10_000_000 } }, /requests\.burst is 10000000; .* to 208333/],
+    [{ concurrency: 65_536 }, /concurrency/],
+    [{ concurrency: 2.5 }, /concurrency is 2\.5; it is a whole number/],
+    [{ attempts: -1 }, /attempts/],
+    [{ retryBudget: { percent: 0 } }, /retryBudget\.percent is 0; it is a whole number from 1/],
+    [{ retryBudget: { percent: 10, reserve: 0 } }, /retryBudget\.reserve is 0/],
+    [{ backoff: { base: 10, max: 5 } }, /backoff\.max/],
     [{ law: "fixed" }, /^the law "fixed" needs a limit: set requests or tokens, or leave law out/],
     [null, /^the options of a gate are null; they must be an object/],
   ];
@@ -52,6 +63,7 @@ test("an invalid option of a call is reported for all kinds of calls", async () 
     [{ retry: 3 }, /^retry is 3; it is true, false or "throttled"/],
     [{ release: "body " }, /^release is "body "; it is "headers" or "body"/],
     [{ outcome: "ok" }, /^outcome is "ok"; it is a function/],
+    ...[-1, 8, 0.5, NaN, Infinity, "high"].map((priority) => [{ priority }, /^priority is .*; it is a whole number from 0 to 7/]),
   ];
   for (const [options, message] of wrong) {
     await assert.rejects(gate.run(nothing, options), policyError(message));
