@@ -8,7 +8,7 @@ use tidegate_sim::metric::median;
 use tidegate_sim::{Scenario, World};
 
 /// Scenarios, and the stretch of each whose use and throttled calls count.
-const SCENARIOS: [(&str, &str); 20] = [
+const SCENARIOS: [(&str, &str); 19] = [
     ("a-5x5", ""),
     ("autoscaling", ""),
     ("b-10", ""),
@@ -19,7 +19,6 @@ const SCENARIOS: [(&str, &str); 20] = [
     ("e-20-reset", ""),
     ("e-20-retry-after", ""),
     ("e-5", ""),
-    ("f", "first_ten_minutes_"),
     ("g", ""),
     ("h", ""),
     ("i-4-1", "on_"),
@@ -44,8 +43,8 @@ fn page() -> String {
         "# Fixed scenarios\n\n\
          [Scenarios](../../tools/sim/scenarios/README.md) with known difficulties: medians of {} seeds. Used is \
          the share of what the server could serve, settled the share of throttled calls in the second half. \
-         In `d-…` the first two are those of the overload, in `f` those of ten minutes after the outage, in \
-         `i-…` those of the busy times. [Random worlds](worlds.md) rank the laws.\n\n\
+         In `d-…` the first two are those of the overload, in `i-…` those of the busy times. [Random \
+         worlds](worlds.md) rank the laws.\n\n\
          A test compares this table. `{WRITE}` writes it.\n\n\
          | scenario | law | used | throttled | settled | Jain | wait p99 |\n\
          |---|---|---:|---:|---:|---:|---:|\n{}",

@@ -136,7 +136,7 @@ fn a_hint_hurts_if_it_costs_more_than_the_bounds() {
 fn the_committed_page_is_of_this_law() {
     const LAW: &str = "adaptive";
     let committed = std::fs::read_to_string("../../tests/golden/worlds.md").unwrap();
-    for family in [Family::Cold, Family::Strict, Family::Pools] {
+    for family in [Family::Cold, Family::Outages, Family::Strict, Family::Pools] {
         // As many as in the page.
         let worlds = draw(Purpose::Validation, 1, 5, Some(family));
         let settings = Settings { seeds: 4, ..settings(&[LAW], &[Hints::Blind, Hints::Quota]) };
