@@ -1,19 +1,15 @@
-// Measures the page: its size, when it is ready, its frame times, its input latency and its
-// Lighthouse scores. `node bench.mjs FILE` writes Markdown, `node bench.mjs FILE --json` JSON.
+// Measures the page: its size, when it is ready, its frame times and its input latency. `node bench.mjs FILE` writes Markdown, `node bench.mjs FILE --json` JSON.
 // `cargo xtask bench page` runs it.
 //
 // These are not tests, because a busy machine is slow. page.test.mjs tests the size.
 
-import { execFile } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
-import { promisify } from "node:util";
-import { MOST, browser, show, site, slowDown, visit } from "./harness.mjs";
+import { MOST, browser, lab, show, site, slowDown, visit } from "./harness.mjs";
 
 const LOADS = 5;
 const SLOWER = 4;
 const SECONDS = 8;
-const LIGHTHOUSE = "lighthouse@12.8.2";
 
 /** The part of a test context that `site` and `visit` use: cleanup at the end. */
 function errand() {
@@ -116,28 +112,13 @@ async function frames({ what, address = "", id, begin, control, keys }, slower) 
   return { what: more ? `${what}, ${more}` : what, slower, rate: (1000 * gaps.length) / time, p95: gaps[Math.floor(gaps.length * 0.95)], answer: Math.max(16, ...answers) };
 }
 
-/** The Lighthouse scores, in percent. Lighthouse is downloaded on first use. */
-async function lighthouse(form) {
-  const test = errand();
-  const { url } = await site(test);
-  const options = ["--output=json", "--quiet", "--chrome-flags=--headless=new --no-sandbox", ...(form === "desktop" ? ["--preset=desktop"] : [])];
-  const { stdout } = await promisify(execFile)("npm", ["exec", "--yes", `--package=${LIGHTHOUSE}`, "--", "lighthouse", url, ...options],
-    { maxBuffer: 1 << 28, env: { ...process.env, CHROME_PATH: process.env.CHROMIUM ?? "/usr/bin/chromium" } });
-  await test.end();
-  const { categories, audits } = JSON.parse(stdout);
-  return {
-    form, scores: Object.values(categories).map(({ title, score }) => [title, Math.round(100 * score)]),
-    largest: audits["largest-contentful-paint"].numericValue, shift: audits["cumulative-layout-shift"].numericValue,
-  };
-}
-
 /** The load by other programs before the measurement: on a busy machine all times are too long. */
 const [busy] = os.loadavg();
 const loads = { 1: [], [SLOWER]: [] };
 for (let turn = 0; turn < LOADS; turn++) for (const slower of [1, SLOWER]) loads[slower].push(await load(slower));
 const of = (slower, key) => median(loads[slower].map((seen) => seen[key]));
 
-const LAWS = "none,backoff,aws-cubic,aimd,heroku-remaining,adaptive";
+const laws = ["none", "backoff", "aws-cubic", "aimd", "heroku-remaining", "adaptive"];
 /** Slow enough that the run lasts as long as its measurement. */
 const slowly = (id, factor) => async (page) => {
   await page.locator(`#${id} .more > summary`).click();
@@ -154,12 +135,11 @@ const PARTS = [
   { what: "figure 3: 25 workers", id: "limit", ...knob },
   { what: "figure 3: 25 workers without a gate", address: "?limit=law:none", id: "limit", ...knob },
   { what: "figure 4: 500 workers, three times", id: "busy", ...knob },
-  { what: "laboratory: six laws, five clients each", address: `?lab=1&laws=${LAWS}#lab`, id: "lab", ...pause },
-  { what: "laboratory: six laws, 25 workers each, 1 h/s", address: `?lab=1&preset=day&laws=${LAWS}&speed=3600#lab`, id: "lab", ...pause },
+  { what: "laboratory: six laws, five clients each", address: `${lab({ laws })}#lab`, id: "lab", ...pause },
+  { what: "laboratory: six laws, 25 workers each, 1 h/s", address: `${lab({ preset: "day", laws, speed: 3600 })}#lab`, id: "lab", ...pause },
 ];
 const rows = [];
 for (const slower of [1, SLOWER]) for (const part of PARTS) rows.push(await frames(part, slower));
-const scores = [await lighthouse("mobile"), await lighthouse("desktop")];
 
 const seen = {
   files: loads[1][0].files,
@@ -167,7 +147,6 @@ const seen = {
     slower, measured: of(slower, "work") / of(1, "work"), paint: of(slower, "paint"), ready: of(slower, "ready"), blocked: of(slower, "blocked"),
   })),
   frames: rows,
-  lighthouse: scores,
 };
 const chromium = (await browser()).version();
 await (await browser()).close();
@@ -175,7 +154,7 @@ await (await browser()).close();
 const table = (head, rows) => [head, head.map((_, column) => (column ? "--:" : "---")), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 const whole = (value) => Math.round(value).toLocaleString("en").replaceAll(",", " ");
 
-function page({ files, loads, frames, lighthouse }) {
+function page({ files, loads, frames }) {
   const all = files.reduce((sum, { bytes }) => sum + bytes, 0);
   return `# The page: size, loading, frame times and input latency
 
@@ -207,13 +186,6 @@ On a slow processor, figures draw fewer dots and every other frame.
 
 ${table(["what runs", "processor", "frames/s", "95 % within, ms", "slowest response, ms"], frames.map(({ what, slower, rate, p95, answer }) =>
     [what, slower === 1 ? "as it is" : `${slower} × slower`, rate.toFixed(1), p95.toFixed(1), whole(answer)]))}
-
-## Lighthouse
-
-${LIGHTHOUSE.replace("@", " ")}, in percent; mobile with its simulated slow network and processor.
-
-${table(["", ...lighthouse[0].scores.map(([title]) => title), "largest paint, ms", "layout shift"], lighthouse.map(({ form, scores, largest, shift }) =>
-    [form, ...scores.map(([, score]) => score), whole(largest), shift.toFixed(3)]))}
 `;
 }
 

@@ -124,7 +124,7 @@ function faults(figure, rows, caption, state) {
   return found;
 }
 
-/** Each control alone at both ends, and all pairs of the ends of the two main ones. */
+/** Each control alone at both ends, all pairs of the ends of the two main ones, and the defaults again. */
 const states = (form) => form.evaluate((form) => {
   const ends = (field) => {
     if (field.type === "checkbox") return ["true", "false"];
@@ -135,11 +135,11 @@ const states = (form) => form.evaluate((form) => {
   const fields = [...form.elements].filter(({ name }) => name);
   const single = fields.flatMap((field) => ends(field).map((value) => ({ [field.name]: value })));
   const [one, other] = form.querySelectorAll(":scope > label :is(input, select)");
-  return [{}, ...single, ...ends(one).flatMap((first) => ends(other).map((second) => ({ [one.name]: first, [other.name]: second })))];
+  return [{}, ...single, ...ends(one).flatMap((first) => ends(other).map((second) => ({ [one.name]: first, [other.name]: second }))), {}];
 });
 
 for (const [id, figure] of Object.entries(FIGURES)) {
-  test(`every sentence under the figure ${id} is true for all settings`, async (t) => {
+  test(`every control of the figure ${id} changes the run, and every sentence under it is true for all settings`, async (t) => {
     const { url } = await site(t);
     const { page, trouble } = await visit(t, url, { still: true });
     await show(page, id);
@@ -148,6 +148,8 @@ for (const [id, figure] of Object.entries(FIGURES)) {
     const all = await states(form);
     const wrong = [];
     const captions = new Set();
+    /** What each setting alone shows; the defaults are first and last. */
+    const seen = [];
     for (const state of all) {
       const run = await page.locator(`#${id}`).getAttribute("data-run");
       await form.evaluate((form, state) => {
@@ -163,19 +165,24 @@ for (const [id, figure] of Object.entries(FIGURES)) {
         const { dataset } = document.getElementById(id);
         return dataset.run !== run && ["over", "failed"].includes(dataset.state);
       }, [id, run]);
-      const [caption, values] = await page.evaluate((id) => {
+      const [caption, values, plot] = await page.evaluate((id) => {
         const host = document.getElementById(id);
         const rows = [...host.querySelectorAll(".reads tbody tr")].map((row) => Object.fromEntries(
           [...row.querySelectorAll("[data-metric]")].map(({ dataset }) => [dataset.metric, JSON.parse(dataset.value)])));
-        return [host.querySelector("figcaption").textContent.replaceAll("\u00a0", " "), rows];
+        return [host.querySelector("figcaption").textContent.replaceAll("\u00a0", " "), rows, host.querySelector(".plot")?.series.data];
       }, id);
       captions.add(caption);
+      seen.push({ names: Object.keys(state).join(), outcome: JSON.stringify([values, plot]) });
       const rows = Object.fromEntries(figure.rows.map((name, index) => [name, values[index]]));
       const found = faults(figure, figure.read?.(rows, state) ?? rows, caption, state);
       if (found.length > 0) wrong.push(`${JSON.stringify(state)}: ${found.join("; ")}\n  ${caption}\n  ${JSON.stringify(rows)}`);
     }
     t.diagnostic(`${all.length} states, ${captions.size} captions`);
     assert.deepEqual(wrong, []);
+    assert.equal(seen.at(-1).outcome, seen[0].outcome, "the same settings give the same run");
+    for (const name of await form.evaluate((form) => [...form.elements].map(({ name }) => name).filter(Boolean))) {
+      assert.ok(seen.some(({ names, outcome }) => names === name && outcome !== seen[0].outcome), `${name} changes nothing`);
+    }
     // The longest caption moves nothing below it.
     for (const width of [320, 360, 768, 1280]) {
       await page.setViewportSize({ width, height: 800 });

@@ -5,15 +5,17 @@
 //   const { page, trouble } = await visit(t, url); // a reader; `trouble` must stay empty
 //   const { url } = await live(t, "--law", "adaptive"); // the demo's own server, with the page
 
-import { execFile, spawn } from "node:child_process";
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { createServer } from "node:http";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
-import { promisify } from "node:util";
-import { gzipSync } from "node:zlib";
+import { deflateRawSync, gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
+import { parse } from "smol-toml";
+import { createServer as createVite } from "vite";
 
 export const dist = path.join(import.meta.dirname, "../dist");
 if (!fs.existsSync(path.join(dist, "index.html"))) throw new Error("the page is not built: run `cargo xtask build page`");
@@ -29,15 +31,20 @@ const TYPES = {
   ".wasm": "application/wasm", ".svg": "image/svg+xml", ".json": "application/json", ".toml": "text/plain; charset=utf-8",
 };
 
+/** The folder of the page on its host. */
+const under = "/some/where/";
+const files = new Map();
+
 /**
  * Serves the page under a subfolder, gzipped, as static hosts do. `sent` lists what went over the
  * wire, with headers.
  */
-export async function site(test, { under = "/some/where/" } = {}) {
-  const files = new Map();
-  for (const name of fs.readdirSync(dist, { recursive: true })) {
-    const file = path.join(dist, name);
-    if (fs.statSync(file).isFile()) files.set(under + name.split(path.sep).join("/"), gzipSync(fs.readFileSync(file), { level: 9 }));
+export async function site(test) {
+  if (!files.size) {
+    for (const name of fs.readdirSync(dist, { recursive: true })) {
+      const file = path.join(dist, name);
+      if (fs.statSync(file).isFile()) files.set(under + name.split(path.sep).join("/"), gzipSync(fs.readFileSync(file), { level: 9 }));
+    }
   }
   const sent = [];
   const server = createServer((request, response) => {
@@ -127,6 +134,35 @@ export async function slowDown(page, factor) {
 /** The shifts that `watchShifts` recorded. */
 export const shiftsOf = (page) => page.evaluate(() => globalThis.shifts);
 
+/** Presses a button that starts a run hundreds of times, each after this many ms: no elements, listeners or data stay. */
+export async function leavesNothing(test, page, button, pause) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable");
+  const press = (times) => page.evaluate(async ([button, pause, times]) => {
+    for (let time = 0; time < times; time++) {
+      document.querySelector(button).click();
+      await new Promise((done) => setTimeout(done, pause));
+    }
+  }, [button, pause, times]);
+  const counts = async () => {
+    // Garbage is not collected at once.
+    for (let time = 0; time < 5; time++) {
+      await page.waitForTimeout(400);
+      await session.send("HeapProfiler.collectGarbage");
+    }
+    const { metrics } = await session.send("Performance.getMetrics");
+    return Object.fromEntries(metrics.map(({ name, value }) => [name, value]));
+  };
+  await press(20);
+  const before = await counts();
+  await press(200);
+  const after = await counts();
+  for (const [name, more] of [["Nodes", 100], ["JSEventListeners", 4], ["JSHeapUsedSize", 2e6]]) {
+    test.diagnostic(`${name}: ${before[name]} and ${after[name]}`);
+    assert.ok(after[name] <= before[name] + more, name);
+  }
+}
+
 /** Brings a part of the page into view and waits until it has been filled. */
 export async function show(page, id) {
   await page.locator(`#${id}`).evaluate((element) => element.scrollIntoView({ behavior: "instant", block: "start" }));
@@ -157,10 +193,30 @@ export async function live(test, ...options) {
   return { url, stop, moment };
 }
 
-/** Runs the native simulator, and returns what it prints as JSON. */
-export async function simulate(...options) {
-  const program = process.env.TIDEGATE_SIM;
-  if (!program) throw new Error("TIDEGATE_SIM is not set: run `cargo xtask test web`");
-  const { stdout } = await promisify(execFile)(program, ["run", ...options, "--json"], { maxBuffer: 1 << 26 });
-  return JSON.parse(stdout);
+export const scenarios = path.join(import.meta.dirname, "../../tools/sim/scenarios");
+
+/** A scenario file of the repository. */
+export const scenario = (name) => fs.readFileSync(path.join(scenarios, `${name}.toml`), "utf8");
+
+/** The query of a link to the laboratory: a preset or the default scenario, with other keys; `own` are its custom laws. */
+export function lab({ preset = "", laws = ["adaptive", "no-gate"], seed = 1, speed = 0, at, own, ...keys } = {}) {
+  const file = preset ? parse(scenario(preset)) : { end: "20min", server: { bucket: { burst: 20, rate: "10/s" } }, clients: [{ processes: 5, threads: 2 }] };
+  const state = { base: preset, scenario: { ...file, ...(own && { laws: own }), ...keys }, laws, seed, speed, at };
+  return `?lab=${deflateRawSync(JSON.stringify([1, state])).toString("base64url")}`;
+}
+
+/** A module of the simulator as the page loads it. `Simulator` is the page's class. */
+export async function simulator(Simulator, part) {
+  const module = await WebAssembly.compile(fs.readFileSync(path.join(import.meta.dirname, `../../target/page/${part}.wasm`)));
+  return new Simulator(new WebAssembly.Instance(module).exports);
+}
+
+/** The page's sources, by their paths, without a browser. */
+export async function sources(...names) {
+  const vite = await createVite({
+    root: path.join(import.meta.dirname, ".."), appType: "custom", logLevel: "error", configFile: false,
+    server: { middlewareMode: true, hmr: false, ws: false, watch: null }, optimizeDeps: { noDiscovery: true, include: [] },
+  });
+  after(() => vite.close());
+  return Promise.all(names.map((name) => vite.ssrLoadModule(`/src/${name}.ts`)));
 }

@@ -20,6 +20,12 @@ async function read(page) {
   for (const id of ["lab", "live"]) await show(page, id);
 }
 
+/** Opens all parts of the laboratory when it shows a run. */
+async function unfold(page) {
+  await page.waitForSelector("#lab[data-state=over]");
+  await page.evaluate(() => document.querySelectorAll("#lab details").forEach((details) => { details.open = true; }));
+}
+
 test("the first load is no more than 60 kB over the wire", async (t) => {
   const { url, sent } = await site(t);
   const { page, trouble } = await visit(t, url);
@@ -76,6 +82,7 @@ for (const [name, options] of Object.entries({
     // With reduced motion, a figure shows its end at once and its colours do not change.
     const { page } = await visit(t, url, { still: true, ...options });
     await read(page);
+    await unfold(page);
     // All tables are alike and long.
     await page.evaluate(() => { document.querySelector("details").open = true; });
     await page.waitForTimeout(1500);
@@ -91,6 +98,7 @@ for (const width of [360, 768, 1920]) {
     const { url } = await site(t);
     const { page } = await visit(t, url, { width, still: true });
     await read(page);
+    await unfold(page);
     const beyond = await page.evaluate(() => {
       const width = document.documentElement.clientWidth;
       const scrolls = (element) => element && (["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
@@ -109,6 +117,8 @@ test("nothing moves while the page loads and is read", async (t) => {
     const { page } = await visit(t, url, { width, before: watchShifts });
     await runs(page);
     await read(page);
+    await show(page, "lab");
+    await page.waitForTimeout(3_000);
     const shifts = await shiftsOf(page);
     t.diagnostic(`layout shift ${shifts.reduce((sum, { value }) => sum + value, 0).toFixed(4)} at ${width} pixels`);
     assert.deepEqual(shifts.filter(({ value }) => value >= 0.005), []);

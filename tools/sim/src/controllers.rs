@@ -3,10 +3,9 @@
 use std::rc::Rc;
 
 use tidegate::gate::Permit;
-use tidegate::law::{AnyLaw, Law};
+use tidegate::law::{AnyLaw, Fixed, Law};
 use tidegate::{Controller, Decision, Instant, Outcome, Policy};
 
-use crate::few::Few;
 use crate::peer;
 use crate::place::Place;
 use crate::queued::Queued;
@@ -61,16 +60,13 @@ pub fn named(name: &str, place: &Place, outlook: &Rc<Outlook>) -> Option<Box<dyn
 /// The same for the few laws that the page shows first, so that it need not load the code of the
 /// others.
 pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
-    let unlimited = Policy::new(Few(None));
-    let adaptive = Policy::adaptive();
-    let policy = match name {
-        "none" => unlimited.backoff(None),
-        "backoff" => unlimited,
-        "adaptive" => adaptive.limits(adaptive.laws().map(|law| Few(Some(law)))),
+    let unlimited = Policy::new(Fixed::UNLIMITED);
+    Some(match name {
+        "none" => real(unlimited.backoff(None).attempts(None), place),
+        "backoff" => real(unlimited.attempts(None), place),
+        "adaptive" => real(Policy::adaptive().attempts(None), place),
         _ => return None,
-    };
-    let gate = Controller::new(policy.attempts(None), place.seed, place.from);
-    Some(queued(gate, place.threads))
+    })
 }
 
 /// The policy of a name, with unlimited attempts.
@@ -84,28 +80,21 @@ fn shared(name: &str) -> Option<Policy> {
 }
 
 /// A controller for all threads of a process.
-pub fn real<const LAWS: usize>(policy: Policy<AnyLaw, LAWS>, place: &Place) -> Box<dyn Throttle>
+pub fn real<L: Law + Copy + 'static, const LAWS: usize>(
+    policy: Policy<L, LAWS>,
+    place: &Place,
+) -> Box<dyn Throttle>
 where
     Call: CallOf<LAWS>,
 {
-    let &Place { seed, from: now, .. } = place;
-    queued(Controller::new(policy, seed, now), place.threads)
+    let &Place { seed, from: now, threads, .. } = place;
+    Box::new(Queued::new(Permits::new(Controller::new(policy, seed, now), threads), threads))
 }
 
 /// One controller per thread, for the laws of the Ruby gem: its threads sleep independently. A
 /// shared controller would space the calls of all threads by the delay of one.
 pub fn per_thread(policy: &Policy, place: &Place) -> Box<dyn Throttle> {
     Box::new(PerThread::new(policy, place))
-}
-
-fn queued<L: Law + Copy + 'static, const LAWS: usize>(
-    gate: Controller<L, LAWS>,
-    threads: u32,
-) -> Box<dyn Throttle>
-where
-    Call: CallOf<LAWS>,
-{
-    Box::new(Queued::new(Permits::new(gate, threads), threads))
 }
 
 /// A controller and the permits of its calls in flight. A permit is identified by its thread,

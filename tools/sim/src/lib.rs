@@ -10,7 +10,6 @@ pub mod breach;
 pub mod chance;
 pub mod client;
 pub mod controllers;
-mod few;
 pub mod metric;
 mod order;
 pub mod peer;

@@ -16,6 +16,7 @@ export async function connect(): Promise<Engine> {
   let worlds = 0;
   return {
     laws: () => line.ask<string[]>({ ask: "laws" }),
+    check: (scenario) => line.ask<void>({ ask: "check", scenario }),
     open: async (spec: WorldSpec, watch) => {
       const world = ++worlds;
       const opened = await line.ask<Opened>({ ask: "open", world, ...spec, steps: watch?.steps ?? false });

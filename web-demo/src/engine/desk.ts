@@ -1,13 +1,13 @@
 /** Answers requests. Worlds advance in slices by turns, so that none delays another. */
 
-import { EngineError, type WorldSpec } from "./index";
+import { EngineError } from "./index";
 import type { Ask, Opened, Reply, Request } from "./messages";
 import type { Simulator } from "./simulator";
 
 /**
- * `story` is small and runs what the page shows first: plain scenarios with the laws none, backoff
- * and adaptive, and at most 32 threads a process. `lab` runs everything. A caller need not choose:
- * `lab` takes over what `story` cannot run, or reports what is wrong.
+ * `story` is small and runs what the page shows first: scenarios as numbers with the laws none,
+ * backoff and adaptive. `lab` runs everything. A caller need not choose: `lab` takes over what
+ * `story` cannot run, or reports what is wrong.
  */
 export type Part = "story" | "lab";
 
@@ -16,11 +16,9 @@ const TURN = 10;
 const SLICE = 2;
 
 interface Holding {
-  spec: WorldSpec;
   simulator: Simulator;
   number: number;
   now: number;
-  broken?: EngineError;
   /** Virtual time that takes about one slice, s. */
   stride: number;
 }
@@ -109,6 +107,10 @@ export class Desk {
         const lab = this.#module("lab");
         return lab === LATER ? LATER : lab.simulator.laws();
       }
+      case "check": {
+        const lab = this.#module("lab");
+        return lab === LATER ? LATER : lab.simulator.check(request.scenario);
+      }
       case "open":
         return this.#open(request);
       case "advance":
@@ -121,12 +123,12 @@ export class Desk {
   }
 
   #open({ world, scenario, law, seed, steps }: Ask & { ask: "open" }): Opened | typeof LATER {
-    for (const part of ["story", "lab"] as const) {
+    for (const part of typeof scenario === "string" ? ["lab"] as const : ["story", "lab"] as const) {
       const module = this.#module(part);
       if (module === LATER) return LATER;
       try {
         const [number, opened] = module.simulator.open(scenario, law, seed, steps);
-        this.#worlds.set(world, { spec: { scenario, law, seed }, simulator: module.simulator, number, now: 0, stride: 1 });
+        this.#worlds.set(world, { simulator: module.simulator, number, now: 0, stride: 1 });
         return opened;
       } catch (error) {
         if (!(error instanceof EngineError)) this.#bury(module.simulator);
@@ -136,20 +138,12 @@ export class Desk {
     throw new EngineError("broken", "no module opens worlds");
   }
 
-  #advance(world: number, until: number): Float64Array | typeof MORE | typeof LATER {
+  #advance(world: number, until: number): Float64Array | typeof MORE {
     return this.#use(world, (holding) => {
       const { simulator, number, stride } = holding;
-      if (holding.broken) return this.#explain(holding, until);
       const to = Math.min(until, holding.now + stride);
       const since = performance.now();
-      let more;
-      try {
-        more = simulator.advance(number, to);
-      } catch (error) {
-        if (!(error instanceof EngineError)) throw error;
-        holding.broken = error;
-        return MORE;
-      }
+      const more = simulator.advance(number, to);
       const took = performance.now() - since;
       if (took > SLICE) holding.stride = stride / 2;
       else if (took < SLICE / 4 && to < until) holding.stride = stride * 2;
@@ -159,20 +153,6 @@ export class Desk {
       this.#transfer.push(frame.buffer);
       return frame;
     });
-  }
-
-  /** Runs a broken world again in the laboratory's module, because the story's has no messages. */
-  #explain({ spec, broken }: Holding, until: number): typeof LATER {
-    if (broken?.message) throw broken;
-    const lab = this.#module("lab");
-    if (lab === LATER) return LATER;
-    const [number] = lab.simulator.open(spec.scenario, spec.law, spec.seed, false);
-    try {
-      lab.simulator.advance(number, until);
-    } finally {
-      lab.simulator.close(number);
-    }
-    throw new EngineError("broken", "the world broke");
   }
 
   #close(world: number): void {

@@ -11,8 +11,8 @@ import { connect } from "./client";
 
 /** The inputs of a run. Equal inputs give equal runs on every machine. */
 export interface WorldSpec {
-  /** TOML, in the format of tools/sim/scenarios. */
-  scenario: string;
+  /** TOML, in the format of tools/sim/scenarios; or the numbers of `Scenario::brief` in tools/sim. */
+  scenario: string | number[];
   /** One of `Engine.laws()`, or two as `ONE+OTHER`. */
   law: string;
   /** A whole number from 0 to 2^53. */
@@ -37,6 +37,8 @@ export class EngineError extends Error {
 export interface Engine {
   /** The names of all laws, then of all peers. */
   laws(): Promise<string[]>;
+  /** Rejects a text that is not a scenario file. */
+  check(scenario: string): Promise<void>;
   /** A new world before its first event. With `steps`, its frames contain every step. */
   open(spec: WorldSpec, watch?: { steps?: boolean }): Promise<World>;
 }

@@ -1,11 +1,12 @@
 /** Messages between the page and the worker. Each is a list of everything from one turn. */
 
-import type { EngineError } from "./index";
+import type { EngineError, WorldSpec } from "./index";
 
 /** The client assigns the numbers of requests and worlds. */
 export type Request =
   | { ask: "start" | "laws"; id: number }
-  | { ask: "open"; id: number; world: number; scenario: string; law: string; seed: number; steps: boolean }
+  | { ask: "check"; id: number; scenario: string }
+  | { ask: "open"; id: number; world: number; steps: boolean } & WorldSpec
   | { ask: "advance"; id: number; world: number; until: number }
   | { ask: "metrics" | "digest"; id: number; world: number }
   | { ask: "close"; world: number };

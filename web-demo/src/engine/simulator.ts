@@ -12,13 +12,17 @@ export interface Exports {
   numbers_at(): number;
   numbers_length(): number;
   laws(): void;
+  check(): number;
   open(law: number, seed: number, steps: number): number;
+  open_brief(law: number, seed: number, steps: number): number;
   advance(world: number, until: number): number;
   frame(world: number): void;
   metrics(world: number): void;
   digest(world: number): void;
   close(world: number): void;
 }
+
+const encoded = (text: string) => new TextEncoder().encode(text);
 
 const REJECTIONS = { [-1]: "scenario", [-2]: "law", [-3]: "broken" } as const;
 
@@ -34,14 +38,17 @@ export class Simulator {
     return this.#text().split("\n");
   }
 
+  check(scenario: string): void {
+    this.#write(encoded(scenario));
+    this.#check(this.#exports.check());
+  }
+
   /** Opens a world and returns its number. */
-  open(scenario: string, law: string, seed: number, steps: boolean): [number, Opened] {
-    const [name, text] = [law, scenario].map((text) => new TextEncoder().encode(text)) as [Uint8Array, Uint8Array];
-    const at = this.#exports.text(name.length + text.length);
-    const memory = new Uint8Array(this.#exports.memory.buffer);
-    memory.set(name, at);
-    memory.set(text, at + name.length);
-    const world = this.#check(this.#exports.open(name.length, seed, Number(steps)));
+  open(scenario: string | number[], law: string, seed: number, steps: boolean): [number, Opened] {
+    const name = encoded(law);
+    this.#write(name, typeof scenario === "string" ? encoded(scenario) : new Uint8Array(Float64Array.from(scenario).buffer));
+    const open = typeof scenario === "string" ? this.#exports.open : this.#exports.open_brief;
+    const world = this.#check(open(name.length, seed, Number(steps)));
     const [end = 0, bin = 0, ...processOf] = this.#numbers();
     return [world, { end, bin, processOf: Uint32Array.from(processOf) }];
   }
@@ -70,6 +77,15 @@ export class Simulator {
 
   close(world: number): void {
     this.#exports.close(world);
+  }
+
+  #write(...parts: Uint8Array[]): void {
+    let at = this.#exports.text(parts.reduce((sum, { length }) => sum + length, 0));
+    const memory = new Uint8Array(this.#exports.memory.buffer);
+    for (const part of parts) {
+      memory.set(part, at);
+      at += part.length;
+    }
   }
 
   #check(answer: number): number {

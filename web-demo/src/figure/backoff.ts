@@ -1,5 +1,8 @@
 /** Figure 2: a job of many calls, with backoff and with other strategies. */
 
+import { stringify } from "smol-toml";
+
+import { SECOND, timeText } from "../lab/units";
 import { clock, number } from "../plot/number";
 import { LOOKS } from "../plot/series";
 import { calls, wasted } from "./claims";
@@ -7,7 +10,6 @@ import { Curves, Gather } from "./curves";
 import type { Knobs } from "./knobs";
 import { part } from "./part";
 import { Reads, written } from "./reads";
-import { file, rate, table, time } from "./scenario";
 import type { Act, Metrics } from "./stage";
 
 /** The strategies: the name of the row in the figure, the law, and the look. */
@@ -60,17 +62,17 @@ function says([none, forgets, remembers, gate]: Metrics[], over: boolean): strin
 
 /** The world of figure 2. "Remembers" is the article's law, with its parameters unless the reader changes them. */
 function world(knobs: Knobs): string {
-  const [base, most] = [knobs.number("base"), knobs.number("most")];
-  const strangers = knobs.number("strangers");
-  const way = knobs.number("trip") / 2;
-  const remembers = `initial = "1ms", most = ${time(Math.max(base, most))}, up = ${knobs.number("up").toFixed(2)}, down = ${knobs.number("down").toFixed(2)}, `
-    + `threshold = ${knobs.number("threshold")}, spread = 0.0`;
-  return file(
-    { title: '"a job by backoff alone"', end: time(END), stop_when_work_is_done: true, latency: `{ constant = ${time(way)} }` },
-    table("laws.forgets", { backoff: `{ base = ${time(base)}, most = ${time(Math.max(base, most))}, factor = 2.0, jitter = "none" }` }),
-    table("laws.remembers", { autosleeper: `{ ${remembers} }` }),
-    table("server", { strangers: strangers > 0 ? rate(strangers) : undefined }),
-    table("server.bucket", { burst: knobs.number("burst"), rate: rate(knobs.number("rate")) }),
-    table("[clients]", { demand: `{ work = ${knobs.number("work")} }`, counted: true }),
-  );
+  const number = (name: string) => knobs.number(name);
+  const [base, most] = [number("base"), Math.max(number("base"), number("most"))].map((seconds) => timeText(seconds * SECOND));
+  const [up, down] = ["up", "down"].map((name) => Number(number(name).toFixed(2)));
+  const strangers = number("strangers");
+  return stringify({
+    title: "a job by backoff alone", end: timeText(END * SECOND), stop_when_work_is_done: true, latency: { constant: timeText((number("trip") / 2) * SECOND) },
+    laws: {
+      forgets: { backoff: { base, most, factor: 2, jitter: "none" } },
+      remembers: { autosleeper: { initial: "1ms", most, up, down, threshold: number("threshold"), spread: 0 } },
+    },
+    server: { strangers: strangers > 0 ? `${strangers}/s` : null, bucket: { burst: number("burst"), rate: `${number("rate")}/s` } },
+    clients: [{ demand: { work: number("work") }, counted: true }],
+  });
 }

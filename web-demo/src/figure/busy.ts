@@ -1,5 +1,7 @@
 /** Figure 4: a server that slows down and recovers, and how callers recover with it. */
 
+import { stringify } from "smol-toml";
+
 import { number } from "../plot/number";
 import { LOOKS, type Line } from "../plot/series";
 import { calls, wasted } from "./claims";
@@ -7,7 +9,6 @@ import { Curves, Gather } from "./curves";
 import type { Knobs } from "./knobs";
 import { part } from "./part";
 import { Reads, written } from "./reads";
-import { file, table, time } from "./scenario";
 import type { Act, Metrics } from "./stage";
 
 /** The names of the rows in the figure, and their laws. */
@@ -68,21 +69,18 @@ function says(metrics: Metrics[], looked: number, over: boolean): string {
 
 /** The world of figure 4: one process, as in the article. Each of its threads offers ten calls a second. */
 function world(knobs: Knobs): string {
-  const [from, to, end] = [SLOW_FROM, SLOW_FROM + knobs.number("slow"), END];
-  const burst = knobs.number("burst");
-  const law = (recovery: string) => `{ recovery = ${recovery}, over = "reject" }`;
-  return file(
-    { title: '"busy responses and recovery"', end: time(end), offered: `"${OFFERED}/s"` },
+  const number = (name: string) => knobs.number(name);
+  const [from, to, end] = [SLOW_FROM, SLOW_FROM + number("slow"), END].map((seconds) => `${seconds}s`);
+  const [burst, offered, healthy] = [number("burst"), `${OFFERED}/s`, `${HEALTHY}/s`];
+  const law = (recovery: { rate?: number; value?: number }) => ({ tchannel: { recovery, over: "reject" } });
+  return stringify({
+    title: "busy responses and recovery", end, offered,
     // The source adds a multiple of the limit to the limit.
-    table("laws.fourfold", { tchannel: law(`{ rate = ${knobs.number("times") - 1} }`) }),
-    table("laws.steady", { tchannel: law(`{ value = ${knobs.number("plus")} }`) }),
-    table("server.bucket", {
-      burst, rate: `"${HEALTHY}/s"`,
-      steps: `[{ at = ${time(from)}, rate = "${knobs.number("rate")}/s" }, { at = ${time(to)}, rate = "${HEALTHY}/s" }]`,
-    }),
-    table("[clients]", { processes: 1, threads: THREADS }),
-    table("[convergence]", { name: '"recovery_s"', toward: '"up"', at: time(to), until: time(end), width: '"2s"', rate: `"${OFFERED * 0.99}/s"` }),
+    laws: { fourfold: law({ rate: number("times") - 1 }), steady: law({ value: number("plus") }) },
+    server: { bucket: { burst, rate: healthy, steps: [{ at: from, rate: `${number("rate")}/s` }, { at: to, rate: healthy }] } },
+    clients: [{ processes: 1, threads: THREADS }],
+    convergence: [{ name: "recovery_s", toward: "up", at: to, until: end, width: "2s", rate: `${OFFERED * 0.99}/s` }],
     // While it is slow, the server can also serve the tokens that it has saved up.
-    table("[stretch]", { name: '"overload"', from: time(from), to: time(to), show: '["util"]', offered: `"${OFFERED}/s"`, credit: burst }),
-  );
+    stretch: [{ name: "overload", from, to, show: ["util"], offered, credit: burst }],
+  });
 }

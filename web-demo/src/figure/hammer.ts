@@ -3,11 +3,11 @@
 import type { Frame, World } from "../engine";
 import { Dots, sum } from "../plot/dots";
 import { textTable } from "../plot/table";
+import { brief } from "./brief";
 import { compare } from "./claims";
 import type { Knobs } from "./knobs";
 import { part } from "./part";
 import { Reads } from "./reads";
-import { file, rate, table, time } from "./scenario";
 import type { Act, Metrics } from "./stage";
 
 const LAWS = ["none", "adaptive"];
@@ -62,12 +62,10 @@ export function hammer(host: HTMLElement): Act {
 }
 
 /** The world of figure 1. Each of the reader's calls is a client that makes one attempt. */
-function world(knobs: Knobs, mine: number[]): string {
-  const way = knobs.number("way");
-  return file(
-    { title: '"hammering an API"', end: '"60s"', bin: '"1s"', latency: `{ uniform = [${time(way * 0.75)}, ${time(way * 1.25)}] }` },
-    table("server.bucket", { burst: knobs.number("burst"), rate: rate(knobs.number("rate")) }),
-    table("[clients]", { processes: knobs.number("clients"), threads: knobs.number("threads") }),
-    ...mine.map((at) => table("[clients]", { law: '"none"', from: time(at), to: time(at + 0.03) })),
-  );
+function world(knobs: Knobs, mine: number[]): number[] {
+  const [way, burst] = [knobs.number("way"), knobs.number("burst")];
+  return brief({
+    end: 60, latency: [way * 0.75, way * 1.25], burst, start: burst, perDay: knobs.number("rate") * 86_400, remaining: false,
+    processes: knobs.number("clients"), threads: knobs.number("threads"), calls: mine,
+  });
 }

@@ -5,11 +5,11 @@ import { Dots } from "../plot/dots";
 import { Ledger } from "../plot/ledger";
 import { number } from "../plot/number";
 import { textTable } from "../plot/table";
+import { brief } from "./brief";
 import { compare } from "./claims";
 import type { Knobs } from "./knobs";
 import { part } from "./part";
 import { Reads, written } from "./reads";
-import { file, table } from "./scenario";
 import type { Act } from "./stage";
 
 const END = 3600;
@@ -63,12 +63,10 @@ export function limit(host: HTMLElement): Act {
 }
 
 /** The world of figure 3. */
-function world(knobs: Knobs): string {
+function world(knobs: Knobs): number[] {
   const burst = knobs.number("burst");
-  return file(
-    { title: '"many clients, one hidden limit"', end: `"${END}s"` },
-    table("server.bucket", { burst, rate: `"${knobs.number("rate")}/h"`, start: knobs.text("start") === "empty" ? 0 : burst }),
-    table("server.hints", { remaining: knobs.flag("remaining") ? '"honest"' : '"absent"' }),
-    table("[clients]", { processes: knobs.number("clients"), threads: knobs.number("threads") }),
-  );
+  return brief({
+    end: END, latency: [0.025, 0.075], burst, start: knobs.text("start") === "empty" ? 0 : burst, perDay: knobs.number("rate") * 24,
+    remaining: knobs.flag("remaining"), processes: knobs.number("clients"), threads: knobs.number("threads"),
+  });
 }

@@ -1,5 +1,6 @@
 /** Shares a figure as a link or an image. Loads with the first press of a button. */
 
+import { download } from "../plot/download";
 import { tone } from "../plot/theme";
 import { link } from "./link";
 
@@ -14,10 +15,7 @@ export async function share(what: string, figure: HTMLElement, form: HTMLFormEle
     await navigator.clipboard.write([new ClipboardItem({ "image/png": image })]);
     return "The image is copied.";
   } catch {
-    const anchor = document.createElement("a");
-    [anchor.href, anchor.download] = [URL.createObjectURL(image), `tidegate-${figure.id}.png`];
-    anchor.click();
-    setTimeout(() => URL.revokeObjectURL(anchor.href), 10_000);
+    download(`tidegate-${figure.id}.png`, image);
     return "This browser cannot copy images, so it is saved as a file.";
   }
 }

@@ -1,99 +1,134 @@
 /**
- * Changes during a run: a step of the capacity, an outage, clients that join and leave. Each
- * becomes a line of the scenario at its virtual time, so that a replay is identical.
+ * Changes of a scenario: by a control, or during a run. Then a step of the capacity, an outage, and
+ * clients that join and leave become lines of the scenario at their virtual times, so that a replay
+ * is identical.
  */
 
-import { changed, type Convergence, type Group, type Limit, type Scenario } from "./state";
-import { Fault, decimal, perSecond, spoken, spokenRate, type Rate, type Time } from "./units";
+import { binOf, programsOf, put, type Convergence, type Group, type Path, type Scenario, type Server, type State } from "./state";
+import { Fault, HOUR, MINUTE, SECOND, perSecond, rate, rateText, spoken, spokenRate, time, timeText, type Time } from "./units";
 import { whatClients } from "./words";
+
+/** A state with another value at this place. */
+export function edited(state: State, path: Path, value: unknown): State {
+  let next = put(state, path, value);
+  if (path[0] !== "scenario") return next;
+  if (path[1] === "end") next = put(next, ["scenario", "bin"], bins(next.scenario));
+  const isLimit = path[1] === "server" && path[2] !== "hints" && path[2] !== "strangers";
+  return { ...next, scenario: changed(isLimit ? measured(next.scenario) : next.scenario) };
+}
+
+/** The bin width for a run of this length: unchanged if that gives a sensible number of bins. */
+function bins(scenario: Scenario): string {
+  const end = time(scenario.end);
+  const fits = (bin: Time) => end / bin >= 200 && end / bin <= 100_000;
+  const otherwise = end < 20 * SECOND ? 10_000 : 24 * HOUR;
+  return timeText([binOf(scenario), SECOND, 100_000, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR].find(fits) ?? otherwise);
+}
+
+/** A list, if there is anything in it. A file has no empty lists. */
+const some = <T>(list?: T[]): T[] | undefined => (list?.length ? list : undefined);
+
+/**
+ * A scenario after a change: without the author's title, without measures that no longer fit into
+ * its time or bins, and with starts and spreads within their bounds.
+ */
+export function changed(scenario: Scenario): Scenario {
+  const [end, bin] = [time(scenario.end), binOf(scenario)];
+  const { bucket, window } = scenario.server;
+  const whole = (...times: (string | undefined)[]) => times.every((each) => time(each) % bin === 0);
+  let next: Scenario = {
+    ...scenario,
+    stretch: some(scenario.stretch?.filter(({ from, to, every, times = 1 }) => time(to) + time(every) * (times - 1) <= end && whole(from, to, every))),
+    convergence: some(scenario.convergence?.filter(({ at, until, width }) => time(until) <= end && whole(at, until, width))),
+  };
+  delete next.title;
+  if (bucket?.start! > bucket?.burst!) next = put(next, ["server", "bucket", "start"], bucket!.burst);
+  if (window?.phase && time(window.phase) >= time(window.width)) next = put(next, ["server", "window", "phase"], undefined);
+  const { uniform } = scenario.latency ?? {};
+  return uniform ? put(next, ["latency", "uniform"], [...uniform].sort((a, b) => time(a) - time(b))) : next;
+}
 
 /** Multiplies the capacity at this time. */
 export function scale(scenario: Scenario, at: Time, factor: number): Scenario {
-  const { limit } = scenario;
+  const { bucket, queue } = scenario.server;
   const since = Math.max(at, 1_000); // a step at time 0 would replace the initial capacity
-  if (limit.kind === "bucket") {
-    const before = limit.steps.filter((step) => step.at <= since).at(-1)?.rate ?? limit.rate;
-    const rate: Rate = { ...before, calls: Number(decimal(before.calls * factor)) };
-    return stepped(scenario, { ...limit, steps: inserted(limit.steps, { at: since, rate }) });
+  const before = <S extends { at: string }>(steps: S[] = []) => steps.filter((step) => time(step.at) <= since).at(-1);
+  if (bucket) {
+    const { calls, per } = rate(before(bucket.steps)?.rate ?? bucket.rate);
+    return stepped(scenario, "bucket", inserted(bucket.steps, { at: timeText(since), rate: rateText({ calls: calls * factor, per }) }));
   }
-  if (limit.kind === "queue") {
-    const before = limit.steps.filter((step) => step.at <= since).at(-1)?.service ?? limit.service;
-    const service = Math.max(1, Math.round(before / factor));
-    return stepped(scenario, { ...limit, steps: inserted(limit.steps, { at: since, service }) });
+  if (queue) {
+    const service = Math.max(1, Math.round(time(before(queue.steps)?.service ?? queue.service) / factor));
+    return stepped(scenario, "queue", inserted(queue.steps, { at: timeText(since), service: timeText(service) }));
   }
-  throw new Fault(noSteps(limit)!);
+  throw new Fault(noSteps(scenario.server)!);
 }
 
-/** Why this limit cannot change during a run; null if it can. */
-export function noSteps(limit: Limit): string | null {
-  if (limit.kind === "window") return "a window's limit is constant; choose a bucket or a queue for a limit that changes";
-  if (limit.kind === "autoscaling") return "an autoscaling server has no steps; choose a bucket or a queue";
+/** Why this server's limit cannot change during a run; null if it can. */
+export function noSteps({ window, autoscaling }: Server): string | null {
+  if (window) return "a window's limit is constant; choose a bucket or a queue for a limit that changes";
+  if (autoscaling) return "an autoscaling server has no steps; choose a bucket or a queue";
   return null;
 }
 
-const inserted = <S extends { at: Time }>(steps: S[], step: S): S[] =>
-  [...steps.filter(({ at }) => at !== step.at), step].sort((a, b) => a.at - b.at);
+const inserted = <S extends { at: string }>(steps: S[] = [], step: S): S[] =>
+  [...steps.filter(({ at }) => time(at) !== time(step.at)), step].sort((a, b) => time(a.at) - time(b.at));
 
-/** With another capacity over time, and measures of how soon clients settle after each change. */
-export const stepped = (scenario: Scenario, limit: Limit): Scenario => measured(changed(scenario, { limit }));
+/** With other steps of the capacity, and measures of how soon clients settle after each. */
+const stepped = (scenario: Scenario, kind: "bucket" | "queue", steps: { at: string }[]): Scenario =>
+  measured(changed(put(scenario, ["server", kind, "steps"], some(steps))));
 
 /** Starts an outage of this length. */
 export function fail(scenario: Scenario, from: Time, length: Time): Scenario {
-  const outages = [...scenario.outages, { from, to: from + length }].sort((a, b) => a.from - b.from);
-  return measured(changed(scenario, { outages }));
+  const outages = [...scenario.server.outages ?? [], { from: timeText(from), to: timeText(from + length) }];
+  return failing(scenario, outages.sort((a, b) => time(a.from) - time(b.from)));
 }
+
+const failing = (scenario: Scenario, outages: Server["outages"]): Scenario => measured(changed(put(scenario, ["server", "outages"], some(outages))));
+
+const withClients = (scenario: Scenario, clients: Group[]): Scenario => changed({ ...scenario, clients });
 
 /** As many clients of the same kind join as there were at first. */
 export function join(scenario: Scenario, from: Time): Scenario {
-  const like = scenario.clients[0]!;
-  if (from >= scenario.end) throw new Fault("the run is over; clients can only join before its end");
-  return changed(scenario, { clients: [...scenario.clients, { ...like, from, to: null }] });
+  if (from >= time(scenario.end)) throw new Fault("the run is over; clients can only join before its end");
+  const { to: _, ...like } = scenario.clients[0]!;
+  return withClients(scenario, [...scenario.clients, { ...like, from: timeText(from) }]);
 }
 
 /** Half of the present clients leave. The others keep their places and random numbers. */
 export function leave(scenario: Scenario, at: Time): Scenario {
-  const there = ({ from, to }: Group) => from < at && (to === null || to > at);
-  const present = scenario.clients.filter(there).reduce((sum, group) => sum + group.processes, 0);
+  const there = ({ from, to }: Group) => time(from) < at && (to === undefined || time(to) > at);
+  const present = scenario.clients.filter(there).reduce((sum, group) => sum + programsOf(group), 0);
   let leaving = Math.floor(present / 2);
   if (at <= 0 || leaving === 0) throw new Fault("there are fewer than two clients, so half of them cannot leave");
   // The last to join leaves first. A group that is split keeps its place.
   const clients = [...scenario.clients].reverse().flatMap((group) => {
     if (!there(group) || leaving === 0) return [group];
-    const processes = Math.min(leaving, group.processes);
+    const processes = Math.min(leaving, programsOf(group));
     leaving -= processes;
-    const gone = { ...group, processes, to: at };
-    return processes === group.processes ? [gone] : [gone, { ...group, processes: group.processes - processes }];
+    const gone = { ...group, processes, to: timeText(at) };
+    return processes === programsOf(group) ? [gone] : [gone, { ...group, processes: programsOf(group) - processes }];
   });
-  return changed(scenario, { clients: clients.reverse() });
+  return withClients(scenario, clients.reverse());
 }
 
 /** An event in a scenario, and the scenario without it. */
 export interface Happening { at: Time; words: string; without: Scenario }
 
 export function happenings(scenario: Scenario): Happening[] {
-  const { limit, outages, clients } = scenario;
-  const all: Happening[] = outages.map((outage) => ({
-    at: outage.from, words: `outage of ${spoken(outage.to - outage.from)}`,
-    without: measured(changed(scenario, { outages: outages.filter((other) => other !== outage) })),
-  }));
-  if (limit.kind === "bucket") {
-    all.push(...limit.steps.map((step) => ({
-      at: step.at, words: `the limit becomes ${spokenRate(step.rate)}`,
-      without: stepped(scenario, { ...limit, steps: limit.steps.filter((other) => other !== step) }),
-    })));
-  }
-  if (limit.kind === "queue") {
-    all.push(...limit.steps.map((step) => ({
-      at: step.at, words: `a call takes ${spoken(step.service)} in the server`,
-      without: stepped(scenario, { ...limit, steps: limit.steps.filter((other) => other !== step) }),
-    })));
-  }
+  const { server: { outages = [], bucket, queue }, clients } = scenario;
+  const each = <T>(all: T[], at: (one: T) => string, words: (one: T) => string, without: (others: T[]) => Scenario): Happening[] =>
+    all.map((one) => ({ at: time(at(one)), words: words(one), without: without(all.filter((other) => other !== one)) }));
+  const all = [
+    ...each(outages, ({ from }) => from, ({ from, to }) => `outage of ${spoken(time(to) - time(from))}`, (others) => failing(scenario, others)),
+    ...each(bucket?.steps ?? [], ({ at }) => at, ({ rate }) => `the limit becomes ${spokenRate(rate)}`, (others) => stepped(scenario, "bucket", others)),
+    ...each(queue?.steps ?? [], ({ at }) => at, ({ service }) => `a call takes ${spoken(time(service))} in the server`, (others) => stepped(scenario, "queue", others)),
+  ];
   for (const group of clients) {
-    const without = (other: Group | null) =>
-      changed(scenario, { clients: clients.flatMap((each) => (each !== group ? [each] : other ? [other] : [])) });
-    const who = whatClients({ ...group, from: 0, to: null });
-    if (group.from > 0) all.push({ at: group.from, words: `${who} join`, without: without(clients.length > 1 ? null : { ...group, from: 0 }) });
-    if (group.to !== null) all.push({ at: group.to, words: `${who} leave`, without: without({ ...group, to: null }) });
+    const { from, to, ...rest } = group;
+    const without = (...other: Group[]) => withClients(scenario, clients.flatMap((each) => (each !== group ? [each] : other)));
+    if (time(from) > 0) all.push({ at: time(from), words: `${whatClients(rest)} join`, without: clients.length > 1 ? without() : without({ ...rest, to }) });
+    if (to !== undefined) all.push({ at: time(to), words: `${whatClients(rest)} leave`, without: without({ ...rest, from }) });
   }
   return all.sort((a, b) => a.at - b.at);
 }
@@ -104,27 +139,28 @@ const SETTLING = ["recovery_s", "up_s", "down_s"];
  * Adds the measures for outages and steps: the time until nine tenths of the new rate are served,
  * or until hardly anything is throttled. Each is looked for until the next change.
  */
-export function measured(scenario: Scenario): Scenario {
-  const { limit, outages, bin, end } = scenario;
-  const kept = scenario.convergences.filter(({ name }) => !SETTLING.includes(name));
-  if (limit.kind !== "bucket") return { ...scenario, convergences: kept };
-  const steps = [{ at: 0, rate: limit.rate }, ...limit.steps];
-  const last = Math.floor(end / bin) * bin;
-  const next = (at: Time) => Math.min(last, ...[...steps.map((step) => step.at), ...outages.map(({ from }) => from)].filter((time) => time > at));
-  const looked = (name: string, toward: Convergence["toward"], at: Time, rate: Rate): Convergence[] => {
-    const [from, until] = [Math.ceil(at / bin) * bin, Math.floor(next(at) / bin) * bin];
-    return until - from > 5 * bin && rate.calls > 0 ? [{ name, toward, at: from, until, width: 5 * bin, rate }] : [];
+function measured(scenario: Scenario): Scenario {
+  const { server: { bucket, outages = [] }, convergence = [] } = scenario;
+  const bin = binOf(scenario);
+  const kept = convergence.filter(({ name }) => !SETTLING.includes(name));
+  if (!bucket) return { ...scenario, convergence: some(kept) };
+  const steps = [{ at: 0, rate: bucket.rate }, ...(bucket.steps ?? []).map(({ at, rate }) => ({ at: time(at), rate }))];
+  const down = (at: Time) => Math.floor(at / bin) * bin;
+  const changes = [...steps.map(({ at }) => at), ...outages.map(({ from }) => time(from))];
+  const looked = (name: string, toward: string, change: Time, limit: string): Convergence[] => {
+    const [at, until] = [Math.ceil(change / bin) * bin, down(Math.min(time(scenario.end), ...changes.filter((other) => other > change)))];
+    return until - at > 5 * bin && rate(limit).calls > 0 ? [{ name, toward, at: timeText(at), until: timeText(until), width: timeText(5 * bin), rate: limit }] : [];
   };
   const rateAt = (at: Time) => steps.filter((step) => step.at <= at).at(-1)!.rate;
   return {
     ...scenario,
-    convergences: [
+    convergence: some([
       ...kept,
-      ...outages.flatMap(({ to }) => looked("recovery_s", "up", to, rateAt(to))),
-      ...limit.steps.flatMap(({ at, rate }, index) => {
-        const rises = perSecond(rate) > perSecond(steps[index]!.rate);
-        return rises ? looked("up_s", "up", at, rate) : looked("down_s", "down", at, rate);
+      ...outages.flatMap(({ to }) => looked("recovery_s", "up", time(to), rateAt(time(to)))),
+      ...steps.slice(1).flatMap(({ at, rate: limit }, index) => {
+        const rises = perSecond(rate(limit)) > perSecond(rate(steps[index]!.rate));
+        return rises ? looked("up_s", "up", at, limit) : looked("down_s", "down", at, limit);
       }),
-    ],
+    ]),
   };
 }

@@ -1,7 +1,9 @@
 /** The laboratory: a state and its views. The state is passed down; change requests are passed up. */
 
 import "./lab.css";
-import { address } from "../address";
+import { parse } from "smol-toml";
+
+import { address, said } from "../address";
 import { engine, type EngineError } from "../engine";
 import { fail, join, leave, noSteps, scale } from "./changes";
 import { controls } from "./controls";
@@ -9,8 +11,8 @@ import { fresh, h, say } from "./dom";
 import { reason, type Field } from "./fields";
 import type { Lane } from "./lane";
 import { NO_GATE } from "./laws";
-import { model } from "./model";
-import { modelOf } from "./models";
+import * as link from "./link";
+import { model, modelOf } from "./models";
 import { PRESETS, preset } from "./presets";
 import { Race } from "./race";
 import { Spread } from "./spread";
@@ -18,10 +20,12 @@ import { MOST_LAWS, checked, type Scenario, type State } from "./state";
 import { Figures } from "./table";
 import { Take } from "./take";
 import { Transport } from "./transport";
-import { Fault, SECOND, spoken } from "./units";
-import { LONGEST, isOwn, pairsOf, read } from "./url";
+import { Fault, SECOND, spoken, time } from "./units";
 import { Card, heading, scaleOf } from "./view";
 import { title } from "./words";
+
+/** The laboratory's key in the address. */
+const KEY = "lab";
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -30,20 +34,21 @@ export function mount(host: HTMLElement): void {
 }
 
 class Laboratory {
-  #state: State;
+  #state = preset("")!;
   #cards: Card[] = [];
   #turn = 0;
   #rested = 0; // when the next card may be drawn
   #compared = ""; // the scenarios, laws and seed that run
   #entered = ""; // the same, when the address was last written
+  #value = said(KEY); // the address's value for the state
   #timer = 0;
   #laws: string[] = [];
-  #controls: Field<State> | null = null;
+  #controls: Field | null = null;
   readonly #race: Race;
   readonly #figures = new Figures();
   readonly #transport: Transport;
   readonly #take: Take;
-  readonly #model: Field<State>;
+  readonly #model: Field;
   readonly #spread = new Spread(() => this.#state);
   readonly #notices = h("div", { class: "notices", role: "status" });
   readonly #tooLong = h("p", { class: "fault too-long", role: "status" });
@@ -59,10 +64,8 @@ class Laboratory {
   readonly #instants: HTMLButtonElement[];
 
   constructor(readonly host: HTMLElement) {
-    const { state, notices } = read(location.search, preset);
-    this.#state = state;
     this.#model = model((edit) => this.#change(edit, 150));
-    addEventListener("popstate", () => this.#return());
+    addEventListener("popstate", () => void this.#return());
     this.#race = new Race({
       lanes: (lanes) => this.#show(lanes),
       moved: () => this.#paint(),
@@ -77,7 +80,7 @@ class Laboratory {
       restart: () => { this.#race.play(true); void this.#race.show(this.#state, 0); this.#set({ ...this.#state, at: null }); },
       speed: (speed) => this.#set({ ...this.#state, speed }),
     });
-    this.#take = new Take(() => ({ state: this.#state, race: this.#race, cards: this.#cards }), () => this.#link(), (scenario) => this.#bring(scenario));
+    this.#take = new Take(() => ({ state: this.#state, race: this.#race, cards: this.#cards }), () => link.write(this.#state).then((value) => this.#address(value)), (text) => this.#bring(text));
     const instant = (label: string, edit: (scenario: Scenario) => Scenario) =>
       h("button", { type: "button", onclick: () => this.#change((state) => ({ ...state, scenario: edit(state.scenario) })) }, label);
     const at = () => this.#race.at;
@@ -87,12 +90,11 @@ class Laboratory {
     ];
     this.#instants = [
       ...this.#steps,
-      instant("outage", (scenario) => fail(scenario, at(), Math.max(1_000, Math.round(scenario.end / 20 / 1_000) * 1_000))),
+      instant("outage", (scenario) => fail(scenario, at(), Math.max(1_000, Math.round(time(scenario.end) / 20 / 1_000) * 1_000))),
       instant("double the clients", (scenario) => join(scenario, at())),
       instant("halve the clients", (scenario) => leave(scenario, at())),
     ];
     this.#now.append(h("span", {}, "Now:"), ...this.#instants);
-    notices.forEach((notice) => this.#notices.append(h("p", {}, notice)));
   }
 
   async start(): Promise<void> {
@@ -110,12 +112,12 @@ class Laboratory {
         h("div", { class: "stage" },
           this.#words, this.#transport.element, this.#now, this.#fault, this.#tooLong, this.#lanes, add, this.#figures.element, this.#take.element)));
     new IntersectionObserver((entries) => this.#race.visible(entries.at(-1)?.isIntersecting ?? true)).observe(this.host);
-    this.#race.play(this.#state.at === null && !still.matches);
     this.#lanes.dataset.count = String(this.#state.laws.length);
     this.#lanes.append(...this.#state.laws.map(() => h("article", { class: "lane" })));
     this.#figures.expect(this.#state.laws.length);
     this.#sync();
     this.#entered = this.#compared;
+    const usual = this.#state;
     let laws: string[];
     try {
       laws = await (await engine()).laws();
@@ -125,18 +127,38 @@ class Laboratory {
     }
     laws.push("adaptive+vegas", NO_GATE);
     this.#laws = laws;
-    const known = [...laws, ...this.#state.scenario.own.map(({ name }) => name)];
-    const unknown = this.#state.laws.filter((law) => !known.includes(law) && !isPair(law, laws));
-    if (unknown.length) {
-      const rest = this.#state.laws.filter((law) => !unknown.includes(law));
-      this.#state = { ...this.#state, laws: rest.length ? rest : preset(this.#state.base)!.laws };
-      this.#notices.append(h("p", {}, `The link names unknown laws: ${unknown.join(", ")}.`));
-    }
+    const state = await this.#read();
+    // The reader may have chosen another by now.
+    if (this.#state === usual) this.#state = state;
+    this.#race.play(this.#state.at === null && !still.matches);
     this.#controls = controls((edit) => this.#change(edit, 150), laws.filter((law) => law !== NO_GATE));
     this.#side.append(this.#controls.element);
     this.#sync();
+    this.#entered = this.#compared;
     const { at } = this.#state;
     await this.#race.show(this.#state, at !== null ? at / SECOND : still.matches ? Infinity : 0);
+  }
+
+  /** The state of the address. If there is none, says why and returns the default state. */
+  async #read(): Promise<State> {
+    const value = said(KEY);
+    const usual = preset("")!;
+    this.#notices.replaceChildren();
+    if (!value) return usual;
+    const notice = (text: string) => this.#notices.append(h("p", {}, text));
+    try {
+      const state = await link.read(value, await engine());
+      const known = [...this.#laws, ...Object.keys(state.scenario.laws ?? {})];
+      const unknown = state.laws.filter((law) => !known.includes(law) && !isPair(law, this.#laws));
+      if (!unknown.length) return state;
+      notice(`The link names unknown laws: ${unknown.join(", ")}.`);
+      const rest = state.laws.filter((law) => !unknown.includes(law));
+      return { ...state, laws: rest.length ? rest : usual.laws };
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      notice(`The link cannot be used: ${error.message}. This is the default state.`);
+      return usual;
+    }
   }
 
   /** Applies a change that the reader requested: at once, or after this many ms without another. */
@@ -161,40 +183,36 @@ class Laboratory {
     this.#sync();
     clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => {
-      this.#remember();
+      void this.#remember();
       void this.#race.show(this.#state);
     }, patience);
   }
 
   /** The reader has moved in the history. */
-  #return(): void {
+  async #return(): Promise<void> {
     clearTimeout(this.#timer);
-    const { state } = read(location.search, preset);
-    if (this.#search(state) === this.#search(this.#state)) return;
+    if (said(KEY) === this.#value) return;
+    this.#value = said(KEY);
+    const state = await this.#read();
     this.#state = state;
     this.#sync();
     this.#entered = this.#compared;
     void this.#race.show(state, state.at !== null ? state.at / SECOND : null);
   }
 
-  /** The address's query for a state; `null` if it is too long. */
-  #search(state: State): string | null {
-    const link = address(isOwn, pairsOf(state, preset), this.host.id);
-    return new URL(link).search.length > LONGEST ? null : link;
-  }
-
-  /** The address of the state. Throws a [`Fault`] if it is too long to be read again. */
-  #link(): string {
-    const link = this.#search(this.#state);
-    if (link === null) throw new Fault("this scenario is too long for a link; save it as a file instead");
-    return link;
+  #address(value: string): string {
+    return address((key) => key === KEY, [[KEY, value]], this.host.id);
   }
 
   /** Writes the state into the address. Another run adds a history entry, so that Back undoes it. */
-  #remember(): void {
+  async #remember(): Promise<void> {
+    const state = this.#state;
     try {
-      const link = this.#link();
-      if (link !== location.href) history[this.#entered === this.#compared ? "replaceState" : "pushState"](null, "", link);
+      const value = await link.write(state);
+      // A later state is written by its own change.
+      if (state !== this.#state) return;
+      this.#value = value;
+      if (value !== said(KEY)) history[this.#entered === this.#compared ? "replaceState" : "pushState"](null, "", this.#address(value));
       this.#entered = this.#compared;
       say(this.#tooLong, "");
     } catch (error) {
@@ -211,9 +229,12 @@ class Laboratory {
     this.#set(state);
   }
 
-  #bring(scenario: Scenario): void {
+  /** Runs a scenario file. Throws a [`Fault`] if it is not one. */
+  async #bring(text: string): Promise<void> {
+    await link.accepted(text, await engine());
+    const scenario = checked(parse(text) as unknown as Scenario);
     this.#race.play(!still.matches);
-    const state: State = { ...this.#state, base: "", scenario: checked(scenario), at: null };
+    const state: State = { ...this.#state, base: "", scenario, at: null };
     void this.#race.show(state, still.matches ? Infinity : 0);
     this.#set(state);
   }
@@ -238,7 +259,7 @@ class Laboratory {
     const now = playing || over ? null : at;
     if (now === this.#state.at) return;
     this.#state = { ...this.#state, at: now };
-    this.#remember();
+    void this.#remember();
   }
 
   #sync(): void {
@@ -251,8 +272,8 @@ class Laboratory {
     }
     say(this.#hint, isModel ? "" : PRESETS.find(({ name }) => name === base)?.hint ?? "");
     say(this.#words, scenario.title || title(scenario));
-    this.#offer([...this.#laws, ...scenario.own.map(({ name }) => name)].filter((law) => !laws.includes(law)));
-    const why = noSteps(scenario.limit);
+    this.#offer([...this.#laws, ...Object.keys(scenario.laws ?? {})].filter((law) => !laws.includes(law)));
+    const why = noSteps(scenario.server);
     for (const button of this.#steps) button.title = why ?? "";
     (this.#add.nextElementSibling as HTMLButtonElement | null)?.toggleAttribute("disabled", laws.length >= MOST_LAWS);
     this.#take.sync(this.#state);
@@ -317,7 +338,7 @@ class Laboratory {
       seen[this.#turn++ % Math.max(1, seen.length)]?.paint(scale);
       this.#rested = begin + 4 * (performance.now() - begin);
     }
-    for (const button of this.#instants) button.disabled = over || (this.#steps.includes(button) && noSteps(this.#state.scenario.limit) !== null);
+    for (const button of this.#instants) button.disabled = over || (this.#steps.includes(button) && noSteps(this.#state.scenario.server) !== null);
     this.host.dataset.state = behind ? "catches-up" : over ? "over" : playing ? "runs" : "rests";
   }
 

@@ -4,8 +4,8 @@
  */
 
 import type { Frame, World } from "../engine";
-import type { Scenario } from "./state";
-import { SECOND } from "./units";
+import { binOf, programsOf, type Scenario } from "./state";
+import { SECOND, time } from "./units";
 
 /** The approximate number of columns of a plot. */
 const COLUMNS = 300;
@@ -33,8 +33,9 @@ export interface Columns {
 
 /** The width of a column in seconds: a whole number of bins. */
 export function columnWidth(scenario: Scenario): number {
-  const bins = Math.ceil(scenario.end / scenario.bin);
-  return (Math.max(1, Math.round(bins / COLUMNS)) * scenario.bin) / SECOND;
+  const bin = binOf(scenario);
+  const bins = Math.ceil(time(scenario.end) / bin);
+  return (Math.max(1, Math.round(bins / COLUMNS)) * bin) / SECOND;
 }
 
 export class Lane {
@@ -53,8 +54,11 @@ export class Lane {
   #column = 0;
 
   constructor(readonly law: string, readonly world: World, readonly scenario: Scenario, readonly width: number) {
-    this.#members = scenario.clients.flatMap(({ processes, from, to, law }) =>
-      Array.from({ length: processes }, () => ({ from: from / SECOND, to: (to ?? Infinity) / SECOND, stranger: law !== null })));
+    this.#members = scenario.clients.flatMap((group) => {
+      const { from, to, law } = group;
+      const member = { from: time(from) / SECOND, to: (to === undefined ? Infinity : time(to)) / SECOND, stranger: law !== undefined };
+      return Array.from({ length: programsOf(group) }, () => member);
+    });
   }
 
   get now(): number {

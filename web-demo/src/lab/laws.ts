@@ -1,13 +1,13 @@
 /** A one-line description of each law. */
 
-import type { Scenario } from "./state";
+import { put, type Scenario } from "./state";
 
 /** Clients without any gate: `none` with a server that sends no hints, because `none` follows Retry-After. */
 export const NO_GATE = "no-gate";
 
 /** The law and the world to run: clients without a gate read no hints. */
 export const worldOf = (law: string, scenario: Scenario): [string, Scenario] =>
-  law === NO_GATE ? ["none", { ...scenario, hints: { retryAfter: "absent", remaining: "absent", reset: "absent", quota: "absent" } }] : [law, scenario];
+  law === NO_GATE ? ["none", put(scenario, ["server", "hints"], undefined)] : [law, scenario];
 
 const LINES: Record<string, string> = {
   [NO_GATE]: "plain calls: no limit, no delay, no hints read",

@@ -1,7 +1,7 @@
 /** Metrics: their meaning, which direction is better, and how they are written. */
 
 import type { Scenario } from "./state";
-import { SECOND } from "./units";
+import { SECOND, time } from "./units";
 
 /** The most important metrics, in this order. */
 const TELLING = [
@@ -20,13 +20,13 @@ const USUAL = [
  * continuous flow, but a run as long as four windows can overlap five. The windows' phase is not
  * known: this assumes the fewest windows that the served calls allow.
  */
-export function used(metrics: Record<string, number | null>, { limit, measureFrom }: Scenario, now: number): number | null {
+export function used(metrics: Record<string, number | null>, { server: { window }, measure_from: from }: Scenario, now: number): number | null {
   const share = metrics.util;
   if (share == null) return null;
-  if (limit.kind !== "window" || measureFrom > 0) return Math.min(1, share);
-  const width = limit.width / SECOND;
-  const served = (share * limit.limit * now) / width;
-  return served / (limit.limit * Math.max(Math.floor(now / width + 1e-9) + 1, Math.ceil(served / limit.limit - 1e-9)));
+  if (!window || time(from) > 0) return Math.min(1, share);
+  const width = time(window.width) / SECOND;
+  const served = (share * window.limit * now) / width;
+  return served / (window.limit * Math.max(Math.floor(now / width + 1e-9) + 1, Math.ceil(served / window.limit - 1e-9)));
 }
 
 /** A metric as it is shown: a share of the capacity is at most 1. */

@@ -1,41 +1,60 @@
 /**
- * Widely used APIs, with the limits that their documentation describes. Plans and endpoints differ:
- * each is a starting point.
+ * "Model my API": widely used APIs, with the limits that their documentation describes. Plans and
+ * endpoints differ: each is a starting point.
  */
 
-import { changed, scenario, type Group, type Hints, type Limit, type State } from "./state";
+import { changed } from "./changes";
+import { FIRST } from "./controls";
+import { h } from "./dom";
+import { elements, fixed, make, type Change, type Field } from "./fields";
 import { NO_GATE } from "./laws";
-import { HOUR, MINUTE, SECOND, type Time } from "./units";
+import type { Group, Server, State } from "./state";
 
-export interface Model { name: string; title: string; limit: Limit; hints: Hints; end: Time; bin: Time; laws?: string[] }
+interface Model { name: string; title: string; server: Server; end: string; bin?: string; laws?: string[] }
 
-const SILENT: Hints = { retryAfter: "absent", remaining: "absent", reset: "absent", quota: "absent" };
-const TOLD: Hints = { retryAfter: "absent", remaining: "honest", reset: "honest", quota: "honest" };
+const TOLD = { remaining: "honest", reset: "honest", quota: "honest" };
 
-const bucket = (burst: number, calls: number, per: "s" | "min"): Limit => ({ kind: "bucket", burst, rate: { calls, per }, start: null, steps: [] });
-
-export const MODELS: Model[] = [
-  { name: "github", title: "GitHub REST: 5000 an hour", limit: { kind: "window", limit: 5_000, width: HOUR, phase: null }, hints: TOLD, end: 2 * HOUR, bin: 10 * SECOND },
-  { name: "openai", title: "OpenAI: 500 a minute", limit: bucket(500, 500, "min"), hints: TOLD, end: 20 * MINUTE, bin: SECOND },
-  { name: "anthropic", title: "Anthropic: 50 a minute", limit: bucket(50, 50, "min"), hints: { ...TOLD, retryAfter: "honest" }, end: 20 * MINUTE, bin: SECOND },
-  { name: "stripe", title: "Stripe: 100 a second", limit: bucket(100, 100, "s"), hints: SILENT, end: 5 * MINUTE, bin: SECOND },
-  { name: "shopify", title: "Shopify REST: 2 a second, 40 at once", limit: bucket(40, 2, "s"), hints: { ...SILENT, retryAfter: "honest", remaining: "honest" }, end: 20 * MINUTE, bin: SECOND },
-  { name: "aws", title: "AWS EC2 reads: 20 a second, 100 at once", limit: bucket(100, 20, "s"), hints: SILENT, end: 10 * MINUTE, bin: SECOND },
+const MODELS: Model[] = [
+  { name: "github", title: "GitHub REST: 5000 an hour", server: { window: { limit: 5_000, width: "1h" }, hints: TOLD }, end: "2h", bin: "10s" },
+  { name: "openai", title: "OpenAI: 500 a minute", server: { bucket: { burst: 500, rate: "500/min" }, hints: TOLD }, end: "20min" },
+  { name: "anthropic", title: "Anthropic: 50 a minute", server: { bucket: { burst: 50, rate: "50/min" }, hints: { retry_after: "honest", ...TOLD } }, end: "20min" },
+  { name: "stripe", title: "Stripe: 100 a second", server: { bucket: { burst: 100, rate: "100/s" } }, end: "5min" },
   {
-    name: "pool", title: "A database pool: 20 connections", limit: { kind: "queue", workers: 20, places: 100, service: 50_000, steps: [] }, hints: SILENT,
-    end: 5 * MINUTE, bin: SECOND, laws: [NO_GATE, "backoff", "adaptive", "adaptive+vegas"],
+    name: "shopify", title: "Shopify REST: 2 a second, 40 at once",
+    server: { bucket: { burst: 40, rate: "2/s" }, hints: { retry_after: "honest", remaining: "honest" } }, end: "20min",
+  },
+  { name: "aws", title: "AWS EC2 reads: 20 a second, 100 at once", server: { bucket: { burst: 100, rate: "20/s" } }, end: "10min" },
+  {
+    name: "pool", title: "A database pool: 20 connections", server: { queue: { workers: 20, places: 100, service: "50ms" } },
+    end: "5min", laws: [NO_GATE, "backoff", "adaptive", "adaptive+vegas"],
   },
 ];
 
 /** The model that a state was made from, for any number of clients. */
-export const modelOf = ({ scenario: { limit, hints } }: State): Model | undefined =>
-  MODELS.find((model) => JSON.stringify([model.limit, model.hints]) === JSON.stringify([limit, hints]));
+export const modelOf = ({ scenario: { server } }: State): Model | undefined =>
+  MODELS.find((model) => JSON.stringify(model.server) === JSON.stringify(server));
 
 /** Puts a model into the laboratory and keeps the present clients. */
-export function modelled(state: State, { limit, hints, end, bin, laws }: Model): State {
-  const [group] = state.scenario.clients as [Group];
+function modelled(state: State, { server, end, bin, laws = [NO_GATE, "backoff", "adaptive"] }: Model): State {
+  const { from, to, law, ...group } = state.scenario.clients[0] as Group;
+  return { ...state, base: "", at: null, laws, scenario: changed({ end, ...(bin && { bin }), server, clients: [group] }) };
+}
+
+/** Which API, how many clients call it, and how often. */
+export function model(change: Change): Field {
+  const buttons = MODELS.map((each) =>
+    h("button", { type: "button", "data-model": each.name, onclick: () => change((state) => modelled(state, each)) }, each.title));
+  const note = fixed(h("p", { class: "note" }, "Limits of one common plan each. Yours may differ: change anything below."));
+  const fields = [...make(FIRST, change, ["scenario", "clients", 0]), note];
+  const element = h("div", { class: "model" }, h("h3", {}, "Model my API"),
+    h("div", { class: "presets", role: "group", "aria-label": "APIs" }, ...buttons),
+    h("div", { class: "controls fields" }, ...elements(fields)));
   return {
-    ...state, base: "", at: null, laws: laws ?? [NO_GATE, "backoff", "adaptive"],
-    scenario: changed(scenario(), { limit, hints, end, bin, clients: [{ ...group, from: 0, to: null, law: null }] }),
+    element,
+    sync: (state) => {
+      const now = modelOf(state)?.name;
+      for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.model === now));
+      for (const field of fields) field.sync(state);
+    },
   };
 }

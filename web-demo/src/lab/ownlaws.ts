@@ -1,88 +1,79 @@
-/**
- * A scenario's custom laws: a law of the package with other parameters and a name that can run
- * beside the others. Parameters are kept as written: `{ base: "10ms", jitter: "none" }`.
- */
+/** A scenario's custom laws: a law of the package with other parameters, under a name that can run beside the others. */
 
-import { Fault, decimal, rate, rateText, time, timeText } from "./units";
+import { changed } from "./changes";
+import { h } from "./dom";
+import { button, choice, elements, fixed, make, text, varying, type Change, type Field, type Make } from "./fields";
+import { MOST_LAWS, programsOf, type Scenario, type State } from "./state";
+import { HOUR, decimal, rate, time } from "./units";
 
-export interface OwnLaw {
-  name: string;
-  kind: Kind;
-  parameters: Record<string, string>;
+/** A parameter whose values are numbers of a scenario file. */
+const amount = (label: string, name: string, usual = "default"): Make => text(label, name, usual, Number);
+/** A parameter whose values are texts of a scenario file: a time or a rate. */
+const quoted = (label: string, name: string, usual = "default"): Make => text(label, name, usual, String);
+const option = (label: string, name: string, options: string[]): Make => choice(label, name, [["", "default"], ...options.map((name) => [name, name] as const)]);
+
+/** `rate 3` or `value 200`. */
+function recovery(entered: string): Record<string, number> {
+  const [how = "", number] = entered.split(" ");
+  return { [how]: Number(number) };
 }
 
-type Type = "time" | "rate" | "count" | "factor" | "recovery" | readonly string[];
+/** The laws with parameters: what their buttons say, and the parameters. */
+const KINDS: Record<string, [string, Make[]]> = {
+  fixed: ["Fixed rate", [quoted("Rate", "rate", "10/s"), amount("Burst", "burst", "1")]],
+  backoff: ["Backoff", [
+    quoted("First delay", "base", "100ms"), quoted("Longest delay", "most", "20s"), amount("Factor", "factor", "2"),
+    option("Jitter", "jitter", ["full", "equal", "none"]), amount("Attempts", "attempts", "unlimited"),
+  ]],
+  autosleeper: ["AutoSleeper", [
+    quoted("First delay", "initial"), quoted("Longest delay", "most"), amount("On failure ×", "up"), amount("On success ×", "down"),
+    amount("Successes before speeding up", "threshold"), amount("Jitter ±", "spread"), quoted("Jitter at most", "most_spread"),
+  ]],
+  tchannel: ["TChannel", [amount("Calls/s at most", "most"), text("Recovery", "recovery", "default", recovery), option("Over the limit", "over", ["wait", "reject"])]],
+};
 
-/** Each law's parameters: name in scenario files, type, label on the page, default. */
-export const PARAMETERS = {
-  fixed: { rate: ["rate", "Rate", "10/s"], burst: ["count", "Burst", "1"] },
-  backoff: {
-    base: ["time", "First delay", "100ms"], most: ["time", "Longest delay", "20s"], factor: ["factor", "Factor", "2"],
-    jitter: [["full", "equal", "none"], "Jitter", "full"], attempts: ["count", "Attempts", "unlimited"],
-  },
-  autosleeper: {
-    initial: ["time", "First delay", ""], most: ["time", "Longest delay", ""], up: ["factor", "On failure ×", ""], down: ["factor", "On success ×", ""],
-    threshold: ["count", "Successes before speeding up", ""], spread: ["factor", "Jitter ±", ""], most_spread: ["time", "Jitter at most", ""],
-  },
-  tchannel: {
-    most: ["count", "Calls/s at most", ""], recovery: ["recovery", "Recovery", ""], over: [["wait", "reject"], "Over the limit", ""],
-  },
-} as const satisfies Record<string, Record<string, readonly [Type, string, string]>>;
+export type OwnLaws = NonNullable<Scenario["laws"]>;
 
-export type Kind = keyof typeof PARAMETERS;
-
-export const KINDS = Object.keys(PARAMETERS) as Kind[];
-
-/** The type, label and default of a law's parameters. */
-export const parametersOf = (kind: Kind): [string, Type, string, string][] =>
-  Object.entries(PARAMETERS[kind] as Record<string, readonly [Type, string, string]>).map(([name, [type, words, usual]]) => [name, type, words, usual]);
-
-/** A parameter as a scenario file writes it. */
-export function written(kind: Kind, name: string, text: string): string {
-  const type = typeOf(kind, name);
-  if (type === "time" || type === "rate" || typeof type !== "string") return JSON.stringify(text);
-  if (type !== "recovery") return text;
-  const [how, number] = text.split(" ");
-  return `{ ${how} = ${number} }`;
+export function ownLaws(change: Change): Field[] {
+  const laws = ({ scenario }: State): OwnLaws => scenario.laws ?? {};
+  const list = varying(h("div", { class: "groups" }),
+    (state) => Object.entries(laws(state)).map(([name, law]) => `${name} ${Object.keys(law)}`).join(),
+    (state) => Object.entries(laws(state)).map(([name, law]) => own(change, name, Object.keys(law)[0]!)));
+  const add = h("p", { class: "buttons" }, ...Object.entries(KINDS).map(([kind, [words]]) => button(words, () => change((state) => added(state, kind)))));
+  return [list, fixed(add)];
 }
 
-/** Parses a parameter of a file or an address. Rejects unknown names. */
-export function parameter(kind: Kind, name: string, value: unknown): string {
-  const type = typeOf(kind, name);
-  const text = typeof value === "object" && value !== null ? Object.entries(value).map(([how, number]) => `${how} ${String(number)}`).join() : String(value);
-  const fits = (pattern: RegExp) => {
-    if (!pattern.test(text)) throw new Fault(`“${text.slice(0, 40)}” is not a valid ${name} of ${kind}`);
-    return text;
+function own(change: Change, name: string, kind: string): Field {
+  const fields = make(KINDS[kind]?.[1] ?? [], change, ["scenario", "laws", name, kind]);
+  return {
+    element: h("fieldset", {}, h("legend", {}, name), ...elements(fields), button("Remove", () => change((state) => without(state, name)), `Remove ${name}`)),
+    sync: (state) => fields.forEach((field) => field.sync(state)),
   };
-  if (typeof type !== "string") return fits(new RegExp(`^(${type.join("|")})$`));
-  switch (type) {
-    case "time": return timeText(time(text));
-    case "rate": return rateText(rate(text));
-    case "count": return fits(/^[1-9]\d{0,8}$/);
-    case "factor": return decimal(Number(fits(/^\d{1,4}(\.\d{1,6})?$/)));
-    case "recovery": return fits(/^(rate|value) \d{1,9}$/);
-  }
 }
 
-function typeOf(kind: Kind, name: string): Type {
-  const found = parametersOf(kind).find(([known]) => known === name);
-  if (found) return found[1];
-  throw new Fault(`there is no parameter “${name.slice(0, 40)}” of ${kind}; there are ${parametersOf(kind).map(([name]) => name).join(", ")}`);
-}
-
-export function kindOf(text: string): Kind {
-  const kind = KINDS.find((kind) => kind === text);
-  if (kind) return kind;
-  throw new Fault(`a custom law is one of ${KINDS.join(", ")}`);
-}
-
-export function nameOf(text: string): string {
-  if (/^[a-z0-9][a-z0-9._-]{0,39}$/.test(text)) return text;
-  throw new Fault(`“${text.slice(0, 40)}” is not a valid law name; use lower-case letters, digits, dots, - and _`);
-}
-
-/** A name that is still free. */
-export function freshName(kind: Kind, taken: OwnLaw[]): string {
+/** Adds a law and runs it at once if there is room. A fixed law gets an even share of the limit. */
+function added(state: State, kind: string): State {
+  const { laws = {}, ...scenario } = state.scenario;
   const names = [`my-${kind}`, ...Array.from({ length: 99 }, (_, index) => `my-${kind}-${index + 2}`)];
-  return names.find((name) => !taken.some((law) => law.name === name))!;
+  const name = names.find((name) => !Object.hasOwn(laws, name))!;
+  const law = { [kind]: kind === "fixed" ? { rate: share(scenario) } : {} };
+  return {
+    ...state, laws: [...state.laws.slice(0, MOST_LAWS - 1), name],
+    scenario: changed({ ...scenario, laws: { ...laws, [name]: law } }),
+  };
+}
+
+/** An even share of the limit, if the limit is a rate. */
+function share({ server: { bucket, window }, clients }: Scenario): string {
+  const programs = clients.reduce((sum, group) => sum + programsOf(group), 0);
+  const each = (calls: number, per: string) => `${decimal(calls / programs)}/${per}`;
+  if (bucket) return each(rate(bucket.rate).calls, rate(bucket.rate).per);
+  return window ? each((window.limit * HOUR) / time(window.width), "h") : "10/s";
+}
+
+function without(state: State, name: string): State {
+  const laws = state.laws.filter((law) => law !== name);
+  const { [name]: _, ...others } = state.scenario.laws ?? {};
+  const clients = state.scenario.clients.map(({ law, ...group }) => (law === undefined || law === name ? group : { ...group, law }));
+  return { ...state, laws: laws.length ? laws : ["adaptive"], scenario: changed({ ...state.scenario, laws: others, clients }) };
 }

@@ -1,7 +1,8 @@
 /** The examples: scenario files of the repository, with a title and the laws to compare. */
 
-import { read } from "./fromtoml";
-import { scenario, type State } from "./state";
+import { parse } from "smol-toml";
+
+import { SCENARIO, type Scenario, type State } from "./state";
 
 export interface Preset {
   /** The scenario file's name; empty for the default scenario. */
@@ -100,5 +101,5 @@ export function preset(name: string): State | undefined {
   if (!found) return undefined;
   const file = FILES[`../../../tools/sim/scenarios/${name}.toml`];
   if (name && file === undefined) return undefined;
-  return { base: name, scenario: file === undefined ? scenario() : read(file), laws: found.laws, seed: 1, speed: 0, at: null };
+  return { base: name, scenario: file === undefined ? SCENARIO : parse(file) as unknown as Scenario, laws: found.laws, seed: 1, speed: 0, at: null };
 }

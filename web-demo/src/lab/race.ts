@@ -7,9 +7,8 @@ import { engine, EngineError, type Engine } from "../engine";
 import { together } from "../engine/together";
 import { Lane, columnWidth } from "./lane";
 import { worldOf } from "./laws";
-import { pace, type State } from "./state";
-import { write } from "./toml";
-import { SECOND, fromSeconds, type Time } from "./units";
+import { pace, write, type State } from "./state";
+import { SECOND, fromSeconds, time, type Time } from "./units";
 
 /** Callbacks for the views. */
 export interface Watcher {
@@ -90,7 +89,7 @@ export class Race {
     [this.#shown, this.#opening, this.#to] = [cast, null, null];
     this.watcher.rejected(null);
     this.#width = columnWidth(state.scenario);
-    this.end = state.scenario.end / SECOND;
+    this.end = time(state.scenario.end) / SECOND;
     this.#target = Math.min(goal, this.end);
     this.#settle();
     this.watcher.lanes(this.lanes);
@@ -142,7 +141,7 @@ export class Race {
 
   /** The present or target position, in scenario time. */
   get at(): Time {
-    return Math.min(fromSeconds(this.#goal), this.#state?.scenario.end ?? 0);
+    return Math.min(fromSeconds(this.#goal), time(this.#state?.scenario.end));
   }
 
   #wake: () => void = () => {};
@@ -175,14 +174,14 @@ export class Race {
         last = performance.now();
         continue;
       }
-      const time = performance.now();
-      const passed = Math.min(0.1, (time - last) / 1000);
-      last = time;
+      const began = performance.now();
+      const passed = Math.min(0.1, (began - last) / 1000);
+      last = began;
       const before = this.now;
       const wanted = this.behind ? this.#target : before + Math.max(passed, 1 / 240) * pace(this.#state!);
       if (!await this.#advance(run, Math.min(wanted, this.end))) return;
       this.#settle();
-      const took = (performance.now() - time) / 1000;
+      const took = (performance.now() - began) / 1000;
       if (!this.behind && took > 0) this.reached += ((this.now - before) / Math.max(took, 1 / 60) - this.reached) * 0.1;
       if (this.over) continue; // the last metrics are shown before the end
       this.watcher.moved();

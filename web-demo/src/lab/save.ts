@@ -10,14 +10,6 @@ import type { Card } from "./view";
 /** The base name of a state's files. */
 export const fileName = ({ base }: State): string => base || "tidegate-lab";
 
-export function download(name: string, content: Blob): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
 /** The command that runs the same state. */
 export function command(state: State): string {
   const laws = state.laws.filter((law) => law !== NO_GATE);

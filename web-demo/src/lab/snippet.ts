@@ -2,7 +2,7 @@
 
 import { LAWS, type Law } from "tidegate";
 import { NO_GATE } from "./laws";
-import type { OwnLaw } from "./ownlaws";
+import type { OwnLaws } from "./ownlaws";
 import { PERIODS, rate, time } from "./units";
 
 const isLaw = (law: string): law is Law => (LAWS as readonly string[]).includes(law);
@@ -10,10 +10,9 @@ const isLaw = (law: string): law is Law => (LAWS as readonly string[]).includes(
 /** `tidegate/full` exports all laws; `tidegate` exports the first four. */
 const entry = (law: Law) => (LAWS.indexOf(law) < 4 ? "tidegate" : "tidegate/full");
 
-export function snippet(law: string, own: OwnLaw[]): string {
+export function snippet(law: string, own: OwnLaws = {}): string {
   if (law === NO_GATE) return `const answer = await fetch("https://api.example.com/things");`;
-  const mine = own.find(({ name }) => name === law);
-  if (mine) return ownSnippet(mine);
+  if (own[law]) return ownSnippet(...Object.entries(own[law])[0] as [Law, Parameters]);
   if (isLaw(law)) {
     // The limit of the simulator's `fixed`.
     const options = law === "fixed" ? `law: "fixed", requests: { limit: 10, per: 1_000 }` : `law: "${law}"`;
@@ -38,10 +37,12 @@ const gate = tidegate({ ${options} });
 
 const answer = await gate.fetch("https://api.example.com/things");`;
 
-function ownSnippet({ kind, parameters }: OwnLaw): string {
-  const ms = (text: string) => time(text) / 1_000;
+type Parameters = Partial<Record<string, string | number>>;
+
+function ownSnippet(kind: Law, parameters: Parameters): string {
+  const ms = (text: string | number) => time(String(text)) / 1_000;
   if (kind === "fixed") {
-    const { calls, per } = rate(parameters.rate ?? "10/s");
+    const { calls, per } = rate(String(parameters.rate));
     const burst = parameters.burst ? `, burst: ${parameters.burst}` : "";
     return lines(kind, `law: "fixed", requests: { limit: ${calls}, per: ${PERIODS[per] / 1_000}${burst} }`);
   }

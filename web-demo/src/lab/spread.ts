@@ -6,9 +6,8 @@ import { h, say } from "./dom";
 import { reason } from "./fields";
 import { NO_GATE, worldOf } from "./laws";
 import { used } from "./metric";
-import type { State } from "./state";
-import { write } from "./toml";
-import { SECOND, spoken } from "./units";
+import { write, type State } from "./state";
+import { SECOND, spoken, time } from "./units";
 
 const SEEDS = 5;
 
@@ -74,7 +73,7 @@ async function one(row: Row, { scenario }: State, seed: number): Promise<void> {
   const [law, own] = worldOf(row.law, scenario);
   const world = await (await engine()).open({ scenario: write(own), law, seed });
   try {
-    const { now } = await world.advance(scenario.end / SECOND);
+    const { now } = await world.advance(time(scenario.end) / SECOND);
     const metrics = await world.metrics();
     row.wasted.push(metrics.throttled ?? 0);
     row.used.push(used(metrics, scenario, now) ?? 0);
@@ -96,7 +95,7 @@ function range(shares: number[]): string {
 export function sentence(rows: Row[], { scenario }: State): string {
   const gate = rows.find(({ law }) => law === "adaptive") ?? rows.find(({ law }) => law !== NO_GATE);
   const none = rows.find(({ law }) => law === NO_GATE);
-  const runs = `In ${SEEDS} runs of ${spoken(scenario.end)}`;
+  const runs = `In ${SEEDS} runs of ${spoken(time(scenario.end))}`;
   if (!gate || !none) return `${runs}: ${rows.map(({ law, wasted }) => `${law} wasted ${range(wasted)} of its calls`).join(", ")}.`;
   const [own, other] = [median(gate.wasted), median(none.wasted)];
   const all = `${runs}, clients without a gate wasted ${range(none.wasted)} of their calls, with ${gate.law} ${range(gate.wasted)}; they used ${range(none.used)} and ${range(gate.used)} of the limit.`;

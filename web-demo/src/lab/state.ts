@@ -1,10 +1,12 @@
-/** The laboratory's state: one plain object. The scenario file, the address and the controls are derived from it. */
+/** The laboratory's state: one plain object. The scenario is as in its file, so that no other form of it has to be kept equal. */
 
-import type { OwnLaw } from "./ownlaws";
-import { Fault, MINUTE, SECOND, decimal, type Rate, type Time } from "./units";
+import { stringify } from "smol-toml";
+
+import { Fault, SECOND, decimal, time, type Time } from "./units";
+import { title } from "./words";
 
 export interface State {
-  /** The preset it began as, so that an address contains only the differences. */
+  /** The preset it began as; empty for none. */
   base: string;
   scenario: Scenario;
   /** The laws that run side by side. */
@@ -16,152 +18,80 @@ export interface State {
   at: Time | null;
 }
 
-/** The content of a scenario file, key by key. */
+/** A scenario file, as tools/sim/scenarios describes it. Keys without controls are kept. */
 export interface Scenario {
-  /** The author's title; empty: generated from the rest. */
-  title: string;
-  end: Time;
-  bin: Time;
-  measureFrom: Time;
-  peakFrom: Time | null;
-  stopWhenDone: boolean;
-  stopAtRemaining: number | null;
-  offered: Rate | null;
-  latency: Latency;
-  limit: Limit;
-  outages: Outage[];
-  strangers: Rate | null;
-  hints: Hints;
+  title?: string;
+  end: string;
+  bin?: string;
+  measure_from?: string;
+  latency?: { uniform?: string[] };
+  server: Server;
   clients: Group[];
-  own: OwnLaw[];
-  stretches: Stretch[];
-  convergences: Convergence[];
+  laws?: Record<string, Record<string, Record<string, unknown>>>;
+  stretch?: { from: string; to: string; every?: string; times?: number }[];
+  convergence?: Convergence[];
 }
 
-export type Latency =
-  | { kind: "constant"; time: Time }
-  | { kind: "uniform"; least: Time; most: Time }
-  | { kind: "exponential"; mean: Time }
-  | { kind: "lognormal"; median: Time; sigma: number };
-
-export interface Bucket { kind: "bucket"; burst: number; rate: Rate; start: number | null; steps: RateStep[] }
-export interface Window { kind: "window"; limit: number; width: Time; phase: Time | null }
-export interface Queue { kind: "queue"; workers: number; places: number; service: Time; steps: ServiceStep[] }
-export interface Autoscaling { kind: "autoscaling"; least: Rate; most: Rate; target: number; period: Time; credit: Time }
-export type Limit = Bucket | Window | Queue | Autoscaling;
-
-export interface RateStep { at: Time; rate: Rate }
-export interface ServiceStep { at: Time; service: Time }
-export interface Outage { from: Time; to: Time }
-
-/** How a server sends a number: not at all, truthfully, as a multiple of the truth, or as a fixed lie. */
-export type Honesty<T> = "absent" | "honest" | { times: number } | { always: T };
-
-export interface Quota { limit: number; period: Time }
-
-export interface Hints {
-  retryAfter: Honesty<Time>;
-  remaining: Honesty<number>;
-  reset: Honesty<Time>;
-  quota: Honesty<Quota>;
+export interface Server {
+  bucket?: { burst: number; rate: string; start?: number; steps?: { at: string; rate: string }[] };
+  window?: { limit: number; width: string; phase?: string };
+  queue?: { workers: number; places: number; service: string; steps?: { at: string; service: string }[] };
+  autoscaling?: { least: string; most: string };
+  outages?: { from: string; to: string }[];
+  strangers?: string;
+  hints?: Record<string, unknown>;
 }
-
-export type Demand =
-  | { kind: "closed" }
-  | { kind: "work"; calls: number }
-  | { kind: "poisson"; rate: Rate }
-  | { kind: "think"; time: Time }
-  | { kind: "on_off"; on: Time; off: Time };
 
 /** Equal client processes. */
 export interface Group {
-  processes: number;
-  threads: number;
-  demand: Demand;
-  from: Time;
-  to: Time | null;
-  /** The group's law; null: the law under test. */
-  law: string | null;
-  deadline: Time | null;
-  counted: boolean;
+  processes?: number;
+  threads?: number;
+  demand?: string | { work?: number; poisson?: string; think?: string; on_off?: { on: string; off: string } };
+  from?: string;
+  to?: string;
+  law?: string;
 }
 
-export const SHOWS = ["util", "throttled", "throttles", "load", "peak", "jain"] as const;
-export type Show = (typeof SHOWS)[number];
+export interface Convergence { name: string; toward: string; at: string; until: string; width: string; rate?: string }
 
-export interface Stretch {
-  name: string;
-  from: Time;
-  to: Time;
-  show: Show[];
-  offered: Rate | null;
-  credit: number;
-  every: Time | null;
-  times: number;
-}
-
-export const TOWARDS = ["up", "down", "fair"] as const;
-
-export interface Convergence {
-  name: string;
-  toward: (typeof TOWARDS)[number];
-  at: Time;
-  until: Time;
-  width: Time;
-  rate: Rate | null;
-}
 
 export const MOST_LAWS = 6;
 
 /** More would keep a browser busy for too long. */
-const MOST = { bins: 200_000, processes: 2_000, threads: 20_000, counters: 3_000_000, parts: 128, count: 1_000_000_000 };
+const MOST = { bins: 200_000, processes: 2_000, threads: 20_000, counters: 3_000_000, parts: 128 };
 
-export const group = (): Group =>
-  ({ processes: 1, threads: 1, demand: { kind: "closed" }, from: 0, to: null, law: null, deadline: null, counted: false });
+/** The scenario of the default state. */
+export const SCENARIO: Scenario =
+  { end: "20min", server: { bucket: { burst: 20, rate: "10/s" } }, clients: [{ processes: 5, threads: 2 }] };
 
-/** A scenario file with defaults only. */
-export const scenario = (): Scenario => ({
-  title: "",
-  end: 20 * MINUTE,
-  bin: SECOND,
-  measureFrom: 0,
-  peakFrom: null,
-  stopWhenDone: false,
-  stopAtRemaining: null,
-  offered: null,
-  latency: { kind: "uniform", least: 25_000, most: 75_000 },
-  limit: { kind: "bucket", burst: 20, rate: { calls: 10, per: "s" }, start: null, steps: [] },
-  outages: [],
-  strangers: null,
-  hints: { retryAfter: "absent", remaining: "absent", reset: "absent", quota: "absent" },
-  clients: [{ ...group(), processes: 5, threads: 2 }],
-  own: [],
-  stretches: [],
-  convergences: [],
-});
+export const binOf = ({ bin = "1s" }: Scenario): Time => time(bin);
+export const programsOf = ({ processes = 1 }: Group): number => processes;
 
-/** A scenario with a change. It drops the author's title, which no longer fits. */
-export const changed = (scenario: Scenario, change: Partial<Scenario>): Scenario => fitted({ ...scenario, title: "", ...change });
+/** A scenario file. The engine runs the same text, so that the two cannot differ. */
+export const write = ({ title: own, ...scenario }: Scenario): string => stringify({ title: own || title(scenario), ...scenario });
 
-/** Drops the measures that no longer fit into the scenario's time or bins. */
-function fitted(scenario: Scenario): Scenario {
-  const whole = (...times: Time[]) => times.every((time) => time % scenario.bin === 0);
-  return {
-    ...scenario,
-    stretches: scenario.stretches.filter(({ from, to, every, times }) =>
-      to + (every ?? 0) * (times - 1) <= scenario.end && whole(from, to, every ?? 0)),
-    convergences: scenario.convergences.filter(({ at, until, width }) =>
-      until <= scenario.end && whole(at, until, width)),
-  };
+/** A place in a state: the keys that lead to it. */
+export type Path = readonly (string | number)[];
+
+export const get = (part: unknown, path: Path): unknown =>
+  path.reduce((part, key) => (part as Record<string | number, unknown> | undefined)?.[key], part);
+
+/** A copy with another value at this place; undefined removes it. */
+export function put<T>(part: T, [key, ...rest]: Path, value: unknown): T {
+  const copy = (Array.isArray(part) ? [...part] : { ...part }) as Record<string | number, unknown>;
+  const next = rest.length ? put(copy[key!] ?? {}, rest, value) : value;
+  if (next === undefined) delete copy[key!];
+  else copy[key!] = next;
+  return copy as T;
 }
 
 /** Rejects what is too large for a page. The engine rejects what is invalid. */
 export function checked(scenario: Scenario): Scenario {
-  const { clients, end, bin, limit } = scenario;
-  const processes = clients.reduce((sum, group) => sum + group.processes, 0);
-  const threads = clients.reduce((sum, group) => sum + group.processes * group.threads, 0);
-  const bins = Math.ceil(end / bin);
-  const parts = [clients, scenario.own, scenario.outages, scenario.stretches, scenario.convergences, "steps" in limit ? limit.steps : []];
+  const { clients, server, stretch, convergence, laws } = scenario;
+  const processes = clients.reduce((sum, group) => sum + programsOf(group), 0);
+  const threads = clients.reduce((sum, group) => sum + programsOf(group) * (group.threads ?? 1), 0);
+  const bins = Math.ceil(time(scenario.end) / binOf(scenario));
+  const parts = [clients, server.outages, server.bucket?.steps, server.queue?.steps, stretch, convergence, Object.keys(laws ?? {})];
   const too = (is: number, most: number, what: string) => {
     if (is > most) throw new Fault(`${decimal(is)} ${what} are too many: the page takes at most ${decimal(most)}, the command line more`);
   };
@@ -169,18 +99,9 @@ export function checked(scenario: Scenario): Scenario {
   too(threads, MOST.threads, "workers");
   too(bins, MOST.bins, "bins of time");
   too(bins * processes, MOST.counters, "counters (bins times processes)");
-  for (const part of parts) too(part.length, MOST.parts, "entries of a kind");
+  for (const part of parts) too(part?.length ?? 0, MOST.parts, "entries of a kind");
   return scenario;
 }
 
-/** Shortens a title to fit an address, without splitting a surrogate pair. */
-export const cut = (title: string): string => title.slice(0, 300).replace(/[\ud800-\udbff]$/, "");
-
-/** A whole number within bounds. */
-export function count(value: unknown, what: string, least = 0): number {
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= least && value <= MOST.count) return value;
-  throw new Fault(`${what} must be a whole number from ${least} to ${decimal(MOST.count)}`);
-}
-
 /** Virtual seconds in a second: as chosen, or such that the run takes twenty seconds. */
-export const pace = ({ speed, scenario }: State): number => speed || Math.max(1, scenario.end / SECOND / 20);
+export const pace = ({ speed, scenario }: State): number => speed || Math.max(1, time(scenario.end) / SECOND / 20);

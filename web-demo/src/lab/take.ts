@@ -1,13 +1,12 @@
 /** Export and import: links, files, code that uses a law, and scenarios of others. */
 
+import { download } from "../plot/download";
 import { fresh, h, say } from "./dom";
 import { reason } from "./fields";
-import { read } from "./fromtoml";
 import type { Race } from "./race";
-import { command, csv, download, fileName, picture } from "./save";
+import { command, csv, fileName, picture } from "./save";
 import { snippet } from "./snippet";
-import type { Scenario, State } from "./state";
-import { write } from "./toml";
+import { write, type State } from "./state";
 import type { Card } from "./view";
 import { title } from "./words";
 
@@ -23,8 +22,8 @@ export class Take {
   readonly #text = h("textarea", { id: fresh(), rows: 8, spellcheck: "false", placeholder: "end = \"10min\"\n\n[server.bucket]\n…" });
   readonly #fault = h("p", { class: "fault", role: "alert" });
 
-  /** `link` throws if the state is too long for a link. */
-  constructor(present: () => Present, link: () => string, bring: (scenario: Scenario) => void) {
+  /** `link` throws if the state is too long for a link, and `bring` if a text is not a scenario file. */
+  constructor(present: () => Present, link: () => Promise<string>, readonly bring: (text: string) => Promise<void>) {
     const button = (label: string, press: () => unknown) => h("button", { type: "button", onclick: () => void this.#attempt(press) }, label);
     const file = (name: string, type: string, content: BlobPart) => download(name, new Blob([content], { type }));
     const image = () => {
@@ -37,13 +36,13 @@ export class Take {
       if (!chosen) return;
       this.#text.value = await chosen.text();
       open.value = "";
-      this.#bring(bring);
+      void this.#bring();
     });
-    this.#law.addEventListener("change", () => say(this.#snippet, snippet(this.#law.value, present().state.scenario.own)));
+    this.#law.addEventListener("change", () => say(this.#snippet, snippet(this.#law.value, present().state.scenario.laws)));
     this.element = h("div", { class: "take" },
       h("h3", {}, "Export and share"),
       h("p", { class: "buttons" },
-        button("Copy the link", () => this.#copy(link(), "The link is copied.")),
+        button("Copy the link", async () => this.#copy(await link(), "The link is copied.")),
         button("Save the scenario (TOML)", () => file(`${fileName(present().state)}.toml`, "application/toml", write(present().state.scenario))),
         button("Save the numbers (CSV)", () => file(`${fileName(present().state)}.csv`, "text/csv", csv(present().race.lanes))),
         button("Save the plots (PNG)", async () => download(`${fileName(present().state)}.png`, await image())),
@@ -61,7 +60,7 @@ export class Take {
         this.#snippet),
       h("details", {}, h("summary", {}, "Import a scenario"),
         h("label", { for: this.#text.id }, "Paste a scenario file, or open one"), this.#text,
-        h("p", { class: "buttons" }, h("button", { type: "button", onclick: () => this.#bring(bring) }, "Run it"),
+        h("p", { class: "buttons" }, h("button", { type: "button", onclick: () => void this.#bring() }, "Run it"),
           h("label", { for: open.id, class: "sr" }, "A scenario file"), open),
         this.#fault));
   }
@@ -70,12 +69,12 @@ export class Take {
     say(this.#toml, write(state.scenario));
     say(this.#command, command(state));
     const laws = state.laws.join();
-    if (this.#law.dataset.laws === laws) return say(this.#snippet, snippet(this.#law.value, state.scenario.own));
+    if (this.#law.dataset.laws === laws) return say(this.#snippet, snippet(this.#law.value, state.scenario.laws));
     const before = this.#law.value;
     this.#law.dataset.laws = laws;
     this.#law.replaceChildren(...state.laws.map((law) => h("option", {}, law)));
     this.#law.value = state.laws.includes(before) ? before : state.laws.includes("adaptive") ? "adaptive" : state.laws[0]!;
-    say(this.#snippet, snippet(this.#law.value, state.scenario.own));
+    say(this.#snippet, snippet(this.#law.value, state.scenario.laws));
   }
 
   async #copy(text: string, done: string): Promise<void> {
@@ -92,9 +91,9 @@ export class Take {
     }
   }
 
-  #bring(bring: (scenario: Scenario) => void): void {
+  async #bring(): Promise<void> {
     try {
-      bring(read(this.#text.value));
+      await this.bring(this.#text.value);
       say(this.#fault, "");
     } catch (error) {
       say(this.#fault, `${reason(error)}.`);

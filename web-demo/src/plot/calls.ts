@@ -1,11 +1,6 @@
 /** Calls in flight: when each reached the gate, and the decision. */
 
-import type { Frame } from "../engine";
-
-/** The engine's numbers for steps and outcomes. */
-export const DECIDED = 4;
-export const LEFT = 0;
-export const SERVED = 0;
+import { Outcome, What, type Frame } from "../engine";
 
 export interface Call { at: number; thread: number; served: boolean }
 
@@ -25,8 +20,8 @@ export class Calls {
     if (!steps) return;
     const { at, thread, what, value } = steps;
     for (let index = 0; index < at.length; index++) {
-      if (what[index] !== DECIDED || this.#count++ % this.every !== 0) continue;
-      this.#calls.push({ at: at[index] ?? 0, thread: thread[index] ?? 0, served: value[index] === SERVED });
+      if (what[index] !== What.Decided || this.#count++ % this.every !== 0) continue;
+      this.#calls.push({ at: at[index] ?? 0, thread: thread[index] ?? 0, served: value[index] === Outcome.Ok });
     }
   }
 

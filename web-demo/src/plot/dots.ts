@@ -23,6 +23,8 @@ export interface Look {
 
 /** The shortest one-way time of a dot in the reader's seconds, so that it can be followed. */
 const LEAST_WAY = 0.45;
+/** The opacity of the tail behind a dot. */
+const TAIL = 0.28;
 /** The most dots a second, on a fast machine. */
 const CROWD = 90;
 
@@ -193,18 +195,20 @@ export class Dots {
       if (part < 0) {
         pen.fillStyle = pen.strokeStyle = tone(mine ? "s3" : "ink");
         const y = from + (end - from) * (1 + part);
-        tail(pen, lane, y, Math.max(from, y - 18));
+        lines(pen, 2, TAIL, lane, Math.max(from, y - 18), lane, y);
         disc(pen, lane, y, size * (mine ? 1.4 : 0.85));
       } else if (served) {
         pen.fillStyle = pen.strokeStyle = tone("served");
         const y = end + (from - end) * part;
-        tail(pen, lane, y, Math.min(end, y + 18));
+        lines(pen, 2, TAIL, lane, Math.min(end, y + 18), lane, y);
         disc(pen, lane, y, size);
         ring(pen, lane, end, 3 + 40 * part, 1 - part * 2.5);
       } else {
         pen.strokeStyle = tone("throttled");
-        if (part < 0.3) bang(pen, lane, gate, 1 - part / 0.3);
-        cross(pen, lane + 10 * Math.sin(part * Math.PI), end + (from - end) * part, size);
+        // A throttled call leaves a mark at the gate for a moment.
+        if (part < 0.3) lines(pen, 4, 1 - part / 0.3, lane - 9, gate, lane + 9, gate);
+        const [x, y] = [lane + 10 * Math.sin(part * Math.PI), end + (from - end) * part];
+        lines(pen, 2, 1, x - size, y - size, x + size, y + size, x - size, y + size, x + size, y - size);
       }
     }
   }
@@ -251,13 +255,15 @@ function disc(pen: CanvasRenderingContext2D, x: number, y: number, size: number)
   pen.fill();
 }
 
-/** The tail behind a dot. */
-function tail(pen: CanvasRenderingContext2D, x: number, y: number, from: number): void {
-  pen.globalAlpha = 0.28;
-  pen.lineWidth = 2;
+/** A straight line for every two points. */
+export function lines(pen: CanvasRenderingContext2D, width: number, alpha: number, ...points: number[]): void {
+  pen.globalAlpha = alpha;
+  pen.lineWidth = width;
   pen.beginPath();
-  pen.moveTo(x, from);
-  pen.lineTo(x, y);
+  for (let at = 0; at < points.length; at += 4) {
+    pen.moveTo(points[at]!, points[at + 1]!);
+    pen.lineTo(points[at + 2]!, points[at + 3]!);
+  }
   pen.stroke();
   pen.globalAlpha = 1;
 }
@@ -269,27 +275,6 @@ function ring(pen: CanvasRenderingContext2D, x: number, y: number, size: number,
   pen.lineWidth = 1.5;
   pen.beginPath();
   pen.ellipse(x, y, size, size / 4, 0, 0, 7);
-  pen.stroke();
-  pen.globalAlpha = 1;
-}
-
-function cross(pen: CanvasRenderingContext2D, x: number, y: number, size: number): void {
-  pen.lineWidth = 2;
-  pen.beginPath();
-  pen.moveTo(x - size, y - size);
-  pen.lineTo(x + size, y + size);
-  pen.moveTo(x - size, y + size);
-  pen.lineTo(x + size, y - size);
-  pen.stroke();
-}
-
-/** The mark that a throttled call leaves at the gate for a moment. */
-function bang(pen: CanvasRenderingContext2D, x: number, y: number, alpha: number): void {
-  pen.globalAlpha = alpha;
-  pen.lineWidth = 4;
-  pen.beginPath();
-  pen.moveTo(x - 9, y);
-  pen.lineTo(x + 9, y);
   pen.stroke();
   pen.globalAlpha = 1;
 }

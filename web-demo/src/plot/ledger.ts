@@ -1,6 +1,6 @@
 /** Draws what dots do not show: how long each client has to wait, and how much it has been served. */
 
-import { sum, type Place, type Sample } from "./dots";
+import { lines, sum, type Place, type Sample } from "./dots";
 import { number, seconds } from "./number";
 import { font, tone } from "./theme";
 
@@ -46,12 +46,8 @@ export class Ledger {
     });
     const equal = height - 2 - (sum(served) / clients / most) * room;
     pen.strokeStyle = tone("ink");
-    pen.lineWidth = 1;
     pen.setLineDash([5, 4]);
-    pen.beginPath();
-    pen.moveTo(0, equal);
-    pen.lineTo(width, equal);
-    pen.stroke();
+    lines(pen, 1, 1, 0, equal, width, equal);
     pen.setLineDash([]);
   }
 }

@@ -5,8 +5,6 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-#[cfg(feature = "full")]
-use super::law::LawError;
 use super::units::Time;
 use super::{Clients, Demand, Scenario};
 #[cfg(feature = "full")]
@@ -50,37 +48,12 @@ fn line_of(text: &str, offset: usize) -> usize {
 }
 
 /// An error and the part of the file that it is in.
-pub(super) struct Fault(Range<usize>, Why);
-
-/// The kind of error. The text is only built if it is reported.
-enum Why {
-    Said(&'static str),
-    #[cfg(feature = "full")]
-    NoLaw(String),
-    #[cfg(feature = "full")]
-    Law(LawError),
-}
+pub(super) struct Fault(Range<usize>, String);
 
 impl Fault {
-    #[cfg_attr(not(feature = "full"), expect(unused_variables, reason = "laws have no names"))]
-    pub(super) fn at(self, scenario: &Scenario, text: &str, file: &str) -> ScenarioError {
+    pub(super) fn at(self, text: &str, file: &str) -> ScenarioError {
         let line = (!self.0.is_empty()).then(|| line_of(text, self.0.start));
-        let reason = match self.1 {
-            Why::Said(why) => why.into(),
-            #[cfg(feature = "full")]
-            Why::NoLaw(law) => {
-                format!("there is no law \"{law}\"; there are {}", scenario.law_names().join(", "))
-            }
-            #[cfg(feature = "full")]
-            Why::Law(error) => error.to_string(),
-        };
-        ScenarioError { file: file.into(), line, reason }
-    }
-}
-
-impl From<&'static str> for Why {
-    fn from(why: &'static str) -> Self {
-        Self::Said(why)
+        ScenarioError { file: file.into(), line, reason: self.1 }
     }
 }
 
@@ -127,7 +100,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     Ok(())
 }
 
-fn fault<T>(part: &Spanned<T>, why: impl Into<Why>) -> Result<(), Fault> {
+fn fault<T>(part: &Spanned<T>, why: impl Into<String>) -> Result<(), Fault> {
     Err(Fault(part.span(), why.into()))
 }
 
@@ -138,13 +111,14 @@ fn laws(scenario: &Scenario) -> Result<(), Fault> {
             return fault(law, "there is a law of that name already; choose another one");
         }
         if let Err(why) = law.get_ref().policy() {
-            return fault(law, Why::Law(why));
+            return fault(law, why.to_string());
         }
     }
     for group in &scenario.clients {
         let unknown = |law: &&str| !controllers::is_known(law) && scenario.own_law(law).is_none();
         if let Some(law) = group.get_ref().law.as_deref().filter(unknown) {
-            return fault(group, Why::NoLaw(law.into()));
+            let names = scenario.law_names().join(", ");
+            return fault(group, format!("there is no law \"{law}\"; there are {names}"));
         }
     }
     Ok(())

@@ -2,10 +2,10 @@
 //!
 //! The format is documented in `tools/sim/scenarios/README.md`.
 
+mod brief;
 mod check;
 mod law;
 mod measure;
-mod plain;
 pub mod units;
 
 use std::path::Path;
@@ -32,6 +32,7 @@ pub struct Scenario {
     #[serde(skip)]
     pub name: String,
     /// A one-line description.
+    #[serde(default)]
     pub title: String,
     /// When the world ends.
     pub end: Spanned<Time>,
@@ -72,7 +73,7 @@ pub struct Scenario {
 }
 
 /// A group of equal client processes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clients {
     /// How many processes. Each has one throttle.
@@ -142,15 +143,7 @@ impl Scenario {
         let mut scenario: Self =
             toml::from_str(text).map_err(|error| ScenarioError::syntax(text, file, &error))?;
         name.clone_into(&mut scenario.name);
-        for group in &mut scenario.clients {
-            let law = &mut group.get_mut().law;
-            let stranger =
-                law.as_deref().filter(|law| scenario.laws.iter().all(|own| own.0 != *law));
-            if let Some(present) = stranger.map(|law| law::present(law).into()) {
-                *law = Some(present);
-            }
-        }
-        check::check(&scenario).map_err(|fault| fault.at(&scenario, text, file))?;
+        check::check(&scenario).map_err(|fault| fault.at(text, file))?;
         Ok(scenario)
     }
 

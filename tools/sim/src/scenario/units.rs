@@ -55,7 +55,7 @@ impl FromStr for Time {
 }
 
 /// The longest time, in nanoseconds. Waits can be added to it without saturating.
-pub(super) const CENTURY: u64 = 3_155_760_000_000_000_000;
+const CENTURY: u64 = 3_155_760_000_000_000_000;
 
 /// A rate of calls, exact to a millionth of a call a day.
 ///
@@ -72,6 +72,12 @@ impl Rate {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
     pub fn per_second(calls: f64) -> Self {
         Self((calls * 86_400e6) as u64)
+    }
+
+    /// This many calls a day.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
+    pub fn per_day(calls: f64) -> Self {
+        Self((calls * 1e6) as u64)
     }
 
     /// What a bucket gains per nanosecond, if a call costs [`GRAINS_PER_CALL`].
@@ -122,7 +128,7 @@ impl FromStr for Rate {
 
 impl Rate {
     /// Like [`FromStr`], but the error is only the reason.
-    pub(super) fn read(text: &str) -> Result<Self, &'static str> {
+    fn read(text: &str) -> Result<Self, &'static str> {
         let (number, unit) =
             text.split_once('/').ok_or("the unit is missing, one of /s, /min, /h, /d")?;
         let per_day = match unit.trim_ascii() {

@@ -23,7 +23,7 @@ pub use schedule::{Schedule, Step};
 pub use window::{Window, WindowSpec};
 
 /// The scenario's settings of its server.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
     /// A token bucket.

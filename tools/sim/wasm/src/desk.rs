@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use tidegate::{Instant, Span};
-use tidegate_sim::{Scenario, World};
+use tidegate_sim::{Broken, Scenario, World};
 
 use crate::extent;
 use crate::watch::Watch;
@@ -32,7 +32,7 @@ struct Open {
     watch: Watch,
 }
 
-/// Why a request failed, with a message in the `lab` build.
+/// Why a request failed.
 pub enum Rejection {
     /// The text is not a scenario.
     Scenario(String),
@@ -42,16 +42,38 @@ pub enum Rejection {
     Broken(String),
 }
 
+/// Reads a scenario in numbers.
+pub fn brief(bytes: &[u8]) -> Result<Scenario, Rejection> {
+    let (numbers, _) = bytes.as_chunks();
+    let numbers: Vec<f64> = numbers.iter().copied().map(f64::from_le_bytes).collect();
+    let invalid = || Rejection::Scenario("these numbers are not a scenario".into());
+    Scenario::brief(&numbers).ok_or_else(invalid)
+}
+
 impl Desk {
     #[cfg(feature = "lab")]
     pub fn laws(&mut self) {
         self.text = extent::laws().join("\n").into_bytes();
     }
 
-    pub fn open(&mut self, law: usize, seed: f64, steps: bool) -> Result<i32, Rejection> {
-        let text = String::from_utf8(std::mem::take(&mut self.text)).unwrap_or_default();
-        let (law, text) = text.split_at_checked(law).unwrap_or_default();
-        let scenario = Rc::new(extent::read(text)?);
+    /// Reads a scenario file, and reports whether it is valid.
+    #[cfg(feature = "lab")]
+    pub fn check(&mut self) -> Result<i32, Rejection> {
+        extent::read(&std::mem::take(&mut self.text)).map(|_| 0)
+    }
+
+    /// Opens a world of the scenario that `read` reads.
+    pub fn open(
+        &mut self,
+        law: usize,
+        seed: f64,
+        steps: bool,
+        read: impl FnOnce(&[u8]) -> Result<Scenario, Rejection>,
+    ) -> Result<i32, Rejection> {
+        let text = std::mem::take(&mut self.text);
+        let (law, scenario) = text.split_at_checked(law).unwrap_or_default();
+        let law = str::from_utf8(law).unwrap_or_default();
+        let scenario = Rc::new(read(scenario)?);
         let world = extent::world(&scenario, law, seed as u64)?;
         let processes: Vec<u32> = world.processes().collect();
         self.numbers.clear();
@@ -71,7 +93,12 @@ impl Desk {
         let Some(Open { world, watch, .. }) = self.get(world) else { return Ok(false) };
         let until = Instant::ZERO.saturating_add(Span::from_nanos((until * 1e9 + 0.5) as u64));
         let more = world.advance(until, &mut |step| watch.see(step));
-        more.map_err(|broken| Rejection::Broken(extent::why(&broken)))
+        // The small build has no code that formats text.
+        let why = |broken: Broken| match cfg!(feature = "lab") {
+            true => format!("the world broke: {broken}"),
+            false => "the world broke".into(),
+        };
+        more.map_err(|broken| Rejection::Broken(why(broken)))
     }
 
     pub fn frame(&mut self, world: usize) {

@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use tidegate_sim::{Broken, Scenario, World, controllers};
+use tidegate_sim::{Scenario, World, controllers};
 
 use crate::desk::Rejection;
 
-/// Parses a scenario.
-pub fn read(text: &str) -> Result<Scenario, Rejection> {
-    Scenario::parse(text, "the scenario", "")
+/// Parses a scenario file.
+pub fn read(text: &[u8]) -> Result<Scenario, Rejection> {
+    Scenario::parse(&String::from_utf8_lossy(text), "the scenario", "")
         .map_err(|error| Rejection::Scenario(error.to_string()))
 }
 
@@ -27,9 +27,4 @@ pub fn world(
 /// The names of all laws and peers.
 pub fn laws() -> Vec<&'static str> {
     controllers::names()
-}
-
-/// The description of a violation.
-pub fn why(broken: &Broken) -> String {
-    format!("the world broke: {broken}")
 }

@@ -1,4 +1,4 @@
-//! The simulator in WebAssembly: scenarios go in as text, and frames of numbers come out.
+//! The simulator in WebAssembly: scenarios go in, and frames of numbers come out.
 //!
 //! There is no object table and no generated glue. The host writes text to where [`text`] points,
 //! and reads text and numbers from where [`text_at`] and [`numbers_at`] point. They are valid until
@@ -12,7 +12,8 @@ mod watch;
 
 use std::cell::RefCell;
 
-use desk::Desk;
+use desk::{Desk, Rejection};
+use tidegate_sim::Scenario;
 
 #[cfg(all(target_arch = "wasm32", not(feature = "lab")))]
 #[global_allocator]
@@ -64,15 +65,42 @@ pub extern "C" fn laws() {
     DESK.with_borrow_mut(Desk::laws);
 }
 
+/// Returns 0 if the text is a scenario file, and -1 if not, and sets the text to the reason.
+#[cfg(feature = "lab")]
+#[unsafe(no_mangle)]
+pub extern "C" fn check() -> i32 {
+    DESK.with_borrow_mut(|desk| {
+        let checked = desk.check();
+        checked.unwrap_or_else(|rejection| desk.reject(rejection))
+    })
+}
+
 /// Opens a world and returns its number. The text contains the law's name, of the given length in
-/// bytes, followed by a scenario. If `steps` is not 0, frames include steps.
+/// bytes, followed by a scenario file. If `steps` is not 0, frames include steps.
 ///
 /// Sets the numbers to the end time, the width of the bins, and the process of each thread. A
 /// negative result is an error, described in the text: -1 for the scenario, -2 for the law.
+#[cfg(feature = "lab")]
 #[unsafe(no_mangle)]
 pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
+    open_with(law, seed, steps, extent::read)
+}
+
+/// Like [`open`], but the scenario is the numbers of [`tidegate_sim::Scenario::brief`], as doubles
+/// with the lowest byte first.
+#[unsafe(no_mangle)]
+pub extern "C" fn open_brief(law: usize, seed: f64, steps: u32) -> i32 {
+    open_with(law, seed, steps, desk::brief)
+}
+
+fn open_with(
+    law: usize,
+    seed: f64,
+    steps: u32,
+    read: impl FnOnce(&[u8]) -> Result<Scenario, Rejection>,
+) -> i32 {
     DESK.with_borrow_mut(|desk| {
-        let opened = desk.open(law, seed, steps != 0);
+        let opened = desk.open(law, seed, steps != 0, read);
         opened.unwrap_or_else(|rejection| desk.reject(rejection))
     })
 }

@@ -1,16 +1,11 @@
-//! A small build: plain scenarios and a few laws. It rejects anything else without a reason, and
-//! the host then uses the complete build.
+//! A small build: scenarios as numbers, and a few laws. It rejects anything else without a reason,
+//! and the host then uses the complete build.
 
 use std::rc::Rc;
 
-use tidegate_sim::{Broken, Scenario, World, controllers};
+use tidegate_sim::{Scenario, World, controllers};
 
 use crate::desk::Rejection;
-
-/// Parses a scenario.
-pub fn read(text: &str) -> Result<Scenario, Rejection> {
-    Scenario::plain(text).ok_or_else(|| Rejection::Scenario(String::new()))
-}
 
 /// Creates the world of a scenario with a law.
 pub fn world(
@@ -23,9 +18,4 @@ pub fn world(
         controllers::plain(law, &place)
     })
     .ok_or_else(|| Rejection::Law(String::new()))
-}
-
-/// The description of a violation.
-pub const fn why(_: &Broken) -> String {
-    String::new()
 }
