@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::cargo_test;
 use crate::tally::Tally;
 use crate::{page, programs, setup};
 
@@ -20,6 +21,7 @@ pub fn run(tally: &mut Tally) {
     if !built {
         return;
     }
+    tally.tests("the simulator", simulator());
     match files() {
         Ok(files) => tally.checks(
             2,
@@ -30,6 +32,13 @@ pub fn run(tally: &mut Tally) {
         ),
         Err(error) => tally.verdict("the tests", || Err(error)),
     }
+}
+
+/// Compares the figures of the laboratory's module with those of the native simulator.
+fn simulator() -> Command {
+    let mut command = cargo_test("tidegate-sim", &["--test", "wasm"]);
+    command.args(["--", "--ignored"]).env("TIDEGATE_SIM_WASM", page::module("lab"));
+    command
 }
 
 /// Runs a script of the page's tests in `node`.
