@@ -493,7 +493,7 @@ test("one click and three fields model an API, and the outcome matches five runs
     }
     await page.waitForFunction(() => document.querySelector("#lab .outcome").textContent.startsWith("In 5 runs") && !document.querySelector("#lab .spread .scroll").hidden);
     const sentence = await page.locator("#lab .outcome").textContent();
-    const rows = Object.fromEntries(await page.locator("#lab .spread tbody tr").evaluateAll((rows) => rows.map((row) => [row.dataset.law, [...row.querySelectorAll("td")].map((cell) => cell.textContent)])));
+    const rows = Object.fromEntries(await page.locator("#lab .spread tbody tr").evaluateAll((rows) => rows.map((row) => [row.cells[0].textContent, [...row.querySelectorAll("td")].map((cell) => cell.textContent)])));
     const [none, gate] = [rows["no-gate"], rows.adaptive];
     assert.ok(sentence.includes(`wasted ${none[1]} of their calls, with adaptive ${gate[1]}; they used ${none[3]} and ${gate[3]} of the limit.`), `${name}: ${sentence}`);
     const [own, other, ownUse, otherUse] = [gate[0], none[0], gate[2], none[2]].map(parseFloat);

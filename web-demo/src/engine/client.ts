@@ -28,7 +28,7 @@ export async function connect(): Promise<Engine> {
 function hold(line: Line, world: number, { end, bin, processOf }: Opened, steps: boolean): World {
   const processes = (processOf.at(-1) ?? -1) + 1;
   return {
-    threads: processOf.length, processes, processOf, end, bin,
+    processes, processOf, end, bin,
     advance: async (until) => decode(await line.ask<Float64Array>({ ask: "advance", world, until }), processes, steps),
     metrics: () => line.ask({ ask: "metrics", world }),
     digest: () => line.ask({ ask: "digest", world }),

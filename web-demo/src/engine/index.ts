@@ -45,8 +45,6 @@ export interface Engine {
 
 /** A run. Requests are answered in order. */
 export interface World {
-  /** The total number of threads, each with at most one outstanding call. */
-  readonly threads: number;
   /** Client processes, each with one throttle that its threads share. */
   readonly processes: number;
   /** Each thread's process. */
@@ -114,40 +112,12 @@ export interface Steps {
   thread: Uint32Array;
   /** A `What`. */
   what: Uint8Array;
-  /**
-   * - `Left`: how long it had waited, s
-   * - `Waits`: until when, s
-   * - `Rejected`: earliest time at which it could be sent, s; NaN for other reasons
-   * - `Decided`, `Back`: an `Outcome`
-   * - others: NaN
-   */
+  /** Of `Left`: how long it had waited, s. Of `Decided`: 0 if it is served. */
   value: Float64Array;
 }
 
-/** What can happen to a call. */
-export const What = {
-  /** Its throttle admits it. */
-  Left: 0,
-  /** Its throttle tells it to wait. */
-  Waits: 1,
-  /** Its throttle has no place until another call of its process completes. */
-  Full: 2,
-  /** Its throttle rejects it. */
-  Rejected: 3,
-  /** It arrives at the server, which decides. */
-  Decided: 4,
-  /** Its response arrives at the client. */
-  Back: 5,
-  /** Its last attempt failed. */
-  GivenUp: 6,
-  /** Its client left first. */
-  Withdrawn: 7,
-  /** It is in the queue of its process. */
-  Queued: 8,
-} as const;
-
-/** The result of a call. */
-export const Outcome = { Ok: 0, Throttled: 1, Busy: 2, Failed: 3, Abandoned: 4 } as const;
+/** Kinds of steps, as tools/sim/wasm numbers them: a throttle admits a call, and the server decides on it. */
+export const What = { Left: 0, Decided: 4 } as const;
 
 let started: Promise<Engine> | undefined;
 

@@ -271,7 +271,7 @@ class Laboratory {
       button.setAttribute("aria-pressed", String(!isModel && button.dataset.preset === base));
     }
     say(this.#hint, isModel ? "" : PRESETS.find(({ name }) => name === base)?.hint ?? "");
-    say(this.#words, scenario.title || title(scenario));
+    say(this.#words, (scenario.title || title(scenario)).slice(0, 300));
     this.#offer([...this.#laws, ...Object.keys(scenario.laws ?? {})].filter((law) => !laws.includes(law)));
     const why = noSteps(scenario.server);
     for (const button of this.#steps) button.title = why ?? "";

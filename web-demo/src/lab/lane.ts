@@ -9,6 +9,8 @@ import { SECOND, time } from "./units";
 
 /** The approximate number of columns of a plot. */
 const COLUMNS = 300;
+/** Waits are drawn on a logarithmic scale; shorter ones are drawn as this, s. */
+export const SHORTEST = 0.01;
 /** Fairness is measured over this many columns, to even out chance. */
 const STRETCH = 10;
 

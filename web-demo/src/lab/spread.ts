@@ -2,6 +2,7 @@
 
 import { engine } from "../engine";
 import { number } from "../plot/number";
+import { build } from "../plot/table";
 import { h, say } from "./dom";
 import { reason } from "./fields";
 import { NO_GATE, worldOf } from "./laws";
@@ -21,9 +22,9 @@ interface Row { law: string; wasted: number[]; used: number[] }
 
 export class Spread {
   readonly #says = h("p", { class: "outcome", role: "status" });
-  readonly #table = h("table");
+  readonly #scroll = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "The laws over five seeds", hidden: true });
   readonly #button = h("button", { type: "button", onclick: () => void this.#run() }, "Compare over five seeds");
-  readonly element = h("div", { class: "spread" }, this.#says, this.#button, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "The laws over five seeds", hidden: true }, this.#table));
+  readonly element = h("div", { class: "spread" }, this.#says, this.#button, this.#scroll);
   #turn = 0;
   #timer = 0;
 
@@ -35,7 +36,7 @@ export class Spread {
     clearTimeout(this.#timer);
     if (unasked) this.#timer = window.setTimeout(() => void this.#run(), PATIENCE);
     say(this.#says, "");
-    this.#table.parentElement!.hidden = true;
+    this.#scroll.hidden = true;
     this.#button.disabled = false;
   }
 
@@ -60,11 +61,9 @@ export class Spread {
 
   #show(rows: Row[]): void {
     const head = ["law", "wasted: median", "least to most", "limit used: median", "least to most"];
-    this.#table.replaceChildren(
-      h("thead", {}, h("tr", {}, ...head.map((text) => h("th", { scope: "col" }, text)))),
-      h("tbody", {}, ...rows.map(({ law, wasted, used }) => h("tr", { "data-law": law }, h("th", { scope: "row" }, law),
-        ...[wasted, used].flatMap((shares) => [h("td", {}, share(median(shares))), h("td", {}, range(shares))])))));
-    this.#table.parentElement!.hidden = false;
+    const cells = rows.map(({ law, wasted, used }) => [law, ...[wasted, used].flatMap((shares) => [share(median(shares)), range(shares)])]);
+    this.#scroll.replaceChildren(build({ head, rows: cells }));
+    this.#scroll.hidden = false;
   }
 }
 
@@ -91,8 +90,7 @@ function range(shares: number[]): string {
   return least === most ? least! : `${least} to ${most}`;
 }
 
-/** Exported for a test. */
-export function sentence(rows: Row[], { scenario }: State): string {
+function sentence(rows: Row[], { scenario }: State): string {
   const gate = rows.find(({ law }) => law === "adaptive") ?? rows.find(({ law }) => law !== NO_GATE);
   const none = rows.find(({ law }) => law === NO_GATE);
   const runs = `In ${SEEDS} runs of ${spoken(time(scenario.end))}`;

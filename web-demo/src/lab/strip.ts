@@ -3,10 +3,7 @@
 import { Sheet } from "../plot/canvas";
 import { tone, type Tone } from "../plot/theme";
 import { h } from "./dom";
-import type { Lane } from "./lane";
-
-/** Waits are drawn on a logarithmic scale that begins here, s. */
-const SHORTEST = 0.01;
+import { SHORTEST, type Lane } from "./lane";
 
 export class Strip {
   readonly element = h("canvas", { class: "strip", "aria-hidden": "true" });

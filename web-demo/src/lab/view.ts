@@ -1,13 +1,13 @@
 /** A law's card: its four plots, with the same axes as the other cards, and its results. */
 
 import { Series, type Axis, type Line, type Rows } from "../plot/series";
-import { clock, number, percent, seconds } from "../plot/number";
+import { clock, number, percent, round, seconds } from "../plot/number";
 import { textTable, type Table } from "../plot/table";
 import type { Tone } from "../plot/theme";
 import { h, say } from "./dom";
 import { lineOf } from "./laws";
 import { fair } from "./metric";
-import type { Lane } from "./lane";
+import { SHORTEST, type Lane } from "./lane";
 import { Strip } from "./strip";
 
 /** What all cards share: the end of the run and the maxima over all lanes. */
@@ -19,9 +19,6 @@ export interface Scale {
   /** The power of ten of the longest wait. */
   wait: number;
 }
-
-/** Waits are drawn on a logarithmic scale; shorter ones are drawn as this, s. */
-const SHORTEST = 0.01;
 
 /** Units of time for the axis, each with the shortest run that uses it. */
 const UNITS: [number, string][] = [[3 * 86_400, "d"], [3 * 3_600, "h"], [180, "min"], [0, "s"]];
@@ -178,10 +175,5 @@ export function scaleOf(lanes: Lane[], end: number): Scale {
   }
   // A burst at the start may exceed the limit a hundred times: it is cut off.
   const most = gives > 0 ? Math.min(calls, gives * 2) : calls;
-  return { end, calls: rounded(Math.max(most, gives * 1.25) || 1), wait: Math.ceil(Math.log10(wait)) };
-}
-
-function rounded(value: number): number {
-  const size = 10 ** Math.floor(Math.log10(value));
-  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * size >= value)! * size;
+  return { end, calls: round(Math.max(most, gives * 1.25) || 1, [1, 1.5, 2, 3, 4, 5, 6, 8, 10]), wait: Math.ceil(Math.log10(wait)) };
 }

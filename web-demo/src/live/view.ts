@@ -1,5 +1,6 @@
-/** The live section's view and controls. */
+/** The live section: the reader's own calls to the real server, and the demo's fleet. */
 
+import "./live.css";
 import type { Cause } from "tidegate";
 import { calls } from "../figure/claims";
 import { part } from "../figure/part";

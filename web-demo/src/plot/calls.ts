@@ -1,6 +1,6 @@
 /** Calls in flight: when each reached the gate, and the decision. */
 
-import { Outcome, What, type Frame } from "../engine";
+import { What, type Frame } from "../engine";
 
 export interface Call { at: number; thread: number; served: boolean }
 
@@ -21,7 +21,7 @@ export class Calls {
     const { at, thread, what, value } = steps;
     for (let index = 0; index < at.length; index++) {
       if (what[index] !== What.Decided || this.#count++ % this.every !== 0) continue;
-      this.#calls.push({ at: at[index] ?? 0, thread: thread[index] ?? 0, served: value[index] === Outcome.Ok });
+      this.#calls.push({ at: at[index] ?? 0, thread: thread[index] ?? 0, served: value[index] === 0 });
     }
   }
 

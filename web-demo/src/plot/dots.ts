@@ -7,7 +7,7 @@
 import type { Frame, World } from "../engine";
 import { Calls } from "./calls";
 import { Sheet } from "./canvas";
-import { number } from "./number";
+import { number, round } from "./number";
 import { font, tone } from "./theme";
 
 export interface Look {
@@ -85,7 +85,7 @@ export class Dots {
   #thin(perSecond: number): void {
     const every = perSecond / this.#most;
     if (every <= 1) this.#calls.every = 1;
-    else if (every > this.#calls.every || every < this.#calls.every / 2.5) this.#calls.every = round(every);
+    else if (every > this.#calls.every || every < this.#calls.every / 2.5) this.#calls.every = round(every, [1, 2, 5, 10]);
   }
 
   paint(now: number, speed: number): void {
@@ -280,9 +280,3 @@ function ring(pen: CanvasRenderingContext2D, x: number, y: number, size: number,
 }
 
 export const sum = (values: Float64Array | never[]): number => (values as Float64Array).reduce((total, value) => total + value, 0);
-
-/** Rounds up to 1, 2, 5, 10, 20, ... */
-function round(value: number): number {
-  const size = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 5, 10].find((step) => step * size >= value)! * size;
-}

@@ -26,6 +26,12 @@ export function seconds(value: number | null | undefined): string {
   return `${number(value / size)} ${unit}`;
 }
 
+/** Rounds up to one of these multiples of a power of ten. */
+export function round(value: number, steps: number[]): number {
+  const size = 10 ** Math.floor(Math.log10(value));
+  return steps.find((step) => step * size >= value)! * size;
+}
+
 /** A time as minutes and seconds. */
 export function clock(value: number): string {
   if (value < 100) return `${value.toFixed(1)} s`;

@@ -28,7 +28,7 @@ export function textTable(details: HTMLDetailsElement, table: () => Table): () =
   };
 }
 
-function build({ head, rows }: Table): HTMLTableElement {
+export function build({ head, rows }: Table): HTMLTableElement {
   const table = document.createElement("table");
   const top = table.createTHead().insertRow();
   for (const text of head) {

@@ -122,27 +122,21 @@ impl FromStr for Rate {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |why| format!("\"{text}\" is not a rate like \"4/s\" or \"4500/h\": {why}");
-        Self::read(text).map_err(wrong)
-    }
-}
-
-impl Rate {
-    /// Like [`FromStr`], but the error is only the reason.
-    fn read(text: &str) -> Result<Self, &'static str> {
-        let (number, unit) =
-            text.split_once('/').ok_or("the unit is missing, one of /s, /min, /h, /d")?;
+        let (number, unit) = text
+            .split_once('/')
+            .ok_or_else(|| wrong("the unit is missing, one of /s, /min, /h, /d"))?;
         let per_day = match unit.trim_ascii() {
             "s" => 86_400,
             "min" => 1_440,
             "h" => 24,
             "d" => 1,
-            _ => return Err("the unit must be one of /s, /min, /h, /d"),
+            _ => return Err(wrong("the unit must be one of /s, /min, /h, /d")),
         };
         let millionths = millionths(number.trim_ascii())
-            .ok_or("the number must be positive, with at most six decimals")?;
+            .ok_or_else(|| wrong("the number must be positive, with at most six decimals"))?;
         match millionths.checked_mul(per_day) {
             Some(rate) if rate <= 1_000_000 * 86_400 * 1_000_000 => Ok(Self(rate)),
-            _ => Err("a million calls a second is the most there is"),
+            _ => Err(wrong("a million calls a second is the most there is")),
         }
     }
 }

@@ -8,13 +8,6 @@ use tidegate_sim::{Broken, Scenario, World};
 use crate::extent;
 use crate::watch::Watch;
 
-/// The scenario is invalid. The text says why.
-const NO_SCENARIO: i32 = -1;
-/// The law is unknown. The text lists the laws.
-const NO_LAW: i32 = -2;
-/// A promise was violated. The text says which.
-const BROKEN: i32 = -3;
-
 /// The worlds, and the data for the host.
 #[derive(Default)]
 pub struct Desk {
@@ -32,21 +25,21 @@ struct Open {
     watch: Watch,
 }
 
-/// Why a request failed.
-pub enum Rejection {
-    /// The text is not a scenario.
-    Scenario(String),
-    /// The law is unknown.
-    Law(String),
-    /// A promise was violated.
-    Broken(String),
-}
+/// Why a request failed: a code, and a sentence.
+pub struct Rejection(pub i32, pub String);
+
+/// The scenario is invalid.
+pub const NO_SCENARIO: i32 = -1;
+/// The law is unknown.
+pub const NO_LAW: i32 = -2;
+/// A promise was violated.
+const BROKEN: i32 = -3;
 
 /// Reads a scenario in numbers.
 pub fn brief(bytes: &[u8]) -> Result<Scenario, Rejection> {
     let (numbers, _) = bytes.as_chunks();
     let numbers: Vec<f64> = numbers.iter().copied().map(f64::from_le_bytes).collect();
-    let invalid = || Rejection::Scenario("these numbers are not a scenario".into());
+    let invalid = || Rejection(NO_SCENARIO, "these numbers are not a scenario".into());
     Scenario::brief(&numbers).ok_or_else(invalid)
 }
 
@@ -98,7 +91,7 @@ impl Desk {
             true => format!("the world broke: {broken}"),
             false => "the world broke".into(),
         };
-        more.map_err(|broken| Rejection::Broken(why(broken)))
+        more.map_err(|broken| Rejection(BROKEN, why(broken)))
     }
 
     pub fn frame(&mut self, world: usize) {
@@ -133,12 +126,7 @@ impl Desk {
     }
 
     /// Sets the text to the reason and returns its code.
-    pub fn reject(&mut self, rejection: Rejection) -> i32 {
-        let (code, why) = match rejection {
-            Rejection::Scenario(why) => (NO_SCENARIO, why),
-            Rejection::Law(why) => (NO_LAW, why),
-            Rejection::Broken(why) => (BROKEN, why),
-        };
+    pub fn reject(&mut self, Rejection(code, why): Rejection) -> i32 {
         self.text = why.into_bytes();
         code
     }

@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use tidegate_sim::{Scenario, World, controllers};
 
-use crate::desk::Rejection;
+use crate::desk::{NO_LAW, NO_SCENARIO, Rejection};
 
 /// Parses a scenario file.
 pub fn read(text: &[u8]) -> Result<Scenario, Rejection> {
     Scenario::parse(&String::from_utf8_lossy(text), "the scenario", "")
-        .map_err(|error| Rejection::Scenario(error.to_string()))
+        .map_err(|error| Rejection(NO_SCENARIO, error.to_string()))
 }
 
 /// Creates the world of a scenario with a law.
@@ -20,7 +20,7 @@ pub fn world(
 ) -> Result<World<Rc<Scenario>>, Rejection> {
     World::new(Rc::clone(scenario), law, seed).ok_or_else(|| {
         let names = scenario.law_names().join(", ");
-        Rejection::Law(format!("there is no law \"{law}\"; there are {names}"))
+        Rejection(NO_LAW, format!("there is no law \"{law}\"; there are {names}"))
     })
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use tidegate_sim::{Scenario, World, controllers};
 
-use crate::desk::Rejection;
+use crate::desk::{NO_LAW, Rejection};
 
 /// Creates the world of a scenario with a law.
 pub fn world(
@@ -17,5 +17,5 @@ pub fn world(
         let law = place.law.unwrap_or(law);
         controllers::plain(law, &place)
     })
-    .ok_or_else(|| Rejection::Law(String::new()))
+    .ok_or_else(|| Rejection(NO_LAW, String::new()))
 }
