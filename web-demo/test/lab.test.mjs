@@ -209,7 +209,7 @@ const WORLDS = [
   { only: "Clients", clients: [{ processes: 5, threads: 2, demand: { on_off: { on: "10s", off: "5s" } } }] },
   ...Object.entries({ fixed: { rate: "4/s" }, backoff: {}, autosleeper: {}, tchannel: {} })
     .map(([kind, parameters]) => ({ only: "Your own", law: "mine", own: { mine: { [kind]: parameters } } })),
-  { only: "World", latency: { uniform: ["25ms", "80ms"] } },
+  { only: "World" },
   { only: "World", latency: { lognormal: { median: "40ms", sigma: 0.5 } } },
 ];
 

@@ -4,13 +4,14 @@
  * is identical.
  */
 
-import { binOf, programsOf, put, type Convergence, type Group, type Path, type Scenario, type Server, type State } from "./state";
+import { binOf, get, programsOf, put, type Convergence, type Group, type Path, type Scenario, type Server, type State } from "./state";
 import { Fault, HOUR, MINUTE, SECOND, perSecond, rate, rateText, spoken, spokenRate, time, timeText, type Time } from "./units";
 import { whatClients } from "./words";
 
 /** A state with another value at this place. */
 export function edited(state: State, path: Path, value: unknown): State {
-  let next = put(state, path, value);
+  const latency: Path = ["scenario", "latency"];
+  let next = put(path[1] === "latency" ? put(state, latency, get(state, latency)) : state, path, value);
   if (path[0] !== "scenario") return next;
   if (path[1] === "end") next = put(next, ["scenario", "bin"], bins(next.scenario));
   const isLimit = path[1] === "server" && path[2] !== "hints" && path[2] !== "strangers";

@@ -73,8 +73,13 @@ export const write = ({ title: own, ...scenario }: Scenario): string => stringif
 /** A place in a state: the keys that lead to it. */
 export type Path = readonly (string | number)[];
 
-export const get = (part: unknown, path: Path): unknown =>
+const find = (part: unknown, path: Path): unknown =>
   path.reduce((part, key) => (part as Record<string | number, unknown> | undefined)?.[key], part);
+
+/** What applies to a file without it, and has controls. */
+const USUAL = { scenario: { latency: { uniform: ["25ms", "75ms"] } } };
+
+export const get = (state: State, path: Path): unknown => find(state, path) ?? find(USUAL, path);
 
 /** A copy with another value at this place; undefined removes it. */
 export function put<T>(part: T, [key, ...rest]: Path, value: unknown): T {
