@@ -18,7 +18,7 @@ const MEMORY = 64 * 2 ** 20;
 
 async function hostile(test) {
   // It ends when its standard input closes, so also if this process crashes.
-  const child = spawn(program, ["serve"], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(program, [], { stdio: ["pipe", "pipe", "inherit"] });
   test.after(() => child.kill());
   const told = await new Promise((done, fail) => {
     createInterface({ input: child.stdout }).once("line", (line) => done(JSON.parse(line)));

@@ -7,6 +7,7 @@ use tidegate::law::Adaptive;
 use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Reply, Rng, Span};
 
+use crate::server::{Says, Server};
 use crate::{MILLIS, SECOND, at};
 
 /// Calls that arrive at random, 50 a second, each with five seconds.
@@ -68,8 +69,11 @@ impl World {
         };
         let mut jobs = BTreeMap::<u64, Job>::new();
         let mut waiting = BTreeMap::<usize, (u64, Ticket)>::new();
-        let (mut arrived, mut room) = (0, u64::from(u32::MAX));
-        let mut refilled = 0;
+        let mut arrived = 0;
+        let mut server = self.limit.map(|limit| match self.window {
+            Some(window) => Server::new(limit * window / SECOND, window, None, Says::Nothing),
+            None => Server::bucket(limit, SECOND),
+        });
         (0..self.workers.unwrap_or(1))
             .for_each(|worker| add(&mut events, 1 + worker, Event::Arrives));
         while let Some(((time, _), event)) = events.pop_first() {
@@ -120,19 +124,8 @@ impl World {
                             continue;
                         };
                         counts.sent.push(time);
-                        let mut outcome = Outcome::Ok;
-                        if let Some(limit) = self.limit {
-                            // In thousandths of a call.
-                            let step = self.window.unwrap_or(MILLIS);
-                            let most = limit * step.max(SECOND) / MILLIS;
-                            room =
-                                most.min(room + (time - refilled) / step * step / MILLIS * limit);
-                            refilled = time / step * step;
-                            match room.checked_sub(1_000) {
-                                Some(rest) => room = rest,
-                                None => outcome = Outcome::Throttled,
-                            }
-                        }
+                        let reply = server.as_mut().map(|server| server.call(time));
+                        let mut outcome = reply.map_or(Outcome::Ok, |reply| reply.outcome);
                         if jobs[&id].bad && outcome == Outcome::Ok {
                             outcome = self.outcome;
                         }

@@ -5,38 +5,15 @@ use tidegate::queue::{Queue, Slot};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Reply, Rng, Span,
 };
+use tidegate_limits::{Bucket, Limit};
 
 use crate::SECOND;
 
-/// A token bucket with this many units a second, and a burst of a second's worth.
-struct Bucket {
-    rate: u64,
-    level: u64,
-    latest: Instant,
-}
-
 const ROUND_TRIP: Span = Span::from_millis(50);
 
-impl Bucket {
-    const fn new(rate: u64) -> Self {
-        Self { rate, level: rate * SECOND, latest: Instant::ZERO }
-    }
-
-    fn take(&mut self, now: Instant, cost: u32) -> bool {
-        let nanos = now.saturating_since(self.latest).as_nanos();
-        self.latest = now;
-        self.level = (self.level + nanos * self.rate).min(self.rate * SECOND);
-        let cost = u64::from(cost) * SECOND;
-        let served = cost <= self.level;
-        if served {
-            self.level -= cost;
-        }
-        served
-    }
-
-    const fn left(&self) -> u64 {
-        self.level / SECOND
-    }
+/// A bucket of this many units in each period, and a burst of a period's worth.
+fn bucket(rate: u64, period: u64) -> Bucket {
+    Bucket::new(rate, period, rate)
 }
 
 /// The calls of a client after a minute of learning.
@@ -77,7 +54,7 @@ fn run_law(
     hints: bool,
     mut cost: impl FnMut(&mut Rng) -> u32,
 ) -> (u64, u64) {
-    let mut bucket = Bucket::new(rate);
+    let mut bucket = bucket(rate, SECOND);
     let mut chance = Rng::new(3);
     let mut now = Instant::ZERO;
     let mut gate: Controller<Adaptive> = Controller::new(Policy::new(law), 7, now);
@@ -86,11 +63,11 @@ fn run_law(
     while now < Tally::END {
         match gate.poll(now, &Call::new().cost(next)) {
             Decision::Admit(permit) => {
-                let served = bucket.take(now, next);
+                let served = bucket.take(now.as_nanos(), next.into());
                 tally.count(now, next, served);
                 let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
                 let hint = if hints {
-                    Hint::quota(rate, Span::from_secs(1)).and_remaining(bucket.left())
+                    Hint::quota(rate, Span::from_secs(1)).and_remaining(bucket.remaining())
                 } else {
                     Hint::NONE
                 };
@@ -167,37 +144,34 @@ fn each_of_two_limits_gets_its_own_hints() {
         (600, 60_000, 1_000, false, "tokens bind, without hints"),
         (60, 60_000, 1_000, true, "both bind"),
     ] {
-        let mut server = [requests, tokens].map(|limit: u64| Bucket::new(limit));
+        let mut server = [requests, tokens].map(|limit| bucket(limit, 60 * SECOND));
         let mut now = Instant::ZERO;
         let mut gate: Controller<Adaptive, 2> =
             Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
         let (mut calls, mut throttled, mut used) = (0u64, 0u64, [0u64; 2]);
-        // The clock of the buckets runs sixty times as fast, so their second is a minute.
         let (warm, end) = (Instant::from_nanos(600 * SECOND), Instant::from_nanos(4_200 * SECOND));
         while now < end {
             match gate.poll(now, &Call::of([1, size])) {
                 Decision::Admit(permit) => {
-                    let at = Instant::from_nanos(now.as_nanos() / 60);
-                    let costs = [1, size];
-                    let fits = server.iter_mut().zip(costs).all(|(bucket, cost)| {
-                        bucket.take(at, 0) && bucket.left() >= u64::from(cost)
-                    });
+                    let costs = [1, u64::from(size)];
+                    let fits = server
+                        .iter_mut()
+                        .zip(costs)
+                        .all(|(bucket, cost)| bucket.fits(now.as_nanos(), cost));
                     if fits {
-                        for (bucket, cost) in server.iter_mut().zip(costs) {
-                            bucket.take(at, cost);
-                        }
+                        server.iter_mut().zip(costs).for_each(|(limit, cost)| limit.charge(cost));
                     }
                     if now >= warm {
                         calls += 1;
                         throttled += u64::from(!fits);
                         for (used, cost) in used.iter_mut().zip(costs) {
-                            *used += if fits { u64::from(cost) } else { 0 };
+                            *used += if fits { cost } else { 0 };
                         }
                     }
                     let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
                     let said = [
-                        quota(requests).and_remaining(server[0].left()),
-                        quota(tokens).and_remaining(server[1].left()),
+                        quota(requests).and_remaining(server[0].remaining()),
+                        quota(tokens).and_remaining(server[1].remaining()),
                     ];
                     now = now.saturating_add(Span::from_millis(300));
                     let said = if hints { said } else { [Hint::NONE; 2] };
@@ -222,7 +196,8 @@ fn each_of_two_limits_gets_its_own_hints() {
 #[test]
 fn calls_that_state_no_cost_use_a_limit_as_well() {
     let run = |mut cost: Box<dyn FnMut(&mut Rng) -> u32>, states: Option<u32>| {
-        let (mut bucket, mut chance, mut now) = (Bucket::new(10_000), Rng::new(3), Instant::ZERO);
+        let (mut bucket, mut chance, mut now) =
+            (bucket(10_000, SECOND), Rng::new(3), Instant::ZERO);
         let mut gate: Controller<Adaptive, 2> =
             Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
         let mut tally = Tally::default();
@@ -231,9 +206,10 @@ fn calls_that_state_no_cost_use_a_limit_as_well() {
             let call = Call::of([1, states.unwrap_or(next)]).estimated();
             match gate.poll(now, &call) {
                 Decision::Admit(permit) => {
-                    let served = bucket.take(now, next);
+                    let served = bucket.take(now.as_nanos(), next.into());
                     tally.count(now, next, served);
-                    let left = Hint::quota(10_000, Span::from_secs(1)).and_remaining(bucket.left());
+                    let left =
+                        Hint::quota(10_000, Span::from_secs(1)).and_remaining(bucket.remaining());
                     let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
                     let mut reply = Reply::about(outcome, [Hint::NONE, left]);
                     if served {

@@ -1,74 +1,10 @@
 //! Days of devices, with servers with windows and buckets that send all hints, or few.
 
-use tidegate::{Call, Controller, Decision, Hint, Outcome, Reply, Span};
+use tidegate::{Call, Decision, Outcome, Span};
 
-use crate::client::{Client, Gate, POLICY};
+use crate::client::Client;
+use crate::server::{Says, Server};
 use crate::{DAY, HOUR, MILLIS, SECOND, at};
-
-/// The headers of a server.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Says {
-    /// `Retry-After` with each throttled call.
-    RetryAfter,
-    /// Also `RateLimit-Policy` and `RateLimit` with all responses.
-    Ietf,
-    /// Also `X-RateLimit-Limit`, `-Remaining` and `-Reset` with all responses.
-    XRateLimit,
-}
-
-/// A server with this many calls per period: windows, or a bucket with this burst.
-#[derive(Clone, Copy, Debug)]
-struct Server {
-    limit: u64,
-    period: u64,
-    burst: Option<u64>,
-    says: Says,
-    /// The remaining calls, in parts of a call.
-    left: u64,
-    latest: u64,
-}
-
-impl Server {
-    fn new(limit: u64, period: u64, burst: Option<u64>, says: Says) -> Self {
-        Self { limit, period, burst, says, left: burst.unwrap_or(limit) * period, latest: 0 }
-    }
-
-    /// A call that comes at `now`.
-    fn call(&mut self, now: u64) -> Reply {
-        let full = self.burst.unwrap_or(self.limit) * self.period;
-        let now = now.max(self.latest);
-        match self.burst {
-            Some(_) => self.left = (self.left + (now - self.latest) * self.limit).min(full),
-            None if now / self.period > self.latest / self.period => self.left = full,
-            None => {}
-        }
-        self.latest = now;
-        let served = self.left >= self.period;
-        self.left -= if served { self.period } else { 0 };
-        let ends = self.period - now % self.period;
-        let (reset, next) = match self.burst {
-            Some(_) => (
-                (full - self.left).div_ceil(self.limit),
-                (self.period - self.left.min(self.period)).div_ceil(self.limit),
-            ),
-            None => (ends, ends),
-        };
-        let whole = |span: u64| Span::from_secs(span.div_ceil(SECOND));
-        let told = match self.says {
-            Says::RetryAfter => Hint::NONE,
-            Says::Ietf => Hint::quota(self.limit, Span::from_nanos(self.period))
-                .and_remaining(self.left / self.period)
-                .and_reset(whole(reset)),
-            Says::XRateLimit => Hint::remaining(self.left / self.period)
-                .and_limit(self.limit)
-                .and_reset(whole(reset)),
-        };
-        match served {
-            true => Outcome::Ok.with(told),
-            false => Outcome::Throttled.with(told.and_retry_after(whole(next))),
-        }
-    }
-}
 
 const TAKES: u64 = 100 * MILLIS;
 
@@ -207,72 +143,11 @@ fn a_fleet_that_powers_up_at_once_is_served_in_time() {
                 let server = Server::new(120, 60 * SECOND, size, says);
                 // The ideal is 90 s for the bucket and 60 s for the windows.
                 let [(at_once, _), (spread, rejected)] =
-                    [0, 100].map(|over| power_up(200, server, over, seed));
+                    [0, 100].map(|over| power_up(200, server.clone(), over, seed));
                 assert!(at_once <= 110 * SECOND, "{size:?} {says:?}: {} s", at_once / SECOND);
                 assert!(spread <= 108 * SECOND, "{size:?} {says:?}: {} s", spread / SECOND);
                 assert!(rejected <= 10, "{size:?} {says:?}: {rejected} of 1000 rejected");
             }
-        }
-    }
-}
-
-/// A reading every five minutes for a fortnight, within ten seconds, with a snapshot in each sleep.
-/// Returns how many were served and how many throttled.
-fn readings(mut server: Server, tells: bool, seed: u64) -> [u64; 2] {
-    let (mut gate, mut counts) = (Gate::new(POLICY, seed, at(0)), [0; 2]);
-    for wake in (7 * HOUR..14 * DAY).step_by(300 * SECOND as usize) {
-        let mut now = wake;
-        let mut call = Call::new().deadline(at(wake + 10 * SECOND));
-        loop {
-            match gate.poll(at(now), &call) {
-                Decision::Admit(permit) => {
-                    let mut reply = server.call(now);
-                    if !tells {
-                        reply = reply.outcome.into();
-                    }
-                    counts[usize::from(reply.outcome != Outcome::Ok)] += 1;
-                    now += 200 * MILLIS;
-                    gate.settle(at(now), permit, reply);
-                    match gate.retry(at(now), &call, reply) {
-                        Ok(next) => call = next,
-                        Err(_) => break,
-                    }
-                }
-                Decision::Wait(until) => now = until.as_nanos(),
-                Decision::Full | Decision::Reject(_) => break,
-            }
-        }
-        let mut record = [0; Gate::SNAPSHOT_BYTES];
-        gate.snapshot(at(now), &mut record).unwrap();
-        let next = wake + 300 * SECOND;
-        let away = Span::from_nanos(next - now);
-        gate = Controller::restore(POLICY, wake, &record, at(next), away).unwrap();
-    }
-    counts
-}
-
-#[test]
-fn a_device_that_knows_how_long_it_slept_uses_its_quota() {
-    let fortnight = 14 * DAY - 7 * HOUR;
-    // With few hints, the law checks about every hour whether the quota is available again.
-    for (limit, size, says, tells, most) in [
-        (1_000, None, Says::Ietf, true, 0),
-        (100, None, Says::Ietf, true, 28),
-        (100, None, Says::RetryAfter, true, 42),
-        (100, None, Says::RetryAfter, false, 56),
-        (100, Some(5), Says::RetryAfter, true, 28),
-        (100, Some(5), Says::Ietf, true, 28),
-    ] {
-        let possible = match size {
-            Some(size) => size + limit * fortnight / DAY,
-            None => (limit * 14).min(fortnight / (300 * SECOND)),
-        };
-        for seed in 0..3 {
-            let server = Server::new(limit, DAY, size, says);
-            let [served, rejected] = readings(server, tells, seed);
-            let what = format!("{limit} a day, {size:?}, {says:?} {tells}");
-            assert!(served * 100 >= possible * 98, "{what}: {served} of {possible}");
-            assert!(rejected <= most, "{what}: {rejected} rejected");
         }
     }
 }

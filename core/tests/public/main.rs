@@ -21,6 +21,7 @@ mod growth;
 mod long_time;
 mod promises;
 mod recovery;
+mod server;
 #[cfg(feature = "shared")]
 mod shared;
 mod signal_bodies;

@@ -10,6 +10,7 @@ use tidegate::{
 };
 
 use crate::client::{Client, Gate, POLICY};
+use crate::server::{Says, Server};
 use crate::{DAY, MILLIS, SECOND, at};
 
 proptest! {
@@ -323,17 +324,19 @@ proptest! {
         says in prop::sample::select(vec![Says::Nothing, Says::Left, Says::Policy, Says::Reset]),
     ) {
         let quota = Quota::per(count, Span::from_secs(period)).unwrap().with_burst(burst).unwrap();
-        let server =
-            limit.map(|limit| Server::new((limit * count).div_ceil(100), period * SECOND, windows));
-        let used = quoted(quota, server, says, seed, 40 * period * SECOND);
+        let server = limit.map(|limit| {
+            let limit = (limit * count).div_ceil(100);
+            Server::new(limit, period * SECOND, (!windows).then_some(limit), says)
+        });
+        let used = quoted(quota, server, seed, 40 * period * SECOND);
         prop_assert!(limit.is_some() || used >= 36 * count, "{used} of {}", 40 * count);
     }
 }
 
 /// What a client with this quota uses that always has a call to make. It is restored from a snapshot again and again,
 /// and its timers are late. Panics if any period has more than the quota.
-fn quoted(quota: Quota, server: Option<Server>, says: Says, seed: u64, time: u64) -> u64 {
-    let (mut rng, mut server) = (Rng::new(seed), server);
+fn quoted(quota: Quota, mut server: Option<Server>, seed: u64, time: u64) -> u64 {
+    let mut rng = Rng::new(seed);
     let mut below = |most: u64| u64::from(rng.next_u32()) % most;
     let policy = Policy::adaptive().limits([Adaptive::with_quota(quota)]);
     // The quota is set after a while without one.
@@ -354,11 +357,12 @@ fn quoted(quota: Quota, server: Option<Server>, says: Says, seed: u64, time: u64
                 let allowed = most * parts + quota.count() * 2 * MILLIS;
                 assert!(excess <= allowed, "{} calls' worth in parts", excess - allowed);
                 latest = now;
-                let fits = server.as_mut().is_none_or(|server| (0..cost).all(|_| server.take(now)));
-                let hint = server.map_or(Hint::NONE, |server| server.says(says, fits));
+                let reply = server.as_mut().map_or(Outcome::Ok.into(), |server| {
+                    let served = (0..cost).all(|_| server.limit.take(now, 1));
+                    server.reply(served)
+                });
                 now += MILLIS;
-                let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
-                gate.settle(at(now), permit, outcome.with(hint));
+                gate.settle(at(now), permit, reply);
             }
             Decision::Wait(until) => now = until.as_nanos() + below(1_100_000),
             other => panic!("{other:?}"),
@@ -377,9 +381,9 @@ fn quoted(quota: Quota, server: Option<Server>, says: Says, seed: u64, time: u64
 #[test]
 fn a_client_with_a_quota_of_seven_a_minute_sends_seven_a_minute() {
     let quota = Quota::per_minute(7).unwrap();
-    for server in [None, Some(Server::new(1, SECOND, false))] {
+    for server in [None, Some(Server::bucket(1, SECOND))] {
         for seed in 0..20 {
-            let used = quoted(quota, server, Says::Nothing, seed, 3_600 * SECOND);
+            let used = quoted(quota, server.clone(), seed, 3_600 * SECOND);
             assert!((385..=428).contains(&used), "{used} in an hour, {server:?}");
         }
     }
@@ -427,110 +431,18 @@ fn a_burst_starts_with_ten_calls_and_slow_calls_do_not_delay_others() {
     assert!(now <= 3 * SECOND, "after {} ms", (now - SECOND) / MILLIS);
 }
 
-/// A client of a bucket of 100 a day that makes one reading every five minutes for a fortnight. If
-/// it sleeps, there is a snapshot between each two calls. Returns how many calls were served.
-fn fortnight(sleeps: bool) -> u32 {
-    let (mut gate, mut served, mut level, mut latest) = (Client::new(7).gate, 0, 5 * DAY, 0);
-    for wake in (0..14 * DAY).step_by(usize::try_from(300 * SECOND).unwrap()) {
-        if sleeps {
-            let mut record = [0; Gate::SNAPSHOT_BYTES];
-            gate.snapshot(at(latest), &mut record).unwrap();
-            let away = Span::from_nanos(wake - latest);
-            gate = Gate::restore(POLICY, wake, &record, at(wake), away).unwrap();
-        }
-        level = (level + (wake - latest) * 100).min(5 * DAY);
-        latest = wake;
-        if let Decision::Admit(permit) = gate.poll(at(wake), &Call::new()) {
-            let fits = level >= DAY;
-            level -= if fits { DAY } else { 0 };
-            served += u32::from(fits);
-            gate.settle(at(wake + 1), permit, if fits { Outcome::Ok } else { Outcome::Throttled });
-        }
-    }
-    served
-}
-
-#[test]
-fn a_device_that_sleeps_between_its_calls_uses_as_much_as_one_that_does_not() {
-    let (awake, asleep) = (fortnight(false), fortnight(true));
-    assert!(awake >= 1_200, "{awake} of 1405");
-    assert!(asleep * 20 >= awake * 19, "{asleep} asleep, {awake} awake");
-}
-
-/// The hints of a server, all true.
-#[derive(Clone, Copy, Debug)]
-enum Says {
-    Nothing,
-    Left,
-    Quota,
-    Policy,
-    Reset,
-}
-
-/// A server with this many calls per period, with windows or a bucket.
-#[derive(Clone, Copy, Debug)]
-struct Server {
-    limit: u64,
-    period: u64,
-    windows: bool,
-    /// The content of the bucket in parts of a call, or what is left of the window.
-    left: u64,
-    latest: u64,
-}
-
-impl Server {
-    fn new(limit: u64, period: u64, windows: bool) -> Self {
-        Self { limit, period, windows, left: limit * period, latest: 0 }
-    }
-
-    fn take(&mut self, now: u64) -> bool {
-        let passed = now - self.latest;
-        if !self.windows {
-            self.left = (self.left + passed * self.limit).min(self.limit * self.period);
-        } else if now / self.period > self.latest / self.period {
-            self.left = self.limit * self.period;
-        }
-        self.latest = now;
-        let served = self.left >= self.period;
-        self.left -= if served { self.period } else { 0 };
-        served
-    }
-
-    fn says(&self, what: Says, served: bool) -> Hint {
-        let left = Hint::remaining(self.left / self.period);
-        let reset = match self.windows {
-            true => self.period - self.latest % self.period,
-            false => (self.limit * self.period - self.left).div_ceil(self.limit),
-        };
-        let reset = Span::from_nanos(reset);
-        match what {
-            Says::Nothing => Hint::NONE,
-            Says::Left => left,
-            Says::Quota => left.and_limit(self.limit).and_reset(reset),
-            Says::Policy => Hint::quota(self.limit, Span::from_nanos(self.period))
-                .and_remaining(self.left / self.period),
-            Says::Reset if served => left.and_reset(reset),
-            Says::Reset => {
-                let next = (self.period - self.left % self.period).div_ceil(self.limit);
-                Hint::retry_after(if self.windows { reset } else { Span::from_nanos(next) })
-            }
-        }
-    }
-}
-
 /// A client that always has a call to make, for this time. Returns how many were served and how
 /// many throttled.
-fn greedy(mut server: Server, says: Says, seed: u64, takes: u64, time: u64) -> (u64, u64) {
+fn greedy(mut server: Server, seed: u64, takes: u64, time: u64) -> (u64, u64) {
     let mut client = Client::new(seed);
     let (mut served, mut rejected) = (0, 0);
     while client.now < time {
         let permit = client.admitted();
-        let fits = server.take(client.now);
-        let hint = server.says(says, fits);
+        let reply = server.call(client.now);
+        let fits = reply.outcome == Outcome::Ok;
         (served, rejected) = (served + u64::from(fits), rejected + u64::from(!fits));
         client.now += takes;
-        let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
-        client.gate.settle(at(client.now), permit, outcome.with(hint));
+        client.gate.settle(at(client.now), permit, reply);
     }
     (served, rejected)
 }
@@ -545,13 +457,14 @@ fn a_true_hint_makes_no_client_slower_or_more_often_throttled() {
     for world in 0..200 {
         let limit = (4 + below(12)) << below(6);
         let period = [1, 10, 60, 600][usize::try_from(below(4)).unwrap()] * SECOND;
-        let server = Server::new(limit, period, world % 2 == 0);
+        let burst = (world % 2 == 1).then_some(limit);
+        let server = Server::new(limit, period, burst, Says::Nothing);
         let (takes, time) = ((2 + below(100)) * MILLIS, (20 * period).max(300 * SECOND));
-        let alone = greedy(server, Says::Nothing, world, takes, time);
+        let alone = greedy(server.clone(), world, takes, time);
         for (index, says) in
             [Says::Left, Says::Quota, Says::Policy, Says::Reset].into_iter().enumerate()
         {
-            let with = greedy(server, says, world, takes, time);
+            let with = greedy(server.saying(says), world, takes, time);
             let parts = |(served, rejected)| rejected * 1_000 / (served + rejected);
             let what = format!("{server:?} {says:?}: {with:?}, and {alone:?} without");
             assert!(with.0 * 4 >= alone.0 * 3, "slower: {what}");
@@ -601,15 +514,15 @@ fn wide(mut server: Server, told: bool, seed: u64, round_trip: u64) -> u64 {
         now = next.max(now + 1).min(arrives.unwrap_or(u64::MAX));
         while let Some(call) = calls.first_entry().filter(|call| call.key().0 <= now) {
             let ((_, number), permit) = call.remove_entry();
-            let fits = server.take(now);
-            served += u64::from(fits);
-            let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
-            let hint = match told {
-                true if !fits => Hint::remaining(0),
-                true => server.says(Says::Left, fits).and_reset(Span::from_secs(1)),
-                false => Hint::NONE,
-            };
-            answers.insert((now + way(), number), (permit, outcome.with(hint)));
+            let mut reply = server.call(now);
+            served += u64::from(reply.outcome == Outcome::Ok);
+            if told {
+                let left = Hint::remaining(server.limit.remaining());
+                let is_ok = reply.outcome == Outcome::Ok;
+                let hint = if is_ok { left.and_reset(Span::from_secs(1)) } else { left };
+                reply = reply.outcome.with(hint);
+            }
+            answers.insert((now + way(), number), (permit, reply));
         }
         while let Some(answer) = answers.first_entry().filter(|answer| answer.key().0 <= now) {
             let (permit, reply) = answer.remove();
@@ -628,9 +541,9 @@ fn a_pool_that_refills_within_a_round_trip_delays_no_call() {
     for world in 0..100 {
         let (limit, round_trip) = (3 + below(30), (5 + below(200)) * MILLIS);
         // It is full again after a fraction of a round trip.
-        let server = Server::new(limit, round_trip / (1 + below(10)), false);
-        let alone = wide(server, false, world, round_trip);
-        let with = wide(server, true, world, round_trip);
+        let server = Server::bucket(limit, round_trip / (1 + below(10)));
+        let alone = wide(server.clone(), false, world, round_trip);
+        let with = wide(server.clone(), true, world, round_trip);
         assert!(with * 4 >= alone * 3, "{with}, and {alone} without: {server:?}, {round_trip} ns");
         told += i64::try_from(with * 1_000 / alone).unwrap() - 1_000;
     }
@@ -639,12 +552,7 @@ fn a_pool_that_refills_within_a_round_trip_delays_no_call() {
 
 /// Clients that always have a call to make, at a server with windows, for thirty of the longest.
 /// Returns how many calls of each were served in the second half.
-fn fleet<const N: usize>(
-    clients: u64,
-    mut servers: [Server; N],
-    says: Says,
-    seed: u64,
-) -> Vec<u64> {
+fn fleet<const N: usize>(clients: u64, mut servers: [Server; N], seed: u64) -> Vec<u64> {
     let longest = servers.iter().map(|server| server.period).max().unwrap();
     let (half, takes) = (15 * longest, 40 * MILLIS);
     let mut fleet: Vec<_> = (0..clients).map(|client| (Client::new(seed + client), 0)).collect();
@@ -656,16 +564,13 @@ fn fleet<const N: usize>(
         match client.gate.poll(at(client.now), &Call::new()) {
             Decision::Admit(permit) => {
                 // A call that one window rejects uses up nothing of the others.
-                let fits = servers.iter().all(|server| Server { ..*server }.take(client.now));
-                for server in &mut servers {
-                    let took = server.take(client.now);
-                    server.left += if took && !fits { server.period } else { 0 };
+                let fits = servers.iter_mut().all(|server| server.limit.fits(client.now, 1));
+                if fits {
+                    servers.iter_mut().for_each(|server| server.limit.charge(1));
                 }
                 *served += u64::from(fits && client.now > half);
-                let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
-                let hint = servers[0].says(says, fits);
                 client.now += takes;
-                client.gate.settle(at(client.now), permit, outcome.with(hint));
+                client.gate.settle(at(client.now), permit, servers[0].reply(fits));
             }
             Decision::Wait(until) => client.now = until.as_nanos(),
             other => panic!("{other:?}"),
@@ -682,8 +587,8 @@ fn a_fleet_that_knows_when_a_window_ends_shares_it() {
         let clients = 3 + below(20);
         let limit = clients * (3 + below(12));
         let period = [60, 600, 3_600, 86_400][usize::try_from(below(4)).unwrap()] * SECOND;
-        let server = Server::new(limit, period, true);
-        let shares = fleet(clients, [server], Says::Reset, 1_000 * seed);
+        let server = Server::new(limit, period, None, Says::Reset);
+        let shares = fleet(clients, [server], 1_000 * seed);
         // 1 - Jain's index, in thousandths.
         let (sum, squares) = shares
             .iter()
@@ -699,10 +604,10 @@ fn a_fleet_that_knows_when_a_window_ends_shares_it() {
 #[test]
 fn a_server_with_several_windows_at_once_is_used() {
     let windows = [(10, 1), (100, 60), (1_000, 3_600)];
-    let servers = windows.map(|(limit, period)| Server::new(limit, period * SECOND, true));
+    let servers =
+        windows.map(|(limit, period)| Server::new(limit, period * SECOND, None, Says::Nothing));
     for clients in [1, 2, 4] {
-        let used =
-            |seed: u64| fleet(clients, servers, Says::Nothing, 1_000 * seed).iter().sum::<u64>();
+        let used = |seed: u64| fleet(clients, servers.clone(), 1_000 * seed).iter().sum::<u64>();
         let mut used: Vec<_> = (0..12u64).map(used).collect();
         used.sort_unstable();
         assert!(used[6] >= 14_250, "{used:?} of 15000, {clients} clients");
@@ -741,15 +646,15 @@ fn a_learned_rate_is_kept_by_timers_that_fire_late() {
     let mut chance = Rng::new(7);
     // Buckets of 10 ms and of a second.
     for (rate, buckets) in [(100, 1), (1_000, 1), (10_000, 1), (10_000, 100), (50_000, 100)] {
-        let mut server = Server::new(rate / buckets, SECOND / buckets, false);
+        let mut server = Server::bucket(rate / buckets, SECOND / buckets);
         let (mut client, mut served) = (Client::new(rate), 0);
         while client.now < 40 * SECOND {
             match client.gate.poll(at(client.now), &Call::new()) {
                 Decision::Admit(permit) => {
-                    let fits = server.take(client.now);
+                    let reply = server.call(client.now);
+                    let fits = reply.outcome == Outcome::Ok;
                     served += u64::from(fits && client.now >= 20 * SECOND);
-                    let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
-                    client.gate.settle(at(client.now + 1), permit, outcome);
+                    client.gate.settle(at(client.now + 1), permit, reply);
                 }
                 Decision::Wait(until) => {
                     let late = chance.between(Span::ZERO, Span::from_micros(1_100)).as_nanos();

@@ -3,6 +3,7 @@
 use tidegate::{Call, Decision, Hint, Outcome, Reply, Span};
 
 use crate::client::{Client, Gate, POLICY};
+use crate::server::Server;
 use crate::{DAY, HOUR, MILLIS, SECOND, at};
 
 fn secs(count: u64) -> Span {
@@ -15,15 +16,11 @@ fn later(request: u64) -> Reply {
 
 /// A single client of a server of ten calls a second without hints, for ten minutes.
 fn rate_limited() -> Client {
-    let mut client = Client::new(7);
-    let (mut level, mut latest) = (10 * SECOND, 0);
+    let (mut client, mut server) = (Client::new(7), Server::bucket(10, SECOND));
     while client.now < 600 * SECOND {
         client.now += client.wait();
-        level = (level + (client.now - latest) * 10).min(10 * SECOND);
-        latest = client.now;
-        let served = level >= SECOND;
-        level -= if served { SECOND } else { 0 };
-        client.call(if served { Outcome::Ok } else { Outcome::Throttled });
+        let reply = server.call(client.now);
+        client.call(reply);
     }
     assert!((80 * MILLIS..130 * MILLIS).contains(&client.interval()));
     client
@@ -160,21 +157,19 @@ fn a_client_that_returns_within_a_period_has_only_the_remaining_calls() {
 fn a_late_timer_does_not_slow_a_fast_client() {
     // A server of 2000 calls a second, and a client that only acts when its timer fires.
     const RATE: u64 = 2_000;
-    const MOST: u64 = RATE / 10 * SECOND;
     const HALF: u64 = 30;
     for timer in [100_000, MILLIS, 2 * MILLIS] {
-        let (mut gate, mut level, mut served) = (Gate::new(POLICY, 7, at(0)), MOST, 0);
+        let (mut gate, mut served) = (Gate::new(POLICY, 7, at(0)), 0);
+        let mut server = Server::bucket(RATE / 10, SECOND / 10);
         let mut in_flight = Vec::new();
         for now in (0..2 * HALF * SECOND).step_by(usize::try_from(timer).unwrap()) {
-            level = (level + timer * RATE).min(MOST);
-            for (permit, outcome) in in_flight.drain(..) {
-                gate.settle(at(now), permit, outcome);
+            for (permit, reply) in in_flight.drain(..) {
+                gate.settle(at(now), permit, reply);
             }
             while let Decision::Admit(permit) = gate.poll(at(now), &Call::new()) {
-                let fits = level >= SECOND;
-                level -= if fits { SECOND } else { 0 };
-                served += u64::from(fits && now >= HALF * SECOND);
-                in_flight.push((permit, if fits { Outcome::Ok } else { Outcome::Throttled }));
+                let reply = server.call(now);
+                served += u64::from(reply.outcome == Outcome::Ok && now >= HALF * SECOND);
+                in_flight.push((permit, reply));
             }
         }
         let possible = RATE * HALF;

@@ -1,13 +1,14 @@
 //! Calls that state no cost, before a server that says afterwards what each one cost.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant, Timer};
+use embassy_time::{Duration, Instant, TICK_HZ, Timer};
 use tidegate::law::Adaptive;
 use tidegate::{Outcome, Policy, Reply};
 use tidegate_embassy::{Throttle, refined};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
+use tidegate_limits::{Bucket, Limit};
 
 type Gate = Throttle<NoopRawMutex, Adaptive, 16, 2>;
 
@@ -17,8 +18,7 @@ fn gate() -> Gate {
 
 /// Shopify's GraphQL Admin API: a bucket of 1000 points, filled with 50 a second. A query takes 40.
 struct Server {
-    points: Cell<u64>,
-    latest: Cell<Instant>,
+    points: RefCell<Bucket>,
     served: Cell<u32>,
     throttled: Cell<u32>,
 }
@@ -27,26 +27,21 @@ impl Server {
     const COST: u64 = 40;
 
     fn new() -> Self {
-        let latest = Cell::new(Instant::now());
-        Self { points: Cell::new(1_000_000), latest, served: Cell::new(0), throttled: Cell::new(0) }
+        let points = RefCell::new(Bucket::new(50, TICK_HZ, 1_000));
+        Self { points, served: Cell::new(0), throttled: Cell::new(0) }
     }
 
     async fn query(&self) -> Reply<2> {
         Timer::after_millis(30).await;
-        let now = Instant::now();
-        let earned = (now - self.latest.replace(now)).as_millis() * 50;
-        let points = (self.points.get() + earned).min(1_000_000);
-        let is_served = points >= Self::COST * 1_000;
-        let left = if is_served { points - Self::COST * 1_000 } else { points };
-        self.points.set(left);
+        let is_served = self.points.borrow_mut().take(Instant::now().as_ticks(), Self::COST);
+        let left = self.points.borrow().remaining();
         let count = if is_served { &self.served } else { &self.throttled };
         count.set(count.get() + 1);
         let error =
             if is_served { "" } else { r#""errors":[{"extensions":{"code":"THROTTLED"}}],"# };
         let actual = if is_served { r#""actualQueryCost":40,"# } else { "" };
         let body = format!(
-            r#"{{{error}"extensions":{{"cost":{{"requestedQueryCost":40,{actual}"throttleStatus":{{"maximumAvailable":1000.0,"currentlyAvailable":{},"restoreRate":50.0}}}}}}}}"#,
-            left / 1_000
+            r#"{{{error}"extensions":{{"cost":{{"requestedQueryCost":40,{actual}"throttleStatus":{{"maximumAvailable":1000.0,"currentlyAvailable":{left},"restoreRate":50.0}}}}}}}}"#
         );
         Timer::after_millis(30).await;
         refined(Outcome::Ok.into(), 200, body.as_bytes())

@@ -8,6 +8,7 @@ use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
 use tidegate_embassy::Throttle;
 use tidegate_embassy_host::{Tasks, Time, far, leak};
+use tidegate_limits::{Limit, Window};
 
 fn fixed(per_second: u64) -> Throttle<NoopRawMutex, Fixed> {
     Throttle::seeded(leak(Policy::new(Fixed::new(Quota::per_second(per_second).unwrap()))), 7)
@@ -56,8 +57,7 @@ fn calls_are_sent_within_a_tick_after_their_time() {
 
 /// A server that serves five calls a second and sends Retry-After.
 struct Server {
-    second: Cell<u64>,
-    used: Cell<u32>,
+    limit: RefCell<Window>,
     delivered: RefCell<Vec<u32>>,
     throttled: Cell<u32>,
     /// The end of its cooldown.
@@ -68,8 +68,7 @@ struct Server {
 impl Server {
     fn new() -> Self {
         Self {
-            second: Cell::new(0),
-            used: Cell::new(0),
+            limit: RefCell::new(Window::new(5, TICK_HZ)),
             delivered: RefCell::default(),
             throttled: Cell::new(0),
             quiet: Cell::new(Instant::from_ticks(0)),
@@ -84,14 +83,9 @@ impl Server {
         Timer::after_millis(20).await;
         let now = Instant::now();
         let out = (120..140).contains(&now.as_secs());
-        if now.as_secs() != self.second.get() {
-            self.second.set(now.as_secs());
-            self.used.set(0);
-        }
-        self.used.set(self.used.get() + 1);
         let reply = if out {
             Outcome::Busy.with(Hint::NONE)
-        } else if self.used.get() > 5 {
+        } else if !self.limit.borrow_mut().take(now.as_ticks(), 1) {
             self.throttled.set(self.throttled.get() + 1);
             Outcome::Throttled.with(Hint::retry_after(Span::from_secs(1)))
         } else {

@@ -9,6 +9,7 @@ use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
 use tidegate_embassy::{Rejection, Throttle};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
+use tidegate_limits::{Limit, Window};
 
 /// One call a second, and places for two tasks.
 fn throttle() -> Throttle<NoopRawMutex, Fixed, 2> {
@@ -66,26 +67,16 @@ fn an_attempt_that_could_lose_a_response_keeps_its_place() {
     assert_eq!(*order.borrow(), [(0, Ok(Outcome::Ok)), (7, Ok(Outcome::Ok))]);
 }
 
-/// 100 calls an hour, in windows.
-struct Window {
-    left: u64,
-    number: u64,
-}
-
-impl Window {
-    fn call(&mut self) -> Reply {
-        let (now, hour) = (Instant::now().as_secs(), 3_600);
-        if now / hour > self.number {
-            (self.left, self.number) = (100, now / hour);
-        }
-        let served = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        let reset = Span::from_secs(hour - now % hour);
-        let all = Hint::quota(100, Span::from_secs(hour)).and_remaining(self.left).and_reset(reset);
-        match served {
-            true => Outcome::Ok.with(all),
-            false => Outcome::Throttled.with(all.and_retry_after(reset)),
-        }
+/// The reply of a server to a call now, with all hints.
+fn call(window: &RefCell<Window>) -> Reply {
+    let mut window = window.borrow_mut();
+    let served = window.take(Instant::now().as_secs(), 1);
+    let reset = Span::from_secs(window.reset());
+    let all = Hint::quota(100, Span::from_secs(3_600));
+    let all = all.and_remaining(window.remaining()).and_reset(reset);
+    match served {
+        true => Outcome::Ok.with(all),
+        false => Outcome::Throttled.with(all.and_retry_after(reset)),
     }
 }
 
@@ -98,7 +89,8 @@ fn alarms<const WAITERS: usize>() -> (u32, u32, u32) {
     let time = Time::begin();
     let throttle: Throttle<NoopRawMutex, Adaptive, WAITERS> =
         Throttle::seeded(const { &Policy::adaptive() }, 7);
-    let server = RefCell::new(Window { left: 100, number: 0 });
+    // In seconds.
+    let server = RefCell::new(Window::new(100, 3_600));
     let (waits, admitted, lost) = (Cell::new(false), Cell::new(0), Cell::new(0));
     let (long, overtaken) = (Cell::new(0), Cell::new(0));
     let mut tasks = Tasks::new();
@@ -110,7 +102,7 @@ fn alarms<const WAITERS: usize>() -> (u32, u32, u32) {
                     .run(async || {
                         overtaken.set(overtaken.get() + u32::from(waits.get()));
                         Timer::after_millis(200).await;
-                        server.borrow_mut().call()
+                        call(server)
                     })
                     .await;
                 Timer::after_secs(if task < 8 { 480 } else { 1 }).await;
@@ -120,14 +112,14 @@ fn alarms<const WAITERS: usize>() -> (u32, u32, u32) {
     tasks.spawn(async {
         for _ in 0..47 {
             Timer::after_secs(1_800).await;
-            let (began, room) = (Instant::now(), server.borrow().left > 0);
+            let (began, room) = (Instant::now(), server.borrow().remaining() > 0);
             waits.set(true);
             let sent = throttle.call().with_priority(7).run(async || {
                 waits.set(false);
                 let waited = began.elapsed().as_secs();
                 long.set(long.get() + u32::from(room && waited > 37));
                 Timer::after_millis(200).await;
-                let reply = server.borrow_mut().call();
+                let reply = call(&server);
                 waits.set(reply.outcome != Outcome::Ok);
                 reply
             });

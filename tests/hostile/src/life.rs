@@ -1,4 +1,4 @@
-//! The memory and processor time of a process, if the system reports them.
+//! The memory of this process and the processor time of this thread, if the system reports them.
 
 use std::fs;
 use std::time::Duration;
@@ -6,16 +6,16 @@ use std::time::Duration;
 /// Clock ticks per second, as Linux reports them.
 const TICKS: u64 = 100;
 
-/// Resident memory in KiB. `None` without `/proc`.
-pub(crate) fn memory(process: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+/// Resident memory in KiB.
+pub(crate) fn memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Processor time so far. `None` without `/proc`.
-pub(crate) fn processor(process: u32) -> Option<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+/// Processor time so far.
+pub(crate) fn processor() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/thread-self/stat").ok()?;
     // The name, in parentheses, may contain anything.
     let mut words = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let mut ticks = || words.next()?.parse::<u64>().ok();

@@ -93,13 +93,6 @@ impl Mood {
         MOODS.into_iter().find(|mood| mood.name == name)
     }
 
-    /// Whether no response ever ends, so that calls end only by a time limit.
-    #[must_use]
-    pub const fn never_ends(&self) -> bool {
-        use Act::{Informational, Silence, TrickleBody, TrickleHead};
-        matches!(self.act, TrickleBody(_) | TrickleHead(_) | Informational | Silence)
-    }
-
     /// Whether it serves some calls, so that a high call rate is acceptable.
     #[must_use]
     pub const fn serves(&self) -> bool {

@@ -29,8 +29,6 @@ pub struct Server {
 #[derive(Debug)]
 struct Desk {
     opened: Instant,
-    /// The mood of `/`. Other paths name a mood, or a response of the corpus by its number.
-    mood: Mood,
     corpus: Vec<Response>,
     connections: AtomicU64,
     calls: Mutex<BTreeMap<&'static str, Vec<u64>>>,
@@ -41,12 +39,11 @@ impl Server {
     ///
     /// # Errors
     /// Errors of binding the port.
-    pub async fn open(mood: Mood, corpus: Vec<Response>) -> io::Result<Self> {
+    pub async fn open(corpus: Vec<Response>) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let desk = Arc::new(Desk {
             opened: Instant::now(),
-            mood,
             corpus,
             connections: AtomicU64::new(0),
             calls: Mutex::default(),
@@ -59,6 +56,12 @@ impl Server {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it has this mood.
+    #[must_use]
+    pub fn url(&self, mood: Mood) -> String {
+        format!("http://{}/{}", self.address, mood.name)
     }
 
     /// The calls of this mood in each second since the start.
@@ -106,11 +109,13 @@ async fn serve(mut stream: TcpStream, desk: &Desk) -> io::Result<()> {
             path => match path.strip_prefix("/corpus/").map(|number| desk.response(number)) {
                 Some(Some(response)) => response.send(&mut stream).await.map(|()| false),
                 Some(None) => answer(&mut stream, 404, "", b"unknown response").await,
-                None => {
-                    let mood = Mood::named(&path[1..]).unwrap_or(desk.mood);
-                    let turn = desk.count(mood);
-                    act(&mut stream, mood.act, turn, desk.opened).await
-                }
+                None => match Mood::named(&path[1..]) {
+                    Some(mood) => {
+                        let turn = desk.count(mood);
+                        act(&mut stream, mood.act, turn, desk.opened).await
+                    }
+                    None => answer(&mut stream, 404, "", b"unknown mood").await,
+                },
             },
         };
         if !goes? {
@@ -141,7 +146,9 @@ async fn answer(stream: &mut TcpStream, status: u16, headers: &str, body: &[u8])
 }
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\n";
-const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+/// Before a body that clients may read, as it claims to be JSON. It begins with an endless number.
+const CHUNKED: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 async fn act(stream: &mut TcpStream, act: Act, turn: u64, opened: Instant) -> Goes {
     match act {
@@ -158,9 +165,9 @@ async fn act(stream: &mut TcpStream, act: Act, turn: u64, opened: Instant) -> Go
             answer(stream, 200, "", b"x").await?;
             return answer(stream, 429, "Retry-After: 1000000\r\n", b"y").await;
         }
-        Act::TrickleBody(millis) => endlessly(stream, CHUNKED, b"1\r\nx\r\n", millis).await?,
+        Act::TrickleBody(millis) => endlessly(stream, CHUNKED, b"1\r\n7\r\n", millis).await?,
         Act::FloodBody => {
-            let chunk = [b"10000\r\n", [b'x'; 0x10000].as_slice(), b"\r\n"].concat();
+            let chunk = [b"10000\r\n", [b'7'; 0x10000].as_slice(), b"\r\n"].concat();
             endlessly(stream, CHUNKED, &chunk, 0).await?;
         }
         Act::TrickleHead(millis) => endlessly(stream, HEAD, b"X: y\r\n", millis).await?,
@@ -168,7 +175,8 @@ async fn act(stream: &mut TcpStream, act: Act, turn: u64, opened: Instant) -> Go
         Act::Informational => endlessly(stream, b"", b"HTTP/1.1 103 X\r\nA: b\r\n\r\n", 20).await?,
         Act::CutHead => stream.write_all(b"HTTP/1.1 200 OK\r\nRetry-Aft").await?,
         Act::CutBody => {
-            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nxxx").await?;
+            let json = b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"a";
+            stream.write_all(&[HEAD, json].concat()).await?;
         }
         // Unread data makes the system reset the connection.
         Act::Reset => stream.set_zero_linger()?,

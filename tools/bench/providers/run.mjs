@@ -2,7 +2,7 @@
 
 import { fork } from "node:child_process";
 import { ideal, large, rate } from "./rules.mjs";
-import { LATENCY, serve } from "./server.mjs";
+import { LATENCY, serve, stop as stopServers } from "./server.mjs";
 
 const AT_ONCE = 300;
 const JOB = 60;
@@ -23,13 +23,13 @@ export const LOADS = {
     const calls = Math.round((TRICKLE.seconds * 1_000) / every);
     return { calls: Math.ceil(Math.max(TRICKLE.least, Math.min(TRICKLE.most, calls)) / (fast ? 4 : 1)), processes: 1, left: 1, every };
   },
-  "sequential job": ({ rule, scale }) => ({ calls: JOB, processes: 1, left: 0.99, order: "sequential", rule: large(rule, scale) }),
+  "sequential job": ({ rule, scale }) => ({ calls: JOB, processes: 1, left: 0.99, order: "sequential", isLarge: true, rule: large(rule, scale) }),
 };
 
 /** The time limit of a row, in milliseconds. Calls not served by then are lost. */
 export function limit(provider, load, fast) {
   const { calls, left, every = 0, rule = provider.rule } = LOADS[load](provider, fast);
-  return 2.5 * ideal(rule, 0, left, calls) + 60_000 + calls * every;
+  return 2.5 * ideal(rule, left, calls) + 60_000 + calls * every;
 }
 
 /** Three processes per pool, so that bursts of retries of one pool delay no other. */
@@ -46,7 +46,10 @@ const start = () => {
 };
 
 /** Ends all processes of the benchmark. */
-export const stop = () => POOLS.forEach((pool) => pool.processes.forEach((child) => child.kill("SIGKILL")));
+export function stop() {
+  POOLS.forEach((pool) => pool.processes.forEach((child) => child.kill("SIGKILL")));
+  stopServers();
+}
 
 /** The processes of a row: all three of its pool, or one in turn. */
 function processesFor(client, most) {
@@ -70,8 +73,8 @@ const REST = 60_000;
 
 /** Runs a row and returns its result from the server's counts. */
 export async function run({ provider, load, client, fast = false }) {
-  const { calls, processes: most, left, order, every, rule = provider.rule } = LOADS[load](provider, fast);
-  const server = await serve(provider, { rule, left });
+  const { calls, processes: most, left, order, every, isLarge, rule = provider.rule } = LOADS[load](provider, fast);
+  const server = await serve(provider, { rule, left, isLarge });
   const row = rows++;
   const workers = processesFor(client, most);
   const ready = workers.map((child) => said(child, row, "ready"));
@@ -83,18 +86,18 @@ export async function run({ provider, load, client, fast = false }) {
     child.send({ row, task });
   }
   await Promise.all(ready);
-  server.begin();
+  await server.begin();
   const done = Promise.all(workers.map((child) => said(child, row, "done")));
   for (const child of workers) child.send({ row });
   let timer;
   const late = new Promise((done) => (timer = setTimeout(done, limit(provider, load, fast), "late")));
   const ended = await Promise.race([done, late]);
   clearTimeout(timer);
-  const counts = server.counts(calls, every);
+  const counts = await server.counts(calls, every);
   if (ended === "late") {
     counts.seconds = limit(provider, load, fast) / 1_000;
     // Calls in flight end soon because all are now admitted.
-    server.open();
+    await server.open();
     Promise.race([done, new Promise((done) => setTimeout(done, REST).unref())]).then(() => server.close());
   } else {
     server.close();

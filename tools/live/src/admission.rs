@@ -13,7 +13,7 @@ pub trait Admission<const LIMITS: usize>: Send + Sync + 'static {
     type Turn: Future<Output = Result<Self::Permit, Error>> + Send + Unpin;
 
     /// Waits until the call is admitted, and returns its permit.
-    fn acquire(&self, costs: [u32; LIMITS], timeout: Duration) -> Self::Turn;
+    fn acquire(&self, costs: [u32; LIMITS]) -> Self::Turn;
 
     /// Reports the result of a call, and waits for the next attempt if one is due.
     fn retry(&self, permit: Self::Permit, reply: Reply<LIMITS>) -> Result<Self::Turn, Error>;
@@ -32,8 +32,8 @@ impl<const LIMITS: usize> Admission<LIMITS> for Gate<LIMITS> {
     type Permit = Permit<LIMITS>;
     type Turn = Acquire<LIMITS>;
 
-    fn acquire(&self, costs: [u32; LIMITS], timeout: Duration) -> Self::Turn {
-        self.costing(costs).with_timeout(timeout).acquire()
+    fn acquire(&self, costs: [u32; LIMITS]) -> Self::Turn {
+        self.costing(costs).acquire()
     }
 
     fn retry(&self, permit: Self::Permit, reply: Reply<LIMITS>) -> Result<Self::Turn, Error> {
@@ -59,7 +59,7 @@ impl Admission<1> for LocalGate {
     type Permit = LocalPermit;
     type Turn = LocalAcquire;
 
-    fn acquire(&self, _: [u32; 1], _: Duration) -> Self::Turn {
+    fn acquire(&self, _: [u32; 1]) -> Self::Turn {
         LocalGate::acquire(self, KEY)
     }
 

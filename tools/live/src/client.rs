@@ -11,7 +11,7 @@ use crate::tally::Tally;
 use anyhow::{Context, Result};
 use axum::body::Bytes;
 use axum::http::Request;
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::{BodyExt, Empty};
 use hyper_util::client::legacy::Client as Http;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -123,13 +123,8 @@ struct Office<G, const LIMITS: usize> {
     http: Http<HttpConnector, Empty<Bytes>>,
     address: String,
     number: usize,
-    patience: Duration,
-    deadline: Duration,
     tally: Mutex<Tally>,
 }
-
-/// The longest body that is read. Honest responses of this API are shorter.
-const LONGEST_ANSWER: usize = 1 << 20;
 
 /// How long a worker pauses after a call was rejected immediately.
 const REST: Duration = Duration::from_millis(50);
@@ -143,8 +138,6 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
             http: Http::builder(TokioExecutor::new()).build_http(),
             address: format!("http://{}/", options.address),
             number: options.number,
-            patience: options.patience,
-            deadline: options.deadline.unwrap_or(Duration::MAX),
             tally: Mutex::default(),
         }
     }
@@ -174,15 +167,7 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
             .context("the parent process has closed the pipe")
     }
 
-    /// Sends one attempt. It fails if it takes too long.
-    async fn attempt(&self, costs: [u32; LIMITS], asked: Instant) -> Reply<LIMITS> {
-        let left = self.deadline.saturating_sub(asked.elapsed());
-        match timeout(left.min(self.patience), self.send(costs)).await {
-            Ok(reply) => reply,
-            Err(_) => Outcome::Abandoned.into(),
-        }
-    }
-
+    /// Sends one attempt.
     async fn send(&self, costs: [u32; LIMITS]) -> Reply<LIMITS> {
         let mut request = Request::get(&self.address).header(CALLER, self.number);
         if let Some((_, tokens)) =
@@ -194,7 +179,7 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
         let Ok(response) = self.http.request(request).await else { return Outcome::Failed.into() };
         let (head, body) = response.into_parts();
         // The body is read to its end so that the connection can be reused.
-        if Limited::new(body, LONGEST_ANSWER).collect().await.is_err() {
+        if body.collect().await.is_err() {
             return Outcome::Failed.into();
         }
         let answer = read(head.status, &head.headers);
@@ -224,7 +209,7 @@ async fn call<G: Admission<LIMITS>, const LIMITS: usize>(
     phase: &watch::Receiver<Phase>,
 ) {
     let (asked, costs) = (Instant::now(), office.costs());
-    let mut turn = office.gate.acquire(costs, office.deadline);
+    let mut turn = office.gate.acquire(costs);
     loop {
         let permit = tokio::select! {
             biased;
@@ -233,7 +218,7 @@ async fn call<G: Admission<LIMITS>, const LIMITS: usize>(
         };
         let Ok(permit) = permit else { break };
         let sent = asked.elapsed();
-        let reply = office.attempt(costs, asked).await;
+        let reply = office.send(costs).await;
         let next = office.gate.retry(permit, reply);
         let mut tally = office.tally();
         tally.steered_by(office.gate.basis());

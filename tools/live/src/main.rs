@@ -19,7 +19,7 @@ mod tally;
 mod view;
 
 use anyhow::{Context, Result};
-use options::{Api, Command, Demo};
+use options::{Api, Command, Demo, Like};
 use page::{Moment, Page};
 use report::{Document, Report, Table};
 use run::Stop;
@@ -44,6 +44,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Demo(options) => demo(&options),
         Command::Serve(api) => serve(&api),
+        Command::Like(options) => like(&options),
         // A client without a parent to report to exits silently.
         Command::Client(client) => client::run(&client).map(|()| 0).or(Ok(1)),
     };
@@ -211,6 +212,23 @@ async fn serve(api: &Api) -> Result<u8> {
         "offered {}, served {} of {capacity:.0} possible, throttled {}, outage {}",
         total.offered, total.served, total.throttled, total.outage
     )?;
+    Ok(0)
+}
+
+/// Serves like a provider until a signal.
+#[tokio::main(worker_threads = 1)]
+async fn like(options: &Like) -> Result<u8> {
+    let stop = stop_on_signals()?;
+    let mut stopped = stop.subscribe();
+    let ready = |address| {
+        let name = &options.provider.name;
+        let what = "/calls/ID; counts at /counts, Ctrl-C to end";
+        writeln!(io::stdout(), "http://{address}  {name}  ({what})").context("nobody reads this")
+    };
+    tokio::select! {
+        served = server::like::serve(options, ready) => served?,
+        _ = stopped.wait_for(|stop| *stop) => {}
+    }
     Ok(0)
 }
 

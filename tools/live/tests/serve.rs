@@ -13,7 +13,11 @@ struct Api(Option<Child>, String);
 
 impl Api {
     fn start(args: &[&str]) -> Self {
-        let mut child = tidegate_live(&[&["serve"], args].concat()).spawn().unwrap();
+        Self::start_as(&[&["serve"], args].concat())
+    }
+
+    fn start_as(args: &[&str]) -> Self {
+        let mut child = tidegate_live(args).spawn().unwrap();
         let mut line = String::new();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         output.read_line(&mut line).unwrap();
@@ -78,16 +82,6 @@ fn a_window_reports_the_remaining_calls_and_when_to_retry() {
 }
 
 #[test]
-fn a_bucket_sends_hints_only_if_configured() {
-    let bucket = ["--limit", "1", "--period", "1h", "--burst", "1"];
-    let silent = Api::start(&bucket);
-    assert!(!silent.get("/").contains("ratelimit"));
-    assert!(!silent.get("/").contains("retry-after"));
-    let open = Api::start(&[&bucket[..], &["--hints", "remaining"]].concat());
-    assert!(open.get("/").contains("ratelimit-remaining: 0\r\n"));
-}
-
-#[test]
 fn two_limits_are_reported_separately_and_the_exhausted_one_throttles() {
     let two = ["--policy", "window", "--limit", "100", "--also", "1/1h", "--hints", "ietf"];
     let api = Api::start(&two);
@@ -96,20 +90,6 @@ fn two_limits_are_reported_separately_and_the_exhausted_one_throttles() {
     assert!(first.contains(policies), "{first}");
     assert!(first.contains(r#"ratelimit: "default";r=99;t=1, "also";r=0;t=3"#), "{first}");
     assert!(api.get("/").starts_with("HTTP/1.1 429"));
-}
-
-#[test]
-fn github_throttles_with_403_and_aws_with_400() {
-    for (hints, status, code) in
-        [("github", 403, "x-ratelimit-remaining: 0"), ("aws", 400, "ThrottlingException")]
-    {
-        let once = ["--limit", "1", "--period", "1h", "--burst", "1", "--hints", hints];
-        let api = Api::start(&once);
-        assert!(api.get("/").starts_with("HTTP/1.1 200"));
-        let answer = api.get("/");
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
-        assert!(answer.contains(code), "{answer}");
-    }
 }
 
 #[test]
@@ -122,6 +102,15 @@ fn a_repeated_call_is_counted_twice_under_its_key() {
     // The last call was throttled, so no work was done.
     let works = r#""works":{"one":{"served":1,"delivered":1},"two":{"served":2,"delivered":2}}"#;
     assert!(counts.contains(works), "{counts}");
+}
+
+#[test]
+fn a_server_like_a_provider_answers_as_it_does_and_counts() {
+    let api = Api::start_as(&["like", "Shopify REST"]);
+    let answer = api.get("/calls/7");
+    assert!(answer.contains("x-shopify-shop-api-call-limit: 1/40\r\n"), "{answer}");
+    let counts = api.get("/counts");
+    assert!(counts.contains(r#""offered":1,"throttled":0,"twice":0"#), "{counts}");
 }
 
 #[test]

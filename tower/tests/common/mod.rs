@@ -1,37 +1,92 @@
-//! A real HTTP server on loopback with a limit.
+//! A real HTTP server on loopback with a limit, and policies.
 
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(dead_code, reason = "each program uses a part")]
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use tidegate_limits::Limit as _;
+use tidegate_tower::tidegate::gate::ConcurrencyLimit;
+use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Policy, Span};
 use tokio::net::TcpListener;
+
+const SECOND: u64 = 1_000_000_000;
+
+pub(crate) fn unlimited() -> Policy<Fixed> {
+    Policy::new(Fixed::UNLIMITED).backoff(None)
+}
+
+/// At most this many calls in flight.
+pub(crate) fn concurrently(count: u16) -> Policy<Fixed> {
+    unlimited().concurrency(ConcurrencyLimit::new(count, Span::from_secs(3_600)).unwrap())
+}
+
+/// A full bucket of `burst` calls that regains `rate` a second.
+pub(crate) fn bucket(rate: u64, burst: u64) -> tidegate_limits::Bucket {
+    tidegate_limits::Bucket::new(rate, SECOND, burst)
+}
+
+/// The nanoseconds since then.
+pub(crate) fn nanos_since(since: Instant) -> u64 {
+    since.elapsed().as_nanos() as u64
+}
+
+/// Serves on a free port of the loopback interface until the end of the test.
+pub(crate) async fn serve(app: Router) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    address
+}
+
+/// An address at which no server listens.
+pub(crate) fn nowhere() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}/", listener.local_addr().unwrap())
+}
+
+/// Polls a future this many times, each time after it was woken, and drops it. Returns whether it
+/// had completed.
+pub(crate) async fn drop_after(polls: usize, future: impl Future) -> bool {
+    let mut future = pin!(future);
+    let mut left = polls;
+    poll_fn(|cx| {
+        if left == 0 {
+            return Poll::Ready(false);
+        }
+        left -= 1;
+        let poll = future.as_mut().poll(cx).map(|_| true);
+        // Dropped immediately, not when it would next be polled.
+        if left == 0 && poll.is_pending() { Poll::Ready(false) } else { poll }
+    })
+    .await
+}
 
 /// The settings of the server.
 #[derive(Clone, Copy)]
 pub(crate) struct Limit {
     /// Calls per second.
-    pub(crate) rate: f64,
-    /// The burst.
-    pub(crate) burst: f64,
-    /// Whether a rejection has a Retry-After.
-    pub(crate) tells: bool,
+    rate: u64,
+    burst: u64,
     /// How long a call takes.
-    pub(crate) latency: Duration,
+    latency: Duration,
 }
 
 impl Limit {
-    pub(crate) const NONE: Self =
-        Self { rate: 1e9, burst: 1e9, tells: false, latency: Duration::ZERO };
+    pub(crate) const NONE: Self = Self { rate: SECOND, burst: SECOND, latency: Duration::ZERO };
 
-    pub(crate) const fn per_second(rate: f64, burst: f64) -> Self {
-        Self { rate, burst, tells: true, latency: Duration::from_millis(5) }
+    pub(crate) const fn per_second(rate: u64, burst: u64) -> Self {
+        Self { rate, burst, latency: Duration::from_millis(5) }
     }
 }
 
@@ -51,23 +106,22 @@ pub(crate) struct Server {
 }
 
 struct Inner {
-    limit: Limit,
-    bucket: Mutex<(f64, Instant)>,
+    opened: Instant,
+    latency: Duration,
+    bucket: Mutex<tidegate_limits::Bucket>,
     seen: Mutex<Seen>,
 }
 
 impl Server {
     pub(crate) async fn start(limit: Limit) -> Self {
         let inner = Arc::new(Inner {
-            limit,
-            bucket: Mutex::new((limit.burst, Instant::now())),
+            opened: Instant::now(),
+            latency: limit.latency,
+            bucket: Mutex::new(bucket(limit.rate, limit.burst)),
             seen: Mutex::default(),
         });
         let app = Router::new().fallback(answer).with_state(inner.clone());
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-        Self { address, inner }
+        Self { address: serve(app).await, inner }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -76,19 +130,6 @@ impl Server {
 
     pub(crate) fn seen<R>(&self, look: impl FnOnce(&Seen) -> R) -> R {
         look(&self.inner.seen.lock().unwrap())
-    }
-}
-
-impl Inner {
-    fn admits(&self) -> bool {
-        let mut bucket = self.bucket.lock().unwrap();
-        let now = Instant::now();
-        let (level, since) = *bucket;
-        let earned = now.duration_since(since).as_secs_f64() * self.limit.rate;
-        let level = (level + earned).min(self.limit.burst);
-        let admits = level >= 1.0;
-        *bucket = (if admits { level - 1.0 } else { level }, now);
-        admits
     }
 }
 
@@ -111,25 +152,25 @@ impl Drop for Flight {
 }
 
 /// `/status/500` is answered with that status, `/throttled-once/60` first with a wait, `/stream` takes 60 ms after its head, and anything
-/// else is echoed.
+/// else is echoed. A call beyond the limit is told when the next one fits.
 async fn answer(
     State(inner): State<Arc<Inner>>,
     method: Method,
     uri: Uri,
-    headers: HeaderMap,
     body: Bytes,
 ) -> Response {
     let flight = Flight::new(&inner);
     inner.seen.lock().unwrap().methods.push(method);
-    tokio::time::sleep(inner.limit.latency).await;
-    if !inner.admits() {
+    tokio::time::sleep(inner.latency).await;
+    let wait = {
+        let mut bucket = inner.bucket.lock().unwrap();
+        let served = bucket.take(nanos_since(inner.opened), 1);
+        (!served).then(|| bucket.retry_after(1).div_ceil(SECOND / 1_000))
+    };
+    if let Some(wait) = wait {
         inner.seen.lock().unwrap().rejected += 1;
-        let wait = (1.0 / inner.limit.rate * 1_000.0).ceil();
         let told = [("retry-after-ms", wait.to_string())];
-        return match inner.limit.tells {
-            true => (StatusCode::TOO_MANY_REQUESTS, told).into_response(),
-            false => StatusCode::TOO_MANY_REQUESTS.into_response(),
-        };
+        return (StatusCode::TOO_MANY_REQUESTS, told).into_response();
     }
     let path = uri.path();
     if let Some(status) = path.strip_prefix("/status/") {
@@ -153,6 +194,5 @@ async fn answer(
         });
         return Body::from_stream(parts).into_response();
     }
-    drop(headers);
     body.into_response()
 }

@@ -1,5 +1,5 @@
 //! Compares the npm package with other clients, on servers that limit as real providers do:
-//! installs them and runs the program.
+//! builds the servers, installs the clients and runs the program.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -8,7 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::npm;
+use crate::npm::{self, step};
+use crate::programs;
 use crate::test::wasm;
 use crate::workspace::root;
 
@@ -16,11 +17,17 @@ use crate::workspace::root;
 pub fn run(args: Vec<OsString>) -> Result<()> {
     if !args.iter().any(|arg| arg == "--help" || arg == "-h") {
         npm::package()?;
-        wasm::install(&folder())?;
+        install()?;
     }
     let mut bench = Command::new("node");
-    bench.arg(folder().join("bench.mjs")).args(args);
+    programs::tell(bench.arg(folder().join("bench.mjs")).args(args));
     Err(bench.exec()).context("node does not start")
+}
+
+/// Builds the servers, and installs the other packages.
+pub fn install() -> Result<()> {
+    step("building tools/live", programs::build_only(&[programs::LIVE]))?;
+    wasm::install(&folder())
 }
 
 /// A separate npm package.

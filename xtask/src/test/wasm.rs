@@ -72,10 +72,10 @@ pub fn run(tally: &mut Tally) {
 
 /// A short run of the bench with limits of real providers.
 fn at_providers(tally: &mut Tally) {
-    let folder = providers::folder();
-    tally.verdict("pack and install, providers", || install(&folder));
+    tally.verdict("build and install, providers", providers::install);
     let mut command = Command::new("node");
-    command.args(["--test", "--test-reporter=spec", "providers.test.mjs"]).current_dir(folder);
+    command.args(["--test", "--test-reporter=spec", "providers.test.mjs"]);
+    programs::tell(command.current_dir(providers::folder()));
     tally.check("providers", command);
 }
 

@@ -2,6 +2,7 @@
 
 use tidegate::gate::Permit;
 use tidegate::{Call, Decision, Hint, Outcome, Policy, Reply};
+use tidegate_limits::{Bucket, Limit};
 
 use super::Gate;
 use crate::{MILLIS, SECOND, at};
@@ -23,8 +24,8 @@ pub(crate) struct Second {
 pub(crate) struct World {
     pub(crate) gate: Gate,
     now: u64,
-    /// The server's bucket of ten, in billionths of a call.
-    level: u64,
+    /// The server's bucket of ten.
+    limit: Bucket,
     /// Calls in flight with their completion times, the oldest last.
     out: Vec<(u64, Permit)>,
     call: Call,
@@ -37,7 +38,8 @@ impl World {
         let gate = Gate::new(policy, 7, at(shown));
         // One of the gem's strategies depends only on the remaining calls.
         let tells = name == "heroku-remaining";
-        Self { gate, now: 0, level: 10 * SECOND, out: Vec::new(), call: Call::new(), tells }
+        let limit = Bucket::new(10, SECOND, 10);
+        Self { gate, now: 0, limit, out: Vec::new(), call: Call::new(), tells }
     }
 
     /// The current true time.
@@ -48,7 +50,6 @@ impl World {
     /// Sleeps while the server continues. On waking, all calls complete with this reply.
     pub(crate) fn sleep(&mut self, nanos: u64, shown: u64, reply: Reply) {
         self.now += nanos;
-        self.level = 10 * SECOND;
         for (_, permit) in self.out.drain(..) {
             self.gate.settle(at(shown), permit, reply);
         }
@@ -78,14 +79,12 @@ impl World {
     /// Settles completed calls, and sends calls that are admitted.
     fn look(&mut self, clock: &impl Fn(u64) -> u64, told: &mut Second) {
         self.now += LOOK;
-        self.level = (self.level + 10 * LOOK).min(10 * SECOND);
         let shown = at(clock(self.now));
         while let Some((_, permit)) = self.out.pop_if(|(due, _)| *due <= self.now) {
-            let served = self.level >= SECOND;
-            self.level -= if served { SECOND } else { 0 };
+            let served = self.limit.take(self.now, 1);
             told.served += u64::from(served);
             let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
-            let left = Hint::remaining(self.level / SECOND);
+            let left = Hint::remaining(self.limit.remaining());
             let reply = outcome.with::<1>(if self.tells { left } else { Hint::NONE });
             self.gate.settle(shown, permit, reply);
             self.call = self.gate.retry(shown, &self.call, reply).unwrap_or_default();

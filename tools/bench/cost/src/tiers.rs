@@ -4,6 +4,7 @@ use std::hint::black_box;
 
 use tidegate::law::Adaptive;
 use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
+use tidegate_limits::{Bucket, Limit, Window};
 
 use crate::meter::{meter, run};
 
@@ -50,30 +51,10 @@ impl Client {
     }
 }
 
-/// A bucket of calls that refills one by one.
-struct Bucket {
-    size: u64,
-    /// When it is full again.
-    full: u64,
-}
-
-impl Bucket {
-    const fn new(size: u64) -> Self {
-        Self { size, full: 0 }
-    }
-
-    /// Whether a call is served, and how many calls remain.
-    fn serve(&mut self, now: Instant) -> (Outcome, u64) {
-        let now = now.as_nanos();
-        let missing = |full: u64| full.saturating_sub(now).div_ceil(REGAIN);
-        let outcome = if missing(self.full) < self.size {
-            self.full = self.full.max(now) + REGAIN;
-            Outcome::Ok
-        } else {
-            Outcome::Throttled
-        };
-        (outcome, self.size.saturating_sub(missing(self.full)))
-    }
+/// Whether a call is served, and how many calls remain.
+fn serve(limit: &mut impl Limit, now: Instant) -> (Outcome, u64) {
+    let served = limit.take(now.as_nanos(), 1);
+    (if served { Outcome::Ok } else { Outcome::Throttled }, limit.remaining())
 }
 
 /// No throttled call yet, so no call waits.
@@ -84,30 +65,30 @@ pub fn open() {
 
 /// Only throttled calls are known. They are included as they occur.
 pub fn blind() {
-    let (mut client, mut server) = (Client::new(), Bucket::new(4));
+    let (mut client, mut server) = (Client::new(), Bucket::new(1, REGAIN, 4));
     run(|on| {
         client.wait(false);
-        let (outcome, _) = server.serve(client.now);
+        let (outcome, _) = serve(&mut server, client.now);
         client.call(on, outcome.into());
     });
 }
 
 /// The same, but only the polls that return a wait: one for each call.
 pub fn blind_waits() {
-    let (mut client, mut server) = (Client::new(), Bucket::new(4));
+    let (mut client, mut server) = (Client::new(), Bucket::new(1, REGAIN, 4));
     run(|on| {
         client.wait(on);
-        let (outcome, _) = server.serve(client.now);
+        let (outcome, _) = serve(&mut server, client.now);
         client.call(false, outcome.into());
     });
 }
 
 /// The server reports the remaining calls.
 pub fn remaining() {
-    let (mut client, mut server) = (Client::new(), Bucket::new(60));
+    let (mut client, mut server) = (Client::new(), Bucket::new(1, REGAIN, 60));
     run(|on| {
         client.wait(false);
-        let (outcome, left) = server.serve(client.now);
+        let (outcome, left) = serve(&mut server, client.now);
         client.call(on, outcome.with(Hint::remaining(left)));
     });
 }
@@ -116,19 +97,12 @@ pub fn remaining() {
 pub fn period() {
     const LIMIT: u64 = 100;
     const PERIOD: Span = Span::from_secs(10);
-    let mut client = Client::new();
-    let (mut number, mut used) = (0, 0);
+    let (mut client, mut server) = (Client::new(), Window::new(LIMIT, PERIOD.as_nanos()));
     run(|on| {
         client.wait(false);
-        let (now, long) = (client.now.as_nanos(), PERIOD.as_nanos());
-        if now / long != number {
-            (number, used) = (now / long, 0);
-        }
-        let outcome = if used < LIMIT { Outcome::Ok } else { Outcome::Throttled };
-        used = (used + 1).min(LIMIT);
-        let hint = Hint::quota(LIMIT, PERIOD)
-            .and_remaining(LIMIT - used)
-            .and_reset(Span::from_nanos(long - now % long));
+        let (outcome, left) = serve(&mut server, client.now);
+        let reset = Span::from_nanos(server.reset());
+        let hint = Hint::quota(LIMIT, PERIOD).and_remaining(left).and_reset(reset);
         client.call(on, outcome.with(hint));
     });
 }

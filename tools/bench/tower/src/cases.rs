@@ -22,11 +22,11 @@ const fn ms(ms: u64) -> Duration {
 
 const FAST: Duration = ms(20);
 
-const fn bucket(burst: f64, tells: bool) -> (Limit, Duration) {
-    (Limit::Bucket { rate: 50.0, burst, tells }, FAST)
+const fn bucket(burst: u64, tells: bool) -> (Limit, Duration) {
+    (Limit::Bucket { rate: 50, burst, tells }, FAST)
 }
 
-const fn window(calls: u32, seconds: u64) -> (Limit, Duration) {
+const fn window(calls: u64, seconds: u64) -> (Limit, Duration) {
     (Limit::Window { calls, length: Duration::from_secs(seconds) }, FAST)
 }
 
@@ -56,42 +56,42 @@ pub const CASES: [Case; 10] = [
     Case {
         server: "bucket of 20, 50/s, X-RateLimit",
         load: "300 at once",
-        limit: bucket(20.0, true),
+        limit: bucket(20, true),
         calls: Load::AtOnce(300),
         rate: 50,
     },
     Case {
         server: "the same, no headers",
         load: "300 at once",
-        limit: bucket(20.0, false),
+        limit: bucket(20, false),
         calls: Load::AtOnce(300),
         rate: 50,
     },
     Case {
         server: "bucket of 1000, 50/s, X-RateLimit",
         load: "200, one after the other",
-        limit: bucket(1_000.0, true),
+        limit: bucket(1_000, true),
         calls: Load::Sequential(200),
         rate: 50,
     },
     Case {
         server: "bucket of 20, 50/s, X-RateLimit",
         load: "250 at 25/s",
-        limit: bucket(20.0, true),
+        limit: bucket(20, true),
         calls: Load::Every(ms(40), 250),
         rate: 50,
     },
     Case {
         server: "bucket of 20, 50/s, X-RateLimit",
         load: "500 at 100/s",
-        limit: bucket(20.0, true),
+        limit: bucket(20, true),
         calls: Load::Every(ms(10), 500),
         rate: 50,
     },
     Case {
         server: "language model, 20/s and 8000 tokens/s",
         load: "300 at once",
-        limit: (Limit::Model { requests: (20.0, 60.0), tokens: (8_000.0, 24_000.0) }, ms(40)),
+        limit: (Limit::Model { requests: (20, 60), tokens: (8_000, 24_000) }, ms(40)),
         calls: Load::AtOnce(300),
         rate: 15,
     },
@@ -124,23 +124,25 @@ impl Case {
     /// The time of a client that knows the server and always calls as soon as possible.
     pub fn ideal(&self) -> f64 {
         let (calls, latency) = (self.calls.calls(), self.latency().as_secs_f64());
-        let after = |count: f64, (rate, burst): (f64, f64)| (count - burst).max(0.0) / rate;
+        let after = |count: u32, (rate, burst): (u64, u64)| {
+            u64::from(count).saturating_sub(burst) as f64 / rate as f64
+        };
         let comes = match self.calls {
             Load::AtOnce(_) => 0.0,
             Load::Sequential(calls) => latency * f64::from(calls - 1),
             Load::Every(each, calls) => (each * (calls - 1)).as_secs_f64(),
         };
         let allowed = match self.limit() {
-            Limit::Bucket { rate, burst, .. } => after(calls.into(), (rate, burst)),
+            Limit::Bucket { rate, burst, .. } => after(calls, (rate, burst)),
             Limit::Window { calls: each, length } => {
-                length.as_secs_f64() * f64::from((calls - 1) / each)
+                length.as_secs_f64() * (u64::from(calls - 1) / each) as f64
             }
             Limit::Model { requests, tokens: bucket } => {
                 let used: u32 = (0..calls).map(tokens).sum();
-                after(calls.into(), requests).max(after(used.into(), bucket))
+                after(calls, requests).max(after(used, bucket))
             }
             Limit::InFlight { most, work: Work::Headers(takes) | Work::Stream(takes) } => {
-                takes.as_secs_f64() * f64::from(calls.div_ceil(most))
+                takes.as_secs_f64() * u64::from(calls).div_ceil(most) as f64
             }
         };
         comes.max(allowed) + latency

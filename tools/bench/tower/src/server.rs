@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -11,7 +11,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::stream;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use tidegate_limits::{Any, Bucket, Concurrency, Window};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -19,17 +20,17 @@ use tokio::time::{Instant, sleep};
 /// The header with the tokens that a request will use, or that a response has used.
 pub const TOKENS: &str = "x-tokens";
 
-/// The limit of a server.
+/// The limit of a server. Rates are per second.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
     /// A token bucket. If `tells` is true, it reports its state in `X-RateLimit-*`.
-    Bucket { rate: f64, burst: f64, tells: bool },
+    Bucket { rate: u64, burst: u64, tells: bool },
     /// Calls per window, counted from the start. A rejection has `Retry-After`.
-    Window { calls: u32, length: Duration },
+    Window { calls: u64, length: Duration },
     /// A bucket of requests and one of tokens, reported like APIs of language models.
-    Model { requests: (f64, f64), tokens: (f64, f64) },
+    Model { requests: (u64, u64), tokens: (u64, u64) },
     /// Concurrent calls, each of which takes this long.
-    InFlight { most: u32, work: Work },
+    InFlight { most: u64, work: Work },
 }
 
 /// When a call in flight does its work.
@@ -52,16 +53,9 @@ struct Inner {
     limit: Limit,
     latency: Duration,
     start: Instant,
-    state: Mutex<Books>,
-    in_flight: AtomicU32,
+    /// That of calls, and that of tokens.
+    limits: Mutex<Vec<Any>>,
     rejected: AtomicU32,
-}
-
-/// The state of the limits.
-struct Books {
-    requests: Bucket,
-    tokens: Bucket,
-    window: (u128, u32),
 }
 
 impl Server {
@@ -70,8 +64,7 @@ impl Server {
             limit,
             latency,
             start: Instant::now(),
-            state: Mutex::new(Books::new(limit)),
-            in_flight: AtomicU32::new(0),
+            limits: Mutex::new(limits(limit)),
             rejected: AtomicU32::new(0),
         });
         let app = Router::new().fallback(answer).with_state(inner.clone());
@@ -95,7 +88,7 @@ impl Drop for Server {
 async fn answer(State(server): State<Arc<Inner>>, headers: HeaderMap) -> Response {
     sleep(server.latency / 2).await;
     let response = match server.limit {
-        Limit::InFlight { most, work } => server.clone().work(most, work).await,
+        Limit::InFlight { work, .. } => server.clone().work(work).await,
         _ => server.decide(&headers),
     };
     if response.status() == StatusCode::TOO_MANY_REQUESTS {
@@ -106,71 +99,54 @@ async fn answer(State(server): State<Arc<Inner>>, headers: HeaderMap) -> Respons
 }
 
 impl Inner {
+    fn limits(&self) -> MutexGuard<'_, Vec<Any>> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Charges the call if the limit has room for it.
     fn decide(&self, headers: &HeaderMap) -> Response {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = headers.get(TOKENS).and_then(|value| value.to_str().ok()?.parse().ok());
+        let used = asked.unwrap_or(1);
+        let mut limits = self.limits();
+        let served = take(&mut limits, nanos(self.start.elapsed()), [1, used]);
+        let (mut response, limit) = (plain(served), &limits[0]);
         match self.limit {
-            Limit::Bucket { tells, .. } => {
-                let requests = &mut state.requests;
-                requests.refill();
-                let served = requests.level >= 1.0;
-                requests.level -= f64::from(u8::from(served));
-                let mut response = plain(served);
-                if tells {
-                    tell(&mut response, "x-ratelimit-limit", requests.burst);
-                    tell(&mut response, "x-ratelimit-remaining", requests.level.floor());
-                    tell(&mut response, "x-ratelimit-reset", requests.full_in().ceil());
-                }
-                response
+            Limit::Bucket { tells: true, .. } => {
+                tell(&mut response, "x-ratelimit-limit", limit.most());
+                tell(&mut response, "x-ratelimit-remaining", limit.remaining());
+                tell(&mut response, "x-ratelimit-reset", limit.reset().div_ceil(SECOND));
             }
-            Limit::Window { calls, length } => {
-                let elapsed = self.start.elapsed();
-                let number = elapsed.as_nanos() / length.as_nanos().max(1);
-                if state.window.0 != number {
-                    state.window = (number, 0);
-                }
-                state.window.1 += 1;
-                let mut response = plain(state.window.1 <= calls);
-                if response.status() != StatusCode::OK {
-                    let length = length.as_secs_f64();
-                    let left = length - elapsed.as_secs_f64() % length;
-                    tell(&mut response, "retry-after", left.ceil());
-                }
-                response
+            Limit::Window { .. } if !served => {
+                tell(&mut response, "retry-after", limit.reset().div_ceil(SECOND));
             }
             Limit::Model { .. } => {
-                let asked = headers.get(TOKENS).and_then(|value| value.to_str().ok()?.parse().ok());
-                let used = asked.unwrap_or(1.0);
-                let Books { requests, tokens, .. } = &mut *state;
-                requests.refill();
-                tokens.refill();
-                let served = requests.level >= 1.0 && tokens.level >= used;
-                let mut response = plain(served);
                 if served {
-                    requests.level -= 1.0;
-                    tokens.level -= used;
                     tell(&mut response, TOKENS, used);
                 }
-                for (unit, bucket) in [("requests", requests), ("tokens", tokens)] {
-                    let mut tell = |what: &str, value: String| {
-                        set(&mut response, &format!("x-ratelimit-{what}-{unit}"), &value);
+                for (unit, limit) in ["requests", "tokens"].into_iter().zip(limits.iter()) {
+                    let mut tell = |what: &str, value: &dyn ToString| {
+                        tell(
+                            &mut response,
+                            &format!("x-ratelimit-{what}-{unit}"),
+                            value.to_string(),
+                        );
                     };
-                    tell("limit", bucket.burst.to_string());
-                    tell("remaining", bucket.level.floor().to_string());
-                    tell("reset", format!("{}ms", (bucket.full_in() * 1_000.0).ceil()));
+                    tell("limit", &limit.most());
+                    tell("remaining", &limit.remaining());
+                    tell("reset", &format!("{}ms", limit.reset().div_ceil(SECOND / 1_000)));
                 }
-                response
             }
-            Limit::InFlight { .. } => plain(true),
+            _ => {}
         }
+        response
     }
 
     /// Does the work of a call, unless too many are in flight.
-    async fn work(self: Arc<Self>, most: u32, work: Work) -> Response {
-        let flight = Flight::new(self);
-        if flight.number > most {
+    async fn work(self: Arc<Self>, work: Work) -> Response {
+        if !take(&mut self.limits(), 0, [1, 0]) {
             return plain(false);
         }
+        let flight = Flight(self);
         match work {
             Work::Headers(takes) => {
                 sleep(takes).await;
@@ -190,57 +166,42 @@ impl Inner {
 
 const PIECES: u32 = 5;
 
-/// Counts a call as in flight until its work is done.
-struct Flight {
-    server: Arc<Inner>,
-    number: u32,
-}
-
-impl Flight {
-    fn new(server: Arc<Inner>) -> Self {
-        let number = server.in_flight.fetch_add(1, Relaxed) + 1;
-        Self { server, number }
-    }
-}
+/// Occupies a place until the work of a call is done.
+struct Flight(Arc<Inner>);
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        self.server.in_flight.fetch_sub(1, Relaxed);
+        if let Some(Any::Concurrency(places)) = self.0.limits().first_mut() {
+            places.leave(1);
+        }
     }
 }
 
-impl Books {
-    fn new(limit: Limit) -> Self {
-        let (requests, tokens) = match limit {
-            Limit::Bucket { rate, burst, .. } => ((rate, burst), (0.0, 0.0)),
-            Limit::Model { requests, tokens } => (requests, tokens),
-            Limit::Window { .. } | Limit::InFlight { .. } => ((0.0, 0.0), (0.0, 0.0)),
-        };
-        Self { requests: Bucket::new(requests), tokens: Bucket::new(tokens), window: (0, 0) }
+/// Whether all limits have room for a call, which is charged to them then.
+fn take(limits: &mut [Any], now: u64, costs: [u64; 2]) -> bool {
+    // All are asked, so that the answers of all are those of this time.
+    let room: Vec<_> =
+        limits.iter_mut().zip(costs).map(|(limit, cost)| limit.fits(now, cost)).collect();
+    let fits = !room.contains(&false);
+    if fits {
+        limits.iter_mut().zip(costs).for_each(|(limit, cost)| limit.charge(cost));
     }
+    fits
 }
 
-/// A token bucket that starts full.
-struct Bucket {
-    rate: f64,
-    burst: f64,
-    level: f64,
-    at: Instant,
+const SECOND: u64 = 1_000_000_000;
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-impl Bucket {
-    fn new((rate, burst): (f64, f64)) -> Self {
-        Self { rate, burst, level: burst, at: Instant::now() }
-    }
-
-    fn refill(&mut self) {
-        let now = Instant::now();
-        let earned = (now - self.at).as_secs_f64() * self.rate;
-        (self.level, self.at) = ((self.level + earned).min(self.burst), now);
-    }
-
-    fn full_in(&self) -> f64 {
-        (self.burst - self.level) / self.rate
+fn limits(limit: Limit) -> Vec<Any> {
+    let bucket = |(rate, burst)| Any::Bucket(Bucket::new(rate, SECOND, burst));
+    match limit {
+        Limit::Bucket { rate, burst, .. } => vec![bucket((rate, burst))],
+        Limit::Window { calls, length } => vec![Any::Window(Window::new(calls, nanos(length)))],
+        Limit::Model { requests, tokens } => vec![bucket(requests), bucket(tokens)],
+        Limit::InFlight { most, .. } => vec![Any::Concurrency(Concurrency::new(most, 0))],
     }
 }
 
@@ -252,13 +213,9 @@ fn plain(served: bool) -> Response {
     response
 }
 
-fn tell(response: &mut Response, name: &'static str, value: f64) {
-    response.headers_mut().insert(name, HeaderValue::from(value as u64));
-}
-
-fn set(response: &mut Response, name: &str, value: &str) {
-    if let (Ok(name), Ok(value)) = (http::HeaderName::try_from(name), HeaderValue::from_str(value))
-    {
+fn tell(response: &mut Response, name: &str, value: impl ToString) {
+    let (name, value) = (HeaderName::try_from(name), HeaderValue::try_from(value.to_string()));
+    if let (Ok(name), Ok(value)) = (name, value) {
         response.headers_mut().insert(name, value);
     }
 }
@@ -282,37 +239,29 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bucket_serves_its_burst_and_reports_the_remaining_calls() {
-        let limit = Limit::Bucket { rate: 0.001, burst: 5.0, tells: true };
-        let (served, rejected, responses) = statuses(limit, 8).await;
-        assert_eq!((served, rejected), (5, 3));
-        assert!(responses.iter().all(|response| response.headers()["x-ratelimit-limit"] == "5"));
-    }
-
-    #[tokio::test]
-    async fn a_window_rejects_until_the_next_one_and_reports_when_it_begins() {
-        let limit = Limit::Window { calls: 5, length: Duration::from_secs(600) };
-        let (served, rejected, responses) = statuses(limit, 8).await;
-        assert_eq!((served, rejected), (5, 3));
-        let told = |response: &&reqwest::Response| response.headers().contains_key("retry-after");
-        assert_eq!(responses.iter().filter(told).count(), 3);
-    }
-
-    #[tokio::test]
-    async fn tokens_run_out_before_requests_do() {
-        let limit = Limit::Model { requests: (0.001, 10.0), tokens: (0.001, 3.0) };
-        let (served, rejected, responses) = statuses(limit, 8).await;
-        assert_eq!((served, rejected), (3, 5));
-        let left = |response: &reqwest::Response| {
-            response.headers()["x-ratelimit-remaining-tokens"] == "0"
-        };
-        assert!(responses.iter().any(left));
-    }
-
-    #[tokio::test]
-    async fn a_stream_is_in_flight_until_its_body_ends() {
-        let limit = Limit::InFlight { most: 3, work: Work::Stream(Duration::from_secs(600)) };
-        let (served, rejected, _) = statuses(limit, 8).await;
-        assert_eq!((served, rejected), (3, 5));
+    async fn each_limit_serves_what_it_has_and_reports_it() {
+        let long = Duration::from_secs(600);
+        for (limit, serves, name, value) in [
+            (Limit::Bucket { rate: 0, burst: 5, tells: true }, 5, "x-ratelimit-limit", "5"),
+            (Limit::Window { calls: 5, length: long }, 5, "retry-after", ""),
+            // Tokens run out before requests do.
+            (
+                Limit::Model { requests: (0, 10), tokens: (0, 3) },
+                3,
+                "x-ratelimit-remaining-tokens",
+                "0",
+            ),
+            // A stream is in flight until its body ends.
+            (Limit::InFlight { most: 3, work: Work::Stream(long) }, 3, "content-length", "9"),
+        ] {
+            let (served, rejected, responses) = statuses(limit, 8).await;
+            assert_eq!((served, rejected), (serves, 8 - serves as u32), "{limit:?}");
+            let is_told = |response: &&reqwest::Response| {
+                let told = response.headers().get(name).and_then(|told| told.to_str().ok());
+                told.is_some_and(|told| value.is_empty() || told == value)
+            };
+            let told = responses.iter().filter(is_told).count();
+            assert!(told >= 8 - serves, "{limit:?}: {told}");
+        }
     }
 }

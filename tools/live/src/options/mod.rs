@@ -1,10 +1,12 @@
 //! The command line. Every value is validated when it is parsed.
 
 mod api;
+mod like;
 mod page;
 mod values;
 
 pub use api::{Api, Hints, PolicyName, Tokens};
+pub use like::Like;
 pub use page::PageOptions;
 
 use crate::laws::OF_SEVERAL_LIMITS;
@@ -33,6 +35,8 @@ pub enum Command {
     Demo(Demo),
     /// Start only the API, to call it with other clients: curl -i http://127.0.0.1:PORT/
     Serve(Api),
+    /// Start an API that limits like a real provider, with its headers, statuses and bodies.
+    Like(Like),
     /// One process of the fleet; `demo` starts it.
     #[command(hide = true)]
     Client(Client),
@@ -129,17 +133,11 @@ pub struct Client {
     #[arg(long)]
     pub tokens: bool,
     /// The folder in which the processes share their budget [default: separate budgets].
-    #[arg(long, conflicts_with_all = ["tokens", "deadline"])]
+    #[arg(long, conflicts_with = "tokens")]
     pub share: Option<PathBuf>,
     /// How long calls in flight may take after the run is over.
     #[arg(long, value_parser = duration)]
     pub grace: Duration,
-    /// The time limit of an attempt. It must be longer than the slowest honest response.
-    #[arg(long, value_parser = duration, default_value = "10m")]
-    pub patience: Duration,
-    /// The time limit of a call, including waits and attempts [default: the length of the run].
-    #[arg(long, value_parser = duration)]
-    pub deadline: Option<Duration>,
 }
 
 /// Parses the command line. An error is one sentence.
@@ -157,7 +155,7 @@ pub fn parse() -> Result<Options, String> {
     match &options.command {
         Command::Demo(demo) => demo.check()?,
         Command::Serve(api) => api.check()?,
-        Command::Client(_) => {}
+        Command::Like(_) | Command::Client(_) => {}
     }
     Ok(options)
 }

@@ -150,26 +150,26 @@ impl Head {
     }
 }
 
-fn since_1970(now: SystemTime) -> Nanos {
+pub(super) fn since_1970(now: SystemTime) -> Nanos {
     super::nanos(now.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-fn whole(nanos: Nanos) -> u64 {
+pub(super) fn whole(nanos: Nanos) -> u64 {
     nanos.div_ceil(1_000_000_000)
 }
 
-fn millis(nanos: Nanos) -> u64 {
+pub(super) fn millis(nanos: Nanos) -> u64 {
     nanos.div_ceil(1_000_000)
 }
 
 /// Seconds with three decimals.
-fn decimal(nanos: Nanos) -> String {
+pub(super) fn decimal(nanos: Nanos) -> String {
     let millis = millis(nanos);
     format!("{}.{:03}", millis / 1000, millis % 1000)
 }
 
 /// A duration in Go's format: `12ms`, `7.66s`, `6m0s`.
-fn go(nanos: Nanos) -> String {
+pub(super) fn go(nanos: Nanos) -> String {
     let millis = millis(nanos);
     let (minutes, rest) = (millis / 60_000, millis % 60_000);
     let seconds = format!("{}.{:03}", rest / 1000, rest % 1000);

@@ -1,18 +1,18 @@
 //! A real HTTP API on loopback that limits and counts its callers.
 
-mod concurrency;
+mod capacity;
 mod cors;
 mod desk;
-mod gcra;
 mod hints;
 mod ledger;
+pub mod like;
 mod limiter;
+mod provider;
 mod timeline;
-mod tokens;
-mod window;
 mod works;
 
 pub use ledger::Row;
+pub use provider::Provider;
 pub use timeline::{Nanos, Timeline, nanos};
 
 use crate::options::Api;

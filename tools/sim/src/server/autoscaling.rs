@@ -128,10 +128,6 @@ impl Limit for Autoscaling {
         self.bucket.burst()
     }
 
-    fn audit(&self) -> Option<&'static str> {
-        self.bucket.audit()
-    }
-
     fn rate(&self) -> Vec<(Instant, f64)> {
         self.bucket.rate()
     }

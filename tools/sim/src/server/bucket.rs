@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 use tidegate::{Instant, Span};
+use tidegate_limits::Limit as _;
 
 use super::schedule::{Schedule, Step, as_calls, in_order};
 use super::{Limit, Ruling};
@@ -37,12 +38,11 @@ impl BucketSpec {
     }
 }
 
-/// The bucket. Its credit is in grains, so nothing is rounded.
+/// The bucket. It is counted in grains, so nothing is rounded.
 #[derive(Clone, Debug)]
 pub struct Bucket {
-    credit: u128,
-    burst: u128,
-    start: u128,
+    limit: tidegate_limits::Bucket,
+    start: u32,
     counted: Instant,
     rate: Schedule,
 }
@@ -56,21 +56,18 @@ impl Bucket {
 
     /// A bucket of `burst` tokens that starts with `start` and fills at `rate`.
     pub fn of(burst: u32, start: u32, rate: Schedule) -> Self {
-        let grains = |calls| u128::from(calls) * GRAINS_PER_CALL;
-        let (burst, start) = (grains(burst), grains(start));
-        Self { credit: start, burst, start, counted: Instant::ZERO, rate }
+        let (grains, zero) = (rate.at(Instant::ZERO).grains(), Instant::ZERO);
+        let limit = tidegate_limits::Bucket::of_parts(GRAINS_PER_CALL, grains, burst.into());
+        Self { limit: limit.holding(start.into(), 0), start, counted: zero, rate }
     }
 
-    /// How long it takes to gain this much at the current rate. A server does not announce changes
-    /// of its rate.
-    fn filled(&self, now: Instant, grains: u128) -> Option<Span> {
-        let nanos = grains.div_ceil(self.rate.at(now).grains().max(1));
-        u64::try_from(nanos).ok().map(Span::from_nanos)
-    }
-
-    /// What it holds at `now`, in grains.
-    fn credit(&self, now: Instant) -> u128 {
-        (self.credit + self.rate.grains(self.counted, now)).min(self.burst)
+    /// The bucket at `now`. Its answers use the current rate, because a server does not announce changes.
+    fn limit(&self, now: Instant) -> tidegate_limits::Bucket {
+        let mut limit = self.limit;
+        for &(at, rate) in self.rate.between(self.counted, now) {
+            limit.set_rate(at.as_nanos(), rate.grains());
+        }
+        limit
     }
 
     /// Changes the rate from `at` on.
@@ -81,35 +78,30 @@ impl Bucket {
 
 impl Limit for Bucket {
     fn arrive(&mut self, now: Instant, _: &mut Chance) -> Ruling {
-        self.credit = self.credit(now);
-        self.counted = now;
-        let served = self.credit >= GRAINS_PER_CALL;
-        if served {
-            self.credit -= GRAINS_PER_CALL;
-        }
-        Ruling::served(served)
+        (self.limit, self.counted) = (self.limit(now), now);
+        Ruling::served(self.limit.take(now.as_nanos(), 1))
     }
 
     fn remaining(&self) -> Option<u64> {
-        u64::try_from(self.credit / GRAINS_PER_CALL).ok()
+        Some(self.limit.remaining())
     }
 
     fn level(&self, now: Instant) -> f64 {
-        as_calls(self.credit(now))
+        as_calls(self.limit(now).parts(now.as_nanos()))
     }
 
-    fn next(&self, now: Instant) -> Option<Span> {
-        self.filled(now, GRAINS_PER_CALL.saturating_sub(self.credit))
+    fn next(&self, _: Instant) -> Option<Span> {
+        finite(self.limit.retry_after(1))
     }
 
-    fn reset(&self, now: Instant) -> Option<Span> {
-        self.filled(now, self.burst - self.credit)
+    fn reset(&self, _: Instant) -> Option<Span> {
+        finite(self.limit.reset())
     }
 
     /// The burst, and the time that it takes to fill.
-    fn quota(&self, now: Instant) -> Option<(u64, Span)> {
-        let calls = u64::try_from(self.burst / GRAINS_PER_CALL).ok()?;
-        Some((calls, self.filled(now, self.burst)?))
+    fn quota(&self, _: Instant) -> Option<(u64, Span)> {
+        let (burst, empty) = (self.limit.most(), self.limit.holding(0, 0));
+        Some((burst, finite(empty.reset())?))
     }
 
     fn capacity(&self, from: Instant, to: Instant) -> f64 {
@@ -117,20 +109,22 @@ impl Limit for Bucket {
     }
 
     fn start(&self) -> f64 {
-        as_calls(self.start)
+        self.start.into()
     }
 
+    #[expect(clippy::cast_precision_loss, reason = "at most 32 bits")]
     fn burst(&self) -> f64 {
-        as_calls(self.burst)
-    }
-
-    fn audit(&self) -> Option<&'static str> {
-        (self.credit > self.burst).then_some("the bucket holds more than its burst")
+        self.limit.most() as f64
     }
 
     fn rate(&self) -> Vec<(Instant, f64)> {
         self.rate.steps()
     }
+}
+
+/// A time that ends.
+fn finite(nanos: u64) -> Option<Span> {
+    (nanos < u64::MAX).then_some(Span::from_nanos(nanos))
 }
 
 #[cfg(test)]
@@ -139,7 +133,7 @@ mod tests {
     use crate::chance::Stream;
 
     #[test]
-    fn a_bucket_is_exact_to_the_nanosecond() {
+    fn a_bucket_starts_with_its_tokens_and_steps_at_the_exact_nanosecond() {
         let spec = BucketSpec {
             burst: 2,
             start: Some(1),
@@ -149,30 +143,23 @@ mod tests {
         let mut bucket = Bucket::new(&spec);
         let mut chance = Chance::new(1, Stream::Server);
         const MS: u64 = 1_000_000;
-        for (nanos, served, remaining, next) in [
-            (0, true, 0, None),
-            (0, false, 0, Some(250 * MS)),
-            (250 * MS - 1, false, 0, Some(1)),
-            (250 * MS, true, 0, None),
-            // Full after half a second, and not more after ten.
-            (9_500 * MS, true, 1, None),
-            (9_500 * MS, true, 0, None),
-            (9_500 * MS, false, 0, Some(250 * MS)),
-            (9_750 * MS, true, 0, None),
-            // A quarter of a token before the step, which the hint does not anticipate.
-            (9_999 * MS, false, 0, Some(MS)),
-            (10_000 * MS, true, 0, None),
-            (10_999 * MS, false, 0, Some(MS)),
-            (11_000 * MS, true, 0, None),
-            (14_000 * MS, true, 1, None),
+        for (nanos, served, level) in [
+            (0, true, 0.0),
+            (9_500 * MS, true, 1.0),
+            (9_500 * MS, true, 0.0),
+            (9_749 * MS, false, 0.996),
+            // A quarter of a token before the step.
+            (9_750 * MS, true, 0.0),
+            (10_000 * MS, true, 0.0),
+            (10_999 * MS, false, 0.999),
+            (11_000 * MS, true, 0.0),
         ] {
             let now = Instant::from_nanos(nanos);
             assert_eq!(bucket.arrive(now, &mut chance), Ruling::served(served), "at {nanos}");
-            assert_eq!(bucket.remaining(), Some(remaining), "at {nanos}");
-            if let Some(next) = next {
-                assert_eq!(bucket.next(now), Some(Span::from_nanos(next)), "at {nanos}");
-            }
-            assert_eq!(bucket.audit(), None);
+            assert_eq!(bucket.level(now), level, "at {nanos}");
         }
+        // The step lies between the last call and the look.
+        let fresh = Bucket::new(&BucketSpec { burst: 100, start: Some(0), ..spec });
+        assert_eq!(fresh.level(Instant::from_nanos(12_000 * MS)), 42.0);
     }
 }

@@ -160,36 +160,6 @@ mod tests {
     use crate::server::{Bucket, BucketSpec, Window, WindowSpec};
 
     #[test]
-    fn a_hint_is_true_false_or_absent() {
-        let time = |millis| Time::from(Span::from_millis(millis));
-        let spec = WindowSpec { limit: 7, width: time(1_001), phase: Some(time(0)), start: None };
-        let mut chance = Chance::new(1, Stream::Server);
-        let unused = Window::new(&spec, &mut chance);
-        let mut used = unused.clone();
-        for _ in 0..7 {
-            used.arrive(Instant::ZERO, &mut chance);
-        }
-        let (no, ok) = (Outcome::Throttled, Outcome::Ok);
-        let lie = (Honesty::Always(time(10_000)), Honesty::Always(99));
-        let skew = (Honesty::Times(2.0), Honesty::Times(0.5));
-        for ((retry_after, remaining), outcome, window, expected) in [
-            ((Honesty::Absent, Honesty::Absent), no, &used, (None, None)),
-            ((Honesty::Honest, Honesty::Honest), no, &used, (Some(2), Some(0))),
-            ((Honesty::Honest, Honesty::Honest), ok, &unused, (None, Some(7))),
-            (lie, no, &used, (Some(10), Some(99))),
-            (lie, ok, &unused, (None, Some(99))),
-            (skew, no, &used, (Some(3), Some(0))),
-            (skew, ok, &unused, (None, Some(3))),
-            ((Honesty::Times(0.0), Honesty::Absent), no, &used, (Some(0), None)),
-        ] {
-            let spec = HintSpec { retry_after, remaining, ..HintSpec::default() };
-            let hint = spec.about(outcome, window, Instant::ZERO);
-            let seconds = hint.retry_after.map(|span| span.as_millis() / 1_000);
-            assert_eq!((seconds, hint.remaining), expected, "{retry_after:?} {remaining:?}");
-        }
-    }
-
-    #[test]
     fn a_reset_has_the_format_of_the_server() {
         let time = |millis| Time::from(Span::from_millis(millis));
         // The world starts 2.6 s into a window of 10 s, so the server's seconds end at 0.4 s, 1.4
@@ -215,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_and_a_bucket_report_their_quota_and_reset() {
+    fn a_hint_of_a_window_or_a_bucket_is_true_skewed_false_or_absent() {
         let seconds = |n| Span::from_secs(n);
         let window = WindowSpec {
             limit: 7,
@@ -265,5 +235,11 @@ mod tests {
                 ],
             ]
         );
+        // Only a throttled call is told when to retry.
+        let later = HintSpec { retry_after: Honesty::Times(2.0), ..HintSpec::default() };
+        for (spec, wait) in [(all, Some(10)), (later, Some(20)), (lying, None)] {
+            let told = spec.about(Outcome::Throttled, &*servers[0], Instant::ZERO);
+            assert_eq!(told.retry_after, wait.map(seconds), "{spec:?}");
+        }
     }
 }

@@ -92,14 +92,18 @@ pub trait Limit {
     /// How many calls could have been served in this time.
     fn capacity(&self, from: Instant, to: Instant) -> f64;
 
-    /// Calls that could be served at once at the start of the world.
-    fn start(&self) -> f64;
+    /// Calls that could be served at once at the start of the world, beyond what it gains since.
+    fn start(&self) -> f64 {
+        0.0
+    }
 
     /// Calls that can be served at once after a long silence.
     fn burst(&self) -> f64;
 
     /// An inconsistency of its counts, if there is one.
-    fn audit(&self) -> Option<&'static str>;
+    fn audit(&self) -> Option<&'static str> {
+        None
+    }
 
     /// The rate over time, as far as it is known in advance.
     fn rate(&self) -> Vec<(Instant, f64)>;

@@ -128,10 +128,6 @@ impl Limit for Queue {
         sum
     }
 
-    fn start(&self) -> f64 {
-        0.0
-    }
-
     #[expect(clippy::cast_precision_loss, reason = "a few places")]
     fn burst(&self) -> f64 {
         (self.workers + self.places) as f64

@@ -37,6 +37,12 @@ impl Schedule {
         index.checked_sub(1).and_then(|i| self.0.get(i)).map_or(Rate::default(), |step| step.1)
     }
 
+    /// The steps after a time, until another.
+    pub fn between(&self, from: Instant, to: Instant) -> &[(Instant, Rate)] {
+        let after = |time| self.0.partition_point(|step| step.0 <= time);
+        &self.0[after(from)..after(to.max(from))]
+    }
+
     /// What a bucket gains between two times, in grains.
     pub fn grains(&self, from: Instant, to: Instant) -> u128 {
         // Most schedules have one step, and most queries concern the last one.

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use tidegate::{Instant, Span};
+use tidegate_limits::Limit as _;
 
 use super::{Limit, Ruling, seconds};
 use crate::chance::Chance;
@@ -37,11 +38,9 @@ impl WindowSpec {
 /// The window.
 #[derive(Clone, Debug)]
 pub struct Window {
-    limit: u32,
-    width: u64,
-    phase: u64,
-    index: u64,
-    used: u32,
+    limit: tidegate_limits::Window,
+    width: Span,
+    phase: Span,
 }
 
 impl Window {
@@ -50,43 +49,44 @@ impl Window {
         let width = spec.width.span();
         let last = width.saturating_sub(Span::from_nanos(1));
         let phase = spec.phase.map_or_else(|| chance.between(Span::ZERO, last), Time::span);
-        let (width, phase) = (width.as_nanos(), phase.as_nanos());
         let used = spec.limit - spec.start.unwrap_or(spec.limit);
-        Self { limit: spec.limit, width, phase, index: 0, used }
+        let limit = tidegate_limits::Window::new(spec.limit.into(), width.as_nanos());
+        let limit = limit.at_phase(phase.as_nanos()).having_used(used.into(), 0);
+        Self { limit, width, phase }
+    }
+
+    /// The window at `now`.
+    fn limit(&self, now: Instant) -> tidegate_limits::Window {
+        let mut limit = self.limit;
+        limit.fits(now.as_nanos(), 0);
+        limit
     }
 }
 
+#[expect(clippy::cast_precision_loss, reason = "for ratios")]
 impl Limit for Window {
     fn arrive(&mut self, now: Instant, _: &mut Chance) -> Ruling {
-        let time = now.as_nanos() + self.phase;
-        if time / self.width != self.index {
-            (self.index, self.used) = (time / self.width, 0);
-        }
-        let served = self.used < self.limit;
-        self.used += u32::from(served);
-        Ruling::served(served)
+        Ruling::served(self.limit.take(now.as_nanos(), 1))
     }
 
     fn remaining(&self) -> Option<u64> {
-        Some(u64::from(self.limit - self.used))
+        Some(self.limit.remaining())
     }
 
     fn level(&self, now: Instant) -> f64 {
-        let same = (now.as_nanos() + self.phase) / self.width == self.index;
-        f64::from(if same { self.limit - self.used } else { self.limit })
+        self.limit(now).remaining() as f64
     }
 
     fn next(&self, now: Instant) -> Option<Span> {
-        let time = now.as_nanos() + self.phase;
-        Some(Span::from_nanos(self.width - time % self.width))
+        self.reset(now)
     }
 
     fn reset(&self, now: Instant) -> Option<Span> {
-        self.next(now)
+        Some(Span::from_nanos(self.limit(now).reset()))
     }
 
     fn quota(&self, _: Instant) -> Option<(u64, Span)> {
-        Some((self.limit.into(), Span::from_nanos(self.width)))
+        Some((self.limit.most(), self.width))
     }
 
     /// Computed as an even flow. Partial windows at the ends of a run may serve more.
@@ -94,26 +94,17 @@ impl Limit for Window {
         seconds(from, to) * self.rate()[0].1
     }
 
-    fn start(&self) -> f64 {
-        0.0
-    }
-
     fn burst(&self) -> f64 {
-        f64::from(self.limit)
+        self.limit.most() as f64
     }
 
-    fn audit(&self) -> Option<&'static str> {
-        (self.used > self.limit).then_some("the window has served more than its limit")
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "for ratios")]
     fn rate(&self) -> Vec<(Instant, f64)> {
-        vec![(Instant::ZERO, f64::from(self.limit) / (self.width as f64 / 1e9))]
+        vec![(Instant::ZERO, self.burst() / (self.width.as_nanos() as f64 / 1e9))]
     }
 
     fn windows(&self) -> Option<(u32, Span, Instant)> {
-        let first = (self.width - self.phase) % self.width;
-        Some((self.limit, Span::from_nanos(self.width), Instant::from_nanos(first)))
+        let first = (self.width.as_nanos() - self.phase.as_nanos()) % self.width.as_nanos();
+        Some((u32::try_from(self.limit.most()).ok()?, self.width, Instant::from_nanos(first)))
     }
 }
 
@@ -123,30 +114,20 @@ mod tests {
     use crate::chance::Stream;
 
     #[test]
-    fn a_window_follows_the_server_clock_and_unused_calls_expire() {
+    fn a_window_follows_the_server_clock_and_starts_with_what_is_left() {
         let secs = |n| Time::from(Span::from_secs(n));
-        let spec = WindowSpec { limit: 2, width: secs(60), phase: Some(secs(50)), start: Some(2) };
+        let spec = WindowSpec { limit: 2, width: secs(60), phase: Some(secs(50)), start: Some(1) };
         let mut chance = Chance::new(1, Stream::Server);
         let mut window = Window::new(&spec, &mut chance);
-        const S: u64 = 1_000_000_000;
-        for (nanos, served, remaining, next) in [
-            (0, true, 1, None),
-            (9 * S, true, 0, None),
-            (9 * S, false, 0, Some(S)),
-            (10 * S - 1, false, 0, Some(1)),
-            (10 * S, true, 1, None),
-            (70 * S, true, 1, None),
-            (129 * S, true, 0, None),
-            (129 * S, false, 0, Some(S)),
-        ] {
-            let now = Instant::from_nanos(nanos);
-            assert_eq!(window.arrive(now, &mut chance), Ruling::served(served), "at {nanos}");
-            assert_eq!(window.remaining(), Some(remaining), "at {nanos}");
-            if let Some(next) = next {
-                assert_eq!(window.next(now), Some(Span::from_nanos(next)), "at {nanos}");
-            }
-            assert_eq!(window.audit(), None);
+        for (second, served, level, next) in
+            [(0, true, 0.0, 10), (9, false, 0.0, 1), (10, true, 1.0, 60), (129, true, 1.0, 1)]
+        {
+            let now = Instant::ZERO.saturating_add(Span::from_secs(second));
+            assert_eq!(window.arrive(now, &mut chance), Ruling::served(served), "at {second} s");
+            let told = (window.level(now), window.next(now));
+            assert_eq!(told, (level, Some(Span::from_secs(next))), "at {second} s");
         }
-        assert_eq!(window.windows(), Some((2, Span::from_secs(60), Instant::from_nanos(10 * S))));
+        let first = Instant::ZERO.saturating_add(Span::from_secs(10));
+        assert_eq!(window.windows(), Some((2, Span::from_secs(60), first)));
     }
 }

@@ -1,22 +1,20 @@
 //! The README starts with the example `start`, and that example works.
 
-mod common;
-
 use std::process::Command;
 
-use common::{Limit, Server};
+use crate::common::{Limit, Server};
 
 #[test]
 fn the_readme_starts_with_the_example() {
-    let readme = include_str!("../README.md");
+    let readme = include_str!("../../README.md");
     let (_, block) = readme.split_once("```rust,no_run\n").unwrap();
     let (code, _) = block.split_once("```").unwrap();
-    assert_eq!(code, include_str!("../examples/start.rs"));
+    assert_eq!(code, include_str!("../../examples/start.rs"));
 }
 
 #[tokio::test]
 async fn the_example_gets_pages_from_a_real_server() {
-    let server = Server::start(Limit::per_second(20.0, 1.0)).await;
+    let server = Server::start(Limit::per_second(20, 1)).await;
     let urls = ["/throttled-once", "/a", "/b"].map(|path| server.url(path));
     // It was built with the tests, unless only this test was requested.
     let mut example = Command::new(env!("CARGO"));

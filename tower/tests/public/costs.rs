@@ -10,56 +10,45 @@ use futures_util::StreamExt;
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
+use tidegate_limits::{Bucket, Limit};
 use tidegate_tower::tidegate::law::{Adaptive, Fixed};
 use tidegate_tower::tidegate::{Policy, Quota};
 use tidegate_tower::{Gate, PeekLayer, ThrottleLayer};
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tower::{ServiceBuilder, ServiceExt};
 
-const COST: f64 = 40.0;
-const RATE: f64 = 1_000.0;
+use crate::common::{bucket, serve};
 
-/// A bucket as Shopify's GraphQL Admin API has it, twenty times as fast.
-struct Bucket {
-    points: f64,
-    latest: Instant,
-    served: usize,
-    throttled: usize,
-}
+const COST: u64 = 40;
+const RATE: u64 = 1_000;
 
-impl Bucket {
-    fn query(&mut self) -> String {
-        let now = Instant::now();
-        let earned = (now - self.latest).as_secs_f64() * RATE;
-        (self.points, self.latest) = ((self.points + earned).min(1_000.0), now);
-        let mut error = r#""errors":[{"extensions":{"code":"THROTTLED"}}],"#;
-        let mut actual = "";
-        if self.points >= COST {
-            self.points -= COST;
-            (error, actual) = ("", r#""actualQueryCost":40,"#);
-            self.served += 1;
-        } else {
-            self.throttled += 1;
-        }
-        let left = self.points.floor();
-        format!(
-            r#"{{{error}"extensions":{{"cost":{{"requestedQueryCost":40,{actual}"throttleStatus":{{"maximumAvailable":1000.0,"currentlyAvailable":{left},"restoreRate":{RATE}}}}}}}}}"#
-        )
-    }
+/// The response to a query, from a bucket as Shopify's GraphQL Admin API has it, twenty times as fast.
+fn query(bucket: &mut Bucket, counts: &mut [usize; 2], now: u64) -> String {
+    let served = bucket.take(now, COST);
+    counts[usize::from(!served)] += 1;
+    let (error, actual) = match served {
+        true => ("", r#""actualQueryCost":40,"#),
+        false => (r#""errors":[{"extensions":{"code":"THROTTLED"}}],"#, ""),
+    };
+    let left = bucket.remaining();
+    format!(
+        r#"{{{error}"extensions":{{"cost":{{"requestedQueryCost":40,{actual}"throttleStatus":{{"maximumAvailable":1000.0,"currentlyAvailable":{left},"restoreRate":{RATE}}}}}}}}}"#
+    )
 }
 
 #[tokio::test(start_paused = true)]
 async fn tasks_that_state_no_cost_use_a_bucket_of_points_and_are_hardly_throttled() {
-    let bucket = Bucket { points: 1_000.0, latest: Instant::now(), served: 0, throttled: 0 };
-    let bucket = Arc::new(Mutex::new(bucket));
-    let kept = bucket.clone();
-    let serve = move |_: http::Request<Full<Bytes>>| {
-        let bucket = kept.clone();
+    let server = Arc::new(Mutex::new((bucket(RATE, 1_000), [0; 2])));
+    let (kept, began) = (server.clone(), Instant::now());
+    let answer = move |_: http::Request<Full<Bytes>>| {
+        let server = kept.clone();
         async move {
             tokio::time::sleep(Duration::from_millis(10)).await;
-            let text = bucket.lock().unwrap().query();
+            let text = {
+                let (bucket, counts) = &mut *server.lock().unwrap();
+                query(bucket, counts, began.elapsed().as_nanos() as u64)
+            };
             let response = http::Response::builder().header("content-type", "application/json");
             Ok::<_, std::io::Error>(response.body(Full::new(Bytes::from(text))).unwrap())
         }
@@ -69,8 +58,7 @@ async fn tasks_that_state_no_cost_use_a_bucket_of_points_and_are_hardly_throttle
     let service = ServiceBuilder::new()
         .layer(layer)
         .layer(PeekLayer::new().graphql())
-        .service(tower::service_fn(serve));
-    let began = Instant::now();
+        .service(tower::service_fn(answer));
     let mut tasks = JoinSet::new();
     for _ in 0..8 {
         let service = service.clone();
@@ -85,10 +73,7 @@ async fn tasks_that_state_no_cost_use_a_bucket_of_points_and_are_hardly_throttle
         });
     }
     tasks.join_all().await;
-    let (served, throttled) = {
-        let bucket = bucket.lock().unwrap();
-        (bucket.served, bucket.throttled)
-    };
+    let [served, throttled] = server.lock().unwrap().1;
     assert_eq!(served, 160);
     // 6400 points, of which 1000 are there at first.
     assert!(began.elapsed() < Duration::from_secs(8), "{:?} for what takes 5.4 s", began.elapsed());
@@ -112,11 +97,7 @@ async fn chat() -> String {
         let body = axum::body::Body::from_stream(pieces);
         ([("content-type", "text/event-stream")], body)
     };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    let app = Router::new().fallback(answer);
-    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-    url
+    format!("http://{}/", serve(Router::new().fallback(answer)).await)
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,21 +1,18 @@
 //! The example `service` against a real API.
 
-mod common;
-
 #[allow(dead_code, reason = "the example's own start")]
-#[path = "../examples/service.rs"]
-mod service;
+#[path = "../../examples/service.rs"]
+mod example;
 
-use common::{Limit, Server};
+use crate::common::{Limit, Server, serve};
+use example::{Service, app, dashboard};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use service::{Service, app, dashboard};
 use tidegate_tower::Gate;
-use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 #[tokio::test]
 async fn twenty_clients_of_a_service_share_its_gate() {
-    let api = Server::start(Limit::per_second(100.0, 5.0)).await;
+    let api = Server::start(Limit::per_second(100, 5)).await;
     let recorder = PrometheusBuilder::new().build_recorder();
     // For this thread, on which all tasks run.
     let _local = metrics::set_default_local_recorder(&recorder);
@@ -26,9 +23,7 @@ async fn twenty_clients_of_a_service_share_its_gate() {
         scrape: recorder.handle(),
     };
     let gate = service.gate.clone();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, app(service)).await });
+    let address = serve(app(service)).await;
 
     let client = reqwest::Client::new();
     let mut tasks = JoinSet::new();
@@ -41,9 +36,7 @@ async fn twenty_clients_of_a_service_share_its_gate() {
             }
         });
     }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
-    }
+    tasks.join_all().await;
     let (mut served, rejected) = api.seen(|seen| (seen.served.clone(), seen.rejected));
     served.sort();
     served.dedup();

@@ -2,12 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::future::poll_fn;
 use std::num::NonZeroU16;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
@@ -19,6 +17,7 @@ use axum::routing::get;
 use http_body_util::Empty;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
+use tidegate_limits::{Bucket, Limit};
 use tidegate_tower::tidegate::gate::{ConcurrencyLimit, RetryBudgetPolicy};
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Ratio, Reason, Reply, Rng, Span};
@@ -27,16 +26,13 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep, timeout};
 use tower::{Layer, Service, ServiceExt};
 
+use crate::common::{bucket, concurrently, drop_after, nanos_since, serve};
+
 const LAYERS: [&str; 2] = ["account", "model"];
 
 fn per_second(count: u64, burst: u32) -> Policy<Fixed> {
     let quota = Quota::per_second(count).unwrap().with_burst(burst).unwrap();
     Policy::new(Fixed::new(quota)).backoff(None)
-}
-
-fn concurrently(count: u16) -> Policy<Fixed> {
-    let limit = ConcurrencyLimit::new(count, Span::from_secs(3_600)).unwrap();
-    Policy::new(Fixed::UNLIMITED).backoff(None).concurrency(limit)
 }
 
 fn throttled(hint: Hint) -> Reply {
@@ -336,21 +332,6 @@ async fn a_refund_is_one_for_all_keys() {
     assert_eq!((gate.stats().counts.ok, gate.stats().in_flight), (2, 0));
 }
 
-/// Polls a future this many times, each time after it was woken, and drops it. Returns whether it had completed.
-async fn drop_after(polls: usize, future: impl Future) -> bool {
-    let mut future = pin!(future);
-    let mut left = polls;
-    poll_fn(|cx| {
-        if left == 0 {
-            return Poll::Ready(false);
-        }
-        left -= 1;
-        let poll = future.as_mut().poll(cx).map(|_| true);
-        if left == 0 && poll.is_pending() { Poll::Ready(false) } else { poll }
-    })
-    .await
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace_in_any_key() {
     for places in [1, 2, 10] {
@@ -474,34 +455,29 @@ async fn random_calls_over_random_keys_are_all_served_and_exceed_no_limit() {
     }
 }
 
-/// Limits of a server, in calls per second with a burst of three, and how often each has rejected a call.
+/// Limits of a server with a burst of three, and how often each has rejected a call.
 #[derive(Default)]
 struct Limits {
-    buckets: HashMap<String, (f64, std::time::Instant)>,
+    buckets: HashMap<String, Bucket>,
     by_account: u64,
     by_model: u64,
 }
 
 impl Limits {
-    fn level(&mut self, key: &str) -> &mut f64 {
-        let now = std::time::Instant::now();
-        let rate = if key == "large" { 15.0 } else { 60.0 };
-        let (level, at) = self.buckets.entry(key.to_owned()).or_insert((3.0, now));
-        *level = (*level + rate * now.duration_since(*at).as_secs_f64()).min(3.0);
-        *at = now;
-        level
+    fn bucket(&mut self, key: &str) -> &mut Bucket {
+        let rate = if key == "large" { 15 } else { 60 };
+        self.buckets.entry(key.to_owned()).or_insert(bucket(rate, 3))
     }
 
     /// Serves a call, or returns how many calls are left for the model.
-    fn admit(&mut self, account: &str, model: &str) -> Result<(), u64> {
-        if *self.level(account) >= 1.0 && *self.level(model) >= 1.0 {
-            *self.level(account) -= 1.0;
-            *self.level(model) -= 1.0;
+    fn admit(&mut self, now: u64, account: &str, model: &str) -> Result<(), u64> {
+        let room = [account, model].map(|key| self.bucket(key).fits(now, 1));
+        if room == [true; 2] {
+            [account, model].iter().for_each(|key| self.bucket(key).charge(1));
             return Ok(());
         }
-        let left = *self.level(model) as u64;
-        *(if left == 0 { &mut self.by_model } else { &mut self.by_account }) += 1;
-        Err(left)
+        *(if room[1] { &mut self.by_account } else { &mut self.by_model }) += 1;
+        Err(self.bucket(model).remaining())
     }
 }
 
@@ -509,10 +485,11 @@ impl Limits {
 async fn a_server_with_limits_for_accounts_and_models_serves_all_calls() {
     let limits = Arc::new(Mutex::new(Limits::default()));
     let inner = limits.clone();
+    let opened = std::time::Instant::now();
     let answer = async move |Path((account, model)): Path<(String, String)>| match inner
         .lock()
         .unwrap()
-        .admit(&account, &model)
+        .admit(nanos_since(opened), &account, &model)
     {
         Ok(()) => StatusCode::OK.into_response(),
         Err(left) => {
@@ -520,10 +497,7 @@ async fn a_server_with_limits_for_accounts_and_models_serves_all_calls() {
             (StatusCode::TOO_MANY_REQUESTS, headers).into_response()
         }
     };
-    let app = Router::new().route("/{account}/{model}", get(answer));
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
+    let address = serve(Router::new().route("/{account}/{model}", get(answer))).await;
 
     let gate = Gate::adaptive();
     let by_path = |request: &http::Request<Empty<Bytes>>, call: Call| {

@@ -1,16 +1,15 @@
 //! tonic's channel with a gate, as in the example `health`, against a real gRPC server.
 
 #[allow(dead_code, reason = "the example's own start")]
-#[path = "../examples/health.rs"]
+#[path = "../../examples/health.rs"]
 mod health;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use health::client;
-use tidegate_tower::tidegate::gate::ConcurrencyLimit;
-use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Hint, Outcome, Policy, Reply, Span};
+use tidegate_limits::Limit;
+use tidegate_tower::tidegate::{Hint, Outcome, Reply};
 use tidegate_tower::{BoxError, Classify, Gate, Grpc, Standard};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -22,6 +21,8 @@ use tonic_health::pb::health_client::HealthClient;
 use tonic_types::{
     DebugInfo, ErrorDetail, ErrorDetails, ErrorInfo, QuotaFailure, RetryInfo, StatusExt,
 };
+
+use crate::common::{bucket, concurrently, nanos_since, unlimited};
 
 /// The form of a rejection's delay.
 #[derive(Clone, Copy, PartialEq)]
@@ -38,18 +39,14 @@ struct Seen {
 }
 
 /// A health service that allows this burst, and 50 calls a second.
-async fn serve(burst: f64, code: Code, says: Says) -> (Channel, Arc<Mutex<Seen>>) {
+async fn serve(burst: u64, code: Code, says: Says) -> (Channel, Arc<Mutex<Seen>>) {
     let seen = Arc::new(Mutex::new(Seen { calls: 0, rejected: 0 }));
-    let (count, bucket) = (seen.clone(), Arc::new(Mutex::new((burst, Instant::now()))));
+    let (count, opened) = (seen.clone(), Instant::now());
+    let bucket = Arc::new(Mutex::new(bucket(50, burst)));
     let limit = move |request: Request<()>| {
         let mut seen = count.lock().unwrap();
         seen.calls += 1;
-        let mut bucket = bucket.lock().unwrap();
-        let now = Instant::now();
-        let level = (bucket.0 + (now - bucket.1).as_secs_f64() * 50.0).min(burst);
-        *bucket = (level, now);
-        if level >= 1.0 {
-            bucket.0 -= 1.0;
+        if bucket.lock().unwrap().take(nanos_since(opened), 1) {
             return Ok(request);
         }
         seen.rejected += 1;
@@ -78,14 +75,10 @@ async fn serve(burst: f64, code: Code, says: Says) -> (Channel, Arc<Mutex<Seen>>
     (endpoint.connect().await.unwrap(), seen)
 }
 
-fn unlimited() -> Policy<Fixed> {
-    Policy::new(Fixed::UNLIMITED).backoff(None)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_on_a_channel_are_paced_and_retried() {
     for says in [Says::Nothing, Says::Pushback, Says::RetryInfo] {
-        let (channel, seen) = serve(10.0, Code::ResourceExhausted, says).await;
+        let (channel, seen) = serve(10, Code::ResourceExhausted, says).await;
         let gate = Gate::adaptive();
         let mut tasks = JoinSet::new();
         for _ in 0..60 {
@@ -111,7 +104,7 @@ async fn calls_on_a_channel_are_paced_and_retried() {
 async fn pushbacks_and_retry_delays_of_the_server_are_respected() {
     // How long nothing is sent after one rejection.
     let wait = async |code, says| {
-        let (channel, seen) = serve(0.5, code, says).await;
+        let (channel, seen) = serve(0, code, says).await;
         let gate = Gate::new(unlimited().attempts(std::num::NonZeroU16::new(2)));
         let begun = Instant::now();
         let result = client(&gate, channel).check(HealthCheckRequest::default()).await;
@@ -160,7 +153,7 @@ fn a_delay_written_by_tonic_is_found_among_any_details() {
 
 #[tokio::test]
 async fn a_manual_call_reads_the_same_from_its_status() {
-    let (channel, seen) = serve(1.0, Code::ResourceExhausted, Says::RetryInfo).await;
+    let (channel, seen) = serve(1, Code::ResourceExhausted, Says::RetryInfo).await;
     let gate = Gate::new(unlimited());
     let client = HealthClient::new(channel);
     for _ in 0..3 {
@@ -177,9 +170,8 @@ async fn a_manual_call_reads_the_same_from_its_status() {
 
 #[tokio::test]
 async fn a_stream_keeps_its_place_until_it_ends() {
-    let (channel, _) = serve(100.0, Code::ResourceExhausted, Says::Nothing).await;
-    let gate =
-        Gate::new(unlimited().concurrency(ConcurrencyLimit::new(2, Span::from_secs(60)).unwrap()));
+    let (channel, _) = serve(100, Code::ResourceExhausted, Says::Nothing).await;
+    let gate = Gate::new(concurrently(2));
     let mut client = client(&gate, channel);
     let stream = client.watch(HealthCheckRequest::default()).await.unwrap();
     assert_eq!(gate.stats().in_flight, 1);

@@ -1,22 +1,19 @@
 //! The layer with hyper's client, against a real server.
 
-mod common;
-
 use std::time::Duration;
 
 use axum::body::Bytes;
-use common::{Limit, Server};
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reason, Reply, Span};
 use tidegate_tower::{BoxError, Call, Describe, Error, Gate, Repeat, Standard, ThrottleLayer};
-use tokio::task::JoinSet;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
+
+use crate::common::{Limit, Server, concurrently, nowhere, unlimited};
 
 type Http = Client<HttpConnector, Full<Bytes>>;
 
@@ -24,12 +21,8 @@ fn client() -> Http {
     Client::builder(TokioExecutor::new()).build_http()
 }
 
-fn unlimited() -> Policy<Fixed> {
-    Policy::new(Fixed::UNLIMITED).backoff(None)
-}
-
 fn one_at_a_time() -> Gate {
-    Gate::new(unlimited().concurrency(ConcurrencyLimit::new(1, Span::from_secs(60)).unwrap()))
+    Gate::new(concurrently(1))
 }
 
 fn request(method: Method, uri: String, body: &str) -> Request<Full<Bytes>> {
@@ -60,37 +53,6 @@ async fn a_call_that_waits_for_the_end_of_a_cooldown_is_sent_when_its_key_is_res
     gate.reset("another");
     gate.reset(&key);
     assert_eq!(call.await.unwrap().unwrap().status(), 200);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn twenty_tasks_share_a_gate_and_no_call_is_lost() {
-    let server = Server::start(Limit::per_second(100.0, 10.0)).await;
-    let gate = Gate::adaptive();
-    let service = ThrottleLayer::new(gate.clone()).layer(client());
-    let mut tasks = JoinSet::new();
-    for task in 0..20 {
-        let (mut service, url) = (service.clone(), server.url("/"));
-        tasks.spawn(async move {
-            for call in 0..10 {
-                let name = format!("{task}.{call}");
-                let request = request(Method::PUT, url.clone(), &name);
-                let response = service.ready().await.unwrap().call(request).await.unwrap();
-                assert_eq!(response.status(), 200);
-                assert_eq!(text(response).await, name);
-            }
-        });
-    }
-    while let Some(done) = tasks.join_next().await {
-        done.unwrap();
-    }
-    let (mut served, rejected) = server.seen(|seen| (seen.served.clone(), seen.rejected));
-    served.sort();
-    served.dedup();
-    let stats = gate.stats();
-    assert_eq!((served.len(), stats.counts.ok), (200, 200));
-    assert_eq!(stats.counts.throttled as usize, rejected);
-    assert_eq!((stats.in_flight, stats.waiting), (0, 0));
-    assert!(rejected < 200, "{rejected} of 400 calls were rejected");
 }
 
 #[tokio::test]
@@ -254,10 +216,7 @@ async fn unsent_and_failed_calls_return_their_errors() {
         Standard.describe(request, call).with_timeout(Duration::from_secs(5)).once()
     };
     let service = ThrottleLayer::new(Gate::new(policy)).describe(hasty).layer(client());
-    // No server listens there.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    drop(listener);
+    let url = nowhere();
     let call = || service.clone().oneshot(request(Method::GET, url.clone(), ""));
     let failed: BoxError = call().await.unwrap_err();
     let error = failed.downcast_ref::<hyper_util::client::legacy::Error>().unwrap();

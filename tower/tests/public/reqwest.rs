@@ -1,30 +1,26 @@
 //! reqwest with a gate, against a real server: manually, with the helper, as a service and as a
 //! middleware.
 
-mod common;
-
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use common::{Limit, Server};
+use crate::common::{Limit, Server, concurrently, nowhere, unlimited};
 use futures_util::future::join_all;
 use reqwest_middleware::ClientBuilder;
-use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Policy, Quota, Reason, Span};
+use tidegate_tower::tidegate::{Policy, Quota, Reason};
 use tidegate_tower::{Error, Gate, SendError, SendThrough, ThrottleLayer};
 use tower::{Layer, ServiceExt};
 
 fn one_at_a_time() -> Gate {
-    let window = ConcurrencyLimit::new(1, Span::from_secs(60)).unwrap();
-    Gate::new(Policy::new(Fixed::UNLIMITED).backoff(None).concurrency(window))
+    Gate::new(concurrently(1))
 }
 
 #[tokio::test]
 async fn each_way_to_send_is_paced_retried_and_reads_hints() {
     let client = reqwest::Client::new();
     for way in ["run", "send_through", "service", "middleware"] {
-        let server = Server::start(Limit::per_second(100.0, 5.0)).await;
+        let server = Server::start(Limit::per_second(100, 5)).await;
         let gate = Gate::adaptive();
         let throttle = ThrottleLayer::new(gate.clone());
         let wrapped = ClientBuilder::new(client.clone()).with(throttle.clone()).build();
@@ -84,11 +80,8 @@ async fn a_failed_post_is_sent_once_and_errors_say_what_happened() {
     assert!(matches!(response.extensions().get(), Some(Error::NotRepeatable { .. })));
     assert_eq!(server.seen(|seen| seen.methods.len()), 1);
 
-    // No server listens there.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", listener.local_addr().unwrap());
-    drop(listener);
-    let twice = Policy::new(Fixed::UNLIMITED).backoff(None).attempts(NonZeroU16::new(2));
+    let url = nowhere();
+    let twice = unlimited().attempts(NonZeroU16::new(2));
     let lost = client.get(url).send_through(&Gate::new(twice)).await.unwrap_err();
     let SendError::Failed { error, gave_up: Some(Error::Rejected { reason, .. }) } = &lost else {
         panic!("{lost}")

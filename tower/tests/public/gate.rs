@@ -1,23 +1,19 @@
 //! The gate on tokio's paused clock.
 
-use std::cell::RefCell;
 use std::future::pending;
 use std::time::Duration;
 
-use tidegate_tower::tidegate::gate::ConcurrencyLimit;
+use futures_util::FutureExt;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Reason, Reply, Span};
 use tidegate_tower::{Error, Gate};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::common::concurrently;
+
 fn per_second(count: u64) -> Policy<Fixed> {
     Policy::new(Fixed::new(Quota::per_second(count).unwrap())).backoff(None)
-}
-
-fn concurrently(count: u16) -> Policy<Fixed> {
-    let window = ConcurrencyLimit::new(count, Span::from_secs(300)).unwrap();
-    Policy::new(Fixed::UNLIMITED).backoff(None).concurrency(window)
 }
 
 #[tokio::test(start_paused = true)]
@@ -40,19 +36,6 @@ async fn calls_are_paced_in_order_of_arrival() {
         order.push(number);
     }
     assert!(order.is_sorted() && order.len() == 20, "{order:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_higher_priority_is_admitted_first() {
-    let gate = Gate::new(per_second(1));
-    gate.try_acquire().unwrap().settle(Outcome::Ok);
-    let order = RefCell::new(Vec::new());
-    let call = async |priority| {
-        gate.with_priority(priority).acquire().await.unwrap().settle(Outcome::Ok);
-        order.borrow_mut().push(priority);
-    };
-    tokio::join!(call(0), call(3), call(7), call(1));
-    assert_eq!(*order.borrow(), [7, 3, 1, 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,7 +101,7 @@ async fn a_call_that_never_fits_is_rejected_and_so_is_one_beyond_a_full_queue() 
     let _held = gate.acquire().await.unwrap();
     let waiting = gate.acquire();
     tokio::pin!(waiting);
-    assert!(futures_now(waiting.as_mut()).await.is_none());
+    assert!(waiting.as_mut().now_or_never().is_none());
     let full = gate.acquire().await.unwrap_err();
     assert!(matches!(full, Error::Rejected { reason: Reason::QueueFull, .. }), "{full}");
     assert!(full.to_string().contains("Builder::queue"), "{full}");
@@ -130,7 +113,7 @@ async fn try_acquire_never_overtakes_waiting_calls() {
     let held = gate.try_acquire().unwrap();
     let waiting = gate.acquire();
     tokio::pin!(waiting);
-    assert!(futures_now(waiting.as_mut()).await.is_none());
+    assert!(waiting.as_mut().now_or_never().is_none());
     held.settle(Outcome::Ok);
     // The place belongs to the waiting call, which has not been polled since.
     assert!(gate.try_acquire().is_none());
@@ -147,7 +130,7 @@ async fn peek_returns_how_long_a_call_would_wait_and_changes_nothing() {
     assert_eq!(gate.peek(), Ok(Duration::from_secs(1)));
     let calls = [gate.acquire(), gate.acquire()];
     for mut call in calls {
-        assert!(futures_now(std::pin::Pin::new(&mut call)).await.is_none());
+        assert!((&mut call).now_or_never().is_none());
         assert!(gate.peek().unwrap() >= Duration::from_secs(1));
     }
     let too_late = gate.with_timeout(Duration::from_millis(10)).peek().unwrap_err();
@@ -190,18 +173,6 @@ async fn a_policy_with_a_lower_ceiling_ends_a_cooldown_earlier() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_policy_can_admit_waiting_calls() {
-    let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
-    gate.try_acquire().unwrap().settle(Outcome::Ok);
-    let begun = Instant::now();
-    let waiting = tokio::spawn(gate.acquire());
-    tokio::task::yield_now().await;
-    gate.set_policy(per_second(1_000));
-    waiting.await.unwrap().unwrap().settle(Outcome::Ok);
-    assert!(begun.elapsed() < Duration::from_secs(1));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_restored_gate_continues_from_its_snapshot() {
     let gate = Gate::new(per_second(1));
     gate.key("a").try_acquire().unwrap().settle(Outcome::Ok);
@@ -218,22 +189,13 @@ async fn a_restored_gate_continues_from_its_snapshot() {
     assert_eq!(&*other.unwrap_err().key, "a");
 }
 
-/// The output of a future if it is polled once.
-async fn futures_now<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
-    std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
-        std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),
-        std::task::Poll::Pending => std::task::Poll::Ready(None),
-    })
-    .await
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_permit_that_is_not_taken_in_time_passes_to_another_call() {
     let patience = Duration::from_secs(30);
     let gate = Gate::builder(concurrently(1)).take_within(patience).build();
     let held = gate.acquire().await.unwrap();
     let mut lost = Box::pin(gate.acquire());
-    assert!(futures_now(lost.as_mut()).await.is_none());
+    assert!(lost.as_mut().now_or_never().is_none());
     held.settle(Outcome::Ok); // admits the lost one, which is no longer polled
     let begun = Instant::now();
     gate.acquire().await.unwrap().settle(Outcome::Ok);

@@ -1,10 +1,8 @@
 //! The metrics of a gate, over real calls.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{Limit, Server};
+use crate::common::{Limit, Server};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Policy, Quota};

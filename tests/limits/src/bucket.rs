@@ -1,0 +1,152 @@
+//! A token bucket, which is equivalent to GCRA (ITU-T I.371).
+
+use crate::Limit;
+
+/// Regains a limit evenly over each period, and holds a burst. Counted in parts, so that nothing is rounded.
+#[derive(Clone, Copy, Debug)]
+pub struct Bucket {
+    /// The parts of a call of cost one.
+    price: u128,
+    /// The parts that it regains in a nanosecond.
+    rate: u128,
+    room: u128,
+    level: u128,
+    now: u64,
+}
+
+impl Bucket {
+    /// A full bucket of `burst` that regains `limit` in each `period`.
+    #[must_use]
+    pub const fn new(limit: u64, period: u64, burst: u64) -> Self {
+        Self::of_parts(period as u128, limit as u128, burst)
+    }
+
+    /// A full bucket of `burst` that regains `rate` parts in a nanosecond. A call of cost one takes `price` parts.
+    #[must_use]
+    pub const fn of_parts(price: u128, rate: u128, burst: u64) -> Self {
+        let room = price * burst as u128;
+        Self { price, rate, room, level: room, now: 0 }
+    }
+
+    /// The same with this content at `now`.
+    #[must_use]
+    pub const fn holding(self, level: u64, now: u64) -> Self {
+        Self { level: self.price * level as u128, now, ..self }
+    }
+
+    /// Changes the parts that it regains in a nanosecond, from `at` on.
+    pub fn set_rate(&mut self, at: u64, rate: u128) {
+        self.fill(at);
+        self.rate = rate;
+    }
+
+    /// What it holds at `now`, in parts.
+    #[must_use]
+    pub fn parts(&self, now: u64) -> u128 {
+        let gained = self.rate * u128::from(now.saturating_sub(self.now));
+        self.level.saturating_add(gained).min(self.room)
+    }
+
+    /// Nanoseconds until it has regained these parts.
+    fn regains(&self, parts: u128) -> u64 {
+        u64::try_from(parts.div_ceil(self.rate.max(1))).unwrap_or(u64::MAX)
+    }
+
+    fn fill(&mut self, now: u64) {
+        (self.level, self.now) = (self.parts(now), self.now.max(now));
+    }
+
+    fn price(&self, cost: u64) -> u128 {
+        self.price * u128::from(cost)
+    }
+}
+
+impl Limit for Bucket {
+    fn fits(&mut self, now: u64, cost: u64) -> bool {
+        self.fill(now);
+        self.price(cost) <= self.level
+    }
+
+    fn charge(&mut self, cost: u64) {
+        self.level -= self.price(cost);
+    }
+
+    fn set_limit(&mut self, at: u64, limit: u64) {
+        self.set_rate(at, limit.into());
+    }
+
+    fn most(&self) -> u64 {
+        u64::try_from(self.room / self.price).unwrap_or(u64::MAX)
+    }
+
+    fn remaining(&self) -> u64 {
+        u64::try_from(self.level / self.price).unwrap_or(u64::MAX)
+    }
+
+    fn reset(&self) -> u64 {
+        self.regains(self.room - self.level)
+    }
+
+    fn retry_after(&self, cost: u64) -> u64 {
+        self.regains(self.price(cost).saturating_sub(self.level))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_served_at_the_exact_nanosecond() {
+        // Three calls a second: a third of a second is not a whole number of nanoseconds.
+        let mut bucket = Bucket::new(3, 1_000_000_000, 2);
+        for (now, served, remaining, retry) in [
+            (0, true, 1, 0),
+            (0, true, 0, 333_333_334),
+            (0, false, 0, 333_333_334),
+            (333_333_333, false, 0, 1),
+            (333_333_334, true, 0, 333_333_333),
+            (666_666_666, false, 0, 1),
+            (666_666_667, true, 0, 333_333_333),
+            (1_000_000_000, true, 0, 333_333_334),
+            (900_000_000, false, 0, 333_333_334),
+            (10_000_000_000, true, 1, 0),
+        ] {
+            assert_eq!(bucket.take(now, 1), served, "at {now}");
+            assert_eq!((bucket.remaining(), bucket.retry_after(1)), (remaining, retry), "at {now}");
+        }
+    }
+
+    #[test]
+    fn an_expensive_call_waits_until_its_whole_cost_is_available() {
+        let mut bucket = Bucket::new(100, 1_000, 100);
+        assert!(bucket.take(0, 70));
+        assert_eq!((bucket.remaining(), bucket.reset(), bucket.retry_after(50)), (30, 700, 200));
+        assert!(!bucket.fits(199, 50));
+        assert!(bucket.fits(200, 50));
+        assert!(!bucket.fits(100_000, 101), "the cost exceeds the bucket");
+    }
+
+    #[test]
+    fn a_step_changes_the_rate_at_the_exact_nanosecond() {
+        let mut bucket = Bucket::new(10, 1_000, 1).holding(0, 0);
+        assert!(bucket.take(100, 1) && bucket.take(950, 1));
+        bucket.set_limit(1_000, 1);
+        // Half of the call refilled before the step. The other half takes ten times as long.
+        for (now, served) in [(1_499, false), (1_500, true), (2_499, false), (2_500, true)] {
+            assert_eq!(bucket.take(now, 1), served, "at {now}");
+        }
+    }
+
+    #[test]
+    fn the_largest_numbers_do_not_overflow() {
+        let mut fast = Bucket::new(u64::MAX, u64::MAX, u64::MAX);
+        assert!(fast.take(0, 1) && fast.take(u64::MAX, 1));
+        let mut slow = Bucket::new(1, u64::MAX, 1);
+        assert!(slow.take(0, 1));
+        assert!(!slow.take(u64::MAX - 1, 1));
+        assert!(slow.take(u64::MAX, 1));
+        slow.set_rate(u64::MAX, 0);
+        assert_eq!(slow.retry_after(1), u64::MAX);
+    }
+}

@@ -1,0 +1,107 @@
+//! A fixed window.
+
+use crate::Limit;
+
+/// A limit of calls in each period. Unused calls expire.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    limit: u64,
+    period: u64,
+    phase: u64,
+    used: u64,
+    now: u64,
+}
+
+impl Window {
+    /// The first window begins at 0.
+    #[must_use]
+    pub const fn new(limit: u64, period: u64) -> Self {
+        Self { limit, period, phase: 0, used: 0, now: 0 }
+    }
+
+    /// The same, with 0 this long after the start of a window.
+    #[must_use]
+    pub const fn at_phase(self, phase: u64) -> Self {
+        Self { phase, ..self }
+    }
+
+    /// The same, with this much of the window of `now` used up.
+    #[must_use]
+    pub const fn having_used(self, used: u64, now: u64) -> Self {
+        Self { used, now, ..self }
+    }
+
+    const fn number(&self, now: u64) -> u64 {
+        now.saturating_add(self.phase) / self.period
+    }
+}
+
+impl Limit for Window {
+    fn fits(&mut self, now: u64, cost: u64) -> bool {
+        if self.number(now) > self.number(self.now) {
+            self.used = 0;
+        }
+        self.now = self.now.max(now);
+        self.used.saturating_add(cost) <= self.limit
+    }
+
+    fn charge(&mut self, cost: u64) {
+        self.used += cost;
+    }
+
+    fn set_limit(&mut self, _: u64, limit: u64) {
+        self.limit = limit;
+    }
+
+    fn most(&self) -> u64 {
+        self.limit
+    }
+
+    fn remaining(&self) -> u64 {
+        self.limit.saturating_sub(self.used)
+    }
+
+    fn reset(&self) -> u64 {
+        self.period - self.now.saturating_add(self.phase) % self.period
+    }
+
+    fn retry_after(&self, cost: u64) -> u64 {
+        match cost {
+            cost if cost <= self.remaining() => 0,
+            cost if cost <= self.limit => self.reset(),
+            _ => u64::MAX,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_serves_its_limit_and_the_next_begins_at_the_exact_nanosecond() {
+        let mut window = Window::new(2, 1_000).at_phase(100);
+        for (now, served, remaining, reset) in [
+            (0, true, 1, 900),
+            (899, true, 0, 1),
+            (899, false, 0, 1),
+            (900, true, 1, 1_000),
+            (901, true, 0, 999),
+            (1_400, false, 0, 500),
+            (9_899, true, 1, 1),
+            (9_900, true, 1, 1_000),
+        ] {
+            assert_eq!(window.take(now, 1), served, "at {now}");
+            assert_eq!((window.remaining(), window.reset()), (remaining, reset), "at {now}");
+        }
+    }
+
+    #[test]
+    fn a_step_down_inside_a_window_lowers_what_is_left() {
+        let mut window = Window::new(3, 1_000);
+        assert!(window.take(0, 2));
+        window.set_limit(500, 1);
+        assert_eq!((window.remaining(), window.retry_after(1)), (0, 1_000));
+        assert!(!window.take(500, 1) && window.take(1_000, 1) && !window.take(1_001, 1));
+    }
+}
