@@ -11,7 +11,7 @@ const here = import.meta.dirname;
 const bound = path.resolve(process.argv[2] ?? "");
 // The files are moved to the package when they are complete, so an interruption leaves it unchanged.
 const dist = path.join(bound, "dist");
-const tools = path.join(here, "node_modules/.bin");
+const tools = path.join(here, "../node_modules/.bin");
 
 // Features of all current engines.
 const FEATURES = [

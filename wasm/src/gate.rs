@@ -3,7 +3,9 @@
 use tidegate::signal::body::is_stream;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::common::{ROOM, Requested, exports};
+use crate::common::exports;
+#[cfg(feature = "full")]
+use crate::common::{ROOM, Requested};
 use crate::desk::{COUNTERS, Desk, counts};
 use crate::policy::WORDS;
 

@@ -7,11 +7,11 @@ import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Miniflare } from "miniflare";
-import { bundle } from "./fleet.mjs";
 import { serve } from "./http.mjs";
 import { api } from "./live.mjs";
+import { tool } from "./tools.mjs";
+import { bundle } from "./workers.mjs";
 
-const exec = promisify(execFile);
 const compatibilityDate = "2026-04-01";
 
 const WORKER = `
@@ -312,21 +312,20 @@ test("a gate with a limit reports where the limit belongs", async (t) => {
   assert.match((await ask("misplaced")).message, /^requests is not an option of a shared gate: return it/);
 });
 
-test("the example type-checks, deploys as it is, and is served by a real API", async (t) => {
-  const here = import.meta.dirname;
-  const bin = (name) => `${here}/node_modules/.bin/${name}`;
-  // Here it finds the packed package and the tools.
-  const folder = `${here}/node_modules/.shared-worker`;
+test("the example type-checks, and a real API serves it with its settings", async (t) => {
+  // Here it finds the packed package.
+  const folder = `${import.meta.dirname}/node_modules/.shared-worker`;
   fs.rmSync(folder, { recursive: true, force: true });
-  fs.cpSync(`${here}/../examples/shared-worker`, folder, { recursive: true, filter: (from) => !from.endsWith("node_modules") });
-  await exec(process.execPath, [`${here}/node_modules/typescript/bin/tsc`, "-p", folder]);
-  const env = { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" };
-  const { stdout } = await exec(bin("wrangler"), ["deploy", "--dry-run", "--outdir", "out"], { cwd: folder, env });
-  assert.match(stdout, /env\.TIDEGATE \(Budget\)\s+Durable Object/);
+  fs.cpSync(`${import.meta.dirname}/../examples/shared-worker`, folder, { recursive: true, filter: (from) => !from.endsWith("node_modules") });
+  await promisify(execFile)(process.execPath, [tool("typescript/bin/tsc"), "-p", folder]);
+  const settings = JSON.parse(fs.readFileSync(`${folder}/wrangler.jsonc`, "utf8").replace(/^ *\/\/.*$/gm, ""));
+  const stored = settings.migrations.flatMap(({ new_sqlite_classes }) => new_sqlite_classes);
+  const objects = settings.durable_objects.bindings.map(({ name, class_name: className }) => [name, { className, useSQLite: stored.includes(className) }]);
+  const main = JSON.stringify(`${folder}/${settings.main}`);
   const { url, counts } = await api(t, "--limit", "50");
   const miniflare = new Miniflare({
-    modules: true, modulesRoot: `${folder}/out`, scriptPath: `${folder}/out/index.js`, modulesRules: [{ type: "CompiledWasm", include: ["**/*.wasm"] }],
-    compatibilityDate, host: "127.0.0.1", bindings: { API: url }, durableObjects: { TIDEGATE: { className: "Budget", useSQLite: true } },
+    modules: await bundle(`export * from ${main}; export { default } from ${main};`), compatibilityDate: settings.compatibility_date, host: "127.0.0.1",
+    bindings: { ...settings.vars, API: url }, durableObjects: Object.fromEntries(objects),
   });
   t.after(() => miniflare.dispose());
   const answers = await Promise.all(Array.from({ length: 60 }, () => miniflare.dispatchFetch("http://worker/")));

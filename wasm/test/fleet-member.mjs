@@ -1,11 +1,11 @@
-// One member of a fleet that shares a budget: a process or a tab. It makes calls on request of the process that
-// started it, and reports when each begins, is sent and ends.
+// One member of a fleet that shares a budget: an isolate, a process or a tab. It makes calls on request of the process
+// that started it, and reports when each begins, is sent and ends.
 
 /**
  * Creates a gate with `make`, and makes calls through it. Calls `end` after the gate is closed. The port has the
- * member's options (`told`), the number of its process, and functions for messages: `tell` and `listen`.
+ * member's options (`told`), a number that no earlier member had, and functions for messages: `tell` and `listen`.
  */
-export function play({ told: { member, url, policy, skew }, number, tell, listen }, make, end) {
+export function play({ told: { member, url, policy, skew, every = 50 }, number, tell, listen }, make, end) {
   const gate = make({
     ...policy,
     key: () => "api",
@@ -20,23 +20,25 @@ export function play({ told: { member, url, policy, skew }, number, tell, listen
   let turn = 0;
   let isEnding = false;
   let isClosed = false;
-  async function calls() {
-    while (!isEnding) {
-      const name = `${member}-${number}-${turn++}`;
-      tell({ began: name });
-      try {
-        const answer = await gate.fetch(url, { headers: { "idempotency-key": name } });
-        tell({ name, ended: (await answer.text()) === "served\n" ? "served" : isClosed ? "closed" : "lost" });
-      } catch (error) {
-        tell({ name, ended: isClosed ? "closed" : "lost", why: String(error) });
-      }
+  async function call() {
+    const name = `${member}-${number}-${turn++}`;
+    tell({ began: name });
+    try {
+      const answer = await gate.fetch(url, { headers: { "idempotency-key": name } });
+      tell({ name, ended: (await answer.text()) === "served\n" ? "served" : isClosed ? "closed" : "lost" });
+    } catch (error) {
+      tell({ name, ended: isClosed ? "closed" : "lost", why: String(error) });
     }
   }
+  async function loop() {
+    while (!isEnding) await call();
+  }
 
-  const stats = setInterval(() => tell({ stats: gate.stats(), holds: !!gate.budget("api") }), 50);
+  const stats = setInterval(async () => tell({ stats: await gate.stats(), holds: !!gate.budget("api") }), every);
 
-  listen(async ({ callers = 0, end: ends, close }) => {
-    for (let i = 0; i < callers; i++) void calls();
+  listen(async ({ callers = 0, calls = 0, end: ends, close }) => {
+    for (let i = 0; i < callers; i++) void loop();
+    for (let i = 0; i < calls; i++) void call();
     if (ends) isEnding = true;
     if (!close) return;
     isEnding = isClosed = true;

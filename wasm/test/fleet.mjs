@@ -1,227 +1,236 @@
-// A fleet of Cloudflare workers that share one budget: eight isolates and the object that holds the
-// budget, in one or several workerd processes, and a real API.
+// A fleet of members that share one budget, and a real API. A subclass starts its members and decides how they share.
 
-import fs from "node:fs";
-import os from "node:os";
-import path from "node:path";
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { build } from "esbuild";
-import { Miniflare } from "miniflare";
+import { api } from "./live.mjs";
 
-const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
-const compatibilityDate = "2026-04-01";
+const HOUR = 3_600_000;
 
-/** A worker, with or without a shared budget. Each answer lists when calls were sent since the previous one. */
-const caller = (shares) => `
-  import { env } from "cloudflare:workers";
-  import { tidegate } from "tidegate${shares ? "/durable" : ""}";
-  let left = [];
-  const gate = tidegate({
-    ${shares ? "shared: env.TIDEGATE," : ""}
-    key: () => "api",
-    now: () => performance.now() + env.SKEW,
-    fetch: (input, init) => (left.push(Date.now()), fetch(input, init)),
-  });
-  export default { async fetch(request) {
-    const { pathname } = new URL(request.url);
-    if (pathname === "/stats") return Response.json(gate.stats());
-    const answer = await gate.fetch(env.API, { headers: { "idempotency-key": pathname.slice(1) } });
-    const times = left;
-    left = [];
-    return Response.json({ body: await answer.text(), times });
-  } };`;
-
-/** The object. A command makes it crash or answer late. */
-const HOLDER = `
-  import { env } from "cloudflare:workers";
-  import { TidegateObject } from "tidegate/durable";
-  let stall = 0;
-  export class Budget extends TidegateObject {
-    policy() { return env.POLICY; }
-    evict() { this.ctx.abort("evicted"); }
-    async lease(request) {
-      if (stall) await scheduler.wait(stall);
-      return super.lease(request);
-    }
-  }
-  export default { async fetch(request) {
-    const { pathname, searchParams } = new URL(request.url);
-    const object = () => env.TIDEGATE.getByName("api");
-    if (pathname === "/stall") stall = +searchParams.get("ms");
-    if (pathname === "/evict") await object().evict().catch(() => {});
-    return Response.json(await object().stats());
-  } };`;
-
-/** Bundles a worker as wrangler does. */
-export async function bundle(contents) {
-  const { outputFiles } = await build({
-    stdin: { contents, resolveDir: import.meta.dirname },
-    bundle: true, format: "esm", target: "es2022", conditions: ["workerd"], external: ["*.wasm", "cloudflare:*", "node:*"], write: false,
-  });
-  const names = fs.readdirSync(dist).filter((name) => name.endsWith(".wasm"));
-  const wasm = names.map((name) => ({ type: "CompiledWasm", path: name, contents: fs.readFileSync(new URL(name, dist)) }));
-  return [{ type: "ESModule", path: "worker.js", contents: outputFiles[0].text }, ...wasm];
-}
-
-const ALL = [0, 1, 2, 3, 4, 5, 6, 7];
+/** How many calls a second the API allows. */
+export const LIMIT = 50;
 
 /**
- * A fleet on `api`. `skew(isolate)` is the offset of its clock. `cells` lists the isolates of each process, if
- * the object has its own process. `shares`: whether they share a budget.
+ * The documented bound of a law with a constant rate: a call, and all leases that can be held. Leases
+ * are granted 13/16 of a second ahead, and may be used for half a second after they are due.
  */
+export const BOUND = 1 + LIMIT * (0.8125 + 0.5);
+
+/** The laws of a budget, and how many seconds they need to find a limit. */
+export const LAWS = {
+  fixed: { policy: (limit) => ({ law: "fixed", requests: { limit, per: 1_000 } }), settling: 15 },
+  adaptive: { policy: () => ({}), settling: 120 },
+};
+
+/** Starts a Node process of a fleet. */
+export const node = (told) => fork(new URL("fleet-process.mjs", import.meta.url), { env: { ...process.env, TIDEGATE_ISOLATE: JSON.stringify(told) } });
+
+/** Eight members. */
 export class Fleet {
-  #folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-fleet-"));
-  #modules;
-  #holder;
-  #cells = [];
-  #watching = true;
-  #watched;
-  /** How the calls of each isolate ended, and when all calls were sent. */
-  calls = [];
+  static limit = LIMIT;
+  #members = [];
+  #callers = 0;
+  #holder = 0;
+  /** How each call ended, by its name. */
+  #calls = new Map();
+  #arising;
+  #ended = false;
+  /** When calls were sent. */
   left = [];
   /** The most leases held at a time. */
   inHand = 0;
+  /** The factor of the calls that `arise`. */
   load = 1;
-  #turn = 0;
-  #ended = false;
+  /** The members whose shares are compared. */
+  live = new Set([0, 1, 2, 3, 4, 5, 6, 7]);
 
-  constructor(api, { policy, cells, skew = () => 0, shares = true }) {
-    Object.assign(this, { api, policy, cells: cells ?? [ALL], skew, shares, isApart: !!cells });
+  constructor(api, policy) {
+    Object.assign(this, { api, policy });
+  }
+
+  /** The offset of a member's clock. */
+  skew(member) {
+    return (member + 1) * 7 * HOUR;
+  }
+
+  /** Starts a member; the result has `send` and `kill`, and the events `message` and `exit`. See fleet-member.mjs. */
+  begin(_told) {
+    throw new Error("a fleet says how its members begin");
   }
 
   async start() {
-    this.#modules = { caller: await bundle(caller(this.shares)), holder: await bundle(HOLDER) };
-    if (this.isApart) {
-      await this.wake();
-      for (const cell of this.cells.keys()) await this.raise(cell);
+    await Promise.all([...this.live].map((member) => this.raise(member)));
+  }
+
+  /** Starts a member. */
+  async raise(member) {
+    const child = this.begin({ member, url: this.api.url, policy: this.policy, skew: this.skew(member) });
+    const one = (this.#members[member] = { child, stats: undefined, calls: new Set() });
+    child.on("message", (message) => this.#hear(one, message));
+    child.on("exit", () => {
+      for (const name of one.calls) this.#calls.set(name, "crashed");
+    });
+    const code = await Promise.race([once(child, "message").then(() => {}), once(child, "exit").then(([code]) => code)]);
+    if (code !== undefined) throw new Error(`member ${member} ended with ${code}`);
+    child.send({ callers: this.#callers });
+  }
+
+  #hear(one, { began, left, name, ended, stats, holds }) {
+    if (began) {
+      one.calls.add(began);
+      this.#calls.set(began, undefined);
+    } else if (left) this.left.push(left);
+    else if (name) {
+      one.calls.delete(name);
+      this.#calls.set(name, ended);
     } else {
-      this.#holder = this.#cells[0] = await this.#process(this.#object(), ...ALL.map((isolate) => this.#caller(isolate)));
-    }
-    this.#watched = this.#watch();
-  }
-
-  /** Starts the process of the object. */
-  async wake() {
-    this.#holder = await this.#process(this.#object());
-  }
-
-  /** Ends the process of the object at once. */
-  async fell() {
-    const holder = this.#holder;
-    this.#holder = undefined;
-    await holder?.dispose();
-  }
-
-  /** Tells the object to `evict` itself, or to `stall?ms=…`; what it has counted. */
-  async tell(what = "") {
-    return (await this.#holder.dispatchFetch(`http://holder/${what}`)).json();
-  }
-
-  /** Starts the process of some isolates. */
-  async raise(cell) {
-    this.#cells[cell] = await this.#process(...this.cells[cell].map((isolate) => this.#caller(isolate)));
-  }
-
-  /** Ends the process of some isolates, with their leases and their calls. */
-  async crash(cell) {
-    const process = this.#cells[cell];
-    this.#cells[cell] = undefined;
-    await process.dispose();
-  }
-
-  async #process(...workers) {
-    const registry = this.isApart && { unsafeDevRegistryPath: path.join(this.#folder, "registry"), unsafeDevRegistryDurableObjectProxy: true };
-    const miniflare = new Miniflare({ ...registry, host: "127.0.0.1", durableObjectsPersist: path.join(this.#folder, "objects"), workers });
-    await miniflare.ready;
-    return miniflare;
-  }
-
-  #object() {
-    return {
-      name: "holder", modules: this.#modules.holder, compatibilityDate, bindings: { POLICY: this.policy }, routes: ["holder/*"],
-      durableObjects: { TIDEGATE: { className: "Budget", useSQLite: true } },
-    };
-  }
-
-  #caller(isolate) {
-    return {
-      name: `caller-${isolate}`, modules: this.#modules.caller, compatibilityDate, routes: [`caller-${isolate}/*`],
-      bindings: { API: this.api.url, SKEW: this.skew(isolate) },
-      durableObjects: { TIDEGATE: { className: "Budget", scriptName: "holder" } },
-    };
-  }
-
-  /** One call of an isolate, in a separate request. */
-  async call(isolate) {
-    const cell = this.cells.findIndex((cell) => cell.includes(isolate));
-    const process = this.#cells[cell];
-    if (!process) return sleep(50);
-    const call = { isolate, ended: undefined };
-    this.calls.push(call);
-    try {
-      const answer = await process.dispatchFetch(`http://caller-${isolate}/${isolate}-${this.#turn++}`);
-      const { body, times } = await answer.json();
-      call.ended = body === "served\n" ? "served" : "lost";
-      this.left.push(...times);
-    } catch (error) {
-      // A call of an isolate that crashed has no caller any more.
-      call.ended = this.#cells[cell] === process ? "lost" : "crashed";
-      call.error = error;
+      one.stats = stats;
+      if (holds) this.#holder = this.#members.indexOf(one);
+      this.inHand = Math.max(this.inHand, this.#members.reduce((sum, { stats }) => sum + (stats?.inHand ?? 0), 0));
     }
   }
 
-  /** Each isolate always has this many calls to make. */
+  /** The member that holds the budget, or did so last. */
+  get holder() {
+    return this.#holder;
+  }
+
+  signal(member, signal) {
+    this.#members[member].child.kill(signal);
+  }
+
+  /** Kills a member, with its leases and its calls. */
+  async crash(member) {
+    const { child } = this.#members[member];
+    const exit = once(child, "exit");
+    child.kill("SIGKILL");
+    await exit;
+  }
+
+  /** Ends a member as a deployment does. */
+  async close(member) {
+    const { child } = this.#members[member];
+    child.send({ close: true });
+    await once(child, "exit");
+  }
+
+  /** Each member always has this many calls to make. */
   saturate(callers) {
-    const loop = async (isolate) => {
-      while (!this.#ended) await this.call(isolate);
-    };
-    this.#loads = this.cells.flat().flatMap((isolate) => Array.from({ length: callers }, () => loop(isolate)));
+    this.#callers = callers;
+    for (const { child } of this.#members) child.send({ callers });
   }
 
   /** This many calls a second arise in total, times `load`, at random. */
   arise(rate) {
-    const isolates = this.cells.flat();
     const loop = async () => {
       for (let next = performance.now(); !this.#ended; ) {
-        this.#loads.push(this.call(isolates[Math.floor(Math.random() * isolates.length)]));
+        this.#members[Math.floor(Math.random() * this.#members.length)].child.send({ calls: 1 });
         next -= (Math.log(1 - Math.random()) * 1_000) / (rate * this.load);
         await sleep(Math.max(next - performance.now(), 0));
       }
     };
-    this.#loads.push(loop());
+    this.#arising = loop();
   }
-
-  #loads = [];
 
   /** Starts no more calls, and waits for all others. */
   async drain() {
     this.#ended = true;
-    for (let i = 0; i < this.#loads.length; i++) await this.#loads[i];
+    await this.#arising;
+    for (const { child } of this.#members) child.send({ end: true });
+    while (this.ends(undefined)) await sleep(20);
+  }
+
+  /** How many calls have ended this way. */
+  ends(how) {
+    return [...this.#calls.values()].filter((ended) => ended === how).length;
   }
 
   async dispose() {
     this.#ended = true;
-    this.#watching = false;
-    await this.#watched;
-    await Promise.allSettled([...new Set([this.#holder, ...this.#cells])].map((process) => process?.dispose()));
-    fs.rmSync(this.#folder, { recursive: true, force: true });
+    for (const { child } of this.#members) child.kill("SIGKILL");
   }
 
-  /** The counters of all running isolates, by isolate. */
-  async stats() {
-    const isolates = this.cells.flatMap((cell, at) => cell.map((isolate) => [isolate, this.#cells[at]]));
-    const asked = isolates.map(async ([isolate, process]) => {
-      const answer = await process?.dispatchFetch(`http://caller-${isolate}/stats`).catch(() => {});
-      return answer?.json();
-    });
-    return Promise.all(asked);
+  /** The present counts of the fleet and its API. */
+  async mark() {
+    const { callers, capacity, works } = await (await fetch(`${this.api.url}counts`)).json();
+    const sum = (name) => callers.reduce((sum, row) => sum + row[name], 0);
+    const served = {};
+    for (const work in works) served[work.split("-")[0]] = (served[work.split("-")[0]] ?? 0) + works[work].served;
+    const stats = this.#members.map(({ stats }) => stats);
+    return {
+      live: [...this.live], at: performance.now(), clock: Date.now(), capacity, all: sum("served"), offered: sum("offered"), throttled: sum("throttled"), served, works, stats,
+    };
   }
 
-  async #watch() {
-    while (this.#watching) {
-      const all = await this.stats();
-      this.inHand = Math.max(this.inHand, all.reduce((sum, told) => sum + (told?.inHand ?? 0), 0));
-      await sleep(250);
+  /** The figures of a stretch, between two marks. */
+  figures(from, to) {
+    // A member that has crashed since then counts from zero.
+    const since = (now = 0, then = 0) => (now < then ? now : now - then);
+    const counted = (name) => to.stats.reduce((sum, told, i) => sum + since(told?.[name], from.stats[i]?.[name]), 0);
+    const served = to.live.map((member) => (to.served[member] ?? 0) - (from.served[member] ?? 0));
+    const all = served.reduce((a, b) => a + b, 0);
+    const offered = to.offered - from.offered;
+    const seconds = (to.at - from.at) / 1_000;
+    const admitted = Math.max(counted("admitted"), 1);
+    return {
+      seconds,
+      utilisation: (to.all - from.all) / (to.capacity - from.capacity),
+      throttled: offered ? (to.throttled - from.throttled) / offered : 0,
+      jain: all ** 2 / (served.length * served.reduce((sum, n) => sum + n * n, 0)),
+      local: 1 - counted("delayed") / admitted,
+      ready: 1 - counted("without") / admitted,
+      alone: counted("alone") / admitted,
+      asked: counted("asked") / seconds,
+      perCall: counted("asked") / admitted,
+      excess: excess(this.left.filter((at) => at >= from.clock && at < to.clock), this.constructor.limit),
+    };
+  }
+}
+
+/** The most calls above the limit at any time. */
+function excess(times, perSecond) {
+  let level = 0;
+  let most = 0;
+  let before = -Infinity;
+  for (const at of times.toSorted((a, b) => a - b)) {
+    level = Math.max(level - ((at - before) * perSecond) / 1_000, 0) + 1;
+    most = Math.max(most, level);
+    before = at;
+  }
+  return most;
+}
+
+/**
+ * Runs a scenario of fleets.mjs with a law, and calls `step` at the start of each stretch. `long` uses the durations of
+ * the committed table.
+ */
+export async function run(test, { Fleet, options, begin = (fleet) => fleet.saturate(6), stretches }, law, long, step = () => {}) {
+  const { policy, settling } = LAWS[law];
+  const fleet = new Fleet(await api(test, "--limit", String(Fleet.limit)), policy(Fleet.limit), options);
+  const all = typeof stretches === "function" ? stretches(law, long) : stretches;
+  try {
+    await fleet.start();
+    await begin(fleet);
+    const marks = [await fleet.mark()];
+    for (const { name, fault, short, long: seconds = settling } of all) {
+      const lasts = long ? seconds : short;
+      step(name, lasts);
+      const end = performance.now() + lasts * 1_000;
+      await fault?.(fleet);
+      await sleep(end - performance.now());
+      marks.push(await fleet.mark());
     }
+    step("draining", 0);
+    await fleet.drain();
+    const { works } = await fleet.mark();
+    return {
+      stretches: all.map(({ name, must }, i) => ({ stretch: name, must, ...fleet.figures(marks[i], marks[i + 1]) })),
+      inHand: fleet.inHand,
+      lost: fleet.ends("lost"),
+      crashed: fleet.ends("crashed"),
+      twice: Object.values(works).filter(({ served }) => served > 1).length,
+    };
+  } finally {
+    await fleet.dispose();
   }
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
-import test from "node:test";
+import { describe, test } from "node:test";
 import { build } from "esbuild";
 import { tidegate as main } from "tidegate";
 import { tidegate } from "tidegate/full";
@@ -26,8 +26,10 @@ async function onTheEdge() {
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 const { tidegate: edge } = await onTheEdge();
+const BOTH = [];
+/** A test of both entries. */
 const both = (name, run) => {
-  for (const [where, make] of [["in Node", tidegate], ["on the edge", edge]]) test(`${name}, ${where}`, (t) => run(make, t));
+  for (const [where, make] of [["in Node", tidegate], ["on the edge", edge]]) BOTH.push([`${name}, ${where}`, (t) => run(make, t)]);
 };
 
 const nothing = () => {};
@@ -350,4 +352,9 @@ both("calls over two models under the limit of an account are all served, within
 test("calls over two models under the limit of an account are all served, if the limits are unknown", async (t) => {
   const run = () => overTwoModels(t, tidegate, { account: { rate: 100, burst: 20 }, model: { rate: 60, burst: 10 } });
   assert.ok(await measured(t, run, (throttled) => throttled <= 40));
+});
+
+// They wait for timers most of the time.
+describe("calls with several keys, with both entries", { concurrency: 8 }, () => {
+  for (const [name, run] of BOTH) test(name, run);
 });

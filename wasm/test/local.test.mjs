@@ -11,7 +11,7 @@ import test from "node:test";
 import { PolicyError, tidegate } from "tidegate/local";
 import { serve } from "./http.mjs";
 import { api } from "./live.mjs";
-import { node } from "./process-fleet.mjs";
+import { node } from "./fleet.mjs";
 
 /** The API that the processes of a fleet call. */
 const KEY = { key: "api" };
@@ -39,7 +39,7 @@ function place(t, disk) {
   /** Another process, once it holds the budget. */
   const holder = async () => {
     const { url } = await api(t, "--limit", "1000");
-    const child = node("local-member.mjs", { member: 1, url, policy: FIFTY, skew: 0, folder });
+    const child = node({ member: 1, url, policy: FIFTY, skew: 0, store: "folder", folder });
     children.push(child);
     await once(child, "message");
     child.send({ callers: 1 });

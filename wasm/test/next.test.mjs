@@ -6,9 +6,10 @@ import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import { api } from "./live.mjs";
+import { tool } from "./tools.mjs";
 
 const app = path.join(import.meta.dirname, "next");
-const next = path.join(import.meta.dirname, "node_modules/next/dist/bin/next");
+const next = tool("next/dist/bin/next");
 const env = { ...process.env, NEXT_TELEMETRY_DISABLED: "1" };
 
 /** Starts the built app on a free port of the loopback interface. */

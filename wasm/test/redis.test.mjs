@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { PolicyError, tidegate } from "tidegate/redis";
 import { api } from "./live.mjs";
-import { Server } from "./redis-fleet.mjs";
+import { Server } from "./redis-server.mjs";
+import { tool } from "./tools.mjs";
 
 /** The names in Redis for the key of `run`. */
 const [SEAT, BUDGET] = ["{tidegate}:seat:", "{tidegate}:budget:"];
@@ -156,6 +156,6 @@ test("clients of both packages fit the types", async () => {
   const here = import.meta.dirname;
   const options = ["--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "--lib", "es2022,dom,esnext.disposable", "--ignoreConfig"];
   for (const module of [["--module", "nodenext"], ["--module", "esnext", "--moduleResolution", "bundler"]]) {
-    await promisify(execFile)(process.execPath, [path.join(here, "node_modules/typescript/bin/tsc"), ...options, ...module, "redis-types.ts"], { cwd: here });
+    await promisify(execFile)(process.execPath, [tool("typescript/bin/tsc"), ...options, ...module, "redis-types.ts"], { cwd: here });
   }
 });

@@ -1,14 +1,10 @@
 // The runtimes in which tests run a program, and how each starts one.
 
-import path from "node:path";
-
-const bin = (name) => path.join(import.meta.dirname, "node_modules", name);
-const node = (name) => bin(`${name}/bin/node`);
+import { tool } from "./tools.mjs";
 
 export const RUNTIMES = {
-  "Node 22": [node("node-22")],
-  "Node 24": [node("node-24")],
-  "this Node": [process.execPath],
-  Bun: [bin(".bin/bun"), "run"],
-  Deno: [bin(".bin/deno"), "run", "--no-config", "--node-modules-dir=manual", "--allow-all"],
+  "Node 22": [tool("node-22/bin/node")],
+  "Node 24": [tool("node-24/bin/node")],
+  Bun: [tool(".bin/bun"), "run"],
+  Deno: [tool(".bin/deno"), "run", "--no-config", "--node-modules-dir=manual", "--allow-all"],
 };

@@ -21,7 +21,7 @@ function complete(t, answer) {
 }
 
 for (const [name, file] of [["gate", "tidegate.wasm"], ["full", "full.wasm"]]) {
-  for (const runtime of ["this Node", "Bun"]) {
+  for (const runtime of ["Node 22", "Bun"]) {
     test(`${file} repeats every answer of the crate's trace in ${runtime}`, (t) => {
       const [program, ...args] = [...RUNTIMES[runtime], path.join(import.meta.dirname, "repeat.mjs")];
       complete(t, execFileSync(program, [...args, path.join(dist, file), traceOf(name)], { encoding: "utf8" }).trim());

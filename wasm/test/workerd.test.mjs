@@ -1,24 +1,15 @@
 // Cloudflare's runtime, by miniflare: one gate for the whole module, used by many requests at once.
 
 import assert from "node:assert/strict";
-import fs from "node:fs";
 import test from "node:test";
-import { build } from "esbuild";
 import { Miniflare } from "miniflare";
 import { check, streaming } from "./aborts.mjs";
 import { api } from "./live.mjs";
+import { bundle } from "./workers.mjs";
 
-const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
-
-/** Bundles a worker as wrangler does, and starts it. */
+/** Starts a worker. */
 async function worker(t, source, bindings = {}, compatibilityDate = "2026-04-01") {
-  const { outputFiles } = await build({
-    stdin: { contents: source, resolveDir: import.meta.dirname },
-    bundle: true, format: "esm", target: "es2022", conditions: ["workerd"], external: ["*.wasm"], write: false,
-  });
-  const wasm = (name) => ({ type: "CompiledWasm", path: name, contents: fs.readFileSync(new URL(name, dist)) });
-  const modules = [{ type: "ESModule", path: "worker.js", contents: outputFiles[0].text }, wasm("tidegate.wasm"), wasm("full.wasm"), wasm("pacing.wasm")];
-  const miniflare = new Miniflare({ modules, bindings, compatibilityDate });
+  const miniflare = new Miniflare({ modules: await bundle(source), bindings, compatibilityDate });
   t.after(() => miniflare.dispose());
   return miniflare;
 }

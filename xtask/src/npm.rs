@@ -25,11 +25,11 @@ pub const SOURCES: [&str; 13] = [
     "Cargo.toml",
     "core/Cargo.toml",
     "core/src",
+    "package-lock.json",
     "wasm/Cargo.toml",
     "wasm/bind/Cargo.toml",
     "wasm/bind/src",
     "wasm/build.mjs",
-    "wasm/package-lock.json",
     "wasm/package.json",
     "wasm/src",
     "wasm/ts",
@@ -64,7 +64,10 @@ pub fn folder() -> PathBuf {
     root().join("wasm")
 }
 
-/// Where the programs from npm that xtask runs are installed.
+/// The package that names the programs from npm that xtask runs.
+pub const TOOLS: &str = "tidegate-xtask";
+
+/// Its folder.
 pub fn tools() -> PathBuf {
     root().join("xtask/npm")
 }
@@ -87,7 +90,7 @@ pub fn package() -> Result<()> {
 /// Builds the package, from the crate to the files for `npm pack`, with intermediate files in
 /// `out`.
 pub fn build(out: &Path) -> Result<()> {
-    install(&folder())?;
+    install("tidegate")?;
     for (module, stack) in MODULES {
         let mut build = rustup::cargo("build", TARGET, root())?;
         build.args(["--package", "tidegate-wasm", "--profile", "wasm", "--no-default-features"]);
@@ -107,17 +110,27 @@ pub fn build(out: &Path) -> Result<()> {
     step("build.mjs", pack)
 }
 
-/// Installs the packages of a folder's lock file, unless they are installed.
-pub fn install(folder: &Path) -> Result<()> {
+/// Where packages are installed. All npm packages of the repository are one workspace.
+pub fn installed() -> PathBuf {
+    root().join("node_modules")
+}
+
+/// Installs what one package of the workspace needs, in the versions of the lock file, unless it is installed.
+pub fn install(package: &str) -> Result<()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock();
     setup::need(&["node", "npm"])?;
-    let changed = |name: &str| folder.join(name).metadata().and_then(|data| data.modified()).ok();
-    let there = changed("node_modules/.package-lock.json");
-    if there.is_some() && there >= changed("package-lock.json") {
+    // npm removes it together with the packages.
+    let done = installed().join(format!(".installed-{package}"));
+    if is_newer(&done, &["package-lock.json"]) {
         return Ok(());
     }
-    let mut tools = Command::new("npm");
-    tools.args(["ci", "--no-audit", "--no-fund"]).current_dir(folder);
-    step("npm ci", tools)
+    // Not `npm ci`: it removes what the other packages need.
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-save", "--no-audit", "--no-fund", "--workspace", package]);
+    npm.current_dir(root());
+    step(&format!("npm install, {package}"), npm)?;
+    std::fs::write(&done, "").with_context(|| done.display().to_string())
 }
 
 /// Runs a command that must succeed, and shows its output if it fails.

@@ -50,13 +50,12 @@ pub fn dist() -> PathBuf {
 }
 
 /// The sources of the page, without those of the npm package.
-const SITE: [&str; 11] = [
+const SITE: [&str; 10] = [
     "tools/sim/Cargo.toml",
     "tools/sim/scenarios",
     "tools/sim/src",
     "tools/sim/wasm",
     "web-demo/index.html",
-    "web-demo/package-lock.json",
     "web-demo/package.json",
     "web-demo/public",
     "web-demo/src",
@@ -72,7 +71,7 @@ pub fn is_fresh() -> bool {
 
 /// Builds the page, from the crates to the hosted files. What has not changed is not built again.
 pub fn build() -> Result<()> {
-    npm::install(&folder())?;
+    npm::install("tidegate-page")?;
     npm::package()?;
     modules()?;
     // Moved into place last, so that an interrupted build keeps the previous page.

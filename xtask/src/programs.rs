@@ -13,14 +13,12 @@ use crate::workspace::cargo;
 pub const LIVE: &str = "tidegate-live";
 /// The servers that lie.
 pub const HOSTILE: &str = "tidegate-hostile";
-/// The simulator.
-pub const SIM: &str = "tidegate-sim";
 /// A process in Rust that shares a budget with others of its machine.
 const MEMBER: &str = "tidegate-local-member";
 
 /// Builds all of them at once, so that each dependency is compiled once.
 pub fn build() -> Command {
-    build_only(&[LIVE, HOSTILE, SIM, MEMBER])
+    build_only(&[LIVE, HOSTILE, MEMBER])
 }
 
 /// Builds some of them.
@@ -39,7 +37,7 @@ pub fn path(name: &str) -> PathBuf {
 /// Passes the paths to a test: of these programs, the browser, and redis-server with its libraries.
 pub fn tell(test: &mut Command) {
     test.env("TIDEGATE_LIVE", path(LIVE)).env("TIDEGATE_HOSTILE", path(HOSTILE));
-    test.env("TIDEGATE_SIM", path(SIM)).env("TIDEGATE_LOCAL_MEMBER", path(MEMBER));
+    test.env("TIDEGATE_LOCAL_MEMBER", path(MEMBER));
     setup::browser(test);
     let redis = aside::command("redis-server");
     test.env("TIDEGATE_REDIS", redis.get_program());

@@ -1,5 +1,5 @@
 //! One budget for processes on one machine: the seat, the files, the folder, other versions. The
-//! fleet of Node and Rust processes is in `wasm/test/local-fleet.test.mjs`.
+//! fleet of Node and Rust processes is in `wasm/test/fleets.test.mjs`.
 
 use std::fs::{self, Permissions};
 use std::future::Future;

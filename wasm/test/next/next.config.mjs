@@ -1,4 +1,4 @@
 import path from "node:path";
 
-// The packages are those of the folder above.
-export default { turbopack: { root: path.resolve(import.meta.dirname, "..") } };
+// The packages are installed in the repository's folder.
+export default { turbopack: { root: path.resolve(import.meta.dirname, "../../..") } };

@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 
 use crate::npm::{self, step};
 use crate::programs;
-use crate::test::wasm;
 use crate::workspace::root;
 
 /// Messages go to stderr: stdout is for the rows or the page.
@@ -27,10 +26,10 @@ pub fn run(args: Vec<OsString>) -> Result<()> {
 /// Builds the servers, and installs the other packages.
 pub fn install() -> Result<()> {
     step("building tools/live", programs::build_only(&[programs::LIVE]))?;
-    wasm::install(&folder())
+    npm::install("tidegate-providers-bench")
 }
 
-/// A separate npm package.
+/// The program's folder.
 pub fn folder() -> PathBuf {
     root().join("tools/bench/providers")
 }

@@ -24,12 +24,12 @@ pub enum Fleet {
 }
 
 impl Fleet {
-    /// The program that writes the table, its duration, and the table.
-    const fn table(self) -> (&'static str, &'static str, &'static str) {
+    /// Its name, and how long its table takes.
+    const fn table(self) -> (&'static str, &'static str) {
         match self {
-            Self::Workerd => ("fleet-table.mjs", "a quarter of an hour", "shared-workerd.md"),
-            Self::Redis => ("redis-table.mjs", "twelve minutes", "shared-redis.md"),
-            Self::Local => ("local-table.mjs", "twenty minutes", "shared-local.md"),
+            Self::Workerd => ("workerd", "a quarter of an hour"),
+            Self::Redis => ("redis", "twelve minutes"),
+            Self::Local => ("local", "twenty minutes"),
         }
     }
 }
@@ -37,22 +37,23 @@ impl Fleet {
 pub fn run(fleet: Option<Fleet>) -> Result<()> {
     npm::package()?;
     let folder = npm::folder().join("test");
-    wasm::install(&folder)?;
+    wasm::install()?;
     npm::step("the programs", programs::build())?;
     for fleet in Fleet::value_variants().iter().filter(|it| fleet.is_none_or(|one| one == **it)) {
-        let (program, time, name) = fleet.table();
+        let (kind, time) = fleet.table();
+        let name = format!("shared-{kind}.md");
         if matches!(fleet, Fleet::Redis) {
             setup::need(&["redis"])?;
         }
         if matches!(fleet, Fleet::Local) {
             setup::need(&["chromium"])?;
         }
-        let file = root().join("target/npm").join(name);
+        let file = root().join("target/npm").join(&name);
         let mut table = Command::new("node");
-        table.arg(program).arg(&file).current_dir(&folder);
+        table.arg("fleet-table.mjs").arg(kind).arg(&file).current_dir(&folder);
         programs::tell(&mut table);
-        npm::step(&format!("{program}, {time}"), table)?;
-        publish(name, &fs::read_to_string(&file).with_context(|| file.display().to_string())?)?;
+        npm::step(&format!("{kind}, {time}"), table)?;
+        publish(&name, &fs::read_to_string(&file).with_context(|| file.display().to_string())?)?;
     }
     Ok(())
 }

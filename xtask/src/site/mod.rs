@@ -48,8 +48,9 @@ pub fn build() -> Result<()> {
     complete(&rust)?;
     copy(&rust, &site.join("rust"))?;
 
-    npm::install(&npm::folder())?;
-    npm::install(&npm::tools())?;
+    npm::install("tidegate")?;
+    npm::install(npm::TOOLS)?;
+    // Beside the version of TypeScript that it supports.
     let mut typedoc = Command::new("node_modules/.bin/typedoc");
     typedoc.arg("--out").arg(site.join("npm")).current_dir(npm::tools());
     step("typedoc", typedoc)?;

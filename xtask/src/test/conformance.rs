@@ -68,14 +68,14 @@ fn in_wasm(runners: &[&str], tally: &mut Tally) {
         build(&target)?;
         setup::need(&["node"])?;
         if runners.contains(&"bun") {
-            npm::install(&folder())?;
+            npm::install("tidegate-conformance")?;
         }
         ready = true;
         Ok(())
     });
     for &runner in runners {
         // Bun is a package of npm.
-        let bun = folder().join("node_modules/.bin/bun");
+        let bun = npm::installed().join(".bin/bun");
         let mut command = Command::new(if runner == "bun" { bun } else { runner.into() });
         command.arg("run.mjs").arg(&module).current_dir(folder());
         if ready {

@@ -38,7 +38,7 @@ pub fn run(tally: &mut Tally) {
         // The guides build the package again only if it is outdated.
         npm::package()?;
         // The tests' tools, among them the Node version that the guides require.
-        wasm::install(&npm::folder().join("test"))?;
+        wasm::install()?;
         let (_, once) = start()?;
         bash(START, &shell(&once, &output(START)?.join("step")))?;
         ready = true;
@@ -128,7 +128,7 @@ fn bash(name: &str, script: &str) -> Result<()> {
     command.arg("-c").arg(format!("redis-server() {{ {redis} \"$@\"; }}\n{BEFORE}{script}"));
     command.current_dir(root()).env("TIDEGATE", root());
     command.envs([("CI", "1"), ("NO_COLOR", "1"), ("WRANGLER_SEND_METRICS", "false")]);
-    let node = npm::folder().join("test/node_modules/node-24/bin");
+    let node = npm::installed().join("node-24/bin");
     let path = env::var_os("PATH").unwrap_or_default();
     command.env(
         "PATH",
@@ -152,7 +152,7 @@ fn types(folder: &Path, steps: &[Step]) -> Result<()> {
     if files.is_empty() {
         return Ok(());
     }
-    let tools = npm::folder().join("test/node_modules");
+    let tools = npm::installed();
     let mut tsc = Command::new("node");
     tsc.arg(tools.join("typescript/bin/tsc")).current_dir(folder);
     tsc.args(["--ignoreConfig", "--noEmit", "--strict", "--exactOptionalPropertyTypes"]);

@@ -14,7 +14,7 @@ pub fn run(tally: &mut Tally) {
         step("cargo build", programs::build())?;
         let folder = npm::folder().join("test");
         npm::package()?;
-        wasm::install(&folder)?;
+        wasm::install()?;
         let mut node = Command::new("node");
         node.args(["--expose-gc", "--test", "--test-reporter=spec", "hostile.test.mjs"]);
         programs::tell(node.current_dir(folder));

@@ -8,7 +8,6 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, bail};
 
 use crate::bench::providers;
-use crate::newer::changed;
 use crate::npm::{self, step};
 use crate::programs;
 use crate::setup;
@@ -16,40 +15,14 @@ use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
 /// The test files in `wasm/test`, one check each. The longest come first, for even scheduling.
-const FILES: [&str; 30] = [
-    "shared",
-    "redis-fleet",
-    "local-fleet",
-    "tabs",
-    "hints",
-    "contexts",
-    "trace",
-    "queue",
-    "redis",
-    "local",
-    "fetch",
-    "bodies",
-    "life",
-    "pacing",
-    "memory",
-    "keys",
-    "layers",
-    "turns",
-    "caller",
-    "snapshot",
-    "options",
-    "workerd",
-    "durable",
-    "member",
-    "edge",
-    "runtimes",
-    "bundles",
-    "next",
-    "examples",
-    "package",
+const FILES: [&str; 28] = [
+    "fleets", "tabs", "hints", "contexts", "trace", "queue", "redis", "local", "fetch", "bodies",
+    "life", "pacing", "memory", "keys", "layers", "turns", "caller", "snapshot", "options",
+    "workerd", "durable", "member", "edge", "runtimes", "bundles", "next", "examples", "package",
 ];
 /// How many files are tested at a time. They wait for timers, servers and runtimes most of the time.
 const LANES: usize = 3;
+
 pub fn run(tally: &mut Tally) {
     // There are no tests for `pacing`.
     for module in ["gate", "full", "shared"] {
@@ -84,7 +57,7 @@ pub fn package(tally: &mut Tally) {
     let mut ready = false;
     tally.verdict("build, pack and install", || {
         npm::package()?;
-        install(&npm::folder().join("test"))?;
+        install()?;
         ready = true;
         Ok(())
     });
@@ -106,7 +79,7 @@ fn in_runtimes(tally: &mut Tally) {
     let folder = npm::folder().join("test");
     let mut ready = false;
     tally.verdict("pack and install", || {
-        install(&folder)?;
+        install()?;
         ready = true;
         Ok(())
     });
@@ -127,7 +100,6 @@ fn node(file: &str, folder: &Path) -> Command {
     command.args(["--test-force-exit", "--test-timeout=1800000"]);
     command.arg(format!("{file}.test.mjs")).current_dir(folder);
     programs::tell(&mut command);
-    command.env("TIDEGATE_PACKED", packed());
     command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
     for module in TRACED {
         let variable = format!("TIDEGATE_TRACE_{}", module.to_uppercase());
@@ -190,32 +162,29 @@ fn packed() -> PathBuf {
     npm::out().join("tidegate-0.1.0.tgz")
 }
 
-/// Installs the packed package beside the test tools, as a user would, unless it is installed.
-pub fn install(folder: &Path) -> Result<()> {
+/// Installs the test tools, and the packed package as a user would: not as the workspace's folder.
+pub fn install() -> Result<()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock();
-    let npm = |args: &[&str], folder: &Path| {
-        let mut command = Command::new("npm");
-        command.args(args).current_dir(folder);
-        command
-    };
-    let mut pack = npm(&["pack", "--pack-destination"], &npm::folder());
-    pack.arg(npm::out());
+    npm::install("tidegate-test")?;
+    let mut pack = Command::new("npm");
+    pack.args(["pack", "--pack-destination"]).arg(npm::out()).current_dir(npm::folder());
     {
         let _dist = npm::DIST.lock();
         step("npm pack", pack)?;
     }
-    let installed = folder.join("node_modules/.packed.tgz");
-    let is_same = || fs::read(packed()).ok() == fs::read(&installed).ok();
-    if changed(&installed) > changed(&folder.join("package-lock.json")) && is_same() {
+    let folder = npm::folder().join("test/node_modules");
+    let kept = folder.join(".packed.tgz");
+    if fs::read(packed()).ok() == fs::read(&kept).ok() {
         return Ok(());
     }
-    // Not `npm ci`: it requires a lock entry for Deno on every platform, and a registry may lack
-    // some.
-    step("npm install", npm(&["install", "--no-save"], folder))?;
-    let mut add = npm(&["install", "--no-save", "--no-package-lock"], folder);
-    add.arg(packed());
-    step("npm install", add).context("cannot install the packed package")?;
-    fs::copy(packed(), &installed).context("cannot keep the packed package")?;
+    // It has no dependencies, so npm would also only unpack it.
+    let installed = folder.join("tidegate");
+    _ = fs::remove_dir_all(&installed);
+    fs::create_dir_all(&installed).with_context(|| installed.display().to_string())?;
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xzf").arg(packed()).arg("--strip-components=1").arg("-C").arg(&installed);
+    step("tar", unpack)?;
+    fs::copy(packed(), &kept).context("cannot keep the packed package")?;
     Ok(())
 }

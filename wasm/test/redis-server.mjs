@@ -1,4 +1,4 @@
-// A fleet of Node processes that share one budget through a Redis server, and a real API behind them.
+// A Redis server on a separate port that keeps nothing on disk.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,12 +7,10 @@ import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { createClient } from "redis";
-import { node, ProcessFleet } from "./process-fleet.mjs";
 
 const program = process.env.TIDEGATE_REDIS;
 if (!program) throw new Error("TIDEGATE_REDIS names no redis-server: run `cargo xtask test wasm`");
 
-/** A Redis server on a separate port that keeps nothing on disk. */
 export class Server {
   #folder = fs.mkdtempSync(path.join(os.tmpdir(), "tidegate-redis-"));
   #child;
@@ -56,23 +54,4 @@ async function freePort() {
   server.close();
   await once(server, "close");
   return port;
-}
-
-/** Eight processes, half of them with one client package and half with the other. */
-export class RedisFleet extends ProcessFleet {
-  server = new Server();
-
-  async start() {
-    await this.server.start();
-    await super.start();
-  }
-
-  begin(told) {
-    return node("redis-member.mjs", { ...told, client: told.member % 2 ? "ioredis" : "redis", port: this.server.port });
-  }
-
-  async dispose() {
-    await super.dispose();
-    await this.server.dispose();
-  }
 }
