@@ -1,7 +1,5 @@
 //! Keyed: a controller for each host, token or operation, in a table of fixed size.
 
-mod layers;
-
 use core::borrow::Borrow;
 
 use heapless::Vec;
@@ -23,9 +21,6 @@ use crate::verdict::{Call, Decision, Reason};
 /// with a new controller. If the table is full, it evicts the least recently used key, preferably
 /// one without calls in flight. It never evicts a key under a cooldown: if all keys are, a new key
 /// waits until the first cooldown ends.
-///
-/// For a call with several keys, [`soonest`](Self::soonest) chooses one of them, and
-/// [`poll_all`](Self::poll_all) keeps the limits of all.
 ///
 /// Lookup is linear, so use this table for dozens of keys. For thousands, use a map of
 /// [`Controller`]s.
@@ -411,8 +406,6 @@ mod tests {
         let (in_time, reason) = (Call::new().deadline(until), Reason::Late(until));
         assert_eq!(table.poll(Instant::ZERO, &4, &in_time), Decision::Wait(until));
         assert_eq!(table.poll(Instant::ZERO, &4, &hasty), Decision::Reject(reason));
-        assert_eq!(table.poll_all(Instant::ZERO, &[4], &in_time), Decision::Wait(until));
-        assert_eq!(table.poll_all(Instant::ZERO, &[4], &hasty), Decision::Reject(reason));
         let retry = table.retry(Instant::ZERO, &4, &Call::new(), Outcome::Failed);
         assert_eq!(retry, Err(Reason::Late(until)));
         let mut record = [0; Controller::<Fixed>::SNAPSHOT_BYTES];

@@ -82,7 +82,7 @@ export class TabFleet extends Fleet {
     void opened.then((tab) => {
       this.#tabs[told.member] = tab;
       for (const name of ["message", "exit"]) tab.on(name, (what) => events.emit(name, what));
-    });
+    }, (error) => events.emit("exit", error.message));
     return Object.assign(events, {
       // A closed tab receives nothing.
       send: async (what) => (await opened).run(`hear(${JSON.stringify(what)}), 0`).catch(() => {}),

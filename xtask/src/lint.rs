@@ -65,6 +65,9 @@ fn from_npm(tally: &mut Tally) {
         let mut scripts = Command::new(npm::installed().join(".bin/oxlint"));
         scripts.args(["--deny-warnings", "--format=unix"]).current_dir(root());
         tally.check("scripts", scripts);
+        let mut lock = Command::new("npm");
+        lock.args(["ci", "--dry-run", "--ignore-scripts", "--no-audit"]).current_dir(root());
+        tally.check("package-lock.json", lock);
         let mut lint = Command::new("node");
         lint.arg("workflows.mjs").arg(root().join(".github/workflows")).current_dir(npm::tools());
         tally.check("workflows", lint);
@@ -85,12 +88,18 @@ pub fn format(tally: &mut Tally) {
 fn on_targets(tally: &mut Tally) {
     let mut clippy = |target: &str, package: &str, more: &[&str]| {
         let args = [&["--package", package], more, &STRICT].concat();
-        tally.on_target(&format!("clippy, {package}, {target}"), "clippy", target, &args);
+        tally.on_target(
+            &format!("clippy, {package}{}, {target}", more.concat().replace("--", " ")),
+            "clippy",
+            target,
+            &args,
+        );
     };
     for target in TARGETS {
         clippy(target, "tidegate", &["--all-features"]);
     }
     for target in &TARGETS[1..] {
+        clippy(target, "tidegate-embassy", &[]);
         clippy(target, "tidegate-embassy", &["--all-features"]);
     }
     clippy(TARGETS[0], "tidegate-tower-worker", &[]);

@@ -38,7 +38,7 @@ enum Verb {
     /// Install what is missing
     #[command(after_help = setup::help())]
     Setup {
-        /// The steps to run; `all` runs every one [default: what `demo` and `test` need]
+        /// The steps to run; `all` runs every one [default: what `demo`, `lint` and the short suite need]
         #[arg(value_name = "STEP")]
         steps: Vec<String>,
     },

@@ -122,7 +122,7 @@ pub fn install(package: &str) -> Result<()> {
     setup::need(&["node", "npm"])?;
     // npm removes it together with the packages.
     let done = installed().join(format!(".installed-{package}"));
-    if is_newer(&done, &["package-lock.json"]) {
+    if is_newer(&done, &["package.json", "package-lock.json"]) {
         return Ok(());
     }
     // Not `npm ci`: it removes what the other packages need.

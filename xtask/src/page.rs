@@ -50,7 +50,8 @@ pub fn dist() -> PathBuf {
 }
 
 /// The sources of the page, without those of the npm package.
-const SITE: [&str; 10] = [
+const SITE: [&str; 12] = [
+    "tests/limits/src",
     "tools/sim/Cargo.toml",
     "tools/sim/scenarios",
     "tools/sim/src",
@@ -61,6 +62,7 @@ const SITE: [&str; 10] = [
     "web-demo/src",
     "web-demo/tsconfig.json",
     "web-demo/vite.config.ts",
+    "xtask/src/page.rs",
 ];
 
 /// Whether the page is newer than all its sources.
@@ -114,7 +116,7 @@ fn modules() -> Result<()> {
             continue;
         }
         fs::write(&raw, bytes).context("the module")?;
-        let mut shrink = Command::new(folder().join("node_modules/.bin/wasm-opt"));
+        let mut shrink = Command::new(npm::installed().join(".bin/wasm-opt"));
         shrink.arg(raw).arg("-o").arg(small).arg(passes).args(SHRINK);
         step(&format!("wasm-opt, {name}"), shrink)?;
     }

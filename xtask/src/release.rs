@@ -191,7 +191,7 @@ fn collect(folder: &Path, version: &str) -> Result<()> {
         let file = crate_file(name, version);
         copy(package::folder().join("package").join(&file), file)?;
     }
-    copy(npm::out().join(tarball(version)), tarball(version))?;
+    copy(wasm::packed(), tarball(version))?;
     Ok(())
 }
 

@@ -79,7 +79,10 @@ impl Tally {
 
     /// Runs `cargo test`: as many checks as tests. A run without tests is a failure.
     pub fn tests(&mut self, label: &str, mut command: Command) {
-        command.arg("--no-fail-fast");
+        // What follows `--` is for the test program.
+        if command.get_args().all(|arg| arg != "--") {
+            command.arg("--no-fail-fast");
+        }
         self.examine(label, || {
             let (mut counted, trouble) = tested(label, command);
             let empty = counted == Tally::default();

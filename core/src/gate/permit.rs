@@ -49,17 +49,6 @@ impl Part {
 const _: () = assert!(size_of::<Permit>() == 24);
 
 impl<const LIMITS: usize> Permit<LIMITS> {
-    /// A permit that no controller issued, which is harmless.
-    #[cfg(feature = "keyed")]
-    pub(crate) const UNKNOWN: Self = Self {
-        sent: Instant::ZERO,
-        parts: [Part::NONE; LIMITS],
-        attempt: 0,
-        period: 0,
-        number: 0,
-        learnt: true,
-    };
-
     /// When the call was admitted.
     #[must_use]
     pub const fn sent(&self) -> Instant {

@@ -33,7 +33,7 @@ pub use published::tchannel::{
 };
 pub use vegas::{Vegas, VegasState};
 
-// One row per law: its tag in snapshots, which never changes, and its type. Then one row per name:
+// One row per law: its tag in snapshots, which never changes (4 is not used again), and its type. Then one row per name:
 // the law, the settings of its policy, and a one-line description. The first four names are those of the small npm module.
 any::registry! {
     0 Adaptive {

@@ -6,10 +6,10 @@ use std::time::Duration;
 /// Clock ticks per second, as Linux reports them.
 const TICKS: u64 = 100;
 
-/// Resident memory in KiB.
-pub(crate) fn memory() -> Option<u64> {
+/// The most resident memory so far, in KiB.
+pub(crate) fn most_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 

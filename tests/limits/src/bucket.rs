@@ -28,10 +28,11 @@ impl Bucket {
         Self { price, rate, room, level: room, now: 0 }
     }
 
-    /// The same with this content at `now`.
+    /// The same with this content at `now`, which is at most the burst.
     #[must_use]
     pub const fn holding(self, level: u64, now: u64) -> Self {
-        Self { level: self.price * level as u128, now, ..self }
+        let level = self.price * level as u128;
+        Self { level: if level > self.room { self.room } else { level }, now, ..self }
     }
 
     /// Changes the parts that it regains in a nanosecond, from `at` on.
@@ -49,7 +50,11 @@ impl Bucket {
 
     /// Nanoseconds until it has regained these parts.
     fn regains(&self, parts: u128) -> u64 {
-        u64::try_from(parts.div_ceil(self.rate.max(1))).unwrap_or(u64::MAX)
+        match (parts, self.rate) {
+            (0, _) => 0,
+            (_, 0) => u64::MAX,
+            (parts, rate) => u64::try_from(parts.div_ceil(rate)).unwrap_or(u64::MAX),
+        }
     }
 
     fn fill(&mut self, now: u64) {
@@ -88,7 +93,10 @@ impl Limit for Bucket {
     }
 
     fn retry_after(&self, cost: u64) -> u64 {
-        self.regains(self.price(cost).saturating_sub(self.level))
+        match self.price(cost) {
+            price if price > self.room => u64::MAX,
+            price => self.regains(price.saturating_sub(self.level)),
+        }
     }
 }
 
@@ -146,7 +154,15 @@ mod tests {
         assert!(slow.take(0, 1));
         assert!(!slow.take(u64::MAX - 1, 1));
         assert!(slow.take(u64::MAX, 1));
-        slow.set_rate(u64::MAX, 0);
-        assert_eq!(slow.retry_after(1), u64::MAX);
+    }
+
+    #[test]
+    fn what_never_fits_has_the_longest_wait() {
+        let mut stopped = Bucket::new(1, 1_000, 5);
+        assert_eq!((stopped.retry_after(5), stopped.retry_after(6)), (0, u64::MAX));
+        assert!(stopped.take(0, 5));
+        stopped.set_rate(0, 0);
+        assert_eq!((stopped.retry_after(1), stopped.reset()), (u64::MAX, u64::MAX));
+        assert_eq!(Bucket::new(1, 1_000, 5).holding(9, 0).remaining(), 5);
     }
 }

@@ -49,7 +49,11 @@ impl Limit for Concurrency {
     }
 
     fn retry_after(&self, cost: u64) -> u64 {
-        if cost <= self.remaining() { 0 } else { self.takes }
+        match cost {
+            cost if cost <= self.remaining() => 0,
+            cost if cost <= self.limit => self.takes,
+            _ => u64::MAX,
+        }
     }
 }
 

@@ -39,7 +39,8 @@ pub trait Limit {
     /// What remains.
     fn remaining(&self) -> u64;
 
-    /// Nanoseconds until [`most`](Self::most) remains. The largest number if that never happens.
+    /// Nanoseconds until [`most`](Self::most) remains, or until the end of a fixed window. The largest number if that
+    /// never happens.
     fn reset(&self) -> u64;
 
     /// Nanoseconds until a call of this cost fits. The largest number if it never does.
@@ -106,7 +107,9 @@ mod tests {
             prop_assert_eq!(limit.take(now, cost), allowed, "{} at {}: {:?}", cost, now, &admitted);
             if allowed {
                 admitted.push((now, cost));
-            } else if cost <= limit.most() {
+            } else if cost > limit.most() {
+                prop_assert_eq!(limit.retry_after(cost), u64::MAX);
+            } else {
                 let wait = limit.retry_after(cost);
                 prop_assert!(!limit.clone().fits(now + wait - 1, cost), "after {} ns", wait - 1);
                 prop_assert!(limit.clone().fits(now + wait, cost), "not after {} ns", wait);

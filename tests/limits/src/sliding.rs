@@ -29,7 +29,7 @@ impl Sliding {
 impl Limit for Sliding {
     fn fits(&mut self, now: u64, cost: u64) -> bool {
         self.now = self.now.max(now);
-        while self.taken.front().is_some_and(|at| at.saturating_add(self.period) <= self.now) {
+        while self.taken.front().is_some_and(|at| self.now - at >= self.period) {
             self.taken.pop_front();
         }
         cost <= self.remaining()
@@ -56,9 +56,11 @@ impl Limit for Sliding {
     }
 
     fn retry_after(&self, cost: u64) -> u64 {
-        match cost.saturating_sub(self.remaining()) {
+        if cost > self.limit {
+            return u64::MAX;
+        }
+        match (self.taken.len() as u64 + cost).saturating_sub(self.limit) {
             0 => 0,
-            _ if cost > self.limit => u64::MAX,
             missing => self.until(self.taken.get(missing as usize - 1)),
         }
     }
@@ -85,5 +87,14 @@ mod tests {
             assert_eq!(answers, (remaining, retry, reset), "at {now}");
         }
         assert_eq!((window.retry_after(2), window.retry_after(3)), (1_000, u64::MAX));
+    }
+
+    #[test]
+    fn after_a_step_down_a_call_fits_when_enough_have_left() {
+        let mut window = Sliding::new(3, 1_000);
+        assert!(window.take(0, 1) && window.take(100, 1) && window.take(200, 1));
+        window.set_limit(200, 1);
+        assert_eq!((window.remaining(), window.retry_after(1)), (0, 1_000));
+        assert!(!window.fits(1_199, 1) && window.fits(1_200, 1));
     }
 }

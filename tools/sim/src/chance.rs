@@ -124,6 +124,15 @@ impl Spread {
     /// What is wrong with the parameters, if anything.
     pub fn fault(&self) -> Option<&'static str> {
         match self {
+            // Otherwise a client could call for ever at one instant.
+            Self::Constant(most)
+            | Self::Uniform(_, most)
+            | Self::Exponential(most)
+            | Self::Lognormal { median: most, .. }
+                if most.span() == Span::ZERO =>
+            {
+                Some("a latency must be above zero")
+            }
             Self::Uniform(least, most) if least > most => {
                 Some("a uniform latency's first time must not be above its second")
             }

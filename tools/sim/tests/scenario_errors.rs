@@ -54,6 +54,7 @@ fn an_error_names_its_file_line_and_reason() {
         ("end = \"60s\"", "end = ", 2, "string values must be quoted"),
         ("\"25ms\", \"75ms\"", "\"75ms\", \"25ms\"", 3, "must not be above its second"),
         ("uniform = [\"25ms\", \"75ms\"]", "gauss = \"5ms\"", 3, "unknown variant `gauss`"),
+        ("uniform = [\"25ms\", \"75ms\"]", "constant = \"0s\"", 3, "a latency must be above zero"),
         ("to = \"20s\"", "to = \"10s\"", 5, "an outage must end after it begins"),
         (
             "[server.bucket]",

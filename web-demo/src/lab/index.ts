@@ -192,8 +192,11 @@ class Laboratory {
   async #return(): Promise<void> {
     clearTimeout(this.#timer);
     if (said(KEY) === this.#value) return;
-    this.#value = said(KEY);
+    const value = this.#value = said(KEY);
+    const before = this.#state;
     const state = await this.#read();
+    // The reader may have moved on, or changed something, by now.
+    if (said(KEY) !== value || this.#state !== before) return;
     this.#state = state;
     this.#sync();
     this.#entered = this.#compared;

@@ -54,7 +54,6 @@ export interface Group {
 
 export interface Convergence { name: string; toward: string; at: string; until: string; width: string; rate?: string }
 
-
 export const MOST_LAWS = 6;
 
 /** More would keep a browser busy for too long. */
@@ -90,8 +89,17 @@ export function put<T>(part: T, [key, ...rest]: Path, value: unknown): T {
   return copy as T;
 }
 
+/** The keys of lists. The simulator also reads a list as a table, by position, which the bounds would not see. */
+const LISTS = new Set(["clients", "convergence", "faults", "outages", "show", "steps", "stretch", "uniform"]);
+
+/** Whether lists are only where they are known. */
+const isPlain = (part: unknown, key = ""): boolean => Array.isArray(part)
+  ? LISTS.has(key) && part.every((entry) => isPlain(entry))
+  : typeof part !== "object" || part === null || Object.entries(part).every(([key, value]) => key === "laws" || isPlain(value, key));
+
 /** Rejects what is too large for a page. The engine rejects what is invalid. */
 export function checked(scenario: Scenario): Scenario {
+  if (!isPlain(scenario)) throw new Fault("a list stands where a table is expected");
   const { clients, server, stretch, convergence, laws } = scenario;
   const processes = clients.reduce((sum, group) => sum + programsOf(group), 0);
   const threads = clients.reduce((sum, group) => sum + programsOf(group) * (group.threads ?? 1), 0);

@@ -36,7 +36,7 @@ const WRITTEN: [string, Time][] = [["h", HOUR], ["min", MINUTE], ["s", SECOND], 
 
 /** A time of a scenario file. Without one, 0. */
 export const time = (text = ""): Time =>
-  [...text.matchAll(/([\d.]+)\s*([a-zA-Zµ]+)/g)].reduce((sum, [, number, unit]) => sum + Number(number) * (UNITS.get(unit!) ?? NaN), 0);
+  [...text.replaceAll(/\s/g, "").matchAll(/([\d.]+)([a-zA-Zµ]+)/g)].reduce((sum, [, number, unit]) => sum + Number(number) * (UNITS.get(unit!) ?? NaN), 0);
 
 /** A time in its largest unit without a fraction. */
 export function timeText(time: Time): string {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Mutex;
 
 use anyhow::{Result, bail};
 
@@ -41,6 +42,8 @@ impl CargoTool {
 
     /// Builds the program if it is missing.
     pub fn bring(&self) -> Result<()> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let _alone = ALONE.lock();
         if self.binary().is_file() {
             return Ok(());
         }

@@ -69,16 +69,17 @@ const STEPS: [Step; 16] = [
         How::Unpack(&["mosquitto", "mosquitto-clients"]),
     )
     .programs(&["mosquitto", "mosquitto_sub"]),
-    step("redis", "shares a budget between Node processes", How::Unpack(&["redis-server"]))
+    step("redis", "is the Redis server of tests and of a guide", How::Unpack(&["redis-server"]))
         .programs(&["redis-server"]),
-    step("chromium", "runs the page's tests", How::Install(&["chromium"])).programs(&["chromium"]),
+    step("chromium", "runs the tests of the page and of tabs", How::Install(&["chromium"]))
+        .programs(&["chromium"]),
     step("valgrind", "counts instructions on the host", How::Install(&["valgrind"]))
         .programs(&["valgrind"]),
     step("python", "runs the oracle that writes the vectors", How::Install(&["python3"]))
         .programs(&["python3"]),
     step(solver::NAME, "proves the lemmas", How::Solver),
 ];
-/// How many of them, from the first, `demo` and `lint` need.
+/// How many of them, from the first, `demo`, `lint` and the short suite need.
 const NEEDED: usize = 9;
 
 impl Step {
@@ -121,6 +122,9 @@ impl Step {
     /// time.
     fn take(&self) -> Result<()> {
         static ALONE: Mutex<()> = Mutex::new(());
+        if matches!(self.how, How::Solver) {
+            need(&["python"])?;
+        }
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_there() {
             return Ok(());

@@ -25,7 +25,6 @@ pub fn is_there() -> bool {
 }
 
 pub fn bring() -> Result<()> {
-    super::need(&["python"])?;
     let venv = || {
         let mut venv = Command::new("python3");
         venv.args(["-m", "venv", "--clear"]).arg(folder());

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
@@ -158,33 +158,40 @@ fn trace(module: &str) -> Result<()> {
     fs::write(traced(module), output.stdout).context("cannot write the trace")
 }
 
-fn packed() -> PathBuf {
-    npm::out().join("tidegate-0.1.0.tgz")
+/// The package as it is published. A guide has its own copy.
+pub fn packed() -> PathBuf {
+    npm::out().join("packed").join("tidegate-0.1.0.tgz")
 }
 
-/// Installs the test tools, and the packed package as a user would: not as the workspace's folder.
+/// Installs the test tools, and the packed package as a user would: not as the workspace's folder. Once per run, so
+/// that no test reads what another part replaces.
 pub fn install() -> Result<()> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _one = ONE_AT_A_TIME.lock();
+    static DONE: Mutex<bool> = Mutex::new(false);
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if *done {
+        return Ok(());
+    }
     npm::install("tidegate-test")?;
+    let folder = npm::out().join("packed");
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let mut pack = Command::new("npm");
-    pack.args(["pack", "--pack-destination"]).arg(npm::out()).current_dir(npm::folder());
+    pack.args(["pack", "--pack-destination"]).arg(folder).current_dir(npm::folder());
     {
         let _dist = npm::DIST.lock();
         step("npm pack", pack)?;
     }
-    let folder = npm::folder().join("test/node_modules");
-    let kept = folder.join(".packed.tgz");
-    if fs::read(packed()).ok() == fs::read(&kept).ok() {
-        return Ok(());
+    let installed = npm::folder().join("test/node_modules/tidegate");
+    // npm may remove the folder, and then this file with it.
+    let kept = installed.join(".packed.tgz");
+    if fs::read(packed()).ok() != fs::read(&kept).ok() {
+        // It has no dependencies, so npm would also only unpack it.
+        _ = fs::remove_dir_all(&installed);
+        fs::create_dir_all(&installed).with_context(|| installed.display().to_string())?;
+        let mut unpack = Command::new("tar");
+        unpack.arg("-xzf").arg(packed()).arg("--strip-components=1").arg("-C").arg(&installed);
+        step("tar", unpack)?;
+        fs::copy(packed(), &kept).context("cannot keep the packed package")?;
     }
-    // It has no dependencies, so npm would also only unpack it.
-    let installed = folder.join("tidegate");
-    _ = fs::remove_dir_all(&installed);
-    fs::create_dir_all(&installed).with_context(|| installed.display().to_string())?;
-    let mut unpack = Command::new("tar");
-    unpack.arg("-xzf").arg(packed()).arg("--strip-components=1").arg("-C").arg(&installed);
-    step("tar", unpack)?;
-    fs::copy(packed(), &kept).context("cannot keep the packed package")?;
+    *done = true;
     Ok(())
 }

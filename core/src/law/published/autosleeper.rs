@@ -76,13 +76,13 @@ impl Default for AutosleeperConfig {
 /// Source: `AutoSleeper` in sakthipriyan/go-utils (`sleeper.go`, 2022) and its article "Autosleeper exponential backoff
 /// in Go". The law reproduces the article's graph and the source's deterministic test vectors to the digit.
 ///
-/// It counts calls, not costs, and it needs failures: in equilibrium 3 % of calls fail with the
-/// defaults. Recovery from the longest delay takes 720 successes, about a day. As in the source:
+/// It counts calls, not costs, and it needs failures: in equilibrium some calls fail. Recovery from
+/// the longest delay takes hundreds of successes, about a day. As in the source:
 ///
 /// - A failure does not reset the count of successes: after 9 successes and a failure, one more
 ///   success lowers the delay. With a threshold of zero, the delay never falls.
-/// - Jitter is part of the delay that the next step multiplies, so a step "down" increases the
-///   delay with a chance of 31.5 %, and may exceed the longest delay. The first and the longest
+/// - Jitter is part of the delay that the next step multiplies, so a step "down" may increase the
+///   delay, and may exceed the longest delay. The first and the longest
 ///   delay have no jitter.
 /// - Nothing changes with time: after a day of silence the delay is the same.
 /// - The delay starts at the response. In the source each worker sleeps independently. To compare

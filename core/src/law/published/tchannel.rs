@@ -126,7 +126,7 @@ impl Default for TchannelConfig {
 /// recovery after a longer busy time.
 ///
 /// Within a second calls are not spaced, so the limit is a burst. With a server with a hard limit
-/// the law reaches 14 to 18 % of the capacity (rate 3), because it grows by a factor of four and
+/// the law uses a small part of the capacity, because it grows by a factor of four and
 /// falls by a million. A total outage settles at two calls a second (rate 3).
 ///
 /// ```

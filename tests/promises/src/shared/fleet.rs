@@ -88,7 +88,9 @@ pub fn try_with(bytes: &[u8]) {
         }
     }
     fleet.way = CALM;
-    fleet.steps(12_000 + (fleet.unfinished() * 2 + 40) * 200 / rate);
+    // After faults, also what was granted to others has to end.
+    let after = if calm { 4_000 } else { 12_000 + 8_000 / rate };
+    fleet.steps(after + fleet.unfinished() * 400 / rate);
     assert_eq!(fleet.unfinished(), 0, "a call is not sent");
     if calm {
         fleet.every_lease_settled_once(begun);
