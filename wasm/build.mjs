@@ -122,7 +122,8 @@ await esbuild.build({
 });
 await esbuild.build({ ...common, format: "cjs", entryPoints: everywhere.map(entry), outExtension: { ".js": ".cjs" } });
 
-execFileSync(path.join(tools, "tsc"), ["-p", here, "--outDir", dist], { stdio: "inherit" });
+// Not by its link: the workspace has several versions, and any of them may have made it.
+execFileSync(process.execPath, [path.join(tools, "../typescript/bin/tsc"), "-p", here, "--outDir", dist], { stdio: "inherit" });
 for (const file of fs.readdirSync(dist, { recursive: true }).filter((file) => file.endsWith(".d.ts"))) {
   // TypeScript before 5.7 does not know a buffer's type parameter.
   const text = fs.readFileSync(path.join(dist, file), "utf8").replaceAll("Uint8Array<ArrayBuffer>", "Uint8Array");

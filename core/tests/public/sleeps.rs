@@ -74,13 +74,14 @@ fn a_device_uses_its_quota_and_is_rarely_throttled_whether_or_not_it_can_measure
             for seed in 0..2 {
                 for (sum, measures) in sums.iter_mut().zip([true, false]) {
                     let [served, throttled] = fortnight(server.clone(), seed, sleeps, measures);
+                    assert!(!measures || sleeps != [300, 300] || throttled <= most, "{throttled}");
                     *sum = [sum[0] + served, sum[1] + throttled];
                 }
             }
             let what = format!("{server:?}, {sleeps:?}: {sums:?}");
             let [[measured, usual], [served, throttled]] = sums;
             if sleeps == [300, 300] {
-                assert!(measured * 100 >= 2 * possible * 98 && usual <= 2 * most, "{what}");
+                assert!(measured * 100 >= 2 * possible * 98, "{what}");
             }
             // The throttled call that measures the first sleep also slows the law, which takes a week of such
             // calls to recover.

@@ -43,7 +43,8 @@ export function changed(scenario: Scenario): Scenario {
     convergence: some(scenario.convergence?.filter(({ at, until, width }) => time(until) <= end && whole(at, until, width))),
   };
   delete next.title;
-  if (bucket?.start! > bucket?.burst!) next = put(next, ["server", "bucket", "start"], bucket!.burst);
+  const { start = 0, burst = 0 } = bucket ?? {};
+  if (start > burst) next = put(next, ["server", "bucket", "start"], burst);
   if (window?.phase && time(window.phase) >= time(window.width)) next = put(next, ["server", "window", "phase"], undefined);
   const { uniform } = scenario.latency ?? {};
   return uniform ? put(next, ["latency", "uniform"], [...uniform].sort((a, b) => time(a) - time(b))) : next;

@@ -95,11 +95,11 @@ const PARTS: [Part; 18] = [
 /// Stands for all parts except those of `BY_NAME`.
 const ALL: &str = "all";
 /// Parts that run only by name: each builds for some minutes, and checks what rarely changes.
-const BY_NAME: [&str; 3] = ["msrv", "supply", "wiring"];
+const BY_NAME: [&str; 4] = ["features", "msrv", "supply", "wiring"];
 
 /// The end of `--help`.
 const MORE: &str = "
-Run msrv, supply and wiring after a change of a dependency, and before a release.
+Run features, msrv, supply and wiring after a change of a dependency or a feature, and before a release.
 A check that is not possible on this machine, for example without a network, is skipped with a reason.
 
 With BLESS=1, tests write the committed files that they otherwise compare:

@@ -59,7 +59,7 @@ pub fn try_with(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let calm = input.u8().is_multiple_of(4);
     let (members, seed) = (1 + usize::from(input.u8() % 4), input.u32().into());
-    let (rate, burst) = (2 + u64::from(input.u8() % 198), 1 + u32::from(input.u8() % 19));
+    let (rate, burst) = (1 + u64::from(input.u8() % 199), 1 + u32::from(input.u8() % 19));
     let (lost, doubled) = (u32::from(input.u8() % 160), u32::from(input.u8() % 160));
     let slowest = Span::from_millis(u64::from(input.u16() % 3_000));
     let way = if calm { CALM } else { Way { lost, doubled, slowest } };

@@ -53,9 +53,9 @@ fn scan(server: &str, law: &str) -> (f64, f64) {
 }
 
 /// The share of another client's calls that are throttled beside a scan, in per cent.
-fn others(law: &str) -> f64 {
+fn others(server: &str, law: &str) -> f64 {
     // Metrics do not include a group with a law of its own: here the scan.
-    run(BUCKET, &format!("{OTHER}{WORK}law = '{law}'\n"), "once").1
+    run(server, &format!("{OTHER}{WORK}law = '{law}'\n"), "once").1
 }
 
 #[test]
@@ -118,12 +118,18 @@ fn the_backoff_reaches_ten_seconds_and_the_scan_takes_less_than_the_article_expe
 /// limiting", "and will also end up being a good API citizen".
 #[test]
 fn calls_without_a_limit_starve_other_clients_and_an_adaptive_rate_does_not() {
-    let (time, throttled) = scan(BUCKET, "none");
-    assert!(time < 300.0 && throttled > 55.0, "{time} s, {throttled} %");
-    let (_, throttled) = scan(BUCKET, "restart");
-    assert!(throttled > 50.0, "{throttled} %");
-    let (time, throttled) = scan(BUCKET, "aimd");
-    assert!(time < 1.1 * claim("the limit")[0] && throttled < 10.0, "{time} s, {throttled} %");
-    let [naive, restart, aimd] = ["none", "restart", "aimd"].map(others);
-    assert!(naive > 70.0 && restart > 3.0 * aimd, "{naive} {restart} {aimd} %");
+    // A window resets at once, so the rate finds less of it.
+    for (server, longer) in [(BUCKET, 1.1), (WINDOWS, 1.4)] {
+        let (time, throttled) = scan(server, "none");
+        assert!(time < 300.0 && throttled > 50.0, "{time} s, {throttled} %");
+        let (_, throttled) = scan(server, "restart");
+        assert!(throttled > 45.0, "{throttled} %");
+        let (time, throttled) = scan(server, "aimd");
+        assert!(
+            time < longer * claim("the limit")[0] && throttled < 10.0,
+            "{time} s, {throttled} %"
+        );
+        let [naive, restart, aimd] = ["none", "restart", "aimd"].map(|law| others(server, law));
+        assert!(naive > 65.0 && restart > 3.0 * aimd && aimd < 20.0, "{naive} {restart} {aimd} %");
+    }
 }

@@ -1,7 +1,10 @@
-//! "Go: Rate-limiting (done right)": retries until success with cenkalti's backoff.
+//! "Go: Rate-limiting (done right)": retries until success with cenkalti's backoff, and the "dynamic value" that the
+//! post suggests for the number of calls in flight.
+
+use std::collections::VecDeque;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::law::Fixed;
+use tidegate::law::{AimdConcurrency, Fixed, Law};
 use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Ratio, Span};
 use tidegate_seeds::GO;
 
@@ -68,4 +71,25 @@ fn the_documented_intervals_are_reproduced() {
         // Truncated to three digits, the later ones computed from truncated values.
         assert!((published - ours).abs() < 0.001 * ours, "{published} and {ours}");
     }
+}
+
+#[test]
+fn a_dynamic_limit_finds_the_capacity_of_the_database() {
+    // It handles twenty writes at once. The others time out.
+    let law = AimdConcurrency::DEFAULT;
+    let policy = Policy::new(law).backoff(None);
+    let mut gate: Controller<AimdConcurrency> = Controller::new(policy, 1, Instant::ZERO);
+    let (mut flights, mut limits) = (VecDeque::new(), Vec::new());
+    for tick in 0..2_000 {
+        let now = Instant::ZERO.saturating_add(Span::from_millis(tick));
+        while let Decision::Admit(permit) = gate.poll(now, &Call::new()) {
+            flights.push_back((permit, flights.len() < 20));
+        }
+        let (permit, in_time) = flights.pop_front().unwrap();
+        gate.settle(now, permit, if in_time { Outcome::Ok } else { Outcome::Failed });
+        limits.extend(law.concurrency(gate.states().next().unwrap(), Instant::ZERO));
+    }
+    let settled: Vec<u16> = limits[1_000..].iter().map(|limit| limit.get()).collect();
+    assert!(settled.iter().all(|limit| (18..=21).contains(limit)), "{settled:?}");
+    assert!(settled.contains(&21) && settled.contains(&18));
 }

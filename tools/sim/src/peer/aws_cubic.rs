@@ -36,8 +36,8 @@ pub(super) struct AwsCubic {
 }
 
 impl AwsCubic {
-    pub fn new(dice: Chance) -> Self {
-        Self { limiter: Limiter::default(), retries: Smithy::new(dice) }
+    pub fn new(chance: Chance) -> Self {
+        Self { limiter: Limiter::default(), retries: Smithy::new(chance) }
     }
 }
 

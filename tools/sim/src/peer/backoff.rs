@@ -16,19 +16,19 @@ pub(super) trait Schedule {
         now: Instant,
         call: &Call,
         response: &Response,
-        dice: &mut Chance,
+        chance: &mut Chance,
     ) -> Option<Span>;
 }
 
 /// A peer that only delays retries: first attempts are sent at once, and calls are independent.
 pub(super) struct Backoff<S> {
     schedule: S,
-    dice: Chance,
+    chance: Chance,
 }
 
 impl<S> Backoff<S> {
-    pub fn new(schedule: S, dice: Chance) -> Self {
-        Self { schedule, dice }
+    pub fn new(schedule: S, chance: Chance) -> Self {
+        Self { schedule, chance }
     }
 }
 
@@ -49,7 +49,7 @@ impl<S: Schedule> Throttle for Backoff<S> {
         if !response.outcome.is_retryable() {
             return false;
         }
-        let delay = self.schedule.delay(now, call, response, &mut self.dice);
+        let delay = self.schedule.delay(now, call, response, &mut self.chance);
         delay.is_some_and(|delay| sleep(now, call, delay))
     }
 }

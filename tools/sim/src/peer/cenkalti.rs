@@ -72,13 +72,13 @@ impl Schedule for Cenkalti {
         now: Instant,
         call: &Call,
         response: &Response,
-        dice: &mut Chance,
+        chance: &mut Chance,
     ) -> Option<Span> {
         let course = self.0.of(call.thread);
         if earlier_failures(call) == 0 {
             *course = Course::begin(response.sent);
         }
-        course.next(now, dice.unit())
+        course.next(now, chance.unit())
     }
 }
 
@@ -140,11 +140,11 @@ mod tests {
 
     /// How many attempts an always failing call makes, and when it is given up.
     fn course(seed: u64) -> (u32, Instant) {
-        let (mut schedule, mut dice) = (Cenkalti::default(), Chance::of(seed));
+        let (mut schedule, mut chance) = (Cenkalti::default(), Chance::of(seed));
         let (mut now, mut call) = (Instant::from_nanos(7), back(1));
         loop {
             let response = throttled(now.as_nanos());
-            match schedule.delay(now, &call, &response, &mut dice) {
+            match schedule.delay(now, &call, &response, &mut chance) {
                 Some(delay) => now = now.saturating_add(delay),
                 None => return (call.attempt, now),
             }
@@ -171,12 +171,12 @@ mod tests {
 
     #[test]
     fn the_fifteen_minutes_start_at_the_first_attempt_of_each_call() {
-        let (mut schedule, mut dice) = (Cenkalti::default(), Chance::of(1));
+        let (mut schedule, mut chance) = (Cenkalti::default(), Chance::of(1));
         let hour = 3_600_000_000_000;
-        let late = schedule.delay(Instant::from_nanos(hour), &back(1), &throttled(0), &mut dice);
+        let late = schedule.delay(Instant::from_nanos(hour), &back(1), &throttled(0), &mut chance);
         assert_eq!(late, None);
         let now = Instant::from_nanos(2 * hour);
-        let fresh = schedule.delay(now, &back(1), &throttled(2 * hour), &mut dice);
+        let fresh = schedule.delay(now, &back(1), &throttled(2 * hour), &mut chance);
         assert!(fresh.is_some_and(|delay| delay <= Span::from_millis(751)), "{fresh:?}");
     }
 }

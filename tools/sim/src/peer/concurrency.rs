@@ -7,8 +7,7 @@
 
 use tidegate::{Instant, Outcome, Span};
 
-use super::backoff::seconds;
-use super::backoff::{asleep, sleep};
+use super::backoff::{asleep, seconds, sleep};
 use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Response, Throttle};
 
@@ -31,7 +30,7 @@ pub(super) struct Sample {
 /// A rule that adapts the limit.
 pub(super) trait Limit {
     /// Learns from a completed call.
-    fn sample(&mut self, sample: Sample, dice: &mut Chance);
+    fn sample(&mut self, sample: Sample, chance: &mut Chance);
 
     /// How many calls may be in flight.
     fn limit(&self) -> u32;
@@ -41,12 +40,12 @@ pub(super) trait Limit {
 pub(super) struct Concurrency<L> {
     limit: L,
     in_flight: u32,
-    dice: Chance,
+    chance: Chance,
 }
 
 impl<L> Concurrency<L> {
-    pub fn new(limit: L, dice: Chance) -> Self {
-        Self { limit, in_flight: 0, dice }
+    pub fn new(limit: L, chance: Chance) -> Self {
+        Self { limit, in_flight: 0, chance }
     }
 }
 
@@ -74,11 +73,11 @@ impl<L: Limit> Throttle for Concurrency<L> {
             in_flight: permit as u32,
             dropped: response.outcome != Outcome::Ok,
         };
-        self.limit.sample(sample, &mut self.dice);
+        self.limit.sample(sample, &mut self.chance);
     }
 
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        let delay = seconds(self.dice.within(0.0, RETRY));
+        let delay = seconds(self.chance.within(0.0, RETRY));
         response.outcome.is_retryable() && sleep(now, call, delay)
     }
 

@@ -202,10 +202,10 @@ mod tests {
 
     #[test]
     fn drops_change_nothing() {
-        let (mut gradient, mut dice) = (Gradient2::new(), Chance::of(1));
+        let (mut gradient, mut chance) = (Gradient2::new(), Chance::of(1));
         for at_ms in 0..100_000 {
             let dropped = Sample { dropped: true, ..sample(at_ms, Span::from_millis(100)) };
-            gradient.sample(dropped, &mut dice);
+            gradient.sample(dropped, &mut chance);
         }
         // It grows until 20 in flight are less than half of it.
         assert_eq!(gradient.limit(), 40);

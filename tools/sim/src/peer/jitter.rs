@@ -16,8 +16,7 @@
 
 use tidegate::{Instant, Span};
 
-use super::backoff::seconds;
-use super::backoff::{Schedule, earlier_failures};
+use super::backoff::{Schedule, earlier_failures, seconds};
 use super::threads::Threads;
 use crate::chance::Chance;
 use crate::throttle::{Call, Response};
@@ -43,14 +42,20 @@ impl FullJitter {
     }
 
     /// The delay after `failures` earlier failures of the same call.
-    pub fn sleep(&self, failures: u32, dice: &mut Chance) -> Span {
-        seconds(dice.within(0.0, rung(self.base, failures)))
+    pub fn sleep(&self, failures: u32, chance: &mut Chance) -> Span {
+        seconds(chance.within(0.0, rung(self.base, failures)))
     }
 }
 
 impl Schedule for FullJitter {
-    fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Chance) -> Option<Span> {
-        Some(self.sleep(earlier_failures(call), dice))
+    fn delay(
+        &mut self,
+        _: Instant,
+        call: &Call,
+        _: &Response,
+        chance: &mut Chance,
+    ) -> Option<Span> {
+        Some(self.sleep(earlier_failures(call), chance))
     }
 }
 
@@ -69,12 +74,18 @@ impl Decorrelated {
 }
 
 impl Schedule for Decorrelated {
-    fn delay(&mut self, _: Instant, call: &Call, _: &Response, dice: &mut Chance) -> Option<Span> {
+    fn delay(
+        &mut self,
+        _: Instant,
+        call: &Call,
+        _: &Response,
+        chance: &mut Chance,
+    ) -> Option<Span> {
         let last = self.last.of(call.thread);
         if earlier_failures(call) == 0 {
             *last = self.base;
         }
-        *last = dice.within(self.base, *last * 3.0).min(CAP);
+        *last = chance.within(self.base, *last * 3.0).min(CAP);
         Some(seconds(*last))
     }
 }
@@ -86,10 +97,10 @@ mod tests {
 
     /// The delays in seconds of 10 000 calls after this many failures.
     fn sleeps(schedule: &mut impl Schedule, failures: u32) -> Vec<f64> {
-        let mut dice = Chance::of(u64::from(failures));
+        let mut chance = Chance::of(u64::from(failures));
         let mut delay = |attempt| {
             let call = Call { attempt, ..call() };
-            let delay = schedule.delay(Instant::ZERO, &call, &throttled(0), &mut dice);
+            let delay = schedule.delay(Instant::ZERO, &call, &throttled(0), &mut chance);
             delay.unwrap().as_nanos() as f64 / 1e9
         };
         let last = |_| (1..=failures + 1).fold(0.0, |_, attempt| delay(attempt));
@@ -111,9 +122,9 @@ mod tests {
     fn full_jitter_is_uniform_from_zero_to_each_rung() {
         let tops = [(0, 1.0), (1, 2.0), (2, 4.0), (4, 16.0), (5, 20.0), (6, 20.0), (4_000, 20.0)];
         for (failures, top) in tops {
-            let mut dice = Chance::of(1);
+            let mut chance = Chance::of(1);
             let jitter = FullJitter::new(1.0);
-            let draw = |_| jitter.sleep(failures, &mut dice).as_nanos() as f64 / 1e9;
+            let draw = |_| jitter.sleep(failures, &mut chance).as_nanos() as f64 / 1e9;
             let (least, mean, most) = shape(&(0..10_000).map(draw).collect::<Vec<_>>());
             assert!(least < top * 0.001 && most <= top && most > top * 0.999, "{failures}: {most}");
             // The mean of 10 000 uniform draws: six standard deviations are 0.0173 of the width.

@@ -16,7 +16,8 @@
 //! | `aws-cubic` | the AWS SDKs, adaptive retry mode | the rate of each process |
 //! | `oracle` | none: it knows the server | when each call is sent |
 //!
-//! Only `aws-cubic` adapts the *rate*; other clients that do (TChannel's, the Heroku client's) are laws of the product. A call without any throttle is the product's `none`.
+//! Only `aws-cubic` adapts the *rate*; other clients that do (TChannel's, the Heroku client's) are laws of the product.
+//! A call without any throttle is the product's `none`.
 
 mod aws_cubic;
 mod backoff;
@@ -51,15 +52,15 @@ use vegas::Vegas;
 type Make = fn(Chance, &Rc<Outlook>) -> Box<dyn Throttle>;
 
 const PEERS: &[(&str, Make)] = &[
-    ("fulljit", |dice, _| Box::new(Backoff::new(FullJitter::new(1.0), dice))),
-    ("fulljit.1", |dice, _| Box::new(Backoff::new(FullJitter::new(0.1), dice))),
-    ("decorr", |dice, _| Box::new(Backoff::new(Decorrelated::new(0.1), dice))),
-    ("cenkalti", |dice, _| Box::new(Backoff::new(Cenkalti::default(), dice))),
-    ("sre-k2", |dice, _| Box::new(Sre::new(dice))),
-    ("retry-budget", |dice, _| Box::new(Backoff::new(RetryBudget::default(), dice))),
-    ("netflix-vegas", |dice, _| Box::new(Concurrency::new(Vegas::new(), dice))),
-    ("gradient2", |dice, _| Box::new(Concurrency::new(Gradient2::new(), dice))),
-    ("aws-cubic", |dice, _| Box::new(AwsCubic::new(dice))),
+    ("fulljit", |chance, _| Box::new(Backoff::new(FullJitter::new(1.0), chance))),
+    ("fulljit.1", |chance, _| Box::new(Backoff::new(FullJitter::new(0.1), chance))),
+    ("decorr", |chance, _| Box::new(Backoff::new(Decorrelated::new(0.1), chance))),
+    ("cenkalti", |chance, _| Box::new(Backoff::new(Cenkalti::default(), chance))),
+    ("sre-k2", |chance, _| Box::new(Sre::new(chance))),
+    ("retry-budget", |chance, _| Box::new(Backoff::new(RetryBudget::default(), chance))),
+    ("netflix-vegas", |chance, _| Box::new(Concurrency::new(Vegas::new(), chance))),
+    ("gradient2", |chance, _| Box::new(Concurrency::new(Gradient2::new(), chance))),
+    ("aws-cubic", |chance, _| Box::new(AwsCubic::new(chance))),
     ("oracle", |_, outlook| Box::new(Oracle::new(outlook))),
 ];
 

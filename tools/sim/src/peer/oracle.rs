@@ -124,14 +124,14 @@ mod tests {
     /// The arrivals, in order, of `calls` calls of as many threads in closed loops.
     fn arrivals(outlook: Outlook, calls: usize) -> Vec<Instant> {
         let mut oracle = Oracle::new(&Rc::new(outlook));
-        let (mut dice, mut now) = (Chance::of(4), Instant::ZERO);
+        let (mut chance, mut now) = (Chance::of(4), Instant::ZERO);
         let mut arrivals: Vec<Instant> = (0..calls)
             .map(|_| {
                 while let Answer::Wait(until) = oracle.poll(now, &call()) {
                     assert!(until > now);
                     now = until;
                 }
-                let way = Span::from_nanos(dice.within(25e6, 75e6) as u64);
+                let way = Span::from_nanos(chance.within(25e6, 75e6) as u64);
                 now.saturating_add(way)
             })
             .collect();

@@ -41,10 +41,10 @@ impl Schedule for RetryBudget {
         now: Instant,
         call: &Call,
         _: &Response,
-        dice: &mut Chance,
+        chance: &mut Chance,
     ) -> Option<Span> {
         let paid = self.0.withdraw(milliseconds(now));
-        paid.then(|| FullJitter::new(1.0).sleep(earlier_failures(call), dice))
+        paid.then(|| FullJitter::new(1.0).sleep(earlier_failures(call), chance))
     }
 }
 

@@ -33,12 +33,12 @@ pub(super) struct Smithy {
     tokens: u32,
     /// The cost of the last retry of each thread's call.
     paid: Threads<u32>,
-    dice: Chance,
+    chance: Chance,
 }
 
 impl Smithy {
-    pub fn new(dice: Chance) -> Self {
-        Self { tokens: TOKENS, paid: Threads::default(), dice }
+    pub fn new(chance: Chance) -> Self {
+        Self { tokens: TOKENS, paid: Threads::default(), chance }
     }
 
     fn succeed(&mut self, call: &Call) {
@@ -88,7 +88,7 @@ impl Throttle for Smithy {
         self.tokens -= price;
         *self.paid.of(call.thread) = price;
         let top = rung(base, earlier_failures(call));
-        let delay = whole_milliseconds(seconds(self.dice.within(0.0, top)));
+        let delay = whole_milliseconds(seconds(self.chance.within(0.0, top)));
         sleep(now, call, hinted(delay, response.hint.retry_after))
     }
 

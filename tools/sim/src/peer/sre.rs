@@ -33,12 +33,12 @@ pub(super) struct Sre {
     history: History,
     /// When a thread's dropped call returns.
     dropped: Threads<Instant>,
-    dice: Chance,
+    chance: Chance,
 }
 
 impl Sre {
-    pub fn new(dice: Chance) -> Self {
-        Self { history: History::default(), dropped: Threads::default(), dice }
+    pub fn new(chance: Chance) -> Self {
+        Self { history: History::default(), dropped: Threads::default(), chance }
     }
 }
 
@@ -53,7 +53,7 @@ impl Throttle for Sre {
         }
         let reject = self.history.at(now).rejection();
         self.history.count_request();
-        if self.dice.unit() < reject {
+        if self.chance.unit() < reject {
             *back = now.saturating_add(DROPPED);
             return Answer::Wait(*back);
         }
@@ -156,7 +156,7 @@ mod tests {
     fn the_stated_share_of_calls_is_dropped() {
         let mut dropped = 0;
         for seed in 0..10_000 {
-            let mut sre = Sre { dice: Chance::of(seed), ..after(199, 50) };
+            let mut sre = Sre { chance: Chance::of(seed), ..after(199, 50) };
             dropped += u32::from(sre.poll(at(1.0), &call()) != Answer::Admit(0));
         }
         // (199 - 100) / 200 = 0.495, within six standard deviations.

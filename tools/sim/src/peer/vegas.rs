@@ -71,9 +71,9 @@ struct Probe {
 
 impl Probe {
     /// Whether this sample is the next measurement.
-    fn due(&mut self, limit: f64, dice: &mut Chance) -> bool {
+    fn due(&mut self, limit: f64, chance: &mut Chance) -> bool {
         self.samples += 1;
-        let part = *self.part.get_or_insert_with(|| dice.within(0.5, 1.0));
+        let part = *self.part.get_or_insert_with(|| chance.within(0.5, 1.0));
         let due = part * PROBE_MULTIPLIER * limit <= f64::from(self.samples);
         if due {
             *self = Self::default();
@@ -88,8 +88,8 @@ fn log10(limit: f64) -> f64 {
 }
 
 impl Limit for Vegas {
-    fn sample(&mut self, sample: Sample, dice: &mut Chance) {
-        if self.probe.due(self.limit, dice) {
+    fn sample(&mut self, sample: Sample, chance: &mut Chance) {
+        if self.probe.due(self.limit, chance) {
             self.shortest = Some(sample.rtt);
             return;
         }
@@ -122,9 +122,9 @@ mod tests {
 
     /// The limits after each sample.
     fn limits(mut vegas: Vegas, samples: &[Sample]) -> Vec<u32> {
-        let mut dice = Chance::of(1);
+        let mut chance = Chance::of(1);
         let mut after = |sample: &Sample| {
-            vegas.sample(*sample, &mut dice);
+            vegas.sample(*sample, &mut chance);
             vegas.limit()
         };
         samples.iter().map(&mut after).collect()
@@ -187,11 +187,11 @@ mod tests {
     #[test]
     fn the_shortest_round_trip_is_measured_again_after_fifteen_to_thirty_limits() {
         for seed in 0..100 {
-            let (mut vegas, mut dice) = (Vegas::new(), Chance::of(seed));
+            let (mut vegas, mut chance) = (Vegas::new(), Chance::of(seed));
             // Less than half of the limit in flight, so that the limit does not change.
-            vegas.sample(took(100, 1), &mut dice);
+            vegas.sample(took(100, 1), &mut chance);
             let probed = (2..).find(|_| {
-                vegas.sample(took(200, 1), &mut dice);
+                vegas.sample(took(200, 1), &mut chance);
                 vegas.shortest == Some(Span::from_millis(200))
             });
             assert!((300..=600).contains(&probed.unwrap()), "after {probed:?} samples");
