@@ -45,7 +45,7 @@ struct Part {
 }
 
 /// How many parts run beside each other. Some mostly wait for servers, browsers and clocks.
-const LANES: usize = 4;
+const LANES: usize = 3;
 
 /// A part that runs only by name or with `all`.
 const fn part(name: &'static str, about: &'static str, all: Check) -> Part {
