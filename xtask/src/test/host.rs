@@ -20,11 +20,11 @@ pub fn run(tally: &mut Tally) {
     tests(&["--all-features"], tally);
 }
 
-/// The crates that are published, and xtask.
+/// Core, the crate for embassy, and xtask.
 pub fn quick(tally: &mut Tally) {
-    let published = ["--package", "tidegate", "--package", "tidegate-embassy"];
-    let features = ["--package", "xtask", "--features", "tidegate/keyed,tidegate/search"];
-    tests(&[published, features].concat(), tally);
+    let packages = ["--package", "tidegate", "--package", "tidegate-embassy", "--package", "xtask"];
+    let features = ["--features", "tidegate/keyed,tidegate/rand_core,tidegate/shared"];
+    tests(&[&packages[..], &features].concat(), tally);
 }
 
 fn tests(selected: &[&str], tally: &mut Tally) {
