@@ -59,11 +59,11 @@ export class Fleet {
   }
 
   async start() {
-    await Promise.all([...this.live].map((member) => this.raise(member)));
+    await Promise.all([...this.live].map((member) => this.startMember(member)));
   }
 
   /** Starts a member. */
-  async raise(member) {
+  async startMember(member) {
     const child = this.begin({ member, url: this.api.url, policy: this.policy, skew: this.skew(member) });
     const one = (this.#members[member] = { child, stats: undefined, calls: new Set() });
     child.on("message", (message) => this.#hear(one, message));

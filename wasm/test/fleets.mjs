@@ -181,7 +181,7 @@ class WorkerFleet extends Fleet {
   async start() {
     this.#modules = { caller: await bundle(caller(this.#options.shares)), holder: await bundle(HOLDER) };
     if (this.#options.apart) {
-      await this.wake();
+      await this.startObject();
       await this.#cell(0);
       await this.#cell(1);
     } else {
@@ -192,12 +192,12 @@ class WorkerFleet extends Fleet {
   }
 
   /** Starts the process of the object. */
-  async wake() {
+  async startObject() {
     this.#holder = await this.#process(this.#object());
   }
 
   /** Ends the process of the object at once. */
-  async fell() {
+  async killObject() {
     await this.#holder.dispose();
   }
 
@@ -211,7 +211,7 @@ class WorkerFleet extends Fleet {
     const members = [...this.live].filter((member) => member >= this.#split);
     await Promise.all([this.#processes[1].dispose(), ...members.map((member) => this.crash(member))]);
     await this.#cell(1);
-    await Promise.all(members.map((member) => this.raise(member)));
+    await Promise.all(members.map((member) => this.startMember(member)));
   }
 
   /** Starts a process of isolates. */
@@ -280,11 +280,11 @@ class WorkerFleet extends Fleet {
 const replace = (end) => async (fleet) => {
   const { holder } = fleet;
   await fleet[end](holder);
-  await fleet.raise(holder);
+  await fleet.startMember(holder);
 };
 
 /** Kills the holder three times and freezes it once, at this interval in seconds. */
-const everything = (apart) => async (fleet) => {
+const killThriceAndFreeze = (apart) => async (fleet) => {
   for (let i = 0; i < 3; i++) {
     await replace("crash")(fleet);
     await sleep(apart * 1_000);
@@ -328,7 +328,7 @@ const SCENARIOS = {
     stretches: (law, long) => [
       { name: "settling", short: 4 },
       { name: SATURATED, short: 10, long: 60, must: LOCAL[law] },
-      { name: "the holder is killed three times, and another process comes; then it is stopped for 3 s", short: 20, long: 120, fault: everything(long ? 30 : 4), must: LOCAL[law] },
+      { name: "the holder is killed three times, and another process comes; then it is stopped for 3 s", short: 20, long: 120, fault: killThriceAndFreeze(long ? 30 : 4), must: LOCAL[law] },
       { name: CLOSES, short: 5, long: 30, fault: replace("close") },
       { name: "at last", short: 3, long: 30, must: LOCAL[law] },
     ],
@@ -396,8 +396,8 @@ export const WORKERS = {
     options: { apart: true },
     stretches: [
       { name: "before", short: 5, long: 30 },
-      { name: "without it", short: 10, long: 60, fault: (fleet) => fleet.fell() },
-      { name: "15 s from its return", short: 15, long: 15, fault: (fleet) => fleet.wake() },
+      { name: "without it", short: 10, long: 60, fault: (fleet) => fleet.killObject() },
+      { name: "15 s from its return", short: 15, long: 15, fault: (fleet) => fleet.startObject() },
       { name: "then", short: 3, long: 30 },
     ],
   },

@@ -21,8 +21,8 @@ const PAGE_ALONE: &str = "--page";
 /// Messages go to stderr: stdout belongs to the demo.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     eprintln!("Building tools/live (the first time takes a minute) …");
-    let ended = progress::run("building", programs::build_only(&[programs::LIVE]), None)
-        .context("cargo does not start")?;
+    let ended =
+        progress::run("building", programs::live(), None).context("cargo does not start")?;
     if !ended.success() {
         std::io::stderr().write_all(ended.output.as_bytes())?;
         bail!("tools/live does not build.");

@@ -6,25 +6,32 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use anyhow::Result;
+
+use crate::npm::step;
 use crate::setup::{self, aside};
 use crate::workspace::cargo;
 
 /// The demo's server and fleet.
 pub const LIVE: &str = "tidegate-live";
-/// The servers that lie.
+/// The hostile servers.
 pub const HOSTILE: &str = "tidegate-hostile";
 /// A process in Rust that shares a budget with others of its machine.
 const MEMBER: &str = "tidegate-local-member";
 
-/// Builds all of them at once, so that each dependency is compiled once.
-pub fn build() -> Command {
-    build_only(&[LIVE, HOSTILE, MEMBER])
+/// Builds all of them. The demo's is built alone, as the demo and the guides build it: with other features, it would be
+/// replaced while it runs.
+pub fn build() -> Result<()> {
+    step("cargo build, tidegate-live", live())?;
+    let mut others = cargo("build");
+    others.args(["--package", HOSTILE, "--package", MEMBER]);
+    step("cargo build, the other programs", others)
 }
 
-/// Builds some of them.
-pub fn build_only(names: &[&str]) -> Command {
+/// Builds the demo's.
+pub fn live() -> Command {
     let mut build = cargo("build");
-    names.iter().for_each(|name| _ = build.args(["--package", name]));
+    build.args(["--package", LIVE]);
     build
 }
 

@@ -152,8 +152,7 @@ impl Drop for Flight {
 }
 
 /// `/status/500` is answered with that status, `/throttled-once/60` first with a wait, `/stream` takes 60 ms after its
-/// head, and anything
-/// else is echoed. A call beyond the limit is told when the next one fits.
+/// head, and anything else is echoed. A call beyond the limit is told when the next one fits.
 async fn answer(
     State(inner): State<Arc<Inner>>,
     method: Method,

@@ -14,6 +14,8 @@ export type Part = "story" | "lab";
 /** How long the worker runs before it checks for messages, and the target length of a slice, ms. */
 const TURN = 10;
 const SLICE = 2;
+/** The virtual time of the first slice, s. It grows soon; a second of a scenario with tiny latencies could take minutes. */
+const FIRST = 1e-6;
 
 interface Holding {
   simulator: Simulator;
@@ -128,7 +130,7 @@ export class Desk {
       if (module === LATER) return LATER;
       try {
         const [number, opened] = module.simulator.open(scenario, law, seed, steps);
-        this.#worlds.set(world, { simulator: module.simulator, number, now: 0, stride: 1 });
+        this.#worlds.set(world, { simulator: module.simulator, number, now: 0, stride: FIRST });
         return opened;
       } catch (error) {
         if (!(error instanceof EngineError)) this.#bury(module.simulator);

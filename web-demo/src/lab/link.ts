@@ -1,4 +1,4 @@
-/** The state as a value of the address: compressed JSON. Readers can trust what `read` returns, whoever made the link. */
+/** The state in the page's address, as compressed JSON. `read` checks it, because anyone can make a link. */
 
 import { stringify } from "smol-toml";
 

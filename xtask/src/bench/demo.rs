@@ -16,7 +16,7 @@ const LIMIT: f64 = 60.0;
 
 /// Runs the demo and writes tests/golden/demo.svg.
 pub fn run() -> Result<()> {
-    step("building", programs::build_only(&[programs::LIVE]))?;
+    step("building", programs::live())?;
     let mut demo = Command::new(programs::path(programs::LIVE));
     demo.args(["demo", "--no-page", "--seed", "1"]);
     let output = demo.output().context("the demo does not start")?;

@@ -25,7 +25,7 @@ pub fn run(args: Vec<OsString>) -> Result<()> {
 
 /// Builds the servers, and installs the other packages.
 pub fn install() -> Result<()> {
-    step("building tools/live", programs::build_only(&[programs::LIVE]))?;
+    step("building tools/live", programs::live())?;
     npm::install("tidegate-providers-bench")
 }
 

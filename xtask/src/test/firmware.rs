@@ -59,7 +59,7 @@ pub fn run(tally: &mut Tally) {
         let folder = firmware::build(Board::Microbit, &[LOCK])?;
         bare(Board::Microbit, &folder, LOCK, &EXACT).to_its_end(|_| ()).map(drop)
     });
-    tally.check("the programs", programs::build());
+    tally.verdict("the programs", programs::build);
     tally.verdict("mosquitto", || setup::need(&["mosquitto"]));
     at_once(&built, tally);
 }

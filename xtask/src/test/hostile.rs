@@ -4,14 +4,14 @@
 use std::process::Command;
 
 use super::wasm;
-use crate::npm::{self, step};
+use crate::npm;
 use crate::programs;
 use crate::tally::Tally;
 
 pub fn run(tally: &mut Tally) {
     let mut client = None;
     tally.verdict("build, pack and install", || {
-        step("cargo build", programs::build())?;
+        programs::build()?;
         let folder = npm::folder().join("test");
         npm::package()?;
         wasm::install()?;

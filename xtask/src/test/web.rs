@@ -17,7 +17,7 @@ pub fn run(tally: &mut Tally) {
         Ok(())
     });
     tally.verdict("the browser", || setup::need(&["chromium"]));
-    tally.check("the programs", programs::build());
+    tally.verdict("the programs", programs::build);
     if !built {
         return;
     }

@@ -82,8 +82,7 @@ impl Default for AutosleeperConfig {
 /// - A failure does not reset the count of successes: after 9 successes and a failure, one more
 ///   success lowers the delay. With a threshold of zero, the delay never falls.
 /// - Jitter is part of the delay that the next step multiplies, so a step "down" may increase the
-///   delay, and may exceed the longest delay. The first and the longest
-///   delay have no jitter.
+///   delay, and may exceed the longest delay. The first and the longest delay have no jitter.
 /// - Nothing changes with time: after a day of silence the delay is the same.
 /// - The delay starts at the response. In the source each worker sleeps independently. To compare
 ///   with its figures, use a controller per worker.

@@ -126,8 +126,8 @@ impl Default for TchannelConfig {
 /// recovery after a longer busy time.
 ///
 /// Within a second calls are not spaced, so the limit is a burst. With a server with a hard limit
-/// the law uses a small part of the capacity, because it grows by a factor of four and
-/// falls by a million. A total outage settles at two calls a second (rate 3).
+/// the law uses a small part of the capacity, because it grows by a factor of four and falls by a
+/// million. A total outage settles at two calls a second (rate 3).
 ///
 /// ```
 /// use tidegate::law::{Tchannel, TchannelConfig, TchannelError, Recovery};

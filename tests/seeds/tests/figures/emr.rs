@@ -54,7 +54,7 @@ fn scan(server: &str, law: &str) -> (f64, f64) {
 
 /// The share of another client's calls that are throttled beside a scan, in per cent.
 fn others(server: &str, law: &str) -> f64 {
-    // Metrics do not include a group with a law of its own: here the scan.
+    // The metrics exclude a group that has its own law, which is the scan here.
     run(server, &format!("{OTHER}{WORK}law = '{law}'\n"), "once").1
 }
 

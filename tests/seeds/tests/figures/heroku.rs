@@ -143,7 +143,7 @@ fn the_published_benchmark_is_among_ours() {
     let all = STRATEGIES
         .map(|(name, strategy)| (name, HerokuConfig::gem(strategy), HEROKU.numbers("bench", name)));
     let mut twice = HEROKU.numbers("doubling", "exponential");
-    // The published share, 60.08, contradicts the rows of its own run.
+    // The published share, 60.08, does not follow from the rows of the same run.
     let shares = HEROKU.numbers("doubling", "shares");
     twice[0] = 100.0 * mean(shares.into_iter());
     for (name, config, published) in all.into_iter().chain([("doubling", doubling, twice)]) {

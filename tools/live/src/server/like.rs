@@ -23,13 +23,13 @@ const LATENCY: Duration = Duration::from_millis(40);
 /// How long others keep the places that they have.
 const OTHERS: Duration = Duration::from_secs(2);
 
-struct Desk {
+struct Api {
     provider: Provider,
     left: u64,
-    books: Mutex<Books>,
+    inner: Mutex<Inner>,
 }
 
-struct Books {
+struct Inner {
     begun: Instant,
     /// `None` before the first call.
     limit: Option<Any>,
@@ -58,55 +58,55 @@ struct Counts {
 pub async fn serve(options: &Like, ready: impl FnOnce(SocketAddr) -> Result<()>) -> Result<()> {
     let provider = options.provider.clone();
     let provider = if options.large { provider.large() } else { provider };
-    let books =
-        Books { begun: Instant::now(), limit: None, open: false, counts: Counts::default() };
-    let desk = Arc::new(Desk { provider, left: options.left, books: Mutex::new(books) });
+    let inner =
+        Inner { begun: Instant::now(), limit: None, open: false, counts: Counts::default() };
+    let api = Arc::new(Api { provider, left: options.left, inner: Mutex::new(inner) });
     let routes = Router::new()
         .route("/calls/{id}", get(call).post(call).delete(call))
-        .route("/counts", get(async |desk: State<Arc<Desk>>| Json(desk.books().counts.clone())))
-        .route("/begin", post(async |desk: State<Arc<Desk>>| desk.books().begun = Instant::now()))
-        .route("/open", post(async |desk: State<Arc<Desk>>| desk.books().open = true))
-        .with_state(desk);
+        .route("/counts", get(async |api: State<Arc<Api>>| Json(api.inner().counts.clone())))
+        .route("/begin", post(async |api: State<Arc<Api>>| api.inner().begun = Instant::now()))
+        .route("/open", post(async |api: State<Arc<Api>>| api.inner().open = true))
+        .with_state(api);
     let listener = TcpListener::bind(("127.0.0.1", options.port)).await;
     let listener = listener.context("cannot listen")?;
     ready(listener.local_addr()?)?;
     axum::serve(listener, routes).await.context("the server ended")
 }
 
-async fn call(State(desk): State<Arc<Desk>>, Path(id): Path<String>) -> Response {
-    let Some((served, response)) = desk.decide(id) else { return ().into_response() };
-    let lasts = desk.provider.lasts().filter(|_| served);
+async fn call(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Response {
+    let Some((served, response)) = api.decide(id) else { return ().into_response() };
+    let lasts = api.provider.lasts().filter(|_| served);
     {
-        let _place = served.then(|| Place(&desk));
+        let _place = served.then(|| Place(&api));
         sleep(lasts.unwrap_or(LATENCY)).await;
     }
-    let mut books = desk.books();
-    books.counts.last = Some(books.since());
+    let mut inner = api.inner();
+    inner.counts.last = Some(inner.since());
     response
 }
 
-impl Desk {
-    fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+impl Api {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a call is served, and the response. `None` if it is not counted.
     fn decide(self: &Arc<Self>, id: String) -> Option<(bool, Response)> {
-        let mut books = self.books();
-        if books.open {
+        let mut inner = self.inner();
+        if inner.open {
             return None;
         }
         let clock = SystemTime::now();
         let now: Nanos = nanos(clock.duration_since(UNIX_EPOCH).unwrap_or_default());
-        if books.limit.is_none() && self.left == 0 && self.provider.lasts().is_some() {
-            let desk = self.clone();
+        if inner.limit.is_none() && self.left == 0 && self.provider.lasts().is_some() {
+            let api = self.clone();
             tokio::spawn(async move {
                 sleep(OTHERS).await;
-                desk.leave(u64::MAX);
+                api.leave(u64::MAX);
             });
         }
-        let since = books.since();
-        let Books { limit, counts, .. } = &mut *books;
+        let since = inner.since();
+        let Inner { limit, counts, .. } = &mut *inner;
         let limit = limit.get_or_insert_with(|| self.provider.start(now, self.left));
         let served = limit.take(now, self.provider.cost());
         counts.offered += 1;
@@ -125,20 +125,20 @@ impl Desk {
 
     /// Frees at most this many places.
     fn leave(&self, most: u64) {
-        if let Some(Any::Concurrency(places)) = &mut self.books().limit {
+        if let Some(Any::Concurrency(places)) = &mut self.inner().limit {
             places.leave(most.min(places.most()));
         }
     }
 }
 
-impl Books {
+impl Inner {
     fn since(&self) -> f64 {
         self.begun.elapsed().as_secs_f64() * 1e3
     }
 }
 
 /// The place of a served call. It is released even if the connection is lost.
-struct Place<'a>(&'a Desk);
+struct Place<'a>(&'a Api);
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
