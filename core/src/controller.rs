@@ -9,12 +9,13 @@ mod retry;
 mod usual;
 
 use core::borrow::Borrow;
+use core::num::NonZeroU16;
 
 use each::{each, pairs, pairs_mut};
 use limit::Limit;
 use usual::{Usual, is_unstated};
 
-use crate::gate::{ConcurrencyLimit, Cooldown, Entry, Gate, InFlight, Part, Permit, RetryBudget};
+use crate::gate::{Cooldown, Entry, Gate, Part, Permit, RetryBudget};
 use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
 use crate::linked::Linked;
@@ -54,7 +55,7 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 ///             }
 ///         }
 ///         Decision::Wait(until) => now = until, // sleep until then
-///         Decision::Full => break 0,            // wait until a call settles, or `next_at`
+///         Decision::Full => break 0,            // wait until a call settles, or until `next_at`
 ///         Decision::Reject(reason) => panic!("{reason}"),
 ///     }
 /// };
@@ -90,8 +91,9 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     policy: P,
     limits: [Limit<L::State>; LIMITS],
     cooldown: Cooldown,
-    concurrency: ConcurrencyLimit,
-    calls: InFlight,
+    concurrency: NonZeroU16,
+    /// Calls in flight.
+    calls: u16,
     retry_budget: RetryBudget,
     rng: Rng,
     stats: Counters,
@@ -112,7 +114,7 @@ impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
             limits: self.limits.clone(),
             cooldown: self.cooldown.clone(),
             concurrency: self.concurrency,
-            calls: self.calls.clone(),
+            calls: self.calls,
             retry_budget: self.retry_budget.clone(),
             rng: self.rng.clone(),
             stats: self.stats.clone(),
@@ -131,17 +133,16 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     #[must_use]
     pub fn new(policy: P, seed: u64, now: Instant) -> Self {
         let Policy { laws, rules } = policy.borrow();
-        let rng = Rng::new(seed);
         Self {
             limits: laws.each_ref().map(|law| Limit::new(law, now)),
             cooldown: Cooldown::default(),
             concurrency: rules.concurrency,
-            calls: InFlight::new(now, rules.concurrency, rng.mark()),
+            calls: 0,
             admitted: 0,
             failing: 0,
             tries_again: false,
             retry_budget: opened(rules),
-            rng,
+            rng: Rng::new(seed),
             stats: Counters::default(),
             usual: Usual::UNKNOWN,
             policy,
@@ -176,7 +177,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             Some(reason) => Verdict::Reject(reason),
             // A full concurrency limit must not hide that the wait after it is too long.
             None if at > call.deadline => Verdict::Reject(Reason::Late(at)),
-            None if self.calls.is_full(now, self.concurrency_limit(now, call)) => Verdict::Full,
+            None if self.calls >= self.concurrency_limit(now, call).get() => Verdict::Full,
             None if due > now => Verdict::Wait(due),
             None => Verdict::Admit,
         };
@@ -193,7 +194,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let mut clear = call.attempt == 0
             && self.cooldown.until().max(call.not_before) <= now
             && call.deadline >= now
-            && self.calls.count() < self.concurrency_limit(now, call).limit();
+            && self.calls < self.concurrency_limit(now, call).get();
         pairs(self.laws(), &self.limits, |index, law, limit| {
             clear = clear
                 && limit.is_clear(
@@ -311,8 +312,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// you [`release`](Self::release) it at the end of the body. A body that streams for 20 seconds
     /// is not a round trip of 20 seconds. A second response to the same permit is ignored.
     ///
-    /// A response after the call's expiry does not affect the rate, but its `Retry-After` counts.
-    ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
     ///
@@ -344,8 +343,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     /// Corrects what a call is charged, once its response was learned from: the end of a stream says how many tokens
-    /// it used. `None` keeps the cost of a limit. It does not affect the rate, and has no effect after the call's
-    /// expiry.
+    /// it used. `None` keeps the cost of a limit. It does not affect the rate.
     ///
     /// ```
     /// use tidegate::law::Fixed;
@@ -367,7 +365,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         permit: &mut Permit<LIMITS>,
         used: [Option<u32>; LIMITS],
     ) {
-        if !permit.learnt || !self.calls.counts(permit.period) {
+        if !permit.learnt {
             return;
         }
         let laws = &self.policy.borrow().laws;
@@ -387,7 +385,33 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         if !permit.learnt {
             self.count(Outcome::Abandoned);
         }
-        self.calls.remove(permit.period);
+        self.forget(1);
+    }
+
+    /// Frees the places of calls whose permits are lost: they will never be settled. Their costs stay charged, and
+    /// nothing is learned. A program whose calls can vanish without a trace, such as an edge worker, keeps the time of
+    /// each and calls this after an expiry.
+    ///
+    /// ```
+    /// use core::num::NonZeroU16;
+    /// use tidegate::{Call, Controller, Decision, Instant, Policy};
+    ///
+    /// let (policy, now) = (Policy::named("none").unwrap().concurrency(NonZeroU16::MIN), Instant::ZERO);
+    /// let mut gate: Controller = Controller::new(policy, 7, now);
+    /// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+    /// core::mem::forget(permit);
+    /// assert_eq!(gate.poll(now, &Call::new()), Decision::Full);
+    /// gate.forget(1);
+    /// assert!(matches!(gate.poll(now, &Call::new()), Decision::Admit(_)));
+    /// ```
+    pub const fn forget(&mut self, calls: u16) {
+        self.calls = self.calls.saturating_sub(calls);
+    }
+
+    /// Counts calls as in flight that another controller admitted: the one that this one replaces. Settle their permits
+    /// with this controller, or [`forget`](Self::forget) them.
+    pub const fn occupy(&mut self, calls: u16) {
+        self.calls = self.calls.saturating_add(calls);
     }
 
     /// Takes back the permit of a call that was not sent. Its place, its cost and its part of the
@@ -403,7 +427,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// assert!(matches!(gate.poll(now, &Call::new()), Decision::Admit(_)));
     /// ```
     pub fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
-        if permit.learnt || !self.calls.counts(permit.period) {
+        if permit.learnt {
             return self.release(permit);
         }
         let newest = permit.number.wrapping_add(1) == self.admitted;
@@ -454,21 +478,18 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// reduction, nothing is admitted until enough of them have settled.
     ///
     /// ```
-    /// use tidegate::{Call, Controller, Decision, Instant, Policy, Span, gate::ConcurrencyLimit};
+    /// use core::num::NonZeroU16;
+    /// use tidegate::{Call, Controller, Decision, Instant, Policy};
     ///
-    /// let expiry = Span::from_secs(30);
-    /// let policy = Policy::named("none").unwrap().concurrency(ConcurrencyLimit::new(1, expiry).unwrap());
+    /// let policy = Policy::named("none").unwrap().concurrency(NonZeroU16::MIN);
     /// let mut gate: Controller = Controller::new(policy, 7, Instant::ZERO);
     /// let Decision::Admit(_first) = gate.poll(Instant::ZERO, &Call::new()) else { panic!() };
     /// assert_eq!(gate.poll(Instant::ZERO, &Call::new()), Decision::Full);
-    /// gate.set_concurrency(ConcurrencyLimit::new(2, expiry).unwrap(), Instant::ZERO);
+    /// gate.set_concurrency(NonZeroU16::new(2).unwrap());
     /// assert!(matches!(gate.poll(Instant::ZERO, &Call::new()), Decision::Admit(_)));
     /// ```
-    pub fn set_concurrency(&mut self, concurrency: ConcurrencyLimit, now: Instant) {
-        if concurrency.expiry() != self.concurrency.expiry() {
-            self.calls.renew(now, concurrency);
-        }
-        self.concurrency = concurrency;
+    pub const fn set_concurrency(&mut self, limit: NonZeroU16) {
+        self.concurrency = limit;
     }
 
     /// When to poll again for a plain call (cost 1, no retry) if nothing settles until then. May be
@@ -489,30 +510,32 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
                 Err(reason) => helps &= matches!(reason, Reason::OverLimit),
             }
         });
-        let due = (helps && due > Instant::ZERO).then_some(due);
-        due.max(self.has_room_at(now, &plain))
+        let due = if helps { due } else { Instant::ZERO };
+        let room = self.has_room_at(now, &plain);
+        let at = due.max(room);
+        (at > Instant::ZERO && room < Instant::MAX).then_some(at)
     }
 
     /// [`next_at`](Self::next_at) for a call of any cost: when `call` may be admitted after `Full`
     /// if nothing settles until then. `None` if time alone does not help.
     ///
     /// ```
-    /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, Span};
-    /// use tidegate::{gate::ConcurrencyLimit, law::Fixed};
+    /// use core::num::NonZeroU16;
+    /// use tidegate::{Call, Controller, Decision, Instant, Policy};
     ///
     /// let now = Instant::ZERO;
-    /// let law = Fixed::new(Quota::per_second(1).unwrap().with_burst(10).unwrap());
-    /// let one = ConcurrencyLimit::new(1, Span::from_secs(4)).unwrap();
-    /// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law).concurrency(one), 7, now);
-    /// let Decision::Admit(_) = gate.poll(now, &Call::new()) else { panic!() };
-    /// let heavy = Call::new().cost(10);
-    /// assert_eq!(gate.poll(now, &heavy), Decision::Full);
-    /// // The pacing has room for it after one second, and the place is free after two expiry times at most.
-    /// assert_eq!(gate.ready_at(now, &heavy), Some(now.saturating_add(Span::from_secs(8))));
+    /// // During slow start, `adaptive` admits ten calls at once, and more with each round trip.
+    /// let mut gate: Controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
+    /// while let Decision::Admit(_) = gate.poll(now, &Call::new()) {}
+    /// assert!(gate.ready_at(now, &Call::new()) > Some(now));
+    /// // Only a call that settles helps where the concurrency limit is the policy's.
+    /// gate.set_concurrency(NonZeroU16::MIN);
+    /// assert_eq!(gate.ready_at(now, &Call::new()), None);
     /// ```
     #[must_use]
     pub fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
-        Some(self.has_room_at(now, call)?.max(self.due_first(now, call)))
+        let room = self.has_room_at(now, call);
+        (room < Instant::MAX).then(|| room.max(self.due_first(now, call)))
     }
 
     /// The earliest instant at which `call` may be sent, ignoring calls in flight.
@@ -559,10 +582,11 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.stats.count(|stats| &mut stats.rejected);
     }
 
-    /// When there will be room for `call` in flight if nothing settles until then; `None` if there
-    /// is room, or if time does not help.
-    fn has_room_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
-        let mut at = self.calls.ready_at(self.concurrency);
+    /// When there will be room for `call` in flight if nothing settles until then: [`Instant::ZERO`] if there is room,
+    /// [`Instant::MAX`] if time does not help.
+    fn has_room_at(&self, now: Instant, call: &Call<LIMITS>) -> Instant {
+        let is_full = self.calls >= self.concurrency.get();
+        let mut at = if is_full { Instant::MAX } else { Instant::ZERO };
         pairs(self.laws(), &self.limits, |index, law, limit| {
             if self.usual.cost_of(index, (law, &limit.state), call) > 0 {
                 at = at.max(self.law_has_room_at(law, &limit.state, now));
@@ -571,18 +595,18 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         at
     }
 
-    /// The same for the concurrency limit of one law, which can grow before an expiry ends.
-    fn law_has_room_at(&self, law: &L, state: &L::State, now: Instant) -> Option<Instant> {
-        let (mut from, mut widened) = (now, None);
+    /// The same for the concurrency limit of one law, which can grow.
+    fn law_has_room_at(&self, law: &L, state: &L::State, now: Instant) -> Instant {
+        let (mut from, mut at) = (now, Instant::ZERO);
         while let Some(most) = law.concurrency(state, from)
-            && let Some(ended) = self.calls.ready_at(self.concurrency.narrowed(most))
+            && self.calls >= most.get()
         {
             match law.widens_at(state, from) {
-                Some(wider) if wider < ended => (from, widened) = (wider, Some(wider)),
-                _ => return Some(ended).max(widened),
+                Some(wider) if wider > from => (from, at) = (wider, wider),
+                _ => return Instant::MAX,
             }
         }
-        widened
+        at
     }
 
     /// Sets another policy. A limit whose law stays the same keeps what it has learned; others are
@@ -620,7 +644,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         if new.rules.retry_budget != old.rules.retry_budget {
             self.retry_budget = opened(&new.rules);
         }
-        self.set_concurrency(new.rules.concurrency, now);
+        self.concurrency = new.rules.concurrency;
         self.policy = policy;
     }
 
@@ -674,10 +698,10 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.stats.stats()
     }
 
-    /// Calls in flight, including expired ones whose place has not been reused.
+    /// Calls in flight.
     #[must_use]
     pub const fn in_flight(&self) -> u16 {
-        self.calls.count()
+        self.calls
     }
 
     /// The current interval of each limit's law. `None` if the law sets none.
@@ -705,12 +729,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.cooldown.until()
     }
 
-    /// Whether calls are in flight that have not expired.
-    #[cfg(feature = "keyed")]
-    pub(crate) fn is_busy(&self, now: Instant) -> bool {
-        self.calls.alive(now, self.concurrency) > 0
-    }
-
     /// Charges all gates for an admitted call.
     #[inline(always)]
     pub(crate) fn charge(&mut self, now: Instant, call: &Call<LIMITS>) -> Permit<LIMITS> {
@@ -728,11 +746,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         if call.attempt > 0 {
             accounted(&mut self.retry_budget, rules, Entry::Withdrawal);
         }
-        let (number, period) = (self.admitted, self.calls.add(now, self.concurrency));
+        let number = self.admitted;
         self.admitted = number.wrapping_add(1);
+        self.calls = self.calls.saturating_add(1);
         self.stats.count(|stats| &mut stats.admitted);
         let attempt = call.attempt;
-        Permit { sent: now, parts, attempt, period, number, learnt: false }
+        Permit { sent: now, parts, attempt, number, learnt: false }
     }
 
     /// Marks the limits that make a call wait until then: their laws are the bottleneck. A limit
@@ -744,27 +763,27 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// Marks the laws whose concurrency limits are full for `call`: those that are as low as the
     /// whole concurrency limit.
     fn note_concurrency_limited(&mut self, now: Instant, call: &Call<LIMITS>) {
-        let open = self.concurrency_limit(now, call).limit();
+        let open = self.concurrency_limit(now, call);
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
             let concurrency = law
                 .concurrency(&limit.state, now)
                 .filter(|_| self.usual.cost_of(index, (law, &limit.state), call) > 0);
-            limit.rate_limited |= concurrency.is_some_and(|concurrency| concurrency.get() <= open);
+            limit.rate_limited |= concurrency.is_some_and(|concurrency| concurrency <= open);
         });
     }
 
     /// The policy's concurrency limit for `call`, reduced by the laws. A limit of which the call
     /// costs nothing does not reduce it.
-    fn concurrency_limit(&self, now: Instant, call: &Call<LIMITS>) -> ConcurrencyLimit {
-        let mut policy = self.concurrency;
+    fn concurrency_limit(&self, now: Instant, call: &Call<LIMITS>) -> NonZeroU16 {
+        let mut least = self.concurrency;
         pairs(self.laws(), &self.limits, |index, law, limit| {
             if self.usual.cost_of(index, (law, &limit.state), call) > 0
                 && let Some(most) = law.concurrency(&limit.state, now)
             {
-                policy = policy.narrowed(most);
+                least = least.min(most);
             }
         });
-        policy
+        least
     }
 
     /// Learns from a response that arrived at `ago`.
@@ -784,11 +803,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             return;
         }
         reply.outcome.count_down(&mut self.failing);
-        if self.calls.counts(permit.period) {
-            self.teach(now, permit, reply, ago);
-        } else {
-            self.stats.count(|stats| &mut stats.late);
-        }
+        self.teach(now, permit, reply, ago);
         self.tries_again &= !reply.outcome.is_retryable();
         if reply.outcome != Outcome::Ok
             && let Some(asked) =
@@ -816,7 +831,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             && reply.outcome == Outcome::Throttled
             && permit.parts.iter().zip(&reply.hints).any(|(part, hint)| hint.is_used_up(part.cost));
         // Without this call, which is about to end.
-        let in_flight = self.calls.count().saturating_sub(1);
+        let in_flight = self.calls.saturating_sub(1);
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
             let (Some(part), Some(hint)) = (permit.parts.get_mut(index), reply.hints.get(index))
             else {

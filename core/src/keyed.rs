@@ -1,11 +1,12 @@
 //! Keyed: a controller for each host, token or operation, in a table of fixed size.
 
 use core::borrow::Borrow;
+use core::num::NonZeroU16;
 
 use heapless::Vec;
 
 use crate::controller::Controller;
-use crate::gate::{ConcurrencyLimit, Permit};
+use crate::gate::Permit;
 use crate::law::{AnyLaw, Law};
 use crate::outcome::AsReply;
 use crate::policy::Policy;
@@ -50,7 +51,7 @@ pub struct Keyed<
 > {
     policy: P,
     /// The concurrency limit that replaces the policy's.
-    concurrency: Option<ConcurrencyLimit>,
+    concurrency: Option<NonZeroU16>,
     entries: Vec<Entry<K, Controller<L, LIMITS, P>>, KEYS>,
     /// Number of uses of all keys. It orders the keys by their latest use.
     uses: u64,
@@ -63,6 +64,8 @@ pub struct Keyed<
 struct Entry<K, C> {
     key: K,
     controller: C,
+    /// When the key was added.
+    since: Instant,
     used: u64,
 }
 
@@ -125,8 +128,10 @@ where
         permit: Permit<LIMITS>,
         reply: impl AsReply<LIMITS>,
     ) {
-        if let Some(controller) = self.get_mut(key) {
-            controller.settle(now, permit, reply);
+        if let Some(entry) = self.use_of(key)
+            && entry.since <= permit.sent()
+        {
+            entry.controller.settle(now, permit, reply);
         }
     }
 
@@ -158,10 +163,10 @@ where
 
     /// Calls [`Controller::set_concurrency`] for all controllers, including those of future keys.
     /// For a single key, use [`get_mut`](Self::get_mut).
-    pub fn set_concurrency(&mut self, concurrency: ConcurrencyLimit, now: Instant) {
-        self.concurrency = Some(concurrency);
+    pub fn set_concurrency(&mut self, limit: NonZeroU16) {
+        self.concurrency = Some(limit);
         for entry in &mut self.entries {
-            entry.controller.set_concurrency(concurrency, now);
+            entry.controller.set_concurrency(limit);
         }
     }
 
@@ -175,10 +180,14 @@ where
     /// The controller of `key`, for changes to its concurrency limit or policy. `None` if it is not
     /// in the table.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut Controller<L, LIMITS, P>> {
+        self.use_of(key).map(|entry| &mut entry.controller)
+    }
+
+    fn use_of(&mut self, key: &K) -> Option<&mut Entry<K, Controller<L, LIMITS, P>>> {
         let entry = self.entries.iter_mut().find(|entry| entry.key == *key)?;
         self.uses = self.uses.saturating_add(1);
         entry.used = self.uses;
-        Some(&mut entry.controller)
+        Some(entry)
     }
 
     /// All keys with their controllers, in arbitrary order.
@@ -214,8 +223,8 @@ where
         }
         let goes = if self.entries.is_full() { Some(self.oldest(now, kept)?) } else { None };
         let mut controller = Controller::new(self.policy, self.seed(), now);
-        self.set_window_of(&mut controller, now);
-        let entry = Entry { key: key.clone(), controller, used: self.uses };
+        self.apply_concurrency(&mut controller);
+        let entry = Entry { key: key.clone(), controller, since: now, used: self.uses };
         match goes.and_then(|index| self.entries.get_mut(index)) {
             Some(place) => {
                 *place = entry;
@@ -239,7 +248,7 @@ where
                 continue;
             }
             // Keys with calls in flight come last.
-            let order = entry.used | u64::from(entry.controller.is_busy(now)) << 63;
+            let order = entry.used | u64::from(entry.controller.in_flight() > 0) << 63;
             if order < least {
                 (oldest, least) = (Some(index), order);
             }
@@ -248,9 +257,9 @@ where
     }
 
     /// Applies the concurrency limit that was set for all keys.
-    fn set_window_of(&self, controller: &mut Controller<L, LIMITS, P>, now: Instant) {
-        if let Some(concurrency) = self.concurrency {
-            controller.set_concurrency(concurrency, now);
+    fn apply_concurrency(&self, controller: &mut Controller<L, LIMITS, P>) {
+        if let Some(limit) = self.concurrency {
+            controller.set_concurrency(limit);
         }
     }
 
@@ -299,8 +308,10 @@ where
     ) -> Result<(), SnapshotError> {
         let seed = self.seed();
         let mut restored = Controller::restore(self.policy, seed, record, now, away)?;
-        self.set_window_of(&mut restored, now);
-        *self.entry(now, key).map_err(|_| SnapshotError::NoRoom)? = restored;
+        self.apply_concurrency(&mut restored);
+        let entry = self.entry(now, key).map_err(|_| SnapshotError::NoRoom)?;
+        restored.occupy(entry.in_flight());
+        *entry = restored;
         Ok(())
     }
 }
@@ -363,7 +374,8 @@ mod tests {
         let _ = (admit(&mut full, 2), admit(&mut full, 3), admit(&mut full, 4));
         assert!(full.get(&1).is_none());
         // Its call settles later, when the key has a new controller.
-        let _ = admit(&mut full, 1);
+        let later = Instant::from_nanos(1);
+        let Decision::Admit(_) = full.poll(later, &1, &Call::new()) else { panic!() };
         full.settle(Instant::ZERO, &1, late, Outcome::Ok);
         assert_eq!(
             full.get(&1).map(Controller::in_flight),
@@ -417,21 +429,6 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_call_does_not_keep_its_key_for_ever() {
-        let mut table = table();
-        let _ = (admit(&mut table, 1), admit(&mut table, 2), admit(&mut table, 3));
-        let later = Instant::ZERO.saturating_add(Span::from_secs(86_400));
-        for key in [4, 5, 4, 5] {
-            if let Decision::Admit(permit) = table.poll(later, &key, &Call::new()) {
-                table.settle(later, &key, permit, Outcome::Ok);
-            }
-        }
-        // Each was added once, and did not evict the other.
-        assert_eq!(table.evicted(), 2);
-        assert!(table.get(&4).is_some() && table.get(&5).is_some());
-    }
-
-    #[test]
     fn keys_draw_different_seeds() {
         let seeds = [(); 2].map(|()| table().seed());
         assert!(seeds.map(|seed| seed >> 32 != 0 && seed << 32 != 0) == [true; 2], "{seeds:?}");
@@ -451,13 +448,12 @@ mod tests {
         let permit = admit(&mut table, 1);
         table.settle(Instant::ZERO, &1, permit, Outcome::Ok);
         table.set_policy(Policy::new(Fixed::UNLIMITED), Instant::ZERO);
-        let one = ConcurrencyLimit::new(1, Span::from_secs(60)).unwrap();
-        table.set_concurrency(one, Instant::ZERO);
+        table.set_concurrency(NonZeroU16::MIN);
         let mut record = [0; Controller::<Fixed>::SNAPSHOT_BYTES];
         table.get(&1).unwrap().snapshot(Instant::ZERO, &mut record).unwrap();
         table.restore(Instant::ZERO, &3, &record, Span::ZERO).unwrap();
         for key in [1, 2, 3] {
-            let _ = admit(&mut table, key);
+            let _permit = admit(&mut table, key);
             assert_eq!(table.poll(Instant::ZERO, &key, &Call::new()), Decision::Full);
         }
     }

@@ -3,7 +3,7 @@
 use core::num::NonZeroU16;
 
 use crate::backoff::{Backoff, Next};
-use crate::gate::{Account, ConcurrencyLimit, CooldownError, CooldownPolicy};
+use crate::gate::{Account, CooldownError, CooldownPolicy};
 use crate::gate::{RetryBudget, RetryBudgetPolicy};
 use crate::law::{Adaptive, AnyLaw};
 use crate::linked::Linked;
@@ -16,10 +16,11 @@ use crate::time::Span;
 /// retry budget or a backoff that none of them has.
 ///
 /// ```
-/// use tidegate::{Policy, Span, gate::ConcurrencyLimit, law::Aimd};
+/// use core::num::NonZeroU16;
+/// use tidegate::{Policy, law::Aimd};
 ///
 /// const POLICY: Policy<Aimd> = Policy::new(Aimd::DEFAULT);
-/// let narrow = POLICY.concurrency(ConcurrencyLimit::new(4, Span::from_secs(30)).unwrap());
+/// let narrow = POLICY.concurrency(NonZeroU16::new(4).unwrap());
 /// assert_ne!(narrow, POLICY);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,7 +35,7 @@ pub struct Policy<L = AnyLaw, const LIMITS: usize = 1> {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct Rules {
     pub(crate) cooldown: CooldownPolicy,
-    pub(crate) concurrency: ConcurrencyLimit,
+    pub(crate) concurrency: NonZeroU16,
     pub(crate) retry_budget: Option<Linked<RetryBudgetPolicy, Account>>,
     pub(crate) backoff: Option<Linked<Backoff, Next>>,
     pub(crate) attempts: Option<NonZeroU16>,
@@ -46,7 +47,7 @@ pub(crate) struct Rules {
 impl Rules {
     const DEFAULT: Self = Self {
         cooldown: CooldownPolicy::DEFAULT,
-        concurrency: ConcurrencyLimit::DEFAULT,
+        concurrency: NonZeroU16::MAX,
         retry_budget: None,
         backoff: Some(Backoff::DEFAULT.linked()),
         attempts: Some(Policy::ATTEMPTS),
@@ -150,10 +151,11 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
         Self { rules: Rules { cooldown, ..self.rules }, ..self }
     }
 
-    /// The same policy with another concurrency limit.
+    /// The same policy with at most `limit` calls in flight: for a server that limits them, such as an MQTT broker with
+    /// its Receive Maximum. [`NonZeroU16::MAX`] is no limit.
     #[must_use]
-    pub const fn concurrency(self, concurrency: ConcurrencyLimit) -> Self {
-        Self { rules: Rules { concurrency, ..self.rules }, ..self }
+    pub const fn concurrency(self, limit: NonZeroU16) -> Self {
+        Self { rules: Rules { concurrency: limit, ..self.rules }, ..self }
     }
 
     /// The same policy with a retry budget; `None` admits every retry.

@@ -46,8 +46,6 @@ pub struct Stats {
     pub abandoned: u32,
     /// Calls settled as `Exhausted`.
     pub exhausted: u32,
-    /// Responses that came after the expiry of their call.
-    pub late: u32,
     /// Times a law cut its rate or its concurrency limit.
     pub slower: u32,
     /// Times a law raised its rate or its concurrency limit.

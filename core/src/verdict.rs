@@ -164,7 +164,7 @@ pub enum Verdict {
     /// later only costs throughput.
     Wait(Instant),
     /// Too many calls are in flight. Poll again when one has settled, or at
-    /// [`Controller::next_at`](crate::Controller::next_at), when enough expiry times have ended.
+    /// [`Controller::next_at`](crate::Controller::next_at), when a law's own limit grows.
     Full,
     /// The call will not be sent. Do not poll again.
     Reject(Reason),
@@ -294,7 +294,7 @@ impl core::error::Error for Reason {}
 /// ```
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[must_use = "a permit that is not settled keeps its place until it expires"]
+#[must_use = "a permit that is not settled keeps its place"]
 pub enum Decision<P = Permit> {
     /// The call may be sent now, and the gates have been charged for it.
     Admit(P),

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{ConcurrencyLimit, Permit};
+use tidegate::gate::Permit;
 use tidegate::law::{Adaptive, AnyLaw, Fixed};
 use tidegate::queue::{Ahead, Gate as _, Growing, Place, Queue, Slot, Step, Storage, Ticket, Turn};
 use tidegate::{
@@ -25,7 +25,6 @@ type Gate = Controller<AnyLaw>;
 
 /// The number of calls that fit into the queue.
 const ROOM: usize = 12;
-const EXPIRY: Span = Span::from_secs(4);
 const TICK: Span = Span::from_nanos(1);
 
 fn few() -> [Slot; ROOM] {
@@ -190,7 +189,7 @@ fn policy(law: u8, concurrency: u16) -> Policy {
         1 => Policy::named("adaptive").unwrap().attempts(NonZeroU16::new(4)),
         _ => Policy::named("aimd").unwrap().backoff(Some(backoff)),
     }
-    .concurrency(ConcurrencyLimit::new(concurrency, EXPIRY).unwrap())
+    .concurrency(NonZeroU16::new(concurrency).unwrap())
 }
 
 fn reply(kind: u8) -> Reply {
@@ -394,7 +393,7 @@ fn expects_no_turn_later_than_it_comes(
     let mut now = Instant::from_nanos(1_000_000_000);
     let quota = Quota::per_second(5).unwrap().with_burst(burst.max(4)).unwrap();
     let law = if adaptive { Adaptive::with_quota(quota).into() } else { Fixed::new(quota).into() };
-    let policy = Policy::new(law).concurrency(ConcurrencyLimit::new(concurrency, EXPIRY).unwrap());
+    let policy = Policy::new(law).concurrency(NonZeroU16::new(concurrency).unwrap());
     let mut gate = Gate::new(policy, 7, now);
     for (priority, cost) in before {
         let place = queue.place(*priority);

@@ -7,11 +7,12 @@
 //! the mutex unlocked. The copy is kept if nothing else was decided meanwhile. Otherwise the step is repeated.
 
 use core::cell::{Cell, RefCell};
+use core::num::NonZeroU16;
 use core::task::{Context, Poll, Waker};
 
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
-use tidegate::gate::{ConcurrencyLimit, Permit};
+use tidegate::gate::Permit;
 use tidegate::queue::{self, Head, Place, Step, Storage, Ticket, Turn};
 use tidegate::{CallTime, Decision, Instant, Policy, Reason, Reply, Span};
 
@@ -185,8 +186,8 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     }
 
     /// Sets the concurrency limit, also for waiting calls.
-    pub(crate) fn set_concurrency(&self, concurrency: ConcurrencyLimit) {
-        self.change(|gates| gates.set_concurrency(time::now(), concurrency));
+    pub(crate) fn set_concurrency(&self, limit: NonZeroU16) {
+        self.change(|gates| gates.set_concurrency(limit));
     }
 
     /// Changes the gates of any keys. Each waiting task checks what changed for its key.

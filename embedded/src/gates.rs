@@ -1,6 +1,7 @@
 //! What the desk needs of a controller or a table of controllers.
 
-use tidegate::gate::ConcurrencyLimit;
+use core::num::NonZeroU16;
+
 use tidegate::law::Law;
 use tidegate::{Controller, Instant, Policy};
 
@@ -38,7 +39,7 @@ pub trait Gates<const LIMITS: usize> {
         Self::Law: PartialEq;
 
     /// Calls [`Controller::set_concurrency`] for every key.
-    fn set_concurrency(&mut self, now: Instant, concurrency: ConcurrencyLimit);
+    fn set_concurrency(&mut self, limit: NonZeroU16);
 }
 
 /// The selected key.
@@ -91,7 +92,7 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
         self.set_policy(policy, now);
     }
 
-    fn set_concurrency(&mut self, now: Instant, concurrency: ConcurrencyLimit) {
-        self.set_concurrency(concurrency, now);
+    fn set_concurrency(&mut self, limit: NonZeroU16) {
+        self.set_concurrency(limit);
     }
 }

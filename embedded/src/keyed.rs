@@ -1,10 +1,11 @@
 //! A throttle for each key, in a table that does not grow.
 
+use core::num::NonZeroU16;
+
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
 #[cfg(feature = "stats")]
 use tidegate::Stats;
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Controller, Keyed, Policy};
@@ -92,8 +93,8 @@ impl<
     }
 
     /// Sets the concurrency limit of all keys; see [`Controller::set_concurrency`].
-    pub fn set_concurrency(&self, concurrency: ConcurrencyLimit) {
-        self.desk.set_concurrency(concurrency);
+    pub fn set_concurrency(&self, limit: NonZeroU16) {
+        self.desk.set_concurrency(limit);
     }
 
     /// Ends a key's cooldowns and forgets what its law has learned; see [`Throttle::reset`](crate::Throttle::reset).
@@ -235,8 +236,8 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
         self.set_policy(policy, now);
     }
 
-    fn set_concurrency(&mut self, now: tidegate::Instant, concurrency: ConcurrencyLimit) {
-        self.set_concurrency(concurrency, now);
+    fn set_concurrency(&mut self, limit: NonZeroU16) {
+        self.set_concurrency(limit);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The throttle: a controller for all tasks that share a limit.
 
 use core::future::Future;
+use core::num::NonZeroU16;
 
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
@@ -8,7 +9,6 @@ use embassy_time::{Duration, Instant};
 use tidegate::SleepClock;
 #[cfg(feature = "stats")]
 use tidegate::Stats;
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Controller, Policy};
@@ -137,8 +137,8 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
 
     /// Sets the concurrency limit; see [`Controller::set_concurrency`]. For MQTT, use the broker's
     /// Receive Maximum.
-    pub fn set_concurrency(&self, concurrency: ConcurrencyLimit) {
-        self.desk.set_concurrency(concurrency);
+    pub fn set_concurrency(&self, limit: NonZeroU16) {
+        self.desk.set_concurrency(limit);
     }
 
     /// Ends every cooldown and forgets what the law has learned; see [`Controller::reset`]. Calls that

@@ -1,6 +1,7 @@
 //! Real concurrent threads: no wake-up is lost.
 #![allow(clippy::std_instead_of_core, clippy::unwrap_used, reason = "this is not firmware")]
 
+use core::num::NonZeroU16;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,9 +11,8 @@ use std::thread::{self, Thread};
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::Timer;
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
-use tidegate::{Outcome, Policy, Quota, Span};
+use tidegate::{Outcome, Policy, Quota};
 use tidegate_embassy::Throttle;
 
 struct Unpark(Thread);
@@ -38,7 +38,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 #[test]
 fn eight_threads_share_two_places_and_all_end() {
     let quota = Quota::per_second(2_000).unwrap();
-    let concurrency = ConcurrencyLimit::new(2, Span::from_secs(3_600)).unwrap();
+    let concurrency = NonZeroU16::new(2).unwrap();
     let policy = Policy::new(Fixed::new(quota)).concurrency(concurrency);
     let throttle: Throttle<CriticalSectionRawMutex, Fixed, 8> =
         Throttle::seeded(Box::leak(Box::new(policy)), 7);

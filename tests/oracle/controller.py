@@ -4,7 +4,7 @@ import record
 from backoff import Backoff
 from chance import Chance
 from exact import END, U16, U32, U64, since, within
-from gates import RetryBudget, Calls, Cooldown
+from gates import RetryBudget, Cooldown
 from pacing import Never, Pacing
 from policy import law_of
 
@@ -15,7 +15,7 @@ PACING_BYTES = 24 + 1  # And whether a call waited for it.
 RANKS = ["over-limit", "retry_budget", "too-big", "never"]
 STATS = [
     "admitted", "waits", "waited", "full", "rejected", "ok", "throttled", "busy", "failed", "abandoned",
-    "exhausted", "late", "slower", "faster", "retries",
+    "exhausted", "slower", "faster", "retries",
 ]  # fmt: skip
 
 
@@ -102,7 +102,7 @@ class Controller:
     def __init__(self, policy, seed, now):
         self.policy = policy
         self.limits = [Limit(config, now) for config in policy["laws"]]
-        self.cooldown, self.calls = Cooldown(), Calls(now, seed, policy["concurrency"])
+        self.cooldown, self.in_flight = Cooldown(), 0
         self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
         self.chance = Chance(seed)
         self.tries_again = False
@@ -114,14 +114,10 @@ class Controller:
 
     # Decisions.
 
-    def in_flight(self):
-        return self.calls.count()
-
     def open_concurrency(self, now, costs):
         """The policy's concurrency limit, or a lower one of a law whose limit the call uses."""
-        most, expiry = self.policy["concurrency"]
         limits = [limit.law.concurrency(now) for limit, cost in zip(self.limits, costs) if cost > 0]
-        return min([most] + [concurrency for concurrency in limits if concurrency is not None]), expiry
+        return min([self.policy["concurrency"]] + [concurrency for concurrency in limits if concurrency is not None])
 
     def costs(self, call):
         """The call's cost for each limit: as stated, or the usual cost, if known."""
@@ -134,7 +130,7 @@ class Controller:
         due, rejections = max(self.cooldown.until, call.not_before), []
         for limit, cost in zip(self.limits, self.costs(call)):
             try:
-                due = max(due, limit.due(now, cost, self.in_flight(), call.attempt > 0))
+                due = max(due, limit.due(now, cost, self.in_flight, call.attempt > 0))
             except Never as never:
                 rejections.append(never.reason)
         return due, rejections
@@ -147,7 +143,7 @@ class Controller:
             return [max(rejections, key=RANKS.index)]
         if max(due, now) > call.deadline:
             return ["late", max(due, now)]
-        if self.calls.is_full(now, self.open_concurrency(now, self.costs(call))):
+        if self.in_flight >= self.open_concurrency(now, self.costs(call)):
             return ["full"]
         return ["wait", due] if due > now else ["admit"]
 
@@ -158,12 +154,12 @@ class Controller:
             return ["admit", self.admit(now, call)]
         if kind in ("wait", "late"):
             for limit, cost in zip(self.limits, self.costs(call)):
-                limit.rate_limited |= limit.is_due_at(now, cost, self.in_flight(), call.attempt > 0, verdict[1])
+                limit.rate_limited |= limit.is_due_at(now, cost, self.in_flight, call.attempt > 0, verdict[1])
         if kind == "wait":
             self.count("waits")
             self.count("waited", verdict[1] - now)
         elif kind == "full":
-            most, _ = self.open_concurrency(now, self.costs(call))
+            most = self.open_concurrency(now, self.costs(call))
             for limit, cost in zip(self.limits, self.costs(call)):
                 concurrency = limit.law.concurrency(now)
                 limit.rate_limited |= cost > 0 and concurrency is not None and concurrency <= most
@@ -178,7 +174,7 @@ class Controller:
             Sample(cost=cost, used=None, cuts=limit.cuts, rate_limited=limit.rate_limited, unstated=call.is_unstated(index))
             for index, (limit, cost) in enumerate(zip(self.limits, costs))
         ]
-        period = self.calls.add(now, self.policy["concurrency"])
+        self.in_flight = within(self.in_flight + 1, U16)
         for limit, cost in zip(self.limits, costs):
             if cost > 0:
                 limit.rate_limited = False
@@ -187,26 +183,26 @@ class Controller:
         if call.attempt > 0 and self.retry_budget:
             self.retry_budget.spend()
         self.count("admitted")
-        number, self.permits[len(self.permits)] = len(self.permits), (now, period, parts, call.attempt)
+        number, self.permits[len(self.permits)] = len(self.permits), (now, parts, call.attempt)
         return number
 
     # Results.
 
     def settle(self, now, permit, reply, then=None, used=None):
         """A stream says what it `used` at its end, `then`."""
-        sent, period, parts, attempt = self.permits[permit]
+        sent, parts, attempt = self.permits[permit]
         self.count(reply.outcome)
-        counts = self.calls.counts(period)
         if reply.outcome != "abandoned":
-            if counts:
-                self.learn(now, sent, parts, attempt, reply)
-            else:
-                self.count("late")
+            self.learn(now, sent, parts, attempt, reply)
             self.tries_again = self.tries_again and reply.outcome in ("ok", "exhausted")
             self.cool_down(now, parts, reply)
-        if used is not None and self.calls.counts(period):
+        if used is not None:
             self.correct(then, parts, used)
-        self.calls.remove(period)
+        self.forget(1)
+
+    def forget(self, calls):
+        """Calls whose permits are lost."""
+        self.in_flight = max(0, self.in_flight - calls)
 
     def learn(self, now, sent, parts, attempt, reply):
         for limit, part, hint in zip(self.limits, parts, reply.hints):
@@ -261,7 +257,7 @@ class Controller:
                 rate_limited=part.rate_limited,
                 attempt=attempt,
                 tries_again=self.tries_again,
-                in_flight=max(0, self.in_flight() - 1),
+                in_flight=max(0, self.in_flight - 1),
                 ceiling=self.policy["cooldown"][0],
             )
             moved = limit.law.observe(limit.pacing, sample, self.chance)
@@ -305,7 +301,7 @@ class Controller:
         if verdict[0] in ("wait", "late"):
             until = verdict[1]
             dues = [
-                limit.is_due_at(now, cost, self.in_flight(), call.attempt > 0, until)
+                limit.is_due_at(now, cost, self.in_flight, call.attempt > 0, until)
                 for limit, cost in zip(self.limits, self.costs(call))
             ]
             if until > now and any(dues):
@@ -317,30 +313,26 @@ class Controller:
         due, helps = self.cooldown.until, True
         for limit, cost in zip(self.limits, self.costs(Call([1] * len(self.limits), estimated=True))):
             try:
-                due = max(due, limit.due(0, cost, self.in_flight()))
+                due = max(due, limit.due(0, cost, self.in_flight))
             except Never as never:
                 helps &= never.reason == "over-limit"
-        instants = [due] if helps and due > 0 else []
         room = self.has_room_at(now)
-        return max(instants + ([] if room is None else [room]), default=None)
+        at = max(due if helps else 0, room)
+        return at if at > 0 and room < END else None
 
     def has_room_at(self, now):
-        """When another call may be in flight: for each concurrency limit, when an expiry ends or the law
-        widens."""
-        most, expiry = self.policy["concurrency"]
-        instants = [self.calls.ready_at(self.policy["concurrency"])]
+        """When another call may be in flight: 0 if it may be now, `END` if only a call that settles helps."""
+        instants = [END if self.in_flight >= self.policy["concurrency"] else 0]
         for limit in self.limits:
-            start = now
-            while (concurrency := limit.law.concurrency(start)) is not None:
-                ended = self.calls.ready_at((min(most, concurrency), expiry))
+            start, at = now, 0
+            while (most := limit.law.concurrency(start)) is not None and self.in_flight >= most:
                 wider = limit.law.widens_at(start)
-                if ended is None or wider is None or wider >= ended:
-                    instants.append(ended)
+                if wider is None or wider <= start:
+                    at = END
                     break
-                start = wider
-            if start != now:
-                instants.append(start)
-        return max((instant for instant in instants if instant is not None), default=None)
+                start = at = wider
+            instants.append(at)
+        return max(instants)
 
     def intervals(self, now):
         return [limit.law.interval(now) for limit in self.limits]
@@ -363,12 +355,9 @@ class Controller:
         self.cooldown.until = min(self.cooldown.until, latest)
         if self.policy["retry_budget"] != policy["retry_budget"]:
             self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
-        self.set_concurrency(policy["concurrency"], now)
         self.policy = policy
 
-    def set_concurrency(self, concurrency, now):
-        if concurrency[1] != self.policy["concurrency"][1]:
-            self.calls.renew(now, concurrency[1])
+    def set_concurrency(self, concurrency):
         self.policy = {**self.policy, "concurrency": concurrency}
 
     # Snapshots.

@@ -7,7 +7,7 @@ from laws.base import above_one, below_one
 
 RULES = {
     "cooldown": [3600 * SECOND, [1, 8]],
-    "concurrency": [65_535, 300 * SECOND],
+    "concurrency": 65_535,
     "retry_budget": None,
     "backoff": backoff.DEFAULT,
     "attempts": 10,
@@ -35,8 +35,6 @@ def wrong(policy):
     found = [LAWS[law["law"]].wrong(law) for law in policy["laws"]]
     ceiling, spread = policy["cooldown"]
     found.append("ZeroCeiling" if ceiling == 0 else "SpreadAboveOne" if above_one(spread) else None)
-    limit, expiry = policy["concurrency"]
-    found.append("ZeroLimit" if limit == 0 else "ZeroExpiry" if expiry == 0 else None)
     if policy["retry_budget"]:
         earns, reserve = policy["retry_budget"]
         found.append("ZeroReserve" if reserve == 0 else "ZeroRatio" if earns[0] == 0 else None)

@@ -121,9 +121,15 @@ class Script:
         self.at(now)
         self.events.append(["intervals", self.now, self.gate.intervals(self.now)])
 
-    def set_concurrency(self, limit, expiry):
-        self.gate.set_concurrency([limit, expiry], self.now)
-        self.note("concurrency", self.now, limit, expiry)
+    def set_concurrency(self, limit):
+        self.gate.set_concurrency(limit)
+        self.note("concurrency", self.now, limit)
+
+    def forget(self, calls):
+        """Calls that are never settled."""
+        del self.outs[:calls]
+        self.gate.forget(calls)
+        self.note("forget", self.now, calls)
 
     def set_policy(self, policy):
         self.told = policy

@@ -106,7 +106,7 @@ def policy(dice, limits):
         made = {"laws": [config(dice) for _ in range(limits)]}
         rules = {
             "cooldown": lambda: [dice.some(), dice.ratio()],
-            "concurrency": lambda: [1 + dice.below(6), dice.some()],
+            "concurrency": lambda: 1 + dice.below(6),
             "retry_budget": lambda: [dice.ratio(), 1 + dice.below(4)],
             "backoff": lambda: backoff(dice),
             "attempts": lambda: 1 + dice.below(5),
@@ -180,7 +180,7 @@ def client(dice, number):
         lambda: script.outs and script.settle(reply(dice, limits), permit=dice.of(script.outs))
     ] * 6
     steps += [described, looked, tried_again, restored]
-    steps += [lambda: script.set_concurrency(1 + dice.below(5), dice.some())]
+    steps += [lambda: script.set_concurrency(1 + dice.below(5)), lambda: script.forget(1 + dice.below(3))]
     steps += [
         lambda: script.calls(
             1 + dice.below(60), reply(dice, limits), dice.span(), dice.span(), dice.of(calls)

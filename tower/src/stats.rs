@@ -41,5 +41,5 @@ pub(crate) fn add(sum: &mut tidegate::Stats, one: &tidegate::Stats) {
     macro_rules! add {
         ($($counter:ident)*) => { $(sum.$counter = sum.$counter.saturating_add(one.$counter);)* };
     }
-    add!(admitted waits full rejected ok throttled busy failed abandoned exhausted late slower faster retries);
+    add!(admitted waits full rejected ok throttled busy failed abandoned exhausted slower faster retries);
 }

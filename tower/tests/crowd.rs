@@ -3,6 +3,7 @@
 mod common;
 
 use std::cmp::Reverse;
+use std::num::NonZeroU16;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,9 +11,8 @@ use std::time::Duration;
 
 use common::drop_after;
 use futures_util::FutureExt;
-use tidegate_tower::tidegate::gate::ConcurrencyLimit;
 use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Outcome, Policy, Quota, Span};
+use tidegate_tower::tidegate::{Outcome, Policy, Quota};
 use tidegate_tower::{Acquire, Gate};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
@@ -21,7 +21,7 @@ use tokio::time::{sleep, timeout};
 const LONG: Duration = Duration::from_secs(120);
 
 fn policy(rate: u64, concurrency: u16) -> Policy<Fixed> {
-    let window = ConcurrencyLimit::new(concurrency, Span::from_secs(300)).unwrap();
+    let window = NonZeroU16::new(concurrency).unwrap();
     let quota = Quota::per_second(rate).unwrap().with_burst(50).unwrap();
     Policy::new(Fixed::new(quota)).backoff(None).concurrency(window)
 }
@@ -145,7 +145,7 @@ async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace() {
     for keys in [1, 10] {
         for polls in 0.. {
             // One at a time and one each 100 ms, so the call waits between two attempts.
-            let window = ConcurrencyLimit::new(1, Span::from_secs(300)).unwrap();
+            let window = NonZeroU16::MIN;
             let law = Fixed::new(Quota::per_second(10).unwrap());
             let policy =
                 Policy::new(law).concurrency(window).attempts(std::num::NonZeroU16::new(3));

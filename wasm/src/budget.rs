@@ -5,7 +5,7 @@ use tidegate::shared::{Coordinator, Leases};
 use tidegate::{Controller, Instant, Policy, Span};
 
 use crate::number::{Clock, millis, span, whole};
-use crate::policy::{WORDS, policy};
+use crate::policy::{WORDS, expiry, policy};
 
 /// Number of calls of all members that can be leased or in flight: 1.5 seconds at 2000 calls per
 /// second.
@@ -45,7 +45,7 @@ impl Budget {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
         self.begin(policy, seed, now);
-        self.heartbeat(heartbeat);
+        self.configure(row, heartbeat);
         true
     }
 
@@ -70,7 +70,7 @@ impl Budget {
         if !resumed {
             self.begin(policy, seed, now);
         }
-        self.heartbeat(heartbeat);
+        self.configure(row, heartbeat);
         if !resumed {
             self.displace(now, if past.ended { away } else { Span::ZERO });
         }
@@ -90,8 +90,11 @@ impl Budget {
     }
 
     #[inline(never)]
-    fn heartbeat(&mut self, heartbeat: f64) {
-        let made = self.coordinator.take();
+    fn configure(&mut self, row: &[f64; WORDS], heartbeat: f64) {
+        let mut made = self.coordinator.take();
+        if let Some(made) = &mut made {
+            made.source_mut().set_expiry(expiry(row));
+        }
         self.coordinator = match span(heartbeat) {
             Some(heartbeat) => made.map(|made| made.heartbeat(heartbeat)),
             None => made,
@@ -110,7 +113,7 @@ impl Budget {
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
         let Some(coordinator) = &mut self.coordinator else { return false };
         coordinator.source_mut().controller_mut().set_policy(policy, now);
-        self.heartbeat(heartbeat);
+        self.configure(row, heartbeat);
         true
     }
 

@@ -3,7 +3,7 @@
 
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{self, Ahead, Gate as _, Place, Turn};
-use tidegate::{Call, Decision, Instant, Policy};
+use tidegate::{Call, Decision, Instant};
 
 use crate::arena::Arena;
 use crate::common::{Calls, Requested};
@@ -12,7 +12,7 @@ use crate::line::{Line, Told};
 use crate::number::{Clock, count, deadline, millis, whole};
 use crate::permits::Permits;
 use crate::policy::{WORDS, expiry, policy};
-use crate::{Controller, LIMITS, Law};
+use crate::{Controller, LIMITS};
 
 #[cfg(feature = "full")]
 mod layers;
@@ -31,13 +31,23 @@ struct Kept {
 #[cfg(not(feature = "full"))]
 impl Kept {
     /// A call has one key, and keeps no permits.
-    fn renew(&mut self, _: Instant, _: &mut Permits<LIMITS>) {}
+    fn renew(&mut self, _: Instant) {}
 }
 
-/// A controller that can be paused.
+/// A controller that can be paused, and the permits of its calls.
 struct Pausable {
     controller: Controller,
+    permits: Permits<LIMITS>,
     paused: bool,
+}
+
+impl Pausable {
+    /// Frees the places of lost calls. Returns whether there were any.
+    fn lose(&mut self, now: Instant, urgent: bool) -> bool {
+        let lost = self.permits.lose(now, urgent);
+        self.controller.forget(lost);
+        lost > 0
+    }
 }
 
 impl queue::Gate<LIMITS> for Pausable {
@@ -45,7 +55,11 @@ impl queue::Gate<LIMITS> for Pausable {
         if self.paused {
             return Decision::Full;
         }
-        self.controller.poll(now, call)
+        self.lose(now, false);
+        match self.controller.poll(now, call) {
+            Decision::Full if self.lose(now, true) => self.controller.poll(now, call),
+            decision => decision,
+        }
     }
 
     fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
@@ -56,7 +70,8 @@ impl queue::Gate<LIMITS> for Pausable {
         if self.paused {
             return None;
         }
-        self.controller.ready_at(now, call)
+        let ready = self.controller.ready_at(now, call).unwrap_or(Instant::MAX);
+        Some(ready.min(self.permits.first_lost()))
     }
 
     fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
@@ -77,7 +92,6 @@ pub struct Desk {
     gates: Arena<Kept>,
     /// The later attempts of calls.
     pub calls: Calls<LIMITS>,
-    permits: Permits<LIMITS>,
     /// The reply of the next call to be settled.
     pub draft: Draft<LIMITS>,
     clock: Clock,
@@ -94,7 +108,6 @@ impl Desk {
         Self {
             gates: Arena::new(),
             calls: Calls::new(),
-            permits: Permits::new(),
             draft: Draft::new(),
             clock: Clock::NEW,
             #[cfg(feature = "full")]
@@ -107,8 +120,8 @@ impl Desk {
     /// invalid. At most `most` calls may wait.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
-        let Some(policy) = self.policy(row) else { return -2 };
-        self.keep(Controller::new(policy, whole(seed), now), most)
+        let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
+        self.keep(Controller::new(policy, whole(seed), now), row, most)
     }
 
     #[cfg(feature = "full")]
@@ -124,21 +137,16 @@ impl Desk {
         most: u32,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some(policy) = self.policy(row) else { return -2 };
+        let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
         let away = crate::number::span(away).unwrap_or_default();
         match Controller::restore(policy, whole(seed), record, now, away) {
-            Ok(gate) => self.keep(gate, most),
+            Ok(gate) => self.keep(gate, row, most),
             Err(_) => -3,
         }
     }
 
-    fn policy(&mut self, row: &[f64; WORDS]) -> Option<Policy<Law, LIMITS>> {
-        self.permits.keep_for(expiry(row));
-        policy(row, u16::MAX).map(|(policy, _)| policy)
-    }
-
-    fn keep(&mut self, gate: Controller, most: u32) -> i32 {
-        let gate = Pausable { controller: gate, paused: false };
+    fn keep(&mut self, controller: Controller, row: &[f64; WORDS], most: u32) -> i32 {
+        let gate = Pausable { controller, permits: Permits::new(expiry(row)), paused: false };
         let slot = self.gates.insert(Kept {
             gate,
             line: Line::new(most),
@@ -156,9 +164,10 @@ impl Desk {
     /// Sets another policy. Returns whether the policy is valid and the controller exists.
     pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some(policy) = self.policy(row) else { return false };
+        let Some((policy, _)) = policy(row, u16::MAX) else { return false };
         let Some(kept) = self.gates.get(gate) else { return false };
         kept.gate.controller.set_policy(policy, now);
+        kept.gate.permits.set_expiry(expiry(row));
         kept.line.changed();
         true
     }
@@ -192,12 +201,12 @@ impl Desk {
     pub fn poll(&mut self, gate: u32, now: f64, costs: [f64; LIMITS]) -> f64 {
         let now = self.clock.read(now);
         let Some(kept) = self.gates.get(gate) else { return f64::NAN };
-        kept.renew(now, &mut self.permits);
+        kept.renew(now);
         if !kept.line.is_empty() {
             return f64::NEG_INFINITY;
         }
         match kept.gate.poll(now, &call(costs)) {
-            Decision::Admit(permit) => self.permits.hand_out(permit),
+            Decision::Admit(permit) => kept.gate.permits.hand_out(permit),
             _ => f64::NEG_INFINITY,
         }
     }
@@ -208,33 +217,34 @@ impl Desk {
         let call = self.call_of(requested);
         #[cfg(feature = "full")]
         let again = self.again.take();
-        let Self { gates, permits, told, .. } = self;
+        let Self { gates, told, .. } = self;
         told.decided(Turn::<LIMITS>::Unknown, |_| f64::NAN);
         let Some(kept) = gates.get(gate) else { return f64::NAN };
-        kept.renew(now, permits);
+        kept.renew(now);
         #[cfg(feature = "full")]
         if let Some(before) = again {
-            return kept.rejoin(now, permits, before, (&call, place), told);
+            return kept.rejoin(now, before, (&call, place), told);
         }
-        let mut number = |permit| permits.hand_out(permit);
         // Usually the queue is empty and the call need not wait.
         if kept.line.is_empty() {
             match kept.gate.poll(now, &call) {
-                Decision::Admit(permit) => return number(permit),
-                Decision::Reject(reason) => return told.decided(Turn::Rejected(reason), number),
+                Decision::Admit(permit) => return kept.gate.permits.hand_out(permit),
+                Decision::Reject(reason) => {
+                    return told.decided(Turn::<LIMITS>::Rejected(reason), |_| f64::NAN);
+                }
                 Decision::Wait(_) | Decision::Full => {}
             }
         }
-        kept.line.join::<false>(now, &mut kept.gate, (&call, place), told, number)
+        kept.line.join::<false, _>(now, &mut kept.gate, (&call, place), told, number)
     }
 
     /// See `Line::next`; also less than 0 if the controller does not exist.
     pub fn next(&mut self, gate: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
-        let Self { gates, permits, told, .. } = self;
+        let Self { gates, told, .. } = self;
         let Some(kept) = gates.get(gate) else { return f64::NEG_INFINITY };
-        kept.renew(now, permits);
-        kept.line.next(now, &mut kept.gate, told, |permit| permits.hand_out(permit))
+        kept.renew(now);
+        kept.line.next(now, &mut kept.gate, told, number)
     }
 
     /// The slot of the first waiting call; -1 if there is none.
@@ -269,8 +279,10 @@ impl Desk {
     /// Learns from the current reply, and the call keeps its place. An unknown permit is harmless.
     pub fn learn(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
-        if let (Some(kept), Some((permit, _))) = (self.gates.get(gate), self.permits.get(permit)) {
-            kept.gate.controller.learn(now, permit, self.draft.reply);
+        let Some(kept) = self.gates.get(gate) else { return };
+        let Pausable { controller, permits, .. } = &mut kept.gate;
+        if let Some((permit, _)) = permits.get(permit) {
+            controller.learn(now, permit, self.draft.reply);
             kept.line.changed();
         }
     }
@@ -278,20 +290,20 @@ impl Desk {
     /// Reads the next bytes of a call's stream. None are its end: then the call costs the tokens that were reported.
     pub fn stream(&mut self, gate: u32, permit: f64, bytes: &[u8], now: f64) {
         let now = self.clock.read(now);
-        let Some((permit, usage)) = self.permits.get(permit) else { return };
+        let Some(kept) = self.gates.get(gate) else { return };
+        let Pausable { controller, permits, .. } = &mut kept.gate;
+        let Some((permit, usage)) = permits.get(permit) else { return };
         usage.feed(bytes);
-        if let (true, Some(kept), Some(_)) =
-            (bytes.is_empty(), self.gates.get(gate), usage.tokens())
-        {
-            kept.gate.controller.correct(now, permit, [None, usage.tokens()]);
+        if bytes.is_empty() && usage.tokens().is_some() {
+            controller.correct(now, permit, [None, usage.tokens()]);
             kept.line.changed();
         }
     }
 
     /// Frees the place of a call. An unknown permit is harmless.
     pub fn release(&mut self, gate: u32, permit: f64) {
-        let permit = self.permits.take(permit);
-        if let (Some(kept), Some(permit)) = (self.gates.get(gate), permit) {
+        let Some(kept) = self.gates.get(gate) else { return };
+        if let Some(permit) = kept.gate.permits.take(permit) {
             kept.gate.controller.release(permit);
             kept.line.changed();
         }
@@ -357,6 +369,11 @@ impl Desk {
         self.calls
             .get(requested.call, || call(requested.costs).deadline(deadline(requested.deadline)))
     }
+}
+
+/// The number of a permit in JavaScript.
+fn number(gate: &mut Pausable, permit: Permit<LIMITS>) -> f64 {
+    gate.permits.hand_out(permit)
 }
 
 /// Number of counters: core's, and the number of calls in flight.

@@ -98,8 +98,8 @@ pub fn refund(gate: u32, permit: f64, now: f64) {
 /// See `Desk::learn_beside`.
 #[cfg(feature = "full")]
 #[wasm_bindgen]
-pub fn learn_beside(gate: u32, permit: f64, last: f64, now: f64) {
-    DESK.with(|desk| desk.learn_beside(gate, permit, last, now));
+pub fn learn_beside(gate: u32, permit: f64, beside: u32, last: f64, now: f64) {
+    DESK.with(|desk| desk.learn_beside(gate, permit, (beside, last), now));
 }
 
 /// See `Desk::retry_beside`.

@@ -16,44 +16,9 @@ use crate::policy::WORDS;
 /// How many calls of one member can be in flight.
 const PLACES: usize = 128;
 
-/// A member's calls in flight. Calls that are never settled lose their places after a time.
-struct Flights {
-    list: [(u64, Instant); PLACES],
-    count: usize,
-}
-
-impl Flights {
-    const NONE: Self = Self { list: [(0, Instant::ZERO); PLACES], count: 0 };
-
-    fn add(&mut self, permit: u64, now: Instant) {
-        if let Some(place) = self.list.get_mut(self.count) {
-            *place = (permit, now);
-            self.count += 1;
-        }
-    }
-
-    fn remove(&mut self, permit: u64) {
-        let (flying, _) = self.list.split_at_mut(self.count);
-        if let Some(place) = flying.iter().position(|(known, _)| *known == permit) {
-            flying.swap(place, self.count - 1);
-            self.count -= 1;
-        }
-    }
-
-    /// A call that was in flight for this long.
-    fn lost(&self, now: Instant, expiry: Span) -> Option<u64> {
-        let mut flying = self.list.iter().take(self.count);
-        let lost = flying.find(|(_, left)| now.saturating_since(*left) >= expiry);
-        lost.map(|(permit, _)| *permit)
-    }
-}
-
-/// A member, and its calls in flight.
+/// A member.
 struct Kept {
     counted: CountedMember<PLACES>,
-    flights: Flights,
-    /// After this time, a call's place can be reused if no other is free.
-    expiry: Span,
     /// The most attempts of a call.
     attempts: u16,
 }
@@ -66,20 +31,10 @@ impl Kept {
 
 impl Gate for Kept {
     fn poll(&mut self, now: Instant, call: &Call) -> Decision<Permit> {
-        if usize::from(self.member().in_flight()) >= PLACES {
-            while let Some(permit) = self.flights.lost(now, self.expiry) {
-                self.refund(now, Permit::of_lease(permit));
-            }
-        }
-        let decision = self.counted.poll(now, call);
-        if let Decision::Admit(permit) = &decision {
-            self.flights.add(permit.lease(), now);
-        }
-        decision
+        self.counted.poll(now, call)
     }
 
     fn refund(&mut self, now: Instant, permit: Permit) {
-        self.flights.remove(permit.lease());
         self.counted.refund(now, permit);
     }
 
@@ -108,7 +63,7 @@ fn kept(members: &mut Members, member: u32) -> Option<&mut Kept> {
 }
 
 /// The number of a permit in JavaScript.
-fn number(permit: Permit) -> f64 {
+fn number(_: &mut Kept, permit: Permit) -> f64 {
     permit.lease() as f64
 }
 
@@ -149,10 +104,10 @@ impl Leases {
             false => quota.with_burst(count(burst)).ok(),
         });
         let Some(alone) = quota else { return -2 };
+        let mut member = Member::new(whole(number), alone, now);
+        member.set_expiry(span(expiry).unwrap_or(Span::from_secs(300)));
         let kept = Kept {
-            counted: CountedMember::new(Member::new(whole(number), alone, now)),
-            flights: Flights::NONE,
-            expiry: span(expiry).unwrap_or(Span::from_secs(300)),
+            counted: CountedMember::new(member),
             attempts: if attempts.is_nan() { Policy::ATTEMPTS.get() } else { attempts as u16 },
         };
         let slot = self.members.insert((kept, Line::new(most)));
@@ -172,7 +127,7 @@ impl Leases {
             return f64::NEG_INFINITY;
         }
         match kept.poll(now, &Call::new()) {
-            Decision::Admit(permit) => number(permit),
+            Decision::Admit(permit) => number(kept, permit),
             _ => f64::NEG_INFINITY,
         }
     }
@@ -190,9 +145,9 @@ impl Leases {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
         let Self { members, told, .. } = self;
-        told.decided(Turn::<1>::Unknown, number);
+        told.decided(Turn::<1>::Unknown, |_| f64::NAN);
         let Some((kept, line)) = members.get(member) else { return f64::NAN };
-        line.join::<false>(now, kept, (&call, place), told, number)
+        line.join::<false, _>(now, kept, (&call, place), told, number)
     }
 
     /// See `Line::next`; also less than 0 if the member does not exist.
@@ -239,7 +194,6 @@ impl Leases {
         let Some((kept, line)) = self.members.get(member) else { return };
         // A number that is not a permit must match no call: a negative one and NaN would become 0.
         let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
-        kept.flights.remove(raw);
         kept.counted.settle(now, raw, self.draft.reply);
         line.changed();
     }

@@ -27,21 +27,23 @@ impl<const LIMITS: usize> Line<LIMITS> {
     ///
     /// A call with several keys may be in the queue `AGAIN`, with the same place. It then finds room, and is not
     /// rejected because of later calls.
-    pub fn join<const AGAIN: bool>(
+    pub fn join<const AGAIN: bool, G: Gate<LIMITS>>(
         &mut self,
         now: Instant,
-        gate: &mut impl Gate<LIMITS>,
+        gate: &mut G,
         (call, place): (&Call<LIMITS>, Place),
         told: &mut Told,
-        number: impl FnOnce(Permit<LIMITS>) -> f64,
+        number: impl FnOnce(&mut G, Permit<LIMITS>) -> f64,
     ) -> f64 {
         match self.enter::<AGAIN>(now, gate, call, place) {
             Ok((ticket, Some(turn))) => {
                 told.given = millis(turn.saturating_since(Instant::ZERO));
                 -1.0 - ticket.slot() as f64
             }
-            Ok((ticket, None)) => told.decided(self.queue.take(ticket), number),
-            Err(reason) => told.decided(Turn::Rejected(reason), number),
+            Ok((ticket, None)) => {
+                told.decided(self.queue.take(ticket), |permit| number(gate, permit))
+            }
+            Err(reason) => told.decided(Turn::Rejected(reason), |permit| number(gate, permit)),
         }
     }
 
@@ -88,12 +90,12 @@ impl<const LIMITS: usize> Line<LIMITS> {
 
     /// The slot of the next decided call (`given` is the number of its permit); or, less than 0, in
     /// how many milliseconds to call this again if nothing happens before.
-    pub fn next(
+    pub fn next<G: Gate<LIMITS>>(
         &mut self,
         now: Instant,
-        gate: &mut impl Gate<LIMITS>,
+        gate: &mut G,
         told: &mut Told,
-        number: impl FnOnce(Permit<LIMITS>) -> f64,
+        number: impl FnOnce(&mut G, Permit<LIMITS>) -> f64,
     ) -> f64 {
         let step = match self.other.take() {
             Some(other) => Step::Wake(other),
@@ -101,7 +103,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         };
         match step {
             Step::Wake(ticket) => {
-                told.given = told.decided(self.queue.take(ticket), number);
+                told.given = told.decided(self.queue.take(ticket), |permit| number(gate, permit));
                 ticket.slot() as f64
             }
             Step::Sleep(until) => {

@@ -6,52 +6,63 @@ use tidegate::{Instant, Span};
 
 use crate::arena::Arena;
 
-/// See the module's documentation.
+/// See the module's documentation. A call may vanish without a trace: after its expiry it is lost.
 pub struct Permits<const LIMITS: usize> {
     /// Each with the number of permits that were handed out before it, and what its stream reports.
     kept: Arena<(u32, Permit<LIMITS>, Usage)>,
     admitted: u32,
-    /// The slot that is checked next for an expired permit.
-    next: u32,
-    memory: Span,
+    expiry: Span,
+    /// No call is lost before this instant.
+    first_lost: Instant,
 }
-
-/// A permit that is not settled by then is forgotten, unless its expiry is longer.
-const MEMORY: Span = Span::from_secs(3_600);
 
 impl<const LIMITS: usize> Permits<LIMITS> {
     /// Creates an empty list.
-    pub const fn new() -> Self {
-        Self { kept: Arena::new(), admitted: 0, next: 0, memory: MEMORY }
+    pub const fn new(expiry: Span) -> Self {
+        Self { kept: Arena::new(), admitted: 0, expiry, first_lost: Instant::MAX }
     }
 
-    /// From now on a call may keep its place for `expiry`, and its permit is kept for up to two
-    /// expiry times.
-    pub fn keep_for(&mut self, expiry: Span) {
-        self.memory = self.memory.max(expiry.saturating_mul(2));
+    /// Sets the expiry, also of calls in flight.
+    pub fn set_expiry(&mut self, expiry: Span) {
+        if expiry != self.expiry {
+            (self.expiry, self.first_lost) = (expiry, Instant::ZERO);
+        }
+    }
+
+    /// No call is lost before this instant.
+    pub fn first_lost(&self) -> Instant {
+        self.first_lost
+    }
+
+    /// Removes the permits of lost calls, and returns their number. If no call is `urgent`, it searches at most four
+    /// times in an expiry.
+    pub fn lose(&mut self, now: Instant, urgent: bool) -> u16 {
+        let often = if urgent { Span::ZERO } else { Span::from_nanos(self.expiry.as_nanos() / 4) };
+        if now < self.first_lost.saturating_add(often) || self.first_lost == Instant::MAX {
+            return 0;
+        }
+        self.first_lost = Instant::MAX;
+        let mut lost = 0_u16;
+        for slot in 0..self.kept.slots() {
+            let Some((_, permit, _)) = self.kept.get(slot) else { continue };
+            let end = permit.sent().saturating_add(self.expiry);
+            if end > now {
+                self.first_lost = self.first_lost.min(end);
+            } else {
+                self.kept.remove(slot);
+                lost = lost.saturating_add(1);
+            }
+        }
+        lost
     }
 
     /// The permit's number, which a double can represent: its slot and the number of permits before
     /// it, so that numbers do not repeat. NaN if there is no memory.
     pub fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
         self.admitted = self.admitted.wrapping_add(1);
-        // Some permits are never settled. Each call checks two slots, so that these cannot
-        // accumulate.
-        for _ in 0..2 {
-            self.forget_next(permit.sent());
-        }
+        self.first_lost = self.first_lost.min(permit.sent().saturating_add(self.expiry));
         let slot = self.kept.insert((self.admitted, permit, Usage::new()));
         slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
-    }
-
-    fn forget_next(&mut self, now: Instant) {
-        let next = self.next;
-        self.next = if next < self.kept.slots() { next + 1 } else { 0 };
-        if let Some((_, lost, _)) = self.kept.get(next)
-            && now.saturating_since(lost.sent()) > self.memory
-        {
-            self.kept.remove(next);
-        }
     }
 
     /// The permit of a number, and what its stream reports; none if it is no permit's, or was taken before.
@@ -95,25 +106,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn permits_that_are_lost_are_forgotten_after_an_hour_or_two_expiry_times() {
-        for (expiry, hours) in [(Span::from_secs(300), 1), (Span::from_secs(7_200), 4)] {
-            let mut permits = Permits::new();
-            permits.keep_for(expiry);
+    fn lost_calls_are_found_within_a_quarter_of_an_expiry_or_at_once_if_that_is_urgent() {
+        let at = |seconds| Instant::ZERO.saturating_add(Span::from_secs(seconds));
+        for urgent in [false, true] {
+            let mut permits = Permits::new(Span::from_secs(100));
             let mut gate: Controller<_> =
                 Controller::new(Policy::new(Fixed::UNLIMITED), 7, Instant::ZERO);
-            let mut first = f64::NAN;
-            // One per second for a day.
-            for second in 0..86_400 {
-                let now = Instant::ZERO.saturating_add(Span::from_secs(second));
-                let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+            let mut lost = 0;
+            // One call a second, every second of which ends.
+            for second in 0..1_000 {
+                lost += permits.lose(at(second), urgent);
+                let Decision::Admit(permit) = gate.poll(at(second), &Call::new()) else { panic!() };
                 let number = permits.hand_out(permit);
-                first = if second == 0 { number } else { first };
-                if second == hours * 3_600 {
-                    assert!(permits.get(first).is_some());
+                if second % 2 == 0 {
+                    assert!(permits.take(number).is_some() && permits.take(number).is_none());
                 }
+                let due = (1..=second).filter(|sent| sent % 2 == 1 && sent + 100 <= second).count();
+                let late = due - usize::from(lost);
+                assert!(late <= if urgent { 0 } else { 13 }, "{late} at {second} s");
             }
-            assert!(permits.get(first).is_none());
-            assert!(u64::from(permits.kept.slots()) <= 3 * hours * 3_600);
+            assert!(permits.kept.slots() < 80);
         }
     }
 }

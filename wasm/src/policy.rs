@@ -3,7 +3,7 @@
 use core::num::NonZeroU16;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{ConcurrencyLimit, RetryBudgetPolicy};
+use tidegate::gate::RetryBudgetPolicy;
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Policy, Quota, Ratio, Span};
 
@@ -49,7 +49,10 @@ pub fn policy<const LIMITS: usize>(
         policy = policy.backoff(Some(Backoff::new(doubling, Jitter::Full, base, most).ok()?));
     }
     let at_once = if at_once.is_nan() { places } else { small(at_once).min(places) };
-    let concurrency = ConcurrencyLimit::new(at_once, expiry(row)).ok()?;
+    let concurrency = NonZeroU16::new(at_once)?;
+    if expiry(row) == Span::ZERO {
+        return None;
+    }
     let retry_budget = match per_cent.is_nan() {
         true => None,
         false => {
@@ -65,7 +68,7 @@ pub fn policy<const LIMITS: usize>(
 
 /// The expiry of calls.
 pub fn expiry(row: &[f64; WORDS]) -> Span {
-    span(row[PER_LIMIT * ROWS + 1]).unwrap_or(ConcurrencyLimit::DEFAULT.expiry())
+    span(row[PER_LIMIT * ROWS + 1]).unwrap_or(Span::from_secs(300))
 }
 
 /// A count of sixteen bits; saturates.

@@ -34,7 +34,7 @@ export interface Exports {
   keeps_until?(gate: number, place: number, call: number, now: number, requests: number, tokens: number, since: number, delayed: number): number;
   lend?(gate: number, permit: number, call: number, requests: number, tokens: number, until: number): void;
   refund?(gate: number, permit: number, now: number): void;
-  learn_beside?(gate: number, permit: number, last: number, now: number): void;
+  learn_beside?(gate: number, permit: number, beside: number, last: number, now: number): void;
   retry_beside?(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): void;
   stream(gate: number, permit: number, length: number, now: number): void;
   release(gate: number, permit: number): void;

@@ -218,7 +218,7 @@ class Layers implements Entry {
     const time = now();
     this.outcome = outcome;
     this.#lanes.forEach((lane, i) => {
-      if (i < last && !lane.closed) core.learn_beside!(lane.gate, this.#permits[i]!, permit, time);
+      if (i < last && !lane.closed) core.learn_beside!(lane.gate, this.#permits[i]!, this.#lanes[last]!.gate, permit, time);
     });
     return this.#lanes[last]!.learn(permit, outcome);
   }

@@ -3,7 +3,7 @@
 use core::borrow::Borrow;
 
 use super::{Controller, pairs_mut};
-use crate::gate::{ConcurrencyLimit, Permit};
+use crate::gate::Permit;
 use crate::law::Law;
 use crate::outcome::Reply;
 use crate::policy::Policy;
@@ -25,11 +25,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.release(permit);
     }
 
-    /// The concurrency limit with its expiry.
-    pub(crate) const fn concurrency(&self) -> ConcurrencyLimit {
-        self.concurrency
-    }
-
     /// Gives up the burst except for `left` calls. A debt stays.
     pub(crate) fn forfeit(&mut self, now: Instant, left: u32) {
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |_, law, limit| {
@@ -40,9 +35,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         });
     }
 
-    /// Keeps places for calls in flight whose permits are no longer known: for `span`, or until a
-    /// lease would end.
-    pub(crate) fn keep_places(&mut self, now: Instant, calls: u16, span: Span) {
-        self.calls.keep(now, calls, span, self.concurrency);
+    /// The most calls that the policy admits in flight.
+    pub(crate) const fn concurrency(&self) -> u16 {
+        self.concurrency.get()
     }
 }

@@ -53,8 +53,8 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
     /// Instants before the start of the present clock are moved to its start. A clock that restarts
     /// should therefore start late enough for the time away and before, for example at 2^62 ns.
     ///
-    /// `seed` must be a new one, because several controllers can be created from one snapshot. For
-    /// permits from before the snapshot, only cooldowns in the responses count.
+    /// `seed` must be a new one, because several controllers can be created from one snapshot. No call is in flight:
+    /// see [`occupy`](Controller::occupy) for those of a controller that this one replaces.
     ///
     /// ```
     /// use tidegate::law::Adaptive;

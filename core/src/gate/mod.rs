@@ -11,14 +11,11 @@
 //! that. A gate can also be used alone, as a plain limiter.
 
 mod cooldown;
-mod in_flight;
 mod pacing;
 mod permit;
 mod retry_budget;
 
 pub use cooldown::{Cooldown, CooldownError, CooldownPolicy};
-pub(crate) use in_flight::InFlight;
-pub use in_flight::{ConcurrencyError, ConcurrencyLimit};
 pub(crate) use pacing::LONGEST_DEBT;
 pub use pacing::Pacing;
 pub(crate) use permit::Part;
@@ -30,11 +27,10 @@ pub use retry_budget::{RetryBudget, RetryBudgetError, RetryBudgetPolicy};
 ///
 /// ```
 /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Ratio, Span};
-/// use tidegate::gate::{RetryBudgetPolicy, Gate, ConcurrencyLimit};
+/// use tidegate::gate::{RetryBudgetPolicy, Gate};
 ///
-/// let one_at_a_time = ConcurrencyLimit::new(1, Span::from_secs(30)).unwrap();
 /// let policy = Policy::named("none").unwrap()
-///     .concurrency(one_at_a_time)
+///     .concurrency(core::num::NonZeroU16::MIN)
 ///     .retry_budget(Some(RetryBudgetPolicy::new(Ratio::HALF, 1).unwrap()));
 /// let mut gate: Controller = Controller::new(policy, 7, Instant::ZERO);
 /// let (now, call) = (Instant::ZERO, Call::new());

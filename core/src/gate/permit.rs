@@ -7,7 +7,7 @@ use crate::time::Instant;
 ///
 /// It contains what the controller needs when the call ends, so the controller only keeps a count.
 /// It is neither `Clone` nor `Copy`, so it cannot be settled twice. A dropped permit keeps its
-/// place until it expires.
+/// place until the controller [forgets](crate::Controller::forget) it.
 ///
 /// ```compile_fail
 /// # use tidegate::gate::Permit;
@@ -17,13 +17,11 @@ use crate::time::Instant;
 /// ```
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[must_use = "a permit that is not settled keeps its place until it expires"]
+#[must_use = "a permit that is not settled keeps its place"]
 pub struct Permit<const LIMITS: usize = 1> {
     pub(crate) sent: Instant,
     pub(crate) parts: [Part; LIMITS],
     pub(crate) attempt: u16,
-    /// The period of its expiry.
-    pub(crate) period: u32,
     /// Number of calls admitted before it, modulo 256.
     pub(crate) number: u8,
     /// Whether the controller has learned from its response.
@@ -114,7 +112,7 @@ impl Permit {
     /// queue. [`lease`](Self::lease) returns the member's number for the call.
     pub const fn of_lease(number: u64) -> Self {
         let sent = Instant::from_nanos(number);
-        Self { sent, parts: [Part::NONE], attempt: 0, period: 0, number: 0, learnt: false }
+        Self { sent, parts: [Part::NONE], attempt: 0, number: 0, learnt: false }
     }
 
     /// The number that was passed to [`of_lease`](Self::of_lease).

@@ -82,7 +82,8 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::ConcurrencyLimit;
+    use core::num::NonZeroU16;
+
     use crate::law::Fixed;
     use crate::rate::Quota;
     use crate::verdict::Decision;
@@ -116,11 +117,10 @@ mod tests {
             (at(0), long_ago, FULL, true, 1, Instant::ZERO),
         ] {
             let law = Fixed::new(Quota::per_second(1).unwrap());
-            let expiry = Span::from_secs(60);
-            let limit = ConcurrencyLimit::new(limit, expiry).unwrap();
+            let limit = NonZeroU16::new(limit).unwrap();
             let mut gate: Controller<Fixed> =
                 Controller::new(Policy::new(law).concurrency(limit), 7, at(0));
-            let sent = if limit.limit() == FULL { at(7_000) } else { NOW };
+            let sent = if limit.get() == FULL { at(7_000) } else { NOW };
             let Decision::Admit(_) = gate.poll(sent, &Call::new()) else { panic!() };
             let mut patience = Patience::new(since, delayed);
             let is = patience.keeps_until(NOW, is_next, &gate, &Call::new(), kept);

@@ -129,6 +129,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         Request::read(request, now)?;
         let (silence, now) = self.clock.tell(now);
         let (request, reports) = Request::read(request, now)?;
+        self.source.lose(now);
         let newer = self.welcome(now, silence, &request);
         let ahead = self.ahead(now);
         let interval = self.source.interval(ahead);

@@ -8,7 +8,7 @@ use super::slots::Slots;
 use super::source::Source;
 use crate::controller::Controller;
 use crate::fixed::Ratio;
-use crate::gate::{ConcurrencyLimit, Cooldown, CooldownPolicy, Pacing, Permit};
+use crate::gate::{Cooldown, CooldownPolicy, Pacing, Permit};
 use crate::hint::Hint;
 use crate::law::Adaptive;
 use crate::outcome::{AsReply, Outcome, Reply};
@@ -50,9 +50,6 @@ pub struct Member<const SLOTS: usize = 64> {
     alone: Quota,
     rng: Rng,
 }
-
-/// A call that does not settle keeps its place for this long if others need it.
-const EXPIRY: Span = ConcurrencyLimit::DEFAULT.expiry();
 
 /// As many leases as in two grants.
 const HAND: usize = LEASE_MOST * 2;
@@ -100,6 +97,12 @@ impl<const SLOTS: usize> Member<SLOTS> {
         }
     }
 
+    /// Sets after which time a call that was not settled loses its place if another call needs it. It must be longer than
+    /// the longest call, and is five minutes if it is not set.
+    pub const fn set_expiry(&mut self, expiry: Span) {
+        self.calls.set_expiry(expiry);
+    }
+
     /// Whether a call may be sent, like [`Controller::poll`]. A lease has a cost of 1. The permit
     /// is a number below 2^48, which a double represents exactly.
     pub fn poll(&mut self, now: Instant, call: &Call) -> Decision<u64> {
@@ -110,8 +113,11 @@ impl<const SLOTS: usize> Member<SLOTS> {
         if earliest > call.deadline {
             return Decision::Reject(Reason::Late(earliest));
         }
-        if self.calls.is_full(now, EXPIRY) {
-            return Decision::Full;
+        if self.calls.is_full() {
+            self.lose(now);
+            if self.calls.is_full() {
+                return Decision::Full;
+            }
         }
         let Some(held) = self.hand.front().copied() else {
             if self.link.is_down() {
@@ -128,7 +134,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
             return if late { Decision::Reject(Reason::Late(at)) } else { Decision::Wait(at) };
         }
         let leased = Leased::Lease { permit: held.permit, waited: self.rate_limited };
-        match self.calls.take(now, EXPIRY, leased) {
+        match self.calls.take(now, leased) {
             Ok(permit) => {
                 self.hand.pop_front();
                 if !self.rate_limited {
@@ -318,7 +324,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
         let next = self.hand.front().map(|held| held.at.max(self.cooldown.until()));
-        next.or(self.calls.ready_at(EXPIRY))
+        next.or_else(|| self.calls.is_full().then(|| self.calls.first_lost()))
     }
 
     /// Its rate without a coordinator: an even share of the last reported rate.
@@ -337,16 +343,28 @@ impl<const SLOTS: usize> Member<SLOTS> {
         let permit = match self.own.poll(now, call) {
             Decision::Admit(permit) => permit,
             Decision::Wait(until) => return Decision::Wait(until),
-            Decision::Full => return Decision::Full,
+            Decision::Full => {
+                self.lose(now); // for the next poll
+                return Decision::Full;
+            }
             Decision::Reject(reason) => return Decision::Reject(reason),
         };
         self.share.charge(now, 1, Some(share));
         self.link.falls_back();
         self.link.use_one();
-        match self.calls.take(now, EXPIRY, Leased::Own { permit }) {
+        match self.calls.take(now, Leased::Own { permit }) {
             Ok(number) => Decision::Admit(number),
             Err(_) => Decision::Full, // unreachable: there was room
         }
+    }
+
+    /// Frees the places of lost calls.
+    fn lose(&mut self, now: Instant) {
+        self.calls.lose(now, |leased| {
+            if let Leased::Own { permit } = leased {
+                self.own.release(permit);
+            }
+        });
     }
 
     /// Returns leases that were not used in time, and those within a cooldown, because they would
@@ -401,6 +419,10 @@ impl<const SLOTS: usize> Source for Member<SLOTS> {
 
     fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool {
         self.settle_as(at.saturating_sub(ago), permit, &reply, Some(waited))
+    }
+
+    fn lose(&mut self, now: Instant) {
+        self.lose(now);
     }
 
     fn interval(&self, _: Instant) -> Option<Span> {

@@ -99,7 +99,7 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
         }
         let split = before.split_at_checked(Controller::<L>::SNAPSHOT_BYTES);
         let (source, added) = split.ok_or(SnapshotError::Length)?;
-        let mut source = Controller::restore(policy, seed, source, now, away)?;
+        let source = Controller::restore(policy, seed, source, now, away)?;
         let mut input = Reader::new(added, now, away);
         // Numbers granted after the snapshot are unknown, and must not be reused.
         let skipped = (1u32 << 24).wrapping_add(Rng::new(seed).next_u32() >> 8);
@@ -108,9 +108,10 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
         let lookahead = Span::from_nanos(input.u64());
         let front = input.instant();
         // Calls in flight keep their places, up to half of the limit, so that new ones have room.
-        let most = source.concurrency().limit() / 2;
-        source.keep_places(now, in_flight.min(most), PLACES_KEPT);
-        let mut made = Self::new(Leases::numbered(source, number), now);
+        let most = source.concurrency() / 2;
+        let mut source = Leases::numbered(source, number);
+        source.keep_places(in_flight.min(most), now.saturating_add(PLACES_KEPT));
+        let mut made = Self::new(source, now);
         if ended {
             made.begin(front, lookahead);
         } else {

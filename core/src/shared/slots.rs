@@ -5,9 +5,9 @@ use crate::time::{Instant, Span};
 /// Up to `SLOTS` calls in flight, each with a unique number. An unknown or repeated number names no
 /// call.
 ///
-/// A call that does not settle keeps its place for an expiry, and then until the place is needed.
-/// Taking and releasing a place takes constant time. Only if all are taken, expired ones are
-/// searched.
+/// Some calls are never settled. They are lost after an expiry: [`lose`](Self::lose) frees their places. Taking and
+/// releasing a place takes constant time. The calls are searched for lost ones four times in an expiry, or when one is
+/// lost if all places are taken.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Slots<T, const SLOTS: usize> {
@@ -18,7 +18,13 @@ pub(super) struct Slots<T, const SLOTS: usize> {
     untouched: u16,
     in_flight: u16,
     next_number: u32,
+    expiry: Span,
+    /// No call is lost before this instant.
+    first_lost: Instant,
 }
+
+/// How long a call may be in flight before it is considered lost.
+pub(super) const EXPIRY: Span = Span::from_secs(300);
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -42,7 +48,14 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
             untouched: 0,
             in_flight: 0,
             next_number: number,
+            expiry: EXPIRY,
+            first_lost: Instant::ZERO,
         }
+    }
+
+    /// Changes the expiry, also of calls in flight.
+    pub(super) const fn set_expiry(&mut self, expiry: Span) {
+        (self.expiry, self.first_lost) = (expiry, Instant::ZERO);
     }
 
     /// The next number, without the part for the place.
@@ -50,32 +63,24 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         self.next_number
     }
 
-    /// Calls in flight, including expired ones whose place has not been reused.
+    /// Calls in flight, including lost ones that were not yet found.
     pub(super) const fn in_flight(&self) -> u16 {
         self.in_flight
     }
 
-    /// Whether there is no room, not even an expired place.
-    pub(super) fn is_full(&self, now: Instant, expiry: Span) -> bool {
-        self.in_flight >= Self::END && !self.slots.iter().any(|slot| slot.has_ended(now, expiry))
+    pub(super) const fn is_full(&self) -> bool {
+        self.in_flight >= Self::END
     }
 
-    /// When the first expiry ends, if there is no room.
-    pub(super) fn ready_at(&self, expiry: Span) -> Option<Instant> {
-        if self.in_flight < Self::END {
-            return None;
-        }
-        let starts = self.slots.iter().filter_map(|slot| match slot {
-            Slot::Taken { since, .. } => Some(*since),
-            Slot::Free { .. } => None,
-        });
-        starts.min().map(|first| first.saturating_add(expiry))
+    /// No call is lost before this instant.
+    pub(super) const fn first_lost(&self) -> Instant {
+        self.first_lost
     }
 
     /// Takes a place for `call`, below 2^48. `Err` returns the call if there is no room.
-    pub(super) fn take(&mut self, now: Instant, expiry: Span, call: T) -> Result<u64, T> {
-        if self.in_flight >= Self::END {
-            self.expire(now, expiry);
+    pub(super) fn take(&mut self, now: Instant, call: T) -> Result<u64, T> {
+        if self.in_flight == 0 {
+            self.first_lost = now.saturating_add(self.expiry);
         }
         let index = if self.freed < Self::END { self.freed } else { self.untouched };
         let number = self.next_number;
@@ -94,7 +99,7 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
     }
 
     /// Releases the place and returns its content. `None` for a number that is unknown, was
-    /// released before, or expired and was reused.
+    /// released before, or was lost.
     #[expect(clippy::cast_possible_truncation, reason = "the halves; what is above names no slot")]
     pub(super) fn release(&mut self, raw: u64) -> Option<T> {
         let index = if raw >> 48 == 0 { (raw >> 32) as u16 } else { u16::MAX };
@@ -111,23 +116,27 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         }
     }
 
-    fn expire(&mut self, now: Instant, expiry: Span) {
+    /// Frees the places of calls that were in flight for an expiry, and passes each call to `lost`.
+    pub(super) fn lose(&mut self, now: Instant, mut lost: impl FnMut(T)) {
+        let often = if self.is_full() { Span::ZERO } else { self.expiry.halved(2) };
+        if now < self.first_lost.saturating_add(often) || self.in_flight == 0 {
+            return;
+        }
+        let mut next = Instant::MAX;
         for (index, slot) in (0..Self::END).zip(&mut self.slots) {
-            if slot.has_ended(now, expiry) {
-                *slot = Slot::Free { next: self.freed };
+            let Slot::Taken { since, .. } = slot else { continue };
+            let end = since.saturating_add(self.expiry);
+            if end > now {
+                next = next.min(end);
+            } else if let Slot::Taken { call, .. } =
+                core::mem::replace(slot, Slot::Free { next: self.freed })
+            {
                 self.freed = index;
                 self.in_flight = self.in_flight.saturating_sub(1);
+                lost(call);
             }
         }
-    }
-}
-
-impl<T> Slot<T> {
-    fn has_ended(&self, now: Instant, expiry: Span) -> bool {
-        match self {
-            Self::Taken { since, .. } => since.saturating_add(expiry) <= now,
-            Self::Free { .. } => false,
-        }
+        self.first_lost = next;
     }
 }
 
@@ -137,12 +146,10 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    const EXPIRY: Span = Span::from_secs(300);
-
     #[test]
     fn a_number_that_is_too_large_names_no_call() {
         let mut slots: Slots<u8, 2> = Slots::new(0);
-        let raw = slots.take(Instant::ZERO, EXPIRY, 7).unwrap();
+        let raw = slots.take(Instant::ZERO, 7).unwrap();
         for bit in 32..64 {
             assert_eq!(slots.release(raw | 1 << bit), None, "bit {bit}");
         }
@@ -161,19 +168,12 @@ mod tests {
             let (mut now, mut call) = (Instant::ZERO, 0);
             for (kind, raw, step) in events {
                 now = now.saturating_add(Span::from_secs(step));
-                let alive = |entry: &(u64, Instant, u64)| entry.1.saturating_add(EXPIRY) > now;
-                match kind % 3 {
+                match kind % 4 {
                     0 => {
                         let full = out.len() >= 5;
-                        let room = !full || !out.iter().all(alive);
-                        prop_assert_eq!(slots.is_full(now, EXPIRY), !room);
-                        let first = out.iter().map(|entry| entry.1.saturating_add(EXPIRY)).min();
-                        prop_assert_eq!(slots.ready_at(EXPIRY), first.filter(|_| full));
-                        let taken = slots.take(now, EXPIRY, call);
-                        prop_assert_eq!(taken.is_ok(), room);
-                        if full {
-                            out.retain(alive);
-                        }
+                        prop_assert_eq!(slots.is_full(), full);
+                        let taken = slots.take(now, call);
+                        prop_assert_eq!(taken.is_ok(), !full);
                         if let Ok(raw) = taken {
                             out.push((raw, now, call));
                             call += 1;
@@ -183,6 +183,21 @@ mod tests {
                         let (raw, _, call) = out.swap_remove(raw as usize % out.len());
                         prop_assert_eq!(slots.release(raw), Some(call));
                         prop_assert_eq!(slots.release(raw), None);
+                    }
+                    2 => {
+                        // No call is lost before its expiry, and each within a quarter of one after it, or at once
+                        // if another needs its place.
+                        let often = if out.len() < 5 { EXPIRY.halved(2) } else { Span::ZERO };
+                        let mut lost = Vec::new();
+                        slots.lose(now, |call| lost.push(call));
+                        let age = |since: Instant| now.saturating_since(since);
+                        for (_, since, call) in &out {
+                            let is_lost = lost.contains(call);
+                            prop_assert!(!is_lost || age(*since) >= EXPIRY);
+                            prop_assert!(is_lost || age(*since) < EXPIRY.saturating_add(often));
+                        }
+                        prop_assert!(lost.iter().all(|call| out.iter().any(|entry| entry.2 == *call)));
+                        out.retain(|entry| !lost.contains(&entry.2));
                     }
                     _ => {
                         let known = out.iter().any(|entry| entry.0 == raw);

@@ -19,6 +19,9 @@ pub trait Source {
     /// Returns false if the permit is unknown or was settled before.
     fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool;
 
+    /// Frees the places of calls that are lost at `now`: they were not settled in time.
+    fn lose(&mut self, _now: Instant) {}
+
     /// The current interval between two leases. `None` if there is none.
     fn interval(&self, at: Instant) -> Option<Span>;
 
@@ -31,7 +34,8 @@ pub trait Source {
 }
 
 /// A controller whose permits go over the wire as numbers: up to `LEASES` of them, leased or in flight.
-/// A number that is unknown or repeated is harmless.
+/// A number that is unknown or repeated is harmless. A lease that is not settled within the [expiry](Self::set_expiry) is
+/// lost: its member may be gone.
 ///
 /// ```
 /// use tidegate::shared::{Coordinator, Leases};
@@ -47,6 +51,9 @@ pub trait Source {
 pub struct Leases<L: Law = AnyLaw, const LEASES: usize = 1024> {
     controller: Controller<L>,
     permits: Slots<Permit, LEASES>,
+    /// Calls in flight of an earlier source, and when their places become free.
+    former: u16,
+    former_until: Instant,
 }
 
 impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
@@ -58,7 +65,20 @@ impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
 
     /// The same, with permits numbered from here on.
     pub(super) const fn numbered(controller: Controller<L>, number: u32) -> Self {
-        Self { controller, permits: Slots::new(number) }
+        let permits = Slots::new(number);
+        Self { controller, permits, former: 0, former_until: Instant::ZERO }
+    }
+
+    /// Keeps the places of calls whose permits are not known, until then.
+    pub(super) const fn keep_places(&mut self, calls: u16, until: Instant) {
+        self.controller.occupy(calls);
+        (self.former, self.former_until) = (calls, until);
+    }
+
+    /// Sets after which time a lease that was not settled is lost. It must be longer than the longest call, and is five
+    /// minutes if it is not set.
+    pub const fn set_expiry(&mut self, expiry: Span) {
+        self.permits.set_expiry(expiry);
     }
 
     /// The next permit's number.
@@ -79,19 +99,17 @@ impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
 
 impl<L: Law + Copy, const LEASES: usize> Source for Leases<L, LEASES> {
     fn poll(&mut self, at: Instant) -> Decision<u64> {
-        if self.permits.is_full(at, self.controller.concurrency().expiry()) {
+        if self.permits.is_full() {
             return Decision::Full;
         }
         match self.controller.poll(at, &Call::new()) {
-            Decision::Admit(permit) => {
-                match self.permits.take(at, self.controller.concurrency().expiry(), permit) {
-                    Ok(number) => Decision::Admit(number),
-                    Err(permit) => {
-                        self.controller.refund(at, permit); // unreachable: there was room
-                        Decision::Full
-                    }
+            Decision::Admit(permit) => match self.permits.take(at, permit) {
+                Ok(number) => Decision::Admit(number),
+                Err(permit) => {
+                    self.controller.refund(at, permit); // unreachable: there was room
+                    Decision::Full
                 }
-            }
+            },
             Decision::Wait(until) => Decision::Wait(until),
             Decision::Full => Decision::Full,
             Decision::Reject(reason) => Decision::Reject(reason),
@@ -102,6 +120,13 @@ impl<L: Law + Copy, const LEASES: usize> Source for Leases<L, LEASES> {
         let Some(permit) = self.permits.release(permit) else { return false };
         self.controller.settle_leased(at, permit, &reply, waited, ago);
         true
+    }
+
+    fn lose(&mut self, now: Instant) {
+        self.permits.lose(now, |_| self.controller.forget(1));
+        if now >= self.former_until {
+            self.controller.forget(core::mem::take(&mut self.former));
+        }
     }
 
     fn interval(&self, at: Instant) -> Option<Span> {

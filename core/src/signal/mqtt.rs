@@ -43,11 +43,11 @@ pub const fn outcome(reason: u8) -> Outcome {
 /// It is for the concurrency limit, which counts calls in flight:
 ///
 /// ```
-/// use tidegate::{Controller, Instant, Policy, Span, gate::ConcurrencyLimit, signal::mqtt};
+/// use tidegate::{Controller, Instant, Policy, signal::mqtt};
 ///
 /// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
 /// let most = mqtt::receive_maximum(Some(10)).unwrap();
-/// gate.set_concurrency(ConcurrencyLimit::new(most.get(), Span::from_secs(60)).unwrap(), Instant::ZERO);
+/// gate.set_concurrency(most);
 /// assert_eq!(mqtt::receive_maximum(None).unwrap().get(), 65_535);
 /// assert_eq!(mqtt::receive_maximum(Some(0)), None);
 /// ```

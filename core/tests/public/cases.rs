@@ -1,7 +1,9 @@
 //! Cases of a controller that the oracle's vectors do not cover.
 
+use core::num::NonZeroU16;
+
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{ConcurrencyLimit, Gate};
+use tidegate::gate::Gate;
 use tidegate::law::{Aimd, AimdConfig, Fixed, Law, Over, Tchannel, TchannelConfig};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Span, Verdict,
@@ -15,10 +17,9 @@ fn after(now: Instant, nanos: u64) -> Instant {
 
 #[test]
 fn a_full_concurrency_limit_does_not_hide_that_the_wait_after_it_is_too_long() {
-    let concurrency = ConcurrencyLimit::new(1, Span::from_secs(300)).unwrap();
     let law = Fixed::new(Quota::per_minute(1).unwrap());
     let mut gate: Controller<Fixed> =
-        Controller::new(Policy::new(law).concurrency(concurrency), 1, at(0));
+        Controller::new(Policy::new(law).concurrency(NonZeroU16::MIN), 1, at(0));
     assert!(matches!(gate.poll(at(0), &Call::new()), Decision::Admit(_)));
     let (soon, later) = (at(59 * SECOND), at(60 * SECOND));
     let late = Verdict::Reject(Reason::Late(later));
@@ -41,9 +42,9 @@ fn elapsed_time_drains_at_the_old_rate() {
 
 #[test]
 fn the_lower_of_the_concurrency_limits_of_law_and_policy_applies() {
-    let concurrency = |limit| ConcurrencyLimit::new(limit, Span::from_secs(30)).unwrap();
     for (limit, expected) in [(2, 2), (4, 4), (100, 4)] {
-        let policy = Policy::named("aimd-concurrency").unwrap().concurrency(concurrency(limit));
+        let policy =
+            Policy::named("aimd-concurrency").unwrap().concurrency(NonZeroU16::new(limit).unwrap());
         let mut gate: Controller = Controller::new(policy, 1, at(0));
         while let Decision::Admit(_) = gate.poll(at(0), &Call::new()) {}
         assert_eq!(gate.in_flight(), expected);

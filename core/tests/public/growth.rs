@@ -1,9 +1,10 @@
 //! A law grows only if it was the limit. Other causes of waits raise no rate.
 
+use core::num::NonZeroU16;
 use std::collections::VecDeque;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{ConcurrencyLimit, Pacing};
+use tidegate::gate::Pacing;
 use tidegate::law::{
     Aimd, AimdConcurrency, AimdConfig, AimdCooldown, AnyLaw, Fixed, Law, Move, Sample, Tchannel,
     TchannelConfig,
@@ -92,7 +93,7 @@ fn the_rate_also_recovers_if_callers_do_not_wait() {
 
 #[test]
 fn concurrency_grows_up_to_the_available_room() {
-    let eight = ConcurrencyLimit::new(8, Span::from_secs(60)).unwrap();
+    let eight = NonZeroU16::new(8).unwrap();
     let policy = Policy::new(AimdConcurrency::DEFAULT).concurrency(eight);
     let mut gate: Controller<AimdConcurrency> = Controller::new(policy, 1, at(0));
     let mut out = VecDeque::new();

@@ -1,6 +1,7 @@
 //! A task can be dropped at any await without leaving a call in flight, a place in the queue or a
 //! waker.
 
+use core::num::NonZeroU16;
 use std::cell::Cell;
 
 use embassy_futures::select::select;
@@ -8,7 +9,6 @@ use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
 use proptest::prelude::*;
 use tidegate::backoff::Backoff;
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
 use tidegate::{Outcome, Policy, Quota, Span};
 use tidegate_embassy::{KeyedThrottle, Throttle};
@@ -19,7 +19,7 @@ type Uplink = Throttle<NoopRawMutex, Fixed, 8>;
 /// Ten a second, two at a time, and a backoff between attempts.
 fn uplink() -> Uplink {
     let law = Fixed::new(Quota::per_second(10).unwrap());
-    let concurrency = ConcurrencyLimit::new(2, Span::from_secs(30)).unwrap();
+    let concurrency = NonZeroU16::new(2).unwrap();
     Uplink::seeded(
         leak(Policy::new(law).concurrency(concurrency).backoff(Some(Backoff::DEFAULT))),
         7,

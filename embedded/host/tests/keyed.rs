@@ -1,13 +1,13 @@
 //! Queues per key.
 
 use core::future::Future;
+use core::num::NonZeroU16;
 use core::pin::pin;
 use core::task::{Context, Waker};
 use std::cell::{Cell, RefCell};
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant};
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Hint, Outcome, Policy, Quota, Span};
@@ -79,7 +79,7 @@ fn a_new_policy_and_concurrency_limit_apply_to_every_key_and_to_waiting_calls() 
     tasks.run(&time, far());
     assert_eq!(*done_at.borrow(), [0, 0, 500, 500]);
 
-    apis.set_concurrency(ConcurrencyLimit::new(1, Span::from_secs(60)).unwrap());
+    apis.set_concurrency(NonZeroU16::MIN);
     for key in [0, 2] {
         let first = apis.call(key).try_acquire();
         assert!(apis.call(key).try_acquire().is_none());
@@ -206,7 +206,7 @@ fn a_call_of_an_evicted_key_wakes_the_task_that_waits_for_its_old_gates() {
 fn a_task_that_does_not_run_delays_others_only_by_its_permit() {
     let time = Time::begin();
     let apis = spent();
-    apis.set_concurrency(ConcurrencyLimit::new(1, Span::from_secs(600)).unwrap());
+    apis.set_concurrency(NonZeroU16::MIN);
     let mut first = pin!(apis.call(1).acquire());
     assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     evict_the_first(&apis);
@@ -224,7 +224,7 @@ fn a_task_that_does_not_run_delays_others_only_by_its_permit() {
     assert!(tasks.polls() <= 3, "{} polls", tasks.polls());
 
     // With room for two, the next one is served at once.
-    apis.set_concurrency(ConcurrencyLimit::new(2, Span::from_secs(600)).unwrap());
+    apis.set_concurrency(NonZeroU16::new(2).unwrap());
     tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
     tasks.turn();
     assert_eq!((tasks.left(), apis.waiting(), apis.in_flight(&1)), (0, 1, 1));

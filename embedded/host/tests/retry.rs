@@ -1,11 +1,11 @@
 //! Retries keep the place of their first attempt, and are not lost if the queue is full.
 
+use core::num::NonZeroU16;
 use std::cell::{Cell, RefCell};
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
 use tidegate::signal::http::CommonReading;
 use tidegate::{Outcome, Policy, Quota, Reply, Span};
@@ -14,8 +14,7 @@ use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 /// Ten a second; two at a time, for 30 s at most.
 fn policy() -> Policy<Fixed> {
-    Policy::new(Fixed::new(Quota::per_second(10).unwrap()))
-        .concurrency(ConcurrencyLimit::new(2, Span::from_secs(30)).unwrap())
+    Policy::new(Fixed::new(Quota::per_second(10).unwrap())).concurrency(NonZeroU16::new(2).unwrap())
 }
 
 fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS> {
@@ -80,9 +79,7 @@ fn each_attempt_is_checked_by_the_gates() {
     let tenth = Span::from_millis(100);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, tenth, tenth).unwrap();
     let unlimited = Policy::new(Fixed::UNLIMITED).backoff(Some(backoff));
-    throttle.set_policy(leak(
-        unlimited.concurrency(ConcurrencyLimit::new(1, Span::from_secs(30)).unwrap()),
-    ));
+    throttle.set_policy(leak(unlimited.concurrency(NonZeroU16::MIN)));
     let mut tasks = Tasks::new();
     // While one is backed off, the other fills the concurrency limit.
     tasks.spawn(async {
@@ -116,7 +113,7 @@ fn the_time_limit_of_a_policy_applies_to_a_waiting_retry() {
     let throttle = throttle::<8>();
     let second = Span::from_secs(1);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
-    let concurrency = ConcurrencyLimit::new(2, Span::from_secs(600)).unwrap();
+    let concurrency = NonZeroU16::new(2).unwrap();
     let unlimited = Policy::new(Fixed::UNLIMITED).concurrency(concurrency);
     throttle.set_policy(leak(unlimited.backoff(Some(backoff)).elapsed(Some(Span::from_secs(5)))));
     let ended_at = Cell::new(None);
@@ -170,7 +167,7 @@ fn without_a_place(takes: Duration, timeout: Duration) -> (Instant, Result<Outco
     let throttle = throttle::<1>();
     let second = Span::from_secs(1);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
-    let concurrency = ConcurrencyLimit::new(1, Span::from_secs(600)).unwrap();
+    let concurrency = NonZeroU16::MIN;
     throttle.set_policy(leak(
         Policy::new(Fixed::UNLIMITED).concurrency(concurrency).backoff(Some(backoff)),
     ));
@@ -236,7 +233,7 @@ fn the_gates_know_of_a_waiting_call_after_a_retry_overtook_it() {
     let throttle = throttle::<8>();
     let second = Span::from_secs(1);
     let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
-    let concurrency = ConcurrencyLimit::new(1, Span::from_secs(600)).unwrap();
+    let concurrency = NonZeroU16::MIN;
     throttle.set_policy(leak(
         Policy::new(Fixed::UNLIMITED).concurrency(concurrency).backoff(Some(backoff)),
     ));

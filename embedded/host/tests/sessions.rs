@@ -5,7 +5,6 @@ use std::cell::{Cell, RefCell};
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Adaptive;
 use tidegate::{Outcome, Policy};
 use tidegate_embassy::{Sessions, Throttle};
@@ -96,7 +95,7 @@ fn the_limit_of_the_broker_is_kept_with_any_delay_of_acknowledgements() {
     let time = Time::begin();
     let uplink: Throttle<NoopRawMutex, Adaptive, 8> =
         Throttle::seeded(const { &Policy::adaptive() }, 7);
-    uplink.set_concurrency(ConcurrencyLimit::until_settled(NonZeroU16::new(2).unwrap()));
+    uplink.set_concurrency(NonZeroU16::new(2).unwrap());
     let (in_flight, most, published) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let mut tasks = Tasks::new();
     for task in 0..6 {

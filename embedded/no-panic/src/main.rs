@@ -6,12 +6,12 @@
 mod board;
 
 use core::future::Future;
+use core::num::NonZeroU16;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::{Duration, Instant};
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{Adaptive, Aimd, Law};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Policy, Reply, Span, Stats};
@@ -108,7 +108,7 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
     settle: for<'a> fn(Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Reply<LIMITS>),
     spread_start: fn(&Uplink<L, WAITERS, LIMITS>, Duration),
     set_policy: fn(&Uplink<L, WAITERS, LIMITS>, &'static Policy<L, LIMITS>),
-    set_concurrency: fn(&Uplink<L, WAITERS, LIMITS>, ConcurrencyLimit),
+    set_concurrency: fn(&Uplink<L, WAITERS, LIMITS>, NonZeroU16),
     reset: fn(&Uplink<L, WAITERS, LIMITS>),
     stats: fn(&Uplink<L, WAITERS, LIMITS>) -> Stats,
     interval: fn(&Uplink<L, WAITERS, LIMITS>) -> Option<Duration>,
@@ -195,7 +195,7 @@ pub struct Table {
     leave: for<'a> fn(Acquire<'a, Apis>),
     settle: for<'a> fn(Permit<'a, Apis>, Reply),
     set_policy: fn(&Apis, &'static Policy<Aimd>),
-    set_concurrency: fn(&Apis, ConcurrencyLimit),
+    set_concurrency: fn(&Apis, NonZeroU16),
     reset: fn(&Apis, &u32),
     snapshot: fn(&Apis, &u32, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(&Apis, &u32, &[u8], Duration) -> Result<(), SnapshotError>,

@@ -170,9 +170,8 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 let answer = json!([spelt(call.not_before().as_nanos()), call.attempt()]);
                 same("the latest attempt", argument(6)?, &answer)?;
             }
-            "concurrency" => {
-                self.gate.set_concurrency(concurrency(argument(2)?, argument(3)?)?, now)
-            }
+            "concurrency" => self.gate.set_concurrency(concurrency(argument(2)?)?),
+            "forget" => self.gate.forget(small(argument(2)?)?),
             "policy" => self.set_policy(now, argument(2)?)?,
             "save" => self.saved = self.record(now)?,
             "restore" => {
@@ -386,7 +385,7 @@ fn hint(value: &Value) -> Read<Hint> {
 
 fn stats(stats: &Stats) -> Value {
     let Stats { admitted, waits, waited, full, rejected, ok, throttled, busy, .. } = *stats;
-    let Stats { failed, abandoned, exhausted, late, slower, faster, retries, .. } = *stats;
+    let Stats { failed, abandoned, exhausted, slower, faster, retries, .. } = *stats;
     json!([
         admitted,
         waits,
@@ -399,7 +398,6 @@ fn stats(stats: &Stats) -> Value {
         failed,
         abandoned,
         exhausted,
-        late,
         slower,
         faster,
         retries

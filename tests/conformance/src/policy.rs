@@ -8,7 +8,7 @@ use core::num::NonZeroU16;
 
 use serde_json::Value;
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
+use tidegate::gate::{CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
     Autosleeper, AutosleeperConfig, Fixed, Heroku, HerokuConfig, Over, Recovery, Strategy,
@@ -29,16 +29,11 @@ pub(crate) fn laws(value: &Value) -> Read<usize> {
 /// The policy, or the name of the constructor's error.
 pub(crate) fn policy<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
     let mut policy = named(value)?;
-    let mut concurrency = None;
     for (key, value) in object(value)? {
         policy = match &**key {
             "cooldown" => policy
                 .cooldown(made(CooldownPolicy::new(span(at(value, 0)?)?, ratio(at(value, 1)?)?))?),
-            "concurrency" => {
-                concurrency =
-                    Some(made(ConcurrencyLimit::new(small(at(value, 0)?)?, span(at(value, 1)?)?))?);
-                policy
-            }
+            "concurrency" => policy.concurrency(concurrency(value)?),
             "retry_budget" => policy.retry_budget(given(value, retry_budget)?),
             "backoff" => policy.backoff(given(value, backoff)?),
             "attempts" => policy.attempts(given(value, small::<u16>)?.and_then(NonZeroU16::new)),
@@ -46,7 +41,7 @@ pub(crate) fn policy<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, 
             _ => policy,
         };
     }
-    Ok(concurrency.map_or(policy, |concurrency| policy.concurrency(concurrency)))
+    Ok(policy)
 }
 
 fn named<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
@@ -73,8 +68,8 @@ fn made<T, E: Debug>(result: Result<T, E>) -> Read<T> {
     result.map_err(|error| format!("{error:?}"))
 }
 
-pub(crate) fn concurrency(limit: &Value, expiry: &Value) -> Read<ConcurrencyLimit> {
-    made(ConcurrencyLimit::new(small(limit)?, span(expiry)?))
+pub(crate) fn concurrency(limit: &Value) -> Read<NonZeroU16> {
+    NonZeroU16::new(small(limit)?).ok_or_else(|| String::from("a concurrency limit of 0"))
 }
 
 fn retry_budget(value: &Value) -> Read<RetryBudgetPolicy> {

@@ -13,7 +13,6 @@ use core::num::{NonZeroU16, NonZeroU32};
 use core::ops::{Deref, DerefMut};
 
 use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
-use tidegate::gate::{ConcurrencyError, ConcurrencyLimit};
 use tidegate::gate::{
     CooldownError, CooldownPolicy, Gate, Permit, RetryBudgetError, RetryBudgetPolicy,
 };
@@ -120,7 +119,6 @@ pub static PARTS: Parts = Parts {
     named: Policy::named,
     settled: |seed, now| Controller::new(Policy::of([Aimd::DEFAULT; 2]), seed, now),
     quota: |count, period, burst| Quota::per(count, period)?.with_burst(burst),
-    concurrency: ConcurrencyLimit::new,
     cooldown: CooldownPolicy::new,
     retry_budget: RetryBudgetPolicy::new,
     backoff: Backoff::new,
@@ -337,7 +335,6 @@ pub struct Parts {
     named: fn(&str) -> Option<Policy>,
     settled: fn(u64, Instant) -> Controller<Aimd, 2>,
     quota: fn(u64, Span, u32) -> Result<Quota, QuotaError>,
-    concurrency: fn(u16, Span) -> Result<ConcurrencyLimit, ConcurrencyError>,
     cooldown: fn(Span, Ratio) -> Result<CooldownPolicy, CooldownError>,
     retry_budget: fn(Ratio, u32) -> Result<RetryBudgetPolicy, RetryBudgetError>,
     backoff: fn(Growth, Jitter, Span, Span) -> Result<Backoff, BackoffError>,

@@ -23,7 +23,7 @@ CONFIGS = [
 ]
 
 
-NARROW = {"named": "adaptive", "concurrency": [32, 300 * SECOND]}
+NARROW = {"named": "adaptive", "concurrency": 32}
 """A narrow concurrency limit, so that a client without a limit also gets `Full`."""
 
 
@@ -222,7 +222,7 @@ def fill(script):
 
 def slow_start():
     for outcome in ("ok", "busy", "failed"):
-        script = scripted(f"slow start, and calls that end {outcome}", "ExpiryEnds")
+        script = scripted(f"slow start, and calls that end {outcome}", "LawWidens")
         fill(script)
         # Each success admits another call.
         script.after(20 * MS)
@@ -235,7 +235,7 @@ def slow_start():
             fill(script)
             script.settle(outcome)
         yield script
-    script = scripted("slow start for an hour", "Silence", "ExpiryEnds")
+    script = scripted("slow start for an hour", "Silence", "LawWidens")
     fill(script)
     for wait in (SECOND, 4 * SECOND, HOUR):
         script.after(wait)
@@ -271,7 +271,7 @@ def few_left():
     """What remains limits slow start if it is less than half of the most that ever remained."""
     for most in (9, 10):
         for left in (0, 1, 3, 4, 5, 6):
-            script = scripted(f"slow start, and {left} left of {most}", "ExpiryEnds")
+            script = scripted(f"slow start, and {left} left of {most}", "LawWidens")
             script.call(told(left=most), 20 * MS)
             fill(script)
             script.after(20 * MS)
@@ -290,7 +290,7 @@ def two_windows():
     two = {"laws": [{"law": "adaptive"}, {"law": "adaptive"}], "backoff": None}
     for costs in ([1, 0], [0, 1], [1, 1], [0, 0]):
         name = f"costs {costs}, and little left of the first limit"
-        script = scripted(name, "ExpiryEnds", policy=two)
+        script = scripted(name, "LawWidens", policy=two)
         script.describe(1, costs)
         for left in (20, 3):
             script.admit()
@@ -359,17 +359,14 @@ def rescaled():
 
 
 def room():
-    """When another call may be in flight: when an expiry ends or a law widens."""
+    """When another call may be in flight: when a law widens."""
     two = [{"law": "adaptive"}, {"law": "aimd-concurrency", "start": 1}]
-    for expiry in (50 * MS, 2**28, SECOND):
-        for laws in ([{"law": "adaptive"}], two):
-            policy = {"laws": laws, "backoff": None, "concurrency": [65_535, expiry]}
-            name = f"expiry times of {expiry} ns, and {len(laws)} limits"
-            script = scripted(name, "ExpiryEnds", policy=policy)
-            for wait in (0, MS, 5 * SECOND):
-                script.after(wait)
-                fill(script)
-            yield script
+    for laws in ([{"law": "adaptive"}], two):
+        script = scripted(f"slow start that is full, and {len(laws)} limits", "LawWidens", policy={"laws": laws, "backoff": None})
+        for wait in (0, MS, 5 * SECOND):
+            script.after(wait)
+            fill(script)
+        yield script
 
 
 def silences():
@@ -452,7 +449,7 @@ def cycles():
 
 def deep_cuts():
     """With many calls in flight: the more of those from before a cut are rejected, the deeper it becomes."""
-    wide = {"named": "adaptive", "concurrency": [300, 300 * SECOND]}
+    wide = {"named": "adaptive", "concurrency": 300}
     for count, tenths in [(60, 0), (60, 2), (60, 3), (60, 6), (20, 9), (60, 10), (120, 7)]:
         name = f"{tenths} of 10 of the {count} calls from before a cut are rejected"
         script = paced(name, "LongRun", interval=10 * MS, policy=wide)

@@ -49,19 +49,16 @@ def late_permits(script):
     script.admit()
 
 
-def expiries(script):
-    script.set_concurrency(2, SECOND)
-    script.admit()
-    script.admit()
-    script.poll()
-    script.next_at()
-    script.why()
-    script.poll(script.now + SECOND - 1)
-    script.poll(script.now + 1)
-    script.poll()
-    script.next_at()
-    for permit in list(script.outs):
-        script.settle("ok", permit=permit)
+def lost_calls(script):
+    script.set_concurrency(2)
+    for _ in range(2):
+        script.admit()
+        script.admit()
+        script.poll()
+        script.next_at()
+        script.why()
+        script.after(SECOND)
+        script.forget(2)
     script.poll()
 
 
@@ -306,7 +303,7 @@ CLIENTS = [
     ("rejected for ever", ["ThrottledForEver"], throttled_for_ever),
     ("a burst of failures", ["BurstOfFailures"], burst_of_failures),
     ("permits settled late, or never", ["LatePermit"], late_permits),
-    ("expiry times that end", ["ExpiryEnds"], expiries),
+    ("calls that are lost", ["LostCalls"], lost_calls),
     ("a clock that steps back", ["TimeBackwards"], time_backwards),
     ("the end of time", ["ClockAtMax"], clock_at_max),
     ("polls without need", ["PollTooOften"], polled_too_often),

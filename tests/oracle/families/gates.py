@@ -159,36 +159,36 @@ FREE = {"laws": [{"law": "fixed"}], "backoff": None}
 
 def limits():
     for limit in (1, 2, 3, 32, 65_535):
-        for expiry in (1, SECOND, END):
-            name = f"window of {limit}, expiry times of {expiry} ns"
-            script = Script(
-                name, ["ExpiryEnds", "LatePermit"], {**FREE, "concurrency": [limit, expiry]}, now=SECOND
-            )
-            for turn in range(min(limit, 32) + 1):
-                script.poll(script.now + (turn % 3 == 0))
-            script.next_at()
-            script.why()
-            for permit in script.outs[: 3 if limit > 3 else 1]:
-                script.settle("abandoned" if permit % 2 else "ok", permit=permit)
-            script.poll(script.now + min(expiry, DAY))
-            script.poll()
-            script.next_at()
-            script.set_concurrency(max(1, limit // 2), expiry)
-            script.poll()
-            script.next_at()
-            script.poll(END)
-            yield script.vector()
+        script = Script(f"at most {limit} calls in flight", [], {**FREE, "concurrency": limit}, now=SECOND)
+        for turn in range(min(limit, 32) + 1):
+            script.poll(script.now + (turn % 3 == 0))
+        script.next_at()
+        script.why()
+        for permit in script.outs[: 3 if limit > 3 else 1]:
+            script.settle("abandoned" if permit % 2 else "ok", permit=permit)
+        script.poll(script.now + DAY)
+        script.forget(2)
+        script.poll()
+        script.next_at()
+        script.set_concurrency(max(1, limit // 2))
+        script.poll()
+        script.next_at()
+        script.forget(9)
+        script.poll(END)
+        yield script.vector()
     dice = Dice(5)
     for number in range(30):
-        policy = {**FREE, "concurrency": [1 + dice.below(5), 1 + dice.below(4 * SECOND)]}
-        script = Script(f"concurrency limit at random, {number}", ["ExpiryEnds", "LatePermit"], policy)
+        policy = {**FREE, "concurrency": 1 + dice.below(5)}
+        script = Script(f"concurrency limit at random, {number}", ["LatePermit"], policy)
         for _ in range(16):
             script.after(dice.below(SECOND))
             if dice.below(3):
                 script.poll()
-            else:
+            elif dice.below(4):
                 permit = dice.of(script.outs) if script.outs else None
                 script.settle(dice.of(["ok", "failed", "abandoned"]), permit=permit)
+            else:
+                script.forget(1)
             if dice.below(4) == 0:
                 script.next_at()
         yield script.vector()
@@ -288,7 +288,7 @@ def unstated():
                 if script.outs:
                     script.settle({"outcome": outcome, "used": [1, used], **said})
                 script.intervals()
-            # The end of a stream says what it used, before and after its expiry.
+            # The end of a stream says what it used.
             for outcome, length, used in (("ok", SECOND, 40), ("throttled", 1, 90), ("ok", DAY, 3), ("ok", 0, U32)):
                 script.admit(1)
                 if script.outs:

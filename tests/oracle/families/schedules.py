@@ -120,8 +120,6 @@ POLICIES = [
     ("a spread above one", [], schedule("linear", ["spread", 6, 5], 1, SECOND)),
     ("a cooldown of nothing", [], {**one("fixed"), "cooldown": [0, [0, 1]]}),
     ("a cooldown spread beyond itself", [], {**one("fixed"), "cooldown": [SECOND, [9, 8]]}),
-    ("a concurrency limit of nothing", [], {**one("fixed"), "concurrency": [0, SECOND]}),
-    ("an expiry of nothing", [], {**one("fixed"), "concurrency": [4, 0]}),
     ("a retry budget without a reserve", [], {**one("fixed"), "retry_budget": [[1, 2], 0]}),
     ("a retry budget that earns nothing", [], {**one("fixed"), "retry_budget": [[0, 3], 4]}),
     ("a quota of nothing", [], one("fixed", quota=[0, SECOND])),

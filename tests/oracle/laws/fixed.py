@@ -39,7 +39,7 @@ class Fixed(Law):
                 "retry_budget": [[1, 3], 2],
                 "attempts": 4,
                 "elapsed": 3 * SECOND,
-                "concurrency": [3, 10 * SECOND],
+                "concurrency": 3,
                 "cooldown": [60 * SECOND, [1, 2]],
                 "backoff": [["exponential", 3, 2], ["spread", 1, 5], 100 * MS, SECOND],
             },

@@ -88,7 +88,8 @@ fn event<const LIMITS: usize>(world: &mut World<LIMITS>, input: &mut Input<'_>) 
             world.set_clock(Instant::from_nanos(back));
         }
         10 => world.set_clock(input.instant()),
-        11 | 12 => world.set_concurrency(terms::concurrency(input)),
+        11 => world.set_concurrency(terms::concurrency(input)),
+        12 => world.lose(which),
         13 if which < 8 => world.set_policy(Terms::of(input)),
         13 => world.set_policy(world.terms),
         14 if which < 8 => world.sleep(Span::ZERO, input.span()),

@@ -107,7 +107,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.restarts += 1;
         self.latest = there;
         self.now = there;
-        self.flying.iter_mut().for_each(|flying| flying.stale = true);
+        self.flying.clear();
         // Waits were planned on the previous clock.
         self.waiting.clear();
         self.told = there;

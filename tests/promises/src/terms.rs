@@ -3,7 +3,7 @@
 use core::num::{NonZeroU16, NonZeroU32};
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
+use tidegate::gate::{CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
     Autosleeper, AutosleeperConfig, Fixed, Heroku, HerokuConfig, Over, Recovery, Strategy,
@@ -32,7 +32,7 @@ pub struct Terms<const LIMITS: usize> {
     pub cuts_for_each_throttled: bool,
     pub cooldown: CooldownPolicy,
     pub spread: Ratio,
-    pub concurrency: ConcurrencyLimit,
+    pub concurrency: NonZeroU16,
     /// What a success adds, what a retry costs, and the initial number of retries.
     pub retry_budget: Option<(u64, u64, u64)>,
     /// The longest delay of a backoff.
@@ -262,13 +262,13 @@ fn cooldown(input: &mut Input<'_>) -> (CooldownPolicy, Ratio) {
 }
 
 /// A concurrency limit that is soon full.
-fn few() -> ConcurrencyLimit {
-    ConcurrencyLimit::new(3, ConcurrencyLimit::DEFAULT.expiry()).unwrap_or_default()
+fn few() -> NonZeroU16 {
+    NonZeroU16::MIN.saturating_add(2)
 }
 
-/// Any concurrency limit. The default if the bytes are not a valid one.
-pub fn concurrency(input: &mut Input<'_>) -> ConcurrencyLimit {
-    ConcurrencyLimit::new(input.u8().into(), input.span()).unwrap_or(ConcurrencyLimit::DEFAULT)
+/// Any concurrency limit: none if the byte is zero.
+pub fn concurrency(input: &mut Input<'_>) -> NonZeroU16 {
+    NonZeroU16::new(input.u8().into()).unwrap_or(NonZeroU16::MAX)
 }
 
 /// Any retry budget and its numbers. One retry per success if the bytes are not a valid one.

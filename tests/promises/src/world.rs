@@ -1,6 +1,8 @@
 //! A controller and its client, and the promises for every call.
 
-use tidegate::gate::{ConcurrencyLimit, Gate, Permit};
+use core::num::NonZeroU16;
+
+use tidegate::gate::{Gate, Permit};
 use tidegate::law::{AnyLaw, Law};
 use tidegate::{Controller, Decision, Instant, Reason, Span, Verdict};
 
@@ -45,8 +47,6 @@ pub struct World<const LIMITS: usize> {
     pub cooldown: Instant,
     pub accounts: [Account; LIMITS],
     pub retries: Retries,
-    /// The shortest expiry of any concurrency limit so far.
-    pub expiry: Span,
     pub restarts: u64,
     /// A digest of all decisions.
     answers: u64,
@@ -58,11 +58,8 @@ pub struct Flying<const LIMITS: usize> {
     pub call: Call<LIMITS>,
     /// What it was charged.
     pub costs: [u32; LIMITS],
-    pub sent: Instant,
     /// The number of cuts when it was sent.
     pub cuts: u32,
-    /// Whether it was sent before a restart.
-    pub stale: bool,
     /// For each limit, whether the account that it was charged to still exists.
     pub charged: [bool; LIMITS],
 }
@@ -90,7 +87,6 @@ impl<const LIMITS: usize> World<LIMITS> {
             cooldown: Instant::ZERO,
             accounts: [Account::new(); LIMITS],
             retries: Retries::NONE,
-            expiry: terms.concurrency.expiry(),
             restarts: 0,
             answers: 0,
         }
@@ -222,14 +218,9 @@ impl<const LIMITS: usize> World<LIMITS> {
             assert!(charged >= stated, "{charged} was charged for {stated}");
         }
         let in_flight = self.gate.in_flight();
-        assert!(in_flight > 0 && in_flight <= before.in_flight() + 1);
-        let limit = self.terms.concurrency.limit();
+        let limit = self.terms.concurrency.get();
         assert!(in_flight <= limit, "{in_flight} in flight, with a limit of {limit}");
-        let alive = |flying: &&Flying<LIMITS>| {
-            !flying.stale && flying.sent.saturating_add(self.expiry) > self.latest
-        };
-        let others = self.flying.iter().filter(alive).count();
-        assert!(others < usize::from(limit), "{others} others, with a limit of {limit}");
+        assert_eq!(usize::from(in_flight), self.flying.len() + 1);
         assert_eq!(self.gate.stats().admitted, before.stats().admitted + 1);
         let limits = self.accounts.iter_mut().zip(costs).zip(self.terms.quotas);
         // A limit with no cost for this call does not see the time either.
@@ -244,15 +235,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
         let cuts = self.gate.stats().slower;
         let charged = [true; LIMITS];
-        self.flying.push(Flying {
-            permit,
-            call,
-            costs,
-            sent: self.now,
-            cuts,
-            stale: false,
-            charged,
-        });
+        self.flying.push(Flying { permit, call, costs, cuts, charged });
     }
 
     fn a_wait_is_exact(
@@ -284,13 +267,20 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert_ne!(self.gate.check(sooner, call), Verdict::Admit, "the wait is longer than needed");
     }
 
-    pub fn set_concurrency(&mut self, concurrency: ConcurrencyLimit) {
+    /// The permit of a call is lost.
+    pub fn lose(&mut self, which: usize) {
+        if !self.flying.is_empty() {
+            self.flying.remove(which.min(self.flying.len() - 1));
+            self.gate.forget(1);
+        }
+    }
+
+    pub fn set_concurrency(&mut self, concurrency: NonZeroU16) {
         let before = self.gate.in_flight();
-        self.gate.set_concurrency(concurrency, self.now);
+        self.gate.set_concurrency(concurrency);
         assert_eq!(self.gate.in_flight(), before, "a call in flight was forgotten");
         self.terms.concurrency = concurrency;
         self.terms.policy = self.terms.policy.concurrency(concurrency);
-        self.expiry = self.expiry.min(concurrency.expiry());
     }
 
     pub fn set_policy(&mut self, mut terms: Terms<LIMITS>) {
@@ -315,7 +305,6 @@ impl<const LIMITS: usize> World<LIMITS> {
                 self.flying.iter_mut().for_each(|flying| flying.charged[limit] = false);
             }
         }
-        self.expiry = self.expiry.min(terms.concurrency.expiry());
         // The balance of the previous retry budget is not known.
         let retry_budget = terms.retry_budget.filter(|_| terms.policy == self.terms.policy);
         self.terms = Terms { retry_budget, ..terms };
@@ -362,7 +351,8 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
         let (Verdict::Wait(_) | Verdict::Full) = verdict else { return };
         let Some(next) = self.gate.next_at(self.now) else {
-            panic!("{:?} delays the call for no time", self.gate.why(self.now, &plain))
+            assert!(verdict == Verdict::Full && self.gate.in_flight() > 0, "it waits for nothing");
+            return;
         };
         if next == Instant::MAX {
             return; // the clock ends here
@@ -388,8 +378,8 @@ impl<const LIMITS: usize> World<LIMITS> {
                 Decision::Admit(_) => return,
                 Decision::Wait(until) => now = until,
                 Decision::Full => match gate.next_at(now) {
-                    Some(Instant::MAX) => return, // an expiry that never ends
                     Some(next) => now = next,
+                    None if gate.in_flight() > 0 => gate.forget(gate.in_flight()), // others must end
                     None => panic!("full without a reason"),
                 },
                 // A wait beyond the largest instant, or a law that rejects instead of waiting.

@@ -15,10 +15,10 @@ use super::record::RecordFile;
 use crate::timer::{Timer, Tokio, duration, span};
 
 /// The maximum number of leases and calls in flight, and of known members, on one machine.
-pub(super) const LEASES: u16 = 2_048;
+const LEASES: usize = 2_048;
 const MEMBERS: usize = 256;
 
-type Desk = Coordinator<Leases<AnyLaw, { LEASES as usize }>, MEMBERS>;
+type Desk = Coordinator<Leases<AnyLaw, LEASES>, MEMBERS>;
 
 /// A budget is unloaded after this time without a request. Its file contains everything.
 const IDLE: Duration = Duration::from_secs(60);
@@ -31,6 +31,7 @@ const MOST: usize = 256;
 pub(super) struct Terms {
     pub(super) place: Arc<Place>,
     pub(super) policy: Policy<AnyLaw>,
+    pub(super) expiry: Duration,
     pub(super) heartbeat: Duration,
 }
 
@@ -132,7 +133,8 @@ impl Budgets {
             None if self.first => self.fresh(now),
             None => boxed(self.fresh(now).in_place_of_another(now, Span::ZERO)),
         };
-        let desk = Box::new(desk.heartbeat(span(self.terms.heartbeat)));
+        let mut desk = Box::new(desk.heartbeat(span(self.terms.heartbeat)));
+        desk.source_mut().set_expiry(span(self.terms.expiry));
         self.budgets.insert(key.into(), Budget { desk, file, asked: now, unstored: None });
         Ok(())
     }

@@ -22,16 +22,16 @@ mod system;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::AnyLaw;
 use tidegate::queue::{Place, Ticket, Turn};
-use tidegate::{Call, Outcome, Policy, Quota, Reason, Reply, Span};
+use tidegate::{Call, Outcome, Policy, Quota, Reason, Reply};
 
 pub use budgets::LocalBudget;
 pub use call::LocalCall;
@@ -42,7 +42,7 @@ use crate::classify::{Classify, Standard};
 use crate::error::Error;
 use crate::stats;
 use crate::timer::Tokio;
-use budgets::{LEASES, Terms};
+use budgets::Terms;
 use lane::Lane;
 use post::Post;
 
@@ -101,7 +101,7 @@ impl LocalGate {
             policy: policy.limits(policy.laws().map(Into::into)),
             name: "default".to_owned(),
             folder: None,
-            concurrency: None,
+            expiry: Duration::from_secs(30),
             alone: None,
             heartbeat: Duration::from_millis(500),
             queue: 10_000,
@@ -223,7 +223,7 @@ pub struct LocalBuilder {
     policy: Policy<AnyLaw>,
     name: String,
     folder: Option<PathBuf>,
-    concurrency: Option<ConcurrencyLimit>,
+    expiry: Duration,
     alone: Option<Quota>,
     heartbeat: Duration,
     queue: u32,
@@ -243,10 +243,15 @@ impl LocalBuilder {
         Self { folder: Some(folder.into()), ..self }
     }
 
-    /// How many calls of all members may be leased and in flight, and how long a call that never
-    /// settles keeps its place. At most 2048, and 30 s by default.
-    pub fn concurrency(self, concurrency: ConcurrencyLimit) -> Self {
-        Self { concurrency: Some(concurrency), ..self }
+    /// How many calls of all members may be leased and in flight: at most 2048.
+    pub fn concurrency(self, limit: NonZeroU16) -> Self {
+        Self { policy: self.policy.concurrency(limit), ..self }
+    }
+
+    /// After which time a call that was not settled is lost and frees its place. It must be longer than the longest
+    /// call. 30 s by default.
+    pub fn expiry(self, expiry: Duration) -> Self {
+        Self { expiry, ..self }
     }
 
     /// The quota of this process without a coordinator, until it knows its share. One call a second
@@ -272,12 +277,14 @@ impl LocalBuilder {
     /// [`LocalError`] if the name is invalid, or the folder's path is too long for a socket.
     pub fn build(self) -> Result<LocalGate, LocalError> {
         let place = Arc::new(place::Place::new(self.name, self.folder)?);
-        let usual = || ConcurrencyLimit::new(LEASES, Span::from_secs(30));
-        let concurrency = self.concurrency.or_else(|| usual().ok()).unwrap_or_default();
-        let policy = self.policy.concurrency(concurrency);
         let second = || Quota::per_second(1).map_err(|error| LocalError::new(error.to_string()));
         let alone = self.alone.map_or_else(second, Ok)?;
-        let post = Arc::new(Post::new(Terms { place, policy, heartbeat: self.heartbeat }));
+        let post = Arc::new(Post::new(Terms {
+            place,
+            policy: self.policy,
+            expiry: self.expiry,
+            heartbeat: self.heartbeat,
+        }));
         let inner = Inner {
             post,
             alone,

@@ -4,6 +4,7 @@
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -15,9 +16,8 @@ use axum::extract::State;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use tidegate_limits::Limit as _;
-use tidegate_tower::tidegate::gate::ConcurrencyLimit;
+use tidegate_tower::tidegate::Policy;
 use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Policy, Span};
 use tokio::net::TcpListener;
 
 const SECOND: u64 = 1_000_000_000;
@@ -28,7 +28,7 @@ pub(crate) fn unlimited() -> Policy<Fixed> {
 
 /// At most this many calls in flight.
 pub(crate) fn concurrently(count: u16) -> Policy<Fixed> {
-    unlimited().concurrency(ConcurrencyLimit::new(count, Span::from_secs(3_600)).unwrap())
+    unlimited().concurrency(NonZeroU16::new(count).unwrap())
 }
 
 /// A full bucket of `burst` calls that regains `rate` a second.

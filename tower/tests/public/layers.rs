@@ -18,7 +18,7 @@ use http_body_util::Empty;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use tidegate_limits::{Bucket, Limit};
-use tidegate_tower::tidegate::gate::{ConcurrencyLimit, RetryBudgetPolicy};
+use tidegate_tower::tidegate::gate::RetryBudgetPolicy;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Ratio, Reason, Reply, Rng, Span};
 use tidegate_tower::{Call, Describe, Error, Gate, Standard, ThrottleLayer};
@@ -119,7 +119,7 @@ async fn constantly(gate: Gate, key: &'static str, takes: Duration) {
 #[tokio::test(start_paused = true)]
 async fn a_call_is_served_beside_constant_demand_for_each_of_its_keys() {
     let millis = Duration::from_millis;
-    let one = ConcurrencyLimit::new(1, MINUTE).unwrap();
+    let one = NonZeroU16::MIN;
     // How long calls of the account and of the model take, and the longest time between two turns.
     let worlds = [
         (per_second(1, 1), [0, 0], 1_000),
@@ -336,7 +336,7 @@ async fn a_refund_is_one_for_all_keys() {
 async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace_in_any_key() {
     for places in [1, 2, 10] {
         for polls in 0.. {
-            let one = ConcurrencyLimit::new(1, MINUTE).unwrap();
+            let one = NonZeroU16::MIN;
             let attempts = NonZeroU16::new(3);
             let policy = per_second(10, 1).concurrency(one).attempts(attempts);
             let gate = Gate::builder(policy).keys(places).build();
@@ -402,7 +402,7 @@ async fn random_calls_over_random_keys_are_all_served_and_exceed_no_limit() {
         let mut rng = Rng::new(seed);
         let mut below = move |most: usize| rng.next_u32() as usize % most;
         let (rate, burst, places) = (1 + below(20), 1 + below(4), 1 + below(5));
-        let limit = ConcurrencyLimit::new(places as u16, Span::from_secs(3_600)).unwrap();
+        let limit = NonZeroU16::new(places as u16).unwrap();
         let gate = Gate::new(per_second(rate as u64, burst as u32).concurrency(limit));
         let (log, flying) = (RefCell::new(Log::new()), RefCell::new(HashMap::new()));
         let begun = Instant::now();

@@ -3,11 +3,10 @@
 use tidegate::queue::{Patience, Place};
 use tidegate::{Call, Instant};
 
-use super::{Desk, Kept, Requested};
+use super::{Desk, Kept, Pausable, Requested, number};
 use crate::LIMITS;
 use crate::line::Told;
 use crate::number::{deadline, millis};
-use crate::permits::Permits;
 
 /// A permit that a call keeps while it waits for another key.
 pub struct Lent {
@@ -19,8 +18,8 @@ pub struct Lent {
 
 impl Kept {
     /// Renews the permits that calls keep, so that no other call uses their room.
-    pub fn renew(&mut self, now: Instant, permits: &mut Permits<LIMITS>) {
-        let control = &mut self.gate.controller;
+    pub fn renew(&mut self, now: Instant) {
+        let Pausable { controller: control, permits, .. } = &mut self.gate;
         for slot in 0..self.lent.slots() {
             let Some(Lent { permit, call, until }) = self.lent.get(slot) else { continue };
             let renewed = permits.renew(*permit, |permit| {
@@ -41,21 +40,19 @@ impl Kept {
     pub fn rejoin(
         &mut self,
         now: Instant,
-        permits: &mut Permits<LIMITS>,
         before: f64,
         (call, place): (&Call<LIMITS>, Place),
         told: &mut Told,
     ) -> f64 {
-        if let Some(before) = permits.take(before) {
+        if let Some(before) = self.gate.permits.take(before) {
             if self.gate.paused {
                 self.gate.controller.refund(now, before);
             } else if let Some(permit) = self.gate.controller.renew(now, before, call) {
-                return permits.hand_out(permit);
+                return self.gate.permits.hand_out(permit);
             }
         }
         self.line.changed();
-        let number = |permit| permits.hand_out(permit);
-        self.line.join::<true>(now, &mut self.gate, (call, place), told, number)
+        self.line.join::<true, _>(now, &mut self.gate, (call, place), told, number)
     }
 
     /// How many permits calls keep.
@@ -77,7 +74,7 @@ impl Desk {
         let now = self.clock.read(now);
         let call = self.call_of(requested);
         let Some(kept) = self.gates.get(gate) else { return 0.0 };
-        kept.renew(now, &mut self.permits);
+        kept.renew(now);
         let is_next = kept.line.first(now, &kept.gate) == slot;
         let lent = kept.lent();
         let until = Patience::new(deadline(since), deadline(delayed)).keeps_until(
@@ -101,17 +98,18 @@ impl Desk {
     /// Takes back the permit of a call that was not sent. An unknown permit is harmless.
     pub fn refund(&mut self, gate: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
-        let permit = self.permits.take(permit);
-        if let (Some(kept), Some(permit)) = (self.gates.get(gate), permit) {
+        let Some(kept) = self.gates.get(gate) else { return };
+        if let Some(permit) = kept.gate.permits.take(permit) {
             kept.gate.controller.refund(now, permit);
             kept.line.changed();
         }
     }
 
-    /// Like `learn`, for a call whose current reply describes the limit of the key with the permit `last`.
-    pub fn learn_beside(&mut self, gate: u32, permit: f64, last: f64, now: f64) {
+    /// Like `learn`, for a call whose current reply describes the limit of another gate, with its permit.
+    pub fn learn_beside(&mut self, gate: u32, permit: f64, (beside, last): (u32, f64), now: f64) {
         let reply = self.draft.reply;
-        if let Some((last, _)) = self.permits.get(last) {
+        let Some(kept) = self.gates.get(beside) else { return };
+        if let Some((last, _)) = kept.gate.permits.get(last) {
             self.draft.reply = last.others_learn(&reply);
             self.learn(gate, permit, now);
             self.draft.reply = reply;

@@ -29,7 +29,7 @@ fn said(turn: u64) -> (Outcome, Hint) {
     }
 }
 
-/// Makes up to eight calls from `now` on, waiting if necessary, and loses the permit of one. The
+/// Makes up to eight calls from `now` on, waiting if necessary, and loses the permit of one until the next visit. The
 /// server replies as `turn` says, or serves all. Returns the longest wait and how many calls were
 /// sent.
 fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
@@ -39,7 +39,7 @@ fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
             Decision::Admit(permit) => {
                 admitted += 1;
                 if step == 7 {
-                    continue; // it is never answered, so the expiry must end
+                    continue; // it is never answered
                 }
                 now = now.saturating_add(Span::from_nanos(70 * MILLIS));
                 let (outcome, hint) =
@@ -56,7 +56,10 @@ fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
                 longest = longest.max(until.saturating_since(now).as_nanos());
                 now = until;
             }
-            Decision::Full => now = gate.next_at(now).unwrap().max(now),
+            Decision::Full => match gate.next_at(now) {
+                Some(next) => now = next.max(now),
+                None => gate.forget(1),
+            },
             Decision::Reject(_) => call = Call::new(),
         }
         if admitted == 8 {

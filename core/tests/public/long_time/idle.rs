@@ -1,6 +1,7 @@
 //! Endless polls without progress.
 
-use tidegate::gate::ConcurrencyLimit;
+use core::num::NonZeroU16;
+
 use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
 
 use super::{Gate, every_policy};
@@ -70,8 +71,8 @@ fn polls_without_progress_change_no_state_and_no_decision() {
 #[test]
 fn polls_at_a_full_concurrency_limit_and_of_rejected_calls_change_nothing() {
     let share = POLLS / 20;
-    let one = ConcurrencyLimit::new(1, Span::from_secs(7_200)).unwrap();
-    let mut gate = Gate::new(Policy::named("none").unwrap().concurrency(one), 7, at(0));
+    let policy = Policy::named("none").unwrap().concurrency(NonZeroU16::MIN);
+    let mut gate = Gate::new(policy, 7, at(0));
     let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
     poll(&mut gate, 1, SECOND, 0, &Decision::Full);
     let before = decides(&gate);

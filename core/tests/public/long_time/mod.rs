@@ -8,15 +8,16 @@ mod idle;
 mod ticks;
 mod world;
 
-use tidegate::gate::{ConcurrencyLimit, RetryBudgetPolicy};
-use tidegate::{Controller, Policy, Ratio, Span};
+use core::num::NonZeroU16;
+
+use tidegate::gate::RetryBudgetPolicy;
+use tidegate::{Controller, Policy, Ratio};
 
 type Gate = Controller;
 
-/// Every law with every gate: a concurrency limit with an expiry, a retry budget, backoff and
-/// cooldowns.
+/// Every law with every gate: a concurrency limit, a retry budget, backoff and cooldowns.
 fn every_policy() -> impl Iterator<Item = (&'static str, Policy)> {
-    let concurrency = ConcurrencyLimit::new(8, Span::from_secs(30)).unwrap();
+    let concurrency = NonZeroU16::new(8).unwrap();
     let retry_budget = RetryBudgetPolicy::new(Ratio::HALF, 10).unwrap();
     Policy::NAMES.iter().map(move |name| {
         (

@@ -8,10 +8,9 @@ mod member;
 mod rules;
 mod tree;
 
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
 use tidegate::shared::{Coordinator, Leases};
-use tidegate::{Policy, Quota, Span};
+use tidegate::{Policy, Quota};
 
 type Desk = Coordinator<Leases<Fixed, 1024>, 16>;
 
@@ -27,6 +26,5 @@ fn leases(grant: &[u8]) -> Vec<(u64, i64)> {
 }
 
 fn policy(quota: Quota) -> Policy<Fixed> {
-    let concurrency = ConcurrencyLimit::new(u16::MAX, Span::from_secs(20)).unwrap();
-    Policy::new(Fixed::new(quota)).concurrency(concurrency)
+    Policy::new(Fixed::new(quota))
 }

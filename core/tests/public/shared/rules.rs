@@ -1,7 +1,9 @@
 //! The rules one by one, each with the fault that it prevents.
 
-use tidegate::gate::{ConcurrencyLimit, Pacing, Permit};
-use tidegate::law::{Adaptive, Aimd, Law, Sample};
+use core::num::NonZeroU16;
+
+use tidegate::gate::{Pacing, Permit};
+use tidegate::law::{Adaptive, Aimd, AimdConcurrency, Law, Sample};
 use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Member, REQUEST_BYTES};
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Quota, Rng, Span, Verdict};
 
@@ -12,7 +14,9 @@ use crate::{MILLIS, SECOND, at};
 pub(super) const BEGIN: u64 = 1 << 42;
 
 pub(super) fn desk(quota: Quota) -> Desk {
-    Desk::new(Leases::new(Controller::new(policy(quota), 7, at(BEGIN))), at(BEGIN))
+    let mut leases = Leases::new(Controller::new(policy(quota), 7, at(BEGIN)));
+    leases.set_expiry(Span::from_secs(20));
+    Desk::new(leases, at(BEGIN))
 }
 
 pub(super) fn member(number: u64) -> Member<32> {
@@ -374,16 +378,16 @@ fn permits_from_before_a_restore_are_unknown_after_it() {
 }
 
 #[test]
-fn calls_in_flight_at_a_restart_keep_half_of_the_places_until_they_expire() {
-    let ten = ConcurrencyLimit::new(10, Span::from_secs(20)).unwrap();
-    let policy = policy(per_second(1_000).with_burst(60).unwrap()).concurrency(ten);
+fn calls_in_flight_at_a_restart_keep_half_of_the_places_for_half_a_minute() {
+    let policy = policy(per_second(1_000).with_burst(60).unwrap());
+    let policy = policy.concurrency(NonZeroU16::new(10).unwrap());
     let mut before = Desk::new(Leases::new(Controller::new(policy, 7, at(BEGIN))), at(BEGIN));
     assert_eq!(granted(&mut before, BEGIN, 1).len(), 10);
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
     before.snapshot(at(BEGIN), &mut record).unwrap();
     let now = BEGIN + 2 * SECOND;
     let mut after = Desk::restore(policy, 9, &record, at(now), Span::from_secs(2), true).unwrap();
-    let later = [0, 19, 20].map(|seconds| now + seconds * SECOND);
+    let later = [0, 29, 30].map(|seconds| now + seconds * SECOND);
     let left = (2..).zip(later).map(|(member, now)| granted(&mut after, now, member).len());
     assert_eq!(left.collect::<Vec<_>>(), [5, 0, 5]);
 }
@@ -542,4 +546,25 @@ fn a_member_that_has_left_keeps_to_its_share_without_answers() {
     }
     // A share is an eighth of two calls a second.
     assert!((15..=21).contains(&left), "{left}");
+}
+
+#[test]
+fn lost_leases_free_their_places_under_the_limit_of_any_law() {
+    let policy = Policy::new(AimdConcurrency::DEFAULT);
+    let mut leases: Leases<AimdConcurrency> = Leases::new(Controller::new(policy, 7, at(BEGIN)));
+    leases.set_expiry(Span::from_secs(20));
+    let mut desk: Coordinator<_, 16> = Coordinator::new(leases, at(BEGIN));
+    let mut granted = |seconds: u64| {
+        let wanted =
+            Request { member: 1, sequence: 1 + seconds as u32, want: 20, ..Request::default() };
+        let mut grant = [0; GRANT_BYTES];
+        let length =
+            desk.answer(at(BEGIN + seconds * SECOND), &wanted.bytes(), &mut grant).unwrap();
+        crate::shared::leases(&grant[..length]).len()
+    };
+    let first = granted(0);
+    assert!(first > 0);
+    // All of them are lost, and the limit of the law is below the number of places.
+    assert_eq!([granted(1), granted(19)], [0, 0]);
+    assert!(granted(25) > 0);
 }

@@ -22,7 +22,6 @@ use rust_mqtt::client::{Client, MqttError};
 use rust_mqtt::config::KeepAlive;
 use rust_mqtt::types::{MqttString, TopicName};
 use tidegate::Outcome;
-use tidegate::gate::ConcurrencyLimit;
 use tidegate_embassy::{Connection, outcome};
 
 use crate::post::Post;
@@ -77,7 +76,7 @@ async fn connect<'a>(client: &mut Mqtt<'a>, socket: TcpSocket<'a>) -> Result<(),
     let most = client.server_config().receive_maximum;
     defmt::info!("mqtt: connected, the broker takes {=u16} messages at once", most.get());
     // The broker counts a message until it acknowledges it, however long that takes.
-    MESSAGES.set_concurrency(ConcurrencyLimit::until_settled(most.min(IN_FLIGHT)));
+    MESSAGES.set_concurrency(most.min(IN_FLIGHT));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use core::num::{NonZeroU16, NonZeroU32};
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{ConcurrencyLimit, CooldownPolicy, RetryBudgetPolicy};
+use tidegate::gate::{CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
     Autosleeper, AutosleeperConfig, Fixed, HerokuConfig, Over, Recovery, Strategy, Tchannel,
@@ -32,8 +32,6 @@ pub struct Small {
 type Prologue = &'static [(u32, &'static [Move])];
 
 const MS: u64 = 1_000_000;
-const EXPIRY: Span = Span::from_nanos(20);
-
 /// One call, which is served.
 const SERVED: &[Move] = &[Move::Poll, Move::Pass(0), Move::SettleFirst(0)];
 
@@ -41,8 +39,7 @@ fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
     let (law, spans) = (made.law, spans.map(Span::from_nanos));
     let cooldown = CooldownPolicy::new(spans[1], Ratio::HALF).unwrap_or_default();
     // Few, so that the limit is reached soon.
-    let concurrency =
-        ConcurrencyLimit::new(3, ConcurrencyLimit::DEFAULT.expiry()).unwrap_or_default();
+    let concurrency = NonZeroU16::MIN.saturating_add(2);
     let backoff = Backoff::new(Growth::Linear, Jitter::Full, spans[0], spans[1]);
     let terms = Terms {
         policy: Policy::new(law)
@@ -72,8 +69,8 @@ impl Small {
         Self { terms, ..self }
     }
 
-    fn concurrency(self, limit: u16, expiry: Span) -> Self {
-        let concurrency = ConcurrencyLimit::new(limit, expiry).unwrap_or_default();
+    fn concurrency(self, limit: u16) -> Self {
+        let concurrency = NonZeroU16::new(limit).unwrap_or(NonZeroU16::MAX);
         self.with(|terms| {
             (terms.concurrency, terms.policy) = (concurrency, terms.policy.concurrency(concurrency))
         })
@@ -183,17 +180,16 @@ pub fn all() -> Vec<Small> {
         fixed("fixed, 2 per 7 ns, burst 3", (2, 7, 3), [2, 9]),
         fixed("fixed, 7 per 2 ns", (7, 2, 2), [1, 5]),
         fixed("fixed, with a concurrency limit and a retry budget", (2, 7, 2), [2, 9])
-            .concurrency(2, EXPIRY)
+            .concurrency(2)
             .retry_budget(1, 2, 1),
-        small("a concurrency limit of one", plain(Fixed::UNLIMITED), [2, 25], 6)
-            .concurrency(1, EXPIRY),
+        small("a concurrency limit of one", plain(Fixed::UNLIMITED), [2, 25], 6).concurrency(1),
         small(
             "a concurrency limit of two, and a retry budget",
             plain(Fixed::UNLIMITED),
             [2, 25],
             6,
         )
-        .concurrency(2, EXPIRY)
+        .concurrency(2)
         .retry_budget(2, 3, 1),
         small("aimd", aimd(false), [125 * MS, 600 * MS], 6),
         small(
@@ -202,11 +198,11 @@ pub fn all() -> Vec<Small> {
             [125 * MS, 600 * MS],
             6,
         )
-        .concurrency(2, Span::from_secs(2))
+        .concurrency(2)
         .retry_budget(1, 2, 1),
         small("tchannel, by rate", tchannel(Recovery::Rate(1)), [500 * MS, 3_000 * MS], 6),
         small("tchannel, by value", tchannel(Recovery::Value(1)), [500 * MS, 3_000 * MS], 6),
-        small("aimd-concurrency", aimd_concurrency(), [2, 25], 6).concurrency(2, EXPIRY),
+        small("aimd-concurrency", aimd_concurrency(), [2, 25], 6).concurrency(2),
         small("vegas, after its first round", plain(Vegas), [2 * MS, 9 * MS], 6)
             .after(&[(33, SERVED), (1, &[Poll, SettleFirst(2)])]),
         small("autosleeper", autosleeper(Ratio::HALF), [3, 20], 6),
@@ -224,7 +220,7 @@ pub fn all() -> Vec<Small> {
         adaptive("adaptive, with a bucket hint")
             .after(&[(3, SERVED), (1, &[Poll, Pass(0), SettleFirst(8)])]),
         Small { depth: 5, ..adaptive("adaptive, with a concurrency limit and a retry budget") }
-            .concurrency(2, Span::from_secs(2))
+            .concurrency(2)
             .retry_budget(1, 2, 1)
             .after(&[(1, SERVED)]),
     ];

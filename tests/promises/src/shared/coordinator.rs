@@ -1,6 +1,5 @@
 //! A coordinator, and any requests to it: all grants keep to its quota, also across restores.
 
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::Fixed;
 use tidegate::shared::{Coordinator, GRANT_BYTES, Leases};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
@@ -55,10 +54,11 @@ pub fn happen(mut input: Input<'_>) {
 impl<const LEASES: usize, const MEMBERS: usize> Desk<LEASES, MEMBERS> {
     pub fn new(rate: u64, burst: u32, ahead: u64) -> Self {
         let quota = Quota::per_second(rate).and_then(|quota| quota.with_burst(burst));
-        let places = ConcurrencyLimit::new(u16::MAX, Span::from_secs(20)).expect("not zero");
-        let policy = Policy::new(Fixed::new(quota.expect("small"))).concurrency(places);
+        let policy = Policy::new(Fixed::new(quota.expect("small")));
         let now = at(START - ahead);
-        let desk = Coordinator::new(Leases::new(Controller::new(policy, 7, now)), now);
+        let mut leases = Leases::new(Controller::new(policy, 7, now));
+        leases.set_expiry(Span::from_secs(20));
+        let desk = Coordinator::new(leases, now);
         Self { desk, policy, rate, burst, now: START, ahead, granted: Vec::new(), record: None }
     }
 

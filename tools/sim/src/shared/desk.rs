@@ -1,7 +1,6 @@
 //! The coordinators of a fleet: the root with the budget, and the branches between it and the
 //! members.
 
-use tidegate::gate::ConcurrencyLimit;
 use tidegate::law::{AnyLaw, Fixed};
 use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Member, REQUEST_BYTES};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
@@ -36,8 +35,8 @@ impl Desk {
             }
             _ => Policy::named(law)?,
         };
-        let policy = policy.concurrency(ConcurrencyLimit::new(u16::MAX, EXPIRY).ok()?);
-        let leases = Leases::new(Controller::new(policy, seed, now));
+        let mut leases = Leases::new(Controller::new(policy, seed, now));
+        leases.set_expiry(EXPIRY);
         let root = Box::new(Coordinator::new(leases, now));
         Some(Self {
             policy,
