@@ -16,7 +16,9 @@ use proptest::prelude::*;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::Permit;
 use tidegate::law::{Adaptive, AnyLaw, Fixed};
-use tidegate::queue::{Ahead, Gate as _, Growing, Place, Queue, Slot, Step, Storage, Ticket, Turn};
+use tidegate::queue::{
+    Ahead, Gate as _, Growing, Joined, Node, Place, Queue, Slot, Step, Storage, Ticket, Turn,
+};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Reply, Span,
 };
@@ -31,8 +33,54 @@ fn few() -> [Slot; ROOM] {
     [Slot::EMPTY; ROOM]
 }
 
-fn many() -> impl Storage {
+fn many() -> Growing<Vec<Node>> {
     Growing::new(Vec::new(), u32::try_from(ROOM).unwrap())
+}
+
+/// A gate that admits no call.
+struct Closed;
+
+impl<const LIMITS: usize> tidegate::queue::Gate<LIMITS> for Closed {
+    type Permit = Permit<LIMITS>;
+
+    fn poll(&mut self, _: Instant, _: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
+        Decision::Full
+    }
+
+    fn refund(&mut self, _: Instant, _: Permit<LIMITS>) {}
+
+    fn ready_at(&self, _: Instant, _: &Call<LIMITS>) -> Option<Instant> {
+        None
+    }
+
+    fn due_behind(&self, now: Instant, _: &Call<LIMITS>, _: &[Ahead; LIMITS]) -> Instant {
+        now
+    }
+
+    fn count_rejection(&mut self) {}
+
+    fn is_failing(&self) -> bool {
+        false
+    }
+}
+
+/// Calls wait in a queue, whatever its gate.
+fn fill<const LIMITS: usize>(
+    queue: &mut Queue<impl Storage<LIMITS, Permit = Permit<LIMITS>>, LIMITS>,
+    calls: usize,
+    call: &Call<LIMITS>,
+) {
+    for _ in 0..calls {
+        let place = queue.place(0);
+        _ = queue.admit_or_join(Instant::ZERO, &mut Closed, call, place).unwrap();
+    }
+    queue.changed();
+}
+
+/// A call joins, and has to wait.
+fn waits(joined: Result<Joined, Reason>) -> Ticket {
+    let Ok(Joined::Waits(ticket)) = joined else { panic!("{joined:?}") };
+    ticket
 }
 
 #[derive(Debug, PartialEq)]
@@ -45,10 +93,9 @@ enum Stage {
 struct Entry {
     number: usize,
     priority: u8,
+    cost: u32,
     call: Call,
     stage: Stage,
-    /// Whether its backoff has ended.
-    ready: bool,
 }
 
 /// The expected result of the queue.
@@ -97,57 +144,60 @@ impl List {
         self.entries.iter().filter(|entry| entry.stage == Stage::Waits)
     }
 
-    fn ready(&self) -> impl Iterator<Item = &Entry> {
-        self.waiting().filter(|entry| entry.ready)
-    }
-
     /// The first call by priority and arrival. But of the retries, only the one with the fewest attempts may
     /// be first; and while the gate fails, only if no other call waits.
     fn first(&self) -> Option<&Entry> {
         let [new, retry] = [false, true].map(|retry| {
             let order = |entry: &&Entry| (!entry.priority, entry.call.attempt(), entry.number);
-            self.ready().filter(|entry| (entry.call.attempt() > 0) == retry).min_by_key(order)
+            self.waiting().filter(|entry| (entry.call.attempt() > 0) == retry).min_by_key(order)
         });
         let yields = |entry: &Entry| self.is_failing && entry.call.attempt() > 0;
         let order = |entry: &&Entry| (yields(entry), !entry.priority, entry.number);
         new.into_iter().chain(retry).min_by_key(order)
     }
 
-    fn ahead(&self, priority: u8, costs: &BTreeMap<usize, u32>) -> Ahead {
+    fn ahead(&self, priority: u8) -> Ahead {
         let mut ahead = Ahead::default();
-        for entry in self.ready().filter(|entry| entry.priority >= priority) {
-            let cost = costs[&entry.number];
-            ahead.calls += u32::from(cost > 0);
-            ahead.cost += u64::from(cost);
+        for entry in self.waiting().filter(|entry| entry.priority >= priority) {
+            ahead.calls += u32::from(entry.cost > 0);
+            ahead.cost += u64::from(entry.cost);
         }
         ahead
     }
 
-    fn next(&mut self, now: Instant, gate: &mut Gate) -> Expected {
-        for entry in &mut self.entries {
-            entry.ready |= entry.call.not_before() <= now;
+    /// The gate's decision on the first call; or when it is due, and when to look again.
+    fn ask(
+        now: Instant,
+        gate: &mut Gate,
+        call: &Call,
+    ) -> Result<Result<Permit, Reason>, (Instant, Instant)> {
+        match gate.poll(now, call) {
+            Decision::Admit(permit) => Ok(Ok(permit)),
+            Decision::Reject(reason) => Ok(Err(reason)),
+            Decision::Wait(until) => Err((until, until)),
+            Decision::Full => Err((
+                gate.due_behind(now, call, &[Ahead::default()]),
+                gate.ready_at(now, call).unwrap_or(Instant::MAX),
+            )),
         }
-        let (mut reach, mut wake) = (now, Instant::MAX);
+    }
+
+    fn next(&mut self, now: Instant, gate: &mut Gate) -> Expected {
+        let (mut due, mut wake) = (now, Instant::MAX);
         self.is_failing = tidegate::queue::Gate::is_failing(gate);
         if let Some(first) = self.first() {
-            match gate.poll(now, &first.call) {
-                Decision::Admit(permit) => return Expected::Decide(first.number, Ok(permit)),
-                Decision::Reject(reason) => return Expected::Decide(first.number, Err(reason)),
-                Decision::Wait(until) => (reach, wake) = (until, until),
-                Decision::Full => {
-                    reach = gate.due_behind(now, &first.call, &[Ahead::default()]);
-                    wake = gate.ready_at(now, &first.call).unwrap_or(Instant::MAX);
-                }
+            match Self::ask(now, gate, &first.call) {
+                Ok(decision) => return Expected::Decide(first.number, decision),
+                Err(waits) => (due, wake) = waits,
             }
         }
-        let late = self.ready().filter(|entry| entry.call.not_after() < reach);
+        let late = self.waiting().filter(|entry| entry.call.not_after() < due);
         let late: Vec<_> = late.map(|entry| entry.number).collect();
         if !late.is_empty() {
-            return Expected::Late(late, Reason::Late(reach));
+            return Expected::Late(late, Reason::Late(due));
         }
         for entry in self.waiting() {
-            let late = entry.call.not_after().saturating_add(TICK);
-            wake = wake.min(if entry.ready { late } else { entry.call.not_before() });
+            wake = wake.min(entry.call.not_after().saturating_add(TICK));
         }
         let wake = wake.max(now.saturating_add(TICK));
         Expected::Sleep((wake < Instant::MAX).then_some(wake))
@@ -204,142 +254,164 @@ fn reply(kind: u8) -> Reply {
 /// A call that was admitted and taken, from the queue and from the list.
 struct Sent {
     call: Call,
-    priority: u8,
     permits: (Permit, Permit),
 }
 
-/// Applies the same events to a queue and to the list. Each has its own gate. A storage that
-/// `grows` accepts retries when it is full.
-fn play(
-    slots: impl Storage,
+/// A queue and the list. Each has its own gate. A storage that `grows` accepts retries when it is full.
+struct Play<S> {
+    now: Instant,
     grows: bool,
-    (law, concurrency, events): (u8, u16, Vec<Event>),
-) -> Result<(), TestCaseError> {
-    let mut now = Instant::from_nanos(1_000_000_000);
-    let policy = policy(law, concurrency);
-    let (mut one, mut two) = (Gate::new(policy, 7, now), Gate::new(policy, 7, now));
-    let (mut queue, mut list) = (Queue::new(slots), List::default());
-    let mut tickets: Vec<(Ticket, Place)> = vec![];
-    let (mut costs, mut sent) = (BTreeMap::new(), BTreeMap::new());
-    let (mut rejected, mut arrivals) = (0, 0);
-    let nth = |tickets: &Vec<_>, back: usize| tickets.len().checked_sub(back + 1);
-    for event in events {
-        match event {
-            Event::Join { priority, cost, deadline } => {
-                let mut call = Call::new().cost(cost);
-                if let Some(millis) = deadline {
-                    call = call.deadline(now.saturating_add(Span::from_millis(millis)));
-                }
-                let place = queue.place(priority);
-                arrivals += 1;
-                let priority = priority.min(7);
-                let ahead = list.ahead(priority, &costs);
-                let turn = match ahead.calls > 0 && deadline.is_some() {
-                    true => two.due_behind(now, &call, &[ahead]),
-                    false => now,
-                };
-                let joined = queue.join(now, &mut one, &call, place);
-                if turn > call.not_after() {
-                    rejected += 1;
-                    prop_assert_eq!(joined, Err(Reason::Late(turn)));
-                } else if !list.has_room(grows, priority) {
-                    prop_assert_eq!(joined, Err(Reason::QueueFull));
-                } else {
-                    let number = tickets.len();
-                    let ticket = joined.unwrap();
-                    let raw = arrivals << 32 | u64::try_from(ticket.slot()).unwrap();
-                    prop_assert_eq!(Ticket::from_raw(raw), ticket);
-                    tickets.push((ticket, place));
-                    let turn = two.due_behind(now, &call, &[ahead]);
-                    prop_assert_eq!(queue.turn(now, &one, tickets[number].0), Some(turn));
-                    costs.insert(number, cost);
-                    list.entries.push(Entry {
-                        number,
-                        priority,
-                        call,
-                        stage: Stage::Waits,
-                        ready: true,
-                    });
-                    // Joining behind other first attempts without a deadline is not an event.
-                    let tried = |entry: &&Entry| entry.call.attempt() > 0;
-                    let new = list.ready().filter(|entry| !tried(entry));
-                    let first = new.min_by_key(|entry| (!entry.priority, entry.number));
-                    if first.is_some_and(|first| first.number == number) || deadline.is_some() {
-                        list.asleep = None;
-                    }
-                }
+    gates: (Gate, Gate),
+    queue: Queue<S>,
+    list: List,
+    /// Of each call: its ticket, its place, its priority and its cost.
+    calls: Vec<(Ticket, Place, u8, u32)>,
+    sent: BTreeMap<usize, Sent>,
+    /// Retries in backoff.
+    later: Vec<(usize, Call)>,
+    /// The calls that were rejected without polling the gate.
+    rejected: u32,
+}
+
+/// A ticket of no call.
+fn no_ticket() -> Ticket {
+    Ticket::from_raw(u64::MAX)
+}
+
+impl<S: Storage<Permit = Permit>> Play<S> {
+    /// What is expected of an attempt: its permit, or `None` if it waits.
+    fn expected(&mut self, number: usize, call: Call) -> Result<Option<Permit>, Reason> {
+        let (.., priority, cost) = self.calls[number];
+        let Self { now, gates, list, .. } = self;
+        let (now, gate) = (*now, &mut gates.1);
+        let mut asleep = None;
+        if list.waiting().next().is_none() {
+            let (due, look_again) = match List::ask(now, gate, &call) {
+                Ok(decision) => return decision.map(Some),
+                Err(waits) => waits,
+            };
+            if due > call.not_after() {
+                self.rejected += 1;
+                return Err(Reason::Late(due));
             }
-            Event::Pass(millis) => now = now.saturating_add(Span::from_millis(millis)),
-            Event::Cancel(back) => {
-                let Some(number) = nth(&tickets, back) else { continue };
-                queue.cancel(now, &mut one, tickets[number].0);
-                if let Some(entry) = list.remove(number) {
-                    if let Stage::Decided(Ok(permit)) = entry.stage {
-                        two.refund(now, permit);
-                    }
-                    list.asleep = None;
-                }
-            }
-            Event::Take(back) => {
-                let Some(number) = nth(&tickets, back) else { continue };
-                let turn = queue.take(tickets[number].0);
-                match list.find(number) {
-                    None => prop_assert_eq!(turn, Turn::Unknown),
-                    Some(Entry { stage: Stage::Waits, .. }) => prop_assert_eq!(turn, Turn::Waiting),
-                    Some(_) => {
-                        let entry = list.remove(number).unwrap();
-                        match (turn, entry.stage) {
-                            (Turn::Admitted(one), Stage::Decided(Ok(two))) => {
-                                let Entry { call, priority, .. } = entry;
-                                let permits = (one, two);
-                                sent.insert(number, Sent { call, priority, permits });
-                            }
-                            (Turn::Rejected(one), Stage::Decided(Err(two))) => {
-                                prop_assert_eq!(one, two);
-                            }
-                            other => panic!("{other:?}"),
-                        }
-                    }
-                }
-            }
-            Event::Settle { call, reply: kind, again } => {
-                let Some(number) = nth(&tickets, call) else { continue };
-                let Some(Sent { call, priority, permits }) = sent.remove(&number) else { continue };
-                let reply = reply(kind);
-                one.settle(now, permits.0, reply);
-                two.settle(now, permits.1, reply);
-                queue.changed();
-                list.asleep = None;
-                if !again {
-                    continue;
-                }
-                let next = one.retry(now, &call, reply);
-                prop_assert_eq!(next, two.retry(now, &call, reply));
-                let Ok(call) = next else { continue };
-                let (ticket, place) = &mut tickets[number];
-                let joined = queue.join(now, &mut one, &call, *place);
-                if !grows && !list.has_room(grows, priority) {
-                    prop_assert_eq!(joined, Err(Reason::QueueFull));
-                    continue;
-                }
-                *ticket = joined.unwrap();
-                let (stage, ready) = (Stage::Waits, false);
-                list.entries.push(Entry { number, priority, call, stage, ready });
+            let wake = look_again.min(call.not_after().saturating_add(TICK));
+            asleep = Some((wake < Instant::MAX).then_some(wake));
+        } else if call.attempt() == 0 && call.not_after() < Instant::MAX {
+            let ahead = list.ahead(priority);
+            let turn = gate.due_behind(now, &call, &[ahead]);
+            if turn > call.not_after() && ahead.calls > 0 {
+                self.rejected += 1;
+                return Err(Reason::Late(turn));
             }
         }
-        // A poll before its time changes nothing.
+        let has_room = self.grows && call.attempt() > 0 || list.has_room(self.grows, priority);
+        if !has_room {
+            return Err(Reason::QueueFull);
+        }
+        list.entries.push(Entry { number, priority, cost, call, stage: Stage::Waits });
+        // Joining behind other first attempts without a deadline is not an event.
+        let new = list.waiting().filter(|entry| entry.call.attempt() == 0);
+        let first = new.min_by_key(|entry| (!entry.priority, entry.number));
+        let is_behind =
+            first.is_some_and(|first| (!first.priority, first.number) < (!priority, number));
+        if asleep.is_some() || !is_behind || call.not_after() < Instant::MAX {
+            list.asleep = asleep;
+        }
+        Ok(None)
+    }
+
+    fn join(&mut self, number: usize, call: Call) -> Result<(), TestCaseError> {
+        let (ticket, place, ..) = self.calls[number];
+        let joined = self.queue.admit_or_join(self.now, &mut self.gates.0, &call, place);
+        match (joined, self.expected(number, call)) {
+            (Ok(Joined::Admitted(one)), Ok(Some(two))) => {
+                self.calls[number].0 = no_ticket();
+                self.sent.insert(number, Sent { call, permits: (one, two) });
+            }
+            (Ok(Joined::Waits(new)), Ok(None)) => {
+                let raw = (number as u64 + 1) << 32 | u64::try_from(new.slot()).unwrap();
+                prop_assert_eq!(Ticket::from_raw(raw), new);
+                self.calls[number].0 = new;
+            }
+            (Err(one), Err(two)) => prop_assert_eq!(one, two),
+            other => panic!("{other:?} {ticket:?}"),
+        }
+        self.rest()
+    }
+
+    fn pass(&mut self, millis: u64) -> Result<(), TestCaseError> {
+        self.now = self.now.saturating_add(Span::from_millis(millis));
+        let now = self.now;
+        for (number, call) in
+            self.later.extract_if(.., |(_, call)| call.not_before() <= now).collect::<Vec<_>>()
+        {
+            self.join(number, call)?;
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, number: usize) {
+        self.queue.cancel(self.now, &mut self.gates.0, self.calls[number].0);
+        if let Some(entry) = self.list.remove(number) {
+            if let Stage::Decided(Ok(permit)) = entry.stage {
+                self.gates.1.refund(self.now, permit);
+            }
+            self.list.asleep = None;
+        }
+    }
+
+    fn take(&mut self, number: usize) -> Result<(), TestCaseError> {
+        let turn = self.queue.take(self.calls[number].0);
+        match self.list.find(number) {
+            None => prop_assert_eq!(turn, Turn::Unknown),
+            Some(Entry { stage: Stage::Waits, .. }) => prop_assert_eq!(turn, Turn::Waiting),
+            Some(_) => {
+                let entry = self.list.remove(number).unwrap();
+                match (turn, entry.stage) {
+                    (Turn::Admitted(one), Stage::Decided(Ok(two))) => {
+                        let permits = (one, two);
+                        self.sent.insert(number, Sent { call: entry.call, permits });
+                    }
+                    (Turn::Rejected(one), Stage::Decided(Err(two))) => prop_assert_eq!(one, two),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, number: usize, kind: u8, again: bool) -> Result<(), TestCaseError> {
+        let Some(Sent { call, permits }) = self.sent.remove(&number) else { return Ok(()) };
+        let (now, reply, (one, two)) = (self.now, reply(kind), &mut self.gates);
+        one.settle(now, permits.0, reply);
+        two.settle(now, permits.1, reply);
+        self.queue.changed();
+        self.list.asleep = None;
+        if again {
+            let next = one.retry(now, &call, reply);
+            prop_assert_eq!(next, two.retry(now, &call, reply));
+            self.later.extend(next.map(|next| (number, next)));
+        }
+        Ok(())
+    }
+
+    /// Polls until the queue sleeps.
+    fn rest(&mut self) -> Result<(), TestCaseError> {
+        let Self { now, gates: (one, two), queue, list, calls, .. } = self;
+        let now = *now;
         for _ in 0..200 {
             let early = list.asleep.is_some_and(|until| until.is_none_or(|until| now < until));
-            let step = queue.poll(now, &mut one);
+            let step = queue.poll(now, one);
+            // A poll before its time changes nothing.
             if early {
                 prop_assert_eq!(step, Step::Sleep(list.asleep.unwrap()));
                 break;
             }
             let woken = match step {
-                Step::Wake(ticket) => tickets.iter().rposition(|known| known.0 == ticket),
+                Step::Wake(ticket) => calls.iter().rposition(|known| known.0 == ticket),
                 Step::Sleep(_) => None,
             };
-            match (woken, list.next(now, &mut two)) {
+            match (woken, list.next(now, two)) {
                 (None, Expected::Sleep(until)) => {
                     prop_assert_eq!(step, Step::Sleep(until));
                     list.asleep = Some(until);
@@ -350,7 +422,7 @@ fn play(
                     list.find(number).unwrap().stage = Stage::Decided(decision);
                 }
                 (Some(number), Expected::Late(late, reason)) => {
-                    rejected += 1;
+                    self.rejected += 1;
                     prop_assert!(late.contains(&number), "{number} {late:?}");
                     list.find(number).unwrap().stage = Stage::Decided(Err(reason));
                 }
@@ -359,20 +431,52 @@ fn play(
         }
         prop_assert!(list.asleep.is_some(), "the queue does not come to rest");
         let mut stats = *two.stats();
-        stats.rejected += rejected;
+        stats.rejected += self.rejected;
         prop_assert_eq!(*one.stats(), stats);
         prop_assert_eq!(queue.waiting(), list.waiting().count());
-        for Entry { number, priority, call, ready, .. } in list.waiting() {
-            let mut ahead = list.ahead(*priority, &costs);
-            if *ready {
-                ahead.calls -= u32::from(costs[number] > 0);
-                ahead.cost -= u64::from(costs[number]);
-            }
-            let turn = two.due_behind(now, call, &[ahead]);
-            prop_assert_eq!(queue.turn(now, &one, tickets[*number].0), Some(turn));
+        for priority in 0..9 {
+            let call = Call::new().cost(u32::from(priority) % 3);
+            let turn = two.due_behind(now, &call, &[list.ahead(priority.min(7))]);
+            prop_assert_eq!(queue.turn(now, one, &call, priority), turn);
         }
-        let first = list.first().map(|entry| tickets[entry.number].0.slot());
-        prop_assert_eq!(queue.first(now, list.is_failing), first);
+        let first = list.first().map(|entry| calls[entry.number].0.slot());
+        prop_assert_eq!(queue.first(list.is_failing), first);
+        Ok(())
+    }
+}
+
+/// Applies the same events to a queue and to the list.
+fn play(
+    slots: impl Storage<Permit = Permit>,
+    grows: bool,
+    (law, concurrency, events): (u8, u16, Vec<Event>),
+) -> Result<(), TestCaseError> {
+    let now = Instant::from_nanos(1_000_000_000);
+    let policy = policy(law, concurrency);
+    let gates = (Gate::new(policy, 7, now), Gate::new(policy, 7, now));
+    let (queue, list) = (Queue::new(slots), List::default());
+    let (calls, sent, later) = (vec![], BTreeMap::new(), vec![]);
+    let mut play = Play { now, grows, gates, queue, list, calls, sent, later, rejected: 0 };
+    for event in events {
+        let nth = |back: usize| play.calls.len().checked_sub(back + 1);
+        match event {
+            Event::Join { priority, cost, deadline } => {
+                let mut call = Call::new().cost(cost);
+                if let Some(millis) = deadline {
+                    call = call.deadline(play.now.saturating_add(Span::from_millis(millis)));
+                }
+                let place = play.queue.place(priority);
+                play.calls.push((no_ticket(), place, priority.min(7), cost));
+                play.join(play.calls.len() - 1, call)?;
+            }
+            Event::Pass(millis) => play.pass(millis)?,
+            Event::Cancel(back) => _ = nth(back).map(|number| play.cancel(number)),
+            Event::Take(back) => nth(back).map_or(Ok(()), |number| play.take(number))?,
+            Event::Settle { call, reply, again } => {
+                nth(call).map_or(Ok(()), |number| play.settle(number, reply, again))?;
+            }
+        }
+        play.rest()?;
     }
     Ok(())
 }
@@ -384,7 +488,7 @@ fn case() -> impl Strategy<Value = (u8, u16, Vec<Event>)> {
 
 /// No call that would have been in time is rejected because of its place.
 fn expects_no_turn_later_than_it_comes(
-    mut queue: Queue<impl Storage>,
+    mut queue: Queue<impl Storage<Permit = Permit>>,
     (adaptive, burst, concurrency): (bool, u32, u16),
     before: &[(u8, u32)],
     idle: u64,
@@ -397,16 +501,16 @@ fn expects_no_turn_later_than_it_comes(
     let mut gate = Gate::new(policy, 7, now);
     for (priority, cost) in before {
         let place = queue.place(*priority);
-        queue.join(now, &mut gate, &Call::new().cost(*cost), place).unwrap();
+        _ = queue.admit_or_join(now, &mut gate, &Call::new().cost(*cost), place).unwrap();
         while let Step::Wake(ticket) = queue.poll(now, &mut gate) {
             let _ = queue.take(ticket);
         }
     }
     now = now.saturating_add(Span::from_millis(idle));
     let (call, place) = (Call::new().cost(cost), queue.place(priority));
-    let joined = queue.join(now, &mut gate, &call.deadline(now), place);
+    let joined = queue.admit_or_join(now, &mut gate, &call.deadline(now), place);
     let Err(Reason::Late(turn)) = joined else { return Ok(()) };
-    let call = queue.join(now, &mut gate, &call, place).unwrap();
+    let call = waits(queue.admit_or_join(now, &mut gate, &call, place));
     let admitted = loop {
         match queue.poll(now, &mut gate) {
             Step::Wake(ticket) if ticket == call => break now,
@@ -432,6 +536,8 @@ struct Lane<'a> {
 }
 
 impl Storage for Lane<'_> {
+    type Permit = Permit;
+
     fn slots(&self) -> u32 {
         3
     }
@@ -452,15 +558,24 @@ fn the_queues_of_several_keys_share_slots() {
     let now = Instant::from_nanos(1_000_000_000);
     let mut gates = [Gate::new(policy(0, 1), 7, now), Gate::new(policy(0, 1), 7, now)];
     let (mut slots, mut keys) = ([Slot::EMPTY; 3], [None; 3]);
+    // Each key has sent a call, so the others wait.
+    let sent = gates.each_mut().map(|gate| {
+        let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+        permit
+    });
     let joined = [0u8, 1, 0].map(|key| {
-        let ticket = Queue::new(Lane { slots: &mut slots, keys, key })
-            .enter(&Call::new(), Place::new(0, 9 - keys.iter().flatten().count() as u64))
-            .unwrap();
+        let mut queue = Queue::new(Lane { slots: &mut slots, keys, key });
+        let place = Place::new(0, 9 - keys.iter().flatten().count() as u64);
+        let gate = &mut gates[usize::from(key)];
+        let ticket = waits(queue.admit_or_join(now, gate, &Call::new(), place));
         keys[ticket.slot()] = Some(key);
         ticket
     });
     let mut full = Queue::new(Lane { slots: &mut slots, keys, key: 1 });
-    assert_eq!(full.enter(&Call::new(), Place::new(0, 10)), None);
+    let joined_full = full.admit_or_join(now, &mut gates[1], &Call::new(), Place::new(0, 10));
+    assert_eq!(joined_full, Err(Reason::QueueFull));
+    gates.iter_mut().zip(sent).for_each(|(gate, permit)| gate.release(permit));
+    let now = now.saturating_add(Span::from_secs(1));
     // The last call of the first key has the earlier place, and the call of the second key is not
     // affected.
     for (key, first) in [(0, joined[2]), (1, joined[1])] {
@@ -517,16 +632,18 @@ proptest! {
 
 #[test]
 fn a_call_that_was_here_before_finds_room_in_a_full_queue_and_keeps_its_turn() {
-    let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, Instant::ZERO);
+    let (now, call) = (Instant::ZERO, Call::new());
+    let policy = Policy::named("none").unwrap();
+    let mut gate: Controller = Controller::new(policy, 7, now);
     let mut queue: Queue<_> = Queue::new(Growing::new(Vec::new(), 1));
-    let call = Call::new();
     let (first, second) = (queue.place(0), queue.place(0));
-    let newer = queue.enter(&call, second).unwrap();
-    assert_eq!(queue.enter(&call, first), None);
-    let older = queue.enter_again(&call, first).unwrap();
+    let newer = waits(queue.admit_or_join(now, &mut Closed, &call, second));
+    assert_eq!(queue.admit_or_join(now, &mut Closed, &call, first), Err(Reason::QueueFull));
+    let older = waits(queue.rejoin(now, &mut Closed, &call, first));
     for ticket in [older, newer] {
-        assert_eq!(queue.poll(Instant::ZERO, &mut gate), Step::Wake(ticket));
+        assert_eq!(queue.poll(now, &mut gate), Step::Wake(ticket));
     }
+    assert!(matches!(queue.rejoin(now, &mut gate, &call, first), Ok(Joined::Admitted(_))));
 }
 
 #[test]
@@ -537,30 +654,25 @@ fn turns_are_exact_even_just_after_a_call_was_sent() {
     let Decision::Admit(_) = gate.poll(now, &Call::new()) else { panic!() };
     let mut queue: Queue<_> = Queue::new(many());
     for millis in [100, 200, 300] {
-        let place = queue.place(0);
-        let call = queue.join(now, &mut gate, &Call::new(), place).unwrap();
         let turn = now.saturating_add(Span::from_millis(millis));
-        assert_eq!(queue.turn(now, &gate, call), Some(turn));
+        assert_eq!(queue.turn(now, &gate, &Call::new(), 0), turn);
+        let place = queue.place(0);
+        _ = waits(queue.admit_or_join(now, &mut gate, &Call::new(), place));
     }
 }
 
 #[test]
 fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_calls_ahead() {
     let now = Instant::from_nanos(1 << 60);
-    let turn = |gate: &mut Gate, now, cost| {
+    let turn = |gate: &Gate, now, cost| {
         let mut queue: Queue<_> = Queue::new(many());
-        for _ in 0..3 {
-            let place = queue.place(0);
-            queue.join(now, gate, &Call::new(), place).unwrap();
-        }
-        let place = queue.place(0);
-        let call = queue.join(now, gate, &Call::new().cost(cost), place).unwrap();
-        queue.turn(now, gate, call).unwrap().saturating_since(now)
+        fill(&mut queue, 3, &Call::new());
+        queue.turn(now, gate, &Call::new().cost(cost), 0).saturating_since(now)
     };
     let law = Fixed::new(Quota::per_second(10).unwrap());
-    let mut gate = Gate::new(Policy::new(law.into()), 7, now);
-    assert_eq!(turn(&mut gate, now, 0), Span::ZERO);
-    assert_eq!(turn(&mut gate, now, 1), Span::from_millis(300));
+    let gate = Gate::new(Policy::new(law.into()), 7, now);
+    assert_eq!(turn(&gate, now, 0), Span::ZERO);
+    assert_eq!(turn(&gate, now, 1), Span::from_millis(300));
     // A rate without a quota: the interval counts only if the first call waits for it.
     let [adaptive, autosleeper] =
         ["adaptive", "autosleeper"].map(|law| Policy::named(law).unwrap());
@@ -575,8 +687,8 @@ fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_call
         let interval = gate.intervals(rejected).next().flatten().unwrap();
         let due = gate.next_at(rejected).unwrap();
         let expected = due.saturating_since(rejected).saturating_add(interval.saturating_mul(3));
-        assert_eq!(turn(&mut gate, rejected, 1), expected, "{policy:?}");
-        assert_eq!(turn(&mut gate, due, 1), Span::from_millis(millis), "{policy:?}");
+        assert_eq!(turn(&gate, rejected, 1), expected, "{policy:?}");
+        assert_eq!(turn(&gate, due, 1), Span::from_millis(millis), "{policy:?}");
     }
 }
 
@@ -590,14 +702,11 @@ fn the_calls_ahead_count_at_their_cost_if_the_law_does_so() {
         now = now.saturating_add(Span::from_millis(100));
         gate.settle(now, permit, Outcome::Throttled.with::<1>(Hint::NONE.and_limit(u64::MAX)));
         let mut queue: Queue<_> = Queue::new(many());
-        for _ in 0..3 {
-            let place = queue.place(0);
-            queue.join(now, &mut gate, &Call::new().cost(8), place).unwrap();
-        }
-        let told = queue.turn_of_new(now, &gate, &Call::new(), 0).saturating_since(now).as_nanos();
+        fill(&mut queue, 3, &Call::new().cost(8));
+        let told = queue.turn(now, &gate, &Call::new(), 0).saturating_since(now).as_nanos();
         let (place, began) = (queue.place(0), now);
-        let last = queue.join(now, &mut gate, &Call::new(), place).unwrap();
-        while queue.turn(now, &gate, last).is_some() {
+        let last = waits(queue.admit_or_join(now, &mut gate, &Call::new(), place));
+        while queue.waiting() > 0 {
             match queue.poll(now, &mut gate) {
                 Step::Wake(ticket) if ticket != last => {
                     let Turn::Admitted(permit) = queue.take(ticket) else { panic!() };
@@ -618,7 +727,7 @@ fn the_calls_ahead_count_at_their_cost_if_the_law_does_so() {
 
 #[test]
 fn the_calls_ahead_count_at_the_usual_cost_if_theirs_is_not_known() {
-    fn turn(slots: impl Storage<2>) -> Span {
+    fn turn(slots: impl Storage<2, Permit = Permit<2>>) -> Span {
         let now = Instant::from_nanos(1 << 60);
         let quota = |burst| Quota::per_second(100).unwrap().with_burst(burst).unwrap();
         let laws = [quota(100), quota(200)].map(Fixed::new);
@@ -626,11 +735,8 @@ fn the_calls_ahead_count_at_the_usual_cost_if_theirs_is_not_known() {
         let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
         gate.settle(now, permit, Outcome::Ok.using([1, 100]));
         let mut queue = Queue::new(slots);
-        for _ in 0..3 {
-            let place = queue.place(0);
-            queue.join(now, &mut gate, &Call::new(), place).unwrap();
-        }
-        queue.turn_of_new(now, &gate, &Call::new(), 0).saturating_since(now)
+        fill(&mut queue, 3, &Call::new());
+        queue.turn(now, &gate, &Call::new(), 0).saturating_since(now)
     }
     // Five calls of 100, and 200 at once.
     let of_few = turn([Slot::<2>::EMPTY; ROOM]);
@@ -644,21 +750,20 @@ fn only_a_first_attempt_is_rejected_for_the_calls_ahead_of_it() {
     let law = Fixed::new(Quota::per_second(10).unwrap());
     let mut gate = Gate::new(Policy::new(law.into()).backoff(None), 7, now);
     let mut queue: Queue<_> = Queue::new(many());
-    for _ in 0..5 {
-        let place = queue.place(0);
-        queue.join(now, &mut gate, &Call::new(), place).unwrap();
-    }
+    fill(&mut queue, 5, &Call::new());
     let first = Call::new().deadline(now.saturating_add(Span::from_millis(250)));
     let place = queue.place(0);
-    assert!(matches!(queue.join(now, &mut gate, &first, place), Err(Reason::Late(_))));
+    assert!(matches!(queue.admit_or_join(now, &mut gate, &first, place), Err(Reason::Late(_))));
     let retry = gate.retry(now, &first, Outcome::Failed).unwrap();
-    assert!(queue.join(now, &mut gate, &retry, place).is_ok());
+    assert!(queue.admit_or_join(now, &mut gate, &retry, place).is_ok());
 }
 
 /// A gate as frontends define it, with the required methods only.
 struct Plain(Gate);
 
 impl tidegate::queue::Gate for Plain {
+    type Permit = Permit;
+
     fn poll(&mut self, now: Instant, call: &Call) -> Decision<Permit> {
         self.0.poll(now, call)
     }

@@ -294,7 +294,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
 struct Round<'a, const LIMITS: usize> {
     /// The slot of the joining call, and its decision.
     own: usize,
-    turn: Turn<LIMITS>,
+    turn: Turn<Permit<LIMITS>>,
     /// When the gates open for the first call, if that is what it waits for.
     waits_until: Option<Instant>,
     /// The settled call, and its next attempt.
@@ -354,7 +354,7 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Decided<G, LIMITS> {
             match desk.queue.head(desk.now, is_failing) {
                 Ok(head) => self.head = Some(head),
                 Err(until) => {
-                    let first = desk.queue.first(desk.now, is_failing);
+                    let first = desk.queue.first(is_failing);
                     let waker = first.and_then(|first| desk.queue.storage().waker(first));
                     *alarm = until.zip(waker);
                     return false;

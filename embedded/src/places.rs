@@ -2,6 +2,7 @@
 
 use core::task::Waker;
 
+use tidegate::gate::Permit;
 use tidegate::queue::{Place, Slot, Storage};
 
 use crate::gates::{Chosen, Gates};
@@ -65,6 +66,8 @@ impl<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> Places<G, N, LIMITS>
 impl<G: Gates<LIMITS>, const N: usize, const LIMITS: usize> Storage<LIMITS>
     for Places<G, N, LIMITS>
 {
+    type Permit = Permit<LIMITS>;
+
     fn slots(&self) -> u32 {
         self.slots.slots()
     }

@@ -105,19 +105,3 @@ impl<const LIMITS: usize> Permit<LIMITS> {
         self.attempt
     }
 }
-
-#[cfg(feature = "shared")]
-impl Permit {
-    /// The permit of a call that a [`Member`](crate::shared::Member) admitted, for use with a
-    /// queue. [`lease`](Self::lease) returns the member's number for the call.
-    pub const fn of_lease(number: u64) -> Self {
-        let sent = Instant::from_nanos(number);
-        Self { sent, parts: [Part::NONE], attempt: 0, number: 0, learnt: false }
-    }
-
-    /// The number that was passed to [`of_lease`](Self::of_lease).
-    #[must_use]
-    pub const fn lease(&self) -> u64 {
-        self.sent.as_nanos()
-    }
-}

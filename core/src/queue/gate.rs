@@ -42,13 +42,16 @@ impl Ahead {
     }
 }
 
-/// A [`Controller`], or one of several that a frontend manages.
+/// What admits the calls of a queue: a [`Controller`], or one of several that a frontend manages.
 pub trait Gate<const LIMITS: usize = 1> {
+    /// The right to one call.
+    type Permit;
+
     /// [`Controller::poll`].
-    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>>;
+    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Self::Permit>;
 
     /// [`Controller::refund`].
-    fn refund(&mut self, now: Instant, permit: Permit<LIMITS>);
+    fn refund(&mut self, now: Instant, permit: Self::Permit);
 
     /// [`Controller::ready_at`].
     fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant>;
@@ -73,6 +76,8 @@ pub trait Gate<const LIMITS: usize = 1> {
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Gate<LIMITS>
     for Controller<L, LIMITS, P>
 {
+    type Permit = Permit<LIMITS>;
+
     fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
         self.poll(now, call)
     }

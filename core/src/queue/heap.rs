@@ -4,18 +4,20 @@ use core::mem;
 use core::ops::DerefMut;
 
 use super::gate::Ahead;
-use super::storage::{NONE, Slot, State, Storage, TICK};
+use super::storage::{NONE, Slot, State, Storage};
 use super::{ATTEMPTS, PRIORITIES, Place};
+use crate::gate::Permit;
 use crate::time::Instant;
+use crate::verdict::Call;
 
 /// A slot of [`Growing`] with its part of the heaps.
 #[derive(Debug)]
-pub struct Node<const LIMITS: usize = 1> {
-    slot: Slot<LIMITS>,
+pub struct Node<const LIMITS: usize = 1, P = Permit<LIMITS>> {
+    slot: Slot<LIMITS, P>,
     links: [Link; HEAPS],
 }
 
-impl<const LIMITS: usize> Node<LIMITS> {
+impl<const LIMITS: usize, P> Node<LIMITS, P> {
     /// A node without a call.
     pub const EMPTY: Self = Self { slot: Slot::EMPTY, links: [Link::EMPTY; HEAPS] };
 }
@@ -36,11 +38,11 @@ impl Link {
 }
 
 /// How many orders there are.
-const HEAPS: usize = 4;
+const HEAPS: usize = 3;
 
 /// A call in a heap.
 #[derive(Clone, Copy, Debug)]
-struct Call {
+struct Item {
     key: u64,
     slot: u32,
 }
@@ -48,22 +50,20 @@ struct Call {
 /// The orders of waiting calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum By {
-    /// First attempts that wait for their turn, by priority and then by arrival.
+    /// First attempts, by priority and then by arrival.
     Place,
-    /// Retries that wait for their turn, by priority, then by attempts and then by arrival.
+    /// Retries, by priority, then by attempts and then by arrival.
     Attempts,
-    /// Those with a deadline.
+    /// Calls with a deadline.
     Deadline,
-    /// Calls that wait for the end of their backoff.
-    Backoff,
 }
 
 /// A growable list of the caller, usually a `Vec`, with an index for many calls.
 ///
 /// ```
-/// use tidegate::queue::{Growing, Queue};
+/// use tidegate::queue::{Growing, Node, Queue};
 ///
-/// let queue: Queue<_> = Queue::new(Growing::new(Vec::new(), 10_000));
+/// let queue: Queue<_> = Queue::new(Growing::new(Vec::<Node>::new(), 10_000));
 /// assert_eq!(queue.waiting(), 0);
 /// ```
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub struct Growing<T, const LIMITS: usize = 1> {
     taken: u32,
     /// The number of calls in each heap.
     lengths: [u32; HEAPS],
-    /// The calls of each priority that wait for their turn.
+    /// The waiting calls of each priority.
     load: [[Ahead; LIMITS]; PRIORITIES as usize],
     /// The first free slot.
     free: u32,
@@ -95,25 +95,27 @@ impl<T, const LIMITS: usize> Growing<T, LIMITS> {
     }
 }
 
-impl<T, const LIMITS: usize> Storage<LIMITS> for Growing<T, LIMITS>
+impl<T, const LIMITS: usize, P: 'static> Storage<LIMITS> for Growing<T, LIMITS>
 where
-    T: DerefMut<Target = [Node<LIMITS>]> + Extend<Node<LIMITS>>,
+    T: DerefMut<Target = [Node<LIMITS, P>]> + Extend<Node<LIMITS, P>>,
 {
+    type Permit = P;
+
     fn slots(&self) -> u32 {
         u32::try_from(self.nodes.len()).unwrap_or(NONE)
     }
 
-    fn get(&self, slot: u32) -> Option<&Slot<LIMITS>> {
+    fn get(&self, slot: u32) -> Option<&Slot<LIMITS, P>> {
         self.nodes.get(slot as usize).map(|node| &node.slot)
     }
 
-    fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS>> {
+    fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS, P>> {
         self.nodes.get_mut(slot as usize).map(|node| &mut node.slot)
     }
 
-    fn claim(&mut self, place: Place, is_retry: bool) -> Option<u32> {
+    fn claim(&mut self, place: Place, is_known: bool) -> Option<u32> {
         let most = match place.priority() {
-            _ if is_retry => NONE,
+            _ if is_known => NONE,
             0 => self.most,
             _ => self.most.saturating_add(self.most.div_ceil(8)),
         };
@@ -129,7 +131,7 @@ where
         Some(mem::replace(&mut self.free, next))
     }
 
-    fn vacate(&mut self, slot: u32) -> Slot<LIMITS> {
+    fn vacate(&mut self, slot: u32) -> Slot<LIMITS, P> {
         let empty = Slot(State::Free { next: self.free });
         let Some(place) = self.get_mut(slot) else { return empty };
         let left = mem::replace(place, empty);
@@ -139,53 +141,42 @@ where
     }
 
     fn enter(&mut self, slot: u32) {
-        match self.get(slot) {
-            Some(&Slot(State::Waiting { not_before, .. })) if not_before > Instant::ZERO => {
-                self.insert(By::Backoff, Call { key: not_before.as_nanos(), slot });
-            }
-            _ => self.make_ready(slot),
+        let Some((&call, place)) = self.get(slot).and_then(Slot::waiting) else { return };
+        self.weigh(&call, place, Ahead::add);
+        match call.attempt {
+            0 => self.insert(By::Place, Item { key: place.0, slot }),
+            attempt => self.insert(By::Attempts, Item { key: place.again(attempt), slot }),
+        }
+        if call.deadline < Instant::MAX {
+            self.insert(By::Deadline, Item { key: call.deadline.as_nanos(), slot });
         }
     }
 
     fn leave(&mut self, slot: u32) {
-        if self.index_of(By::Backoff, slot) == NONE {
-            self.weigh(slot, Ahead::subtract);
+        if let Some((&call, place)) = self.get(slot).and_then(Slot::waiting) {
+            self.weigh(&call, place, Ahead::subtract);
         }
-        for by in [By::Place, By::Attempts, By::Deadline, By::Backoff] {
+        for by in [By::Place, By::Attempts, By::Deadline] {
             self.remove(by, slot);
         }
     }
 
-    fn look(&mut self, now: Instant, is_failing: bool) -> (u32, Instant) {
-        let mut next = u64::MAX;
-        while let Some(Call { key, slot }) = self.first(By::Backoff) {
-            if key > now.as_nanos() {
-                next = key;
-                break;
-            }
-            if let Some(Slot(State::Waiting { not_before, .. })) = self.get_mut(slot) {
-                *not_before = Instant::ZERO;
-            }
-            self.remove(By::Backoff, slot);
-            self.make_ready(slot);
-        }
-        if let Some(soonest) = self.first(By::Deadline) {
-            next = next.min(soonest.key.saturating_add(TICK.as_nanos()));
-        }
-        let next = Instant::from_nanos(next);
+    fn look(&self, is_failing: bool) -> (u32, Instant) {
+        let soonest = self.first(By::Deadline);
+        let deadline = soonest.map_or(Instant::MAX, |first| Instant::from_nanos(first.key));
         let first = match (self.first(By::Place), self.first(By::Attempts)) {
             (Some(new), Some(retry)) => {
                 let place = Place(retry.key & !ATTEMPTS);
                 if place.comes_before(Place(new.key), is_failing) { retry } else { new }
             }
-            (one, other) => return (one.or(other).map_or(NONE, |one| one.slot), next),
+            (one, other) => return (one.or(other).map_or(NONE, |one| one.slot), deadline),
         };
-        (first.slot, next)
+        (first.slot, deadline)
     }
 
-    fn late(&self, reach: Instant) -> Option<u32> {
+    fn late(&self, due: Instant) -> Option<u32> {
         let soonest = self.first(By::Deadline)?;
-        (soonest.key < reach.as_nanos()).then_some(soonest.slot)
+        (soonest.key < due.as_nanos()).then_some(soonest.slot)
     }
 
     fn is_behind(&self, place: Place) -> bool {
@@ -205,39 +196,23 @@ where
     }
 
     fn waiting(&self) -> u32 {
-        [By::Place, By::Attempts, By::Backoff]
-            .into_iter()
-            .fold(0, |count, by| count.saturating_add(self.len(by)))
+        self.len(By::Place).saturating_add(self.len(By::Attempts))
     }
 }
 
-impl<T, const LIMITS: usize> Growing<T, LIMITS>
+impl<T, const LIMITS: usize, P: 'static> Growing<T, LIMITS>
 where
-    T: DerefMut<Target = [Node<LIMITS>]> + Extend<Node<LIMITS>>,
+    T: DerefMut<Target = [Node<LIMITS, P>]>,
 {
-    /// A call waits for its turn from now on.
-    fn make_ready(&mut self, slot: u32) {
-        if let Some(&Slot(State::Waiting { place, deadline, attempt, .. })) = self.get(slot) {
-            self.weigh(slot, Ahead::add);
-            match attempt {
-                0 => self.insert(By::Place, Call { key: place.0, slot }),
-                _ => self.insert(By::Attempts, Call { key: place.again(attempt), slot }),
-            }
-            if deadline < Instant::MAX {
-                self.insert(By::Deadline, Call { key: deadline.as_nanos(), slot });
-            }
-        }
-    }
-
     /// The first call of a heap.
-    fn first(&self, by: By) -> Option<Call> {
+    fn first(&self, by: By) -> Option<Item> {
         self.at(by, 0)
     }
 
-    fn insert(&mut self, by: By, call: Call) {
+    fn insert(&mut self, by: By, item: Item) {
         let index = self.len(by);
         self.set_len(by, index.saturating_add(1));
-        self.rise(by, index, call);
+        self.rise(by, index, item);
     }
 
     /// Removes a call if it is in the heap.
@@ -257,21 +232,21 @@ where
     }
 
     /// Puts a call at `index`, or as far above as it belongs. Returns its final index.
-    fn rise(&mut self, by: By, mut index: u32, call: Call) -> u32 {
+    fn rise(&mut self, by: By, mut index: u32, item: Item) -> u32 {
         while index > 0 {
             let above = index.saturating_sub(1) / 2;
             match self.at(by, above) {
-                Some(other) if call.key < other.key => self.put(by, index, other),
+                Some(other) if item.key < other.key => self.put(by, index, other),
                 _ => break,
             }
             index = above;
         }
-        self.put(by, index, call);
+        self.put(by, index, item);
         index
     }
 
     /// Puts a call at `index`, or as far below as it belongs.
-    fn sink(&mut self, by: By, mut index: u32, call: Call) {
+    fn sink(&mut self, by: By, mut index: u32, item: Item) {
         loop {
             let mut below = index.saturating_mul(2).saturating_add(1);
             let right = below.saturating_add(1);
@@ -281,24 +256,20 @@ where
             {
                 (below, other) = (right, one);
             }
-            if call.key <= other.key {
+            if item.key <= other.key {
                 break;
             }
             self.put(by, index, other);
             index = below;
         }
-        self.put(by, index, call);
+        self.put(by, index, item);
     }
 
     /// Adds a call to the load of its priority, or removes it.
-    fn weigh(&mut self, slot: u32, count: fn(&mut Ahead, u32, bool)) {
-        let Some(&Slot(State::Waiting { place, costs, estimated, .. })) = self.get(slot) else {
-            return;
-        };
-        let priority = place.priority();
-        if let Some(load) = self.load.get_mut(usize::from(priority)) {
-            for (load, cost) in load.iter_mut().zip(costs) {
-                count(load, cost, estimated);
+    fn weigh(&mut self, call: &Call<LIMITS>, place: Place, count: fn(&mut Ahead, u32, bool)) {
+        if let Some(load) = self.load.get_mut(usize::from(place.priority())) {
+            for (load, cost) in load.iter_mut().zip(call.costs) {
+                count(load, cost, call.estimated);
             }
         }
     }
@@ -314,16 +285,16 @@ where
     }
 
     /// The call at `index` of a heap. `None` if the heap is shorter.
-    fn at(&self, by: By, index: u32) -> Option<Call> {
+    fn at(&self, by: By, index: u32) -> Option<Item> {
         let link = self.link(by, index).filter(|_| index < self.len(by))?;
-        Some(Call { key: link.key, slot: link.slot })
+        Some(Item { key: link.key, slot: link.slot })
     }
 
-    fn put(&mut self, by: By, index: u32, call: Call) {
+    fn put(&mut self, by: By, index: u32, item: Item) {
         if let Some(link) = self.link_mut(by, index) {
-            (link.key, link.slot) = (call.key, call.slot);
+            (link.key, link.slot) = (item.key, item.slot);
         }
-        self.set_index(by, call.slot, index);
+        self.set_index(by, item.slot, index);
     }
 
     fn index_of(&self, by: By, slot: u32) -> u32 {

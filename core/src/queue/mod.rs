@@ -1,45 +1,46 @@
 //! The queue: many calls in front of one controller.
 //!
 //! It takes `now` and events, and returns which call is decided and when to poll again. The caller
-//! owns the clock, the timer and the wakers. The queue keeps a call from [`join`](Queue::join)
-//! until its waiter takes the permit. A retry joins again, with the [`Place`] of the first attempt.
+//! owns the clock, the timer and the wakers. A call that finds no other call waiting is decided at
+//! once. Others have a slot until their waiter takes the decision.
 //!
 //! ```
-//! use tidegate::queue::{Queue, Slot, Step, Turn};
+//! use tidegate::queue::{Joined, Queue, Slot, Step, Turn};
 //! use tidegate::{Call, Controller, Instant, Outcome, Policy, Quota, law::Fixed};
 //!
 //! let (law, now) = (Fixed::new(Quota::per_second(10).unwrap()), Instant::ZERO);
 //! let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, now);
-//! let mut queue = Queue::new([Slot::EMPTY; 4]);
+//! let mut queue = Queue::new([const { Slot::EMPTY }; 4]);
 //! let (place, call) = (queue.place(0), Call::new());
-//! let one = queue.join(now, &mut gate, &call, place).unwrap();
+//! let Ok(Joined::Admitted(permit)) = queue.admit_or_join(now, &mut gate, &call, place) else {
+//!     panic!("no other call waits")
+//! };
 //! let urgent = queue.place(7);
-//! let urgent = queue.join(now, &mut gate, &call, urgent).unwrap();
-//! assert_eq!(queue.poll(now, &mut gate), Step::Wake(urgent));
+//! let Ok(Joined::Waits(ticket)) = queue.admit_or_join(now, &mut gate, &call, urgent) else {
+//!     panic!("one call in 100 ms")
+//! };
 //! let due = Instant::from_nanos(100_000_000);
 //! assert_eq!(queue.poll(now, &mut gate), Step::Sleep(Some(due)));
 //!
-//! // The waiter takes its permit, makes the call, and settles it.
-//! let Turn::Admitted(permit) = queue.take(urgent) else { panic!() };
-//! gate.settle(due, permit, Outcome::Ok);
-//! queue.changed();
-//! assert_eq!(queue.poll(due, &mut gate), Step::Wake(one));
-//!
-//! // A call that failed waits for another attempt, before all that came later.
-//! let Turn::Admitted(permit) = queue.take(one) else { panic!() };
+//! // The first call is made and settled. It failed. When its backoff has ended, it joins again, with its
+//! // place.
 //! gate.settle(due, permit, Outcome::Failed);
 //! queue.changed();
 //! let next = gate.retry(due, &call, Outcome::Failed).unwrap();
-//! queue.join(due, &mut gate, &next, place).unwrap();
-//! assert_eq!(queue.poll(due, &mut gate), Step::Sleep(Some(next.not_before())));
+//! assert_eq!(queue.poll(due, &mut gate), Step::Wake(ticket));
+//! let Turn::Admitted(permit) = queue.take(ticket) else { panic!() };
+//! gate.settle(due, permit, Outcome::Ok);
+//! queue.changed();
+//! let later = next.not_before().max(Instant::from_nanos(200_000_000));
+//! assert!(matches!(queue.admit_or_join(later, &mut gate, &next, place), Ok(Joined::Admitted(_))));
 //! ```
 //!
-//! Poll after every `join`, `cancel` and `changed`, and at the instant of [`Step::Sleep`], until the answer
-//! is [`Step::Sleep`].
+//! Poll after every call that waits, every `cancel` and `changed`, and at the instant of [`Step::Sleep`],
+//! until the answer is [`Step::Sleep`].
 //!
 //! | operation | `[Slot; N]` | [`Growing`] |
 //! |---|---|---|
-//! | `join`, `cancel`, `poll` that decides | O(N) | O(log n), and no allocation but the list's own growth |
+//! | `admit_or_join`, `cancel`, `poll` that decides | O(N) | O(log n), and no allocation but the list's own growth |
 //! | `take` | O(1) | O(1) |
 //! | `poll` before its instant | one comparison | one comparison |
 //!
@@ -51,7 +52,8 @@
 //!    calls of its priority. But while the gate fails ([`Gate::is_failing`]), calls that have not been
 //!    tried go first, whatever their priority: the next probe of a server in trouble is another call. Of
 //!    two retries with the same priority, the one with fewer attempts goes first.
-//! 3. A retry in backoff delays no other call.
+//! 3. A retry joins when its backoff has ended ([`Call::not_before`]). One that joins earlier delays the
+//!    calls behind it.
 //! 4. Only the first call is polled, so no call overtakes it, and expensive calls do not starve.
 //! 5. After `Sleep(Some(t))`, `poll` before `t` without an event changes nothing, and `t` is after `now`.
 //! 6. A call whose deadline is before its earliest possible turn is rejected when it joins, or as
@@ -65,18 +67,20 @@
 
 mod gate;
 mod heap;
-mod patience;
+mod hold_limit;
+mod steps;
 mod storage;
 
 pub use gate::{Ahead, Gate};
 pub use heap::{Growing, Node};
-pub use patience::Patience;
+pub use hold_limit::HoldLimit;
+pub use steps::Head;
 pub use storage::{Slot, Storage};
 
 use crate::gate::Permit;
 use crate::time::Instant;
 use crate::verdict::{Call, Decision, Reason};
-use storage::{NONE, State};
+use storage::{NONE, State, TICK};
 
 /// How many priorities there are: 0 to 7, and 7 is first. A larger one counts as 7.
 pub const PRIORITIES: u8 = 8;
@@ -161,62 +165,40 @@ pub enum Step {
     Sleep(Option<Instant>),
 }
 
+/// What becomes of a call that is not rejected.
+#[derive(Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[must_use]
+pub enum Joined<P = Permit> {
+    /// It may be sent.
+    Admitted(P),
+    /// It waits. [`Queue::take`] returns the decision.
+    Waits(Ticket),
+}
+
 /// The state of a waiting call.
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use]
-pub enum Turn<const LIMITS: usize = 1> {
+pub enum Turn<P = Permit> {
     /// It waits.
     Waiting,
     /// It may be sent. Its ticket is spent.
-    Admitted(Permit<LIMITS>),
+    Admitted(P),
     /// It will not be sent. Its ticket is spent.
     Rejected(Reason),
     /// The ticket was spent before.
     Unknown,
 }
 
-/// The first call that waits for its turn, if any, and the gate's decision on it.
-#[derive(Debug)]
-pub struct Head<const LIMITS: usize = 1> {
-    first: u32,
-    call: Option<Call<LIMITS>>,
-    /// When to look again: after the next deadline, at the end of the next backoff, or when the
-    /// gate says.
-    next: Instant,
-    decision: Option<Decision<Permit<LIMITS>>>,
-    /// No call is sent before this instant.
-    reach: Instant,
-}
-
-impl<const LIMITS: usize> Head<LIMITS> {
-    /// Polls the gate for the call. Returns until when it has to wait, if it does.
-    pub fn ask(
-        &mut self,
-        now: Instant,
-        gate: &mut (impl Gate<LIMITS> + ?Sized),
-    ) -> Option<Instant> {
-        let call = self.call.as_ref()?;
-        match gate.poll(now, call) {
-            Decision::Wait(until) => {
-                self.wait(until);
-                return Some(until);
-            }
-            Decision::Full => {
-                self.reach = gate.due_first(now, call);
-                self.next = self.next.min(gate.ready_at(now, call).unwrap_or(Instant::MAX));
-            }
-            decision => self.decision = Some(decision),
-        }
-        None
-    }
-
-    /// Makes the call, if any, wait until then.
-    pub fn wait(&mut self, until: Instant) {
-        if self.call.is_some() {
-            (self.reach, self.next) = (until, self.next.min(until));
-        }
-    }
+/// A gate's decision on the call that is first.
+enum Asked<P> {
+    Decided(Result<P, Reason>),
+    /// No call is sent before it is `due`. Look again at another instant, if no event comes before.
+    Waits {
+        due: Instant,
+        look_again: Instant,
+    },
 }
 
 /// See the module's documentation.
@@ -241,18 +223,17 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         &mut self.slots
     }
 
-    /// Calls that wait for their turn or for their backoff to end.
+    /// How many calls wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.slots.waiting() as usize
     }
 
-    /// The slot of the first call that waits for its turn, whose waiter should be woken at the
-    /// instant of [`Step::Sleep`]. `None` if a call that joins now would be first. `is_failing` is what
-    /// [`Gate::is_failing`] returns.
+    /// The slot of the first call that waits, whose waiter should be woken at the instant of
+    /// [`Step::Sleep`]. `is_failing` is what [`Gate::is_failing`] returns.
     #[must_use]
-    pub fn first(&mut self, now: Instant, is_failing: bool) -> Option<usize> {
-        let (first, _) = self.slots.look(now, is_failing);
+    pub fn first(&self, is_failing: bool) -> Option<usize> {
+        let (first, _) = self.slots.look(is_failing);
         (first != NONE).then_some(first as usize)
     }
 
@@ -262,158 +243,152 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
         Place::new(priority, self.arrivals)
     }
 
-    /// Adds an attempt of a call. Then poll.
+    /// Decides an attempt of a call at once if no other call waits. Otherwise, or if it has to wait, it
+    /// gets a slot; then poll.
     ///
     /// # Errors
-    /// [`Reason::Late`] if the call would miss its deadline behind the calls before it, at the
-    /// current rate (a retry is checked when it is granted). [`Reason::QueueFull`] if the storage
-    /// is full.
-    pub fn join(
+    /// The gate's reason. [`Reason::Late`] if the call would miss its deadline behind the calls before
+    /// it, at the current rate (a retry is checked when it is granted). [`Reason::QueueFull`] if the
+    /// storage is full.
+    pub fn admit_or_join(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS> + ?Sized),
+        gate: &mut (impl Gate<LIMITS, Permit = S::Permit> + ?Sized),
         call: &Call<LIMITS>,
         place: Place,
-    ) -> Result<Ticket, Reason> {
-        if let Some(ahead) = self.ahead(call, place.priority()) {
-            let turn = gate.due_behind(now, call, &ahead);
-            if turn > call.not_after() {
-                gate.count_rejection();
-                return Err(Reason::Late(turn));
+    ) -> Result<Joined<S::Permit>, Reason> {
+        self.admit(now, gate, call, (place, call.attempt > 0))
+    }
+
+    /// Like [`admit_or_join`](Self::admit_or_join), for a call that has waited here before and was
+    /// refunded, because another limit delays it. As a retry, it is not rejected because of the calls
+    /// before it, and [`Growing`] always has room for it.
+    ///
+    /// # Errors
+    /// Those of `admit_or_join`.
+    pub fn rejoin(
+        &mut self,
+        now: Instant,
+        gate: &mut (impl Gate<LIMITS, Permit = S::Permit> + ?Sized),
+        call: &Call<LIMITS>,
+        place: Place,
+    ) -> Result<Joined<S::Permit>, Reason> {
+        self.admit(now, gate, call, (place, true))
+    }
+
+    fn admit(
+        &mut self,
+        now: Instant,
+        gate: &mut (impl Gate<LIMITS, Permit = S::Permit> + ?Sized),
+        call: &Call<LIMITS>,
+        (place, is_known): (Place, bool),
+    ) -> Result<Joined<S::Permit>, Reason> {
+        if self.slots.waiting() > 0 {
+            if !is_known && call.deadline < Instant::MAX {
+                let ahead = self.slots.ahead(place.priority());
+                let turn = gate.due_behind(now, call, &ahead);
+                if turn > call.deadline && ahead.iter().any(|ahead| ahead.calls > 0) {
+                    gate.count_rejection();
+                    return Err(Reason::Late(turn));
+                }
             }
+            return self.put(call, place, is_known).map(Joined::Waits);
         }
-        self.enter(call, place).ok_or(Reason::QueueFull)
+        let (due, look_again) = match ask(now, gate, call) {
+            Asked::Decided(decision) => return decision.map(Joined::Admitted),
+            Asked::Waits { due, look_again } => (due, look_again),
+        };
+        if due > call.deadline {
+            gate.count_rejection();
+            return Err(Reason::Late(due));
+        }
+        let ticket = self.put(call, place, is_known)?;
+        self.asleep = look_again.min(call.deadline.saturating_add(TICK));
+        Ok(Joined::Waits(ticket))
     }
 
-    /// The calls before a call of this priority, if there are any and it is the first attempt of a
-    /// call with a deadline.
-    fn ahead(&self, call: &Call<LIMITS>, priority: u8) -> Option<[Ahead; LIMITS]> {
-        let looks = call.attempt() == 0 && call.not_after() < Instant::MAX;
-        let ahead = looks.then(|| self.slots.ahead(priority))?;
-        ahead.iter().any(|ahead| ahead.calls > 0).then_some(ahead)
-    }
-
-    /// Like [`join`](Self::join) without checking the calls before it, which is less code: a call
-    /// that would miss its deadline is rejected when the wait of the first call shows it. `None` if
-    /// the storage is full.
-    pub fn enter(&mut self, call: &Call<LIMITS>, place: Place) -> Option<Ticket> {
-        self.put(call, place, call.attempt > 0)
-    }
-
-    /// Like [`enter`](Self::enter), for a call that has waited here before and was refunded, because another limit
-    /// delays it. It finds room as a retry does.
-    pub fn enter_again(&mut self, call: &Call<LIMITS>, place: Place) -> Option<Ticket> {
-        self.put(call, place, true)
-    }
-
-    fn put(&mut self, call: &Call<LIMITS>, place: Place, is_known: bool) -> Option<Ticket> {
-        let (costs, attempt, estimated) = (call.costs, call.attempt, call.estimated);
-        let (deadline, not_before) = (call.deadline, call.not_before);
-        let slot = self.slots.claim(place, is_known)?;
-        // A call behind others without a deadline or a backoff changes nothing for the queue.
-        // Neither does one that gave up its slot, because it was behind this one.
-        let is_plain = deadline == Instant::MAX && not_before == Instant::ZERO;
-        if !(is_plain && self.slots.is_behind(place)) {
+    fn put(&mut self, call: &Call<LIMITS>, place: Place, is_known: bool) -> Result<Ticket, Reason> {
+        let slot = self.slots.claim(place, is_known).ok_or(Reason::QueueFull)?;
+        // A call behind others without a deadline changes nothing for the queue. Neither does one
+        // that gave up its slot, because it was behind this one.
+        if call.deadline < Instant::MAX || !self.slots.is_behind(place) {
             self.asleep = Instant::ZERO;
         }
         if let Some(slot) = self.slots.get_mut(slot) {
-            slot.0 = State::Waiting { costs, attempt, estimated, place, deadline, not_before };
+            slot.0 = State::Waiting { call: *call, place };
         }
         self.slots.enter(slot);
-        Some(Ticket { slot, arrival: place.arrival() })
+        Ok(Ticket { slot, arrival: place.arrival() })
     }
 
-    /// The earliest turn of a waiting call, behind all others of its priority, at the current rate.
-    /// `None` if it does not wait.
+    /// The earliest time at which a call that joined now with this priority would be sent, at the
+    /// current rate, and regardless of the calls in flight.
     #[must_use]
     pub fn turn(
-        &self,
-        now: Instant,
-        gate: &(impl Gate<LIMITS> + ?Sized),
-        ticket: Ticket,
-    ) -> Option<Instant> {
-        let slot = self.slots.get(ticket.slot).filter(|slot| slot.is_of(ticket))?;
-        let State::Waiting { costs, estimated, place, not_before, .. } = slot.0 else {
-            return None;
-        };
-        let mut ahead = self.slots.ahead(place.priority());
-        if not_before == Instant::ZERO {
-            ahead.iter_mut().zip(costs).for_each(|(ahead, cost)| ahead.subtract(cost, estimated));
-        }
-        Some(gate.due_behind(now, &slot.call()?, &ahead).max(not_before))
-    }
-
-    /// The earliest turn of a call that joined now with this priority, at the current rate.
-    #[must_use]
-    pub fn turn_of_new(
         &self,
         now: Instant,
         gate: &(impl Gate<LIMITS> + ?Sized),
         call: &Call<LIMITS>,
         priority: u8,
     ) -> Instant {
-        gate.due_behind(now, call, &self.slots.ahead(priority))
+        gate.due_behind(now, call, &self.slots.ahead(Place::new(priority, 0).priority()))
     }
 
     /// The next step. Call it until it returns `Sleep`.
-    pub fn poll(&mut self, now: Instant, gate: &mut (impl Gate<LIMITS> + ?Sized)) -> Step {
-        match self.head(now, gate.is_failing()) {
-            Ok(mut head) => {
-                head.ask(now, gate);
-                self.conclude(head, || gate.count_rejection())
-            }
-            Err(until) => Step::Sleep(until),
-        }
-    }
-
-    /// The first step of [`poll`](Self::poll), for a gate that is polled while the queue is not
-    /// locked: [`Head::ask`] it, and [`conclude`](Self::conclude) if neither the queue nor the gate
-    /// has changed since. `is_failing` is what [`Gate::is_failing`] returns.
-    ///
-    /// # Errors
-    /// Where there is nothing to do: the instant of [`Step::Sleep`].
-    pub fn head(
+    pub fn poll(
         &mut self,
         now: Instant,
-        is_failing: bool,
-    ) -> Result<Head<LIMITS>, Option<Instant>> {
+        gate: &mut (impl Gate<LIMITS, Permit = S::Permit> + ?Sized),
+    ) -> Step {
         if now < self.asleep {
-            return Err((self.asleep < Instant::MAX).then_some(self.asleep));
+            return self.sleep();
         }
-        let (first, next) = self.slots.look(now, is_failing);
-        let call = self.slots.get(first).and_then(Slot::call);
-        Ok(Head { first, call, next, decision: None, reach: now })
+        self.asleep = Instant::ZERO;
+        let (first, deadline) = self.slots.look(gate.is_failing());
+        let (mut due, mut wake) = (now, deadline.saturating_add(TICK));
+        if let Some((call, _)) = self.slots.get(first).and_then(Slot::waiting) {
+            match ask(now, gate, call) {
+                Asked::Decided(decision) => return self.decide(first, decision),
+                Asked::Waits { due: of_first, look_again } => {
+                    (due, wake) = (of_first, wake.min(look_again));
+                }
+            }
+        }
+        if let Some(late) = self.slots.late(due) {
+            gate.count_rejection();
+            return self.decide(late, Err(Reason::Late(due)));
+        }
+        self.asleep = wake;
+        self.sleep()
     }
 
-    /// The last step of [`poll`](Self::poll). `count` is called if a call is rejected without
-    /// polling.
-    pub fn conclude(&mut self, head: Head<LIMITS>, count: impl FnOnce()) -> Step {
-        self.asleep = Instant::ZERO;
-        let (slot, decision) = match head.decision {
-            Some(decision) => (head.first, decision),
-            None => match self.slots.late(head.reach) {
-                Some(late) => {
-                    count();
-                    (late, Decision::Reject(Reason::Late(head.reach)))
-                }
-                None => {
-                    self.asleep = head.next;
-                    return Step::Sleep((head.next < Instant::MAX).then_some(self.asleep));
-                }
-            },
-        };
-        match self.end(slot, decision) {
-            Some(ticket) => Step::Wake(ticket),
-            None => Step::Sleep(None), // unreachable: it waits
+    fn sleep(&self) -> Step {
+        Step::Sleep((self.asleep < Instant::MAX).then_some(self.asleep))
+    }
+
+    /// Decides a waiting call.
+    fn decide(&mut self, slot: u32, decision: Result<S::Permit, Reason>) -> Step {
+        self.slots.leave(slot);
+        let mut arrival = 0;
+        if let Some(Slot(state)) = self.slots.get_mut(slot)
+            && let State::Waiting { place, .. } = state
+        {
+            arrival = place.arrival();
+            *state = State::Decided { arrival, decision };
         }
+        Step::Wake(Ticket { slot, arrival })
     }
 
     /// The decision on a call.
-    pub fn take(&mut self, ticket: Ticket) -> Turn<LIMITS> {
-        match self.slots.get(ticket.slot) {
-            Some(slot) if slot.is_of(ticket) && slot.is_waiting() => Turn::Waiting,
-            Some(slot) if slot.is_of(ticket) => self.slots.vacate(ticket.slot).into_turn(),
-            _ => Turn::Unknown,
+    pub fn take(&mut self, ticket: Ticket) -> Turn<S::Permit> {
+        match self.slots.get(ticket.slot).filter(|slot| slot.is_of(ticket)) {
+            Some(slot) if slot.waiting().is_some() => Turn::Waiting,
+            Some(_) => match self.slots.vacate(ticket.slot).0 {
+                State::Decided { decision: Ok(permit), .. } => Turn::Admitted(permit),
+                State::Decided { decision: Err(reason), .. } => Turn::Rejected(reason),
+                _ => Turn::Unknown, // unreachable
+            },
+            None => Turn::Unknown,
         }
     }
 
@@ -421,23 +396,16 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     pub fn cancel(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS> + ?Sized),
+        gate: &mut (impl Gate<LIMITS, Permit = S::Permit> + ?Sized),
         ticket: Ticket,
     ) {
-        if let Turn::Admitted(permit) = self.withdraw(ticket) {
-            gate.refund(now, permit);
+        if self.slots.get(ticket.slot).is_some_and(|slot| slot.is_of(ticket)) {
+            self.slots.leave(ticket.slot);
+            self.asleep = Instant::ZERO;
+            if let State::Decided { decision: Ok(permit), .. } = self.slots.vacate(ticket.slot).0 {
+                gate.refund(now, permit);
+            }
         }
-    }
-
-    /// Like `cancel`, but returns a permit instead of refunding it: less code for callers that take
-    /// decisions at once.
-    pub fn withdraw(&mut self, ticket: Ticket) -> Turn<LIMITS> {
-        if self.slots.get(ticket.slot).is_none_or(|slot| !slot.is_of(ticket)) {
-            return Turn::Unknown;
-        }
-        self.slots.leave(ticket.slot);
-        self.asleep = Instant::ZERO;
-        self.slots.vacate(ticket.slot).into_turn()
     }
 
     /// Reports that the gate changed: a call was settled or refunded, or the policy, the
@@ -445,18 +413,21 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     pub const fn changed(&mut self) {
         self.asleep = Instant::ZERO;
     }
+}
 
-    /// Decides a waiting call.
-    fn end(&mut self, slot: u32, decision: Decision<Permit<LIMITS>>) -> Option<Ticket> {
-        self.slots.leave(slot);
-        let Slot(state) = self.slots.get_mut(slot)?;
-        let State::Waiting { place, .. } = *state else { return None };
-        let arrival = place.arrival();
-        match decision {
-            Decision::Admit(permit) => *state = State::Admitted { arrival, permit },
-            Decision::Reject(reason) => *state = State::Rejected { arrival, reason },
-            Decision::Wait(_) | Decision::Full => {} // unreachable
-        }
-        Some(Ticket { slot, arrival })
+/// Polls the gate for the call that is first.
+fn ask<G: Gate<LIMITS> + ?Sized, const LIMITS: usize>(
+    now: Instant,
+    gate: &mut G,
+    call: &Call<LIMITS>,
+) -> Asked<G::Permit> {
+    match gate.poll(now, call) {
+        Decision::Admit(permit) => Asked::Decided(Ok(permit)),
+        Decision::Reject(reason) => Asked::Decided(Err(reason)),
+        Decision::Wait(until) => Asked::Waits { due: until, look_again: until },
+        Decision::Full => Asked::Waits {
+            due: gate.due_first(now, call),
+            look_again: gate.ready_at(now, call).unwrap_or(Instant::MAX),
+        },
     }
 }

@@ -2,7 +2,6 @@
 
 use super::member::Member;
 use super::message::MessageError;
-use crate::gate::Permit;
 use crate::outcome::{AsReply, Outcome};
 use crate::queue::{Ahead, Gate};
 use crate::stats::Stats;
@@ -28,8 +27,6 @@ pub struct MemberStats {
 }
 
 /// A [`Member`] that counts, and admits the calls of a [`Queue`](crate::queue::Queue).
-///
-/// The permits are those of [`Permit::of_lease`].
 ///
 /// ```
 /// use tidegate::queue::Gate;
@@ -148,40 +145,37 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
 }
 
 impl<const SLOTS: usize> Gate for CountedMember<SLOTS> {
-    fn poll(&mut self, now: Instant, call: &Call) -> Decision<Permit> {
+    type Permit = u64;
+
+    fn poll(&mut self, now: Instant, call: &Call) -> Decision<u64> {
         // Checked before, because the call with the last lease counts as leased.
         let alone = self.member.is_alone();
         let decision = self.member.poll(now, call);
         let Self { stats, behind, found_none, .. } = self;
         match decision {
-            Decision::Admit(raw) => {
+            Decision::Admit(_) => {
                 bump(&mut stats.calls.admitted);
                 add(&mut stats.alone, alone);
                 add(&mut stats.delayed, *behind > 0);
                 add(&mut stats.without, *found_none);
                 (*behind, *found_none) = (behind.saturating_sub(1), false);
-                Decision::Admit(Permit::of_lease(raw))
             }
-            Decision::Wait(until) => {
+            Decision::Wait(_) => {
                 bump(&mut stats.calls.waits);
                 *behind = 0;
-                Decision::Wait(until)
             }
             Decision::Full => {
                 bump(&mut stats.calls.full);
                 self.lacks |= !alone && usize::from(self.member.in_flight()) < SLOTS;
                 *found_none |= self.lacks;
-                Decision::Full
             }
-            Decision::Reject(reason) => {
-                bump(&mut stats.calls.rejected);
-                Decision::Reject(reason)
-            }
+            Decision::Reject(_) => bump(&mut stats.calls.rejected),
         }
+        decision
     }
 
-    fn refund(&mut self, now: Instant, permit: Permit) {
-        self.member.settle(now, permit.lease(), Outcome::Abandoned);
+    fn refund(&mut self, now: Instant, permit: u64) {
+        self.member.settle(now, permit, Outcome::Abandoned);
     }
 
     // An answer or a settled call ends the wait; or a lost call, which nothing reports.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tidegate::gate::Permit;
 use tidegate::law::Adaptive;
-use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Growing, Joined, Node, Place, Queue, Step, Turn};
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Reply, Rng, Span};
 
 use crate::server::{Says, Server};
@@ -45,6 +45,8 @@ struct Counts {
 
 enum Event {
     Arrives,
+    /// The backoff of this call ends.
+    Again(u64),
     Ends(u64, Permit, Outcome),
     Look,
 }
@@ -68,7 +70,7 @@ impl World {
             events.insert((time, number), event);
         };
         let mut jobs = BTreeMap::<u64, Job>::new();
-        let mut waiting = BTreeMap::<usize, (u64, Ticket)>::new();
+        let mut waiting = BTreeMap::<usize, u64>::new();
         let mut arrived = 0;
         let mut server = self.limit.map(|limit| match self.window {
             Some(window) => Server::new(limit * window / SECOND, window, None, Says::Nothing),
@@ -78,7 +80,7 @@ impl World {
             .for_each(|worker| add(&mut events, 1 + worker, Event::Arrives));
         while let Some(((time, _), event)) = events.pop_first() {
             let now = at(time);
-            let mut ended = false;
+            let (mut ended, mut joins, mut admitted) = (false, None, Vec::new());
             match event {
                 Event::Arrives if time < seconds * SECOND => {
                     if self.workers.is_none() {
@@ -90,46 +92,41 @@ impl World {
                         self.one_in > 0 && u64::from(rng.next_u32()).is_multiple_of(self.one_in);
                     counts.good += u64::from(!bad);
                     let call = Call::new().deadline(at(time + 5 * SECOND));
-                    let place = queue.place(0);
-                    match queue.join(now, &mut gate, &call, place) {
-                        Ok(ticket) => {
-                            waiting.insert(ticket.slot(), (arrived, ticket));
-                            jobs.insert(arrived, Job { call, place, bad });
-                        }
-                        Err(_) => ended = true,
-                    }
+                    jobs.insert(arrived, Job { call, place: queue.place(0), bad });
+                    joins = Some(arrived);
                 }
+                Event::Again(id) => joins = Some(id),
                 Event::Arrives | Event::Look => {}
                 Event::Ends(id, permit, outcome) => {
                     gate.settle(now, permit, outcome);
                     queue.changed();
                     let job = jobs.get_mut(&id).unwrap();
                     counts.served += u64::from(outcome == Outcome::Ok);
-                    let next = gate.retry(now, &job.call, outcome).ok().and_then(|next| {
-                        job.call = next;
-                        queue.join(now, &mut gate, &next, job.place).ok()
-                    });
-                    match next {
-                        Some(ticket) => _ = waiting.insert(ticket.slot(), (id, ticket)),
-                        None => ended = true,
+                    match gate.retry(now, &job.call, outcome) {
+                        Ok(next) => {
+                            job.call = next;
+                            let again = next.not_before().max(now).as_nanos();
+                            add(&mut events, again, Event::Again(id));
+                        }
+                        Err(_) => ended = true,
                     }
+                }
+            }
+            if let Some(id) = joins {
+                match queue.admit_or_join(now, &mut gate, &jobs[&id].call, jobs[&id].place) {
+                    Ok(Joined::Admitted(permit)) => admitted.push((id, permit)),
+                    Ok(Joined::Waits(ticket)) => _ = waiting.insert(ticket.slot(), id),
+                    Err(_) => ended = true,
                 }
             }
             loop {
                 match queue.poll(now, &mut gate) {
                     Step::Wake(ticket) => {
-                        let (id, _) = waiting.remove(&ticket.slot()).unwrap();
-                        let Turn::Admitted(permit) = queue.take(ticket) else {
-                            ended = true;
-                            continue;
-                        };
-                        counts.sent.push(time);
-                        let reply = server.as_mut().map(|server| server.call(time));
-                        let mut outcome = reply.map_or(Outcome::Ok, |reply| reply.outcome);
-                        if jobs[&id].bad && outcome == Outcome::Ok {
-                            outcome = self.outcome;
+                        let id = waiting.remove(&ticket.slot()).unwrap();
+                        match queue.take(ticket) {
+                            Turn::Admitted(permit) => admitted.push((id, permit)),
+                            _ => ended = true,
                         }
-                        add(&mut events, time + self.takes, Event::Ends(id, permit, outcome));
                     }
                     Step::Sleep(Some(until)) => {
                         add(&mut events, until.as_nanos(), Event::Look);
@@ -137,6 +134,15 @@ impl World {
                     }
                     Step::Sleep(None) => break,
                 }
+            }
+            for (id, permit) in admitted {
+                counts.sent.push(time);
+                let reply = server.as_mut().map(|server| server.call(time));
+                let mut outcome = reply.map_or(Outcome::Ok, |reply| reply.outcome);
+                if jobs[&id].bad && outcome == Outcome::Ok {
+                    outcome = self.outcome;
+                }
+                add(&mut events, time + self.takes, Event::Ends(id, permit, outcome));
             }
             if ended && self.workers.is_some() {
                 add(&mut events, time + MILLIS, Event::Arrives);

@@ -351,13 +351,17 @@ fn calls_that_wait_count_at_their_usual_cost() {
         let call = Call::of([1, stated]).estimated();
         for _ in 0..5 {
             let place = queue.place(0);
-            queue.join(now, &mut gate, &call, place).unwrap();
+            assert!(queue.admit_or_join(now, &mut gate, &call, place).is_ok());
         }
         // A second for each of the five, and one for this one.
         let late = Instant::from_nanos(6 * SECOND);
         let place = queue.place(0);
         let hasty = call.deadline(Instant::from_nanos(6 * SECOND - 1));
-        assert_eq!(queue.join(now, &mut gate, &hasty, place), Err(Reason::Late(late)), "{stated}");
+        assert_eq!(
+            queue.admit_or_join(now, &mut gate, &hasty, place),
+            Err(Reason::Late(late)),
+            "{stated}"
+        );
     }
 }
 

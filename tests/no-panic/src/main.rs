@@ -20,7 +20,9 @@ use tidegate::law::{
     Aimd, AimdConfig, AimdError, AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, Fixed,
     Law,
 };
-use tidegate::queue::{self, Growing, Node, Place, Queue, Slot, Step, Storage, Ticket, Turn};
+use tidegate::queue::{
+    self, Growing, Joined, Node, Place, Queue, Slot, Step, Storage, Ticket, Turn,
+};
 use tidegate::shared::{Coordinator, Leases, Member, MessageError};
 use tidegate::signal::body::{self, Body};
 use tidegate::signal::http::{Answer, CommonReading, Profile, Reading, Unit};
@@ -281,22 +283,29 @@ type Many = Queue<Growing<Nodes, 2>, 2>;
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Calls<G, Q> {
     place: fn(&mut Q, u8) -> Place,
-    first: fn(&mut Q, Instant, bool) -> Option<usize>,
+    first: fn(&Q, bool) -> Option<usize>,
     waiting: fn(&Q) -> usize,
-    join: fn(&mut Q, Instant, &mut G, &Call<2>, Place) -> Result<Ticket, Reason>,
-    enter: fn(&mut Q, &Call<2>, Place) -> Option<Ticket>,
+    admit_or_join:
+        fn(&mut Q, Instant, &mut G, &Call<2>, Place) -> Result<Joined<Permit<2>>, Reason>,
+    rejoin: fn(&mut Q, Instant, &mut G, &Call<2>, Place) -> Result<Joined<Permit<2>>, Reason>,
+    turn: fn(&Q, Instant, &G, &Call<2>, u8) -> Instant,
     poll: fn(&mut Q, Instant, &mut G) -> Step,
-    take: fn(&mut Q, Ticket) -> Turn<2>,
+    take: fn(&mut Q, Ticket) -> Turn<Permit<2>>,
     cancel: fn(&mut Q, Instant, &mut G, Ticket),
 }
 
-impl<G: queue::Gate<2>, S: Storage<2>> Calls<G, Queue<S, 2>> {
+impl<G, S> Calls<G, Queue<S, 2>>
+where
+    G: queue::Gate<2, Permit = Permit<2>>,
+    S: Storage<2, Permit = Permit<2>>,
+{
     const ALL: Self = Self {
         place: Queue::place,
         first: Queue::first,
         waiting: Queue::waiting,
-        join: Queue::join,
-        enter: Queue::enter,
+        admit_or_join: Queue::admit_or_join,
+        rejoin: Queue::rejoin,
+        turn: Queue::turn,
         poll: Queue::poll,
         take: Queue::take,
         cancel: Queue::cancel,

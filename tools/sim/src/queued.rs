@@ -1,11 +1,15 @@
 //! Core's queue in front of a controller, as in every frontend.
 
 use tidegate::Instant;
+use tidegate::gate::Permit;
 use tidegate::law::Law;
-use tidegate::queue::{Gate, Growing, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Gate, Growing, Joined, Node, Place, Queue, Step, Ticket, Turn};
 
 use crate::controllers::Permits;
 use crate::throttle::{Answer, Call, CallOf, Next, Response, Throttle};
+
+/// One type for all laws.
+type AnyGate<const LAWS: usize> = dyn Gate<LAWS, Permit = Permit<LAWS>>;
 
 /// A controller behind a queue.
 pub struct Queued<L: Law, const LAWS: usize> {
@@ -28,17 +32,24 @@ impl<L: Law, const LAWS: usize> Queued<L, LAWS> {
 
 impl<L, const LAWS: usize> Throttle for Queued<L, LAWS>
 where
-    L: Law + Copy,
+    L: Law + Copy + 'static,
     Call: CallOf<LAWS>,
 {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        if call.core().not_before() > now {
+            return Answer::Wait(call.core().not_before());
+        }
         let (place, ticket) = &mut self.places[call.thread as usize];
         if call.attempt == 0 {
             *place = self.queue.place(0);
         }
-        let gate: &mut dyn Gate<LAWS> = &mut self.permits.gate;
-        match self.queue.join(now, gate, call.core(), *place) {
-            Ok(joined) => {
+        let gate: &mut AnyGate<LAWS> = &mut self.permits.gate;
+        match self.queue.admit_or_join(now, gate, call.core(), *place) {
+            Ok(Joined::Admitted(permit)) => {
+                *self.permits.permit(call.thread) = Some(permit);
+                Answer::Admit(call.thread.into())
+            }
+            Ok(Joined::Waits(joined)) => {
                 *ticket = Some(joined);
                 let slot = joined.slot();
                 self.threads.resize(self.threads.len().max(slot + 1), 0);
@@ -50,11 +61,11 @@ where
     }
 
     fn next(&mut self, now: Instant) -> Next {
-        let gate: &mut dyn Gate<LAWS> = &mut self.permits.gate;
+        let gate: &mut AnyGate<LAWS> = &mut self.permits.gate;
         let ticket = match self.queue.poll(now, gate) {
             Step::Wake(ticket) => ticket,
             Step::Sleep(until) => {
-                let first = self.queue.first(now, gate.is_failing());
+                let first = self.queue.first(gate.is_failing());
                 return Next::Sleep { until, first: first.map(|slot| self.threads[slot]) };
             }
         };
@@ -72,7 +83,7 @@ where
 
     fn withdraw(&mut self, now: Instant, thread: u32) {
         if let Some(ticket) = self.places[thread as usize].1.take() {
-            self.queue.cancel(now, &mut self.permits.gate as &mut dyn Gate<LAWS>, ticket);
+            self.queue.cancel(now, &mut self.permits.gate as &mut AnyGate<LAWS>, ticket);
         }
     }
 

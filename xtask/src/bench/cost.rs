@@ -13,7 +13,7 @@ use crate::setup;
 use crate::workspace::{cargo, root};
 
 /// The subjects of tools/bench/cost and their descriptions.
-const SUBJECTS: [(&str, &str); 14] = [
+const SUBJECTS: [(&str, &str); 15] = [
     ("adaptive-open", "adaptive, no throttled call yet: poll + settle"),
     ("adaptive-blind", "adaptive, throttled calls are all that is known: poll + settle"),
     ("adaptive-blind-waits", "adaptive, a poll that must wait"),
@@ -22,6 +22,7 @@ const SUBJECTS: [(&str, &str); 14] = [
     ("fixed-pair", "fixed: poll + settle"),
     ("fixed-poll", "fixed: poll"),
     ("fixed-check", "fixed: check"),
+    ("queue-empty", "queue before `fixed` in which no call waits: join + settle"),
     ("queue-1000", "queue of 1000 before `fixed`: join + poll + take + settle"),
     ("queue-100000", "queue of 100 000 before `fixed`: join + poll + take + settle"),
     ("queue-idle", "queue of 1000 before `fixed`: a poll before its time"),

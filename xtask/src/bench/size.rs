@@ -16,14 +16,13 @@ const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
 /// The images of tools/bench/size. Each is compared with the empty one.
-const FLASH: [(&str, &str); 14] = [
+const FLASH: [(&str, &str); 13] = [
     ("adaptive", "controller with adaptive alone"),
     ("aimd", "controller with aimd alone"),
     ("fixed", "controller with fixed alone"),
     ("adaptive_retry", "controller with adaptive that retries and sleeps"),
     ("fixed_retry", "controller with fixed that retries and sleeps"),
     ("queue", "controller with fixed and a queue of 4 calls"),
-    ("queue_join", "the same, where calls are rejected for those before them"),
     ("any", "controller with every law"),
     ("http", "HTTP header parsers"),
     ("http_body", "HTTP header and body parsers"),

@@ -25,12 +25,7 @@ impl Pair {
     }
 
     fn poll(&mut self, now: u64) -> Decision<u64> {
-        match self.member.poll(at(now), &Call::new()) {
-            Decision::Admit(permit) => Decision::Admit(permit.lease()),
-            Decision::Wait(until) => Decision::Wait(until),
-            Decision::Full => Decision::Full,
-            Decision::Reject(reason) => Decision::Reject(reason),
-        }
+        self.member.poll(at(now), &Call::new())
     }
 
     fn admitted(&mut self, now: u64) -> u64 {

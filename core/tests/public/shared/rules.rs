@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU16;
 
-use tidegate::gate::{Pacing, Permit};
+use tidegate::gate::Pacing;
 use tidegate::law::{Adaptive, Aimd, AimdConcurrency, Law, Sample};
 use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Member, REQUEST_BYTES};
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Quota, Rng, Span, Verdict};
@@ -348,13 +348,6 @@ fn a_member_that_leaves_returns_its_leases_and_is_no_longer_counted() {
     );
     assert_eq!(desk.source().controller().stats().throttled, 1, "the completed call was reported");
     assert_eq!(answer(&mut desk, now, &late).len(), 0, "it is too late");
-}
-
-#[test]
-fn the_permit_of_a_lease_contains_its_number() {
-    for number in [0, 7, u64::MAX] {
-        assert_eq!(Permit::of_lease(number).lease(), number);
-    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod tiers;
 use std::process::ExitCode;
 
 /// The subjects by name. Each has the same number of calls, after the same warm-up.
-const SUBJECTS: [(&str, fn()); 15] = [
+const SUBJECTS: [(&str, fn()); 16] = [
     ("empty", limiters::empty),
     ("adaptive-open", tiers::open),
     ("adaptive-blind", tiers::blind),
@@ -19,6 +19,7 @@ const SUBJECTS: [(&str, fn()); 15] = [
     ("fixed-check", limiters::fixed_check),
     ("fixed-poll", limiters::fixed_poll),
     ("fixed-pair", limiters::fixed_pair),
+    ("queue-empty", queue::empty),
     ("queue-1000", queue::of_a_thousand),
     ("queue-100000", queue::of_a_hundred_thousand),
     ("queue-idle", queue::idle),

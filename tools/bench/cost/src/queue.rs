@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use tidegate::law::Fixed;
-use tidegate::queue::{Growing, Node, Queue, Step, Turn};
+use tidegate::queue::{Growing, Joined, Node, Queue, Step, Turn};
 use tidegate::{Call, Controller, Instant, Outcome, Rng, Span};
 
 use crate::limiters::{STEP, fixed};
@@ -24,11 +24,12 @@ impl Bench {
     fn new(waiting: u32) -> Self {
         let queue = Queue::new(Growing::new(Vec::new(), waiting + 1));
         let mut bench = Self { queue, gate: fixed(), now: Instant::ZERO, chance: Rng::new(7) };
-        for _ in 0..waiting {
+        // The first ones are admitted, and there is no room for the others.
+        while bench.queue.waiting() < waiting as usize {
             let (call, priority) = bench.call();
             let place = bench.queue.place(priority);
-            let joined = bench.queue.join(bench.now, &mut bench.gate, &call, place);
-            joined.expect("a place");
+            let joined = bench.queue.admit_or_join(bench.now, &mut bench.gate, &call, place);
+            _ = joined.expect("a place");
         }
         bench
     }
@@ -46,13 +47,31 @@ impl Bench {
         let Self { queue, gate, now, .. } = self;
         meter(on, || {
             let place = queue.place(priority);
-            queue.join(*now, gate, &call, place).expect("a place");
+            _ = queue.admit_or_join(*now, gate, &call, place).expect("a place");
             let Step::Wake(ticket) = queue.poll(*now, gate) else { panic!("kept back") };
             let Turn::Admitted(permit) = queue.take(ticket) else { panic!("rejected") };
             gate.settle(*now, permit, Outcome::Ok);
             queue.changed();
         });
     }
+}
+
+/// A call that finds no other waiting.
+pub fn empty() {
+    let mut bench = Bench::new(0);
+    let call = black_box(Call::new());
+    run(|on| {
+        bench.now = bench.now.saturating_add(STEP);
+        let Bench { queue, gate, now, .. } = &mut bench;
+        meter(on, || {
+            let place = queue.place(0);
+            let Ok(Joined::Admitted(permit)) = queue.admit_or_join(*now, gate, &call, place) else {
+                panic!("kept back")
+            };
+            gate.settle(*now, permit, Outcome::Ok);
+            queue.changed();
+        });
+    });
 }
 
 /// With a thousand waiting calls.

@@ -9,7 +9,7 @@ pub mod board;
 
 use tidegate::gate::Permit;
 use tidegate::law::Law;
-use tidegate::queue::{Place, Queue, Slot, Step, Ticket, Turn};
+use tidegate::queue::{Joined, Queue, Slot, Step, Ticket, Turn};
 use tidegate::{Call, Controller, Decision, Instant, Policy, Reason, Reply};
 
 unsafe extern "C" {
@@ -59,7 +59,7 @@ impl<L: Law> RetryVerbs<L> {
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct QueueVerbs<L: Law + 'static> {
     gate: Verbs<L>,
-    enter: fn(&mut Few, &Call, u8) -> Option<Ticket>,
+    join: fn(&mut Few, Instant, &mut Gate<L>, &Call, u8) -> Result<Joined, Reason>,
     poll: fn(&mut Few, Instant, &mut Gate<L>) -> Step,
     take: fn(&mut Few, Ticket) -> Turn,
     cancel: fn(&mut Few, Instant, &mut Gate<L>, Ticket),
@@ -70,23 +70,12 @@ type Few = Queue<[Slot; 4]>;
 impl<L: Law> QueueVerbs<L> {
     pub const ALL: Self = Self {
         gate: Verbs::ALL,
-        enter: |queue, call, priority| {
+        join: |queue, now, gate, call, priority| {
             let place = queue.place(priority);
-            queue.enter(call, place)
+            queue.admit_or_join(now, gate, call, place)
         },
         poll: Queue::poll,
         take: Queue::take,
         cancel: Queue::cancel,
     };
-}
-
-/// The same, with the check of earlier calls when a call joins.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct JoinVerbs<L: Law + 'static> {
-    queue: QueueVerbs<L>,
-    join: fn(&mut Few, Instant, &mut Gate<L>, &Call, Place) -> Result<Ticket, Reason>,
-}
-
-impl<L: Law> JoinVerbs<L> {
-    pub const ALL: Self = Self { queue: QueueVerbs::ALL, join: Queue::join };
 }

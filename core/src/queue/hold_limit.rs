@@ -9,7 +9,7 @@ use crate::time::{Instant, Span};
 use crate::verdict::{Call, Verdict};
 
 /// A call waits this many times as long as it keeps permits that it cannot use yet.
-const PATIENCE: u64 = 4;
+const HOLD_SHARE: u64 = 4;
 
 /// How long permits are kept at least, so that calls do not pass them around.
 const MOMENT: Span = Span::from_millis(1);
@@ -24,7 +24,7 @@ const MOMENT: Span = Span::from_millis(1);
 /// would wait for nothing: the second to come refunds its permits at once.
 ///
 /// ```
-/// use tidegate::queue::Patience;
+/// use tidegate::queue::HoldLimit;
 /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, Span, law::Fixed};
 ///
 /// let at = |seconds| Instant::ZERO.saturating_add(Span::from_secs(seconds));
@@ -32,19 +32,19 @@ const MOMENT: Span = Span::from_millis(1);
 /// let mut model: Controller<Fixed> = Controller::new(Policy::new(law), 7, at(0));
 /// assert!(matches!(model.poll(at(8), &call), Decision::Admit(_)));
 /// // The model admits the call a second later, and it has waited for eight.
-/// let mut patience = Patience::new(at(0), at(0));
-/// assert_eq!(patience.keeps_until(at(8), true, &model, &call, 0), at(10));
+/// let mut hold = HoldLimit::new(at(0), at(0));
+/// assert_eq!(hold.until(at(8), true, &model, &call, 0), at(10));
 /// // Another call keeps a permit of the model, and perhaps waits for those of this one.
-/// let mut patience = Patience::new(at(0), at(0));
-/// assert!(patience.keeps_until(at(8), true, &model, &call, 1) <= at(8));
+/// let mut hold = HoldLimit::new(at(0), at(0));
+/// assert!(hold.until(at(8), true, &model, &call, 1) <= at(8));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Patience {
+pub struct HoldLimit {
     since: Instant,
     delayed: Instant,
 }
 
-impl Patience {
+impl HoldLimit {
     /// For a call that has waited since then, and that a key last `delayed` after another one had admitted it;
     /// [`Instant::ZERO`] if none has.
     #[must_use]
@@ -55,7 +55,7 @@ impl Patience {
     /// Until when the call keeps its permits, now that `control` delays it; not after `now` if it refunds them at once.
     /// `is_next` is whether it is the first in this key's queue. `kept` counts the permits of this key that calls keep
     /// while they wait for others.
-    pub fn keeps_until<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>>(
+    pub fn until<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>>(
         &mut self,
         now: Instant,
         is_next: bool,
@@ -64,7 +64,7 @@ impl Patience {
         kept: usize,
     ) -> Instant {
         let waited = now.saturating_since(self.since).as_nanos();
-        let until = now.saturating_add(MOMENT.max(Span::from_nanos(waited / PATIENCE)));
+        let until = now.saturating_add(MOMENT.max(Span::from_nanos(waited / HOLD_SHARE)));
         // If it was delayed a moment ago, all calls that keep permits may do the same.
         let again = now < self.delayed.saturating_add(MOMENT);
         self.delayed = now;
@@ -122,10 +122,10 @@ mod tests {
                 Controller::new(Policy::new(law).concurrency(limit), 7, at(0));
             let sent = if limit.get() == FULL { at(7_000) } else { NOW };
             let Decision::Admit(_) = gate.poll(sent, &Call::new()) else { panic!() };
-            let mut patience = Patience::new(since, delayed);
-            let is = patience.keeps_until(NOW, is_next, &gate, &Call::new(), kept);
+            let mut hold = HoldLimit::new(since, delayed);
+            let is = hold.until(NOW, is_next, &gate, &Call::new(), kept);
             assert_eq!(is, until, "{since:?} {delayed:?} {limit:?} {is_next} {kept}");
-            assert_eq!(patience, Patience::new(since, NOW));
+            assert_eq!(hold, HoldLimit::new(since, NOW));
         }
     }
 }
