@@ -498,12 +498,16 @@ fn expects_no_turn_later_than_it_comes(
     let quota = Quota::per_second(5).unwrap().with_burst(burst.max(4)).unwrap();
     let law = if adaptive { Adaptive::with_quota(quota).into() } else { Fixed::new(quota).into() };
     let policy = Policy::new(law).concurrency(NonZeroU16::new(concurrency).unwrap());
-    let mut gate = Gate::new(policy, 7, now);
+    let (mut gate, mut in_flight) = (Gate::new(policy, 7, now), vec![]);
     for (priority, cost) in before {
         let place = queue.place(*priority);
-        _ = queue.admit_or_join(now, &mut gate, &Call::new().cost(*cost), place).unwrap();
+        let joined = queue.admit_or_join(now, &mut gate, &Call::new().cost(*cost), place);
+        if let Joined::Admitted(permit) = joined.unwrap() {
+            in_flight.push(permit);
+        }
         while let Step::Wake(ticket) = queue.poll(now, &mut gate) {
-            let _ = queue.take(ticket);
+            let Turn::Admitted(permit) = queue.take(ticket) else { panic!() };
+            in_flight.push(permit);
         }
     }
     now = now.saturating_add(Span::from_millis(idle));
@@ -521,7 +525,10 @@ fn expects_no_turn_later_than_it_comes(
                 queue.changed();
             }
             Step::Sleep(Some(until)) => now = until,
-            other => panic!("{other:?}"),
+            Step::Sleep(None) => {
+                gate.release(in_flight.pop().unwrap());
+                queue.changed();
+            }
         }
     };
     prop_assert!(turn <= admitted, "{turn:?} {admitted:?}");

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tidegate::Instant;
-use tidegate::queue::{Place, Ticket};
+use tidegate::queue::Place;
 
 use crate::alarm::Alarm;
-use crate::entry::{Entry, Joined};
+use crate::desk::{Decided, Queued};
+use crate::entry::Entry;
 use crate::error::Error;
 use crate::keys::Keys;
-use crate::lane::{Held, Wait};
+use crate::lane::Held;
 use crate::layers::Layered;
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
@@ -38,14 +39,16 @@ use crate::timer::{Timer, Tokio};
 #[must_use = "futures do nothing unless polled"]
 pub struct Acquire<const LIMITS: usize = 1, T: Timer = Tokio> {
     stage: Stage<LIMITS, T>,
+    /// The cause of the wait, and its start.
+    waits: Option<(Cause, Instant)>,
     alarm: Alarm<T>,
 }
 
 enum Stage<const LIMITS: usize, T: Timer> {
     /// It waits for a place in the table of keys.
     Key(Entry<LIMITS, T>),
-    /// It waits in the queue of its key.
-    Queue(Queued<LIMITS, T>),
+    /// It waits in the queue of its key, or for the end of its backoff.
+    Queue(Queued<Held<LIMITS, T>, LIMITS>),
     /// It has several keys.
     Layers(Box<Layered<LIMITS, T>>),
     /// It has completed.
@@ -59,24 +62,21 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
         call: tidegate::Call<LIMITS>,
         priority: u8,
     ) -> Self {
-        let entry = Entry::new(keys, key, call, priority);
-        Self { stage: Stage::Key(entry), alarm: Alarm::default() }
+        Self::at(Stage::Key(Entry::new(keys, key, call, priority)))
     }
 
     /// Waits for the permits of several keys.
     pub(crate) fn layered(layers: Layered<LIMITS, T>) -> Self {
-        Self { stage: Stage::Layers(Box::new(layers)), alarm: Alarm::default() }
+        Self::at(Stage::Layers(Box::new(layers)))
     }
 
     /// Waits for the permit of a later attempt.
-    pub(crate) fn again(
-        lane: Held<LIMITS, T>,
-        ticket: Ticket,
-        call: tidegate::Call<LIMITS>,
-        place: Place,
-    ) -> Self {
-        let queued = Queued { lane: Some(lane), ticket, call, place, waits: None };
-        Self { stage: Stage::Queue(queued), alarm: Alarm::default() }
+    pub(crate) fn again(lane: Held<LIMITS, T>, call: tidegate::Call<LIMITS>, place: Place) -> Self {
+        Self::at(Stage::Queue(Queued::new(lane, call, place)))
+    }
+
+    fn at(stage: Stage<LIMITS, T>) -> Self {
+        Self { stage, waits: None, alarm: Alarm::default() }
     }
 }
 
@@ -84,21 +84,37 @@ impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
     type Output = Result<Permit<LIMITS, T>, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { stage, alarm } = self.get_mut();
+        let Self { stage, waits, alarm } = self.get_mut();
         loop {
             match stage {
                 Stage::Key(entry) => {
-                    let joined = ready!(entry.poll(alarm, cx)).inspect_err(observe::rejected);
+                    let lane = ready!(entry.lanes(alarm, cx)).inspect_err(observe::rejected);
+                    let (call, place) = (entry.call, Place::new(entry.priority, 0));
                     *stage = Stage::Done;
-                    match joined? {
-                        Joined::Admitted(permit) => return Poll::Ready(Ok(permit)),
-                        Joined::Waits(queued) => *stage = Stage::Queue(queued),
-                    }
+                    *stage = Stage::Queue(Queued::new(lane?, call, place));
                 }
                 Stage::Queue(queued) => {
-                    let permit = ready!(queued.poll(alarm, cx)).inspect_err(observe::rejected);
+                    let Poll::Ready(decided) = queued.poll(alarm, cx) else {
+                        #[cfg(feature = "metrics")]
+                        if let Some(lane) = &queued.lane {
+                            waits.get_or_insert_with(|| {
+                                let cause = observe::cause(lane, queued.call.attempt());
+                                (cause, lane.shared.timer.now())
+                            });
+                        }
+                        return Poll::Pending;
+                    };
                     *stage = Stage::Done;
-                    return Poll::Ready(permit);
+                    let Decided { lane, call, place, now, decision } = decided;
+                    return Poll::Ready(match decision {
+                        Ok(permit) => {
+                            let (cause, since) = waits.unwrap_or((observe::NO_WAIT, now));
+                            observe::admitted(&lane, cause, now.saturating_since(since));
+                            Ok(Permit::new(lane, permit, call, place))
+                        }
+                        Err(reason) => Err(Error::rejected(lane.key.clone(), reason, now))
+                            .inspect_err(observe::rejected),
+                    });
                 }
                 Stage::Layers(layers) => {
                     let permit = ready!(layers.poll(alarm, cx)).inspect_err(observe::rejected);
@@ -121,56 +137,5 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Acquire<LIMITS, T> {
             Stage::Done => "done",
         };
         f.debug_tuple("Acquire").field(&stage).finish()
-    }
-}
-
-/// A call in the queue of its key.
-pub(crate) struct Queued<const LIMITS: usize, T: Timer> {
-    /// `None` once the permit is taken.
-    pub(crate) lane: Option<Held<LIMITS, T>>,
-    pub(crate) ticket: Ticket,
-    pub(crate) call: tidegate::Call<LIMITS>,
-    pub(crate) place: Place,
-    /// The cause of the wait, and its start.
-    pub(crate) waits: Option<(Cause, Instant)>,
-}
-
-impl<const LIMITS: usize, T: Timer> Queued<LIMITS, T> {
-    fn poll(
-        &mut self,
-        alarm: &mut Alarm<T>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Permit<LIMITS, T>, Error>> {
-        loop {
-            let Some(lane) = &self.lane else { return Poll::Pending };
-            let (wait, now) = lane.wait(self.ticket, cx.waker());
-            let decided = match wait {
-                Wait::Until(until) => {
-                    #[cfg(feature = "metrics")]
-                    self.waits
-                        .get_or_insert_with(|| (observe::cause(lane, self.call.attempt()), now));
-                    ready!(alarm.poll(&lane.shared.timer, until, cx));
-                    continue;
-                }
-                Wait::Admitted(permit) => {
-                    let (cause, since) = self.waits.unwrap_or((observe::NO_WAIT, now));
-                    observe::admitted(lane, cause, now.saturating_since(since));
-                    Ok(permit)
-                }
-                Wait::Rejected(reason) => Err(Error::rejected(lane.key.clone(), reason, now)),
-                Wait::Lapsed => Err(Error::Lapsed { key: lane.key.clone() }),
-            };
-            let Some(lane) = self.lane.take() else { return Poll::Pending };
-            let permit = decided.map(|permit| Permit::new(lane, permit, self.call, self.place));
-            return Poll::Ready(permit);
-        }
-    }
-}
-
-impl<const LIMITS: usize, T: Timer> Drop for Queued<LIMITS, T> {
-    fn drop(&mut self) {
-        if let Some(lane) = &self.lane {
-            lane.cancel(self.ticket);
-        }
     }
 }

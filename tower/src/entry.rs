@@ -6,13 +6,10 @@ use std::time::Duration;
 
 use tidegate::{Call, Instant, Reason, Span};
 
-use crate::acquire::Queued;
 use crate::alarm::Alarm;
 use crate::error::Error;
 use crate::keys::Keys;
-use crate::lane::{Entered, Held};
-use crate::observe;
-use crate::permit::Permit;
+use crate::lane::Held;
 use crate::timer::{Timer, span};
 
 /// The key or the keys of a call.
@@ -55,12 +52,6 @@ pub(crate) struct Entry<const LIMITS: usize, T: Timer, K = String> {
     pub(crate) number: Option<u64>,
     /// When it last looked for a place.
     pub(crate) since: Instant,
-}
-
-/// The result once its key has a place.
-pub(crate) enum Joined<const LIMITS: usize, T: Timer> {
-    Admitted(Permit<LIMITS, T>),
-    Waits(Queued<LIMITS, T>),
 }
 
 impl<const LIMITS: usize, T: Timer, K: Wanted<LIMITS, T>> Entry<LIMITS, T, K> {
@@ -121,31 +112,6 @@ impl<const LIMITS: usize, T: Timer, K: Wanted<LIMITS, T>> Entry<LIMITS, T, K> {
             && since.saturating_add(span(keys.shared.timer.patience())) <= now;
         *since = now;
         if first || overdue { key.find_or_make(keys) } else { Err(Instant::MAX) }
-    }
-}
-
-impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
-    pub(crate) fn poll(
-        &mut self,
-        alarm: &mut Alarm<T>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Joined<LIMITS, T>, Error>> {
-        let lane = ready!(self.lanes(alarm, cx));
-        Poll::Ready(lane.and_then(|lane| self.join(lane)))
-    }
-
-    fn join(&mut self, lane: Held<LIMITS, T>) -> Result<Joined<LIMITS, T>, Error> {
-        let call = self.call;
-        match lane.join(&call, self.priority) {
-            Ok((Entered::Admitted(permit), place)) => {
-                observe::admitted(&lane, observe::NO_WAIT, Span::ZERO);
-                Ok(Joined::Admitted(Permit::new(lane, permit, call, place)))
-            }
-            Ok((Entered::Waits(ticket), place)) => {
-                Ok(Joined::Waits(Queued { lane: Some(lane), ticket, call, place, waits: None }))
-            }
-            Err((reason, now)) => Err(Error::rejected(lane.key.clone(), reason, now)),
-        }
     }
 }
 

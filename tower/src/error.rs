@@ -76,7 +76,9 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn rejected(key: Arc<str>, reason: Reason, now: Instant) -> Self {
+    /// Without a reason, the call did not take its permit in time.
+    pub(crate) fn rejected(key: Arc<str>, reason: impl Into<Option<Reason>>, now: Instant) -> Self {
+        let Some(reason) = reason.into() else { return Self::Lapsed { key } };
         let wait = match reason {
             Reason::Late(at) => duration(at.saturating_since(now)),
             _ => Duration::ZERO,

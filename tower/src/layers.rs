@@ -5,20 +5,21 @@
 //! calls of other keys do not wait for it.
 //!
 //! Two keys in constant demand would never have room at the same time. So a call may keep its permits for a while: see
-//! [`Patience`]. No lane is locked while another one is.
+//! [`HoldLimit`]. No lane is locked while another one is.
 
 use std::mem::take;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tidegate::queue::{Patience, Place, Ticket};
+use tidegate::queue::{HoldLimit, Joined, Place, Ticket};
 use tidegate::{Call, Instant, Outcome, Reply, Span, gate};
 
 use crate::alarm::Alarm;
+use crate::desk::{Lock, Wait};
 use crate::entry::{Entry, Wanted};
 use crate::error::Error;
 use crate::keys::Keys;
-use crate::lane::{Entered, Held, Wait};
+use crate::lane::Held;
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
 use crate::timer::Timer;
@@ -64,14 +65,14 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
 
     fn keep(&mut self) {
         if let Some(permit) = self.permit.take() {
-            self.lane.keep(permit, self.call, self.place);
+            self.lane.hold(permit, self.call, self.place);
             self.is_kept = true;
         }
     }
 
     fn take(&mut self) -> Option<gate::Permit<LIMITS>> {
         match take(&mut self.is_kept) {
-            true => self.lane.unkeep(self.place),
+            true => self.lane.take_held(self.place),
             false => self.permit.take(),
         }
     }
@@ -157,12 +158,8 @@ impl<const LIMITS: usize, T: Timer> Layered<LIMITS, T> {
         Self::Keys(Entry::new(keys, names, call, priority))
     }
 
-    pub(crate) fn again(
-        first: Layer<LIMITS, T>,
-        others: Vec<Layer<LIMITS, T>>,
-        ticket: Ticket,
-    ) -> Self {
-        Self::Queue(Layers::again(first, others, ticket))
+    pub(crate) fn again(first: Layer<LIMITS, T>, others: Vec<Layer<LIMITS, T>>) -> Self {
+        Self::Queue(Layers::again(first, others))
     }
 
     pub(crate) fn poll(
@@ -187,8 +184,10 @@ pub(crate) struct Layers<const LIMITS: usize, T: Timer> {
     layers: Vec<Layer<LIMITS, T>>,
     /// The key in whose queue it waits. `None` once it has all permits, or will get none.
     turn: Option<(usize, Ticket)>,
+    /// Whether it has not joined yet, because its backoff has not ended.
+    is_in_backoff: bool,
     /// How long it keeps permits.
-    patience: Patience,
+    limit: HoldLimit,
     /// Until when it keeps the permits that it has.
     keeps_until: Instant,
     /// The key in whose queue it waited first, the cause, and the start.
@@ -198,8 +197,14 @@ pub(crate) struct Layers<const LIMITS: usize, T: Timer> {
 impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
     /// A call that arrived then, or whose backoff ends then.
     const fn new(since: Instant) -> Self {
-        let patience = Patience::new(since, Instant::ZERO);
-        Self { layers: Vec::new(), turn: None, patience, keeps_until: Instant::ZERO, waits: None }
+        Self {
+            layers: Vec::new(),
+            turn: None,
+            is_in_backoff: false,
+            limit: HoldLimit::new(since, Instant::ZERO),
+            keeps_until: Instant::ZERO,
+            waits: None,
+        }
     }
 
     /// A call joins all queues, which check its deadline and their room. If it has to wait, it stays in the last one
@@ -208,14 +213,15 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
         let now = lanes.first().map_or(Instant::ZERO, |lane| lane.shared.timer.now());
         let mut this = Self::new(now);
         for (at, lane) in lanes.into_iter().enumerate() {
-            let joined = lane.join(&call, priority);
+            let mut place = Place::new(priority, 0);
+            let joined = lane.join(&call, &mut place);
             let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
-            let (permit, place) = match joined.map_err(rejected)? {
-                (Entered::Admitted(permit), place) => (Some(permit), place),
-                (Entered::Waits(ticket), place) => {
+            let permit = match joined.map_err(rejected)? {
+                Joined::Admitted(permit) => Some(permit),
+                Joined::Waits(ticket) => {
                     this.leave();
                     this.turn = Some((at, ticket));
-                    (None, place)
+                    None
                 }
             };
             this.layers.push(Layer::new(lane, permit, call, place));
@@ -226,14 +232,14 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
         Ok(this)
     }
 
-    /// The next attempt of a call, which waits in the queue of the first key.
-    fn again(first: Layer<LIMITS, T>, others: Vec<Layer<LIMITS, T>>, ticket: Ticket) -> Self {
+    /// The next attempt of a call. After its backoff, it joins the queue of the first key.
+    fn again(first: Layer<LIMITS, T>, others: Vec<Layer<LIMITS, T>>) -> Self {
         let mut this = Self::new(first.call.not_before());
         let deadline = first.call.not_after();
         let again = |layer: Layer<_, _>| Layer { call: layer.call.deadline(deadline), ..layer };
         this.layers.push(first);
         this.layers.extend(others.into_iter().map(again));
-        this.turn = Some((0, ticket));
+        this.is_in_backoff = true;
         this
     }
 
@@ -242,6 +248,20 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
         alarm: &mut Alarm<T>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Permit<LIMITS, T>, Error>> {
+        while self.is_in_backoff {
+            let Layer { lane, call, .. } = &self.layers[0];
+            if lane.may_join(call) {
+                self.is_in_backoff = false;
+                let now = lane.timer().now();
+                self.take_others(None, now)?;
+            } else {
+                #[cfg(feature = "metrics")]
+                self.waits.get_or_insert_with(|| {
+                    (0, observe::cause(lane, call.attempt()), lane.shared.timer.now())
+                });
+                ready!(alarm.poll(lane.timer(), call.not_before(), cx));
+            }
+        }
         while let Some((at, ticket)) = self.turn {
             let lane = &self.layers[at].lane;
             let (wait, now) = lane.wait(ticket, cx.waker());
@@ -261,26 +281,25 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
                 }
                 Wait::Admitted(permit) => Ok(permit),
                 Wait::Rejected(reason) => Err(Error::rejected(lane.key.clone(), reason, now)),
-                Wait::Lapsed => Err(Error::Lapsed { key: lane.key.clone() }),
             };
             self.turn = None;
             self.layers[at].permit = Some(decided?);
-            self.take_others(at, now)?;
+            self.take_others(Some(at), now)?;
         }
         self.permit().map_or(Poll::Pending, |permit| Poll::Ready(Ok(permit)))
     }
 
-    /// One key has admitted the call. Takes the permits of the others, or joins the queue of one that delays it.
-    fn take_others(&mut self, admitted: usize, now: Instant) -> Result<(), Error> {
-        let others = self.layers.iter_mut().enumerate().filter(|(at, _)| *at != admitted);
+    /// Takes the permits of all keys but the one that has admitted the call, or joins the queue of one that delays it.
+    fn take_others(&mut self, admitted: Option<usize>, now: Instant) -> Result<(), Error> {
+        let others = self.layers.iter_mut().enumerate().filter(|(at, _)| Some(*at) != admitted);
         for (at, layer) in others {
             let before = layer.take();
             let Layer { lane, permit, call, place, .. } = layer;
             let joined = lane.rejoin(before, call, *place);
             let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
             match joined.map_err(rejected)? {
-                Entered::Admitted(new) => *permit = Some(new),
-                Entered::Waits(ticket) => {
+                Joined::Admitted(new) => *permit = Some(new),
+                Joined::Waits(ticket) => {
                     self.turn = Some((at, ticket));
                     self.keep(at, ticket, now);
                     break;
@@ -295,7 +314,7 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
         // Two calls may each keep what the other needs. They mark it before they look, so one of them sees it.
         self.layers.iter_mut().for_each(Layer::keep);
         let Layer { lane, call, .. } = &self.layers[at];
-        self.keeps_until = lane.keeps_until(ticket, call, &mut self.patience);
+        self.keeps_until = lane.holds_until(ticket, call, &mut self.limit);
         if self.keeps_until <= now {
             self.refund();
         }

@@ -75,6 +75,7 @@ mod adapter;
 mod alarm;
 mod call;
 mod classify;
+mod desk;
 mod drive;
 mod entry;
 mod error;

@@ -166,17 +166,15 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         let (reply, key) = (reply.into(), self.lane.key.clone());
         let Some(permit) = self.permit.take() else { return Err(Error::Lapsed { key }) };
         let learns = layers::tell(&mut self.others, reply, Layer::settle);
-        let next = self.lane.retry(permit, learns, reply, &self.call, self.place);
+        let next = self.lane.retry(permit, learns, reply, &self.call);
         self.observe(learns.outcome);
         let (lane, place) = (self.lane.share(), self.place);
         match next {
-            Ok((call, ticket)) if self.others.is_empty() => {
-                Ok(Acquire::again(lane, ticket, call, place))
-            }
-            Ok((call, ticket)) => {
+            Ok(call) if self.others.is_empty() => Ok(Acquire::again(lane, call, place)),
+            Ok(call) => {
                 self.others.iter_mut().for_each(|layer| layer.try_again(reply));
                 let first = Layer::new(lane, None, call, place);
-                Ok(Acquire::layered(Layered::again(first, take(&mut self.others), ticket)))
+                Ok(Acquire::layered(Layered::again(first, take(&mut self.others))))
             }
             Err((reason, now)) => Err(Error::rejected(key, reason, now)),
         }

@@ -23,7 +23,7 @@ pub struct Stats {
     pub counts: tidegate::Stats,
     /// Keys in the table.
     pub keys: usize,
-    /// Calls that wait for their turn or for their backoff to end.
+    /// Calls in the queues. A retry is in none while its backoff lasts.
     pub waiting: usize,
     /// Calls in flight.
     pub in_flight: usize,

@@ -1,5 +1,7 @@
 //! The wakers of waiting calls, and which of them watches the clock.
 
+#[cfg(feature = "local")]
+use std::mem::take;
 use std::task::Waker;
 
 use tidegate::queue::Ticket;
@@ -79,6 +81,13 @@ impl Waiters {
         };
         self.watcher = Some(Watcher { ticket, by: now });
         self.take(ticket)
+    }
+
+    /// Removes all calls.
+    #[cfg(feature = "local")]
+    pub(crate) fn all(&mut self) -> Vec<Waker> {
+        let Self { slots, .. } = take(self);
+        slots.into_iter().flatten().map(|place| place.waker).collect()
     }
 
     fn put(&mut self, ticket: Ticket, waker: &Waker) -> Option<Waker> {

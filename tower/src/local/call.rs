@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{LocalAcquire, LocalGate};
+use super::{LocalAcquire, LocalGate, Stage};
+use crate::alarm::Alarm;
 use crate::classify::{Classify, Standard};
 use crate::error::Error;
 use crate::timer::duration;
@@ -73,7 +74,12 @@ impl LocalCall {
     /// A permit when it is the call's turn: by priority, then first come, first served. The future may be
     /// dropped at any time. It resolves to [`Error`] if the queue is full or the deadline cannot be met.
     pub fn acquire(self) -> LocalAcquire {
-        LocalAcquire::new(self.gate, self.key, self.priority, self.deadline)
+        let Self { gate, key, priority, deadline } = self;
+        LocalAcquire {
+            gate,
+            stage: Stage::New { key, priority, deadline },
+            alarm: Alarm::default(),
+        }
     }
 
     /// Makes the call when it may be sent, and retries it while the server throttles it. Returns the last result,

@@ -2,12 +2,9 @@
 //! the courier that carries its requests.
 
 use std::future::{Future, pending};
-use std::mem::{replace, take};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Waker;
 
-use tidegate::queue::{Growing, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::shared::{CountedMember, Member, MemberStats, REQUEST_BYTES};
 use tidegate::{Call, Instant, Quota, Reason, Reply, Span};
 use tokio::runtime::Handle;
@@ -16,7 +13,8 @@ use tokio::sync::Notify;
 use super::LocalError;
 use super::budgets::random;
 use super::post::Post;
-use crate::timer::{Timer, Tokio};
+use crate::desk::{Desk, Lock};
+use crate::timer::{Timer, Tokio, span};
 
 /// How many calls of one member can be in flight.
 const PLACES: usize = 256;
@@ -34,16 +32,8 @@ pub(super) struct Lane {
 }
 
 struct State {
-    kept: CountedMember<PLACES>,
-    queue: Queue<Growing<Vec<Node<1>>, 1>>,
-    /// Wakers by the slots of their calls.
-    wakers: Vec<Option<Waker>>,
-    /// The wakers of calls whose turn has come, and one that is no longer needed. They are woken and dropped after the
-    /// lock is released.
-    woken: Vec<Waker>,
-    spent: Option<Waker>,
-    /// When to check the queue without an event, and when the courier checks or was told to.
-    until: Instant,
+    desk: Desk<CountedMember<PLACES>>,
+    /// When the courier checks or was told to.
     armed: Instant,
     /// Wakes the latest courier early. `None` if it has ended.
     bell: Option<Arc<Notify>>,
@@ -68,19 +58,9 @@ impl Lane {
     /// A lane. Its courier runs on the runtime of the task that first needs it, or of another when that has ended.
     pub(super) fn new(key: Arc<str>, post: Arc<Post>, alone: Quota, most: u32) -> Arc<Self> {
         let clock = Tokio::default();
-        let kept = CountedMember::new(Member::new(random(), alone, clock.now()));
-        let state = State {
-            kept,
-            queue: Queue::new(Growing::new(Vec::new(), most)),
-            wakers: Vec::new(),
-            woken: Vec::new(),
-            spent: None,
-            until: Instant::MAX,
-            armed: Instant::MAX,
-            bell: None,
-            trouble: None,
-            left: false,
-        };
+        let member = CountedMember::new(Member::new(random(), alone, clock.now()));
+        let desk = Desk::new(member, most, span(clock.patience()), Span::MAX);
+        let state = State { desk, armed: Instant::MAX, bell: None, trouble: None, left: false };
         Arc::new_cyclic(|me| Self { me: me.clone(), key, clock, post, state: Mutex::new(state) })
     }
 
@@ -95,80 +75,39 @@ impl Lane {
         deadline: Option<tokio::time::Instant>,
         priority: u8,
     ) -> Result<Span, (Reason, Instant)> {
-        let call = self.until(deadline);
         let (state, now) = (self.lock(), self.clock.now());
-        let due = state.queue.turn_of_new(now, &state.kept, &call, priority);
-        if due > call.not_after() {
-            return Err((Reason::Late(due), now));
-        }
-        Ok(due.saturating_since(now))
-    }
-
-    /// A call joins. Its place is also used for its retries.
-    pub(super) fn join(
-        &self,
-        call: &Call,
-        priority: u8,
-    ) -> Result<(Ticket, Place), (Reason, Instant)> {
-        self.act(|state, now| {
-            let place = state.queue.place(priority);
-            let ticket = state.queue.join(now, &mut state.kept, call, place);
-            ticket.map(|ticket| (ticket, place)).map_err(|reason| (reason, now))
-        })
-    }
-
-    /// The state of a waiting call, and until when it waits if it is not woken.
-    pub(super) fn wait(&self, call: &Call, ticket: Ticket, waker: &Waker) -> (Turn, Instant) {
-        self.act(|state, now| {
-            state.pump(now);
-            let turn = state.queue.take(ticket);
-            let slot = ticket.slot();
-            if state.wakers.len() <= slot {
-                state.wakers.resize(slot + 1, None);
-            }
-            let next = matches!(turn, Turn::Waiting).then(|| waker.clone());
-            let overdue = state.armed.max(now).saturating_add(PATIENCE);
-            let until = if next.is_some() { overdue.min(after(call)) } else { now };
-            state.spent = replace(&mut state.wakers[slot], next);
-            (turn, until)
-        })
-    }
-
-    /// Gives up a call that has not taken its permit.
-    pub(super) fn cancel(&self, ticket: Ticket) {
-        self.act(|state, now| state.queue.cancel(now, &mut state.kept, ticket));
+        let wait = state.desk.peek(now, &self.until(deadline), priority, now);
+        wait.map_err(|reason| (reason, now))
     }
 
     /// Settles a call.
     pub(super) fn settle(&self, permit: u64, reply: &Reply) {
-        self.act(|state, now| state.settle(now, permit, reply));
+        self.act(|desk, now| desk.change(|member| member.settle(now, permit, reply)));
     }
 
-    /// Settles a call and queues its next attempt, if one is due.
+    /// Settles a call and returns its next attempt, if one is due.
     pub(super) fn retry(
         &self,
         permit: u64,
         reply: &Reply,
         call: &Call,
-        place: Place,
-    ) -> Result<(Call, Ticket), (Reason, Instant)> {
-        self.act(|state, now| {
-            state.settle(now, permit, reply);
-            let next = state.kept.retry(now, call, reply).map_err(|reason| (reason, now))?;
-            let ticket = state.queue.join(now, &mut state.kept, &next, place);
-            let ticket = ticket.map_err(|reason| (reason, now))?;
-            Ok((next, ticket))
+    ) -> Result<Call, (Reason, Instant)> {
+        self.act(|desk, now| {
+            desk.change(|member| {
+                member.settle(now, permit, reply);
+                member.retry(now, call, reply).map_err(|reason| (reason, now))
+            })
         })
     }
 
     pub(super) fn glance(&self) -> Glance {
-        let State { kept, queue, trouble, .. } = &*self.lock();
-        let member = kept.member();
+        let State { desk: Desk { gate, queue, .. }, trouble, .. } = &*self.lock();
+        let member = gate.member();
         let (waiting, in_hand) = (queue.waiting(), member.in_hand());
         let in_flight = usize::from(member.in_flight());
         let quiet = waiting == 0 && in_hand == 0 && in_flight == 0;
         Glance {
-            tally: *kept.stats(),
+            tally: *gate.stats(),
             waiting,
             in_flight,
             in_hand,
@@ -181,9 +120,9 @@ impl Lane {
     /// Returns the available leases and sends its last request.
     pub(super) async fn leave(&self) {
         let mut room = [0; REQUEST_BYTES];
-        let length = self.act(|state, now| {
+        let length = self.with(|state, now| {
             state.left = true;
-            state.kept.leave(now, &mut room)
+            state.desk.gate.leave(now, &mut room)
         });
         if let Some(length) = length {
             // The answer is not needed.
@@ -193,16 +132,15 @@ impl Lane {
 
     /// The request that is due, if any.
     fn request(&self) -> Option<Vec<u8>> {
-        self.act(|state, now| {
+        self.with(|state, now| {
             let mut room = [0; REQUEST_BYTES];
             while state.request_at().is_some_and(|at| at <= now) {
-                let State { kept, queue, trouble, .. } = state;
-                let waiting = u16::try_from(queue.waiting()).unwrap_or(u16::MAX);
-                if let Some(length) = kept.request(now, waiting, &mut room) {
+                let waiting = state.waiting();
+                if let Some(length) = state.desk.gate.request(now, waiting, &mut room) {
                     return Some(room[..length].to_vec());
                 }
-                *trouble = Some(LocalError::new("no answer arrived in time"));
-                queue.changed();
+                state.trouble = Some(LocalError::new("no answer arrived in time"));
+                state.desk.queue.changed();
             }
             None
         })
@@ -210,21 +148,18 @@ impl Lane {
 
     /// Handles an answer, or its absence.
     fn hear(&self, answer: Result<Vec<u8>, LocalError>) {
-        self.act(|state, now| {
-            let State { kept, queue, trouble, .. } = state;
-            queue.changed();
-            let heard = answer.and_then(|grant| {
-                let waiting = u16::try_from(queue.waiting()).unwrap_or(u16::MAX);
-                let heard = kept.hear(now, &grant, waiting);
-                heard.map_err(|error| LocalError::new(format!("the grant is invalid: {error}")))
-            });
-            match heard {
-                Ok(()) => *trouble = None,
-                Err(error) => {
-                    kept.miss(now);
-                    *trouble = Some(error);
+        self.with(|state, now| {
+            let waiting = state.waiting();
+            state.desk.change(|member| {
+                let heard = answer.and_then(|grant| {
+                    let heard = member.hear(now, &grant, waiting);
+                    heard.map_err(|error| LocalError::new(format!("the grant is invalid: {error}")))
+                });
+                if heard.is_err() {
+                    member.miss(now);
                 }
-            }
+                state.trouble = heard.err();
+            });
         });
     }
 
@@ -241,11 +176,12 @@ impl Lane {
 
     /// Runs `act`, then wakes the tasks whose turn has come, and the courier if it is needed
     /// earlier. If it has ended with its runtime, another one starts.
-    fn act<R>(&self, act: impl FnOnce(&mut State, Instant) -> R) -> R {
+    fn with<R>(&self, act: impl FnOnce(&mut State, Instant) -> R) -> R {
         let mut state = self.lock();
         let now = self.clock.now();
+        state.desk.look_again = state.armed.max(now).saturating_add(PATIENCE);
         let done = act(&mut state, now);
-        state.pump(now);
+        let wakes = state.desk.settle_down(now);
         let is_early = state.due() < state.armed;
         if is_early {
             state.armed = state.armed.min(now);
@@ -262,10 +198,8 @@ impl Lane {
             (state.bell, state.armed) = (Some(bell.clone()), now);
             (runtime, Courier { lane: self.me.clone(), bell })
         });
-        let (woken, spent) = (take(&mut state.woken), state.spent.take());
         drop(state);
-        drop(spent);
-        woken.into_iter().for_each(Waker::wake);
+        wakes.wake();
         if let Some((runtime, courier)) = start {
             runtime.spawn(courier.carry());
         }
@@ -273,37 +207,34 @@ impl Lane {
     }
 }
 
+impl Lock for Lane {
+    type Permit = u64;
+    type Gate = CountedMember<PLACES>;
+    type Timer = Tokio;
+
+    fn timer(&self) -> &Tokio {
+        &self.clock
+    }
+
+    fn act<R>(&self, act: impl FnOnce(&mut Desk<Self::Gate>, Instant) -> R) -> R {
+        self.with(|state, now| act(&mut state.desk, now))
+    }
+}
+
 impl State {
-    fn settle(&mut self, now: Instant, permit: u64, reply: &Reply) {
-        self.kept.settle(now, permit, reply);
-        self.queue.changed();
+    fn waiting(&self) -> u16 {
+        u16::try_from(self.desk.queue.waiting()).unwrap_or(u16::MAX)
     }
 
-    /// Decides the calls that are due.
-    fn pump(&mut self, now: Instant) {
-        loop {
-            match self.queue.poll(now, &mut self.kept) {
-                Step::Wake(ticket) => {
-                    let waker = self.wakers.get_mut(ticket.slot()).and_then(Option::take);
-                    self.woken.extend(waker);
-                }
-                Step::Sleep(at) => {
-                    self.until = at.unwrap_or(Instant::MAX);
-                    return;
-                }
-            }
-        }
-    }
-
-    /// When the lane must be polled next.
+    /// When the courier must check next.
     fn due(&self) -> Instant {
-        self.request_at().map_or(self.until, |at| at.min(self.until))
+        self.request_at().unwrap_or(Instant::MAX)
     }
 
     /// When a request is due.
     fn request_at(&self) -> Option<Instant> {
-        let asks = !self.left || self.queue.waiting() > 0;
-        self.kept.member().request_at().filter(|_| asks)
+        let asks = !self.left || self.desk.queue.waiting() > 0;
+        self.desk.gate.member().request_at().filter(|_| asks)
     }
 }
 
@@ -377,14 +308,9 @@ impl Drop for Courier {
         let mut state = lane.lock();
         if self.is_of(&state) {
             state.bell = None;
-            let waiting: Vec<_> = state.wakers.iter_mut().filter_map(Option::take).collect();
+            let waiting = state.desk.all();
             drop(state);
-            waiting.into_iter().for_each(Waker::wake);
+            waiting.wake();
         }
     }
-}
-
-/// The first instant after the deadline.
-fn after(call: &Call) -> Instant {
-    call.not_after().saturating_add(Span::from_nanos(1))
 }

@@ -30,8 +30,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tidegate::law::AnyLaw;
-use tidegate::queue::{Place, Ticket, Turn};
-use tidegate::{Call, Outcome, Policy, Quota, Reason, Reply};
+use tidegate::queue::Place;
+use tidegate::{Call, Outcome, Policy, Quota, Reply};
 
 pub use budgets::LocalBudget;
 pub use call::LocalCall;
@@ -39,6 +39,7 @@ pub use error::LocalError;
 
 use crate::alarm::Alarm;
 use crate::classify::{Classify, Standard};
+use crate::desk::{Decided, Queued};
 use crate::error::Error;
 use crate::stats;
 use crate::timer::Tokio;
@@ -326,90 +327,48 @@ pub struct LocalStats {
 #[must_use = "futures do nothing unless polled"]
 pub struct LocalAcquire {
     gate: LocalGate,
-    key: Arc<str>,
-    call: Call,
-    priority: u8,
-    deadline: Option<tokio::time::Instant>,
-    waits: Option<Waits>,
+    stage: Stage,
     alarm: Alarm<Tokio>,
 }
 
-impl LocalAcquire {
-    fn new(
-        gate: LocalGate,
-        key: Arc<str>,
-        priority: u8,
-        deadline: Option<tokio::time::Instant>,
-    ) -> Self {
-        Self {
-            gate,
-            key,
-            call: Call::new(),
-            priority,
-            deadline,
-            waits: None,
-            alarm: Alarm::default(),
-        }
-    }
-}
-
-/// A call in the queue.
-struct Waits {
-    lane: Arc<Lane>,
-    ticket: Ticket,
-    place: Place,
+enum Stage {
+    New { key: Arc<str>, priority: u8, deadline: Option<tokio::time::Instant> },
+    Queue(Queued<Arc<Lane>>),
 }
 
 impl Future for LocalAcquire {
     type Output = Result<LocalPermit, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { gate, key, call, priority, deadline, waits, alarm } = self.get_mut();
-        if waits.is_none() {
-            let lane = gate.inner.lane(key);
-            *call = lane.until(*deadline);
-            match lane.join(call, *priority) {
-                Ok((ticket, place)) => *waits = Some(Waits { lane, ticket, place }),
-                Err((reason, now)) => {
-                    return Poll::Ready(Err(Error::rejected(key.clone(), reason, now)));
+        let Self { gate, stage, alarm } = self.get_mut();
+        loop {
+            let queued = match stage {
+                Stage::New { key, priority, deadline } => {
+                    let lane = gate.inner.lane(key);
+                    let call = lane.until(*deadline);
+                    *stage = Stage::Queue(Queued::new(lane, call, Place::new(*priority, 0)));
+                    continue;
                 }
-            }
-        }
-        let Some(Waits { lane, ticket, place }) = waits else { return Poll::Pending };
-        let (turn, now) = loop {
-            match lane.wait(call, *ticket, cx.waker()) {
-                (Turn::Waiting, until) => ready!(alarm.poll(&lane.clock, until, cx)),
-                decided => break decided,
-            }
-        };
-        let decided = match turn {
-            Turn::Waiting => return Poll::Pending, // unreachable
-            Turn::Admitted(permit) => Ok(LocalPermit {
-                gate: gate.clone(),
-                lane: lane.clone(),
-                permit: Some(permit.lease()),
-                call: *call,
-                place: *place,
-            }),
-            Turn::Rejected(reason) => Err(Error::rejected(key.clone(), reason, now)),
-            Turn::Unknown => Err(Error::rejected(key.clone(), Reason::QueueFull, now)),
-        };
-        *waits = None;
-        Poll::Ready(decided)
-    }
-}
-
-impl Drop for LocalAcquire {
-    fn drop(&mut self) {
-        if let Some(Waits { lane, ticket, .. }) = self.waits.take() {
-            lane.cancel(ticket);
+                Stage::Queue(queued) => queued,
+            };
+            let Decided { lane, call, place, now, decision } = ready!(queued.poll(alarm, cx));
+            return Poll::Ready(match decision {
+                Ok(permit) => {
+                    Ok(LocalPermit { gate: gate.clone(), lane, permit: Some(permit), call, place })
+                }
+                Err(reason) => Err(Error::rejected(lane.key.clone(), reason, now)),
+            });
         }
     }
 }
 
 impl fmt::Debug for LocalAcquire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalAcquire").field("key", &self.key).finish_non_exhaustive()
+        let key = match &self.stage {
+            Stage::New { key, .. } => Some(key),
+            Stage::Queue(queued) => queued.lane.as_ref().map(|lane| &lane.key),
+        };
+        f.debug_struct("LocalAcquire").field("key", &key).finish_non_exhaustive()
     }
 }
 
@@ -439,12 +398,11 @@ impl LocalPermit {
     pub fn retry(mut self, reply: impl Into<Reply>) -> Result<LocalAcquire, Error> {
         let key = self.lane.key.clone();
         let Some(permit) = self.permit.take() else { return Err(Error::Lapsed { key }) };
-        match self.lane.retry(permit, &reply.into(), &self.call, self.place) {
-            Ok((call, ticket)) => {
-                let waits = Waits { lane: self.lane.clone(), ticket, place: self.place };
-                let mut next = LocalAcquire::new(self.gate.clone(), key, 0, None);
-                (next.call, next.waits) = (call, Some(waits));
-                Ok(next)
+        match self.lane.retry(permit, &reply.into(), &self.call) {
+            Ok(call) => {
+                let queued = Queued::new(self.lane.clone(), call, self.place);
+                let (gate, stage) = (self.gate.clone(), Stage::Queue(queued));
+                Ok(LocalAcquire { gate, stage, alarm: Alarm::default() })
             }
             Err((reason, now)) => Err(Error::rejected(key, reason, now)),
         }

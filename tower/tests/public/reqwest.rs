@@ -100,7 +100,10 @@ async fn a_failed_post_is_sent_once_and_errors_say_what_happened() {
     let late = post().send_through(mine()).await.unwrap_err();
     assert!(matches!(&late, SendError::NotSent(error) if error.key() == "mine"), "{late}");
 
-    let gate = Gate::builder(Policy::new(Fixed::UNLIMITED)).queue(0).build();
+    // The first call need not wait.
+    let policy = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
+    let gate = Gate::builder(policy).queue(0).build();
+    drop(post().send_through(&gate).await.unwrap());
     let full = post().send_through(&gate).await.unwrap_err();
     assert!(matches!(full, SendError::NotSent(Error::Rejected { .. })), "{full}");
     let client = ClientBuilder::new(client).with(ThrottleLayer::new(gate)).build();

@@ -1,0 +1,351 @@
+//! A gate, its queue, and the tasks of the calls that wait.
+
+use std::mem::take;
+use std::ops::Deref;
+use std::task::{Context, Poll, Waker, ready};
+
+use tidegate::queue::{Gate, Growing, Joined, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::{Call, Instant, Reason, Span};
+
+use crate::alarm::Alarm;
+use crate::timer::Timer;
+use crate::waiters::Waiters;
+
+/// See the module's documentation. A lane has one behind a lock.
+pub(crate) struct Desk<G: Gate<LIMITS>, const LIMITS: usize = 1> {
+    pub(crate) gate: G,
+    pub(crate) queue: Queue<Growing<Vec<Node<LIMITS, G::Permit>>, LIMITS>, LIMITS>,
+    waiters: Waiters,
+    /// How late a task may be before another one takes over.
+    patience: Span,
+    /// How long a decided call may take to take the decision.
+    take_within: Span,
+    /// The decided calls, and until when their tasks must take the decision. Empty without such a
+    /// limit.
+    decided: Vec<(Ticket, Instant)>,
+    /// When to check the queue without an event.
+    until: Instant,
+    /// When a waiting task polls its lane even if the queue needs no check.
+    pub(crate) look_again: Instant,
+    wakes: Wakes,
+}
+
+/// What to do after the lock is released.
+#[derive(Default)]
+#[must_use]
+pub(crate) struct Wakes {
+    /// The wakers of calls whose turn has come.
+    woken: Vec<Waker>,
+    /// A waker that is no longer needed. Its task, and with it another call, may end with it.
+    spent: Option<Waker>,
+}
+
+impl Wakes {
+    pub(crate) fn wake(self) {
+        drop(self.spent);
+        self.woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// The state of a waiting call.
+pub(crate) enum Wait<P> {
+    /// It is admitted.
+    Admitted(P),
+    /// It will not be sent. `None` if it was decided, but did not take the decision in time.
+    Rejected(Option<Reason>),
+    /// It waits. Poll again at this time, or when woken.
+    Until(Instant),
+}
+
+impl<G: Gate<LIMITS>, const LIMITS: usize> Desk<G, LIMITS>
+where
+    G::Permit: 'static,
+{
+    /// At most `most` calls may wait.
+    pub(crate) fn new(gate: G, most: u32, patience: Span, take_within: Span) -> Self {
+        Self {
+            gate,
+            queue: Queue::new(Growing::new(Vec::new(), most)),
+            waiters: Waiters::default(),
+            patience,
+            take_within,
+            decided: Vec::new(),
+            until: Instant::MAX,
+            look_again: Instant::MAX,
+            wakes: Wakes::default(),
+        }
+    }
+
+    /// An attempt of a call joins, and gets a permit if it may be sent at once. A place without an
+    /// arrival is that of a new call, and gets one.
+    pub(crate) fn join(
+        &mut self,
+        now: Instant,
+        call: &Call<LIMITS>,
+        place: &mut Place,
+    ) -> Result<Joined<G::Permit>, Reason> {
+        if *place == Place::new(place.priority(), 0) {
+            *place = self.queue.place(place.priority());
+        }
+        let joined = self.queue.admit_or_join(now, &mut self.gate, call, *place)?;
+        self.decide(now, joined)
+    }
+
+    /// A permit for a new call if no other call waits.
+    pub(crate) fn try_take(
+        &mut self,
+        now: Instant,
+        call: &Call<LIMITS>,
+    ) -> Option<(G::Permit, Place)> {
+        self.pump(now);
+        if self.queue.waiting() > 0 {
+            return None;
+        }
+        let place = self.queue.place(0);
+        match self.queue.admit_or_join(now, &mut self.gate, call, place).ok()? {
+            Joined::Admitted(permit) => Some((permit, place)),
+            Joined::Waits(ticket) => {
+                self.queue.cancel(now, &mut self.gate, ticket);
+                None
+            }
+        }
+    }
+
+    /// [`join`](Self::join) for a call that waited here before and was refunded.
+    pub(crate) fn rejoin(
+        &mut self,
+        now: Instant,
+        call: &Call<LIMITS>,
+        place: Place,
+    ) -> Result<Joined<G::Permit>, Reason> {
+        let joined = self.queue.rejoin(now, &mut self.gate, call, place)?;
+        self.decide(now, joined)
+    }
+
+    /// Decides a call that has just joined, if it is its turn.
+    fn decide(
+        &mut self,
+        now: Instant,
+        joined: Joined<G::Permit>,
+    ) -> Result<Joined<G::Permit>, Reason> {
+        let Joined::Waits(ticket) = joined else { return Ok(joined) };
+        self.pump(now);
+        let decided = match self.queue.take(ticket) {
+            Turn::Admitted(permit) => Ok(Joined::Admitted(permit)),
+            Turn::Rejected(reason) => Err(reason),
+            Turn::Waiting | Turn::Unknown => return Ok(joined),
+        };
+        self.forget(ticket);
+        decided
+    }
+
+    /// The state of a waiting call.
+    pub(crate) fn wait(&mut self, now: Instant, ticket: Ticket, waker: &Waker) -> Wait<G::Permit> {
+        self.pump(now);
+        let wait = match self.queue.take(ticket) {
+            Turn::Waiting => {
+                let (until, spent) =
+                    self.waiters.wait(ticket, waker, now, self.until, self.patience);
+                self.wakes.spent = spent;
+                return Wait::Until(until);
+            }
+            Turn::Admitted(permit) => Wait::Admitted(permit),
+            Turn::Rejected(reason) => Wait::Rejected(Some(reason)),
+            Turn::Unknown => Wait::Rejected(None),
+        };
+        self.forget(ticket);
+        wait
+    }
+
+    /// Gives up a call that has not taken its permit. It costs nothing.
+    pub(crate) fn cancel(&mut self, now: Instant, ticket: Ticket) {
+        self.forget(ticket);
+        self.queue.cancel(now, &mut self.gate, ticket);
+    }
+
+    /// How long a new call would wait at the current rate, if it is not sent before `due`.
+    pub(crate) fn peek(
+        &self,
+        now: Instant,
+        call: &Call<LIMITS>,
+        priority: u8,
+        due: Instant,
+    ) -> Result<Span, Reason> {
+        let due = due.max(self.queue.turn(now, &self.gate, call, priority));
+        if due > call.not_after() {
+            return Err(Reason::Late(due));
+        }
+        Ok(due.saturating_since(now))
+    }
+
+    /// Whether this call is the next to be sent.
+    pub(crate) fn is_next(&self, ticket: Ticket) -> bool {
+        self.queue.first(self.gate.is_failing()) == Some(ticket.slot())
+    }
+
+    /// Changes the gate.
+    pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut G) -> R) -> R {
+        self.queue.changed();
+        change(&mut self.gate)
+    }
+
+    /// Decides the calls that are due, after each event. Returns the tasks to wake.
+    pub(crate) fn settle_down(&mut self, now: Instant) -> Wakes {
+        if self.queue.waiting() > 0 || !self.decided.is_empty() {
+            self.pump(now);
+            if self.queue.waiting() > 0 {
+                let late = self.waiters.watch(now, self.until, self.patience);
+                self.wakes.woken.extend(late);
+            }
+        }
+        take(&mut self.wakes)
+    }
+
+    /// The wakers of all tasks that wait.
+    #[cfg(feature = "local")]
+    pub(crate) fn all(&mut self) -> Wakes {
+        Wakes { woken: self.waiters.all(), spent: None }
+    }
+
+    /// Decides the calls that are due.
+    fn pump(&mut self, now: Instant) {
+        let Self { gate, queue, waiters, decided, wakes, .. } = self;
+        // In the order in which they were decided.
+        while let Some(&(ticket, by)) = decided.first()
+            && by <= now
+        {
+            decided.remove(0);
+            queue.cancel(now, gate, ticket);
+        }
+        let until = loop {
+            match queue.poll(now, gate) {
+                Step::Wake(ticket) => {
+                    wakes.woken.extend(waiters.leave(ticket));
+                    if self.take_within < Span::MAX {
+                        decided.push((ticket, now.saturating_add(self.take_within)));
+                    }
+                }
+                Step::Sleep(at) => break at.unwrap_or(Instant::MAX),
+            }
+        };
+        let lapses = decided.first().map_or(Instant::MAX, |(_, by)| *by);
+        self.until = until.min(lapses).min(self.look_again);
+    }
+
+    /// A call was taken or given up.
+    fn forget(&mut self, ticket: Ticket) {
+        self.wakes.spent = self.waiters.leave(ticket);
+        self.decided.retain(|(decided, _)| *decided != ticket);
+    }
+}
+
+/// A desk behind a lock, with a clock.
+pub(crate) trait Lock<const LIMITS: usize = 1> {
+    type Permit: 'static;
+    type Gate: Gate<LIMITS, Permit = Self::Permit>;
+    type Timer: Timer;
+
+    fn timer(&self) -> &Self::Timer;
+
+    /// Runs `act`, decides the calls that are due, and wakes their tasks.
+    fn act<R>(&self, act: impl FnOnce(&mut Desk<Self::Gate, LIMITS>, Instant) -> R) -> R;
+
+    /// See [`Desk::join`].
+    fn join(
+        &self,
+        call: &Call<LIMITS>,
+        place: &mut Place,
+    ) -> Result<Joined<Self::Permit>, (Reason, Instant)> {
+        self.act(|desk, now| desk.join(now, call, place).map_err(|reason| (reason, now)))
+    }
+
+    /// See [`Desk::wait`].
+    fn wait(&self, ticket: Ticket, waker: &Waker) -> (Wait<Self::Permit>, Instant) {
+        self.act(|desk, now| (desk.wait(now, ticket, waker), now))
+    }
+
+    /// See [`Desk::cancel`].
+    fn cancel(&self, ticket: Ticket) {
+        self.act(|desk, now| desk.cancel(now, ticket));
+    }
+
+    /// Returns whether a call may join, because its backoff has ended.
+    fn may_join(&self, call: &Call<LIMITS>) -> bool {
+        call.attempt() == 0 || self.timer().now() >= call.not_before()
+    }
+}
+
+/// A call that waits for its permit: for the end of its backoff, and then in the queue.
+pub(crate) struct Queued<H, const LIMITS: usize = 1>
+where
+    H: Deref<Target: Lock<LIMITS>>,
+{
+    /// `None` once it is decided.
+    pub(crate) lane: Option<H>,
+    pub(crate) call: Call<LIMITS>,
+    place: Place,
+    ticket: Option<Ticket>,
+}
+
+/// A call that is decided.
+pub(crate) struct Decided<H, P, const LIMITS: usize> {
+    pub(crate) lane: H,
+    pub(crate) call: Call<LIMITS>,
+    pub(crate) place: Place,
+    pub(crate) now: Instant,
+    /// It has no reason if it did not take the decision in time.
+    pub(crate) decision: Result<P, Option<Reason>>,
+}
+
+impl<H: Deref<Target = L>, L: Lock<LIMITS>, const LIMITS: usize> Queued<H, LIMITS> {
+    /// A call with a place without an arrival is a new one.
+    pub(crate) const fn new(lane: H, call: Call<LIMITS>, place: Place) -> Self {
+        Self { lane: Some(lane), call, place, ticket: None }
+    }
+
+    pub(crate) fn poll(
+        &mut self,
+        alarm: &mut Alarm<L::Timer>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Decided<H, L::Permit, LIMITS>> {
+        loop {
+            let Some(lane) = &self.lane else { return Poll::Pending };
+            let (now, decision) = match self.ticket {
+                None if !lane.may_join(&self.call) => {
+                    ready!(alarm.poll(lane.timer(), self.call.not_before(), cx));
+                    continue;
+                }
+                None => {
+                    match lane.act(|desk, now| (now, desk.join(now, &self.call, &mut self.place))) {
+                        (_, Ok(Joined::Waits(ticket))) => {
+                            self.ticket = Some(ticket);
+                            continue;
+                        }
+                        (now, Ok(Joined::Admitted(permit))) => (now, Ok(permit)),
+                        (now, Err(reason)) => (now, Err(Some(reason))),
+                    }
+                }
+                Some(ticket) => match lane.wait(ticket, cx.waker()) {
+                    (Wait::Until(until), _) => {
+                        ready!(alarm.poll(lane.timer(), until, cx));
+                        continue;
+                    }
+                    (Wait::Admitted(permit), now) => (now, Ok(permit)),
+                    (Wait::Rejected(reason), now) => (now, Err(reason)),
+                },
+            };
+            self.ticket = None;
+            let Some(lane) = self.lane.take() else { return Poll::Pending };
+            let Self { call, place, .. } = *self;
+            return Poll::Ready(Decided { lane, call, place, now, decision });
+        }
+    }
+}
+
+impl<H: Deref<Target: Lock<LIMITS>>, const LIMITS: usize> Drop for Queued<H, LIMITS> {
+    fn drop(&mut self) {
+        if let (Some(lane), Some(ticket)) = (&self.lane, self.ticket) {
+            lane.cancel(ticket);
+        }
+    }
+}
