@@ -305,3 +305,15 @@ pub enum Decision<P = Permit> {
     /// See [`Verdict::Reject`].
     Reject(Reason),
 }
+
+impl<P> Decision<P> {
+    /// The same decision with another permit.
+    pub fn map<Q>(self, permit: impl FnOnce(P) -> Q) -> Decision<Q> {
+        match self {
+            Self::Admit(old) => Decision::Admit(permit(old)),
+            Self::Wait(until) => Decision::Wait(until),
+            Self::Full => Decision::Full,
+            Self::Reject(reason) => Decision::Reject(reason),
+        }
+    }
+}

@@ -72,7 +72,7 @@ fn run(slot: u32, draw: &mut Draw) {
             gate::cancel(slot, place as u32, f64::from(turn));
             say("cancel", &[gate_of, place, f64::from(turn)], 0.0);
         }
-        say("first", &[gate_of, now], f64::from(gate::first(slot, now)));
+        say("first", &[gate_of], f64::from(gate::first(slot)));
         loop {
             let next = gate::next(slot, now);
             say("next", &[gate_of, now], next);

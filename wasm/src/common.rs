@@ -18,6 +18,11 @@ pub struct Requested {
     pub costs: [f64; 2],
 }
 
+impl Requested {
+    /// A first attempt without a deadline that costs one request.
+    pub const PLAIN: Self = Self { call: NONE, deadline: f64::NAN, costs: [1.0, f64::NAN] };
+}
+
 /// No slot.
 const NONE: u32 = u32::MAX;
 
@@ -153,8 +158,8 @@ macro_rules! exports {
 
         /// See the desk's `first`.
         #[wasm_bindgen]
-        pub fn first(gate: u32, now: f64) -> i32 {
-            DESK.with(|desk| desk.first(gate, now))
+        pub fn first(gate: u32) -> i32 {
+            DESK.with(|desk| desk.first(gate))
         }
 
         /// See the desk's `cancel`.

@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use crate::common::exports;
 #[cfg(feature = "full")]
 use crate::common::{ROOM, Requested};
-use crate::desk::{COUNTERS, Desk, counts};
+use crate::controllers::{COUNTERS, Desk, counts};
 use crate::policy::WORDS;
 
 exports!(Desk);

@@ -1,41 +1,40 @@
 //! The state of a process that shares budgets: a member for each key, and later attempts of calls,
 //! in numbered slots.
 
-use tidegate::gate::Permit;
-use tidegate::queue::{Ahead, Gate, Place, Turn};
+use tidegate::queue::{Ahead, Gate};
 use tidegate::shared::{CountedMember, Member, MemberStats, Source};
-use tidegate::{Call, Decision, Instant, Policy, Quota, Span};
+use tidegate::{Call, Decision, Instant, Policy, Quota, Reason, Reply, Span};
 
-use crate::arena::Arena;
-use crate::common::{Calls, Requested};
-use crate::draft::Draft;
-use crate::line::{Line, Told};
-use crate::number::{Clock, count, deadline, millis, span, whole};
+use crate::common::Requested;
+use crate::desk::{Desk, Kept, Kind};
+use crate::number::{count, deadline, millis, span, whole};
 use crate::policy::WORDS;
 
 /// How many calls of one member can be in flight.
 const PLACES: usize = 128;
 
 /// A member.
-struct Kept {
+pub struct Lessee {
     counted: CountedMember<PLACES>,
     /// The most attempts of a call.
     attempts: u16,
 }
 
-impl Kept {
+impl Lessee {
     fn member(&self) -> &Member<PLACES> {
         self.counted.member()
     }
 }
 
-impl Gate for Kept {
-    fn poll(&mut self, now: Instant, call: &Call) -> Decision<Permit> {
-        self.counted.poll(now, call)
+impl Gate for Lessee {
+    type Permit = f64;
+
+    fn poll(&mut self, now: Instant, call: &Call) -> Decision<f64> {
+        self.counted.poll(now, call).map(|permit| permit as f64)
     }
 
-    fn refund(&mut self, now: Instant, permit: Permit) {
-        self.counted.refund(now, permit);
+    fn refund(&mut self, now: Instant, permit: f64) {
+        self.counted.refund(now, permit as u64);
     }
 
     fn ready_at(&self, now: Instant, call: &Call) -> Option<Instant> {
@@ -55,40 +54,39 @@ impl Gate for Kept {
     }
 }
 
-/// Members, each with the calls that wait for its leases.
-type Members = Arena<(Kept, Line<1>)>;
+impl Kind<1> for Lessee {
+    fn call(requested: Requested) -> Call {
+        Call::new().deadline(deadline(requested.deadline))
+    }
 
-fn kept(members: &mut Members, member: u32) -> Option<&mut Kept> {
-    members.get(member).map(|(kept, _)| kept)
-}
+    fn retry(&mut self, now: Instant, call: &Call, reply: Reply) -> Result<Call, Reason> {
+        if call.attempt().saturating_add(1) >= self.attempts {
+            return Err(Reason::Attempts);
+        }
+        self.counted.retry(now, call, reply)
+    }
 
-/// The number of a permit in JavaScript.
-fn number(_: &mut Kept, permit: Permit) -> f64 {
-    permit.lease() as f64
+    /// Pacing, cooldown, concurrency limit; or 5, a lack of leases.
+    fn why(&mut self, now: Instant, call: &Call) -> u32 {
+        let member = self.member();
+        if member.cooldown_until().max(call.not_before()) > now {
+            2
+        } else if usize::from(member.in_flight()) >= PLACES {
+            3
+        } else if member.in_hand() == 0 && !member.is_alone() {
+            5
+        } else {
+            1
+        }
+    }
 }
 
 /// See the module's documentation.
-pub struct Leases {
-    members: Members,
-    /// The later attempts of calls.
-    pub calls: Calls<1>,
-    /// The reply of the next call to be settled.
-    pub draft: Draft<1>,
-    clock: Clock,
-    /// Details of the latest decision.
-    pub told: Told,
-}
+pub type Leases = Desk<Lessee, 1>;
 
 impl Leases {
-    /// Creates an empty state.
-    pub const fn new() -> Self {
-        Self {
-            members: Arena::new(),
-            calls: Calls::new(),
-            draft: Draft::new(),
-            clock: Clock::NEW,
-            told: Told::new(),
-        }
+    fn lessee(&mut self, member: u32) -> Option<&mut Lessee> {
+        self.gates.get(member).map(|kept| &mut kept.gate)
     }
 
     /// Creates a member and returns its slot; -1 if there is no memory, -2 if the quota is invalid.
@@ -106,113 +104,25 @@ impl Leases {
         let Some(alone) = quota else { return -2 };
         let mut member = Member::new(whole(number), alone, now);
         member.set_expiry(span(expiry).unwrap_or(Span::from_secs(300)));
-        let kept = Kept {
+        let lessee = Lessee {
             counted: CountedMember::new(member),
             attempts: if attempts.is_nan() { Policy::ATTEMPTS.get() } else { attempts as u16 },
         };
-        let slot = self.members.insert((kept, Line::new(most)));
-        slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
-    }
-
-    /// Frees a member's slot.
-    pub fn close(&mut self, member: u32) {
-        self.members.remove(member);
-    }
-
-    /// Returns a permit for a call that does not wait; less than 0 or NaN if it would have to.
-    pub fn poll(&mut self, member: u32, now: f64, _: [f64; 2]) -> f64 {
-        let now = self.clock.read(now);
-        let Some((kept, line)) = self.members.get(member) else { return f64::NAN };
-        if !line.is_empty() {
-            return f64::NEG_INFINITY;
-        }
-        match kept.poll(now, &Call::new()) {
-            Decision::Admit(permit) => number(kept, permit),
-            _ => f64::NEG_INFINITY,
-        }
-    }
-
-    /// In how many milliseconds a call that joined now could be sent at the earliest, at the current
-    /// rate of all members.
-    pub fn peek(&mut self, member: u32, now: f64) -> f64 {
-        let now = self.clock.read(now);
-        let Some((kept, line)) = self.members.get(member) else { return f64::NAN };
-        millis(line.peek(now, kept, &Call::new()).saturating_since(now))
-    }
-
-    /// See `Line::join`; also NaN if the member does not exist.
-    pub fn join(&mut self, member: u32, requested: Requested, place: Place, now: f64) -> f64 {
-        let now = self.clock.read(now);
-        let call = self.call_of(requested);
-        let Self { members, told, .. } = self;
-        told.decided(Turn::<1>::Unknown, |_| f64::NAN);
-        let Some((kept, line)) = members.get(member) else { return f64::NAN };
-        line.join::<false, _>(now, kept, (&call, place), told, number)
-    }
-
-    /// See `Line::next`; also less than 0 if the member does not exist.
-    pub fn next(&mut self, member: u32, now: f64) -> f64 {
-        let now = self.clock.read(now);
-        let Self { members, told, .. } = self;
-        let Some((kept, line)) = members.get(member) else { return f64::NEG_INFINITY };
-        line.next(now, kept, told, number)
-    }
-
-    /// The slot of the first waiting call; -1 if there is none.
-    pub fn first(&mut self, member: u32, now: f64) -> i32 {
-        let now = self.clock.read(now);
-        self.members.get(member).map_or(-1, |(kept, line)| line.first(now, kept))
-    }
-
-    /// Ends a waiting call.
-    pub fn cancel(&mut self, member: u32, slot: u32, turn: f64) {
-        if let Some((_, line)) = self.members.get(member) {
-            line.cancel(slot, turn);
-        }
-    }
-
-    /// The number of the gate that delays the call: none, pacing, cooldown, concurrency limit; or
-    /// 5, a lack of leases.
-    pub fn why(&mut self, member: u32, requested: Requested, now: f64) -> u32 {
-        let now = self.clock.read(now);
-        let call = self.call_of(requested);
-        let Some(kept) = kept(&mut self.members, member) else { return 0 };
-        if kept.member().cooldown_until().max(call.not_before()) > now {
-            2
-        } else if usize::from(kept.member().in_flight()) >= PLACES {
-            3
-        } else if kept.member().in_hand() == 0 && !kept.member().is_alone() {
-            5
-        } else {
-            1
-        }
+        self.keep(lessee, most)
     }
 
     /// Settles a call with the current reply. An unknown permit is harmless.
     pub fn settle(&mut self, member: u32, permit: f64, now: f64) {
         let now = self.clock.read(now);
-        let Some((kept, line)) = self.members.get(member) else { return };
+        let Some(kept) = self.gates.get(member) else { return };
         // A number that is not a permit must match no call: a negative one and NaN would become 0.
         let raw = if permit >= 0.0 { permit as u64 } else { u64::MAX };
-        kept.counted.settle(now, raw, self.draft.reply);
-        line.changed();
-    }
-
-    /// The next attempt after the current reply; see `Calls::next`.
-    pub fn retry(&mut self, member: u32, requested: Requested, now: f64) -> i32 {
-        let now = self.clock.read(now);
-        let call = self.call_of(requested);
-        let Some(kept) = kept(&mut self.members, member) else { return -1 };
-        if call.attempt().saturating_add(1) >= kept.attempts {
-            return -1;
-        }
-        let next = kept.counted.retry(now, &call, self.draft.reply);
-        self.calls.next(requested.call, next)
+        kept.change(|lessee| lessee.counted.settle(now, raw, self.draft.reply));
     }
 
     /// When a request is due, in milliseconds; NaN if none is due until a call joins or settles.
     pub fn request_at(&mut self, member: u32) -> f64 {
-        let due = kept(&mut self.members, member).and_then(|kept| kept.member().request_at());
+        let due = self.lessee(member).and_then(|lessee| lessee.member().request_at());
         due.map_or(f64::NAN, |due| millis(due.saturating_since(Instant::ZERO)))
     }
 
@@ -220,12 +130,12 @@ impl Leases {
     /// none is due, -1 if the previous one was given up instead.
     pub fn request(&mut self, member: u32, waiting: u32, now: f64, room: &mut [u8]) -> i32 {
         let now = self.clock.read(now);
-        let Some((kept, line)) = self.members.get(member) else { return 0 };
-        if kept.member().request_at().is_none_or(|at| at > now) {
+        let Some(Kept { gate: lessee, line }) = self.gates.get(member) else { return 0 };
+        if lessee.member().request_at().is_none_or(|at| at > now) {
             return 0;
         }
         let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
-        let length = kept.counted.request(now, waiting, room);
+        let length = lessee.counted.request(now, waiting, room);
         let Some(length) = length else {
             line.changed();
             return -1;
@@ -237,38 +147,36 @@ impl Leases {
     /// there is nothing to report.
     pub fn leave(&mut self, member: u32, now: f64, room: &mut [u8]) -> usize {
         let now = self.clock.read(now);
-        let kept = kept(&mut self.members, member);
-        kept.and_then(|kept| kept.counted.leave(now, room)).unwrap_or(0)
+        let lessee = self.lessee(member);
+        lessee.and_then(|lessee| lessee.counted.leave(now, room)).unwrap_or(0)
     }
 
     /// Reads an answer while `waiting` calls wait; false if it is invalid.
     pub fn hear(&mut self, member: u32, grant: &[u8], waiting: u32, now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((kept, line)) = self.members.get(member) else { return false };
-        line.changed();
+        let Some(kept) = self.gates.get(member) else { return false };
         let waiting = u16::try_from(waiting).unwrap_or(u16::MAX);
-        kept.counted.hear(now, grant, waiting).is_ok()
+        kept.change(|lessee| lessee.counted.hear(now, grant, waiting).is_ok())
     }
 
     /// The pending request will not be answered.
     pub fn miss(&mut self, member: u32, now: f64) {
         let now = self.clock.read(now);
-        if let Some((kept, line)) = self.members.get(member) {
-            line.changed();
-            kept.counted.miss(now);
+        if let Some(kept) = self.gates.get(member) {
+            kept.change(|lessee| lessee.counted.miss(now));
         }
     }
 
     /// The time between two calls of the whole fleet; 0 if there is none or it is unknown.
     pub fn interval(&mut self, member: u32) -> f64 {
-        let fleet = kept(&mut self.members, member).and_then(|kept| kept.member().fleet());
+        let fleet = self.lessee(member).and_then(|lessee| lessee.member().fleet());
         fleet.and_then(|(_, interval)| interval).map_or(0.0, millis)
     }
 
     /// The counters, in TypeScript's order.
     pub fn stats(&mut self, member: u32) -> Option<[f64; COUNTERS]> {
-        let kept = kept(&mut self.members, member)?;
-        let MemberStats { calls: s, alone, delayed, asked, missed, .. } = *kept.counted.stats();
+        let lessee = self.lessee(member)?;
+        let MemberStats { calls: s, alone, delayed, asked, missed, .. } = *lessee.counted.stats();
         let counts = [
             s.admitted,
             s.waits,
@@ -282,12 +190,12 @@ impl Leases {
             s.retries,
             0,
             0,
-            u32::from(kept.member().in_flight()),
+            u32::from(lessee.member().in_flight()),
             alone,
             delayed,
             asked,
             missed,
-            kept.member().fleet().map_or(0, |(fleet, _)| u32::from(fleet)),
+            lessee.member().fleet().map_or(0, |(fleet, _)| u32::from(fleet)),
         ];
         let mut told = [0.0; COUNTERS];
         for (told, count) in told.iter_mut().zip(counts) {
@@ -298,21 +206,17 @@ impl Leases {
 
     /// Number of available leases.
     pub fn in_hand(&mut self, member: u32) -> usize {
-        kept(&mut self.members, member).map_or(0, |kept| kept.member().in_hand())
+        self.lessee(member).map_or(0, |lessee| lessee.member().in_hand())
     }
 
     /// Number of calls that were first in the queue and found no lease.
     pub fn without(&mut self, member: u32) -> u32 {
-        kept(&mut self.members, member).map_or(0, |kept| kept.counted.stats().without)
+        self.lessee(member).map_or(0, |lessee| lessee.counted.stats().without)
     }
 
     /// Whether a member currently works without its coordinator.
     pub fn is_alone(&mut self, member: u32) -> bool {
-        kept(&mut self.members, member).is_some_and(|kept| kept.member().is_alone())
-    }
-
-    fn call_of(&mut self, requested: Requested) -> Call {
-        self.calls.get(requested.call, || Call::new().deadline(deadline(requested.deadline)))
+        self.lessee(member).is_some_and(|lessee| lessee.member().is_alone())
     }
 }
 
@@ -321,6 +225,8 @@ pub const COUNTERS: usize = 18;
 
 #[cfg(test)]
 mod tests {
+    use tidegate::queue::Place;
+
     use super::*;
     use crate::budget::Budget;
 
@@ -333,8 +239,8 @@ mod tests {
         row
     }
 
-    const ONE: [f64; 2] = [1.0, f64::NAN];
-    const PLAIN: Requested = Requested { call: u32::MAX, deadline: f64::NAN, costs: ONE };
+    const PLAIN: Requested = Requested::PLAIN;
+    const ONE: [f64; 2] = PLAIN.costs;
 
     /// Delivers a request and its answer, while this many calls wait.
     fn exchange(leases: &mut Leases, budget: &mut Budget, waiting: u32, now: f64) {

@@ -18,6 +18,8 @@ mod budget;
 #[cfg(any(feature = "gate", feature = "shared"))]
 mod common;
 #[cfg(feature = "gate")]
+mod controllers;
+#[cfg(any(feature = "gate", feature = "shared"))]
 mod desk;
 #[cfg(any(feature = "gate", feature = "shared"))]
 mod draft;
@@ -25,6 +27,8 @@ mod draft;
 pub mod gate;
 #[cfg(all(feature = "gate", not(any(feature = "full", feature = "shared"))))]
 mod law;
+#[cfg(feature = "full")]
+mod layers;
 #[cfg(feature = "shared")]
 mod leases;
 #[cfg(any(feature = "gate", feature = "shared"))]

@@ -23,7 +23,7 @@ export interface Exports {
   join(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number, priority: number, turn: number): number;
   next(gate: number, now: number): number;
   given(): number;
-  first(gate: number, now: number): number;
+  first(gate: number): number;
   cancel(gate: number, slot: number, turn: number): void;
   reason(): number;
   late(): number;

@@ -99,7 +99,7 @@ export class LoneLane extends Lane {
   }
 
   #first(time: number): Call | undefined {
-    return this.waiters[this.house.core.first(this.gate, time)];
+    return this.waiters[this.house.core.first(this.gate)];
   }
 
   /** The most calls that are before this one. */

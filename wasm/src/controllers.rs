@@ -1,0 +1,577 @@
+//! The controllers of the module, and their permits.
+
+use tidegate::gate::Gate;
+use tidegate::queue::{self, Ahead};
+use tidegate::{Call, Decision, Instant, Reason, Reply};
+
+#[cfg(feature = "full")]
+use crate::arena::Arena;
+use crate::common::Requested;
+use crate::desk::{self, Kind};
+#[cfg(feature = "full")]
+use crate::layers::Lent;
+use crate::number::{count, deadline, millis, whole};
+use crate::permits::Permits;
+use crate::policy::{WORDS, expiry, policy};
+use crate::{Controller, LIMITS};
+
+/// A controller that can be paused, and the permits of its calls.
+pub struct Pausable {
+    pub controller: Controller,
+    pub permits: Permits<LIMITS>,
+    pub paused: bool,
+    /// The permits that calls keep while they wait for another key.
+    #[cfg(feature = "full")]
+    pub lent: Arena<Lent>,
+}
+
+impl Pausable {
+    fn new(controller: Controller, row: &[f64; WORDS]) -> Self {
+        Self {
+            controller,
+            permits: Permits::new(expiry(row)),
+            paused: false,
+            #[cfg(feature = "full")]
+            lent: Arena::new(),
+        }
+    }
+
+    /// Frees the places of lost calls. Returns whether there were any.
+    fn lose(&mut self, now: Instant, urgent: bool) -> bool {
+        let lost = self.permits.lose(now, urgent);
+        self.controller.forget(lost);
+        lost > 0
+    }
+}
+
+impl queue::Gate<LIMITS> for Pausable {
+    type Permit = f64;
+
+    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<f64> {
+        if self.paused {
+            return Decision::Full;
+        }
+        self.lose(now, false);
+        let decision = match self.controller.poll(now, call) {
+            Decision::Full if self.lose(now, true) => self.controller.poll(now, call),
+            decision => decision,
+        };
+        decision.map(|permit| self.permits.hand_out(permit))
+    }
+
+    fn refund(&mut self, now: Instant, permit: f64) {
+        if let Some(permit) = self.permits.take(permit) {
+            self.controller.refund(now, permit);
+        }
+    }
+
+    fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
+        if self.paused {
+            return None;
+        }
+        let ready = self.controller.ready_at(now, call).unwrap_or(Instant::MAX);
+        Some(ready.min(self.permits.first_lost()))
+    }
+
+    fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
+        queue::Gate::due_behind(&self.controller, now, call, ahead)
+    }
+
+    fn count_rejection(&mut self) {
+        queue::Gate::count_rejection(&mut self.controller);
+    }
+
+    fn is_failing(&self) -> bool {
+        queue::Gate::is_failing(&self.controller)
+    }
+}
+
+impl Kind<LIMITS> for Pausable {
+    /// If its tokens are NaN, they are not stated.
+    fn call(Requested { costs, deadline: at, .. }: Requested) -> Call<LIMITS> {
+        let call = Call::of(counts(costs)).deadline(deadline(at));
+        if costs[1].is_nan() { call.estimated() } else { call }
+    }
+
+    fn retry(
+        &mut self,
+        now: Instant,
+        call: &Call<LIMITS>,
+        reply: Reply<LIMITS>,
+    ) -> Result<Call<LIMITS>, Reason> {
+        self.controller.retry(now, call, reply)
+    }
+
+    /// Pacing, cooldown, concurrency limit (or a pause), retry budget.
+    fn why(&mut self, now: Instant, call: &Call<LIMITS>) -> u32 {
+        match self.controller.why(now, call) {
+            _ if self.paused => 3,
+            Some(Gate::Pacing) => 1,
+            Some(Gate::Cooldown) => 2,
+            Some(Gate::Concurrency) => 3,
+            Some(Gate::RetryBudget) => 4,
+            _ => 0,
+        }
+    }
+
+    #[cfg(feature = "full")]
+    fn renew_lent(&mut self, now: Instant) -> bool {
+        let Self { controller, permits, lent, .. } = self;
+        let mut refunded = false;
+        for slot in 0..lent.slots() {
+            let Some(Lent { permit, call, until }) = lent.get(slot) else { continue };
+            let renewed = permits.renew(*permit, |permit| {
+                if now < *until {
+                    return controller.renew(now, permit, call);
+                }
+                controller.refund(now, permit);
+                None
+            });
+            if renewed.is_none() {
+                lent.remove(slot);
+                refunded = true;
+            }
+        }
+        refunded
+    }
+
+    #[cfg(feature = "full")]
+    fn renew(&mut self, now: Instant, permit: f64, call: &Call<LIMITS>) -> Option<f64> {
+        let before = self.permits.take(permit)?;
+        if self.paused {
+            self.controller.refund(now, before);
+            return None;
+        }
+        let renewed = self.controller.renew(now, before, call)?;
+        Some(self.permits.hand_out(renewed))
+    }
+}
+
+/// The state of the module.
+pub type Desk = desk::Desk<Pausable, LIMITS>;
+
+impl Desk {
+    /// Creates a controller and returns its slot; -1 if there is no memory, -2 if the policy is
+    /// invalid. At most `most` calls may wait.
+    pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, most: u32) -> i32 {
+        let now = self.clock.read(now);
+        let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
+        self.keep(Pausable::new(Controller::new(policy, whole(seed), now), row), most)
+    }
+
+    #[cfg(feature = "full")]
+    /// Like `open`, but continues from a record; -3 if the record is invalid or does not fit the
+    /// policy.
+    pub fn restore(
+        &mut self,
+        row: &[f64; WORDS],
+        seed: [u32; 2],
+        now: f64,
+        record: &[u8],
+        away: f64,
+        most: u32,
+    ) -> i32 {
+        let now = self.clock.read(now);
+        let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
+        let away = crate::number::span(away).unwrap_or_default();
+        match Controller::restore(policy, whole(seed), record, now, away) {
+            Ok(controller) => self.keep(Pausable::new(controller, row), most),
+            Err(_) => -3,
+        }
+    }
+
+    /// Sets another policy. Returns whether the policy is valid and the controller exists.
+    pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
+        let now = self.clock.read(now);
+        let Some((policy, _)) = policy(row, u16::MAX) else { return false };
+        let Some(kept) = self.gates.get(gate) else { return false };
+        kept.change(|gate| {
+            gate.controller.set_policy(policy, now);
+            gate.permits.set_expiry(expiry(row));
+        });
+        true
+    }
+
+    /// Ends all cooldowns, and forgets what was learned.
+    pub fn reset(&mut self, gate: u32, now: f64) {
+        let now = self.clock.read(now);
+        self.change(gate, |gate| gate.controller.reset(now));
+    }
+
+    /// Pauses or resumes a controller.
+    pub fn pause(&mut self, gate: u32, paused: bool) {
+        self.change(gate, |gate| gate.paused = paused);
+    }
+
+    pub fn change(&mut self, gate: u32, change: impl FnOnce(&mut Pausable)) {
+        if let Some(kept) = self.gates.get(gate) {
+            kept.change(change);
+        }
+    }
+
+    /// Learns from the current reply, and the call keeps its place. An unknown permit is harmless.
+    pub fn learn(&mut self, gate: u32, permit: f64, now: f64) {
+        let (now, reply) = (self.clock.read(now), self.draft.reply);
+        self.change(gate, |Pausable { controller, permits, .. }| {
+            if let Some((permit, _)) = permits.get(permit) {
+                controller.learn(now, permit, reply);
+            }
+        });
+    }
+
+    /// Reads the next bytes of a call's stream. None are its end: then the call costs the tokens that were reported.
+    pub fn stream(&mut self, gate: u32, permit: f64, bytes: &[u8], now: f64) {
+        let now = self.clock.read(now);
+        self.change(gate, |Pausable { controller, permits, .. }| {
+            let Some((permit, usage)) = permits.get(permit) else { return };
+            usage.feed(bytes);
+            if bytes.is_empty() && usage.tokens().is_some() {
+                controller.correct(now, permit, [None, usage.tokens()]);
+            }
+        });
+    }
+
+    /// Frees the place of a call. An unknown permit is harmless.
+    pub fn release(&mut self, gate: u32, permit: f64) {
+        self.change(gate, |Pausable { controller, permits, .. }| {
+            if let Some(permit) = permits.take(permit) {
+                controller.release(permit);
+            }
+        });
+    }
+
+    /// The interval of a limit's law; 0 if there is none.
+    pub fn interval(&mut self, gate: u32, limit: u32, now: f64) -> f64 {
+        let now = self.clock.read(now);
+        let kept = self.gates.get(gate);
+        let interval =
+            kept.and_then(|kept| kept.gate.controller.intervals(now).nth(limit as usize)).flatten();
+        interval.map_or(0.0, millis)
+    }
+
+    /// The counters, in TypeScript's order.
+    pub fn stats(&mut self, gate: u32) -> Option<[f64; COUNTERS]> {
+        let gate = &self.gates.get(gate)?.gate.controller;
+        let s = gate.stats();
+        let counts = [
+            s.admitted,
+            s.waits,
+            s.full,
+            s.rejected,
+            s.ok,
+            s.throttled,
+            s.busy,
+            s.failed,
+            s.abandoned,
+            s.retries,
+            s.slower,
+            s.faster,
+        ];
+        let mut told = [0.0; COUNTERS];
+        for (told, count) in told.iter_mut().zip(counts) {
+            *told = f64::from(count);
+        }
+        if let Some(last) = told.last_mut() {
+            *last = f64::from(gate.in_flight());
+        }
+        Some(told)
+    }
+
+    #[cfg(feature = "full")]
+    /// Writes a controller's record and returns its length; 0 if the controller does not exist.
+    pub fn snapshot(&mut self, gate: u32, now: f64, record: &mut [u8]) -> usize {
+        let now = self.clock.read(now);
+        self.gates
+            .get(gate)
+            .and_then(|kept| kept.gate.controller.snapshot(now, record).ok())
+            .unwrap_or(0)
+    }
+}
+
+/// Number of counters: core's, and the number of calls in flight.
+pub const COUNTERS: usize = 13;
+
+/// Without `map`, which compiles to a loop when optimised for size.
+pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
+    [count(requests), count(tokens)]
+}
+
+#[cfg(test)]
+pub mod tests {
+    use tidegate::queue::Place;
+
+    use super::*;
+
+    pub const USUAL: [f64; WORDS] = {
+        let mut row = [f64::NAN; WORDS];
+        row[0] = 0.0;
+        row[4] = 0.0;
+        row
+    };
+
+    const PLAIN: Requested = Requested::PLAIN;
+
+    /// The permit of a call; or, less than 0, when to try again (the call then no longer waits); or
+    /// NaN.
+    fn asked(desk: &mut Desk, gate: u32, requested: Requested, now: f64) -> f64 {
+        let answer = desk.join(gate, requested, Place::new(0, 1), now);
+        if answer < 0.0 {
+            let next = desk.next(gate, now);
+            desk.cancel(gate, (-1.0 - answer) as u32, 1.0);
+            return next;
+        }
+        answer
+    }
+
+    fn settle(desk: &mut Desk, gate: u32, permit: f64, now: f64) {
+        desk.learn(gate, permit, now);
+        desk.release(gate, permit);
+    }
+
+    #[test]
+    fn a_gate_learns_from_headers_and_a_call_frees_its_place_at_its_end() {
+        let mut row = USUAL;
+        row[8] = 1.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        let permit = asked(&mut desk, gate, PLAIN, 0.0);
+        desk.draft.answer(0, f64::NAN);
+        desk.learn(gate, permit, 10.0);
+        desk.learn(gate, permit, 11.0);
+        assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 1.0]));
+        assert!(desk.poll(gate, 20.0, [1.0, 0.0]) < 0.0);
+        desk.release(gate, permit);
+        desk.release(gate, permit);
+        assert_eq!(
+            desk.stats(gate).map(|told| [told[4], told[8], told[12]]),
+            Some([1.0, 0.0, 0.0])
+        );
+        assert!(desk.poll(gate, 20.0, [1.0, 0.0]) >= 0.0);
+    }
+
+    #[test]
+    fn a_paused_gate_admits_nothing_and_then_waiting_calls_by_priority() {
+        let mut desk = Desk::new();
+        let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
+        desk.pause(gate, true);
+        assert_eq!(desk.poll(gate, 0.0, [1.0, 0.0]), f64::NEG_INFINITY);
+        assert_eq!(desk.join(gate, PLAIN, Place::new(0, 1), 0.0), -1.0);
+        assert_eq!(desk.join(gate, PLAIN, Place::new(7, 2), 0.0), -2.0);
+        assert_eq!((desk.next(gate, 0.0), desk.why(gate, PLAIN, 0.0)), (f64::NEG_INFINITY, 3));
+        desk.pause(gate, false);
+        assert_eq!([desk.next(gate, 0.0), desk.next(gate, 0.0)], [1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_peek_charges_nothing_and_includes_waiting_calls() {
+        let mut desk = Desk::new();
+        let gate = desk.open(&ten(), [0, 7], 0.0, 100).cast_unsigned();
+        assert_eq!(desk.peek(gate, 0.0), 0.0);
+        assert!(desk.poll(gate, 0.0, [1.0, 0.0]) >= 0.0);
+        assert_eq!(desk.peek(gate, 40.0), 60.0);
+        assert!(desk.join(gate, PLAIN, Place::new(0, 1), 40.0) < 0.0);
+        assert_eq!([desk.peek(gate, 40.0), desk.peek(gate, 50.0)], [160.0, 150.0]);
+        assert_eq!(desk.next(gate, 40.0), -60.0);
+        assert_eq!([desk.next(gate, 100.0), desk.next(gate, 100.0)], [0.0, f64::NEG_INFINITY]);
+    }
+
+    /// Ten calls per second, one at a time.
+    fn ten() -> [f64; WORDS] {
+        let mut row = USUAL;
+        row[..4].copy_from_slice(&[1.0, 10.0, 1_000.0, f64::NAN]);
+        row
+    }
+
+    #[test]
+    fn a_poll_answers_with_a_permit_a_wait_full_or_a_reason() {
+        let mut row = ten();
+        row[8] = 1.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        let permit = asked(&mut desk, gate, PLAIN, 0.0);
+        assert!(permit >= 0.0);
+        assert!(asked(&mut desk, gate, PLAIN, 200.0) < 0.0);
+        assert_eq!(desk.why(gate, PLAIN, 200.0), 3);
+        desk.draft.answer(0, f64::NAN);
+        settle(&mut desk, gate, permit, 200.0);
+        assert!(asked(&mut desk, gate, PLAIN, 200.0) >= 0.0);
+        let hasty = Requested { deadline: 250.0, ..PLAIN };
+        assert!(asked(&mut desk, gate, hasty, 210.0).is_nan());
+        // The previous call was late, of which 2 ms are made up.
+        assert_eq!((desk.told.reason(), desk.told.late()), (1, 298.0));
+        assert!(asked(&mut desk, gate, Requested { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
+        assert_eq!(desk.told.reason(), 4);
+    }
+
+    #[test]
+    fn a_wait_is_in_milliseconds_from_now() {
+        let mut desk = Desk::new();
+        let gate = desk.open(&ten(), [0, 7], 5.0, 100).cast_unsigned();
+        assert!(asked(&mut desk, gate, PLAIN, 5.0) >= 0.0);
+        assert_eq!(asked(&mut desk, gate, PLAIN, 35.0), -70.0);
+        assert_eq!(desk.why(gate, PLAIN, 35.0), 1);
+    }
+
+    #[test]
+    fn invalid_numbers_are_harmless() {
+        let mut desk = Desk::new();
+        assert!(asked(&mut desk, 3, PLAIN, 0.0).is_nan());
+        assert_eq!(desk.told.reason(), 0);
+        let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
+        let permit = asked(&mut desk, gate, PLAIN, 0.0);
+        for wrong in [f64::NAN, -1.0, 1e300, permit + 1.0, f64::INFINITY] {
+            settle(&mut desk, gate, wrong, 1.0);
+        }
+        assert_eq!(desk.stats(gate).map(|told| told[12]), Some(1.0), "the call is still in flight");
+        settle(&mut desk, gate, permit, 1.0);
+        settle(&mut desk, gate, permit, 1.0);
+        assert_eq!(desk.stats(gate).map(|told| told[12]), Some(0.0));
+        desk.close(gate);
+        desk.close(gate);
+        assert_eq!(desk.stats(gate), None);
+        assert_eq!(desk.retry(gate, PLAIN, 1.0), -1);
+    }
+
+    #[test]
+    fn a_later_attempt_keeps_its_slot_until_it_is_forgotten() {
+        let mut row = ten();
+        row[11] = 50.0;
+        row[13] = 3.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        desk.draft.answer(1, 2_000.0);
+        let call = desk.retry(gate, PLAIN, 0.0).cast_unsigned();
+        let again = Requested { call, ..PLAIN };
+        assert!((0.0..100.0).contains(&desk.calls.not_before(call)));
+        assert_eq!(desk.retry(gate, again, 500.0).cast_unsigned(), call);
+        assert_eq!(desk.retry(gate, again, 900.0), -1, "there are at most three attempts");
+        desk.calls.forget(call);
+        assert_eq!(desk.calls.not_before(call), 0.0);
+    }
+
+    #[test]
+    fn a_response_is_read_for_both_limits() {
+        let mut desk = Desk::new();
+        desk.draft.status(429);
+        desk.draft.header(b"x-ratelimit-remaining-tokens", b"0");
+        desk.draft.header(b"retry-after", b"3");
+        assert_eq!(desk.draft.read(f64::NAN), 1);
+        assert_eq!(desk.draft.cooldown(), 3_000.0);
+        assert_eq!(desk.draft.reply.hints[1].remaining, Some(0));
+    }
+
+    /// A call whose response has this body.
+    fn served(desk: &mut Desk, gate: u32, body: &str, now: f64) {
+        let permit = asked(desk, gate, PLAIN, now);
+        desk.draft.status(200);
+        desk.draft.body(body.as_bytes());
+        assert_eq!(desk.draft.read(f64::NAN), 0);
+        settle(desk, gate, permit, now + 1.0);
+    }
+
+    #[test]
+    fn calls_without_a_stated_cost_stay_within_what_the_server_has_left() {
+        let left = r#"{"extensions":{"cost":{"actualQueryCost":50,"throttleStatus":{"maximumAvailable":1000,"currentlyAvailable":100,"restoreRate":50}}}}"#;
+        let admitted = |body: &str| {
+            let mut desk = Desk::new();
+            let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
+            // The first response reports the cost of a call, and later calls are charged for it.
+            served(&mut desk, gate, &body.replace("100,", "900,"), 0.0);
+            served(&mut desk, gate, &body.replace("100,", "850,"), 2.0);
+            served(&mut desk, gate, body, 4.0);
+            (0..10).take_while(|_| desk.poll(gate, 6.0, PLAIN.costs) >= 0.0).count()
+        };
+        assert_eq!(admitted(left), 3, "two, and one as 50 is less than twice 32");
+        assert_eq!(admitted(&left.replace("100,", "900,")), 10);
+        assert_eq!(admitted(&left.replace("throttleStatus", "other")), 10, "no account is kept");
+    }
+
+    #[test]
+    fn the_actual_cost_from_the_server_corrects_the_charge() {
+        let mut row = USUAL;
+        row[..8].copy_from_slice(&[1.0, f64::NAN, f64::NAN, f64::NAN, 1.0, 100.0, 1_000.0, 100.0]);
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        served(&mut desk, gate, r#"{"usage":{"total_tokens":80}}"#, 0.0);
+        assert_eq!(asked(&mut desk, gate, PLAIN, 1.0), -599.0, "20 of 100 tokens are left for 80");
+        for stated in [0.0, 20.0] {
+            let costs = [1.0, stated];
+            assert!(asked(&mut desk, gate, Requested { costs, ..PLAIN }, 1.0) >= 0.0);
+        }
+    }
+
+    #[cfg(feature = "full")]
+    #[test]
+    fn a_record_is_restored_only_under_its_own_policy() {
+        let mut desk = Desk::new();
+        let gate = desk.open(&ten(), [0, 7], 0.0, 100).cast_unsigned();
+        assert!(asked(&mut desk, gate, PLAIN, 0.0) >= 0.0);
+        let mut record = [0; 4_096];
+        let length = desk.snapshot(gate, 0.0, &mut record);
+        let record = &record[..length];
+        let again = desk.restore(&ten(), [0, 8], 9_000.0, record, 0.0, 100).cast_unsigned();
+        assert_eq!(asked(&mut desk, again, PLAIN, 9_000.0), -100.0);
+        assert_eq!(desk.restore(&USUAL, [0, 8], 0.0, record, 0.0, 100), -3);
+        assert_eq!(desk.restore(&ten(), [0, 8], 0.0, &record[1..], 0.0, 100), -3);
+    }
+
+    #[test]
+    fn waiting_calls_are_decided_in_order_and_cancelled_ones_leave_no_trace() {
+        let mut desk = Desk::new();
+        let gate = desk.open(&ten(), [0, 7], 0.0, 3).cast_unsigned();
+        assert!(desk.poll(gate, 0.0, [1.0, 0.0]) >= 0.0);
+        let join = |desk: &mut Desk, priority, turn| {
+            let answer = desk.join(gate, PLAIN, Place::new(priority, turn), 0.0);
+            (-1.0 - answer, desk.told.given())
+        };
+        assert_eq!(
+            [(0, 1), (0, 2), (7, 3)].map(|(priority, turn)| join(&mut desk, priority, turn)),
+            [(0.0, 100.0), (1.0, 200.0), (2.0, 100.0)]
+        );
+        assert!(join(&mut desk, 0, 4).0.is_nan());
+        assert_eq!((desk.told.reason(), desk.first(gate)), (6, 2));
+        assert_eq!(desk.poll(gate, 500.0, [1.0, 0.0]), f64::NEG_INFINITY, "others wait");
+        desk.cancel(gate, 0, 2.0);
+        assert_eq!(desk.next(gate, 0.0), -100.0);
+        desk.cancel(gate, 0, 1.0);
+        assert_eq!([desk.next(gate, 100.0), desk.next(gate, 100.0)], [2.0, -100.0]);
+        assert!(desk.told.given() >= 0.0);
+        assert_eq!([desk.next(gate, 200.0), desk.next(gate, 200.0)], [1.0, f64::NEG_INFINITY]);
+        assert_eq!(desk.first(gate), -1);
+    }
+
+    #[test]
+    fn full_can_end_with_time_if_the_law_widens() {
+        let mut row = USUAL;
+        row[9] = 30_000.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        let mut admitted = |now: f64| {
+            let mut count = 0;
+            loop {
+                let answer = asked(&mut desk, gate, PLAIN, now);
+                if answer < 0.0 {
+                    return (count, (now - answer).ceil());
+                }
+                count += 1;
+            }
+        };
+        assert_eq!(admitted(0.0), (10, 269.0));
+        assert_eq!(admitted(268.0).0, 0);
+        assert_eq!(admitted(269.0), (10, 537.0), "it doubles each 268.4 ms from the first call");
+        assert_eq!(admitted(536.0).0, 0);
+        assert_eq!(admitted(1_100.0), (140, 1_343.0), "without another limit");
+    }
+
+    #[test]
+    fn an_invalid_policy_is_rejected() {
+        let mut desk = Desk::new();
+        for (word, wrong) in
+            [(0, 99.0), (1, 0.0), (2, -5.0), (3, 0.0), (8, 0.0), (9, 0.0), (10, 0.0)]
+        {
+            let mut row = ten();
+            row[word] = wrong;
+            assert_eq!(desk.open(&row, [0, 7], 0.0, 100), -2, "word {word}");
+        }
+    }
+}
