@@ -13,9 +13,9 @@ use crate::alarm::Alarm;
 use crate::desk::{Decided, Queued};
 use crate::entry::Entry;
 use crate::error::Error;
-use crate::keys::Keys;
+use crate::keys::{Keys, Names};
 use crate::lane::Held;
-use crate::layers::Layered;
+use crate::layers::{Layer, Layers};
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio};
@@ -45,12 +45,12 @@ pub struct Acquire<const LIMITS: usize = 1, T: Timer = Tokio> {
 }
 
 enum Stage<const LIMITS: usize, T: Timer> {
-    /// It waits for a place in the table of keys.
+    /// It waits for places in the table of keys.
     Key(Entry<LIMITS, T>),
     /// It waits in the queue of its key, or for the end of its backoff.
     Queue(Queued<Held<LIMITS, T>, LIMITS>),
     /// It has several keys.
-    Layers(Box<Layered<LIMITS, T>>),
+    Layers(Box<Layers<LIMITS, T>>),
     /// It has completed.
     Done,
 }
@@ -58,21 +58,19 @@ enum Stage<const LIMITS: usize, T: Timer> {
 impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
     pub(crate) fn new(
         keys: Arc<Keys<LIMITS, T>>,
-        key: String,
+        names: Names,
         call: tidegate::Call<LIMITS>,
         priority: u8,
     ) -> Self {
-        Self::at(Stage::Key(Entry::new(keys, key, call, priority)))
+        Self::at(Stage::Key(Entry::new(keys, names, call, priority)))
     }
 
-    /// Waits for the permits of several keys.
-    pub(crate) fn layered(layers: Layered<LIMITS, T>) -> Self {
-        Self::at(Stage::Layers(Box::new(layers)))
-    }
-
-    /// Waits for the permit of a later attempt.
-    pub(crate) fn again(lane: Held<LIMITS, T>, call: tidegate::Call<LIMITS>, place: Place) -> Self {
-        Self::at(Stage::Queue(Queued::new(lane, call, place)))
+    /// Waits for the permits of a later attempt.
+    pub(crate) fn again(first: Layer<LIMITS, T>, others: Vec<Layer<LIMITS, T>>) -> Self {
+        Self::at(match others.is_empty() {
+            true => Stage::Queue(Queued::new(first.lane, first.call, first.place)),
+            false => Stage::Layers(Box::new(Layers::again(first, others))),
+        })
     }
 
     fn at(stage: Stage<LIMITS, T>) -> Self {
@@ -88,10 +86,17 @@ impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
         loop {
             match stage {
                 Stage::Key(entry) => {
-                    let lane = ready!(entry.lanes(alarm, cx)).inspect_err(observe::rejected);
+                    let lanes = ready!(entry.lanes(alarm, cx)).inspect_err(observe::rejected);
                     let (call, place) = (entry.call, Place::new(entry.priority, 0));
                     *stage = Stage::Done;
-                    *stage = Stage::Queue(Queued::new(lane?, call, place));
+                    let (first, others) = lanes?;
+                    *stage = match others.is_empty() {
+                        true => Stage::Queue(Queued::new(first, call, place)),
+                        false => {
+                            let layers = Layers::join(first, others, call, place);
+                            Stage::Layers(Box::new(layers.inspect_err(observe::rejected)?))
+                        }
+                    };
                 }
                 Stage::Queue(queued) => {
                     let Poll::Ready(decided) = queued.poll(alarm, cx) else {
@@ -110,7 +115,7 @@ impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
                         Ok(permit) => {
                             let (cause, since) = waits.unwrap_or((observe::NO_WAIT, now));
                             observe::admitted(&lane, cause, now.saturating_since(since));
-                            Ok(Permit::new(lane, permit, call, place))
+                            Ok(Layer::new(lane, Some(permit), call, place).into())
                         }
                         Err(reason) => Err(Error::rejected(lane.key.clone(), reason, now))
                             .inspect_err(observe::rejected),

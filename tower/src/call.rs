@@ -2,18 +2,17 @@
 
 use std::fmt;
 use std::future::Future;
-use std::iter;
 use std::time::Duration;
 
-use tidegate::{Instant, Outcome, Span};
+use tidegate::{Instant, Outcome};
 
 use crate::acquire::Acquire;
 use crate::classify::{Classify, Standard};
 use crate::drive::{Until, drive};
 use crate::error::Error;
 use crate::gate::Gate;
-use crate::layers::{self, Layered};
-use crate::observe;
+use crate::keys::Names;
+use crate::layers;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio, duration, span};
 
@@ -35,9 +34,7 @@ use crate::timer::{Timer, Tokio, duration, span};
 #[must_use = "a call that is not acquired or run is not made"]
 pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) gate: Gate<LIMITS, T>,
-    key: String,
-    /// The other keys of a call that counts against several limits.
-    others: Vec<String>,
+    names: Names,
     call: tidegate::Call<LIMITS>,
     priority: u8,
     pub(crate) retry: Retry,
@@ -57,13 +54,13 @@ pub(crate) enum Retry {
 
 impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     pub(crate) fn new(gate: Gate<LIMITS, T>) -> Self {
-        let (key, call, retry) = (String::new(), tidegate::Call::new(), Retry::Rejected);
-        Self { gate, key, others: Vec::new(), call, priority: 0, retry }
+        let (names, call) = (Names::default(), tidegate::Call::new());
+        Self { gate, names, call, priority: 0, retry: Retry::Rejected }
     }
 
     /// The limit that the call counts against: a host, a token, a tenant. Calls without a key share one.
     pub fn key(self, key: impl Into<String>) -> Self {
-        Self { key: key.into(), others: Vec::new(), ..self }
+        Self { names: Names { first: key.into(), others: Vec::new() }, ..self }
     }
 
     /// Several limits that the call counts against, from the most general to the most specific: those of an account,
@@ -96,8 +93,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
                 others.push(key);
             }
         }
-        let key = if others.is_empty() { String::new() } else { others.remove(0) };
-        Self { key, others, ..self }
+        let first = if others.is_empty() { String::new() } else { others.remove(0) };
+        Self { names: Names { first, others }, ..self }
     }
 
     /// The [key](Self::key) under which the call can be sent first, for example one of several
@@ -162,7 +159,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// [`Error::Rejected`] if it would be rejected.
     pub fn peek(&self) -> Result<Duration, Error> {
         let mut longest = Duration::ZERO;
-        for key in iter::once(&self.key).chain(&self.others) {
+        for key in self.names.iter() {
             if let Some(lane) = self.gate.keys.find(key) {
                 let wait = lane.peek(&self.call, self.priority);
                 let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
@@ -174,30 +171,15 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
 
     /// Returns a permit if the call may be sent now and no other call waits.
     pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
-        if !self.others.is_empty() {
-            let (keys, call) = (self.gate.keys.clone(), self.call);
-            return layers::try_acquire(&keys, &self.names(), call);
-        }
-        let lane = self.gate.keys.find_or_make(&self.key).ok()?;
-        let (permit, place) = lane.try_take(&self.call)?;
-        observe::admitted(&lane, observe::NO_WAIT, Span::ZERO);
-        Some(Permit::new(lane, permit, self.call, place))
+        let (first, others) = self.gate.keys.find_or_make(&self.names).ok()?;
+        layers::try_acquire(first, others, self.call)
     }
 
     /// Waits for a permit: by priority, then first come, first served.
     ///
     /// The future joins the queue when it is first polled. It resolves to an [`Error`] if waiting does not help.
     pub fn acquire(self) -> Acquire<LIMITS, T> {
-        if !self.others.is_empty() {
-            let (keys, call, priority) = (self.gate.keys.clone(), self.call, self.priority);
-            return Acquire::layered(Layered::new(keys, self.names(), call, priority));
-        }
-        Acquire::new(self.gate.keys, self.key, self.call, self.priority)
-    }
-
-    /// All its keys.
-    fn names(self) -> Vec<String> {
-        iter::once(self.key).chain(self.others).collect()
+        Acquire::new(self.gate.keys, self.names, self.call, self.priority)
     }
 
     /// Makes the call when it may be sent, and retries it within the policy's attempts, time and
@@ -253,7 +235,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
 
     /// The key, if the call has none.
     pub(crate) fn or_key(self, key: &str) -> Self {
-        if self.key.is_empty() && self.others.is_empty() { self.key(key) } else { self }
+        if self.names.iter().all(str::is_empty) { self.key(key) } else { self }
     }
 
     /// Fills in what the request says about its call and the caller does not. A request that is not
@@ -290,8 +272,7 @@ impl<const LIMITS: usize> Call<LIMITS> {
 impl<const LIMITS: usize, T: Timer> fmt::Debug for Call<LIMITS, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
-            .field("key", &self.key)
-            .field("others", &self.others)
+            .field("names", &self.names)
             .field("ask", &self.call)
             .field("priority", &self.priority)
             .field("retry", &self.retry)

@@ -91,24 +91,10 @@ where
         self.decide(now, joined)
     }
 
-    /// A permit for a new call if no other call waits.
-    pub(crate) fn try_take(
-        &mut self,
-        now: Instant,
-        call: &Call<LIMITS>,
-    ) -> Option<(G::Permit, Place)> {
+    /// Whether no call waits.
+    pub(crate) fn is_free(&mut self, now: Instant) -> bool {
         self.pump(now);
-        if self.queue.waiting() > 0 {
-            return None;
-        }
-        let place = self.queue.place(0);
-        match self.queue.admit_or_join(now, &mut self.gate, call, place).ok()? {
-            Joined::Admitted(permit) => Some((permit, place)),
-            Joined::Waits(ticket) => {
-                self.queue.cancel(now, &mut self.gate, ticket);
-                None
-            }
-        }
+        self.queue.waiting() == 0
     }
 
     /// [`join`](Self::join) for a call that waited here before and was refunded.

@@ -8,60 +8,29 @@ use tidegate::{Call, Instant, Reason, Span};
 
 use crate::alarm::Alarm;
 use crate::error::Error;
-use crate::keys::Keys;
-use crate::lane::Held;
+use crate::keys::{Keys, Lanes, Names};
 use crate::timer::{Timer, span};
 
-/// The key or the keys of a call.
-pub(crate) trait Wanted<const LIMITS: usize, T: Timer> {
-    type Lanes;
-
-    /// Its lanes, if all are in the table.
-    fn find(&self, keys: &Keys<LIMITS, T>) -> Option<Self::Lanes>;
-
-    /// Its lanes, which are added if there is room. `Err` returns when to try again.
-    fn find_or_make(&self, keys: &Keys<LIMITS, T>) -> Result<Self::Lanes, Instant>;
-
-    /// The key that an error names.
-    fn name(&self) -> &str;
-}
-
-impl<const LIMITS: usize, T: Timer> Wanted<LIMITS, T> for String {
-    type Lanes = Held<LIMITS, T>;
-
-    fn find(&self, keys: &Keys<LIMITS, T>) -> Option<Self::Lanes> {
-        keys.find(self)
-    }
-
-    fn find_or_make(&self, keys: &Keys<LIMITS, T>) -> Result<Self::Lanes, Instant> {
-        keys.find_or_make(self)
-    }
-
-    fn name(&self) -> &str {
-        self
-    }
-}
-
-/// A call whose key is not in the table yet.
-pub(crate) struct Entry<const LIMITS: usize, T: Timer, K = String> {
-    pub(crate) keys: Arc<Keys<LIMITS, T>>,
-    pub(crate) key: K,
+/// A call whose keys are not all in the table yet.
+pub(crate) struct Entry<const LIMITS: usize, T: Timer> {
+    keys: Arc<Keys<LIMITS, T>>,
+    names: Names,
     pub(crate) call: Call<LIMITS>,
     pub(crate) priority: u8,
     /// Its number in the queue for a place, if it had to wait.
-    pub(crate) number: Option<u64>,
+    number: Option<u64>,
     /// When it last looked for a place.
-    pub(crate) since: Instant,
+    since: Instant,
 }
 
-impl<const LIMITS: usize, T: Timer, K: Wanted<LIMITS, T>> Entry<LIMITS, T, K> {
+impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
     pub(crate) const fn new(
         keys: Arc<Keys<LIMITS, T>>,
-        key: K,
+        names: Names,
         call: Call<LIMITS>,
         priority: u8,
     ) -> Self {
-        Self { keys, key, call, priority, number: None, since: Instant::ZERO }
+        Self { keys, names, call, priority, number: None, since: Instant::ZERO }
     }
 
     /// Waits for the lanes.
@@ -69,7 +38,7 @@ impl<const LIMITS: usize, T: Timer, K: Wanted<LIMITS, T>> Entry<LIMITS, T, K> {
         &mut self,
         alarm: &mut Alarm<T>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<K::Lanes, Error>> {
+    ) -> Poll<Result<Lanes<LIMITS, T>, Error>> {
         loop {
             let until = match self.find(cx.waker()) {
                 Ok(lanes) => return Poll::Ready(Ok(lanes)),
@@ -80,7 +49,7 @@ impl<const LIMITS: usize, T: Timer, K: Wanted<LIMITS, T>> Entry<LIMITS, T, K> {
             if now > deadline {
                 // The time is known if it waits for a cooldown to end.
                 let until = if until < Instant::MAX { until } else { now };
-                let key = self.key.name().into();
+                let key = self.names.first.as_str().into();
                 return Poll::Ready(Err(Error::rejected(key, Reason::Late(until), now)));
             }
             // The first in the queue may no longer be polled.
@@ -91,15 +60,15 @@ impl<const LIMITS: usize, T: Timer, K: Wanted<LIMITS, T>> Entry<LIMITS, T, K> {
     }
 
     /// The lanes. `Err` returns when to try again.
-    fn find(&mut self, waker: &Waker) -> Result<K::Lanes, Instant> {
-        let Self { keys, key, number, since, .. } = self;
-        if let Some(lanes) = key.find(keys) {
+    fn find(&mut self, waker: &Waker) -> Result<Lanes<LIMITS, T>, Instant> {
+        let Self { keys, names, number, since, .. } = self;
+        if let Some(lanes) = keys.find_all(names) {
             return Ok(lanes);
         }
         let line = &keys.shared.line;
         let now = keys.shared.timer.now();
         let first = match *number {
-            None if line.is_empty() => match key.find_or_make(keys) {
+            None if line.is_empty() => match keys.find_or_make(names) {
                 Ok(lanes) => return Ok(lanes),
                 // Once more after it joined the queue, because a place that was freed in between
                 // could be missed.
@@ -111,11 +80,11 @@ impl<const LIMITS: usize, T: Timer, K: Wanted<LIMITS, T>> Entry<LIMITS, T, K> {
         let overdue = *since > Instant::ZERO
             && since.saturating_add(span(keys.shared.timer.patience())) <= now;
         *since = now;
-        if first || overdue { key.find_or_make(keys) } else { Err(Instant::MAX) }
+        if first || overdue { keys.find_or_make(names) } else { Err(Instant::MAX) }
     }
 }
 
-impl<const LIMITS: usize, T: Timer, K> Drop for Entry<LIMITS, T, K> {
+impl<const LIMITS: usize, T: Timer> Drop for Entry<LIMITS, T> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             self.keys.shared.line.leave(number);

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::iter;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashlink::LinkedHashMap;
@@ -34,6 +35,22 @@ struct Table<const LIMITS: usize, T> {
     /// The counters of evicted keys.
     past: tidegate::Stats,
 }
+
+/// The keys of a call. Most have one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) first: String,
+    pub(crate) others: Vec<String>,
+}
+
+impl Names {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        iter::once(&self.first).chain(&self.others).map(String::as_str)
+    }
+}
+
+/// The lanes of a call's keys: the first, and the others.
+pub(crate) type Lanes<const LIMITS: usize, T> = (Held<LIMITS, T>, Vec<Held<LIMITS, T>>);
 
 /// A lane, and where it is among the lanes.
 type Slot<const LIMITS: usize, T> = (Arc<Lane<LIMITS, T>>, usize);
@@ -68,32 +85,22 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         self.lock().find(key)
     }
 
-    /// The lane of a key, which is added if there is room. `Err` returns when to try again if no
-    /// call ends until then.
-    pub(crate) fn find_or_make(&self, key: &str) -> Result<Held<LIMITS, T>, Instant> {
-        self.with_room(|table| match table.find(key) {
-            Some(held) => Ok(held),
-            None => table.make(key, &self.shared, self.most, &[]).map(Held::new),
-        })
+    /// The lanes of a call's keys, if all are in the table.
+    pub(crate) fn find_all(&self, names: &Names) -> Option<Lanes<LIMITS, T>> {
+        self.lock().find_all(names)
     }
 
-    /// The lanes of keys that are all in the table.
-    pub(crate) fn find_all(&self, keys: &[String]) -> Option<Vec<Held<LIMITS, T>>> {
-        self.lock().find_all(keys)
-    }
-
-    /// [`find_or_make`](Self::find_or_make) for the keys of one call. There is room at least for these.
-    pub(crate) fn find_or_make_all(
-        &self,
-        keys: &[String],
-    ) -> Result<Vec<Held<LIMITS, T>>, Instant> {
+    /// The lanes of a call's keys, which are added if there is room. There is room at least for these. `Err` returns
+    /// when to try again if no call ends until then.
+    pub(crate) fn find_or_make(&self, names: &Names) -> Result<Lanes<LIMITS, T>, Instant> {
         self.with_room(|table| {
-            for key in keys {
+            for key in names.iter() {
                 if table.get(key).is_none() {
-                    table.make(key, &self.shared, self.most.max(keys.len()), keys)?;
+                    let most = self.most.max(names.iter().count());
+                    table.make(key, &self.shared, most, names)?;
                 }
             }
-            table.find_all(keys).ok_or(Instant::MAX)
+            table.find_all(names).ok_or(Instant::MAX)
         })
     }
 
@@ -167,7 +174,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
             let place = match table.get(&lane.key) {
                 Some((lane, _)) => !lane.is_used(),
                 None => loop {
-                    match table.make_room(self.most, &self.shared, &[]) {
+                    match table.make_room(self.most, &self.shared, &Names::default()) {
                         Err(MORE) => {}
                         room => break room.is_ok(),
                     }
@@ -202,9 +209,12 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
         self.put_back(key).map(|(lane, _)| Held::new(lane))
     }
 
-    fn find_all(&mut self, keys: &[String]) -> Option<Vec<Held<LIMITS, T>>> {
-        let all = keys.iter().all(|key| self.get(key).is_some());
-        all.then(|| keys.iter().filter_map(|key| self.find(key)).collect())
+    fn find_all(&mut self, names: &Names) -> Option<Lanes<LIMITS, T>> {
+        if names.others.iter().any(|key| self.get(key).is_none()) {
+            return None;
+        }
+        let first = self.find(&names.first)?;
+        Some((first, names.others.iter().filter_map(|key| self.find(key)).collect()))
     }
 
     /// A kept key may be evicted again, after all others.
@@ -232,7 +242,7 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
         key: &str,
         shared: &Arc<Shared<T>>,
         most: usize,
-        wanted: &[String],
+        wanted: &Names,
     ) -> Result<&Arc<Lane<LIMITS, T>>, Instant> {
         self.make_room(most, shared, wanted)?;
         let seed = self.seed();
@@ -256,7 +266,7 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
         &mut self,
         most: usize,
         shared: &Shared<T>,
-        wanted: &[String],
+        wanted: &Names,
     ) -> Result<(), Instant> {
         if self.len() < most {
             return Ok(());
@@ -265,12 +275,12 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
             self.put_back(&key);
         }
         self.put_back_until(shared.timer.now());
-        for key in wanted {
-            self.free.to_back(key.as_str());
+        for key in wanted.iter() {
+            self.free.to_back(key);
         }
         for _ in 0..LOOKS {
             let until = self.ends.first().map_or(Instant::MAX, |(until, _)| *until);
-            let is_wanted = |key: &Arc<str>| wanted.iter().any(|wanted| **wanted == **key);
+            let is_wanted = |key: &Arc<str>| wanted.iter().any(|wanted| *wanted == **key);
             if self.free.front().is_none_or(|(key, _)| is_wanted(key)) {
                 return Err(until);
             }

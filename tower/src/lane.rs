@@ -8,7 +8,7 @@ use tidegate::gate::Permit;
 use tidegate::law::{AnyLaw, AnyState, Basis};
 use tidegate::queue::{HoldLimit, Joined, Place, Ticket};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Call, Controller, Instant, Policy, Reason, Reply, Span, Verdict};
+use tidegate::{Call, Controller, Instant, Policy, Reason, Span, Verdict};
 
 use crate::desk::{Desk, Lock};
 use crate::shared::Shared;
@@ -78,51 +78,16 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 
     /// A permit if no other call waits.
     pub(crate) fn try_take(&self, call: &Call<LIMITS>) -> Option<(Permit<LIMITS>, Place)> {
-        self.act(|desk, now| desk.try_take(now, call))
-    }
-
-    /// Learns from a response. The call keeps its place until it is released.
-    pub(crate) fn learn(&self, permit: &mut Permit<LIMITS>, reply: Reply<LIMITS>) {
-        self.change(|control, now| control.learn(now, permit, reply));
-    }
-
-    /// Corrects what a call with a response is charged.
-    pub(crate) fn correct(&self, permit: &mut Permit<LIMITS>, used: [Option<u32>; LIMITS]) {
-        self.change(|control, now| control.correct(now, permit, used));
-    }
-
-    /// Ends a call.
-    pub(crate) fn release(&self, permit: Permit<LIMITS>) {
-        self.change(|control, _| control.release(permit));
-    }
-
-    /// Refunds a call that was not sent.
-    pub(crate) fn refund(&self, permit: Permit<LIMITS>) {
-        self.change(|control, now| control.refund(now, permit));
-    }
-
-    /// Settles a call.
-    pub(crate) fn settle(&self, permit: Permit<LIMITS>, reply: Reply<LIMITS>) {
-        self.change(|control, now| control.settle(now, permit, reply));
-    }
-
-    /// Settles a call with what this key learns of its reply, and returns its next attempt, if one is due.
-    pub(crate) fn retry(
-        &self,
-        permit: Permit<LIMITS>,
-        learns: Reply<LIMITS>,
-        reply: Reply<LIMITS>,
-        call: &Call<LIMITS>,
-    ) -> Result<Call<LIMITS>, (Reason, Instant)> {
-        self.change(|control, now| {
-            control.settle(now, permit, learns);
-            control.retry(now, call, reply).map_err(|reason| (reason, now))
+        let mut place = Place::new(0, 0);
+        self.act(|desk, now| {
+            match desk.is_free(now).then(|| desk.join(now, call, &mut place))?.ok()? {
+                Joined::Admitted(permit) => Some((permit, place)),
+                Joined::Waits(ticket) => {
+                    desk.cancel(now, ticket);
+                    None
+                }
+            }
         })
-    }
-
-    /// The next attempt of a call that another key decides.
-    pub(crate) fn try_again(&self, call: &Call<LIMITS>, reply: Reply<LIMITS>) -> Call<LIMITS> {
-        self.change(|control, now| control.retry(now, call, reply).unwrap_or(*call))
     }
 
     /// A call with several keys takes its turn of this one again, or renews the permit that it has. `Err` returns why
@@ -245,7 +210,11 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<R>(&self, change: impl FnOnce(&mut Controller<AnyLaw, LIMITS>, Instant) -> R) -> R {
+    /// Changes the controller.
+    pub(crate) fn change<R>(
+        &self,
+        change: impl FnOnce(&mut Controller<AnyLaw, LIMITS>, Instant) -> R,
+    ) -> R {
         self.act(|desk, now| desk.change(|control| change(control, now)))
     }
 }

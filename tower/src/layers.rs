@@ -7,31 +7,31 @@
 //! Two keys in constant demand would never have room at the same time. So a call may keep its permits for a while: see
 //! [`HoldLimit`]. No lane is locked while another one is.
 
+use std::iter;
 use std::mem::take;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tidegate::queue::{HoldLimit, Joined, Place, Ticket};
-use tidegate::{Call, Instant, Outcome, Reply, Span, gate};
+use tidegate::{Call, Instant, Outcome, Reason, Reply, Span, gate};
 
 use crate::alarm::Alarm;
 use crate::desk::{Lock, Wait};
-use crate::entry::{Entry, Wanted};
 use crate::error::Error;
-use crate::keys::Keys;
 use crate::lane::Held;
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
 use crate::timer::Timer;
 
-/// One key of a call with several.
+/// One key of a call.
 pub(crate) struct Layer<const LIMITS: usize, T: Timer> {
     pub(crate) lane: Held<LIMITS, T>,
+    /// `None` if it has none, or once it has ended.
     pub(crate) permit: Option<gate::Permit<LIMITS>>,
     pub(crate) call: Call<LIMITS>,
     pub(crate) place: Place,
     /// Whether the lane keeps the permit, because the call waits for another key.
     is_kept: bool,
+    pub(crate) has_learnt: bool,
 }
 
 impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
@@ -41,25 +41,46 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
         call: Call<LIMITS>,
         place: Place,
     ) -> Self {
-        Self { lane, permit, call, place, is_kept: false }
+        Self { lane, permit, call, place, is_kept: false, has_learnt: false }
     }
 
     pub(crate) fn settle(&mut self, reply: Reply<LIMITS>) {
         if let Some(permit) = self.permit.take() {
-            self.lane.settle(permit, reply);
-            observe::settled(&self.lane, reply.outcome);
+            self.lane.change(|control, now| control.settle(now, permit, reply));
+            self.observe(reply.outcome);
         }
-    }
-
-    /// Another attempt is made: this key sees it as one, not as a new call.
-    pub(crate) fn try_again(&mut self, reply: Reply<LIMITS>) {
-        self.call = self.lane.try_again(&self.call, reply);
     }
 
     pub(crate) fn learn(&mut self, reply: Reply<LIMITS>) {
         if let Some(permit) = &mut self.permit {
-            self.lane.learn(permit, reply);
-            observe::settled(&self.lane, reply.outcome);
+            self.lane.change(|control, now| control.learn(now, permit, reply));
+            self.observe(reply.outcome);
+            self.has_learnt = true;
+        }
+    }
+
+    /// Settles the permit with what this key learns of the reply. Returns the next attempt, if one is due.
+    pub(crate) fn retry(
+        &mut self,
+        learns: Reply<LIMITS>,
+        reply: Reply<LIMITS>,
+    ) -> Result<Call<LIMITS>, (Reason, Instant)> {
+        self.settle(learns);
+        let call = &self.call;
+        self.lane
+            .change(|control, now| control.retry(now, call, reply).map_err(|reason| (reason, now)))
+    }
+
+    /// Another attempt is made: this key sees it as one, not as a new call.
+    pub(crate) fn try_again(&mut self, reply: Reply<LIMITS>) {
+        let call = &self.call;
+        let next = self.lane.change(|control, now| control.retry(now, call, reply));
+        self.call = next.unwrap_or(self.call);
+    }
+
+    pub(crate) fn correct(&mut self, used: [Option<u32>; LIMITS]) {
+        if let Some(permit) = &mut self.permit {
+            self.lane.change(|control, now| control.correct(now, permit, used));
         }
     }
 
@@ -79,18 +100,23 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
 
     pub(crate) fn refund(&mut self) {
         if let Some(permit) = self.take() {
-            self.lane.refund(permit);
+            self.lane.change(|control, now| control.refund(now, permit));
             observe::released(&self.lane);
         }
     }
 
-    pub(crate) fn release(&mut self, learnt: bool) {
+    /// Ends a call. It is abandoned if it has not learnt from a response.
+    pub(crate) fn release(&mut self) {
         if let Some(permit) = self.permit.take() {
-            self.lane.release(permit);
-            match learnt {
-                true => observe::released(&self.lane),
-                false => observe::settled(&self.lane, Outcome::Abandoned),
-            }
+            self.lane.change(|control, _| control.release(permit));
+            self.observe(Outcome::Abandoned);
+        }
+    }
+
+    fn observe(&self, outcome: Outcome) {
+        match self.has_learnt {
+            true => observe::released(&self.lane),
+            false => observe::settled(&self.lane, outcome),
         }
     }
 }
@@ -112,71 +138,16 @@ pub(crate) fn tell<const LIMITS: usize, T: Timer>(
 
 /// The permits of all keys, if the call may be sent now and no other call waits.
 pub(crate) fn try_acquire<const LIMITS: usize, T: Timer>(
-    keys: &Keys<LIMITS, T>,
-    names: &[String],
+    first: Held<LIMITS, T>,
+    others: Vec<Held<LIMITS, T>>,
     call: Call<LIMITS>,
 ) -> Option<Permit<LIMITS, T>> {
     let mut layers = Layers::new(call.not_before());
-    for lane in keys.find_or_make_all(names).ok()? {
+    for lane in iter::once(first).chain(others) {
         let (permit, place) = lane.try_take(&call)?;
         layers.layers.push(Layer::new(lane, Some(permit), call, place));
     }
     layers.permit()
-}
-
-impl<const LIMITS: usize, T: Timer> Wanted<LIMITS, T> for Vec<String> {
-    type Lanes = Vec<Held<LIMITS, T>>;
-
-    fn find(&self, keys: &Keys<LIMITS, T>) -> Option<Self::Lanes> {
-        keys.find_all(self)
-    }
-
-    fn find_or_make(&self, keys: &Keys<LIMITS, T>) -> Result<Self::Lanes, Instant> {
-        keys.find_or_make_all(self)
-    }
-
-    fn name(&self) -> &str {
-        self.first().map_or("", String::as_str)
-    }
-}
-
-/// A call that waits for its permits.
-pub(crate) enum Layered<const LIMITS: usize, T: Timer> {
-    /// It waits for places in the table of keys.
-    Keys(Entry<LIMITS, T, Vec<String>>),
-    /// It waits in the queue of one of its keys.
-    Queue(Layers<LIMITS, T>),
-}
-
-impl<const LIMITS: usize, T: Timer> Layered<LIMITS, T> {
-    pub(crate) const fn new(
-        keys: Arc<Keys<LIMITS, T>>,
-        names: Vec<String>,
-        call: Call<LIMITS>,
-        priority: u8,
-    ) -> Self {
-        Self::Keys(Entry::new(keys, names, call, priority))
-    }
-
-    pub(crate) fn again(first: Layer<LIMITS, T>, others: Vec<Layer<LIMITS, T>>) -> Self {
-        Self::Queue(Layers::again(first, others))
-    }
-
-    pub(crate) fn poll(
-        &mut self,
-        alarm: &mut Alarm<T>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Permit<LIMITS, T>, Error>> {
-        loop {
-            match self {
-                Self::Keys(entry) => {
-                    let lanes = ready!(entry.lanes(alarm, cx))?;
-                    *self = Self::Queue(Layers::join(lanes, entry.call, entry.priority)?);
-                }
-                Self::Queue(layers) => return layers.poll(alarm, cx),
-            }
-        }
-    }
 }
 
 /// A call in the queue of one of its keys.
@@ -209,11 +180,15 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
 
     /// A call joins all queues, which check its deadline and their room. If it has to wait, it stays in the last one
     /// that delays it.
-    fn join(lanes: Vec<Held<LIMITS, T>>, call: Call<LIMITS>, priority: u8) -> Result<Self, Error> {
-        let now = lanes.first().map_or(Instant::ZERO, |lane| lane.shared.timer.now());
-        let mut this = Self::new(now);
-        for (at, lane) in lanes.into_iter().enumerate() {
-            let mut place = Place::new(priority, 0);
+    pub(crate) fn join(
+        first: Held<LIMITS, T>,
+        others: Vec<Held<LIMITS, T>>,
+        call: Call<LIMITS>,
+        new: Place,
+    ) -> Result<Self, Error> {
+        let mut this = Self::new(first.timer().now());
+        for (at, lane) in iter::once(first).chain(others).enumerate() {
+            let mut place = new;
             let joined = lane.join(&call, &mut place);
             let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
             let permit = match joined.map_err(rejected)? {
@@ -233,7 +208,7 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
     }
 
     /// The next attempt of a call. After its backoff, it joins the queue of the first key.
-    fn again(first: Layer<LIMITS, T>, others: Vec<Layer<LIMITS, T>>) -> Self {
+    pub(crate) fn again(first: Layer<LIMITS, T>, others: Vec<Layer<LIMITS, T>>) -> Self {
         let mut this = Self::new(first.call.not_before());
         let deadline = first.call.not_after();
         let again = |layer: Layer<_, _>| Layer { call: layer.call.deadline(deadline), ..layer };
@@ -243,7 +218,7 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
         this
     }
 
-    fn poll(
+    pub(crate) fn poll(
         &mut self,
         alarm: &mut Alarm<T>,
         cx: &mut Context<'_>,
@@ -323,17 +298,16 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
     /// The permit of the call, once it has those of all keys.
     fn permit(&mut self) -> Option<Permit<LIMITS, T>> {
         let mut others = take(&mut self.layers);
-        let now = others.first()?.lane.shared.timer.now();
         for (at, Layer { lane, .. }) in others.iter().enumerate() {
             match self.waits {
                 Some((first, cause, since)) if first == at => {
-                    observe::admitted(lane, cause, now.saturating_since(since));
+                    observe::admitted(lane, cause, lane.timer().now().saturating_since(since));
                 }
                 _ => observe::admitted(lane, observe::NO_WAIT, Span::ZERO),
             }
         }
-        let Layer { lane, permit, call, place, .. } = others.remove(0);
-        Some(Permit::new(lane, permit?, call, place).and(others))
+        let first = (!others.is_empty()).then(|| others.remove(0))?;
+        Some(Permit { first, others })
     }
 
     /// Refunds all permits that it has.

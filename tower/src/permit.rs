@@ -3,14 +3,11 @@
 use std::fmt;
 use std::mem::take;
 
-use tidegate::queue::Place;
-use tidegate::{Call, Outcome, Reply, gate};
+use tidegate::Reply;
 
 use crate::acquire::Acquire;
 use crate::error::Error;
-use crate::lane::Held;
-use crate::layers::{self, Layer, Layered};
-use crate::observe;
+use crate::layers::{self, Layer};
 use crate::timer::{Timer, Tokio};
 
 /// The right to make one attempt of a call. Report the outcome with [`settle`](Self::settle).
@@ -35,39 +32,22 @@ use crate::timer::{Timer, Tokio};
 /// ```
 #[must_use = "a permit that is dropped is an abandoned call: settle it"]
 pub struct Permit<const LIMITS: usize = 1, T: Timer = Tokio> {
-    lane: Held<LIMITS, T>,
-    /// `None` once it has ended.
-    permit: Option<gate::Permit<LIMITS>>,
-    call: Call<LIMITS>,
-    place: Place,
-    learnt: bool,
+    pub(crate) first: Layer<LIMITS, T>,
     /// The other keys of the call.
-    others: Vec<Layer<LIMITS, T>>,
+    pub(crate) others: Vec<Layer<LIMITS, T>>,
+}
+
+impl<const LIMITS: usize, T: Timer> From<Layer<LIMITS, T>> for Permit<LIMITS, T> {
+    fn from(first: Layer<LIMITS, T>) -> Self {
+        Self { first, others: Vec::new() }
+    }
 }
 
 impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
-    pub(crate) const fn new(
-        lane: Held<LIMITS, T>,
-        permit: gate::Permit<LIMITS>,
-        call: Call<LIMITS>,
-        place: Place,
-    ) -> Self {
-        Self { lane, permit: Some(permit), call, place, learnt: false, others: Vec::new() }
-    }
-
-    /// The same, with the permits of other keys.
-    pub(crate) fn and(mut self, others: Vec<Layer<LIMITS, T>>) -> Self {
-        self.others = others;
-        self
-    }
-
     /// Reports the result of the call: an [`Outcome`], or a [`Reply`] with the server's hints.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
-        if let Some(permit) = self.permit.take() {
-            let reply = layers::tell(&mut self.others, reply.into(), Layer::settle);
-            self.lane.settle(permit, reply);
-            self.observe(reply.outcome);
-        }
+        let learns = layers::tell(&mut self.others, reply.into(), Layer::settle);
+        self.first.settle(learns);
     }
 
     /// Reports the result, and keeps the place until the permit is dropped: the headers of a
@@ -85,13 +65,9 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 1));
     /// ```
     pub fn learn(&mut self, reply: impl Into<Reply<LIMITS>>) {
-        if let Some(permit) = &mut self.permit
-            && !self.learnt
-        {
-            let reply = layers::tell(&mut self.others, reply.into(), Layer::learn);
-            self.learnt = true;
-            self.lane.learn(permit, reply);
-            observe::settled(&self.lane, reply.outcome);
+        if !self.first.has_learnt {
+            let learns = layers::tell(&mut self.others, reply.into(), Layer::learn);
+            self.first.learn(learns);
         }
     }
 
@@ -110,13 +86,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// assert!(gate.costing([1, 80]).try_acquire().is_some());
     /// ```
     pub fn correct(&mut self, used: [Option<u32>; LIMITS]) {
-        let (lane, permit) = match self.others.last_mut() {
-            Some(last) => (&last.lane, &mut last.permit),
-            None => (&self.lane, &mut self.permit),
-        };
-        if let Some(permit) = permit {
-            lane.correct(permit, used);
-        }
+        self.others.last_mut().unwrap_or(&mut self.first).correct(used);
     }
 
     /// Returns the permit of a call that was not sent. Its cost is refunded, and the gate learns
@@ -132,11 +102,8 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// assert_eq!(gate.peek(), Ok(Duration::ZERO));
     /// ```
     pub fn refund(mut self) {
-        if let Some(permit) = self.permit.take() {
-            self.lane.refund(permit);
-            observe::released(&self.lane);
-            self.others.iter_mut().for_each(Layer::refund);
-        }
+        self.first.refund();
+        self.others.iter_mut().for_each(Layer::refund);
     }
 
     /// Reports the result. If another attempt is due, await the returned future for its permit.
@@ -163,52 +130,33 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// [`Controller::retry`]: tidegate::Controller::retry
     /// [`Reason::Final`]: tidegate::Reason::Final
     pub fn retry(mut self, reply: impl Into<Reply<LIMITS>>) -> Result<Acquire<LIMITS, T>, Error> {
-        let (reply, key) = (reply.into(), self.lane.key.clone());
-        let Some(permit) = self.permit.take() else { return Err(Error::Lapsed { key }) };
+        let (reply, first) = (reply.into(), &mut self.first);
         let learns = layers::tell(&mut self.others, reply, Layer::settle);
-        let next = self.lane.retry(permit, learns, reply, &self.call);
-        self.observe(learns.outcome);
-        let (lane, place) = (self.lane.share(), self.place);
-        match next {
-            Ok(call) if self.others.is_empty() => Ok(Acquire::again(lane, call, place)),
-            Ok(call) => {
-                self.others.iter_mut().for_each(|layer| layer.try_again(reply));
-                let first = Layer::new(lane, None, call, place);
-                Ok(Acquire::layered(Layered::again(first, take(&mut self.others))))
-            }
-            Err((reason, now)) => Err(Error::rejected(key, reason, now)),
-        }
+        let next = first
+            .retry(learns, reply)
+            .map_err(|(reason, now)| Error::rejected(first.lane.key.clone(), reason, now))?;
+        let mut others = take(&mut self.others);
+        others.iter_mut().for_each(|layer| layer.try_again(reply));
+        Ok(Acquire::again(Layer::new(first.lane.share(), None, next, first.place), others))
     }
 
     /// The number of earlier attempts of this call: 0 for the first.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
-        self.call.attempt()
+        self.first.call.attempt()
     }
 
     /// The key of the call, or the first of several; empty if it has none.
     #[must_use]
     pub fn key(&self) -> &str {
-        &self.lane.key
-    }
-
-    fn observe(&self, outcome: Outcome) {
-        if !self.learnt {
-            observe::settled(&self.lane, outcome);
-        }
+        &self.first.lane.key
     }
 }
 
 impl<const LIMITS: usize, T: Timer> Drop for Permit<LIMITS, T> {
     fn drop(&mut self) {
-        if let Some(permit) = self.permit.take() {
-            self.lane.release(permit);
-            match self.learnt {
-                true => observe::released(&self.lane),
-                false => observe::settled(&self.lane, Outcome::Abandoned),
-            }
-            self.others.iter_mut().for_each(|layer| layer.release(self.learnt));
-        }
+        self.first.release();
+        self.others.iter_mut().for_each(Layer::release);
     }
 }
 
