@@ -164,13 +164,12 @@ pub(crate) fn div(a: u32, b: u32) -> u32 {
 
 /// `floor(a * b / divisor)`, saturating; `divisor` must not be zero (zero returns 0).
 ///
-/// Uses binary multiplication: it only runs when a policy is built, and 128-bit division would take
+/// Uses binary multiplication: it only runs when a rate changes, and 128-bit division would take
 /// a kilobyte of a microcontroller's flash.
 #[must_use]
 pub(crate) const fn mul_div_floor(a: u64, b: u64, divisor: u64) -> u64 {
-    let (Some(whole), Some(part)) = (a.checked_div(divisor), a.checked_rem(divisor)) else {
-        return 0;
-    };
+    let Some(nonzero) = NonZeroU64::new(divisor) else { return 0 };
+    let (whole, part) = div_rem(a, nonzero);
     let (mut quotient, mut rest) = (0u64, 0u64);
     let mut bit = u64::BITS;
     while bit > 0 {

@@ -13,7 +13,7 @@ use crate::{Played, Vector};
 /// Steps: `[verb, now, arguments …, answer]`.
 pub(crate) fn play(vector: &Vector<'_>) -> Played {
     let quota = given(field(&vector.fields, "quota")?, quota)?;
-    let mut pacing = Pacing::new(instant(field(&vector.fields, "now")?)?);
+    let mut pacing = Pacing::new();
     vector.each(|event| {
         let now = instant(at(event, 1)?)?;
         let cost = at(event, 2).and_then(small);
@@ -27,7 +27,6 @@ pub(crate) fn play(vector: &Vector<'_>) -> Played {
             ("charge", _) => pacing.charge(now, cost?, quota),
             ("correct", _) => pacing.correct(now, cost?, small(at(event, 3)?)?, quota),
             ("delay", _) => pacing.delay(now, span(at(event, 2)?)?),
-            ("drain", _) => pacing.drain(now, quota),
             (other, _) => return Err(format!("unknown step `{other}`")),
         }
         Ok(())

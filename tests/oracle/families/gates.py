@@ -57,7 +57,7 @@ COSTS = [
 
 def pacing_answer(pacing, now, cost, quota):
     try:
-        due = pacing.due(now, cost, quota)
+        due = pacing.due(cost, quota)
     except Never as never:
         return [never.reason]
     return ["wait", due] if due > now else ["admit"]
@@ -66,10 +66,10 @@ def pacing_answer(pacing, now, cost, quota):
 class PacingScript:
     """A script of a controller with pacing only."""
 
-    def __init__(self, name, flags, quota, now):
-        self.name, self.flags, self.told, self.start = name, flags, quota, now
+    def __init__(self, name, flags, quota):
+        self.name, self.flags, self.told = name, flags, quota
         self.quota = Quota(*quota) if quota else None
-        self.pacing, self.events = Pacing(now), []
+        self.pacing, self.events = Pacing(), []
 
     def query(self, verb, now, cost):
         answer = pacing_answer(self.pacing, now, cost, self.quota)
@@ -81,10 +81,8 @@ class PacingScript:
     def do(self, verb, now, *numbers):
         if verb in ("charge", "correct"):
             getattr(self.pacing, verb)(now, *numbers, self.quota)
-        elif verb == "delay":
-            self.pacing.delay(now, *numbers)
         else:
-            self.pacing.drain(now, self.quota)
+            self.pacing.delay(now, *numbers)
         self.events.append([verb, now, *numbers])
 
     def vector(self):
@@ -93,7 +91,6 @@ class PacingScript:
             "kind": "pacing",
             "flags": self.flags,
             "quota": self.told,
-            "now": self.start,
             "events": self.events,
         }
 
@@ -105,7 +102,7 @@ def pacings():
             for cost_name, cost_flags, cost in COSTS:
                 name = f"pacing {quota_name}, calls {clock_name}, costs {cost_name}"
                 flags = sorted({*quota_flags, *clock_flags, *cost_flags})
-                script = PacingScript(name, flags, quota, 0)
+                script = PacingScript(name, flags, quota)
                 now, wait = 0, None
                 for turn in range(7):
                     now = clock(now, turn, wait)
@@ -120,8 +117,8 @@ def pacings():
 
 
 def corrections(name, quota, flags):
-    """A refund never exceeds the bucket, and a debt is limited."""
-    script = PacingScript(f"pacing {name}, costs corrected", [*flags, "CostCorrected"], quota, 5)
+    """A refund never exceeds the burst, and a debt is limited."""
+    script = PacingScript(f"pacing {name}, costs corrected", [*flags, "CostCorrected"], quota)
     for charged, used in [
         (0, 1),
         (1, 0),
@@ -140,15 +137,14 @@ def corrections(name, quota, flags):
 
 
 def delays(name, quota, flags):
-    """A law's cooldown is independent of the bucket, and ends before the largest instant."""
-    script = PacingScript(f"pacing {name}, cooldowns", [*flags, "ClockAtMax"], quota, 9)
+    """A law's cooldown is independent of the rate, and ends before the largest instant."""
+    script = PacingScript(f"pacing {name}, cooldowns", [*flags, "ClockAtMax"], quota)
     for now, span in [(9, 100), (50, 10), (40, 90), (60, END), (END - 5, 3)]:
         script.do("delay", now, span)
         script.query("check", now, 1)
         if quota:
             script.query("take", now, 1)
         script.query("check", now, 0)
-        script.do("drain", now + 1)
     script.query("check", END - 1, 1)
     script.query("check", END, 1)
     return script.vector()

@@ -5,7 +5,7 @@ use tidegate::{Instant, Quota, Span};
 /// The calls sent of one limit, in excess of its rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
-    /// The maximum over all periods up to the latest call, in parts of calls.
+    /// The maximum over all periods up to the latest call, in the time that the rate takes for it.
     burst: i128,
     /// The time since then that the gate has seen, and the latest instant that it has seen.
     passed: u128,
@@ -43,33 +43,30 @@ impl Account {
         if cost == 0 {
             return;
         }
-        let earned = self.passed.saturating_mul(quota.count().into());
-        self.passed = 0;
+        let earned = core::mem::take(&mut self.passed);
         // The largest sum of periods that end here extends that of the periods that ended before,
         // or starts now.
         self.burst = self.burst.saturating_sub_unsigned(earned).max(0);
-        self.burst += parts(cost, quota);
-        let late = i128::from(quota.count()) * 2_000_000;
-        let allowed = parts(quota.burst(), quota) + late;
-        assert!(!self.sound || self.burst <= allowed, "{} sent, of {allowed}", self.burst);
+        self.burst += time_of(cost, quota);
+        let allowed = time_of(quota.burst(), quota) + 2_000_000;
+        assert!(!self.sound || self.burst <= allowed, "{} ns sent, of {allowed}", self.burst);
     }
 
     /// The actual cost of a call differed. A server may report it, so the debt is paid within a
     /// day.
     pub fn correct(&mut self, charged: u32, used: u32, quota: Quota) {
-        let earned = self.passed.saturating_mul(quota.count().into());
-        self.passed = 0;
+        let earned = core::mem::take(&mut self.passed);
         self.burst = self.burst.saturating_sub_unsigned(earned).max(0);
-        let corrected = self.burst + parts(used, quota) - parts(charged, quota);
-        let day = i128::from(Span::from_secs(86_400).as_nanos()) * i128::from(quota.count());
-        let most = (parts(quota.burst(), quota) + day).max(self.burst);
+        let corrected = self.burst + time_of(used, quota) - time_of(charged, quota);
+        let day = i128::from(Span::from_secs(86_400).as_nanos());
+        let most = (time_of(quota.burst(), quota) + day).max(self.burst);
         self.burst = corrected.clamp(0, most);
         self.sound &= self.burst < i128::from(u64::MAX);
     }
 }
 
-fn parts(cost: u32, quota: Quota) -> i128 {
-    i128::from(cost) * i128::from(quota.period().as_nanos())
+fn time_of(cost: u32, quota: Quota) -> i128 {
+    i128::from(cost) * i128::from(quota.interval().as_nanos())
 }
 
 /// The retries that successes have paid for: an amount per success, the cost of a retry, and a

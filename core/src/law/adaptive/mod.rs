@@ -21,9 +21,9 @@ use hinted::Hinted;
 use log::Log;
 use meter::Meter;
 use open::Open;
-use paced::{LATENESS, Paced};
+use paced::Paced;
 
-use crate::gate::Pacing;
+use crate::gate::{LATENESS, Pacing};
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -71,7 +71,7 @@ impl Adaptive {
     /// The interval of the configured quota; zero if there is none.
     fn shortest(&self, state: &AdaptiveState) -> Log {
         self.quota.map_or(Log::ZERO, |quota| {
-            let unit = Log::of_span(quota.period()) - Log::of(quota.count());
+            let unit = Log::of_span(quota.interval());
             state.usual.of_call(unit).clamp(Log::ZERO, SLOWEST)
         })
     }
@@ -85,7 +85,7 @@ impl Adaptive {
 ///
 /// let (law, start) = (Adaptive::DEFAULT, Instant::ZERO);
 /// let (mut state, mut pacing, mut rng): (AdaptiveState, _, _) =
-///     (law.start(start), Pacing::new(start), Rng::new(1));
+///     (law.start(start), Pacing::new(), Rng::new(1));
 /// // It has no rate before the first rejection: no interval, and nothing that waits.
 /// law.released(&mut state, start, 1, 0, &mut rng);
 /// assert_eq!(law.interval(&state, start), None);
