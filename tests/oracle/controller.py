@@ -58,7 +58,7 @@ class Sample:
 
 class Limit:
     def __init__(self, config, now):
-        self.config, self.law, self.pacing = config, law_of(config, now), Pacing()
+        self.config, self.law, self.pacing = config, law_of(config, now), Pacing(now)
         self.rate_limited = False
         self.cuts = self.began = 0  # Cuts, and those before this law.
         self.usual = 0  # The mean cost of calls without a stated cost, with 4 fractional bits; 0 if unknown.

@@ -33,8 +33,8 @@ class Quota:
 
 
 class Pacing:
-    def __init__(self):
-        self.paid = 0  # Calls are paid for up to here. From LAST on, none is sent.
+    def __init__(self, now):
+        self.paid = now  # Calls are paid for up to here. From LAST on, none is sent.
         self.cooldown = 0  # No call is sent before this time.
 
     def pay(self, at):
@@ -59,15 +59,10 @@ class Pacing:
         if old == new:
             return
         if old is None or new is None:
-            self.paid = 0
+            self.paid = now
             return
         room = old.burst - Fraction(max(0, self.paid - now), old.interval)
-        if room >= 0:
-            unpaid = ceil((new.burst - min(room, new.burst)) * new.interval)
-        else:
-            # A debt does not become smaller by rounding.
-            unpaid = new.burst * new.interval + (-room * new.interval) // 1 + 1
-        self.pay(now + unpaid)
+        self.pay(now + ceil((new.burst - min(room, new.burst)) * new.interval))
 
     def correct(self, now, charged, used, quota):
         """A refund ends at the whole burst. A debt is paid within a day."""

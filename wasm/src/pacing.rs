@@ -23,7 +23,7 @@ pub fn pacing_open(calls: f64, period: f64, burst: f64, now: f64) -> i32 {
     let quota = quota.and_then(|quota| quota.with_burst(count(burst)).ok());
     let Some(quota) = quota else { return -2 };
     DESK.with(|desk| {
-        let slot = desk.pacings.insert((Pacing::new(), quota));
+        let slot = desk.pacings.insert((Pacing::new(desk.clock.read(now)), quota));
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     })
 }

@@ -26,7 +26,7 @@ pub(super) struct Limit<S> {
 impl<S: Copy> Limit<S> {
     pub(super) fn new(law: &impl Law<State = S>, now: Instant) -> Self {
         let state = law.start(now);
-        Self { state, pacing: Pacing::new(), rate_limited: false, epoch: 0, began: 0 }
+        Self { state, pacing: Pacing::new(now), rate_limited: false, epoch: 0, began: 0 }
     }
 
     /// Starts `law` in place of the law `before`, and keeps the room that is left in the pacing. Calls

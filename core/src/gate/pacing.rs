@@ -1,6 +1,6 @@
 //! Pacing: GCRA with one theoretical arrival time.
 
-use crate::fixed::mul_div_floor;
+use crate::fixed::mul_div_ceil;
 use crate::rate::Quota;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -22,7 +22,7 @@ use crate::verdict::{Reason, Verdict};
 ///
 /// let quota = Quota::per_second(10).unwrap().with_burst(2).unwrap();
 /// let start = Instant::ZERO;
-/// let mut pacing = Pacing::new();
+/// let mut pacing = Pacing::new(start);
 /// for _ in 0..2 {
 ///     assert_eq!(pacing.check(start, 1, Some(quota)), Verdict::Admit);
 ///     pacing.charge(start, 1, Some(quota));
@@ -55,8 +55,8 @@ pub(crate) const LONGEST_DEBT: Span = Span::from_secs(86_400);
 impl Pacing {
     /// Creates a pacing with its whole burst available.
     #[must_use]
-    pub const fn new() -> Self {
-        Self { next: Instant::ZERO, until: Instant::ZERO }
+    pub const fn new(now: Instant) -> Self {
+        Self { next: now, until: Instant::ZERO }
     }
 
     /// Whether a call of `cost` may be sent: `Admit`, `Wait`, [`Reason::TooBig`] if the cost
@@ -105,7 +105,7 @@ impl Pacing {
     ///
     /// let quota = Quota::per_second(10).unwrap();
     /// let start = Instant::ZERO;
-    /// let mut pacing = Pacing::new();
+    /// let mut pacing = Pacing::new(start);
     /// assert_eq!(pacing.take(start, 1, &quota), Verdict::Admit);
     /// let next = start.saturating_add(Span::from_millis(100));
     /// assert_eq!(pacing.take(start, 1, &quota), Verdict::Wait(next));
@@ -186,19 +186,20 @@ impl Pacing {
             return;
         }
         let (Some(from), Some(to)) = (from, to) else {
-            self.next = Instant::ZERO;
+            self.next = now;
             return;
         };
-        let (old, new) = (from.interval().as_nanos(), to.interval().as_nanos());
-        let scaled = |span: Span| Span::from_nanos(mul_div_floor(span.as_nanos(), new, old));
-        let (ahead, full) = (self.next.saturating_since(now), from.time_of(from.burst()));
-        let is_debt = ahead > full;
-        let apart = if is_debt { ahead.saturating_sub(full) } else { full.saturating_sub(ahead) };
-        let (apart, full) = (scaled(apart), to.time_of(to.burst()));
-        let ahead = match is_debt {
-            true => full.saturating_add(apart).saturating_add(Span::from_nanos(1)),
-            false => full.saturating_sub(apart),
-        };
+        self.rescale(now, from.interval(), to.interval());
+        let more = to.time_of(to.burst().saturating_sub(from.burst()));
+        let less = to.time_of(from.burst().saturating_sub(to.burst()));
+        let next = self.next.saturating_add(more).saturating_sub(less);
+        self.next = next.max(now).min(Instant::LAST);
+    }
+
+    /// Changes to another interval. What is ahead of `now` stays the same number of calls.
+    pub(crate) fn rescale(&mut self, now: Instant, from: Span, to: Span) {
+        let ahead = self.next.saturating_since(now).as_nanos();
+        let ahead = Span::from_nanos(mul_div_ceil(ahead, to.as_nanos(), from.as_nanos()));
         self.next = now.saturating_add(ahead).min(Instant::LAST);
     }
 
@@ -236,12 +237,6 @@ impl Pacing {
     }
 }
 
-impl Default for Pacing {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 fields!(Pacing { next: Instant, until: Instant });
 
 #[cfg(test)]
@@ -255,14 +250,14 @@ mod tests {
         for quota in
             [None, Some(Quota::per_hour(1).unwrap()), Some(Quota::per_second(100_000).unwrap())]
         {
-            let mut pacing = Pacing::new();
+            let mut pacing = Pacing::new(Instant::ZERO);
             pacing.delay(Instant::ZERO, ten_seconds);
             pacing.delay(Instant::ZERO, Span::from_secs(1));
             let end = Instant::ZERO.saturating_add(ten_seconds);
             assert_eq!(pacing.check(Instant::ZERO, 1, quota), Verdict::Wait(end), "{quota:?}");
             assert_eq!(pacing.check(end, 1, quota), Verdict::Admit, "{quota:?}");
         }
-        let mut pacing = Pacing::new();
+        let mut pacing = Pacing::new(Instant::ZERO);
         pacing.delay(Instant::from_nanos(7), Span::MAX);
         assert!(matches!(pacing.check(Instant::ZERO, 1, None), Verdict::Wait(_)));
         assert_eq!(pacing.check(Instant::MAX, 1, None), Verdict::Admit);
@@ -275,7 +270,7 @@ mod tests {
             calls in prop::collection::vec((0u64..1 << 40, any::<bool>(), 0u32..1 << 21, 0u64..1 << 30), 0..50),
         ) {
             let quota = Quota::per(count, Span::from_nanos(period)).unwrap().with_burst(burst).unwrap();
-            let (mut now, mut one) = (start, Pacing::new());
+            let (mut now, mut one) = (start, Pacing::new(Instant::from_nanos(start)));
             let mut two = one.clone();
             for (step, back, cost, cooldown) in calls {
                 now = if back { now.saturating_sub(step) } else { now.saturating_add(step) };

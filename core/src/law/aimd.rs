@@ -20,7 +20,7 @@ use crate::time::{Instant, Span};
 /// let most = Quota::per(25, Span::from_secs(2)).unwrap();
 /// let law = Aimd::new(AimdConfig { every: 1, ceiling: most, ..AimdConfig::DEFAULT }).unwrap();
 /// let now = Instant::ZERO;
-/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let mut after = |outcome, rate_limited| {
 ///     let mut sample = Sample::new(now, now, outcome);
 ///     sample.rate_limited = rate_limited;
@@ -68,7 +68,7 @@ pub struct AimdConfig {
 /// let now = Instant::ZERO;
 /// let (mut state, mut rng) = (law.start(now), Rng::new(1));
 /// let mut after = |outcome| {
-///     let mut pacing = Pacing::new();
+///     let mut pacing = Pacing::new(now);
 ///     law.observe(&mut state, &mut pacing, &Sample::new(now, now, outcome), &mut rng);
 ///     pacing.ready_at(1, None).map(|until| until.saturating_since(now).as_millis())
 /// };
@@ -303,9 +303,11 @@ impl Law for Aimd {
 
 impl Aimd {
     fn set(&self, state: &mut AimdState, pacing: &mut Pacing, now: Instant, rate: u64) {
-        let before = self.quota(state);
-        (state.rate, state.interval, state.successes) = (rate, law_interval(rate), 0);
-        pacing.follow(lately(now), before, self.quota(state));
+        let interval = law_interval(rate);
+        if interval != state.interval {
+            pacing.rescale(lately(now), state.interval, interval);
+        }
+        (state.rate, state.interval, state.successes) = (rate, interval, 0);
     }
 
     /// "We could assume that after 10 un-throttled API requests that we can discount our retry,
@@ -413,7 +415,7 @@ mod tests {
         }
 
         fn see(&mut self, sample: Sample) -> Move {
-            let mut pacing = Pacing::new();
+            let mut pacing = Pacing::new(Instant::ZERO);
             self.law.observe(&mut self.state, &mut pacing, &sample, &mut Rng::new(0))
         }
 
@@ -485,7 +487,7 @@ mod tests {
             let before = bench.state;
             for seed in 0..200 {
                 bench.state = before;
-                let mut pacing = Pacing::new();
+                let mut pacing = Pacing::new(Instant::ZERO);
                 let throttled = sample(Outcome::Throttled);
                 bench.law.observe(&mut bench.state, &mut pacing, &throttled, &mut Rng::new(seed));
                 let quota = bench.law.quota(&bench.state);

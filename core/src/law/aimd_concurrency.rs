@@ -21,7 +21,7 @@ use crate::time::Instant;
 /// let start = NonZeroU16::new(9).unwrap();
 /// let law = AimdConcurrency::new(AimdConcurrencyConfig { start, keep: Ratio::HALF, ..AimdConcurrencyConfig::DEFAULT }).unwrap();
 /// let now = Instant::ZERO;
-/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let failed = Sample::new(now, now, Outcome::Failed);
 /// let limits = [(); 5].map(|()| {
 ///     law.observe(&mut state, &mut pacing, &failed, &mut rng);
@@ -84,7 +84,7 @@ pub struct AimdConcurrency {
 /// use tidegate::{Instant, Outcome, Rng, gate::Pacing};
 ///
 /// let (law, now) = (AimdConcurrency::DEFAULT, Instant::ZERO);
-/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let served = Sample::new(now, now, Outcome::Ok);
 /// let moves = [(); 9].map(|()| law.observe(&mut state, &mut pacing, &served, &mut rng));
 /// // Four successes open the concurrency limit from four to five, and it takes five more to open it to six.
@@ -221,7 +221,7 @@ mod tests {
         for sample in [Sample { rate_limited: false, ..served }, Sample { fresh: false, ..served }]
         {
             for _ in 0..100 {
-                let mut pacing = Pacing::new();
+                let mut pacing = Pacing::new(Instant::ZERO);
                 let moved = law.observe(&mut state, &mut pacing, &sample, &mut Rng::new(0));
                 assert_eq!(moved, Move::Kept);
             }
@@ -235,7 +235,7 @@ mod tests {
         for (outcome, times) in outcomes {
             for _ in 0..*times {
                 let sample = Sample::new(Instant::ZERO, Instant::ZERO, *outcome);
-                law.observe(&mut state, &mut Pacing::new(), &sample, &mut Rng::new(0));
+                law.observe(&mut state, &mut Pacing::new(Instant::ZERO), &sample, &mut Rng::new(0));
             }
         }
         state.concurrency.get()

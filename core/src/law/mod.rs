@@ -99,7 +99,7 @@ use crate::verdict::Verdict;
 ///
 /// let law = Aimd::DEFAULT; // starts at ten a second, halves when it is throttled
 /// let now = Instant::ZERO;
-/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let throttled = Sample::new(now, now, Outcome::Throttled);
 /// assert_eq!(law.observe(&mut state, &mut pacing, &throttled, &mut rng), Move::Slower);
 /// let interval = law.quota(&state).unwrap().interval();
@@ -177,7 +177,7 @@ pub trait Law {
 /// use tidegate::{Instant, Outcome, Rng, gate::Pacing};
 ///
 /// let (law, now) = (Aimd::DEFAULT, Instant::ZERO);
-/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let throttled = Sample::new(now, now, Outcome::Throttled);
 /// assert_eq!(law.observe(&mut state, &mut pacing, &throttled, &mut rng), Move::Slower);
 /// // Another call of the same burst, which was sent before the cut: it tells nothing new.

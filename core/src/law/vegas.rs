@@ -336,7 +336,7 @@ mod tests {
             let now = Instant::from_nanos(self.now * 1_000);
             let sent = Instant::from_nanos(self.now.saturating_sub(micros) * 1_000);
             let sample = Sample { rate_limited, ..Sample::new(now, sent, outcome) };
-            Vegas.observe(&mut self.state, &mut Pacing::new(), &sample, &mut self.rng)
+            Vegas.observe(&mut self.state, &mut Pacing::new(now), &sample, &mut self.rng)
         }
 
         /// Makes this many calls, `in_flight` at a time (or as many as the concurrency limit
@@ -529,7 +529,7 @@ mod tests {
                 let outcome = match kind { 0 => Outcome::Busy, 1 => Outcome::Throttled, _ => Outcome::Ok };
                 let before = Vegas.concurrency(&state, Instant::ZERO).map_or(u16::MAX, NonZeroU16::get);
                 let sample = Sample { fresh, rate_limited, ..Sample::new(now, sent, outcome) };
-                let moved = Vegas.observe(&mut state, &mut Pacing::new(), &sample, &mut rng);
+                let moved = Vegas.observe(&mut state, &mut Pacing::new(now), &sample, &mut rng);
                 let after = Vegas.concurrency(&state, Instant::ZERO).map_or(u16::MAX, NonZeroU16::get);
                 match moved {
                     Move::Kept => prop_assert_eq!(before, after),

@@ -94,7 +94,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
             link: Link::new(now),
             rate_limited: false,
             own: Controller::new(policy, number, now),
-            share: Pacing::new(),
+            share: Pacing::new(now),
             alone,
             rng: Rng::new(number),
         }

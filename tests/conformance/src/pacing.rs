@@ -13,7 +13,7 @@ use crate::{Played, Vector};
 /// Steps: `[verb, now, arguments …, answer]`.
 pub(crate) fn play(vector: &Vector<'_>) -> Played {
     let quota = given(field(&vector.fields, "quota")?, quota)?;
-    let mut pacing = Pacing::new();
+    let mut pacing = Pacing::new(instant(field(&vector.fields, "now")?)?);
     vector.each(|event| {
         let now = instant(at(event, 1)?)?;
         let cost = at(event, 2).and_then(small);

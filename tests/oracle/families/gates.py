@@ -66,10 +66,10 @@ def pacing_answer(pacing, now, cost, quota):
 class PacingScript:
     """A script of a controller with pacing only."""
 
-    def __init__(self, name, flags, quota):
-        self.name, self.flags, self.told = name, flags, quota
+    def __init__(self, name, flags, quota, now):
+        self.name, self.flags, self.told, self.start = name, flags, quota, now
         self.quota = Quota(*quota) if quota else None
-        self.pacing, self.events = Pacing(), []
+        self.pacing, self.events = Pacing(now), []
 
     def query(self, verb, now, cost):
         answer = pacing_answer(self.pacing, now, cost, self.quota)
@@ -91,6 +91,7 @@ class PacingScript:
             "kind": "pacing",
             "flags": self.flags,
             "quota": self.told,
+            "now": self.start,
             "events": self.events,
         }
 
@@ -102,7 +103,7 @@ def pacings():
             for cost_name, cost_flags, cost in COSTS:
                 name = f"pacing {quota_name}, calls {clock_name}, costs {cost_name}"
                 flags = sorted({*quota_flags, *clock_flags, *cost_flags})
-                script = PacingScript(name, flags, quota)
+                script = PacingScript(name, flags, quota, 0)
                 now, wait = 0, None
                 for turn in range(7):
                     now = clock(now, turn, wait)
@@ -118,7 +119,7 @@ def pacings():
 
 def corrections(name, quota, flags):
     """A refund never exceeds the burst, and a debt is limited."""
-    script = PacingScript(f"pacing {name}, costs corrected", [*flags, "CostCorrected"], quota)
+    script = PacingScript(f"pacing {name}, costs corrected", [*flags, "CostCorrected"], quota, 5)
     for charged, used in [
         (0, 1),
         (1, 0),
@@ -138,7 +139,7 @@ def corrections(name, quota, flags):
 
 def delays(name, quota, flags):
     """A law's cooldown is independent of the rate, and ends before the largest instant."""
-    script = PacingScript(f"pacing {name}, cooldowns", [*flags, "ClockAtMax"], quota)
+    script = PacingScript(f"pacing {name}, cooldowns", [*flags, "ClockAtMax"], quota, 9)
     for now, span in [(9, 100), (50, 10), (40, 90), (60, END), (END - 5, 3)]:
         script.do("delay", now, span)
         script.query("check", now, 1)

@@ -54,13 +54,12 @@ def delayed(until, now, span):
     return most(until, within(now + span, LAST))
 
 
-def followed(next, now, old, old_burst, new, burst, scale=lambda span, new, old: div(span * new, old)):
+def followed(next, now, old, old_burst, new, burst, rounded=up):
     """`Pacing::follow`."""
-    ahead, full, whole = minus(next, now), old * old_burst, new * burst
-    debt = within(whole + within(scale(ahead - full, new, old)) + 1)
-    room = minus(whole, within(scale(full - ahead, new, old)))
-    kept = ite(old == new, burst == old_burst, False)
-    return ite(kept, next, within(now + ite(ahead > full, debt, room), LAST))
+    scaled = within(now + rounded(minus(next, now) * new, old), LAST)
+    then = minus(within(scaled + within(new * minus(burst, old_burst))), within(new * minus(old_burst, burst)))
+    kept = all_of(old == new, burst == old_burst)
+    return ite(kept, next, within(most(then, now), LAST))
 
 
 def a_pacing(dice):
@@ -205,17 +204,17 @@ def a_debt_is_paid_within_a_day(given, correct=corrected):
     return all_of(new >= least(next, LAST), new <= most(next, now + interval * burst + DAY))
 
 
-@lemma("gate/pacing.rs Pacing::follow", scale=lambda span, new, old: div(span * new, old) + 1)
-def a_change_of_the_rate_makes_no_room(given, scale=lambda span, new, old: div(span * new, old)):
+@lemma("gate/pacing.rs Pacing::follow", rounded=div)
+def a_change_of_the_rate_makes_no_room(given, rounded=up):
     """At another rate with the same burst, what is ahead of the clock is worth at least as many calls, and
-    less than a nanosecond more if it is no debt."""
-    old, burst = given.quota()
-    new = given.number("new", 1, U64)
+    less than a nanosecond more."""
+    old, new = given.numbers("old new", 1, U64)
+    burst = given.number("burst", 1, U32)
     next, now = given.numbers("next now", 0, U64)
-    given.that(new * burst <= U64, new != old, now <= next)
+    given.that(new != old, now <= next)
+    kept = followed(next, now, old, burst, new, burst, rounded=rounded) - now
+    given.that(now + kept < LAST)
     ahead = next - now
-    given.that(ahead <= old * burst, now + new * burst <= LAST)
-    kept = followed(next, now, old, burst, new, burst, scale=scale) - now
     return all_of(kept * old >= ahead * new, (kept - 1) * old < ahead * new)
 
 

@@ -106,7 +106,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     }
     let mut rng = of.rng()?;
     let word = u64::from(rng.clone().next_u32());
-    let (now, mut pacing) = (of.instant(), Pacing::new());
+    let (now, mut pacing) = (of.instant(), Pacing::new(Instant::ZERO));
     let draws = match step {
         "advance" => {
             LAW.released(&mut state, now, 1, 0, &mut rng);
@@ -138,7 +138,7 @@ fn cool_down(of: &mut Numbers) -> Option<Vec<u64>> {
     let mut sample = crate::law::Sample::new(now, now, Outcome::Throttled);
     (sample.hint, sample.ceiling) = (&hint, of.span());
     let mut state: AdaptiveState = LAW.start(now);
-    LAW.observe(&mut state, &mut Pacing::new(), &sample, &mut rng);
+    LAW.observe(&mut state, &mut Pacing::new(Instant::ZERO), &sample, &mut rng);
     let until = match LAW.check(&state, now, 0, false) {
         crate::Verdict::Wait(until) => until,
         crate::Verdict::Admit => now,

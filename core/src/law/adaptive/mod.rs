@@ -85,7 +85,7 @@ impl Adaptive {
 ///
 /// let (law, start) = (Adaptive::DEFAULT, Instant::ZERO);
 /// let (mut state, mut pacing, mut rng): (AdaptiveState, _, _) =
-///     (law.start(start), Pacing::new(), Rng::new(1));
+///     (law.start(start), Pacing::new(start), Rng::new(1));
 /// // It has no rate before the first rejection: no interval, and nothing that waits.
 /// law.released(&mut state, start, 1, 0, &mut rng);
 /// assert_eq!(law.interval(&state, start), None);

@@ -23,7 +23,7 @@ use crate::time::{Instant, Span};
 ///     ..AutosleeperConfig::DEFAULT
 /// });
 /// let (law, now) = (law.unwrap(), Instant::ZERO);
-/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// use Outcome::{Failed, Ok};
 /// let delays = [Ok, Failed, Ok, Failed, Failed].map(|outcome| {
 ///     law.observe(&mut state, &mut pacing, &Sample::new(now, now, outcome), &mut rng);
@@ -95,7 +95,7 @@ impl Default for AutosleeperConfig {
 ///
 /// let config = AutosleeperConfig { spread: Ratio::ZERO, ..AutosleeperConfig::DEFAULT };
 /// let (law, now) = (Autosleeper::new(config).unwrap(), Instant::ZERO);
-/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// // A failure, nine successes, a failure and one more success.
 /// let delays = ["f", ".........", "f", "."].map(|answers| {
 ///     for answer in answers.chars() {

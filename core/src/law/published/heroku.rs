@@ -24,7 +24,7 @@ use crate::time::{Instant, Span};
 ///     let config = HerokuConfig { start, ..HerokuConfig::gem(strategy) };
 ///     let law = Heroku::new(config).unwrap();
 ///     let now = Instant::ZERO;
-///     let (mut state, mut pacing) = (law.start(now), Pacing::new());
+///     let (mut state, mut pacing) = (law.start(now), Pacing::new(now));
 ///     let mut served = Sample::new(now, now, Outcome::Ok);
 ///     served.hint = &hint;
 ///     law.observe(&mut state, &mut pacing, &served, &mut Rng::new(1));
@@ -61,7 +61,7 @@ pub enum Strategy {
 /// let throttled = |config| {
 ///     let law = Heroku::new(HerokuConfig { jitter: Ratio::ZERO, ..config }).unwrap();
 ///     let now = Instant::ZERO;
-///     let (mut state, mut pacing) = (law.start(now), Pacing::new());
+///     let (mut state, mut pacing) = (law.start(now), Pacing::new(now));
 ///     let throttled = Sample::new(now, now, Outcome::Throttled);
 ///     law.observe(&mut state, &mut pacing, &throttled, &mut Rng::new(1));
 ///     let until = pacing.ready_at(1, None).unwrap();
@@ -175,7 +175,7 @@ pub struct Heroku {
 /// use tidegate::{Hint, Instant, Outcome, Rng, gate::Pacing};
 ///
 /// let (law, now) = (Heroku::DEFAULT, Instant::ZERO);
-/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(), Rng::new(1));
+/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let mut sample = Sample::new(now, now, Outcome::Throttled);
 /// let sleeps = [(); 3].map(|()| {
 ///     law.observe(&mut state, &mut pacing, &sample, &mut rng);
@@ -429,7 +429,7 @@ mod tests {
 
         /// Answers a call. Returns the milliseconds until the next one may be sent.
         fn see(&mut self, outcome: Outcome, remaining: Option<u64>) -> u64 {
-            let mut pacing = Pacing::new();
+            let mut pacing = Pacing::new(self.now);
             let hint = remaining.map_or(Hint::NONE, Hint::remaining);
             let sample = Sample { hint: &hint, ..Sample::new(self.now, self.now, outcome) };
             self.law.observe(&mut self.state, &mut pacing, &sample, &mut Rng::new(0));
@@ -535,7 +535,7 @@ mod tests {
         let (sent, mut now) = (Instant::ZERO, Instant::from_nanos(1_000));
         let mut state = law.start(sent);
         let mut see = |sample: Sample| {
-            let mut pacing = Pacing::new();
+            let mut pacing = Pacing::new(sample.now);
             law.observe(&mut state, &mut pacing, &sample, &mut Rng::new(0));
             state.sleep().as_millis()
         };
@@ -552,7 +552,7 @@ mod tests {
         let at = |nanos| Instant::from_nanos(nanos);
         let mut state = law.start(at(0));
         let mut see = |sample: Sample| {
-            let mut pacing = Pacing::new();
+            let mut pacing = Pacing::new(sample.now);
             law.observe(&mut state, &mut pacing, &sample, &mut Rng::new(0));
             state.sleep().as_millis()
         };
@@ -584,7 +584,7 @@ mod tests {
     fn jitter_adds_up_to_a_tenth_of_the_gems_sleep() {
         let law = Heroku::DEFAULT;
         let waits = (0..500).map(|seed| {
-            let (mut state, mut pacing) = (law.start(Instant::ZERO), Pacing::new());
+            let (mut state, mut pacing) = (law.start(Instant::ZERO), Pacing::new(Instant::ZERO));
             let throttled = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Throttled);
             law.observe(&mut state, &mut pacing, &throttled, &mut Rng::new(seed));
             pacing.ready_at(1, None).unwrap().saturating_since(Instant::ZERO).as_millis()
@@ -610,7 +610,7 @@ mod tests {
         let late =
             Sample { fresh: false, ..Sample::new(thread.now, thread.now, Outcome::Throttled) };
         let before = thread.state;
-        let mut pacing = Pacing::new();
+        let mut pacing = Pacing::new(thread.now);
         let moved = thread.law.observe(&mut thread.state, &mut pacing, &late, &mut Rng::new(0));
         assert_eq!((moved, thread.state), (Move::Kept, before));
     }

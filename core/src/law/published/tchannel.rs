@@ -20,7 +20,7 @@ use crate::verdict::{Reason, Verdict};
 /// let limits = |recovery| {
 ///     let law = Tchannel::new(TchannelConfig { recovery, ..TchannelConfig::DEFAULT }).unwrap();
 ///     let (start, mut rng) = (Instant::ZERO, Rng::new(1));
-///     let (mut state, mut pacing) = (law.start(start), Pacing::new());
+///     let (mut state, mut pacing) = (law.start(start), Pacing::new(start));
 ///     for _ in 0..3_000 {
 ///         let busy = Sample::new(start, start, Outcome::Busy);
 ///         law.observe(&mut state, &mut pacing, &busy, &mut rng);
@@ -394,7 +394,7 @@ mod tests {
     impl World {
         fn new(config: TchannelConfig) -> Self {
             let law = Tchannel::new(config).unwrap();
-            Self { law, state: law.start(at(0)), pacing: Pacing::new(), rng: Rng::new(0) }
+            Self { law, state: law.start(at(0)), pacing: Pacing::new(at(0)), rng: Rng::new(0) }
         }
 
         /// Offers calls in a second, the first `busy` of which are answered busy. Returns how many

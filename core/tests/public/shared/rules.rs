@@ -443,7 +443,7 @@ fn a_cooldown_has_the_requested_length_for_any_lookahead() {
 #[test]
 fn a_law_learns_only_the_rest_of_a_cooldown_that_is_reported_late() {
     let (law, mut rng) = (Adaptive::DEFAULT, Rng::new(7));
-    let (mut state, mut pacing) = (law.start(at(BEGIN)), Pacing::new());
+    let (mut state, mut pacing) = (law.start(at(BEGIN)), Pacing::new(at(BEGIN)));
     law.released(&mut state, at(BEGIN), 1, 0, &mut rng);
     let hint = Hint::NONE.and_retry_after(Span::from_secs(10));
     let now = at(BEGIN + 7 * SECOND);

@@ -190,7 +190,7 @@ fn a_success_shortens_the_sleep_in_proportion_to_it_and_to_what_is_left() {
         let law =
             Heroku::new(HerokuConfig { start, ..HerokuConfig::gem(Strategy::Remaining) }).unwrap();
         let mut state = law.start(Instant::ZERO);
-        let mut pacing = Pacing::new();
+        let mut pacing = Pacing::new(Instant::ZERO);
         let hint = Hint::remaining(100);
         let mut served = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Ok);
         served.hint = &hint;

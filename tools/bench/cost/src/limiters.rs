@@ -71,7 +71,7 @@ pub fn fixed_pair() {
 /// The controller's bucket alone: checked and charged.
 pub fn pacing() {
     let quota = black_box(quota());
-    let (mut pacing, mut now) = (black_box(Pacing::new()), Instant::ZERO);
+    let (mut pacing, mut now) = (black_box(Pacing::new(Instant::ZERO)), Instant::ZERO);
     run(|on| {
         now = now.saturating_add(STEP);
         assert_eq!(meter(on, || pacing.take(now, 1, &quota)), Verdict::Admit);
