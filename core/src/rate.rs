@@ -30,6 +30,9 @@ pub struct Quota {
 /// hour is 291 of these (a tenth of a per cent below), a million a second 10^12.
 const LAW_PERIOD: u64 = 1_000_000_000 << 20;
 
+/// The longest time of a burst: 146 years. A snapshot keeps instants up to twice as far away.
+const LONGEST_BURST: u64 = u64::MAX / 4;
+
 impl Quota {
     /// `count` calls per `period`, one at a time.
     ///
@@ -80,12 +83,13 @@ impl Quota {
     /// The same quota, of which up to `burst` calls' worth may be sent at once after a silence.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroBurst`] if `burst` is zero, and [`QuotaError::BurstTooLarge`] if `burst`
-    /// intervals, in nanoseconds, do not fit 64 bits: past 5 124 095 for one call an hour, past 213
-    /// 503 for one a day, never for one a second.
+    /// [`QuotaError::ZeroBurst`] if `burst` is zero, and [`QuotaError::BurstTooLarge`] if more than
+    /// one interval takes more than 146 years: past 1 281 023 for one call an hour, past 53 375 for
+    /// one a day, never for one a second.
     pub const fn with_burst(self, burst: u32) -> Result<Self, QuotaError> {
         let Some(burst) = NonZeroU32::new(burst) else { return Err(QuotaError::ZeroBurst) };
-        if self.interval.as_nanos().checked_mul(burst.get() as u64).is_none() {
+        let whole = self.interval.saturating_mul(burst.get() as u64).as_nanos();
+        if burst.get() > 1 && whole > LONGEST_BURST {
             return Err(QuotaError::BurstTooLarge);
         }
         Ok(Self { burst, ..self })
@@ -116,7 +120,7 @@ impl Quota {
         }
     }
 
-    /// The quota of this interval. The interval times the burst must fit 64 bits.
+    /// The quota of this interval and burst, which a constructor has accepted.
     pub(crate) const fn of(interval: Span, burst: NonZeroU32) -> Self {
         Self { interval, burst }
     }
@@ -144,7 +148,7 @@ pub(crate) const fn law_interval(rate: u64) -> Span {
 /// // "No burst" is a burst of one call, which a new quota has.
 /// let daily = Quota::per_day(1).unwrap();
 /// assert_eq!(daily.with_burst(0), Err(QuotaError::ZeroBurst));
-/// // A million days are more than an instant can count.
+/// // A million days are too long.
 /// assert_eq!(daily.with_burst(1_000_000), Err(QuotaError::BurstTooLarge));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -157,7 +161,7 @@ pub enum QuotaError {
     ZeroPeriod,
     /// A burst of zero would never admit a call.
     ZeroBurst,
-    /// The burst times the interval, in nanoseconds, does not fit 64 bits.
+    /// The burst times the interval is longer than 146 years.
     BurstTooLarge,
 }
 
@@ -167,7 +171,7 @@ impl core::fmt::Display for QuotaError {
             Self::ZeroCount => "a quota's count must be at least 1",
             Self::ZeroPeriod => "a quota's period must be at least 1 ns",
             Self::ZeroBurst => "a quota's burst must be at least 1",
-            Self::BurstTooLarge => "a quota's burst times its interval must be below 2^64 ns",
+            Self::BurstTooLarge => "a quota's burst times its interval must be at most 146 years",
         })
     }
 }
@@ -191,8 +195,8 @@ mod tests {
         ] {
             assert_eq!(made, expected);
         }
-        assert!(hour.with_burst(5_124_095).is_ok());
-        assert_eq!(hour.with_burst(5_124_096), Err(QuotaError::BurstTooLarge));
+        assert!(hour.with_burst(1_281_023).is_ok());
+        assert_eq!(hour.with_burst(1_281_024), Err(QuotaError::BurstTooLarge));
         assert!(Quota::per_second(1).unwrap().with_burst(u32::MAX).is_ok());
     }
 

@@ -52,7 +52,7 @@ class Dice(random.Random):
             period = self.choice([1, 60, 3600, 86_400]) * SECOND
             return [self.randint(1, 5000), period, self.randint(1, 50)]
         count, period = self.u64(1), self.u64(1)
-        return [count, period, self.number(1, min(U32, U64 // -(-period // count)))]
+        return [count, period, self.number(1, max(1, min(U32, U64 // 4 // -(-period // count))))]
 
     def state(self):
         """Any generator state except zero, which does not occur."""

@@ -344,7 +344,7 @@ impl AimdCooldown {
 ///
 /// let config = AimdConfig::DEFAULT;
 /// let made = |config| Aimd::new(config).unwrap_err();
-/// // At the lowest rate, the burst would take longer than an instant can count.
+/// // At the lowest rate, the burst would take too long.
 /// let start = Quota::per_second(10).unwrap().with_burst(1_000_000).unwrap();
 /// let burst = AimdError::Burst(QuotaError::BurstTooLarge);
 /// assert_eq!(made(AimdConfig { start, floor: Quota::per_day(1).unwrap(), ..config }), burst);
@@ -364,7 +364,7 @@ impl AimdCooldown {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum AimdError {
-    /// The start's burst times the floor's interval does not fit 64 bits of nanoseconds.
+    /// The start's burst times the floor's interval is longer than 146 years.
     Burst(QuotaError),
     /// The law cannot grow after zero successes.
     ZeroEvery,
@@ -380,7 +380,7 @@ impl core::fmt::Display for AimdError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Burst(_) => {
-                "aimd: the start's burst times the floor's interval must be below 2^64 ns"
+                "aimd: the start's burst times the floor's interval must be at most 146 years"
             }
             Self::ZeroEvery => "aimd: `every` must be at least 1",
             Self::KeepNotBelowOne => "aimd: `keep` must be below 1",

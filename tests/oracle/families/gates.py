@@ -19,7 +19,7 @@ QUOTAS = [
     ("700 million a second", [700_000_000, SECOND], []),
     ("more than one a nanosecond", [U64, 3], []),
     ("one in 584 years", [1, U64], ["SlowRate"]),
-    ("the largest burst of an hour", [4500, HOUR, U64 // HOUR], ["HugeCost"]),
+    ("the largest burst of an hour", [1, HOUR, U64 // 4 // HOUR], ["HugeCost"]),
     ("the largest burst there is", [2, 5, U32], ["HugeCost"]),
     ("no quota", None, []),
 ]

@@ -1,7 +1,7 @@
 """`aimd`."""
 
-from exact import DAY, END, HOUR, MS, SECOND, U64, part
-from laws.base import PER, PUSHBACK, Law, below_one, quota_wrong
+from exact import DAY, END, HOUR, MS, SECOND, part
+from laws.base import PER, PUSHBACK, Law, below_one, burst_wrong, quota_wrong
 from pacing import Quota, lately
 from record import Rejected
 
@@ -78,7 +78,7 @@ class Aimd(Law):
         if error:
             return error
         burst = (config["start"] + [1])[2]
-        if law_quota(law_rate(*config["floor"][:2]), burst).interval * burst > U64:
+        if burst_wrong(law_quota(law_rate(*config["floor"][:2]), burst).interval, burst):
             return "Burst(BurstTooLarge)"
         if config["every"] == 0:
             return "ZeroEvery"

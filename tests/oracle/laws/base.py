@@ -24,7 +24,12 @@ def quota_wrong(count, period, burst=1):
         return "ZeroPeriod"
     if burst == 0:
         return "ZeroBurst"
-    return "BurstTooLarge" if -(-period // count) * burst > U64 else None
+    return "BurstTooLarge" if burst_wrong(-(-period // count), burst) else None
+
+
+def burst_wrong(interval, burst):
+    """A burst takes at most 146 years."""
+    return burst > 1 and interval * burst > U64 // 4
 
 
 class Law:
