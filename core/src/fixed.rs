@@ -163,35 +163,47 @@ pub(crate) fn div(a: u32, b: u32) -> u32 {
 }
 
 /// `floor(a * b / divisor)`, saturating; `divisor` must not be zero (zero returns 0).
-///
-/// Uses binary multiplication: it only runs when a policy is built, and 128-bit division would take
-/// a kilobyte of a microcontroller's flash.
 #[must_use]
 pub(crate) const fn mul_div_floor(a: u64, b: u64, divisor: u64) -> u64 {
-    let (Some(whole), Some(part)) = (a.checked_div(divisor), a.checked_rem(divisor)) else {
-        return 0;
-    };
-    let (mut quotient, mut rest) = (0u64, 0u64);
-    let mut bit = u64::BITS;
-    while bit > 0 {
-        bit = bit.saturating_sub(1);
-        // The quotient only ever grows, so once it is out of range it stays there.
-        let (carry, doubled) = add_below(rest, rest, divisor);
-        rest = doubled;
-        quotient = quotient.saturating_add(quotient).saturating_add(carry);
-        if (b >> bit) & 1 == 1 {
-            let (carry, sum) = add_below(rest, part, divisor);
-            rest = sum;
-            quotient = quotient.saturating_add(whole).saturating_add(carry);
-        }
+    match NonZeroU64::new(divisor) {
+        Some(divisor) => mul_div(a, b, divisor).0,
+        None => 0,
     }
-    quotient
+}
+
+/// `ceil(a * b / divisor)`, saturating; `divisor` must not be zero (zero returns 0).
+#[must_use]
+pub(crate) const fn mul_div_ceil(a: u64, b: u64, divisor: u64) -> u64 {
+    let Some(divisor) = NonZeroU64::new(divisor) else { return 0 };
+    let (quotient, rest) = mul_div(a, b, divisor);
+    quotient.saturating_add((rest > 0) as u64)
+}
+
+/// `a * b / divisor`, rounded down and saturating, and what is left over.
+///
+/// Uses binary multiplication: it only runs when a rate changes, and 128-bit division would take
+/// a kilobyte of a microcontroller's flash.
+const fn mul_div(a: u64, b: u64, divisor: NonZeroU64) -> (u64, u64) {
+    let (whole, part) = div_rem(a, divisor);
+    // The part's share is below `b`, so it fits.
+    let (mut quotient, mut rest) = (0u64, 0u64);
+    let (mut bits, mut left) = (b, u64::BITS);
+    while left > 0 {
+        let (carry, doubled) = add_below(rest, rest, divisor);
+        (quotient, rest) = ((quotient << 1).wrapping_add(carry), doubled);
+        if bits >> 63 == 1 {
+            let (carry, sum) = add_below(rest, part, divisor);
+            (quotient, rest) = (quotient.wrapping_add(carry), sum);
+        }
+        (bits, left) = (bits << 1, left.wrapping_sub(1));
+    }
+    (whole.saturating_mul(b).saturating_add(quotient), rest)
 }
 
 /// `x + y` for two numbers below `modulus`, as (quotient, remainder); the sum itself might not fit.
-const fn add_below(x: u64, y: u64, modulus: u64) -> (u64, u64) {
-    let missing = modulus.saturating_sub(x);
-    if y >= missing { (1, y.saturating_sub(missing)) } else { (0, x.saturating_add(y)) }
+const fn add_below(x: u64, y: u64, modulus: NonZeroU64) -> (u64, u64) {
+    let missing = modulus.get().wrapping_sub(x);
+    if y >= missing { (1, y.wrapping_sub(missing)) } else { (0, x.wrapping_add(y)) }
 }
 
 /// `2^32 * e^(-x / y)`, at most 4 off (a part in 10^9); `y` must not be zero (zero returns 0).

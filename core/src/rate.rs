@@ -2,37 +2,36 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-use crate::fixed::{div_rem, mul_div_floor};
+use crate::fixed::div_rem;
 use crate::time::Span;
 
 /// A limit as servers state it: a count per period, and how many may come at once.
 ///
-/// Count and period are kept as given, so "7 per minute" and "10 per day" are exact: a rate per
-/// second, or an interval in whole nanoseconds, could not say either.
+/// It is kept as the interval from one call to the next, rounded up to the nanosecond. So the rate
+/// never exceeds what the server states, and is at most one nanosecond a call slower: 10⁻⁹ for a
+/// call a second, a thousandth for a million. The highest rate is one call a nanosecond.
 ///
 /// ```
 /// use tidegate::{Quota, QuotaError, Span};
 ///
 /// let heroku = Quota::per_hour(4_500).unwrap().with_burst(4_500).unwrap();
-/// assert_eq!((heroku.count(), heroku.period()), (4_500, Span::from_secs(3_600)));
-/// assert_eq!(heroku.burst(), 4_500);
+/// assert_eq!((heroku.interval(), heroku.burst()), (Span::from_millis(800), 4_500));
+/// assert_eq!(Quota::per_minute(7).unwrap().interval(), Span::from_nanos(8_571_428_572));
 /// assert_eq!(Quota::per_second(0), Err(QuotaError::ZeroCount));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Quota {
-    pub(crate) count: NonZeroU64,
-    pub(crate) period: NonZeroU64,
+    interval: Span,
     pub(crate) burst: NonZeroU32,
 }
 
 /// Laws count calls a second with 20 bits of fraction, which is calls per this period. One call an
-/// hour is 291 of these (a tenth of a per cent below), a million a second 10^12, and a burst may be
-/// up to 17 592.
-const LAW_PERIOD: NonZeroU64 = match NonZeroU64::new(1_000_000_000 << 20) {
-    Some(period) => period,
-    None => NonZeroU64::MIN,
-};
+/// hour is 291 of these (a tenth of a per cent below), a million a second 10^12.
+const LAW_PERIOD: u64 = 1_000_000_000 << 20;
+
+/// The longest time of a burst: 146 years. A snapshot keeps instants up to twice as far away.
+const LONGEST_BURST: u64 = u64::MAX / 4;
 
 impl Quota {
     /// `count` calls per `period`, one at a time.
@@ -41,10 +40,12 @@ impl Quota {
     /// [`QuotaError::ZeroCount`] if `count` is zero, and [`QuotaError::ZeroPeriod`] if `period` is.
     pub const fn per(count: u64, period: Span) -> Result<Self, QuotaError> {
         let Some(count) = NonZeroU64::new(count) else { return Err(QuotaError::ZeroCount) };
-        let Some(period) = NonZeroU64::new(period.as_nanos()) else {
+        if period.as_nanos() == 0 {
             return Err(QuotaError::ZeroPeriod);
-        };
-        Ok(Self { count, period, burst: NonZeroU32::MIN })
+        }
+        let (whole, rest) = div_rem(period.as_nanos(), count);
+        let interval = Span::from_nanos(whole.saturating_add((rest > 0) as u64));
+        Ok(Self { interval, burst: NonZeroU32::MIN })
     }
 
     /// `count` calls per second, one at a time.
@@ -82,35 +83,22 @@ impl Quota {
     /// The same quota, of which up to `burst` calls' worth may be sent at once after a silence.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroBurst`] if `burst` is zero, and [`QuotaError::BurstTooLarge`] if `burst`
-    /// periods, in nanoseconds, do not fit 64 bits: past 5 124 095 for a quota per hour, past 213
-    /// 503 for one per day, never for one per second.
+    /// [`QuotaError::ZeroBurst`] if `burst` is zero, and [`QuotaError::BurstTooLarge`] if more than
+    /// one interval takes more than 146 years: past 1 281 023 for one call an hour, past 53 375 for
+    /// one a day, never for one a second.
     pub const fn with_burst(self, burst: u32) -> Result<Self, QuotaError> {
         let Some(burst) = NonZeroU32::new(burst) else { return Err(QuotaError::ZeroBurst) };
-        if self.period.get().checked_mul(burst.get() as u64).is_none() {
+        let whole = self.interval.saturating_mul(burst.get() as u64).as_nanos();
+        if burst.get() > 1 && whole > LONGEST_BURST {
             return Err(QuotaError::BurstTooLarge);
         }
         Ok(Self { burst, ..self })
     }
 
-    /// Calls per [`period`](Self::period).
+    /// The time from one call to the next, rounded up to the nanosecond.
     #[must_use]
-    pub const fn count(self) -> u64 {
-        self.count.get()
-    }
-
-    /// The server's own period.
-    #[must_use]
-    pub const fn period(self) -> Span {
-        Span::from_nanos(self.period.get())
-    }
-
-    /// The time from one call to the next, rounded up to the nanosecond. For display: the gates
-    /// count with [`count`](Self::count) and [`period`](Self::period), which are exact.
-    #[must_use]
-    pub fn interval(self) -> Span {
-        let (whole, rest) = div_rem(self.period.get(), self.count);
-        Span::from_nanos(whole.saturating_add(u64::from(rest > 0)))
+    pub const fn interval(self) -> Span {
+        self.interval
     }
 
     /// How many calls' worth may be sent at once.
@@ -119,42 +107,31 @@ impl Quota {
         self.burst.get()
     }
 
-    /// What a call of `cost` fills of the bucket, in 1/period of a call. Quotas are made so that a cost within the
-    /// burst fits 64 bits.
-    pub(crate) const fn call(self, cost: u32) -> u64 {
-        self.period.get().wrapping_mul(cost as u64)
+    /// The time in which the rate allows calls of this cost together.
+    pub(crate) const fn time_of(self, cost: u32) -> Span {
+        self.interval.saturating_mul(cost as u64)
     }
 
     /// Calls a second with 20 bits of fraction, rounded down but never to zero.
     pub(crate) const fn law_rate(self) -> u64 {
-        let rate = mul_div_floor(self.count.get(), LAW_PERIOD.get(), self.period.get());
-        if rate == 0 { 1 } else { rate }
+        match NonZeroU64::new(self.interval.as_nanos()) {
+            Some(interval) if interval.get() < LAW_PERIOD => div_rem(LAW_PERIOD, interval).0,
+            _ => 1,
+        }
     }
 
-    /// The quota of this many calls per second, with 20 fractional bits; zero counts as one.
-    pub(crate) const fn of_law_rate(rate: u64, burst: LawBurst) -> Self {
-        let count = match NonZeroU64::new(rate) {
-            Some(count) => count,
-            None => NonZeroU64::MIN,
-        };
-        Self { count, period: LAW_PERIOD, burst: burst.0 }
+    /// The quota of this interval and burst, which a constructor has accepted.
+    pub(crate) const fn of(interval: Span, burst: NonZeroU32) -> Self {
+        Self { interval, burst }
     }
 }
 
-/// A burst that fits the period which laws count in: 1 to 17 592.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub(crate) struct LawBurst(NonZeroU32);
-
-impl LawBurst {
-    /// One call at a time.
-    pub(crate) const ONE: Self = Self(NonZeroU32::MIN);
-
-    pub(crate) const fn new(burst: u32) -> Result<Self, QuotaError> {
-        match Quota::of_law_rate(1, Self::ONE).with_burst(burst) {
-            Ok(quota) => Ok(Self(quota.burst)),
-            Err(error) => Err(error),
-        }
+/// The interval at this many calls a second, with 20 bits of fraction; zero counts as one. At the
+/// rate of a quota, it is no shorter than the quota's.
+pub(crate) const fn law_interval(rate: u64) -> Span {
+    match NonZeroU64::new(rate) {
+        Some(rate) => Span::from_nanos(div_rem(LAW_PERIOD, rate).0),
+        None => Span::from_nanos(LAW_PERIOD),
     }
 }
 
@@ -169,12 +146,10 @@ impl LawBurst {
 /// // Half a second, in whole seconds, is no time at all.
 /// assert_eq!(Quota::per(1, Span::from_secs(500 / 1_000)), Err(QuotaError::ZeroPeriod));
 /// // "No burst" is a burst of one call, which a new quota has.
-/// let daily = Quota::per_day(1_000_000).unwrap();
+/// let daily = Quota::per_day(1).unwrap();
 /// assert_eq!(daily.with_burst(0), Err(QuotaError::ZeroBurst));
-/// // A whole day's calls at once are too many calls times too long a period ...
+/// // A million days are too long.
 /// assert_eq!(daily.with_burst(1_000_000), Err(QuotaError::BurstTooLarge));
-/// // ... but about the same rate by the minute has room for them.
-/// assert!(Quota::per_minute(694).unwrap().with_burst(1_000_000).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -186,7 +161,7 @@ pub enum QuotaError {
     ZeroPeriod,
     /// A burst of zero would never admit a call.
     ZeroBurst,
-    /// The burst times the period, in nanoseconds, does not fit 64 bits.
+    /// The burst times the interval is longer than 146 years.
     BurstTooLarge,
 }
 
@@ -196,7 +171,7 @@ impl core::fmt::Display for QuotaError {
             Self::ZeroCount => "a quota's count must be at least 1",
             Self::ZeroPeriod => "a quota's period must be at least 1 ns",
             Self::ZeroBurst => "a quota's burst must be at least 1",
-            Self::BurstTooLarge => "a quota's burst times its period must be below 2^64 ns",
+            Self::BurstTooLarge => "a quota's burst times its interval must be at most 146 years",
         })
     }
 }
@@ -220,16 +195,19 @@ mod tests {
         ] {
             assert_eq!(made, expected);
         }
-        assert!(hour.with_burst(5_124_095).is_ok());
-        assert_eq!(hour.with_burst(5_124_096), Err(QuotaError::BurstTooLarge));
+        assert!(hour.with_burst(1_281_023).is_ok());
+        assert_eq!(hour.with_burst(1_281_024), Err(QuotaError::BurstTooLarge));
         assert!(Quota::per_second(1).unwrap().with_burst(u32::MAX).is_ok());
     }
 
     #[test]
-    fn a_laws_burst_fits_its_period() {
-        assert!(LawBurst::new(17_592).is_ok());
-        assert_eq!(LawBurst::new(17_593), Err(QuotaError::BurstTooLarge));
-        assert_eq!(LawBurst::new(0), Err(QuotaError::ZeroBurst));
+    fn intervals_round_up() {
+        for (count, period, nanos) in
+            [(10, 1_000, 100), (3, 7, 3), (7, 7, 1), (u64::MAX, 3, 1), (1, u64::MAX, u64::MAX)]
+        {
+            let quota = Quota::per(count, Span::from_nanos(period)).unwrap();
+            assert_eq!(quota.interval(), Span::from_nanos(nanos), "{count} per {period} ns");
+        }
     }
 
     #[test]
@@ -237,6 +215,11 @@ mod tests {
         assert_eq!(Quota::per_hour(1).unwrap().law_rate(), 291);
         assert_eq!(Quota::per_second(100_000).unwrap().law_rate(), 104_857_600_000);
         assert_eq!(Quota::per(1, Span::MAX).unwrap().law_rate(), 1);
-        assert_eq!(Quota::per(u64::MAX, Span::from_nanos(1)).unwrap().law_rate(), u64::MAX);
+        assert_eq!(Quota::per(u64::MAX, Span::from_nanos(1)).unwrap().law_rate(), LAW_PERIOD);
+        assert_eq!(law_interval(0), law_interval(1));
+        for nanos in [1, 999, 100_000_000, LAW_PERIOD] {
+            let quota = Quota::per(1, Span::from_nanos(nanos)).unwrap();
+            assert!(law_interval(quota.law_rate()) >= quota.interval(), "{nanos}");
+        }
     }
 }

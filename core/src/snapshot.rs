@@ -27,7 +27,7 @@ use crate::law::Law;
 use crate::time::{Instant, Span};
 
 /// The layout that this version of the crate writes and reads.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// What is wrong with a record, or with the room for one.
 ///
@@ -244,11 +244,6 @@ impl<'a> Reader<'a> {
     /// earlier.
     pub(crate) const fn then(&self) -> Instant {
         self.now.saturating_sub(self.away)
-    }
-
-    /// The part of the time away before the start of the present clock.
-    pub(crate) const fn before_the_clock(&self) -> Span {
-        self.away.saturating_sub(self.now.saturating_since(Instant::ZERO))
     }
 
     /// Reads a number of this many bytes.

@@ -684,9 +684,9 @@ fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_call
     let [adaptive, autosleeper] =
         ["adaptive", "autosleeper"].map(|law| Policy::named(law).unwrap());
     let quota = |count| Adaptive::with_quota(Quota::per_second(count).unwrap()).into();
-    // The last call then waits for a quota, which makes up 2 ms.
+    // The last call then waits for a quota.
     let quoted = adaptive.limits([quota(100)]);
-    for (policy, millis) in [(adaptive, 0), (quoted, 28), (autosleeper, 0)] {
+    for (policy, millis) in [(adaptive, 0), (quoted, 30), (autosleeper, 0)] {
         let mut gate = Gate::new(policy, 7, now);
         let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
         let rejected = now.saturating_add(Span::from_millis(100));

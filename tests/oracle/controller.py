@@ -5,13 +5,13 @@ from backoff import Backoff
 from chance import Chance
 from exact import END, U16, U32, U64, since, within
 from gates import RetryBudget, Cooldown
-from pacing import Never, Pacing
+from pacing import Never, Pacing, lately
 from policy import law_of
 
 # The longest record of a law, and a byte for which law it is.
 LAW_BYTES = 1 + 130
 GATES_BYTES = 8 + 9
-PACING_BYTES = 24 + 1  # And whether a call waited for it.
+PACING_BYTES = 16 + 1  # And whether a call waited for it.
 RANKS = ["over-limit", "retry_budget", "too-big", "never"]
 STATS = [
     "admitted", "waits", "waited", "full", "rejected", "ok", "throttled", "busy", "failed", "abandoned",
@@ -78,7 +78,7 @@ class Limit:
             return 0
         rejections, due = [], 0
         try:
-            due = self.pacing.due(now, cost, self.law.quota())
+            due = self.pacing.due(cost, self.law.quota())
         except Never as never:
             rejections.append(never.reason)
         try:
@@ -177,8 +177,8 @@ class Controller:
         self.in_flight = within(self.in_flight + 1, U16)
         for limit, cost in zip(self.limits, costs):
             if cost > 0:
+                limit.pacing.charge_late(now, limit.rate_limited, cost, limit.law.quota())
                 limit.rate_limited = False
-                limit.pacing.charge_late(now, limit.law.late(now), cost, limit.law.quota())
                 limit.law.released(now, cost, call.attempt, self.chance)
         if call.attempt > 0 and self.retry_budget:
             self.retry_budget.spend()
@@ -221,7 +221,7 @@ class Controller:
             # A law that was replaced meanwhile has nothing to correct.
             if (part.cuts - limit.began) % 2**16 <= (limit.cuts - limit.began) % 2**16:
                 charged = part.cost if part.used is None else part.used
-                limit.pacing.correct(now - limit.law.late(now), charged, used, limit.law.quota())
+                limit.pacing.correct(lately(now), charged, used, limit.law.quota())
                 limit.law.corrected(now, charged, used)
             if part.unstated:
                 limit.learn_cost(used)
@@ -345,8 +345,7 @@ class Controller:
         for index, config in enumerate(policy["laws"]):
             if self.limits[index].config != config:
                 old, new = self.limits[index], Limit(config, now)
-                old.pacing.drain(now, old.law.quota())
-                old.pacing.follow(old.law.quota(), new.law.quota())
+                old.pacing.follow(now, old.law.quota(), new.law.quota())
                 new.cuts = new.began = (old.cuts + 1) % 2**16
                 new.pacing, new.usual = old.pacing, old.usual
                 self.limits[index] = new
@@ -370,7 +369,7 @@ class Controller:
                 9, self.retry_budget is not None, lambda out: out.u64(saved) if self.retry_budget else None
             )
             for limit in self.limits:
-                limit.pacing.write(out, limit.law.quota(), now)
+                limit.pacing.write(out)
                 out.u8(limit.rate_limited)
                 out.variant(LAW_BYTES, limit.law.TAG, limit.law.write)
             for limit in self.limits[1:]:
@@ -389,11 +388,9 @@ class Controller:
         if made.retry_budget and saved is not None:
             made.retry_budget.saved = min(saved, made.retry_budget.most)
         for limit in made.limits:
-            level = limit.pacing.read(source)
+            limit.pacing.read(source)
             limit.rate_limited = source.flag()
             source.variant(LAW_BYTES, {limit.law.TAG: limit.law.read})
-            limit.pacing.pour_again(level, limit.law.quota())
-            limit.pacing.away(source.before_the_clock, limit.law.quota())
         for limit in made.limits[1:]:
             limit.usual = source.u32()
         return made

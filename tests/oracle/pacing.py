@@ -1,14 +1,19 @@
-"""Pacing: GCRA, counted in fractions of calls.
+"""Pacing: GCRA, as the time up to which the calls so far are paid for.
 
-The bucket holds calls. Every call adds its cost when all of it fits, and a quota of count per period
-drains count / period of a call per nanosecond. The implementation counts in units of 1/period of a call,
-so that integers are exact; a record contains that integer.
+A quota of count per period pays for a call per interval: period / count, in whole nanoseconds, rounded up.
+A call is sent if what is not yet paid for, with the call, is at most the burst.
 """
 
 from fractions import Fraction
-from math import floor
 
-from exact import DAY, END, LAST, U64, ceil, since, within
+from exact import DAY, LAST, MS, ceil, within
+
+LATENESS = 2 * MS
+"""How much of the lateness of a call that had to wait is made up."""
+
+
+def lately(now):
+    return within(now - LATENESS)
 
 
 class Never(Exception):
@@ -21,25 +26,21 @@ class Never(Exception):
 
 class Quota:
     def __init__(self, count, period, burst=1):
-        self.count, self.period, self.burst = count, period, burst
+        self.interval, self.burst = ceil(Fraction(period, count)), burst
 
     def __eq__(self, other):
         return isinstance(other, Quota) and vars(self) == vars(other)
 
-    def drains(self, nanos):
-        return Fraction(self.count * nanos, self.period)
-
 
 class Pacing:
     def __init__(self, now):
-        self.fill = Fraction(0)
-        self.seen = now  # The latest instant.
+        self.paid = now  # Calls are paid for up to here. From LAST on, none is sent.
         self.cooldown = 0  # No call is sent before this time.
 
-    def fill_at(self, now, quota):
-        return max(Fraction(0), self.fill - quota.drains(since(self.seen, now)))
+    def pay(self, at):
+        self.paid = min(at, LAST)
 
-    def due(self, now, cost, quota):
+    def due(self, cost, quota):
         """The earliest time at which the call may be sent; zero if nothing delays it."""
         if cost == 0:
             return 0
@@ -47,64 +48,49 @@ class Pacing:
             return self.cooldown
         if cost > quota.burst:
             raise Never("too-big")
-        over = self.fill_at(now, quota) + cost - quota.burst
-        if over <= 0:
-            return self.cooldown
-        at = max(now, self.seen) + ceil(over * quota.period / quota.count)
-        if at > END:
+        if self.paid >= LAST:
             raise Never("never")
-        return max(at, self.cooldown)
+        # Later, this much and the call are no more than the burst.
+        unpaid = (quota.burst - cost) * quota.interval
+        return max(0, self.paid - unpaid, self.cooldown)
 
-    def drain(self, now, quota):
-        self.fill = Fraction(0) if quota is None else self.fill_at(now, quota)
-        self.seen = max(self.seen, now)
-
-    def follow(self, old, new):
-        """Another quota's bucket has room for the same number of calls, up to its burst, or the same debt."""
-        if old is None or new is None:
-            self.fill = Fraction(0)
+    def follow(self, now, old, new):
+        """Another quota has room for the same number of calls, up to its burst, or the same debt."""
+        if old == new:
             return
-        room = old.burst - self.fill
-        units = floor(room * new.period) if room >= 0 else -floor(-room * new.period) - 1
-        self.fill = min(Fraction(U64, new.period), new.burst - min(new.burst, Fraction(units, new.period)))
+        if old is None or new is None:
+            self.paid = now
+            return
+        room = old.burst - Fraction(max(0, self.paid - now), old.interval)
+        self.pay(now + ceil((new.burst - min(room, new.burst)) * new.interval))
 
     def correct(self, now, charged, used, quota):
-        """A refund ends at an empty bucket. A debt is paid within a day."""
-        self.drain(now, quota)
-        if quota is not None:
-            most = min(Fraction(U64, quota.period), quota.burst + quota.drains(DAY))
-            most = max(most, self.fill)
-            self.fill = max(Fraction(0), min(most, self.fill + used - charged))
-
-    def charge(self, now, cost, quota):
-        self.correct(now, 0, cost, quota)
-
-    def charge_late(self, now, late, cost, quota):
-        """A late timer loses nothing: a call that had to wait is charged as of its time."""
+        """A refund ends at the whole burst. A debt is paid within a day."""
         if quota is None:
             return
-        waited = self.fill + cost > quota.burst
-        fits = waited and (self.fill + cost) * quota.period <= U64
-        self.charge(now - late if fits else now, cost, quota)
+        by = (used - charged) * quota.interval
+        if by > 0:
+            most = now + quota.burst * quota.interval + DAY
+            self.pay(max(self.paid, min(max(self.paid, now) + by, most)))
+        else:
+            self.paid = min(self.paid, max(self.paid + by, now))
+
+    def charge(self, now, cost, quota):
+        if quota is not None:
+            self.pay(max(self.paid, now) + cost * quota.interval)
+
+    def charge_late(self, now, waited, cost, quota):
+        """A late timer loses nothing: a call that had to wait is charged as of its time, and so are those that
+        the same timer delayed."""
+        is_late = waited or self.paid > lately(now)
+        self.charge(lately(now) if is_late else now, cost, quota)
 
     def delay(self, now, span):
-        self.cooldown = max(self.cooldown, min(within(max(now, self.seen) + span), LAST))
+        self.cooldown = max(self.cooldown, min(now + span, LAST))
 
-    def away(self, span, quota):
-        """Time before the start of the present clock also drains the bucket."""
-        if quota is not None:
-            self.fill = self.fill_at(within(self.seen + span), quota)
-
-    def write(self, out, quota, now):
-        out.u64(0 if quota is None else int(self.fill_at(now, quota) * quota.period))
-        out.instant(max(self.seen, now))
+    def write(self, out):
+        out.instant(self.paid)
         out.instant(self.cooldown)
 
     def read(self, source):
-        """The record counts in units of 1/period of a call, which depends on the law."""
-        level = source.u64()
-        self.seen, self.cooldown = source.instant(), source.instant()
-        return level
-
-    def pour_again(self, level, quota):
-        self.fill = Fraction(0) if quota is None else Fraction(level, quota.period)
+        self.paid, self.cooldown = source.instant(), source.instant()

@@ -5,7 +5,7 @@ Instants are stored relative to the record's instant, so it does not depend on t
 
 from exact import END, LAST, U64, within
 
-VERSION = 2
+VERSION = 3
 NEVER = 2**63 - 1
 FARTHEST = NEVER - 1  # 292 years in either direction.
 
@@ -64,7 +64,6 @@ class Reader:
     def __init__(self, data, now, away):
         self.data, self.at, self.now, self.away = data, 0, now, away
         self.then = within(now - away)
-        self.before_the_clock = within(away - now)
 
     def number(self, size):
         self.at += size

@@ -51,8 +51,8 @@ class Dice(random.Random):
         if self.flag():  # Typical values.
             period = self.choice([1, 60, 3600, 86_400]) * SECOND
             return [self.randint(1, 5000), period, self.randint(1, 50)]
-        period = self.u64(1)
-        return [self.u64(1), period, self.number(1, min(U32, U64 // period))]
+        count, period = self.u64(1), self.u64(1)
+        return [count, period, self.number(1, max(1, min(U32, U64 // 4 // -(-period // count))))]
 
     def state(self):
         """Any generator state except zero, which does not occur."""

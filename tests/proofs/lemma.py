@@ -101,11 +101,11 @@ class Given:
         self.facts += facts
 
     def quota(self):
-        """A valid quota of a policy: its burst of periods fits 64 bits."""
-        count, period = self.numbers("count period", 1, U64)
+        """A valid quota of a policy, as its interval and its burst: the burst of intervals fits 64 bits."""
+        interval = self.number("interval", 1, U64)
         burst = self.number("burst", 1, U32)
-        self.that(period * burst <= U64)
-        return count, period, burst
+        self.that(interval * burst <= U64)
+        return interval, burst
 
 
 class Lemma:

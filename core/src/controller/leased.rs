@@ -29,8 +29,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     pub(crate) fn forfeit(&mut self, now: Instant, left: u32) {
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |_, law, limit| {
             if let Some(quota) = law.quota(&limit.state) {
-                limit.pacing.drain(now, Some(quota));
-                limit.pacing.leave_at_most(left, quota);
+                limit.pacing.leave_at_most(now, left, quota);
             }
         });
     }

@@ -1,6 +1,6 @@
 //! A limit of a controller.
 
-use crate::gate::{Pacing, Part};
+use crate::gate::{Pacing, Part, lately};
 use crate::hint::Hint;
 use crate::law::Law;
 use crate::queue::Ahead;
@@ -29,7 +29,7 @@ impl<S: Copy> Limit<S> {
         Self { state, pacing: Pacing::new(now), rate_limited: false, epoch: 0, began: 0 }
     }
 
-    /// Starts `law` in place of the law `before`, and keeps the room that is left in the bucket. Calls
+    /// Starts `law` in place of the law `before`, and keeps the room that is left in the pacing. Calls
     /// in flight were sent under the law before, so they are not fresh.
     pub(super) fn restart(
         &mut self,
@@ -40,8 +40,7 @@ impl<S: Copy> Limit<S> {
         let began = self.epoch.wrapping_add(1);
         let from = before.quota(&self.state);
         self.state = law.start(now);
-        self.pacing.drain(now, from);
-        self.pacing.follow(from, law.quota(&self.state));
+        self.pacing.follow(now, from, law.quota(&self.state));
         (self.rate_limited, self.epoch, self.began) = (false, began, began);
     }
 
@@ -60,7 +59,7 @@ impl<S: Copy> Limit<S> {
         used: u32,
     ) {
         if self.has_charged(part) {
-            self.pacing.correct(lately(law, now), part.cost, used, law.quota(&self.state));
+            self.pacing.correct(lately(now), part.cost, used, law.quota(&self.state));
             law.corrected(&mut self.state, now, part.cost, used);
         }
     }
@@ -78,7 +77,7 @@ impl<S: Copy> Limit<S> {
         if cost == 0 {
             return Ok(Instant::ZERO);
         }
-        let pacing = self.pacing.due(now, cost, law.quota(&self.state));
+        let pacing = self.pacing.due(cost, law.quota(&self.state));
         match (law.check(&self.state, now, in_flight, is_retry), pacing) {
             (Verdict::Reject(one), Err(two)) => Err(one.max(two)),
             (Verdict::Reject(reason), _) | (_, Err(reason)) => Err(reason),
@@ -97,7 +96,7 @@ impl<S: Copy> Limit<S> {
         in_flight: u16,
     ) -> bool {
         cost == 0
-            || self.pacing.is_clear(now, cost, law.quota(&self.state))
+            || self.pacing.due(cost, law.quota(&self.state)).is_ok_and(|due| due <= now)
                 && law.check(&self.state, now, in_flight, false) == Verdict::Admit
     }
 
@@ -106,8 +105,8 @@ impl<S: Copy> Limit<S> {
         part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
     }
 
-    /// Refunds a call. If it is the `newest`, no call was sent after it. Otherwise, the drained part of its cost may
-    /// have made room for later calls, and is not returned.
+    /// Refunds a call. If it is the `newest`, no call was sent after it. Otherwise, the time since may have
+    /// made room for later calls, and is not returned.
     pub(super) fn refund(
         &mut self,
         law: &impl Law<State = S>,
@@ -117,13 +116,13 @@ impl<S: Copy> Limit<S> {
         newest: bool,
     ) {
         self.rate_limited |= part.rate_limited;
-        let drained = if newest { Span::ZERO } else { now.saturating_since(sent) };
-        self.pacing.refund(lately(law, now), part.cost, drained, law.quota(&self.state));
+        let paid = if newest { Span::ZERO } else { now.saturating_since(sent) };
+        self.pacing.refund(lately(now), part.cost, paid, law.quota(&self.state));
         law.refunded(&mut self.state, now, part.cost);
     }
 
     /// The earliest instant at which a call of this cost may be sent after others, as far as is
-    /// known: when the bucket has room for all of them, or with the law's intervals after them, as if each had the
+    /// known: when the pacing has room for all of them, or with the law's intervals after them, as if each had the
     /// mean cost.
     pub(super) fn due_behind(
         &self,
@@ -143,9 +142,10 @@ impl<S: Copy> Limit<S> {
         let Some(quota) = law.quota(&self.state) else {
             return if due > now { spaced(due) } else { due };
         };
-        let due = due.max(self.pacing.due_behind(lately(law, now), ahead.cost, cost, &quota));
+        let waited = self.rate_limited;
+        let due = due.max(self.pacing.due_behind(now, waited, ahead.cost, cost, quota));
         match law.check(&self.state, now, in_flight, is_retry) {
-            // The law keeps calls further apart than the bucket does.
+            // The law keeps calls further apart than the pacing does.
             Verdict::Wait(at) if law.interval(&self.state, now) > Some(quota.interval()) => {
                 due.max(spaced(at))
             }
@@ -165,15 +165,10 @@ impl<S: Copy> Limit<S> {
         if cost == 0 {
             return;
         }
-        self.rate_limited = false;
+        let waited = core::mem::take(&mut self.rate_limited);
         if let Some(quota) = law.quota(&self.state) {
-            self.pacing.charge_late(now, lately(law, now), cost, &quota);
+            self.pacing.charge_late(now, waited, cost, quota);
         }
         law.released(&mut self.state, now, cost, attempt, rng);
     }
-}
-
-/// Until when a bucket drains at `now`. The rest remains available to compensate for a late timer.
-pub(super) fn lately(law: &impl Law, now: Instant) -> Instant {
-    now.saturating_sub(law.lateness())
 }

@@ -33,10 +33,7 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
             self.cooldown.write(out);
             self.rules().retry_budget.map(|_| self.retry_budget.clone()).write(out);
             for (limit, law) in self.limits.iter().zip(self.laws()) {
-                // Drained up to now, so that only the time away is missing.
-                let mut pacing = limit.pacing.clone();
-                pacing.drain(now, law.quota(&limit.state));
-                pacing.write(out);
+                limit.pacing.write(out);
                 limit.rate_limited.write(out);
                 law.write(&limit.state, out);
             }
@@ -101,7 +98,6 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
             limit.pacing = Pacing::read(input);
             limit.rate_limited = bool::read(input);
             limit.state = law.read(input)?;
-            limit.pacing.drain_for(input.before_the_clock(), law.quota(&limit.state));
         }
         for mean in self.usual.0.iter_mut().skip(1) {
             *mean = MeanCost::read(input);

@@ -16,8 +16,8 @@ mod permit;
 mod retry_budget;
 
 pub use cooldown::{Cooldown, CooldownError, CooldownPolicy};
-pub(crate) use pacing::LONGEST_DEBT;
 pub use pacing::Pacing;
+pub(crate) use pacing::{LATENESS, LONGEST_DEBT, lately};
 pub(crate) use permit::Part;
 pub use permit::Permit;
 pub(crate) use retry_budget::{Account, Entry};

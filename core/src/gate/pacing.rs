@@ -1,19 +1,18 @@
-//! Pacing: GCRA as an exact leaky bucket.
+//! Pacing: GCRA with one theoretical arrival time.
 
-use crate::fixed::{div_rem, mul_div_floor};
+use crate::fixed::mul_div_ceil;
 use crate::rate::Quota;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 
-/// Keeps calls within a [`Quota`]: the generic cell rate algorithm, in the form of the
-/// continuous-state leaky bucket of ITU-T I.371. The tests compare it with exact rational
-/// arithmetic.
+/// Keeps calls within a [`Quota`]: the generic cell rate algorithm, in the form of virtual
+/// scheduling of ITU-T I.371. The tests compare it with an independent implementation.
 ///
-/// A call adds its cost to the bucket, and waits while the bucket would overflow. The bucket drains
-/// at the quota's rate. The level is counted in units of 1/period of a call. The quota's *count* of
-/// these drain per nanosecond, so no division loses a remainder. A level above the bucket's size is
-/// a debt, from a cost that was corrected upwards.
+/// The state is the theoretical arrival time: when the next call would come if calls came exactly
+/// at the rate. A call moves it by the quota's interval times its cost. A call may come earlier
+/// than that, by as many intervals as the burst has room for. A time further in the future is a
+/// debt, from a cost that was corrected upwards.
 ///
 /// The quota is an argument, not state, because a law changes it. Without a quota (`None`) calls
 /// cost nothing here. In addition, a cooldown can prevent all calls until its end.
@@ -35,28 +34,38 @@ use crate::verdict::{Reason, Verdict};
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Pacing {
-    /// The level of the bucket, in units of 1/period of a call.
-    level: u64,
-    /// The latest instant seen, which replaces an earlier `now`.
-    at: Instant,
+    /// The theoretical arrival time. From [`Instant::LAST`] on, no call is admitted.
+    next: Instant,
     /// End of the law's cooldown.
     until: Instant,
 }
+
+/// How much of a timer's delay is made up. Most timers count milliseconds and start with the next
+/// one (tokio's, Node's), which would slow a client with a thousand calls per second.
+pub(crate) const LATENESS: Span = Span::from_millis(2);
+
+/// The start of the time that a late timer may make up.
+pub(crate) const fn lately(now: Instant) -> Instant {
+    now.saturating_sub(LATENESS)
+}
+
+/// No cost that a server reports delays a client by more than a day.
+pub(crate) const LONGEST_DEBT: Span = Span::from_secs(86_400);
 
 impl Pacing {
     /// Creates a pacing with its whole burst available.
     #[must_use]
     pub const fn new(now: Instant) -> Self {
-        Self { level: 0, at: now, until: Instant::ZERO }
+        Self { next: now, until: Instant::ZERO }
     }
 
     /// Whether a call of `cost` may be sent: `Admit`, `Wait`, [`Reason::TooBig`] if the cost
-    /// exceeds the burst, or [`Reason::Never`] if the wait would end after [`Instant::MAX`]. A cost
+    /// exceeds the burst, or [`Reason::Never`] if the wait would end after the last instant. A cost
     /// of zero is always admitted.
     #[must_use]
-    #[inline(always)] // so that a law without a quota links no bucket
+    #[inline(always)] // so that a law without a quota links no arithmetic
     pub fn check(&self, now: Instant, cost: u32, quota: Option<Quota>) -> Verdict {
-        match self.due(now, cost, quota) {
+        match self.due(cost, quota) {
             Ok(due) if due > now => Verdict::Wait(due),
             Ok(_) => Verdict::Admit,
             Err(reason) => Verdict::Reject(reason),
@@ -65,37 +74,27 @@ impl Pacing {
 
     /// The earliest instant at which a call of `cost` may be sent; `Err` if there is none.
     #[inline(always)] // as above
-    pub(crate) fn due(
-        &self,
-        now: Instant,
-        cost: u32,
-        quota: Option<Quota>,
-    ) -> Result<Instant, Reason> {
+    pub(crate) fn due(&self, cost: u32, quota: Option<Quota>) -> Result<Instant, Reason> {
         match quota {
             _ if cost == 0 => Ok(Instant::ZERO),
-            Some(quota) => Ok(self.bucket_due(&quota, now, cost)?.max(self.until)),
+            Some(quota) => Ok(self.due_at_rate(cost, quota)?.max(self.until)),
             None => Ok(self.until),
         }
     }
 
-    /// Whether a call of `cost` may be sent now.
-    #[inline(always)] // as above
-    pub(crate) fn is_clear(&self, now: Instant, cost: u32, quota: Option<Quota>) -> bool {
-        self.until <= now
-            && quota.is_none_or(|quota| {
-                let rest = quota.burst.get().checked_sub(cost);
-                rest.is_some_and(|rest| self.level_at(&quota, now) <= quota.call(rest))
-            })
+    fn due_at_rate(&self, cost: u32, quota: Quota) -> Result<Instant, Reason> {
+        let rest = quota.burst().checked_sub(cost).ok_or(Reason::TooBig)?;
+        if self.next >= Instant::LAST {
+            return Err(Reason::Never);
+        }
+        Ok(self.next.saturating_sub(quota.time_of(rest)))
     }
 
     /// When this gate admits a call of `cost`. May be in the past. `None` if nothing delays the
     /// call, or if it can never be sent.
     #[must_use]
     pub fn ready_at(&self, cost: u32, quota: Option<Quota>) -> Option<Instant> {
-        match self.check(self.at, cost, quota) {
-            Verdict::Wait(at) => Some(at),
-            _ => None,
-        }
+        self.due(cost, quota).ok().filter(|due| *due > Instant::ZERO)
     }
 
     /// [`check`](Self::check), followed by a charge if the verdict is `Admit`. Sufficient for a
@@ -115,23 +114,6 @@ impl Pacing {
     #[must_use = "a call may have to wait"]
     #[inline]
     pub fn take(&mut self, now: Instant, cost: u32, quota: &Quota) -> Verdict {
-        // The usual case, with each value computed once. For a cost within the burst the product
-        // fits, because the quota was checked for it.
-        if self.until <= now
-            && cost <= quota.burst.get()
-            && let Some(passed) = now.as_nanos().checked_sub(self.at.as_nanos())
-            && let Some(drained) = passed.checked_mul(quota.count.get())
-            && let Some(level) = self.level.saturating_sub(drained).checked_add(quota.call(cost))
-            && level <= brim(*quota)
-        {
-            (self.level, self.at) = (level, now);
-            return Verdict::Admit;
-        }
-        self.take_slowly(now, cost, quota)
-    }
-
-    #[cold]
-    fn take_slowly(&mut self, now: Instant, cost: u32, quota: &Quota) -> Verdict {
         let verdict = self.check(now, cost, Some(*quota));
         if verdict == Verdict::Admit {
             self.charge(now, cost, Some(*quota));
@@ -139,148 +121,109 @@ impl Pacing {
         verdict
     }
 
-    /// Adds the cost of a call. Call [`check`](Self::check) first: what overflows the bucket is a
-    /// debt.
+    /// Adds the cost of a call. Call [`check`](Self::check) first: what exceeds the burst is a debt.
+    #[inline(always)] // as above
     pub fn charge(&mut self, now: Instant, cost: u32, quota: Option<Quota>) {
-        self.drain(now, quota);
-        self.pour(0, cost, quota);
+        if let Some(quota) = quota {
+            let next = self.next.max(now).saturating_add(quota.time_of(cost));
+            self.next = next.min(Instant::LAST);
+        }
+    }
+
+    /// Adds the cost of a call that may be late. A call that `waited` is charged as of its time, so
+    /// that the next one is due by the rate, and so are others that the same timer delayed.
+    #[inline(always)] // as above
+    pub(crate) fn charge_late(&mut self, now: Instant, waited: bool, cost: u32, quota: Quota) {
+        let next = self.start(now, waited).saturating_add(quota.time_of(cost));
+        self.next = next.min(Instant::LAST);
+    }
+
+    /// The theoretical arrival time of a call at `now`, with the delay of a late timer made up.
+    fn start(&self, now: Instant, waited: bool) -> Instant {
+        let lately = lately(now);
+        if waited || self.next > lately { self.next.max(lately) } else { now }
     }
 
     /// Corrects a call's cost from `charged` to `used`: a refund if it was less, a debt if it was
-    /// more. A refund never exceeds the bucket's level. A debt is paid within a day, because `used`
-    /// may be what a server reports.
+    /// more. A refund makes room for no more than the burst. A debt is paid within a day, because
+    /// `used` may be what a server reports.
     #[inline(always)] // as above
     pub fn correct(&mut self, now: Instant, charged: u32, used: u32, quota: Option<Quota>) {
-        self.drain(now, quota);
-        let before = self.level;
-        self.pour(charged, used, quota);
-        if used > charged
-            && let Some(quota) = quota
-        {
-            let day = LONGEST_DEBT.saturating_mul(quota.count()).as_nanos();
-            self.level = self.level.min(brim(quota).saturating_add(day)).max(before);
-        }
-    }
-
-    /// The same, for a bucket that is already drained up to now.
-    #[inline(always)] // as above
-    pub(crate) fn pour(&mut self, charged: u32, used: u32, quota: Option<Quota>) {
         let Some(quota) = quota else { return };
-        let level = Span::from_nanos(self.level);
-        let difference = quota.period().saturating_mul(charged.abs_diff(used).into());
-        let level = match used > charged {
-            true => level.saturating_add(difference),
-            false => level.saturating_sub(difference),
-        };
-        self.level = level.as_nanos();
+        let difference = quota.time_of(charged.abs_diff(used));
+        if used > charged {
+            let most =
+                now.saturating_add(quota.time_of(quota.burst())).saturating_add(LONGEST_DEBT);
+            let next = self.next.max(now).saturating_add(difference).min(most);
+            self.next = self.next.max(next.min(Instant::LAST));
+        } else {
+            self.give_back(now, difference);
+        }
     }
 
-    /// Takes back the cost of a call, except what drains in the time `drained`.
+    /// Refunds the cost of a call, except what is paid for in the time `paid`.
     #[inline(always)] // as above
-    pub(crate) fn refund(&mut self, now: Instant, cost: u32, drained: Span, quota: Option<Quota>) {
-        self.drain(now, quota);
+    pub(crate) fn refund(&mut self, now: Instant, cost: u32, paid: Span, quota: Option<Quota>) {
         if let Some(quota) = quota {
-            let cost = quota.period().saturating_mul(cost.into());
-            let rest = cost.saturating_sub(drained.saturating_mul(quota.count()));
-            self.level = self.level.saturating_sub(rest.as_nanos());
+            self.give_back(now, quota.time_of(cost).saturating_sub(paid));
         }
+    }
+
+    fn give_back(&mut self, now: Instant, span: Span) {
+        self.next = self.next.min(self.next.saturating_sub(span).max(now));
     }
 
     /// Admits no call within `span` from now. Ends at the latest one instant before the end of
     /// time, so that it does end.
     pub fn delay(&mut self, now: Instant, span: Span) {
-        self.until = self.until.max(now.max(self.at).saturating_add(span).min(Instant::LAST));
+        self.until = self.until.max(now.saturating_add(span).min(Instant::LAST));
     }
 
-    /// Changes to the quota of another law. The number of calls for which there is room is kept, up
-    /// to the new burst; a debt stays. The bucket must be drained up to now.
-    pub(crate) fn follow(&mut self, from: Option<Quota>, to: Option<Quota>) {
+    /// Changes to another quota. The number of calls for which there is room at `now` is kept, up
+    /// to the new burst; a debt stays.
+    pub fn follow(&mut self, now: Instant, from: Option<Quota>, to: Option<Quota>) {
+        if from == to {
+            return;
+        }
         let (Some(from), Some(to)) = (from, to) else {
-            self.level = 0;
+            self.next = now;
             return;
         };
-        let (old, new) = (from.period.get(), to.period.get());
-        let (full, to_full) = (brim(from), brim(to));
-        let room = mul_div_floor(full.saturating_sub(self.level), new, old);
-        let debt = mul_div_floor(self.level.saturating_sub(full), new, old);
-        let debt = debt.saturating_add(u64::from(self.level > full));
-        self.level = to_full.saturating_sub(room).saturating_add(debt);
+        self.rescale(now, from.interval(), to.interval());
+        let more = to.time_of(to.burst().saturating_sub(from.burst()));
+        let less = to.time_of(from.burst().saturating_sub(to.burst()));
+        let next = self.next.saturating_add(more).saturating_sub(less);
+        self.next = next.max(now).min(Instant::LAST);
     }
 
-    /// Limits the room in the bucket to this many calls.
+    /// Changes to another interval. What is ahead of `now` stays the same number of calls.
+    pub(crate) fn rescale(&mut self, now: Instant, from: Span, to: Span) {
+        let ahead = self.next.saturating_since(now).as_nanos();
+        let ahead = Span::from_nanos(mul_div_ceil(ahead, to.as_nanos(), from.as_nanos()));
+        self.next = now.saturating_add(ahead).min(Instant::LAST);
+    }
+
+    /// Limits the burst at `now` to this many calls.
     #[cfg(feature = "shared")]
-    pub(crate) fn leave_at_most(&mut self, calls: u32, quota: Quota) {
-        let room = quota.period.get().saturating_mul(calls.into());
-        self.level = self.level.max(brim(quota).saturating_sub(room));
+    pub(crate) fn leave_at_most(&mut self, now: Instant, calls: u32, quota: Quota) {
+        let used = quota.time_of(quota.burst().saturating_sub(calls));
+        self.next = self.next.max(now.saturating_add(used).min(Instant::LAST));
     }
 
-    /// Drains the bucket up to `now`. Call this before the quota changes, because the past time
-    /// drained at the old rate.
-    #[inline(always)] // as above
-    pub fn drain(&mut self, now: Instant, quota: Option<Quota>) {
-        match quota {
-            Some(quota) => self.drain_at(&quota, now),
-            None => (self.level, self.at) = (0, self.at.max(now)),
-        }
-    }
-
-    fn drain_at(&mut self, quota: &Quota, now: Instant) {
-        self.level = self.level_at(quota, now);
-        self.at = self.at.max(now);
-    }
-
-    /// Drains the bucket for time before the start of the present clock.
-    pub(crate) fn drain_for(&mut self, span: Span, quota: Option<Quota>) {
-        if let Some(quota) = quota {
-            self.level = self.level_at(&quota, self.at.saturating_add(span));
-        }
-    }
-
-    fn bucket_due(&self, quota: &Quota, now: Instant, cost: u32) -> Result<Instant, Reason> {
-        if cost > quota.burst.get() {
-            return Err(Reason::TooBig);
-        }
-        match self.wait(quota, now, 0, cost) {
-            Span::ZERO => Ok(Instant::ZERO),
-            wait => self.at.max(now).checked_add(wait).ok_or(Reason::Never),
-        }
-    }
-
-    /// How long until the bucket has room for a call of `cost`, after others that fill `ahead` of it.
-    fn wait(&self, quota: &Quota, now: Instant, ahead: u64, cost: u32) -> Span {
-        let level = self.level_at(quota, now).saturating_add(ahead);
-        // The highest level at which the call still fits.
-        let room = quota.call(quota.burst.get().saturating_sub(cost));
-        let (drained, rest) = div_rem(level.saturating_sub(room), quota.count);
-        Span::from_nanos(drained.saturating_add(u64::from(rest > 0)))
-    }
-
-    /// Charges an admitted call. If it had to wait at the latest instant seen, it is charged as of
-    /// `lately`, so that the next one is due by the rate. Exception: the level at that time would
-    /// not fit in 64 bits.
-    #[inline(always)] // as above
-    pub(crate) fn charge_late(&mut self, now: Instant, lately: Instant, cost: u32, quota: &Quota) {
-        let call = quota.call(cost);
-        let then = match self.level.checked_add(call) {
-            Some(level) if level > brim(*quota) => lately,
-            _ => now,
-        };
-        self.drain_at(quota, then);
-        self.level = self.level.wrapping_add(call);
-    }
-
-    /// When the bucket has room for a call of `cost` after the calls `ahead` of it, with the delay
-    /// since `lately` made up; the end of time if never.
+    /// When there is room for a call of `cost` after the calls `ahead` of it, the first of which may
+    /// have `waited`; the end of time if never.
     pub(crate) fn due_behind(
         &self,
-        lately: Instant,
+        now: Instant,
+        waited: bool,
         ahead: u64,
         cost: u32,
-        quota: &Quota,
+        quota: Quota,
     ) -> Instant {
-        let ahead = quota.period().saturating_mul(ahead).as_nanos();
-        let wait = self.wait(quota, lately, ahead, cost);
-        self.at.max(lately).saturating_add(wait)
+        let next = self.start(now, waited);
+        let rest = u64::from(quota.burst().saturating_sub(cost));
+        let apart = quota.interval().saturating_mul(ahead.abs_diff(rest));
+        if ahead > rest { next.saturating_add(apart) } else { next.saturating_sub(apart) }
     }
 
     /// Ends the cooldown, because the user says so.
@@ -292,22 +235,9 @@ impl Pacing {
     pub(crate) fn shorten_cooldown(&mut self, latest: Instant) {
         self.until = self.until.min(latest);
     }
-
-    /// If the product saturates, it exceeds any level, so the difference is exact.
-    fn level_at(&self, quota: &Quota, now: Instant) -> u64 {
-        let drained = now.saturating_since(self.at).saturating_mul(quota.count.get());
-        self.level.saturating_sub(drained.as_nanos())
-    }
 }
 
-/// No cost that a server reports delays a client by more than a day.
-pub(crate) const LONGEST_DEBT: Span = Span::from_secs(86_400);
-
-const fn brim(quota: Quota) -> u64 {
-    quota.call(quota.burst.get())
-}
-
-fields!(Pacing { level: u64, at: Instant, until: Instant });
+fields!(Pacing { next: Instant, until: Instant });
 
 #[cfg(test)]
 mod tests {

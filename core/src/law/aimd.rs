@@ -1,10 +1,12 @@
 //! `aimd`: additive increase, multiplicative decrease, in the rate.
 
+use core::num::NonZeroU32;
+
 use crate::fixed::Ratio;
-use crate::gate::Pacing;
+use crate::gate::{Pacing, lately};
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
-use crate::rate::{LawBurst, Quota, QuotaError};
+use crate::rate::{Quota, QuotaError, law_interval};
 use crate::rng::Rng;
 use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
@@ -13,9 +15,9 @@ use crate::time::{Instant, Span};
 ///
 /// ```
 /// use tidegate::law::{Aimd, AimdConfig, Law, Sample};
-/// use tidegate::{Instant, Outcome, Quota, Rng, gate::Pacing};
+/// use tidegate::{Instant, Outcome, Quota, Rng, Span, gate::Pacing};
 ///
-/// let most = Quota::per_second(12).unwrap();
+/// let most = Quota::per(25, Span::from_secs(2)).unwrap();
 /// let law = Aimd::new(AimdConfig { every: 1, ceiling: most, ..AimdConfig::DEFAULT }).unwrap();
 /// let now = Instant::ZERO;
 /// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
@@ -23,20 +25,19 @@ use crate::time::{Instant, Span};
 ///     let mut sample = Sample::new(now, now, outcome);
 ///     sample.rate_limited = rate_limited;
 ///     law.observe(&mut state, &mut pacing, &sample, &mut rng);
-///     law.interval(&state, now).unwrap()
+///     law.interval(&state, now).unwrap().as_millis()
 /// };
-/// let of = |per_second| Quota::per_second(per_second).unwrap().interval();
-/// assert_eq!(after(Outcome::Ok, false), of(10)); // it did not have to wait: the rate was no limit
-/// assert_eq!(after(Outcome::Ok, true), of(11));
-/// assert_eq!(after(Outcome::Failed, true), of(11)); // says nothing about the rate
-/// assert_eq!(after(Outcome::Ok, true), of(12));
-/// assert_eq!(after(Outcome::Ok, true), of(12)); // the ceiling
-/// assert_eq!(after(Outcome::Busy, true), of(6));
+/// assert_eq!(after(Outcome::Ok, false), 100); // it did not have to wait: the rate was no limit
+/// assert_eq!(after(Outcome::Ok, true), 90);
+/// assert_eq!(after(Outcome::Failed, true), 90); // says nothing about the rate
+/// assert_eq!(after(Outcome::Ok, true), 83);
+/// assert_eq!(after(Outcome::Ok, true), 80); // the ceiling
+/// assert_eq!(after(Outcome::Busy, true), 160);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdConfig {
-    /// The initial rate. Its burst (at most 17 592) is the burst at every rate.
+    /// The initial rate. Its burst is the burst at every rate.
     pub start: Quota,
     /// The minimum rate.
     pub floor: Quota,
@@ -121,7 +122,7 @@ impl Default for AimdConfig {
 const fn per_second(count: u64) -> Quota {
     match Quota::per_second(count) {
         Ok(quota) => quota,
-        Err(_) => Quota::of_law_rate(1, LawBurst::ONE),
+        Err(_) => Quota::of(law_interval(1), NonZeroU32::MIN),
     }
 }
 
@@ -150,7 +151,7 @@ pub struct Aimd {
     floor: u64,
     ceiling: u64,
     step: u64,
-    burst: LawBurst,
+    burst: NonZeroU32,
     every: u16,
     keep: Ratio,
     cooldown: Option<AimdCooldown>,
@@ -164,16 +165,16 @@ pub struct Aimd {
 ///
 /// let gate: Controller<Aimd> = Controller::new(Policy::new(Aimd::DEFAULT), 7, Instant::ZERO);
 /// let state: AimdState = *gate.states().next().unwrap();
-/// // Ten calls a second, as the law counts them: in fractions of 2^-20, so per 2^20 seconds.
 /// let quota = Aimd::DEFAULT.quota(&state).unwrap();
-/// assert_eq!((quota.count(), quota.period()), (10 << 20, Span::from_secs(1 << 20)));
-/// assert_eq!(quota.interval(), Span::from_millis(100));
+/// assert_eq!(quota.interval(), Span::from_millis(100)); // ten calls a second
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdState {
     /// Calls a second with 20 bits of fraction.
     rate: u64,
+    /// The interval at this rate.
+    interval: Span,
     /// Successes since the last change of the rate.
     successes: u16,
     /// Cuts not yet discounted by successes.
@@ -192,7 +193,7 @@ impl Aimd {
             floor: 1,
             ceiling: 1,
             step: 1,
-            burst: LawBurst::ONE,
+            burst: NonZeroU32::MIN,
             every: 1,
             keep: Ratio::HALF,
             cooldown: None,
@@ -205,13 +206,16 @@ impl Aimd {
     /// # Errors
     /// [`AimdError`] names what is wrong.
     pub const fn new(config: AimdConfig) -> Result<Self, AimdError> {
-        let burst = match LawBurst::new(config.start.burst()) {
-            Ok(burst) => burst,
+        let floor = config.floor.law_rate();
+        // The longest interval of all.
+        let slowest = Quota::of(law_interval(floor), NonZeroU32::MIN);
+        let burst = match slowest.with_burst(config.start.burst()) {
+            Ok(slowest) => slowest.burst,
             Err(error) => return Err(AimdError::Burst(error)),
         };
         let law = Self {
             start: config.start.law_rate(),
-            floor: config.floor.law_rate(),
+            floor,
             ceiling: config.ceiling.law_rate(),
             step: config.step.law_rate(),
             burst,
@@ -248,11 +252,12 @@ impl Law for Aimd {
     type State = AimdState;
 
     fn start(&self, _: Instant) -> AimdState {
-        AimdState { rate: self.start, successes: 0, cuts: 0, calm: 0 }
+        let (rate, interval) = (self.start, law_interval(self.start));
+        AimdState { rate, interval, successes: 0, cuts: 0, calm: 0 }
     }
 
     fn quota(&self, state: &AimdState) -> Option<Quota> {
-        Some(Quota::of_law_rate(state.rate, self.burst))
+        Some(Quota::of(state.interval, self.burst))
     }
 
     fn observe(
@@ -297,10 +302,12 @@ impl Law for Aimd {
 }
 
 impl Aimd {
-    /// Changes the rate. The elapsed time drains at the old rate.
     fn set(&self, state: &mut AimdState, pacing: &mut Pacing, now: Instant, rate: u64) {
-        pacing.drain(now.saturating_sub(self.lateness()), self.quota(state));
-        (state.rate, state.successes) = (rate, 0);
+        let interval = law_interval(rate);
+        if interval != state.interval {
+            pacing.rescale(lately(now), state.interval, interval);
+        }
+        (state.rate, state.interval, state.successes) = (rate, interval, 0);
     }
 
     /// "We could assume that after 10 un-throttled API requests that we can discount our retry,
@@ -337,10 +344,10 @@ impl AimdCooldown {
 ///
 /// let config = AimdConfig::DEFAULT;
 /// let made = |config| Aimd::new(config).unwrap_err();
-/// // A minute's worth of calls at once is more than the law counts.
-/// let start = Quota::per_second(1_000).unwrap().with_burst(60_000).unwrap();
+/// // At the lowest rate, the burst would take too long.
+/// let start = Quota::per_second(10).unwrap().with_burst(1_000_000).unwrap();
 /// let burst = AimdError::Burst(QuotaError::BurstTooLarge);
-/// assert_eq!(made(AimdConfig { start, ..config }), burst);
+/// assert_eq!(made(AimdConfig { start, floor: Quota::per_day(1).unwrap(), ..config }), burst);
 /// // "Never grow" is a ceiling at the start.
 /// assert_eq!(made(AimdConfig { every: 0, ..config }), AimdError::ZeroEvery);
 /// // "Never cut" is another law: `Fixed`.
@@ -357,7 +364,7 @@ impl AimdCooldown {
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum AimdError {
-    /// The start's burst is above 17 592. (No quota has a burst of zero.)
+    /// The start's burst times the floor's interval is longer than 146 years.
     Burst(QuotaError),
     /// The law cannot grow after zero successes.
     ZeroEvery,
@@ -372,7 +379,9 @@ pub enum AimdError {
 impl core::fmt::Display for AimdError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::Burst(_) => "aimd: the start's burst must be 1 to 17592",
+            Self::Burst(_) => {
+                "aimd: the start's burst times the floor's interval must be at most 146 years"
+            }
             Self::ZeroEvery => "aimd: `every` must be at least 1",
             Self::KeepNotBelowOne => "aimd: `keep` must be below 1",
             Self::Cooldown => {
@@ -385,8 +394,10 @@ impl core::fmt::Display for AimdError {
 
 impl core::error::Error for AimdError {}
 
-fields!(AimdState { rate: u64, successes: u16, cuts: u8, calm: u16 });
-record!(Aimd, AimdState where |law, state| (law.floor..=law.ceiling).contains(&state.rate));
+fields!(AimdState { rate: u64, interval: Span, successes: u16, cuts: u8, calm: u16 });
+record!(Aimd, AimdState where |law, state| {
+    (law.floor..=law.ceiling).contains(&state.rate) && state.interval == law_interval(state.rate)
+});
 
 #[cfg(test)]
 mod tests {
@@ -455,12 +466,12 @@ mod tests {
 
     #[test]
     fn the_rate_stays_between_floor_and_ceiling() {
-        let config = AimdConfig { every: 1, ceiling: per_second(12), ..AimdConfig::DEFAULT };
+        let config = AimdConfig { every: 1, ceiling: per_second(16), ..AimdConfig::DEFAULT };
         let mut bench = Bench::new(config);
         for _ in 0..100 {
             bench.see(sample(Outcome::Ok));
         }
-        assert_eq!(bench.per_1000_s(), 12_000);
+        assert_eq!(bench.per_1000_s(), 16_000);
         assert_eq!(bench.see(sample(Outcome::Ok)), Move::Kept, "the rate is at the ceiling");
         for _ in 0..100 {
             bench.see(sample(Outcome::Throttled));
@@ -534,7 +545,7 @@ mod tests {
     fn a_configuration_is_validated_by_the_constructor() {
         let good = AimdConfig::DEFAULT;
         let cooldown = good.cooldown.unwrap();
-        let crowded = per_second(10).with_burst(17_593).unwrap();
+        let crowded = per_second(10).with_burst(u32::MAX).unwrap();
         for (config, expected) in [
             (AimdConfig { every: 0, ..good }, AimdError::ZeroEvery),
             (AimdConfig { keep: Ratio::ONE, ..good }, AimdError::KeepNotBelowOne),

@@ -82,12 +82,6 @@ macro_rules! registry {
                 }
             }
 
-            fn lateness(&self) -> Span {
-                match self {
-                    $(Self::$law(law) => law.lateness(),)*
-                }
-            }
-
             fn check(&self, state: &AnyState, now: Instant, in_flight: u16, is_retry: bool) -> Verdict {
                 match (self, state) {
                     $((Self::$law(law), AnyState::$law(state)) => law.check(state, now, in_flight, is_retry),)*

@@ -102,9 +102,8 @@ use crate::verdict::Verdict;
 /// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let throttled = Sample::new(now, now, Outcome::Throttled);
 /// assert_eq!(law.observe(&mut state, &mut pacing, &throttled, &mut rng), Move::Slower);
-/// let quota = law.quota(&state).unwrap();
-/// let per_second = quota.count() as u128 * 1_000_000_000 / quota.period().as_nanos() as u128;
-/// assert_eq!(per_second, 5);
+/// let interval = law.quota(&state).unwrap().interval();
+/// assert_eq!(interval.as_millis(), 200); // five a second
 /// ```
 pub trait Law {
     /// The law's state: plain data.
@@ -134,13 +133,6 @@ pub trait Law {
         None
     }
 
-    /// How much timer delay is caught up: 2 ms, which covers the timers of most runtimes. The burst
-    /// is larger by what the rate allows in that time. Published laws return zero, as in their
-    /// sources.
-    fn lateness(&self) -> Span {
-        Span::from_millis(2)
-    }
-
     /// The current interval before jitter, for display; `None` if there is none.
     fn interval(&self, state: &Self::State, _: Instant) -> Option<Span> {
         self.quota(state).map(Quota::interval)
@@ -167,8 +159,7 @@ pub trait Law {
         self.corrected(state, now, cost, 0);
     }
 
-    /// A call completed. A law that changes its quota lets the pacing [drain](Pacing::drain) first, at
-    /// the old one. The law does not see calls that were abandoned, found a quota exhausted, or cost
+    /// A call completed. A law that changes its quota lets the pacing [follow](Pacing::follow). The law does not see calls that were abandoned, found a quota exhausted, or cost
     /// nothing of this limit.
     fn observe(
         &self,

@@ -335,7 +335,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     fn poll_alone(&mut self, now: Instant, call: &Call) -> Decision<u64> {
         let share = self.share();
         let least = self.cooldown.until();
-        let due = self.share.due(now, 1, Some(share)).map_or(Instant::LAST, |due| due.max(least));
+        let due = self.share.due(1, Some(share)).map_or(Instant::LAST, |due| due.max(least));
         if due > now {
             let late = due > call.deadline;
             return if late { Decision::Reject(Reason::Late(due)) } else { Decision::Wait(due) };

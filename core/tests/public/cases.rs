@@ -29,7 +29,7 @@ fn a_full_concurrency_limit_does_not_hide_that_the_wait_after_it_is_too_long() {
 }
 
 #[test]
-fn elapsed_time_drains_at_the_old_rate() {
+fn elapsed_time_counts_at_the_old_rate() {
     let law = Aimd::new(AimdConfig { cooldown: None, ..AimdConfig::DEFAULT }).unwrap();
     let mut gate: Controller<Aimd> = Controller::new(Policy::new(law), 1, at(0));
     let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };

@@ -323,19 +323,25 @@ proptest! {
         windows: bool,
         says in prop::sample::select(vec![Says::Nothing, Says::Left, Says::Policy, Says::Reset]),
     ) {
-        let quota = Quota::per(count, Span::from_secs(period)).unwrap().with_burst(burst).unwrap();
+        let period = period * SECOND;
         let server = limit.map(|limit| {
             let limit = (limit * count).div_ceil(100);
-            Server::new(limit, period * SECOND, (!windows).then_some(limit), says)
+            Server::new(limit, period, (!windows).then_some(limit), says)
         });
-        let used = quoted(quota, server, seed, 40 * period * SECOND);
+        let used = quoted((count, period, burst), server, seed, 40 * period);
         prop_assert!(limit.is_some() || used >= 36 * count, "{used} of {}", 40 * count);
     }
 }
 
 /// What a client with this quota uses that always has a call to make. It is restored from a snapshot again and again,
 /// and its timers are late. Panics if any period has more than the quota.
-fn quoted(quota: Quota, mut server: Option<Server>, seed: u64, time: u64) -> u64 {
+fn quoted(
+    (count, period, burst): (u64, u64, u32),
+    mut server: Option<Server>,
+    seed: u64,
+    time: u64,
+) -> u64 {
+    let quota = Quota::per(count, Span::from_nanos(period)).unwrap().with_burst(burst).unwrap();
     let mut rng = Rng::new(seed);
     let mut below = |most: u64| u64::from(rng.next_u32()) % most;
     let policy = Policy::adaptive().limits([Adaptive::with_quota(quota)]);
@@ -346,15 +352,15 @@ fn quoted(quota: Quota, mut server: Option<Server>, seed: u64, time: u64) -> u64
         gate.settle(at(now), permit, if below(2) == 0 { Outcome::Throttled } else { Outcome::Ok });
     }
     gate.set_policy(policy, at(now));
-    let (parts, most) = (quota.period().as_nanos(), quota.burst().into());
+    let most = u64::from(burst);
     let (start, mut latest, mut excess, mut used) = (now, now, 0, 0);
     while now < start + time {
         let cost = 1 + below(most);
         match gate.poll(at(now), &Call::new().cost(u32::try_from(cost).unwrap())) {
             Decision::Admit(permit) => {
                 used += cost;
-                excess = u64::saturating_sub(excess, (now - latest) * quota.count()) + cost * parts;
-                let allowed = most * parts + quota.count() * 2 * MILLIS;
+                excess = u64::saturating_sub(excess, (now - latest) * count) + cost * period;
+                let allowed = most * period + count * 2 * MILLIS;
                 assert!(excess <= allowed, "{} calls' worth in parts", excess - allowed);
                 latest = now;
                 let reply = server.as_mut().map_or(Outcome::Ok.into(), |server| {
@@ -370,7 +376,7 @@ fn quoted(quota: Quota, mut server: Option<Server>, seed: u64, time: u64) -> u64
         if below(16) == 0 {
             let mut record = [0; Gate::SNAPSHOT_BYTES];
             gate.snapshot(at(now), &mut record).unwrap();
-            let away = below(2 * parts / quota.count());
+            let away = below(2 * period / count);
             now += away;
             gate = Gate::restore(policy, seed, &record, at(now), Span::from_nanos(away)).unwrap();
         }
@@ -380,10 +386,9 @@ fn quoted(quota: Quota, mut server: Option<Server>, seed: u64, time: u64) -> u64
 
 #[test]
 fn a_client_with_a_quota_of_seven_a_minute_sends_seven_a_minute() {
-    let quota = Quota::per_minute(7).unwrap();
     for server in [None, Some(Server::bucket(1, SECOND))] {
         for seed in 0..20 {
-            let used = quoted(quota, server.clone(), seed, 3_600 * SECOND);
+            let used = quoted((7, 60 * SECOND, 1), server.clone(), seed, 3_600 * SECOND);
             assert!((385..=428).contains(&used), "{used} in an hour, {server:?}");
         }
     }

@@ -27,7 +27,6 @@ pub(crate) fn play(vector: &Vector<'_>) -> Played {
             ("charge", _) => pacing.charge(now, cost?, quota),
             ("correct", _) => pacing.correct(now, cost?, small(at(event, 3)?)?, quota),
             ("delay", _) => pacing.delay(now, span(at(event, 2)?)?),
-            ("drain", _) => pacing.drain(now, quota),
             (other, _) => return Err(format!("unknown step `{other}`")),
         }
         Ok(())

@@ -762,7 +762,7 @@ def moves():
             yield script
     # The law's own bytes follow the gates, the pacing, and the tag of the law.
     for phase in ("open", "paced"):
-        for place in range(48, 172, 1 if phase == "paced" else 2):
+        for place in range(40, 164, 1 if phase == "paced" else 2):
             script = scripted(f"restored {phase} with another byte {place}", "HostileRecord")
             at_work(script, phase)
             script.save()

@@ -19,7 +19,7 @@ QUOTAS = [
     ("700 million a second", [700_000_000, SECOND], []),
     ("more than one a nanosecond", [U64, 3], []),
     ("one in 584 years", [1, U64], ["SlowRate"]),
-    ("the largest burst of an hour", [4500, HOUR, U64 // HOUR], ["HugeCost"]),
+    ("the largest burst of an hour", [1, HOUR, U64 // 4 // HOUR], ["HugeCost"]),
     ("the largest burst there is", [2, 5, U32], ["HugeCost"]),
     ("no quota", None, []),
 ]
@@ -57,7 +57,7 @@ COSTS = [
 
 def pacing_answer(pacing, now, cost, quota):
     try:
-        due = pacing.due(now, cost, quota)
+        due = pacing.due(cost, quota)
     except Never as never:
         return [never.reason]
     return ["wait", due] if due > now else ["admit"]
@@ -81,10 +81,8 @@ class PacingScript:
     def do(self, verb, now, *numbers):
         if verb in ("charge", "correct"):
             getattr(self.pacing, verb)(now, *numbers, self.quota)
-        elif verb == "delay":
-            self.pacing.delay(now, *numbers)
         else:
-            self.pacing.drain(now, self.quota)
+            self.pacing.delay(now, *numbers)
         self.events.append([verb, now, *numbers])
 
     def vector(self):
@@ -120,7 +118,7 @@ def pacings():
 
 
 def corrections(name, quota, flags):
-    """A refund never exceeds the bucket, and a debt is limited."""
+    """A refund never exceeds the burst, and a debt is limited."""
     script = PacingScript(f"pacing {name}, costs corrected", [*flags, "CostCorrected"], quota, 5)
     for charged, used in [
         (0, 1),
@@ -140,7 +138,7 @@ def corrections(name, quota, flags):
 
 
 def delays(name, quota, flags):
-    """A law's cooldown is independent of the bucket, and ends before the largest instant."""
+    """A law's cooldown is independent of the rate, and ends before the largest instant."""
     script = PacingScript(f"pacing {name}, cooldowns", [*flags, "ClockAtMax"], quota, 9)
     for now, span in [(9, 100), (50, 10), (40, 90), (60, END), (END - 5, 3)]:
         script.do("delay", now, span)
@@ -148,7 +146,6 @@ def delays(name, quota, flags):
         if quota:
             script.query("take", now, 1)
         script.query("check", now, 0)
-        script.do("drain", now + 1)
     script.query("check", END - 1, 1)
     script.query("check", END, 1)
     return script.vector()

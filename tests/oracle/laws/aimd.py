@@ -1,14 +1,19 @@
 """`aimd`."""
 
-from exact import DAY, END, HOUR, MS, SECOND, part, within
-from laws.base import MOST_BURST, PER, PUSHBACK, Law, below_one, quota_wrong
-from pacing import Quota
+from exact import DAY, END, HOUR, MS, SECOND, part
+from laws.base import PER, PUSHBACK, Law, below_one, burst_wrong, quota_wrong
+from pacing import Quota, lately
 from record import Rejected
 
 
 def law_rate(count, period):
     """Calls a second with 20 bits of fraction, rounded down, but never to zero."""
-    return max(1, within(count * PER // period))
+    return max(1, PER // Quota(count, period).interval)
+
+
+def law_quota(rate, burst):
+    """Rounded down, so that the rate of a quota gives its interval again, if that is short."""
+    return Quota(1, PER // rate, burst)
 
 
 class Aimd(Law):
@@ -72,7 +77,8 @@ class Aimd(Law):
         error = next(filter(None, (quota_wrong(*quota) for quota in quotas)), None)
         if error:
             return error
-        if (config["start"] + [1])[2] > MOST_BURST:
+        burst = (config["start"] + [1])[2]
+        if burst_wrong(law_quota(law_rate(*config["floor"][:2]), burst).interval, burst):
             return "Burst(BurstTooLarge)"
         if config["every"] == 0:
             return "ZeroEvery"
@@ -91,7 +97,7 @@ class Aimd(Law):
         self.successes = self.doublings = self.calm = 0
 
     def quota(self):
-        return Quota(self.rate, PER, self.config["burst"])
+        return law_quota(self.rate, self.config["burst"])
 
     def observe(self, pacing, sample, chance):
         if not sample.fresh:
@@ -111,13 +117,13 @@ class Aimd(Law):
         if self.successes < self.config["every"]:
             return None
         before = self.rate
-        self.set(min(within(self.rate + self.config["step"]), self.config["ceiling"]), pacing, sample.now)
+        self.set(min(self.rate + self.config["step"], self.config["ceiling"]), pacing, sample.now)
         return "faster" if self.rate > before else None
 
     def set(self, rate, pacing, now):
-        """The elapsed time has drained at the old rate."""
-        pacing.drain(now - self.late(now), self.quota())
+        before = self.quota()
         self.rate, self.successes = rate, 0
+        pacing.follow(lately(now), before, self.quota())
 
     def cut(self, pacing, sample, chance):
         self.set(max(part(self.config["keep"], self.rate), self.config["floor"]), pacing, sample.now)
@@ -132,12 +138,13 @@ class Aimd(Law):
 
     def write(self, out):
         out.u64(self.rate)
+        out.u64(self.quota().interval)
         out.u16(self.successes)
         out.u8(self.doublings)
         out.u16(self.calm)
 
     def read(self, source):
-        self.rate, self.successes = source.u64(), source.u16()
+        self.rate, interval, self.successes = source.u64(), source.u64(), source.u16()
         self.doublings, self.calm = source.u8(), source.u16()
-        if not self.config["floor"] <= self.rate <= self.config["ceiling"]:
+        if not self.config["floor"] <= self.rate <= self.config["ceiling"] or interval != self.quota().interval:
             raise Rejected("OtherPolicy")

@@ -6,7 +6,6 @@ from laws.base import Law, above_one, below_one
 
 class Autosleeper(Law):
     TAG = 7
-    LATE = 0
     NAME = "autosleeper"
     DEFAULT = {
         "initial": 500 * MS,

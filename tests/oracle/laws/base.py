@@ -1,10 +1,9 @@
 """The default answers of a law to the controller."""
 
-from exact import MS, U64
+from exact import U64
 
 PER = 10**9 << 20
 """Laws count calls a second with 20 bits of fraction: calls per this many nanoseconds."""
-MOST_BURST = U64 // PER
 
 
 PUSHBACK = ("throttled", "busy")
@@ -25,7 +24,12 @@ def quota_wrong(count, period, burst=1):
         return "ZeroPeriod"
     if burst == 0:
         return "ZeroBurst"
-    return "BurstTooLarge" if period * burst > U64 else None
+    return "BurstTooLarge" if burst_wrong(-(-period // count), burst) else None
+
+
+def burst_wrong(interval, burst):
+    """A burst takes at most 146 years."""
+    return burst > 1 and interval * burst > U64 // 4
 
 
 class Law:
@@ -34,8 +38,6 @@ class Law:
     """The defaults of a configuration."""
     NAMED = {}
     """The policies with names."""
-    LATE = 2 * MS
-    """How much of the lateness of a call its bucket makes up for."""
     SITUATIONS = []
     """The configurations with separate arithmetic, which every client is tested with."""
 
@@ -51,9 +53,6 @@ class Law:
     def quota(self):
         return None
 
-    def late(self, now):
-        return min(now, self.LATE)
-
     def check(self, now, in_flight, retry=False):
         """The instant from which the law admits a call, or a retry."""
         return 0
@@ -67,7 +66,7 @@ class Law:
 
     def interval(self, now):
         quota = self.quota()
-        return None if quota is None else -(-quota.period // quota.count)
+        return None if quota is None else quota.interval
 
     def shorten(self, latest):
         """The longest cooldown became shorter: nothing waits beyond `latest`."""

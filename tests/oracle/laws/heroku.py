@@ -20,7 +20,6 @@ def exp_neg(x, y):
 
 class Heroku(Law):
     TAG = 6
-    LATE = 0
     NAME = "heroku"
     DEFAULT = {
         "strategy": "remaining",

@@ -13,7 +13,6 @@ MOST_HALVINGS = 20
 
 class Tchannel(Law):
     TAG = 2
-    LATE = 0
     NAME = "tchannel"
     DEFAULT = {"most": 9_999_999, "over": "wait"}
     NAMED = {

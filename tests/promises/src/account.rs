@@ -5,12 +5,12 @@ use tidegate::{Instant, Quota, Span};
 /// The calls sent of one limit, in excess of its rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
-    /// The maximum over all periods up to the latest call, in parts of calls.
+    /// The maximum over all periods up to the latest call, in the time that the rate takes for it.
     burst: i128,
     /// The time since then that the gate has seen, and the latest instant that it has seen.
     passed: u128,
     seen: Instant,
-    /// Whether the sum is valid. A debt saturates, and then it is not.
+    /// Whether the sum is valid. A debt saturates, and a record may not keep it.
     sound: bool,
 }
 
@@ -19,57 +19,67 @@ impl Account {
         Self { burst: 0, passed: 0, seen: Instant::ZERO, sound: true }
     }
 
-    /// The gate has seen the clock: a call was sent, or its cost was corrected. Only progress beyond
-    /// the latest instant earns calls.
-    pub fn see(&mut self, now: Instant) {
+    /// The clock at a call or a debt. Only progress beyond the latest of these instants earns
+    /// calls.
+    fn see(&mut self, now: Instant) {
         self.passed += u128::from(now.saturating_since(self.seen).as_nanos());
         self.seen = self.seen.max(now);
+        // The largest sum of periods that end here extends that of the periods that ended before,
+        // or starts now.
+        let earned = core::mem::take(&mut self.passed);
+        self.burst = self.burst.saturating_sub_unsigned(earned).max(self.after_seen(now));
+    }
+
+    /// How long `now` is after the latest instant; negative if the clock stepped back.
+    fn after_seen(&self, now: Instant) -> i128 {
+        i128::from(now.as_nanos()) - i128::from(self.seen.as_nanos())
     }
 
     /// Continues after this time on another clock.
     pub fn wake(&mut self, now: Instant, there: Instant, away: Span) {
-        self.see(now);
+        // A record keeps no instant after the end of its clock, nor one more than 292 years away.
+        let ahead = self.burst.saturating_sub_unsigned(self.passed) - self.after_seen(now);
+        let left = (u64::MAX - 1).saturating_sub(now.as_nanos());
+        self.sound &= ahead <= i128::from(left.min(i64::MAX as u64 - 1));
+        let seen =
+            i128::from(there.as_nanos()) - i128::from(away.as_nanos()) - self.after_seen(now);
         // If the new clock has run for less than that, the rest is added now.
-        let before = away.as_nanos().saturating_sub(there.as_nanos());
-        self.passed += u128::from(before);
-        let ahead = self.seen.saturating_since(now);
-        let then = Instant::from_nanos(there.as_nanos().saturating_sub(away.as_nanos()));
-        self.seen = then.saturating_add(ahead);
+        self.passed += u128::try_from(-seen).unwrap_or(0);
+        self.seen = Instant::from_nanos(seen.clamp(0, u64::MAX.into()) as u64);
     }
 
     /// No period has more calls than the burst and its rate allow, for its length plus the 2 ms by
     /// which timers may be late.
-    pub fn admit(&mut self, cost: u32, quota: Quota) {
+    pub fn admit(&mut self, now: Instant, cost: u32, quota: Quota) {
         if cost == 0 {
             return;
         }
-        let earned = self.passed.saturating_mul(quota.count().into());
-        self.passed = 0;
-        // The largest sum of periods that end here extends that of the periods that ended before,
-        // or starts now.
-        self.burst = self.burst.saturating_sub_unsigned(earned).max(0);
-        self.burst += parts(cost, quota);
-        let late = i128::from(quota.count()) * 2_000_000;
-        let allowed = parts(quota.burst(), quota) + late;
-        assert!(!self.sound || self.burst <= allowed, "{} sent, of {allowed}", self.burst);
+        self.see(now);
+        self.burst += time_of(cost, quota);
+        let allowed = time_of(quota.burst(), quota) + 2_000_000;
+        assert!(!self.sound || self.burst <= allowed, "{} ns sent, of {allowed}", self.burst);
     }
 
-    /// The actual cost of a call differed. A server may report it, so the debt is paid within a
-    /// day.
-    pub fn correct(&mut self, charged: u32, used: u32, quota: Quota) {
-        let earned = self.passed.saturating_mul(quota.count().into());
-        self.passed = 0;
-        self.burst = self.burst.saturating_sub_unsigned(earned).max(0);
-        let corrected = self.burst + parts(used, quota) - parts(charged, quota);
-        let day = i128::from(Span::from_secs(86_400).as_nanos()) * i128::from(quota.count());
-        let most = (parts(quota.burst(), quota) + day).max(self.burst);
-        self.burst = corrected.clamp(0, most);
+    /// The actual cost of a call differed. A refund makes room for no more than the burst at its
+    /// time. A server may report a debt, so it is paid within a day.
+    pub fn correct(&mut self, now: Instant, charged: u32, used: u32, quota: Quota) {
+        let difference = time_of(used, quota) - time_of(charged, quota);
+        if difference <= 0 {
+            let earned = i128::try_from(self.passed).unwrap_or(i128::MAX);
+            let least = self.burst.min(self.after_seen(now).saturating_add(earned));
+            self.burst = (self.burst + difference).max(least);
+            return;
+        }
+        self.see(now);
+        let day = i128::from(Span::from_secs(86_400).as_nanos());
+        let most = time_of(quota.burst(), quota) + day + self.after_seen(now);
+        self.burst = (self.burst + difference).min(most.max(self.burst));
         self.sound &= self.burst < i128::from(u64::MAX);
     }
 }
 
-fn parts(cost: u32, quota: Quota) -> i128 {
-    i128::from(cost) * i128::from(quota.period().as_nanos())
+fn time_of(cost: u32, quota: Quota) -> i128 {
+    i128::from(cost) * i128::from(quota.interval().as_nanos())
 }
 
 /// The retries that successes have paid for: an amount per success, the cost of a retry, and a

@@ -67,8 +67,7 @@ impl Bounds {
     }
 }
 
-/// Calls a second with 20 bits of fraction. Laws store 64 bits of it.
+/// Calls a second with 20 bits of fraction.
 fn rate(quota: Quota) -> u128 {
-    let calls = (u128::from(quota.count()) * 1_000_000_000) << 20;
-    (calls / u128::from(quota.period().as_nanos())).min(u64::MAX.into())
+    (1_000_000_000 << 20) / u128::from(quota.interval().as_nanos())
 }

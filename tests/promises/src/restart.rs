@@ -1,6 +1,6 @@
 //! Restarts: a restored controller continues on this clock or another.
 
-use tidegate::{Call, Controller, Instant, Span, Verdict};
+use tidegate::{Call, Controller, Instant, Reason, Span, Verdict};
 
 use crate::account::Account;
 use crate::world::{Kept, World};
@@ -82,8 +82,9 @@ impl<const LIMITS: usize> World<LIMITS> {
             let (said, says) =
                 (self.gate.check(then, &Call::new()), again.check(then, &Call::new()));
             // Instants past the end of early clocks are clamped in a record.
-            let far = matches!(said, Verdict::Wait(until) if until >= EARLY);
-            let same = said == says || said == Verdict::Full || far;
+            let is_far = |verdict| matches!(verdict, Verdict::Wait(until) if until >= EARLY);
+            let never = said == Verdict::Reject(Reason::Never) && is_far(says);
+            let same = said == says || said == Verdict::Full || is_far(said) || never;
             assert!(same, "{later} ns later: {says:?}, not {said:?}");
         }
     }

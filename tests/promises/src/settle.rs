@@ -52,8 +52,7 @@ impl<const LIMITS: usize> World<LIMITS> {
             if let (true, Some(quota), Some(used)) =
                 (flying.charged[limit], self.terms.quotas[limit], reply.used[limit])
             {
-                account.see(self.now);
-                account.correct(flying.costs[limit], used, quota);
+                account.correct(self.now, flying.costs[limit], used, quota);
             }
         }
         if reply.outcome != Outcome::Ok {

@@ -225,9 +225,8 @@ impl<const LIMITS: usize> World<LIMITS> {
         let limits = self.accounts.iter_mut().zip(costs).zip(self.terms.quotas);
         // A limit with no cost for this call does not see the time either.
         for ((account, cost), quota) in limits.filter(|((_, cost), _)| *cost > 0) {
-            account.see(self.now);
             if let Some(quota) = quota {
-                account.admit(cost, quota);
+                account.admit(self.now, cost, quota);
             }
         }
         if let (true, Some(retry_budget)) = (call.core.attempt() > 0, self.terms.retry_budget) {

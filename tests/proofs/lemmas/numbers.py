@@ -183,25 +183,43 @@ def interval(count, period, burst=1):
     return up(period, count)
 
 
-@lemma("rate.rs Quota::interval", rounded=div)
+@lemma("rate.rs Quota::per", rounded=div)
 def an_interval_is_no_shorter_than_the_quotas(given, rounded=up):
     """As many intervals as the quota's calls cover its period, and with a nanosecond less they
     would not."""
-    count, period, burst = given.quota()
+    count, period = given.numbers("count period", 1, U64)
     made = rounded(period, count)
     return all_of(made * count >= period, (made - 1) * count < period)
 
 
 @step("law_rate", lambda dice: dice.quota())
 def law_rate(count, period, burst=1):
-    return most(1, within(div(count * LAW_PERIOD, period)))
+    return rate_of(up(period, count))
 
 
-@lemma("rate.rs Quota::law_rate", rate_of=lambda *quota: law_rate(*quota) + 1)
-def a_laws_rate_is_never_more_than_the_quotas(given, rate_of=law_rate):
-    """In the numbers of laws, from 2^-20 calls a second to the largest 64-bit number, a quota is
-    never faster than it was, nor slower by 2^-20 or more. Smaller quotas become the smallest."""
-    count, period, burst = given.quota()
-    rate, exact = rate_of(count, period), count * LAW_PERIOD
-    near = implies(rate < U64, (rate + 1) * period > exact)
-    return all_of(rate >= 1, rate <= U64, implies(rate > 1, rate * period <= exact), near)
+def rate_of(interval):
+    return most(1, div(LAW_PERIOD, interval))
+
+
+@lemma("rate.rs Quota::law_rate", rate=lambda interval: rate_of(interval) + 1)
+def a_laws_rate_is_never_more_than_the_quotas(given, rate=rate_of):
+    """In the numbers of laws, from 2^-20 calls a second, a quota is never faster than it was, nor slower by
+    2^-20 or more. Smaller quotas become the smallest."""
+    interval = given.number("interval", 1, U64)
+    made = rate(interval)
+    slower = implies(made > 1, made * interval <= LAW_PERIOD)
+    return all_of(made >= 1, made <= LAW_PERIOD, slower, (made + 1) * interval > LAW_PERIOD)
+
+
+@step("law_interval", lambda dice: [dice.u64()])
+def law_interval(rate):
+    return div(LAW_PERIOD, most(rate, 1))
+
+
+@lemma("rate.rs law_interval", interval_of=lambda rate: div(LAW_PERIOD, rate + 1))
+def a_laws_interval_is_never_shorter_than_the_quotas(given, interval_of=law_interval):
+    """At the law's rate of a quota, calls are no closer together than the quota allows."""
+    interval = given.number("interval", 1, LAW_PERIOD)
+    rate = given.number("rate", 1, LAW_PERIOD)
+    given.that(rate * interval <= LAW_PERIOD)
+    return interval_of(rate) >= interval

@@ -1,11 +1,11 @@
-"""Pacing: a leaky bucket, in fractions of calls."""
+"""Pacing: a theoretical arrival time."""
 
 from lemma import (
     LAST,
+    SECOND,
     U32,
     U64,
     all_of,
-    any_of,
     div,
     implies,
     ite,
@@ -13,64 +13,62 @@ from lemma import (
     lemma,
     minus,
     most,
-    no,
     step,
     up,
     within,
 )
 
 ADMIT, WAIT, TOO_BIG, NEVER = 0, 1, 6, 7
-DAY = 86_400 * 10**9
+DAY = 86_400 * SECOND
+LATENESS = 2 * 10**6
 
 
-def level_at(level, at, now, count):
-    """`Pacing::level_at`: a clock that goes back earns nothing."""
-    return minus(level, within(minus(now, at) * count))
+def room_after(interval, burst, cost):
+    """How much earlier than the theoretical arrival time a call may come."""
+    return interval * (burst - cost)
 
 
-def due(level, at, until, now, cost, count, period, burst, rounded=up, room_of=None):
-    """`Pacing::due`, as (whether it can ever fit, when)."""
-    room = period * (burst - cost) if room_of is None else room_of(period, burst, cost)
-    excess = minus(level_at(level, at, now, count), room)
-    earliest = ite(excess == 0, 0, most(at, now) + rounded(excess, count))
-    return cost <= burst, ite(cost > 0, most(earliest, until), 0)
-
-
-def check(level, at, until, now, cost, count, period, burst, **how):
+def check(next, until, now, cost, interval, burst, room=room_after, due=minus):
     """`Pacing::check`: the kind of the verdict, and the instant of a wait."""
-    fits, then = due(level, at, until, now, cost, count, period, burst, **how)
-    fits = any_of(fits, cost == 0)
-    kind = ite(no(fits), TOO_BIG, ite(then > U64, NEVER, ite(then > now, WAIT, ADMIT)))
+    then = most(due(next, room(interval, burst, cost)), until)
+    kind = ite(next >= LAST, NEVER, ite(then > now, WAIT, ADMIT))
+    kind = ite(cost == 0, ADMIT, ite(cost > burst, TOO_BIG, kind))
     return kind, ite(kind == WAIT, then, 0)
 
 
-def take(level, at, until, now, cost, count, period, burst):
-    """`Pacing::take`, with the short path if possible."""
-    drained = minus(now, at) * count
-    new = minus(level, drained) + period * cost
-    short = all_of(until <= now, cost <= burst, at <= now, drained <= U64)
-    short = all_of(short, new <= U64, new <= period * burst)
-    kind, then = check(level, at, until, now, cost, count, period, burst)
-    slow = poured(level, at, now, 0, cost, count, period)
-    goes = kind == ADMIT
-    slowly = kind, then, ite(goes, slow, level), ite(goes, most(at, now), at)
-    return ite(short, (ADMIT, 0, new, now), slowly)
+def charged(next, now, cost, interval):
+    """`Pacing::charge`."""
+    return within(most(next, now) + within(interval * cost), LAST)
 
 
-def poured(level, at, now, charged, used, count, period):
+def corrected(next, now, before, used, interval, burst):
     """`Pacing::correct`."""
-    more, less = within(period * minus(used, charged)), within(period * minus(charged, used))
-    return minus(within(level_at(level, at, now, count) + more), less)
+    latest = within(within(now + interval * burst) + DAY)
+    more = least(within(most(next, now) + within(interval * minus(used, before))), latest)
+    less = minus(next, within(interval * minus(before, used)))
+    return ite(used > before, most(next, least(more, LAST)), least(next, most(less, now)))
+
+
+def delayed(until, now, span):
+    """`Pacing::delay`."""
+    return most(until, within(now + span, LAST))
+
+
+def followed(next, now, old, old_burst, new, burst, rounded=up):
+    """`Pacing::follow`."""
+    scaled = within(now + rounded(minus(next, now) * new, old), LAST)
+    then = minus(within(scaled + within(new * minus(burst, old_burst))), within(new * minus(old_burst, burst)))
+    kept = all_of(old == new, burst == old_burst)
+    return ite(kept, next, within(most(then, now), LAST))
 
 
 def a_pacing(dice):
-    quota = dice.quota()
-    brim = quota[1] * quota[2]
-    at = dice.instant()
-    until = dice.choice([2, dice.near(at), dice.near(at)])
-    now = dice.choice([at, dice.near(at), dice.near(at, 10**6), dice.instant()])
-    level = dice.number(0, U64 if dice.randrange(8) == 0 else brim)
-    return [level, at, until], now, dice.number(0, min(quota[2] + 1, U32)), quota
+    count, period, burst = dice.quota()
+    next = dice.instant()
+    until = dice.choice([2, dice.near(next), dice.near(next)])
+    now = dice.choice([next, dice.near(next), dice.near(next, 10**6), dice.instant()])
+    cost = dice.number(0, min(burst + 1, U32))
+    return [next, until], now, cost, [count, period, burst]
 
 
 def asked(dice):
@@ -79,151 +77,152 @@ def asked(dice):
 
 
 @step("pacing_check", asked)
-def pacing_check(level, at, until, now, cost, count, period, burst):
-    return *check(level, at, until, now, cost, count, period, burst), level, at, until
+def pacing_check(next, until, now, cost, count, period, burst):
+    return *check(next, until, now, cost, up(period, count), burst), next, until
 
 
 @step("pacing_take", asked)
-def pacing_take(level, at, until, now, cost, count, period, burst):
-    return *take(level, at, until, now, cost, count, period, burst), until
+def pacing_take(next, until, now, cost, count, period, burst):
+    interval = up(period, count)
+    kind, then = check(next, until, now, cost, interval, burst)
+    return kind, then, ite(kind == ADMIT, charged(next, now, cost, interval), next), until
 
 
-def corrected(dice):
+def a_correction(dice):
     pacing, now, cost, quota = a_pacing(dice)
     return [*pacing, now, cost, dice.u32(), *quota]
 
 
-@step("pacing_correct", corrected)
-def pacing_correct(level, at, until, now, charged, used, count, period, burst):
-    before = level_at(level, at, now, count)
-    most_owed = max(before, within(period * burst + within(count * DAY)))
-    return min(poured(level, at, now, charged, used, count, period), most_owed), max(at, now), until
+@step("pacing_correct", a_correction)
+def pacing_correct(next, until, now, before, used, count, period, burst):
+    return corrected(next, now, before, used, up(period, count), burst), until
 
 
-@step(
-    "pacing_delay", lambda dice: [*a_pacing(dice)[0], dice.instant(), dice.u64() >> dice.randrange(64)]
-)
-def pacing_delay(level, at, until, now, span):
-    return level, at, delayed(at, until, now, span)
+@step("pacing_delay", lambda dice: [*a_pacing(dice)[0], dice.instant(), dice.u64() >> dice.randrange(64)])
+def pacing_delay(next, until, now, span):
+    return next, delayed(until, now, span)
 
 
-def delayed(at, until, now, span):
-    return most(until, within(most(now, at) + span, LAST))
+def a_change(dice):
+    pacing, now, _, quota = a_pacing(dice)
+    return [*pacing, now, *quota, *dice.choice([quota, dice.quota(), [quota[0], quota[1], 1]])]
+
+
+@step("pacing_follow", a_change)
+def pacing_follow(next, until, now, count, period, burst, new_count, new_period, new_burst):
+    old, new = up(period, count), up(new_period, new_count)
+    return followed(next, now, old, burst, new, new_burst), until
 
 
 def a_question(given):
-    """A level within the bucket, a call that fits, and any time."""
-    count, period, burst = given.quota()
-    level, at, until, now = given.numbers("level at until now", 0, U64)
+    """A call that fits, and any times."""
+    interval, burst = given.quota()
+    next, until, now = given.numbers("next until now", 0, U64)
     cost = given.number("cost", 1, U32)
-    given.that(cost <= burst, level <= period * burst)
-    return level, at, until, now, cost, count, period, burst
+    given.that(cost <= burst)
+    return next, until, now, cost, interval, burst
 
 
-@lemma("gate/pacing.rs Pacing::check", rounded=div)
-def the_announced_wait_is_long_enough(given, rounded=up):
+@lemma("gate/pacing.rs Pacing::check", due=lambda next, room: minus(next, room + 1))
+def the_announced_wait_is_long_enough(given, due=minus):
     """At the instant that a wait names, the same call is admitted."""
-    level, at, until, now, *call = a_question(given)
-    kind, then = check(level, at, until, now, *call, rounded=rounded)
+    next, until, now, *call = a_question(given)
+    kind, then = check(next, until, now, *call, due=due)
     given.that(kind == WAIT)
-    return check(level, at, until, then, *call)[0] == ADMIT
+    return check(next, until, then, *call)[0] == ADMIT
 
 
-@lemma("gate/pacing.rs Pacing::check", rounded=lambda a, b: div(a, b) + 1)
-def the_announced_wait_is_no_longer_than_needed(given, rounded=up):
+@lemma("gate/pacing.rs Pacing::check", due=lambda next, room: minus(next + 1, room))
+def the_announced_wait_is_no_longer_than_needed(given, due=minus):
     """At any instant from now until the one that a wait names, the call still waits, for the same instant."""
-    level, at, until, now, *call = a_question(given)
+    next, until, now, *call = a_question(given)
     sooner = given.number("sooner", 0, U64)
-    kind, then = check(level, at, until, now, *call, rounded=rounded)
+    kind, then = check(next, until, now, *call, due=due)
     given.that(kind == WAIT, now <= sooner, sooner < then)
-    again, same = check(level, at, until, sooner, *call)
+    again, same = check(next, until, sooner, *call)
     return all_of(again == WAIT, same == then)
 
 
-@lemma("gate/pacing.rs Pacing::bucket_due", room_of=lambda period, burst, cost: period * burst)
-def an_admitted_call_does_not_overflow_the_bucket(given, room_of=None):
-    """An admitted call fits into the bucket."""
-    level, at, until, now, cost, count, period, burst = a_question(given)
-    kind, _ = check(level, at, until, now, cost, count, period, burst, room_of=room_of)
+@lemma("gate/pacing.rs Pacing::check", room=lambda interval, burst, cost: interval * burst)
+def an_admitted_call_does_not_exceed_the_burst(given, room=room_after):
+    """After an admitted call, no more than the burst is ahead of the clock."""
+    next, until, now, cost, interval, burst = a_question(given)
+    kind, _ = check(next, until, now, cost, interval, burst, room=room)
     given.that(kind == ADMIT)
-    return poured(level, at, now, 0, cost, count, period) <= period * burst
+    return charged(next, now, cost, interval) <= now + interval * burst
 
 
-@lemma("gate/pacing.rs Pacing::take", way=lambda *of: (*take(*of)[:2], of[0], of[1]))
-def both_paths_of_take_give_the_same_result(given, way=take):
-    """`take` answers like `check`, and charges like `charge`, on both paths."""
-    level, at, until, now, cost, count, period, burst = a_question(given)
-    kind, then, new, seen = way(level, at, until, now, cost, count, period, burst)
-    right, instant = check(level, at, until, now, cost, count, period, burst)
-    charged = poured(level, at, now, 0, cost, count, period)
-    left = implies(kind == ADMIT, all_of(new == charged, seen == most(at, now)))
-    return all_of(kind == right, then == instant, left)
+@lemma("gate/pacing.rs Pacing::charge", charge=lambda next, now, cost, interval: least(next, now) + interval * cost)
+def a_clock_that_steps_back_earns_nothing(given, charge=charged):
+    """At an earlier instant, a call that waits also waits, and a call that goes costs no less."""
+    next, until, now, cost, interval, burst = a_question(given)
+    earlier = given.number("earlier", 0, U64)
+    given.that(earlier <= now)
+    waits, still = (check(next, until, at, cost, interval, burst)[0] == WAIT for at in (now, earlier))
+    costs = charge(next, earlier, cost, interval) >= within(next + interval * cost, LAST)
+    return all_of(implies(waits, still), costs)
+
+
+@lemma("gate/pacing.rs Pacing::charge", charge=lambda next, now, cost, interval: charged(next, now, 0, interval))
+def no_more_leaves_than_the_burst_and_the_rate_allow(given, charge=charged):
+    """What has left since any instant is covered by the theoretical arrival time: each call that goes
+    keeps that, even if it is charged as of the time that a late timer makes up. So in every stretch of time no
+    more leaves than the burst and the rate times the time and the lateness."""
+    next, until, now, cost, interval, burst = a_question(given)
+    start, left = given.numbers("start left", 0, U64)
+    begin = start - LATENESS
+    given.that(start >= LATENESS, start <= now, left <= most(next, begin) - begin)
+    given.that(check(next, until, now, cost, interval, burst)[0] == ADMIT)
+    new = charge(next, now - LATENESS, cost, interval)
+    given.that(new < LAST)
+    return all_of(left + interval * cost <= new - begin, new <= now + interval * burst)
+
+
+@lemma("gate/pacing.rs Pacing::correct", correct=lambda *of: corrected(*of) - 1)
+def a_correction_equals_the_right_charge(given, correct=corrected):
+    """Charged for one cost and corrected at once to a smaller one, the pacing is as if it had charged the
+    smaller cost: a refund returns no more than was charged."""
+    interval, burst = given.quota()
+    next, now = given.numbers("next now", 0, U64)
+    before, used = given.numbers("before used", 0, U32)
+    given.that(used <= before, before <= burst, most(next, now) + interval * before <= LAST)
+    new = charged(next, now, before, interval)
+    return correct(new, now, before, used, interval, burst) == charged(next, now, used, interval)
 
 
 @lemma(
-    "gate/pacing.rs Pacing::drain",
-    drain=lambda level, at, now, count: minus(level, (now - at) * count + 1),
+    "gate/pacing.rs Pacing::correct",
+    correct=lambda next, now, before, used, interval, burst: charged(next, now, used - before, interval),
 )
-def a_split_refill_grants_no_more_than_one(given, drain=level_at):
-    """Drained twice, first until some instant between, the bucket has the same level as drained at once:
-    more frequent calls earn nothing."""
-    count = given.number("count", 1, U64)
-    level, at, between, now = given.numbers("level at between now", 0, U64)
-    given.that(at <= between, between <= now)
-    return drain(drain(level, at, between, count), between, now, count) == drain(
-        level, at, now, count
-    )
+def a_debt_is_paid_within_a_day(given, correct=corrected):
+    """No cost that a server reports makes a call wait longer than before, or than a day and one interval."""
+    interval, burst = given.quota()
+    next, now = given.numbers("next now", 0, U64)
+    before, used = given.numbers("before used", 0, U32)
+    given.that(before < used)
+    new = correct(next, now, before, used, interval, burst)
+    return all_of(new >= least(next, LAST), new <= most(next, now + interval * burst + DAY))
 
 
-@lemma("gate/pacing.rs Pacing::level_at", since=lambda now, at: ite(now > at, now - at, at - now))
-def a_clock_that_steps_back_earns_nothing(given, since=minus):
-    """At an instant before the latest one seen, the level is unchanged."""
-    count = given.number("count", 1, U64)
-    level, at, now = given.numbers("level at now", 0, U64)
-    given.that(now <= at)
-    return minus(level, within(since(now, at) * count)) == level
+@lemma("gate/pacing.rs Pacing::follow", rounded=div)
+def a_change_of_the_rate_makes_no_room(given, rounded=up):
+    """At another rate with the same burst, what is ahead of the clock is worth at least as many calls, and
+    less than a nanosecond more."""
+    old, new = given.numbers("old new", 1, U64)
+    burst = given.number("burst", 1, U32)
+    next, now = given.numbers("next now", 0, U64)
+    given.that(new != old, now <= next)
+    kept = followed(next, now, old, burst, new, burst, rounded=rounded) - now
+    given.that(now + kept < LAST)
+    ahead = next - now
+    return all_of(kept * old >= ahead * new, (kept - 1) * old < ahead * new)
 
 
-def after_a_call(level, at, now, cost, count, period):
-    return poured(level, at, now, 0, cost, count, period)
-
-
-@lemma(
-    "gate/pacing.rs Pacing::charge",
-    pour=lambda level, at, now, cost, count, period: poured(
-        level, at, now, cost, cost, count, period
-    ),
-)
-def no_more_leaves_than_the_burst_and_the_rate_allow(given, pour=after_a_call):
-    """What has left since any instant is covered by the level and by what has drained since: each
-    call that goes keeps that. As no call fills the bucket past its brim, in every stretch of time
-    no more leaves than the burst and the rate times the time."""
-    count, period, burst = given.quota()
-    level, at, now, start, left = given.numbers("level at now start left", 0, U64)
-    cost = given.number("cost", 1, U32)
-    given.that(cost <= burst, level <= period * burst, start <= at)
-    given.that(left <= level + count * (at - start))
-    given.that(level_at(level, at, now, count) <= period * (burst - cost))
-    new = pour(level, at, now, cost, count, period)
-    return left + period * cost <= new + count * (most(at, now) - start)
-
-
-@lemma("gate/pacing.rs Pacing::correct", correct=lambda level, less: minus(level, less) + 1)
-def a_correction_equals_the_right_charge(given, correct=minus):
-    """Charged for one cost and corrected at once to a smaller one, the bucket is as full as if it had been
-    charged the smaller cost: a refund returns no more than was charged."""
-    count, period, burst = given.quota()
-    level = given.number("level", 0, U64)
-    charged, used = given.numbers("charged used", 0, U32)
-    given.that(used <= charged, charged <= burst, level + period * charged <= U64)
-    return correct(level + period * charged, period * (charged - used)) == level + period * used
-
-
-@lemma("gate/pacing.rs Pacing::delay", delay=lambda at, until, now, span: within(now + span, LAST))
+@lemma("gate/pacing.rs Pacing::delay", delay=lambda until, now, span: within(now + span, LAST))
 def a_delay_is_never_shortened_and_always_ends(given, delay=delayed):
     """A cooldown ends no earlier than before, no earlier than the new one requires, and before the end of
     time."""
-    at, now, span = given.numbers("at now span", 0, U64)
+    now, span = given.numbers("now span", 0, U64)
     until = given.number("until", 0, LAST)
-    new = delay(at, until, now, span)
-    return all_of(new >= until, new >= least(most(now, at) + span, LAST), new <= LAST)
+    new = delay(until, now, span)
+    return all_of(new >= until, new >= least(now + span, LAST), new <= LAST)

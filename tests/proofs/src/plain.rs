@@ -3,6 +3,7 @@
 use crate::backoff::{Backoff, Growth, Jitter};
 use crate::fixed::{exp_neg_q32, mul_div_floor};
 use crate::numbers::Numbers;
+use crate::rate::law_interval;
 use crate::time::Ticks;
 use crate::{Quota, Ratio, Rng, Span};
 
@@ -17,6 +18,7 @@ pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         "exponential" => vec![exp_neg_q32(of.u64(), of.u64())],
         "interval" => vec![of.quota()?.interval().as_nanos()],
         "law_rate" => vec![of.quota()?.law_rate()],
+        "law_interval" => vec![law_interval(of.u64()).as_nanos()],
         "seed" => {
             let mut rng = Rng::new(of.u64());
             vec![rng.next_u32().into(), rng.next_u32().into(), rng.next_u32().into()]

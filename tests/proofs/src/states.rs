@@ -5,14 +5,16 @@ use crate::numbers::Kind::{self, At, Eight};
 use crate::numbers::{Numbers, hinted_field};
 use crate::{Reason, Verdict};
 
-const PACING: &[Kind] = &[Eight, At, At];
+const PACING: &[Kind] = &[At, At];
 const RETRY_BUDGET: &[Kind] = &[Eight];
 const HOLD: &[Kind] = &[At];
 
 /// The result of the step. `None` if it is not one of these.
 pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     match step {
-        "pacing_check" | "pacing_take" | "pacing_correct" | "pacing_delay" => pacing(step, of),
+        "pacing_check" | "pacing_take" | "pacing_correct" | "pacing_follow" | "pacing_delay" => {
+            pacing(step, of)
+        }
         "retry_budget" => retry_budget(of),
         "cooldown" => cooldown(of),
         _ => None,
@@ -45,6 +47,10 @@ fn pacing(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         "pacing_correct" => {
             let (now, charged, used) = (of.instant(), of.u32(), of.u32());
             pacing.correct(now, charged, used, Some(of.quota()?));
+        }
+        "pacing_follow" => {
+            let now = of.instant();
+            pacing.follow(now, Some(of.quota()?), Some(of.quota()?));
         }
         _ => pacing.delay(of.instant(), of.span()),
     }

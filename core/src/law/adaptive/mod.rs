@@ -21,9 +21,9 @@ use hinted::Hinted;
 use log::Log;
 use meter::Meter;
 use open::Open;
-use paced::{LATENESS, Paced};
+use paced::Paced;
 
-use crate::gate::Pacing;
+use crate::gate::{LATENESS, Pacing};
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
@@ -71,7 +71,7 @@ impl Adaptive {
     /// The interval of the configured quota; zero if there is none.
     fn shortest(&self, state: &AdaptiveState) -> Log {
         self.quota.map_or(Log::ZERO, |quota| {
-            let unit = Log::of_span(quota.period()) - Log::of(quota.count());
+            let unit = Log::of_span(quota.interval());
             state.usual.of_call(unit).clamp(Log::ZERO, SLOWEST)
         })
     }

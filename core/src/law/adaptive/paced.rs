@@ -3,7 +3,7 @@
 use super::log::Log;
 use super::probe::Probe;
 use super::{AdaptiveState, Phase};
-use crate::gate::LONGEST_DEBT;
+use crate::gate::{LATENESS, LONGEST_DEBT};
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -33,10 +33,6 @@ pub(super) struct Paced {
 
 /// While other calls are served, retries wait up to 2^4 intervals after another one has missed.
 pub(super) const MOST_DOUBLINGS: u8 = 4;
-
-/// How late a timer may be without the loss of a call. Most timers count milliseconds and start
-/// with the next one (tokio's, Node's), which would slow a client with a thousand calls per second.
-pub(super) const LATENESS: Span = Span::from_millis(2);
 
 impl Paced {
     pub(super) const fn new(interval: Log) -> Self {

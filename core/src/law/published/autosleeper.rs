@@ -219,11 +219,6 @@ impl Law for Autosleeper {
         AutosleeperState { delay: Span::ZERO, successes: 0 }
     }
 
-    /// Zero, like its source.
-    fn lateness(&self) -> Span {
-        Span::ZERO
-    }
-
     /// `None`: the law delays the pacing itself.
     fn quota(&self, _: &AutosleeperState) -> Option<Quota> {
         None

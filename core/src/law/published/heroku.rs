@@ -325,11 +325,6 @@ impl Law for Heroku {
         HerokuState { sleep: self.config.start, run: 0, raised: now, throttled: now }
     }
 
-    /// Zero, like its source.
-    fn lateness(&self) -> Span {
-        Span::ZERO
-    }
-
     /// `None`: the law delays the pacing itself.
     fn quota(&self, _: &HerokuState) -> Option<Quota> {
         None

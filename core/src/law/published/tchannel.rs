@@ -281,11 +281,6 @@ impl Law for Tchannel {
         TchannelState { second: now, limit: self.most(), sent: 0, busy: 0 }
     }
 
-    /// Zero, like its source.
-    fn lateness(&self) -> Span {
-        Span::ZERO
-    }
-
     fn quota(&self, _: &TchannelState) -> Option<Quota> {
         None
     }

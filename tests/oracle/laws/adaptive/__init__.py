@@ -167,7 +167,7 @@ class Adaptive(Law):
         """The learned rate is never above the configured quota."""
         if self.configured is None:
             return 0
-        unit = fit(log(self.configured.period) - log(self.configured.count))
+        unit = log(self.configured.interval)
         return max(0, min(logs.octaves(unit, self.usual.octave), SLOWEST))
 
     def see_rise(self, now):

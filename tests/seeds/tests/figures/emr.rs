@@ -75,7 +75,7 @@ fn the_adaptive_rate_halves_as_in_the_article() {
     let mut now = Instant::ZERO;
     for expected in claim("halving") {
         let quota = law.quota(gate.states().next().unwrap()).unwrap();
-        let rate = quota.count() as f64 / seconds(quota.period());
+        let rate = 1.0 / seconds(quota.interval());
         assert!((rate - expected).abs() < 1e-6, "{rate}, not {expected}");
         let permit = loop {
             match gate.poll(now, &Call::new()) {
