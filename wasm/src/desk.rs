@@ -474,7 +474,7 @@ mod tests {
         let hasty = Requested { deadline: 250.0, ..PLAIN };
         assert!(asked(&mut desk, gate, hasty, 210.0).is_nan());
         // The previous call was late, of which 2 ms are made up.
-        assert_eq!((desk.told.reason(), desk.told.late()), (1, 298.0));
+        assert_eq!((desk.told.reason(), desk.told.late()), (1, 300.0));
         assert!(asked(&mut desk, gate, Requested { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
         assert_eq!(desk.told.reason(), 4);
     }
