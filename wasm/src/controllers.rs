@@ -397,8 +397,8 @@ pub mod tests {
         assert!(asked(&mut desk, gate, PLAIN, 200.0) >= 0.0);
         let hasty = Requested { deadline: 250.0, ..PLAIN };
         assert!(asked(&mut desk, gate, hasty, 210.0).is_nan());
-        // The previous call was late, of which 2 ms are made up.
-        assert_eq!((desk.told.reason(), desk.told.late()), (1, 298.0));
+        // The previous call did not wait for the rate, so none of its delay is made up.
+        assert_eq!((desk.told.reason(), desk.told.late()), (1, 300.0));
         assert!(asked(&mut desk, gate, Requested { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
         assert_eq!(desk.told.reason(), 4);
     }
