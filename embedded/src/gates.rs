@@ -13,8 +13,6 @@ pub trait Gates<const LIMITS: usize> {
     type Law: Law + 'static;
     /// What distinguishes calls of different limits.
     type Key: Clone + Eq;
-    /// The key whose calls the queue currently sees.
-    type Chosen: Chosen<Self::Key>;
 
     /// Whether there is more than one key.
     const KEYED: bool;
@@ -41,35 +39,9 @@ pub trait Gates<const LIMITS: usize> {
     fn set_concurrency(&mut self, now: Instant, concurrency: ConcurrencyLimit);
 }
 
-/// The selected key.
-pub trait Chosen<K> {
-    /// No key is chosen.
-    const NONE: Self;
-
-    /// Chooses a key. Returns whether it differs from the one before.
-    fn choose(&mut self, key: &K) -> bool;
-
-    /// Whether this key is chosen.
-    fn is(&self, key: &K) -> bool;
-}
-
-/// There is only one key, which takes no memory.
-impl Chosen<()> for () {
-    const NONE: Self = ();
-
-    fn choose(&mut self, (): &()) -> bool {
-        false
-    }
-
-    fn is(&self, (): &()) -> bool {
-        true
-    }
-}
-
 impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
     type Law = L;
     type Key = ();
-    type Chosen = ();
     const KEYED: bool = false;
 
     fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {

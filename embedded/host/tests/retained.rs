@@ -31,7 +31,7 @@ fn fall_asleep(at: u64) -> [u8; Uplink::SNAPSHOT_BYTES] {
 /// Wakes up `away` later with a clock at zero. Returns when the next call is sent.
 fn next_after(record: &[u8], away: Duration) -> Instant {
     let time = Time::begin();
-    let uplink = Uplink::new(policy(), || 8);
+    let uplink = Uplink::new();
     uplink.restore(policy(), 8, record, away).unwrap();
     let mut tasks = Tasks::new();
     tasks.spawn(async { uplink.acquire().await.unwrap().settle(Outcome::Ok) });
@@ -111,10 +111,13 @@ fn readings(asleep: u64, knows: bool) -> (u64, u64) {
     let (mut left, mut day, mut served, mut throttled) = (100, 0, 0, 0);
     while real < 14 * DAY {
         let time = Time::begin();
-        let uplink = Sleeper::seeded(policy, real);
-        if let Some(record) = &record {
-            let away = knows.then_some(Duration::from_secs(asleep));
-            uplink.wake_up(policy, real, record, away).unwrap();
+        let uplink = Sleeper::new();
+        match &record {
+            Some(record) => {
+                let away = knows.then_some(Duration::from_secs(asleep));
+                uplink.wake_up(policy, real, record, away).unwrap();
+            }
+            None => uplink.start(policy, real),
         }
         let reading = async || {
             let now = real + Instant::now().as_secs();
