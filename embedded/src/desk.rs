@@ -203,6 +203,20 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.lock(None, |inner| inner.started.as_mut().map(act))
     }
 
+    /// Gives up a call in flight, or one that waits.
+    fn end(&self, key: &G::Key, permit: Option<Permit<LIMITS>>, number: u16) {
+        self.lock((), |inner| {
+            let Some(started) = &mut inner.started else { return };
+            if let Some(permit) = permit
+                && let Some(gate) = started.gates().get_mut(key)
+            {
+                gate.release(permit);
+            }
+            inner.line.leave(number);
+            inner.wake_first(key);
+        });
+    }
+
     /// Calls `act` with the desk locked. If a law or a waker calls back into the throttle that is calling it, nothing is
     /// done and it gets `otherwise`.
     fn lock<R>(&self, otherwise: R, act: impl FnOnce(&mut Inner<G, WAITERS, LIMITS>) -> R) -> R {
@@ -224,77 +238,82 @@ fn begin<G: Gates<LIMITS>, const LIMITS: usize>(
     *started = Some(Started::new(G::begin(policy, seed, now)));
 }
 
-/// What a task waits for, and until when.
-enum Next<const LIMITS: usize> {
-    Wait(Instant),
-    Admitted(Permit<LIMITS>),
-    Rejected(Rejection),
-}
-
 impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITERS, LIMITS> {
     fn wake_first(&mut self, key: &G::Key) {
         let is_failing = self.started.as_mut().is_some_and(|started| started.is_failing(key));
         self.line.wake_first(key, is_failing);
     }
 
-    /// Asks the gates if the call is the first in line or cannot meet its deadline. Otherwise it waits in line.
+    /// Asks the gates if the call is the first in line or cannot meet its deadline. Otherwise it waits in line. Ready if
+    /// it is decided; else, `wake` is when the task has to look again if nothing wakes it before.
     fn stand(
         &mut self,
         key: &G::Key,
         standing: &mut Standing<LIMITS>,
         context: &mut Context<'_>,
         now: Instant,
-    ) -> Next<LIMITS> {
-        let Standing { call, priority, number, until, .. } = standing;
+        wake: &mut Instant,
+    ) -> Poll<Result<(), Rejection>> {
+        let Standing { call, priority, number, until, permit } = standing;
         let Some(started) = &mut self.started else {
-            return Next::Rejected(Rejection::NotStarted);
+            return Poll::Ready(Err(Rejection::NotStarted));
         };
         let rank = Rank::new(*priority, call.attempt());
-        let (mut asks, mut due) = (false, now);
-        let mut next = match started.gates().get(key, now) {
+        let (mut is_first, mut due) = (false, now);
+        let decided = match started.gates().get(key, now) {
             Ok(gate) => {
-                let (is_first, has_asked) =
-                    self.line.is_first(key, *number, rank, gate.is_failing());
-                asks = is_first;
+                let has_asked;
+                (is_first, has_asked) = self.line.is_first(key, *number, rank, gate.is_failing());
                 due = gate.due_first(now, call);
                 if is_first && !(has_asked && now < *until) || due > call.not_after() {
                     match gate.poll(now, call) {
-                        Decision::Admit(permit) => Next::Admitted(permit),
-                        Decision::Wait(at) => Next::Wait(at),
-                        Decision::Full => {
-                            Next::Wait(gate.ready_at(now, call).unwrap_or(Instant::MAX))
+                        Decision::Admit(given) => {
+                            *permit = Some(given);
+                            Some(Ok(()))
                         }
-                        Decision::Reject(reason) => Next::Rejected(Rejection::of(reason)),
+                        Decision::Wait(at) => {
+                            *until = at;
+                            None
+                        }
+                        Decision::Full => {
+                            *until = gate.ready_at(now, call).unwrap_or(Instant::MAX);
+                            None
+                        }
+                        Decision::Reject(reason) => Some(Err(Rejection::of(reason))),
                     }
                 } else {
                     // The first call may wait for gates that were evicted.
                     if G::KEYED && due <= now {
                         self.line.wake_first(key, gate.is_failing());
                     }
-                    Next::Wait(if is_first { *until } else { Instant::MAX })
+                    None
                 }
             }
-            Err(at) if at > call.not_after() => Next::Rejected(Rejection::Late(time::ticking(at))),
-            Err(at) => Next::Wait(at),
+            Err(at) if at > call.not_after() => Some(Err(Rejection::Late(time::ticking(at)))),
+            Err(at) => {
+                (is_first, *until) = (true, at);
+                None
+            }
         };
-        if let Next::Wait(at) = &mut next {
-            *until = *at;
-            let place = self.line.stay(key, *number, rank, asks, context.waker());
-            *number = place;
-            if place == 0 {
-                if rank.needs_place() {
-                    return Next::Rejected(Rejection::LineFull);
-                }
-                let look_again = if due > now { due } else { now.saturating_add(LOOK_AGAIN) };
-                *at = (*at).min(look_again);
-            }
-            *at = (*at).min(call.not_after().saturating_add(TICK));
-        } else {
+        if let Some(result) = decided {
             self.line.leave(*number);
             *number = 0;
             self.wake_first(key);
+            return Poll::Ready(result);
         }
-        next
+        *wake = call.not_after().saturating_add(TICK);
+        if is_first {
+            *wake = (*wake).min(*until);
+        }
+        *number = self.line.stay(key, *number, rank, is_first, context.waker());
+        if *number == 0 {
+            if rank.needs_place() {
+                return Poll::Ready(Err(Rejection::LineFull));
+            }
+            let again = if due > now { due } else { now.saturating_add(LOOK_AGAIN) };
+            *wake = (*wake).min(again);
+        }
+        Poll::Pending
     }
 }
 
@@ -351,17 +370,13 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         let mut wake = standing.call.not_before();
         // A call in its backoff takes no place in line.
         if wake <= now {
-            let again = Next::Wait(now);
-            match self.lock(again, |inner| inner.stand(key, standing, context, now)) {
-                Next::Wait(at) => wake = at,
-                Next::Admitted(permit) => {
-                    standing.permit = Some(permit);
-                    return Poll::Ready(Ok(()));
-                }
-                Next::Rejected(rejection) => {
+            let result = self
+                .lock(Poll::Pending, |inner| inner.stand(key, standing, context, now, &mut wake));
+            if let Poll::Ready(result) = result {
+                if let Err(rejection) = &result {
                     debug!("{:?}", rejection);
-                    return Poll::Ready(Err(rejection));
                 }
+                return Poll::Ready(result);
             }
         }
         trace!("waits for {} ms, or until something changes", millis(wake.saturating_since(now)));
@@ -370,13 +385,8 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     }
 
     fn leave(&self, key: &G::Key, standing: &mut Standing<LIMITS>) {
-        match standing.take() {
-            Some(permit) => self.abandon(key, permit),
-            None if standing.number > 0 => self.lock((), |inner| {
-                inner.line.leave(standing.number);
-                inner.wake_first(key);
-            }),
-            None => {}
+        if standing.permit.is_some() || standing.number > 0 {
+            self.end(key, standing.take(), standing.number);
         }
     }
 
@@ -389,7 +399,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         key: &G::Key,
         permit: Permit<LIMITS>,
         reply: &impl AsReply<LIMITS>,
-        mut again: Option<&mut tidegate::Call<LIMITS>>,
+        again: Option<&mut tidegate::Call<LIMITS>>,
     ) -> bool {
         let now = time::now();
         let tries_again = self.lock(false, |inner| {
@@ -399,15 +409,14 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             let gates = started.gates();
             let mut tries_again = false;
             // A finished call does not recreate the gates of an evicted key.
-            if (again.is_some() || gates.look(key).is_some())
-                && let Ok(gate) = gates.get(key, now)
-            {
+            let gate = match again {
+                Some(_) => gates.get(key, now).ok(),
+                None => gates.get_mut(key),
+            };
+            if let Some(gate) = gate {
                 gate.settle(now, permit, reply);
-                if let Some(call) = &mut again
-                    && let Ok(next) = gate.retry(now, call, reply)
-                {
-                    **call = next;
-                    tries_again = true;
+                if let Some(call) = again {
+                    tries_again = gate.advance(now, call, reply).is_ok();
                 }
             }
             if reply.with_reply(|reply| reply.outcome == Outcome::Ok) {
@@ -423,16 +432,6 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     }
 
     fn abandon(&self, key: &G::Key, permit: Permit<LIMITS>) {
-        let now = time::now();
-        self.lock((), |inner| {
-            let Some(started) = &mut inner.started else { return };
-            let gates = started.gates();
-            if gates.look(key).is_some()
-                && let Ok(gate) = gates.get(key, now)
-            {
-                gate.release(permit);
-            }
-            inner.wake_first(key);
-        });
+        self.end(key, Some(permit), 0);
     }
 }

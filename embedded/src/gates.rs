@@ -28,6 +28,9 @@ pub trait Gates<const LIMITS: usize> {
     ) -> Result<&mut Gate<Self::Law, LIMITS>, Instant>;
 
     /// The key's controller, if there is one.
+    fn get_mut(&mut self, key: &Self::Key) -> Option<&mut Gate<Self::Law, LIMITS>>;
+
+    /// The same, to look at.
     fn look(&self, key: &Self::Key) -> Option<&Gate<Self::Law, LIMITS>>;
 
     /// Calls [`Controller::set_policy`] for every key.
@@ -50,6 +53,10 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
 
     fn get(&mut self, (): &(), _: Instant) -> Result<&mut Self, Instant> {
         Ok(self)
+    }
+
+    fn get_mut(&mut self, (): &()) -> Option<&mut Self> {
+        Some(self)
     }
 
     fn look(&self, (): &()) -> Option<&Self> {

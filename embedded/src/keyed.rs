@@ -221,6 +221,10 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
         self.entry(now, key)
     }
 
+    fn get_mut(&mut self, key: &K) -> Option<&mut Gate<L, LIMITS>> {
+        self.get_mut(key)
+    }
+
     fn look(&self, key: &K) -> Option<&Gate<L, LIMITS>> {
         self.get(key)
     }
