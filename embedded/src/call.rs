@@ -119,6 +119,9 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     ///
     /// Resolves to a [`Rejection`] if waiting does not help.
     ///
+    /// The task asks for the permit when its turn comes. A call whose future is kept but not polled then delays the calls
+    /// behind it.
+    ///
     /// A call that is dropped loses its place in the queue. If a loop waits for a permit and for other
     /// events, create the call outside of the loop: one that is created in each turn joins the queue at
     /// its end in each turn, and may never be admitted beside other tasks.

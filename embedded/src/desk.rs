@@ -259,13 +259,19 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
             return Poll::Ready(Err(Rejection::NotStarted));
         };
         let rank = Rank::new(*priority, call.attempt());
-        let (mut is_first, mut due) = (false, now);
+        let mut is_first = true;
         let decided = match started.gates().get(key, now) {
             Ok(gate) => {
                 let has_asked;
                 (is_first, has_asked) = self.line.is_first(key, *number, rank, gate.is_failing());
-                due = gate.due_first(now, call);
-                if is_first && !(has_asked && now < *until) || due > call.not_after() {
+                if !is_first {
+                    *until = gate.due_first(now, call);
+                    // The first call may wait for gates that were evicted.
+                    if G::KEYED && *until <= now {
+                        self.line.wake_first(key, gate.is_failing());
+                    }
+                }
+                if is_first && !(has_asked && now < *until) || *until > call.not_after() {
                     match gate.poll(now, call) {
                         Decision::Admit(given) => {
                             *permit = Some(given);
@@ -282,16 +288,12 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
                         Decision::Reject(reason) => Some(Err(Rejection::of(reason))),
                     }
                 } else {
-                    // The first call may wait for gates that were evicted.
-                    if G::KEYED && due <= now {
-                        self.line.wake_first(key, gate.is_failing());
-                    }
                     None
                 }
             }
             Err(at) if at > call.not_after() => Some(Err(Rejection::Late(time::ticking(at)))),
             Err(at) => {
-                (is_first, *until) = (true, at);
+                *until = at;
                 None
             }
         };
@@ -302,16 +304,14 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
             return Poll::Ready(result);
         }
         *wake = call.not_after().saturating_add(TICK);
-        if is_first {
-            *wake = (*wake).min(*until);
-        }
         *number = self.line.stay(key, *number, rank, is_first, context.waker());
-        if *number == 0 {
-            if rank.needs_place() {
-                return Poll::Ready(Err(Rejection::LineFull));
-            }
-            let again = if due > now { due } else { now.saturating_add(LOOK_AGAIN) };
-            *wake = (*wake).min(again);
+        if *number == 0 && rank.needs_place() {
+            return Poll::Ready(Err(Rejection::LineFull));
+        }
+        if *number == 0 && (*until <= now || *until == Instant::MAX) {
+            *wake = (*wake).min(now.saturating_add(LOOK_AGAIN));
+        } else if *number == 0 || is_first {
+            *wake = (*wake).min(*until);
         }
         Poll::Pending
     }

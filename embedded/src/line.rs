@@ -174,7 +174,7 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
     }
 
     pub(crate) fn waiting(&mut self) -> usize {
-        self.waiters().count()
+        self.waiters().fold(0, |count: usize, _| count.saturating_add(1))
     }
 }
 
@@ -189,5 +189,61 @@ impl<K> Waiter<K> {
     fn wake(&mut self) {
         self.rank.0 &= !ASKED;
         self.waker.wake_by_ref();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEW: Rank = Rank(7 << 4 | UNTRIED);
+
+    /// The numbers of the waiting calls, in their order.
+    fn order<const N: usize>(line: &mut Line<(), N>, is_failing: bool) -> std::vec::Vec<u16> {
+        let first =
+            |line: &mut Line<(), N>| line.first(&(), is_failing).map(|(_, waiter)| waiter.number);
+        let mut order = std::vec::Vec::new();
+        while let Some(number) = first(line) {
+            order.push(number);
+            line.leave(number);
+        }
+        order
+    }
+
+    #[test]
+    fn arrivals_are_in_order_when_numbers_wrap() {
+        let mut line = Line::<(), 4>::new();
+        line.last = u16::MAX - 2;
+        let numbers = [(); 4].map(|()| line.stay(&(), 0, NEW, false, Waker::noop()));
+        assert_eq!(numbers, [u16::MAX - 1, u16::MAX, 1, 2]);
+        assert_eq!(line.stay(&(), 0, NEW, false, Waker::noop()), 0, "no place");
+        assert_eq!(order(&mut line, false), numbers);
+    }
+
+    #[test]
+    fn a_number_is_not_given_again_while_its_call_waits() {
+        let mut line = Line::<(), 2>::new();
+        let waits = line.stay(&(), 0, NEW, false, Waker::noop());
+        for _ in 0..70_000 {
+            let number = line.stay(&(), 0, NEW, false, Waker::noop());
+            assert_ne!(number, waits);
+            line.leave(number);
+        }
+        assert_eq!(line.stay(&(), waits, NEW, true, Waker::noop()), waits);
+        assert_eq!(line.waiting(), 1);
+    }
+
+    #[test]
+    fn retries_are_before_new_calls_unless_calls_fail_and_those_with_fewer_attempts_first() {
+        let calls = [(0, 0), (0, 2), (0, 1), (3, 0), (3, 20), (3, 30), (9, 4)];
+        for (is_failing, expected) in
+            [(false, [7, 5, 6, 4, 3, 2, 1]), (true, [4, 1, 7, 5, 6, 3, 2])]
+        {
+            let mut line = Line::<(), 7>::new();
+            for (priority, attempt) in calls {
+                line.stay(&(), 0, Rank::new(priority, attempt), false, Waker::noop());
+            }
+            assert_eq!(order(&mut line, is_failing), expected, "{is_failing}");
+        }
     }
 }

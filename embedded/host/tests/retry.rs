@@ -254,6 +254,56 @@ fn a_cooldown_rejects_calls_behind_the_first_whose_deadline_is_before_its_end() 
 }
 
 #[test]
+fn a_reply_that_is_written_in_place_has_the_server_s_cooldown_and_is_a_failure_at_first() {
+    let time = Time::begin();
+    let throttle = throttle::<4>();
+    throttle.set_policy(leak(policy().backoff(None)));
+    let sent = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let answer = throttle.run_with(async |reply: &mut Reply| {
+            sent.borrow_mut().push(Instant::now().as_secs());
+            let attempt = sent.borrow().len();
+            if attempt == 1 {
+                return Err("no response");
+            }
+            *reply = match attempt {
+                2 => Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60))),
+                _ => Outcome::Ok.into(),
+            };
+            Ok(attempt)
+        });
+        assert_eq!(answer.await, Ok(Ok(3)));
+    });
+    tasks.run(&time, far());
+    let sent = sent.take();
+    assert!(sent[..2] == [0, 0] && (60..=72).contains(&sent[2]), "{sent:?}");
+    let stats = throttle.stats();
+    assert_eq!((stats.failed, stats.throttled, stats.ok), (1, 1, 1));
+}
+
+#[test]
+fn a_throttle_rejects_until_it_is_started_and_can_be_started_anew() {
+    let time = Time::begin();
+    let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::new();
+    throttle.set_concurrency(ConcurrencyLimit::new(1, Span::from_secs(1)).unwrap());
+    assert!(throttle.try_acquire().is_none());
+    assert_eq!((throttle.interval(), throttle.stats().admitted), (None, 0));
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        assert_eq!(throttle.run(async || Outcome::Ok).await, Err(Rejection::NotStarted));
+        throttle.start(leak(policy()), 7);
+        assert_eq!(throttle.run(async || Outcome::Ok).await, Ok(Outcome::Ok));
+        // Started anew, it does not know that a call was sent.
+        throttle.start(leak(policy()), 8);
+        assert_eq!(throttle.run(async || Outcome::Ok).await, Ok(Outcome::Ok));
+        assert_eq!(Instant::now(), Instant::from_ticks(0));
+    });
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), throttle.stats().admitted), (0, 1));
+}
+
+#[test]
 fn the_gates_know_of_a_waiting_call_after_another_overtook_it() {
     let time = Time::begin();
     let throttle = throttle::<8>();
