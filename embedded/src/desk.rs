@@ -31,14 +31,14 @@ struct Inner<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
 
 /// The state of a throttle that was started.
 pub(crate) struct Started<G: Gates<LIMITS>, const LIMITS: usize> {
-    /// Its unused value, zero, is that of `None`. Those of the gates are hidden in a cell, because the compiler would
-    /// prefer them.
+    /// Its unused value, zero, is that of `None`. Other unused values, which the compiler might prefer, are hidden in
+    /// cells.
     _mark: NonZeroU8,
     /// How long calls with a deadline for their response took.
     pub(crate) call_time: CallTime,
     gates: Cell<G>,
     #[cfg(feature = "sleep")]
-    pub(crate) sleep: tidegate::SleepClock,
+    pub(crate) sleep: Cell<tidegate::SleepClock>,
 }
 
 impl<G: Gates<LIMITS>, const LIMITS: usize> Started<G, LIMITS> {
@@ -48,7 +48,7 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Started<G, LIMITS> {
             call_time: CallTime::new(),
             gates: Cell::new(gates),
             #[cfg(feature = "sleep")]
-            sleep: tidegate::SleepClock::new(),
+            sleep: Cell::new(tidegate::SleepClock::new()),
         }
     }
 
@@ -402,12 +402,12 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         again: Option<&mut tidegate::Call<LIMITS>>,
     ) -> bool {
         let now = time::now();
-        let tries_again = self.lock(false, |inner| {
-            let Some(started) = &mut inner.started else { return false };
+        // In two steps, because learning from a response takes longest.
+        self.lock((), |inner| {
+            let Some(started) = &mut inner.started else { return };
             #[cfg(feature = "sleep")]
-            reply.with_reply(|reply| started.sleep.heard(now, reply));
+            reply.with_reply(|reply| started.sleep.get_mut().heard(now, reply));
             let gates = started.gates();
-            let mut tries_again = false;
             // A finished call does not recreate the gates of an evicted key.
             let gate = match again {
                 Some(_) => gates.get(key, now).ok(),
@@ -415,9 +415,15 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             };
             if let Some(gate) = gate {
                 gate.settle(now, permit, reply);
-                if let Some(call) = again {
-                    tries_again = gate.advance(now, call, reply).is_ok();
-                }
+            }
+        });
+        let tries_again = self.lock(false, |inner| {
+            let mut tries_again = false;
+            if let Some(call) = again
+                && let Some(started) = &mut inner.started
+                && let Some(gate) = started.gates().get_mut(key)
+            {
+                tries_again = gate.advance(now, call, reply).is_ok();
             }
             if reply.with_reply(|reply| reply.outcome == Outcome::Ok) {
                 inner.wake_first(key);

@@ -1,5 +1,6 @@
 //! The line of waiting tasks: a waker, a number and a rank for each.
 
+use core::cell::Cell;
 use core::task::Waker;
 
 /// The tasks that wait, for all keys. The calls themselves are in the futures of their tasks.
@@ -12,7 +13,8 @@ pub(crate) struct Line<K, const N: usize> {
 /// A waiting task.
 pub(crate) struct Waiter<K> {
     waker: Waker,
-    key: K,
+    /// In a cell, so that an `Option` of this is all zeros if it is `None`.
+    key: Cell<K>,
     number: u16,
     rank: Rank,
 }
@@ -76,7 +78,7 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
         let mut least = u32::MAX;
         for waiter in self.waiters() {
             let order = waiter.order(last, is_failing);
-            if order < least && waiter.key == *key {
+            if order < least && waiter.key.get_mut() == key {
                 (first, least) = (Some((order, waiter)), order);
             }
         }
@@ -102,7 +104,7 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
     /// Whether calls of this key with this priority or a higher one wait.
     pub(crate) fn has(&mut self, key: &K, priority: u8) -> bool {
         let rank = Rank::new(priority, 0).order(false);
-        self.waiters().any(|waiter| waiter.key == *key && waiter.rank.order(false) <= rank)
+        self.waiters().any(|waiter| waiter.key.get_mut() == key && waiter.rank.order(false) <= rank)
     }
 
     /// Wakes the first task of a key, which asks the gates again.
@@ -158,7 +160,7 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
             displaced.wake();
         }
         let rank = Rank(rank.0 | if has_asked { ASKED } else { 0 });
-        *place = Some(Waiter { waker: waker.clone(), key: key.clone(), number, rank });
+        *place = Some(Waiter { waker: waker.clone(), key: Cell::new(key.clone()), number, rank });
         number
     }
 
