@@ -538,8 +538,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         (room < Instant::MAX).then(|| room.max(self.due_first(now, call)))
     }
 
-    /// The earliest instant at which `call` may be sent, ignoring calls in flight.
-    pub(crate) fn due_first(&self, now: Instant, call: &Call<LIMITS>) -> Instant {
+    /// The earliest instant at which `call` may be sent, ignoring calls in flight. Not before `now`.
+    #[must_use]
+    pub fn due_first(&self, now: Instant, call: &Call<LIMITS>) -> Instant {
         self.due(now, call, &mut [Instant::ZERO; LIMITS]).0.max(now)
     }
 
@@ -567,7 +568,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     }
 
     /// See [`Gate::is_failing`](crate::queue::Gate::is_failing).
-    pub(crate) fn is_failing(&self) -> bool {
+    #[must_use]
+    pub fn is_failing(&self) -> bool {
         let mut failing = self.failing > 0;
         pairs(self.laws(), &self.limits, |_, law, limit| {
             let [new, retry] = [false, true]

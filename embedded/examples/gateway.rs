@@ -1,8 +1,7 @@
 //! A gateway on Linux: readings are posted every second, alarms are sent first, and the server
 //! accepts two calls per second.
 //!
-//! `cargo run --package tidegate-embassy --example gateway`
-//! `cargo run --package tidegate-embassy --example gateway`
+//! `cargo run --package tidegate-embassy --example gateway --features stats`
 #![allow(clippy::std_instead_of_core, reason = "this is not firmware")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,8 +12,7 @@ use embassy_time::{Duration, Timer};
 use tidegate::{Hint, Outcome, Policy, Reply, Span, law::Adaptive};
 use tidegate_embassy::Throttle;
 
-static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive, 8> =
-    Throttle::new(&Policy::adaptive(), seed);
+static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive, 8> = Throttle::new();
 
 /// A random number from the system, through the standard library.
 fn seed() -> u64 {
@@ -24,6 +22,7 @@ fn seed() -> u64 {
 
 #[embassy_executor::main]
 async fn main(spawner: Spawner) {
+    UPLINK.start(const { &Policy::adaptive() }, seed());
     for sensor in 0..3 {
         if let Ok(task) = read(sensor) {
             spawner.spawn(task);

@@ -4,7 +4,7 @@ use core::future::{Future, poll_fn};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use tidegate::Reply;
+use tidegate::AsReply;
 
 use crate::desk::{Standing, Verbs};
 use crate::permit::Permit;
@@ -24,13 +24,12 @@ use crate::throttle::Shared;
 /// let (one, two) = (throttle.acquire(), throttle.acquire());
 /// drop(one);
 /// embassy_futures::block_on(two).unwrap().settle(tidegate::Outcome::Ok);
-/// assert_eq!(throttle.stats().admitted, 1);
+/// assert_eq!((throttle.in_flight(), throttle.waiting()), (0, 0));
 /// ```
 #[must_use = "nothing waits until it is awaited"]
 pub struct Acquire<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
-    call: tidegate::Call<LIMITS>,
     standing: Standing<LIMITS>,
 }
 
@@ -41,7 +40,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
         call: tidegate::Call<LIMITS>,
         priority: u8,
     ) -> Self {
-        Self { throttle, key, call, standing: Standing::new(priority) }
+        Self { throttle, key, standing: Standing::new(call, priority) }
     }
 
     /// Ready when the call may be sent. Its permit stays here.
@@ -50,15 +49,15 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
     }
 
     /// Settles the admitted call. Returns whether it is tried again, in the same place.
-    pub(crate) fn settle(&mut self, reply: &Reply<LIMITS>) -> bool {
-        let Self { throttle, key, call, standing } = self;
+    pub(crate) fn settle(&mut self, reply: &impl AsReply<LIMITS>) -> bool {
+        let Self { throttle, key, standing } = self;
         let Some(permit) = standing.take() else { return false };
-        throttle.desk().settle(key, permit, Some(reply), Some(call))
+        throttle.desk().settle(key, permit, reply, Some(standing.call_mut()))
     }
 
     fn stand(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Rejection>> {
-        let Self { throttle, key, call, standing } = self;
-        throttle.desk().stand(key, call, standing, context)
+        let Self { throttle, key, standing } = self;
+        throttle.desk().stand(key, standing, context)
     }
 }
 
@@ -89,13 +88,13 @@ impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Acquire<'_, T, LIMITS> {
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> core::fmt::Debug for Acquire<'_, T, LIMITS> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Acquire").field("call", &self.call).finish_non_exhaustive()
+        f.debug_struct("Acquire").field("call", self.standing.call()).finish_non_exhaustive()
     }
 }
 
 #[cfg(feature = "defmt")]
 impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Acquire<'_, T, LIMITS> {
     fn format(&self, f: defmt::Formatter<'_>) {
-        defmt::write!(f, "Acquire {{ attempt: {} }}", self.call.attempt());
+        defmt::write!(f, "Acquire {{ attempt: {} }}", self.standing.call().attempt());
     }
 }

@@ -3,6 +3,7 @@
 use core::future::Future;
 
 use embassy_time::{Duration, Instant};
+use tidegate::{Outcome, Reply};
 
 use crate::acquire::Acquire;
 use crate::desk::Verbs;
@@ -118,6 +119,9 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     ///
     /// Resolves to a [`Rejection`] if waiting does not help.
     ///
+    /// The task asks for the permit when its turn comes. A call whose future is kept but not polled then delays the calls
+    /// behind it.
+    ///
     /// A call that is dropped loses its place in the queue. If a loop waits for a permit and for other
     /// events, create the call outside of the loop: one that is created in each turn joins the queue at
     /// its end in each turn, and may never be admitted beside other tasks.
@@ -172,8 +176,12 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     ///
     /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
     /// let once: Reply = Outcome::Failed.with(Hint::NONE.and_no_retry());
-    /// assert_eq!(throttle.run(async || once).await, Ok(once));
-    /// assert_eq!(throttle.stats().failed, 1);
+    /// let mut attempts = 0;
+    /// let sent = throttle.run(async || {
+    ///     attempts += 1;
+    ///     once
+    /// });
+    /// assert_eq!((sent.await, attempts), (Ok(once), 1));
     /// # });
     /// ```
     ///
@@ -213,7 +221,62 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
                 }
                 drop(last);
                 let answer = call().await;
-                if !place.settle(&answer.reply()) {
+                if !place.settle(&answer.told()) {
+                    return Ok(answer);
+                }
+                last = Some(answer);
+            }
+        }
+    }
+
+    /// Like [`run`](Self::run), for a call that writes the outcome and the hints in place and may return anything.
+    /// That takes less code and stack: a [`Reply`](tidegate::Reply) takes about 100 bytes, which `run` moves several
+    /// times.
+    ///
+    /// At first, the reply says that the call failed, so `?` works in the closure.
+    ///
+    /// ```
+    /// # embassy_futures::block_on(async {
+    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// # use tidegate_embassy::Throttle;
+    /// use tidegate::signal::http::CommonReading;
+    /// use tidegate::{Policy, Reply, law::Aimd};
+    ///
+    /// # struct Response { status: u16, headers: [(&'static str, &'static str); 1] }
+    /// # async fn post() -> Result<Response, core::fmt::Error> {
+    /// #     Ok(Response { status: 200, headers: [("x-ratelimit-remaining", "7")] })
+    /// # }
+    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
+    /// let sent = throttle.run_with(async |reply: &mut Reply| {
+    ///     let response = post().await?;
+    ///     let mut reading = CommonReading::new(response.status);
+    ///     for (name, value) in response.headers {
+    ///         reading.header(name, value);
+    ///     }
+    ///     *reply = reading.finish(None);
+    ///     Ok::<_, core::fmt::Error>(response.status)
+    /// });
+    /// assert_eq!(sent.await, Ok(Ok(200)));
+    /// # });
+    /// ```
+    ///
+    /// # Errors
+    /// [`Rejection`] if no attempt could be sent.
+    pub fn run_with<R>(
+        self,
+        mut call: impl AsyncFnMut(&mut Reply<LIMITS>) -> R,
+    ) -> impl Future<Output = Result<R, Rejection>> {
+        let mut place = self.acquire();
+        async move {
+            let mut last = None;
+            loop {
+                if let Err(rejection) = place.admitted().await {
+                    return last.ok_or(rejection);
+                }
+                drop(last);
+                let mut reply = Outcome::Failed.into();
+                let answer = call(&mut reply).await;
+                if !place.settle(&reply) {
                     return Ok(answer);
                 }
                 last = Some(answer);

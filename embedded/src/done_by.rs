@@ -3,7 +3,7 @@
 use core::future::Future;
 
 use embassy_time::Instant;
-use tidegate::{Outcome, Reply};
+use tidegate::Outcome;
 
 use crate::call::Call;
 use crate::desk::Verbs;
@@ -42,8 +42,10 @@ pub struct DoneBy<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
 struct InTime<R>(Option<R>);
 
 impl<R: Replied<LIMITS>, const LIMITS: usize> Replied<LIMITS> for InTime<R> {
-    fn reply(&self) -> Reply<LIMITS> {
-        self.0.as_ref().map_or_else(|| Outcome::Abandoned.into(), Replied::reply)
+    type Told = R::Told;
+
+    fn told(&self) -> R::Told {
+        self.0.as_ref().map_or_else(|| Outcome::Abandoned.into(), Replied::told)
     }
 }
 
@@ -63,18 +65,15 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'a, T, LIMITS> {
     ) -> impl Future<Output = Result<R, Rejection>> {
         let Self { call: asks, deadline } = self;
         let (desk, done_by) = (asks.throttle().desk(), time::instant(deadline));
-        let leave_by = desk.with_call_time(|time, now| time.leave_by(now, done_by));
+        let now = time::now();
+        let leave_by = desk.with_call_time(|time| time.leave_by(now, done_by)).unwrap_or(done_by);
         let work = async move || {
             let began = time::now();
             let answer = embassy_time::with_deadline(deadline, call()).await;
-            desk.with_call_time(|time, now| {
-                let took = now.saturating_since(began);
-                if answer.is_ok() {
-                    time.took(took)
-                } else {
-                    time.took_longer(took)
-                }
-                now
+            let took = time::now().saturating_since(began);
+            desk.with_call_time(|time| match answer {
+                Ok(_) => time.took(took),
+                Err(_) => time.took_longer(took),
             });
             InTime(answer.ok())
         };

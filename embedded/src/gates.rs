@@ -14,8 +14,6 @@ pub trait Gates<const LIMITS: usize> {
     type Law: Law + 'static;
     /// What distinguishes calls of different limits.
     type Key: Clone + Eq;
-    /// The key whose calls the queue currently sees.
-    type Chosen: Chosen<Self::Key>;
 
     /// Whether there is more than one key.
     const KEYED: bool;
@@ -31,6 +29,9 @@ pub trait Gates<const LIMITS: usize> {
     ) -> Result<&mut Gate<Self::Law, LIMITS>, Instant>;
 
     /// The key's controller, if there is one.
+    fn get_mut(&mut self, key: &Self::Key) -> Option<&mut Gate<Self::Law, LIMITS>>;
+
+    /// The same, to look at.
     fn look(&self, key: &Self::Key) -> Option<&Gate<Self::Law, LIMITS>>;
 
     /// Calls [`Controller::set_policy`] for every key.
@@ -42,35 +43,9 @@ pub trait Gates<const LIMITS: usize> {
     fn set_concurrency(&mut self, limit: NonZeroU16);
 }
 
-/// The selected key.
-pub trait Chosen<K> {
-    /// No key is chosen.
-    const NONE: Self;
-
-    /// Chooses a key. Returns whether it differs from the one before.
-    fn choose(&mut self, key: &K) -> bool;
-
-    /// Whether this key is chosen.
-    fn is(&self, key: &K) -> bool;
-}
-
-/// There is only one key, which takes no memory.
-impl Chosen<()> for () {
-    const NONE: Self = ();
-
-    fn choose(&mut self, (): &()) -> bool {
-        false
-    }
-
-    fn is(&self, (): &()) -> bool {
-        true
-    }
-}
-
 impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
     type Law = L;
     type Key = ();
-    type Chosen = ();
     const KEYED: bool = false;
 
     fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
@@ -79,6 +54,10 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
 
     fn get(&mut self, (): &(), _: Instant) -> Result<&mut Self, Instant> {
         Ok(self)
+    }
+
+    fn get_mut(&mut self, (): &()) -> Option<&mut Self> {
+        Some(self)
     }
 
     fn look(&self, (): &()) -> Option<&Self> {

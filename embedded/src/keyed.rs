@@ -12,7 +12,7 @@ use tidegate::{Controller, Keyed, Policy};
 
 use crate::call::Call;
 use crate::desk::Desk;
-use crate::gates::{Chosen, Gate, Gates};
+use crate::gates::{Gate, Gates};
 use crate::throttle::{Shared, sealed};
 use crate::time;
 
@@ -28,10 +28,10 @@ type Table<K, L, const KEYS: usize, const LIMITS: usize> =
 /// use tidegate_embassy::KeyedThrottle;
 ///
 /// # fn chip_id() -> u64 { 7 }
-/// static APIS: KeyedThrottle<CriticalSectionRawMutex, &str, Adaptive> =
-///     KeyedThrottle::new(&Policy::adaptive(), chip_id);
+/// static APIS: KeyedThrottle<CriticalSectionRawMutex, &str, Adaptive> = KeyedThrottle::new();
 ///
 /// # embassy_futures::block_on(async {
+/// APIS.start(const { &Policy::adaptive() }, chip_id());
 /// let weather = APIS.call("api.weather.example").acquire().await.unwrap();
 /// weather.settle(Outcome::Throttled.with(Hint::retry_after(Span::from_secs(1))));
 /// assert!(APIS.call("api.weather.example").try_acquire().is_none());
@@ -66,17 +66,24 @@ impl<
     const LIMITS: usize,
 > KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
-    /// Creates a throttle for a `static`, without keys. `seed` is as for
-    /// [`Throttle::new`](crate::Throttle::new).
+    /// Creates a throttle for a `static`, which takes no flash.
     #[must_use]
-    pub const fn new(policy: &'static Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
-        Self { desk: Desk::sown(policy, seed) }
+    #[expect(clippy::new_without_default, reason = "for a `static`")]
+    pub const fn new() -> Self {
+        Self { desk: Desk::new() }
     }
 
-    /// Creates a throttle with a fixed seed.
+    /// Starts without keys. See [`Throttle::start`](crate::Throttle::start).
+    pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
+        self.desk.start(policy, seed);
+    }
+
+    /// Creates a throttle and [`start`](Self::start)s it.
     #[must_use]
     pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
-        Self { desk: Desk::grown(Keyed::new(policy, seed)) }
+        let throttle = Self::new();
+        throttle.start(policy, seed);
+        throttle
     }
 
     /// Prepares a call that counts against `key`'s limit.
@@ -99,9 +106,9 @@ impl<
 
     /// Ends a key's cooldowns and forgets what its law has learned; see [`Throttle::reset`](crate::Throttle::reset).
     pub fn reset(&self, key: &K) {
-        self.desk.change(|gates| {
+        self.desk.change(|gates, now| {
             if let Some(gate) = gates.get_mut(key) {
-                gate.reset(time::now());
+                gate.reset(now);
             }
         });
     }
@@ -110,39 +117,45 @@ impl<
     #[cfg(feature = "stats")]
     #[must_use]
     pub fn stats(&self, key: &K) -> Option<Stats> {
-        self.desk.see(None, |gates| gates.get(key).map(|gate| *gate.stats()))
+        self.desk.see(key, |gate| *gate.stats())
     }
 
     /// The current interval between calls of this key; see
     /// [`Throttle::interval`](crate::Throttle::interval).
     #[must_use]
     pub fn interval(&self, key: &K) -> Option<Duration> {
-        self.desk.look(key)?.intervals(time::now()).next().flatten().map(time::duration)
+        let now = time::now();
+        self.desk
+            .see(key, |gate| gate.intervals(now).next())
+            .flatten()
+            .flatten()
+            .map(time::duration)
     }
 
     /// Number of calls of this key in flight.
     #[must_use]
     pub fn in_flight(&self, key: &K) -> u16 {
-        self.desk.see(0, |gates| gates.get(key).map_or(0, Controller::in_flight))
+        self.desk.see(key, Gate::in_flight).unwrap_or(0)
     }
 
     /// When a plain call of this key may be sent; see
     /// [`Throttle::next_at`](crate::Throttle::next_at).
     #[must_use]
     pub fn next_at(&self, key: &K) -> Option<Instant> {
-        self.desk.look(key)?.next_at(time::now()).map(time::ticking)
+        let now = time::now();
+        self.desk.see(key, |gate| gate.next_at(now)).flatten().map(time::ticking)
     }
 
     /// Number of keys in the table.
     #[must_use]
     pub fn keys(&self) -> usize {
-        self.desk.see(0, Keyed::len)
+        self.desk.with(|started| started.gates().len()).unwrap_or(0)
     }
 
     /// Number of evicted keys. If it keeps rising, the table is too small.
     #[must_use]
     pub fn evicted(&self) -> u32 {
-        self.desk.see(0, Keyed::evicted)
+        self.desk.with(|started| started.gates().evicted()).unwrap_or(0)
     }
 
     /// Number of waiting tasks, for all keys.
@@ -171,7 +184,8 @@ impl<
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.
     pub fn snapshot(&self, key: &K, record: &mut [u8]) -> Result<usize, SnapshotError> {
-        self.desk.look(key).map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
+        let gate = self.desk.see(key, Clone::clone);
+        gate.map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
     }
 
     /// Continues from a key's snapshot that was taken `away` ago, like
@@ -179,29 +193,13 @@ impl<
     /// if it is missing.
     ///
     /// # Errors
-    /// [`SnapshotError`] if the record is invalid. The throttle is then unchanged.
+    /// [`SnapshotError`] if the record is invalid, or if the throttle was not started. The throttle is then unchanged.
     pub fn restore(&self, key: &K, record: &[u8], away: Duration) -> Result<(), SnapshotError> {
-        let mut restored = Ok(());
-        self.desk.change(|gates| {
-            restored = gates.restore(time::now(), key, record, time::span(away));
+        let mut restored = Err(SnapshotError::NoRoom);
+        self.desk.change(|gates, now| {
+            restored = gates.restore(now, key, record, time::span(away));
         });
         restored
-    }
-}
-
-impl<K: Clone + Eq> Chosen<K> for Option<K> {
-    const NONE: Self = None;
-
-    fn choose(&mut self, key: &K) -> bool {
-        let is_other = !self.is(key);
-        if is_other {
-            *self = Some(key.clone());
-        }
-        is_other
-    }
-
-    fn is(&self, key: &K) -> bool {
-        self.as_ref() == Some(key)
     }
 }
 
@@ -210,7 +208,6 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
 {
     type Law = L;
     type Key = K;
-    type Chosen = Option<K>;
     const KEYED: bool = true;
 
     fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, _: tidegate::Instant) -> Self {
@@ -223,6 +220,10 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
         now: tidegate::Instant,
     ) -> Result<&mut Gate<L, LIMITS>, tidegate::Instant> {
         self.entry(now, key)
+    }
+
+    fn get_mut(&mut self, key: &K) -> Option<&mut Gate<L, LIMITS>> {
+        self.get_mut(key)
     }
 
     fn look(&self, key: &K) -> Option<&Gate<L, LIMITS>> {

@@ -1,6 +1,5 @@
 //! The permit: the right to one call, as a guard.
 
-use tidegate::Reply;
 use tidegate::gate::Permit as Raw;
 
 use crate::desk::Verbs;
@@ -22,7 +21,7 @@ use crate::throttle::Shared;
 /// // ... make the call ...
 /// permit.settle(Outcome::Ok);
 /// drop(throttle.acquire().await?); // no call is made
-/// assert_eq!((throttle.stats().ok, throttle.stats().abandoned), (1, 1));
+/// assert_eq!(throttle.in_flight(), 0);
 /// # Ok::<(), Rejection>(()) }).unwrap();
 /// ```
 #[must_use = "a permit that is dropped frees its place, and the throttle learns nothing: settle it"]
@@ -40,19 +39,17 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
     /// Settles the call with its result: anything that [`run`](crate::Call::run) accepts, for example an
     /// [`Outcome`](tidegate::Outcome), or a reference to it.
     pub fn settle(mut self, answer: impl Replied<LIMITS>) {
-        self.give_back(Some(&answer.reply()));
-    }
-
-    fn give_back(&mut self, reply: Option<&Reply<LIMITS>>) {
         if let Some(raw) = self.raw.take() {
-            self.throttle.desk().settle(&self.key, raw, reply, None);
+            self.throttle.desk().settle(&self.key, raw, &answer.told(), None);
         }
     }
 }
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Permit<'_, T, LIMITS> {
     fn drop(&mut self) {
-        self.give_back(None);
+        if let Some(raw) = self.raw.take() {
+            self.throttle.desk().abandon(&self.key, raw);
+        }
     }
 }
 

@@ -30,6 +30,8 @@ pub enum Rejection {
     TooBig,
     /// It would have to wait beyond the end of the clock.
     Never,
+    /// The throttle was not [started](crate::Throttle::start).
+    NotStarted,
 }
 
 impl Rejection {
@@ -53,6 +55,7 @@ impl core::fmt::Display for Rejection {
             Self::OverLimit => "the law's limit for this second is used up",
             Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",
             Self::Never => "the wait would outlast the clock",
+            Self::NotStarted => "the throttle was not started",
         })
     }
 }
@@ -75,6 +78,7 @@ impl defmt::Format for Rejection {
             Self::OverLimit => defmt::write!(f, "the law's limit for this second is used up"),
             Self::TooBig => defmt::write!(f, "the cost is more than the limit's burst"),
             Self::Never => defmt::write!(f, "the wait would outlast the clock"),
+            Self::NotStarted => defmt::write!(f, "the throttle was not started"),
         }
     }
 }

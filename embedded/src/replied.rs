@@ -2,7 +2,7 @@
 
 use tidegate::signal::body::Body;
 use tidegate::signal::http::Answer;
-use tidegate::{Outcome, Reply};
+use tidegate::{AsReply, Outcome, Reply};
 
 /// The result of a call, as a throttle needs it. [`run`](crate::Throttle::run) accepts any closure
 /// whose result implements this.
@@ -40,8 +40,17 @@ use tidegate::{Outcome, Reply};
     note = "with the features `reqwless` and `rust-mqtt`, a response, a reason code or an `MqttError` has `reply()`"
 )]
 pub trait Replied<const LIMITS: usize = 1> {
+    /// An [`Outcome`] if results of this type have no hints, else a [`Reply`]. A program without hints does not contain
+    /// the code that reads them.
+    type Told: AsReply<LIMITS> + From<Outcome> + Into<Reply<LIMITS>>;
+
+    /// Returns the outcome, with the hints if there may be any.
+    fn told(&self) -> Self::Told;
+
     /// Returns the outcome and the hints.
-    fn reply(&self) -> Reply<LIMITS>;
+    fn reply(&self) -> Reply<LIMITS> {
+        self.told().into()
+    }
 }
 
 /// Returns only the outcome, of a call that counts against one limit.
@@ -62,7 +71,7 @@ pub fn outcome(answer: &impl Replied) -> Outcome {
 /// [`body`](tidegate::signal::body).
 ///
 /// ```
-/// use tidegate::{Outcome, Reply};
+/// use tidegate::{AsReply, Outcome, Reply};
 /// use tidegate_embassy::refined;
 ///
 /// let throttled: Reply = Outcome::Throttled.into();
@@ -81,46 +90,60 @@ pub fn refined<const LIMITS: usize>(
 }
 
 impl<const LIMITS: usize> Replied<LIMITS> for Outcome {
-    fn reply(&self) -> Reply<LIMITS> {
-        (*self).into()
+    type Told = Self;
+
+    fn told(&self) -> Self {
+        *self
     }
 }
 
 impl<const LIMITS: usize> Replied<LIMITS> for Reply<LIMITS> {
-    fn reply(&self) -> Self {
+    type Told = Self;
+
+    fn told(&self) -> Self {
         *self
     }
 }
 
 impl<R: Replied<LIMITS> + ?Sized, const LIMITS: usize> Replied<LIMITS> for &R {
-    fn reply(&self) -> Reply<LIMITS> {
-        (**self).reply()
+    type Told = R::Told;
+
+    fn told(&self) -> R::Told {
+        (**self).told()
     }
 }
 
 impl<const LIMITS: usize> Replied<LIMITS> for Answer {
-    fn reply(&self) -> Reply<LIMITS> {
+    type Told = Reply<LIMITS>;
+
+    fn told(&self) -> Reply<LIMITS> {
         (*self).into()
     }
 }
 
 /// The call was served, without hints.
 impl<const LIMITS: usize> Replied<LIMITS> for () {
-    fn reply(&self) -> Reply<LIMITS> {
-        Outcome::Ok.into()
+    type Told = Outcome;
+
+    fn told(&self) -> Outcome {
+        Outcome::Ok
     }
 }
 
 impl<R: Replied<LIMITS>, T, const LIMITS: usize> Replied<LIMITS> for (R, T) {
-    fn reply(&self) -> Reply<LIMITS> {
-        self.0.reply()
+    type Told = R::Told;
+
+    fn told(&self) -> R::Told {
+        self.0.told()
     }
 }
 
 impl<R: Replied<LIMITS>, E, const LIMITS: usize> Replied<LIMITS> for Result<R, E> {
-    fn reply(&self) -> Reply<LIMITS> {
+    type Told = R::Told;
+
+    fn told(&self) -> R::Told {
         match self {
-            Ok(answer) => answer.reply(),
+            Ok(answer) => answer.told(),
             Err(_) => Outcome::Failed.into(),
         }
     }

@@ -11,11 +11,11 @@ use tidegate::SleepClock;
 use tidegate::Stats;
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
-use tidegate::{Controller, Policy};
+use tidegate::{Controller, Policy, Reply};
 
 use crate::acquire::Acquire;
 use crate::call::Call;
-use crate::desk::Desk;
+use crate::desk::{Desk, Started};
 use crate::gates::Gate;
 use crate::permit::Permit;
 use crate::rejection::Rejection;
@@ -44,11 +44,12 @@ pub(crate) mod sealed {
 ///
 /// # fn chip_id() -> u64 { 7 }
 /// # async fn post(_: &[u8]) -> Result<Outcome, ()> { Ok(Outcome::Ok) }
-/// // The seed is read at the first call: from a hardware generator, or the chip's unique number.
-/// static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-///     Throttle::new(&Policy::adaptive(), chip_id);
+/// static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> = Throttle::new();
 ///
 /// # embassy_futures::block_on(async {
+/// // The seed comes from a hardware generator, or is the chip's unique number.
+/// UPLINK.start(const { &Policy::adaptive() }, chip_id());
+///
 /// // Waits until a call may be sent, and retries it if it is throttled.
 /// let sent = UPLINK.run(async || post(b"21.5").await).await;
 /// assert_eq!(sent, Ok(Ok(Outcome::Ok)));
@@ -59,8 +60,8 @@ pub(crate) mod sealed {
 ///
 /// `M` is the mutex: [`NoopRawMutex`](embassy_sync::blocking_mutex::raw::NoopRawMutex) if all tasks
 /// run on one executor and the throttle is not a `static`, else
-/// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex). `L` is
-/// the law. `WAITERS` is how many tasks may wait: further calls are rejected, except retries, which
+/// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex). It is locked while one call
+/// is decided or settled, which takes 4,100 instructions at most on a Cortex-M0. `L` is the law. `WAITERS` is how many tasks may wait: further calls are rejected, except retries, which
 /// try again later. `LIMITS` is how many limits a call counts against.
 pub struct Throttle<
     M: RawMutex,
@@ -74,21 +75,28 @@ pub struct Throttle<
 impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     Throttle<M, L, WAITERS, LIMITS>
 {
-    /// Creates a throttle for a `static`. `seed` is called once, at the first use. It must differ
-    /// between devices, and preferably between boots; see [`rng`](tidegate::rng).
-    ///
-    /// It runs while the mutex is locked, which may be a critical section, so it must be short and
-    /// must not use this throttle. If entropy is slow, draw it first and use
-    /// [`seeded`](Self::seeded).
+    /// Creates a throttle for a `static`, which takes no flash. [`start`](Self::start) it before the first call.
     #[must_use]
-    pub const fn new(policy: &'static Policy<L, LIMITS>, seed: fn() -> u64) -> Self {
-        Self { desk: Desk::sown(policy, seed) }
+    #[expect(clippy::new_without_default, reason = "for a `static`")]
+    pub const fn new() -> Self {
+        Self { desk: Desk::new() }
     }
 
-    /// Creates a throttle with a fixed seed.
+    /// Starts under this policy. `seed` must differ between devices, and preferably between boots; see
+    /// [`rng`](tidegate::rng). A call before this is rejected ([`Rejection::NotStarted`]). A throttle that was started
+    /// before forgets what it has learned, and its calls in flight; calls that wait continue to wait.
+    ///
+    /// After a deep sleep, [`restore`](Self::restore) starts a throttle.
+    pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
+        self.desk.start(policy, seed);
+    }
+
+    /// Creates a throttle and [`start`](Self::start)s it.
     #[must_use]
     pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
-        Self { desk: Desk::grown(Controller::new(policy, seed, time::now())) }
+        let throttle = Self::new();
+        throttle.start(policy, seed);
+        throttle
     }
 
     /// Prepares a call with options: cost, deadline, priority.
@@ -127,7 +135,19 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
         self.call().run(call)
     }
 
-    /// Sets another policy; see [`Controller::set_policy`].
+    /// See [`Call::run_with`].
+    ///
+    /// # Errors
+    /// [`Rejection`] if no attempt could be sent.
+    pub fn run_with<R>(
+        &self,
+        call: impl AsyncFnMut(&mut Reply<LIMITS>) -> R,
+    ) -> impl Future<Output = Result<R, Rejection>> {
+        self.call().run_with(call)
+    }
+
+    /// Sets another policy; see [`Controller::set_policy`]. Before [`start`](Self::start), this and all other changes
+    /// have no effect.
     pub fn set_policy(&self, policy: &'static Policy<L, LIMITS>)
     where
         L: PartialEq,
@@ -157,26 +177,31 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     /// assert!(uplink.try_acquire().is_some());
     /// ```
     pub fn reset(&self) {
-        self.desk.change(|gate| gate.reset(time::now()));
+        self.desk.change(|gate, now| gate.reset(now));
     }
 
     /// Sends nothing before a random time within `over` from now, for a fleet that powers up
     /// together; see [`Controller::spread_start`].
     pub fn spread_start(&self, over: Duration) {
-        self.desk.change(|gate| gate.spread_start(time::now(), time::span(over)));
+        self.desk.change(|gate, now| gate.spread_start(now, time::span(over)));
     }
 
     /// The counters so far.
     #[cfg(feature = "stats")]
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.desk.see(Stats::default(), |gate| *gate.stats())
+        self.desk.see(&(), |gate| *gate.stats()).unwrap_or_default()
     }
 
     /// The current interval of the first limit's law; `None` if there is none.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
-        self.desk.look(&())?.intervals(time::now()).next().flatten().map(time::duration)
+        let now = time::now();
+        self.desk
+            .see(&(), |gate| gate.intervals(now).next())
+            .flatten()
+            .flatten()
+            .map(time::duration)
     }
 
     /// When a plain call may be sent if nothing settles until then and no other call waits. May be
@@ -184,13 +209,14 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     /// that sleeps between calls can sleep until then.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        self.desk.look(&())?.next_at(time::now()).map(time::ticking)
+        let now = time::now();
+        self.desk.see(&(), |gate| gate.next_at(now)).flatten().map(time::ticking)
     }
 
     /// Number of calls in flight; see [`Controller::in_flight`].
     #[must_use]
     pub fn in_flight(&self) -> u16 {
-        self.desk.see(0, |gate| gate.in_flight())
+        self.desk.see(&(), Gate::in_flight).unwrap_or(0)
     }
 
     /// Number of waiting tasks.
@@ -207,16 +233,18 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     pub const SNAPSHOT_BYTES: usize = Gate::<L, LIMITS>::SNAPSHOT_BYTES;
 
     /// Writes what has been learned to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) bytes of
-    /// `record`, and returns their number. Store them before a deep sleep, in retained memory or in
+    /// `record`, and returns their number: 0 if the throttle was not started. Store them before a deep sleep, in retained memory or in
     /// flash.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.
     pub fn snapshot(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
-        self.desk.look(&()).ok_or(SnapshotError::Length)?.snapshot(time::now(), record)
+        // A copy, because writing it takes much longer than a decision.
+        let gate = self.desk.see(&(), Clone::clone);
+        gate.map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
     }
 
-    /// Continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls
+    /// Starts or continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls
     /// in flight are forgotten. If the device cannot measure how long it was away, use
     /// [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
     /// zero, a cooldown does not pass while the device sleeps.
@@ -236,9 +264,9 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// let mut record = [0; Uplink::SNAPSHOT_BYTES];
     /// uplink.snapshot(&mut record).unwrap();
     /// // ... an hour of sleep, measured by a clock that kept running ...
-    /// let uplink = Uplink::seeded(&POLICY, 8);
-    /// if let Err(error) = uplink.restore(&POLICY, 8, &record, Duration::from_secs(3_600)) {
-    ///     eprintln!("starting from the policy: {error}");
+    /// let uplink = Uplink::new();
+    /// if uplink.restore(&POLICY, 8, &record, Duration::from_secs(3_600)).is_err() {
+    ///     uplink.start(&POLICY, 8);
     /// }
     /// assert!(uplink.interval().is_some());
     /// ```
@@ -253,8 +281,14 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         away: Duration,
     ) -> Result<(), SnapshotError> {
         let now = time::now();
-        let restored = Controller::restore(policy, seed, record, now, time::span(away))?;
-        self.desk.change(|gate| gate.clone_from(&restored));
+        let mut restored = Controller::restore(policy, seed, record, now, time::span(away))?;
+        self.desk.open(|started| match started {
+            Some(started) => {
+                restored.occupy(started.gates().in_flight());
+                *started.gates() = restored;
+            }
+            None => *started = Some(Started::new(restored)),
+        });
         Ok(())
     }
 
@@ -271,8 +305,10 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     pub fn fall_asleep(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let (gate, sleep) =
             record.split_at_mut_checked(Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
+        let Some(clock) = self.desk.with(|started| started.sleep.get_mut().clone()) else {
+            return Ok(0);
+        };
         let written = self.snapshot(gate)?;
-        let clock = self.desk.sleep().unwrap_or_default();
         clock.snapshot(time::now(), sleep).map(|more| written.saturating_add(more))
     }
 
@@ -296,9 +332,9 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// let mut record = [0; Uplink::SLEEP_BYTES];
     /// uplink.fall_asleep(&mut record).unwrap();
     /// // ... a sleep of unknown length ...
-    /// let uplink = Uplink::seeded(&POLICY, 8);
-    /// if let Err(error) = uplink.wake_up(&POLICY, 8, &record, None) {
-    ///     eprintln!("starting from the policy: {error}");
+    /// let uplink = Uplink::new();
+    /// if uplink.wake_up(&POLICY, 8, &record, None).is_err() {
+    ///     uplink.start(&POLICY, 8); // the first boot, or a lost record
     /// }
     /// ```
     ///
@@ -317,7 +353,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         let away = away.into().map(time::span);
         let (clock, away) = SleepClock::restore(sleep, time::now(), away)?;
         self.restore(policy, seed, gate, time::duration(away))?;
-        self.desk.set_sleep(clock);
+        self.desk.with(|started| started.sleep.set(clock));
         Ok(())
     }
 }

@@ -31,6 +31,20 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         call: &Call<LIMITS>,
         reply: impl AsReply<LIMITS>,
     ) -> Result<Call<LIMITS>, Reason> {
+        let mut next = *call;
+        self.advance(now, &mut next, reply).map(|()| next)
+    }
+
+    /// [`retry`](Self::retry) in place: `call` becomes its next attempt. If there is none, it is used up.
+    ///
+    /// # Errors
+    /// See [`retry`](Self::retry).
+    pub fn advance(
+        &mut self,
+        now: Instant,
+        call: &mut Call<LIMITS>,
+        reply: impl AsReply<LIMITS>,
+    ) -> Result<(), Reason> {
         let asked = reply.with_reply(|reply| {
             if reply.outcome == Outcome::Exhausted {
                 return Err(Reason::Exhausted);
@@ -57,13 +71,16 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn try_again(
         &mut self,
         now: Instant,
-        call: &Call<LIMITS>,
+        call: &mut Call<LIMITS>,
         throttled: bool,
         served_from: Instant,
-    ) -> Result<Call<LIMITS>, Reason> {
-        let attempt = call.attempt.saturating_add(1);
-        let first_failed = if call.attempt == 0 { now } else { call.first_failed };
-        let is_early = now.saturating_since(first_failed) < self.rules().patience;
+    ) -> Result<(), Reason> {
+        if call.attempt == 0 {
+            call.first_failed = now;
+        }
+        call.attempt = call.attempt.saturating_add(1);
+        let attempt = call.attempt;
+        let is_early = now.saturating_since(call.first_failed) < self.rules().patience;
         let patient = throttled && is_early && attempt < PATIENT;
         if !patient && self.rules().attempts.is_some_and(|most| attempt >= most.get()) {
             return Err(Reason::Attempts);
@@ -72,16 +89,16 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             Some(Linked { setting, follow }) => follow(setting, call.rung, &mut self.rng),
             None => (Span::ZERO, Span::ZERO),
         };
-        let not_before = now.saturating_add(delay);
+        (call.rung, call.not_before) = (rung, now.saturating_add(delay));
         // Also as a deadline, because a gate may delay the call longer than its backoff does.
-        let deadline = call.deadline.min(first_failed.saturating_add(self.rules().elapsed));
-        let next = Call { attempt, rung, not_before, first_failed, deadline, ..*call };
-        let (due, _) = self.due(now, &next, &mut [Instant::ZERO; LIMITS]);
+        let latest = call.first_failed.saturating_add(self.rules().elapsed);
+        call.deadline = call.deadline.min(latest);
+        let (due, _) = self.due(now, call, &mut [Instant::ZERO; LIMITS]);
         let due = due.max(served_from);
-        if due > deadline {
+        if due > call.deadline {
             return Err(Reason::Late(due));
         }
         self.stats.count(|stats| &mut stats.retries);
-        Ok(next)
+        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use embassy_time::{Duration, Instant, Timer};
 use proptest::prelude::*;
 use tidegate::backoff::Backoff;
 use tidegate::law::Fixed;
-use tidegate::{Outcome, Policy, Quota, Span};
+use tidegate::{Outcome, Policy, Quota};
 use tidegate_embassy::{KeyedThrottle, Throttle};
 use tidegate_embassy_host::{Tasks, Time, far, leak, next_poll};
 

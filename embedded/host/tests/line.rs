@@ -47,8 +47,8 @@ fn sixteen_tasks_take_turns_for_a_thousand_rounds() {
     for (place, number) in order[1..].iter().enumerate().take(15_984) {
         assert_eq!(*number, place % 16);
     }
-    // Each takes its turn and queues again in one poll, without unnecessary wake-ups.
-    assert!(tasks.polls() <= 16_000 + 16, "{} polls", tasks.polls());
+    // Each asks once when it is the first, and takes its turn and queues again when its timer fires.
+    assert!(tasks.polls() <= 2 * 16_000 + 16, "{} polls", tasks.polls());
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_call_after_too_many_others_is_rejected_when_it_is_next() {
 }
 
 #[test]
-fn a_call_after_others_is_rejected_when_the_first_wait_makes_it_late() {
+fn a_call_that_becomes_late_after_others_is_rejected_at_its_deadline() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
@@ -243,8 +243,7 @@ fn a_call_after_others_is_rejected_when_the_first_wait_makes_it_late() {
     // It could meet its deadline when it arrived.
     throttle.set_policy(leak(Policy::new(Fixed::new(Quota::per_minute(1).unwrap()))));
     tasks.run(&time, far());
-    // The second of the others may be sent after 120 s, which is known when the first one is sent.
-    assert_eq!(rejected_at.get(), Some(Instant::from_secs(60)));
+    assert_eq!(rejected_at.get(), Some(Instant::from_secs(90) + Duration::from_ticks(1)));
     assert_eq!((tasks.left(), throttle.stats().ok), (0, 4));
 }
 
@@ -270,8 +269,8 @@ fn a_call_with_priority_overtakes_waiting_calls_and_its_retry_once_two_others_we
     }
     tasks.run(&time, far());
     assert_eq!(*order.borrow(), [2, 3, 0, 2, 1]);
-    // One or two timers per attempt: the first one had one before it was overtaken.
-    assert!(tasks.polls() <= 4 + 5 + 2, "{} polls", tasks.polls());
+    // Once to join, once to ask when it is the first, and once to be sent; all after the failure.
+    assert!(tasks.polls() <= 4 + 2 * 5 + 3, "{} polls", tasks.polls());
 }
 
 #[test]
@@ -366,7 +365,7 @@ fn the_next_task_takes_the_turn_of_a_dropped_one() {
 }
 
 #[test]
-fn a_task_that_was_admitted_and_dropped_before_it_ran_costs_nothing() {
+fn a_task_whose_turn_has_come_and_that_is_dropped_before_it_ran_costs_nothing() {
     let time = Time::begin();
     let throttle = throttle::<8>();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
@@ -380,10 +379,10 @@ fn a_task_that_was_admitted_and_dropped_before_it_ran_costs_nothing() {
     tasks.turn();
     time.pass(Duration::from_millis(101));
     let now = Instant::now();
-    // Another call arrives and admits the first, whose task has not run yet.
+    // Another call arrives. The first one's task has not run yet.
     let mut other = pin!(throttle.acquire());
     assert!(other.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    assert_eq!((throttle.in_flight(), throttle.waiting()), (1, 3));
+    assert_eq!((throttle.in_flight(), throttle.waiting()), (0, 3));
     tasks.cancel(first);
     tasks.turn();
     assert_eq!(left_at.get(), Some(now));

@@ -8,7 +8,7 @@ use embassy_time::{Duration, Instant, Timer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::Fixed;
 use tidegate::signal::http::CommonReading;
-use tidegate::{Outcome, Policy, Quota, Reply, Span};
+use tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
 use tidegate_embassy::{Rejection, Throttle, refined, time};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
 
@@ -102,9 +102,9 @@ fn each_attempt_is_checked_by_the_gates() {
     });
     tasks.run(&time, far());
     assert_eq!(tasks.left(), 0);
-    // Each of the first call's three attempts found it full, and so did two of the other's three
-    // calls.
-    assert_eq!((throttle.stats().full, throttle.stats().ok), (5, 4));
+    // Two of the first call's three attempts found it full when they were the first in line (the second one twice), and
+    // so did one of the other's three calls.
+    assert_eq!((throttle.stats().full, throttle.stats().ok), (4, 4));
 }
 
 #[test]
@@ -228,39 +228,100 @@ fn a_call_whose_deadline_passes_in_flight_is_given_up_and_not_refunded() {
 }
 
 #[test]
-fn the_gates_know_of_a_waiting_call_after_a_retry_overtook_it() {
+fn a_cooldown_rejects_calls_behind_the_first_whose_deadline_is_before_its_end() {
     let time = Time::begin();
-    let throttle = throttle::<8>();
-    let second = Span::from_secs(1);
-    let backoff = Backoff::new(Growth::Constant, Jitter::None, second, second).unwrap();
-    let concurrency = NonZeroU16::MIN;
-    throttle.set_policy(leak(
-        Policy::new(Fixed::UNLIMITED).concurrency(concurrency).backoff(Some(backoff)),
-    ));
+    let throttle = throttle::<4>();
+    let flying = throttle.try_acquire().unwrap();
+    let rejected = Cell::new(None);
     let mut tasks = Tasks::new();
+    tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
     tasks.spawn(async {
-        let mut attempts = 0;
-        let answer = throttle.run(async || {
-            attempts += 1;
-            if attempts < 2 {
-                return Outcome::Failed;
-            }
-            Timer::after_secs(1).await;
-            Outcome::Ok
-        });
-        assert_eq!(answer.await, Ok(Outcome::Ok));
+        let late = throttle.with_timeout(Duration::from_secs(10)).acquire().await;
+        rejected.set(Some((late.err(), Instant::now())));
     });
     tasks.turn();
+    let minute = Hint::retry_after(Span::from_secs(60));
+    flying.settle(Outcome::Throttled.with(minute));
+    tasks.turn();
+    let (late, at) = rejected.get().unwrap();
+    assert!(matches!(late, Some(Rejection::Late(at)) if at >= Instant::from_secs(60)));
+    assert_eq!(at, Instant::from_ticks(0));
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
+}
+
+#[test]
+fn a_reply_that_is_written_in_place_has_the_server_s_cooldown_and_is_a_failure_at_first() {
+    let time = Time::begin();
+    let throttle = throttle::<4>();
+    throttle.set_policy(leak(policy().backoff(None)));
+    let sent = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let answer = throttle.run_with(async |reply: &mut Reply| {
+            sent.borrow_mut().push(Instant::now().as_secs());
+            let attempt = sent.borrow().len();
+            if attempt == 1 {
+                return Err("no response");
+            }
+            *reply = match attempt {
+                2 => Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60))),
+                _ => Outcome::Ok.into(),
+            };
+            Ok(attempt)
+        });
+        assert_eq!(answer.await, Ok(Ok(3)));
+    });
+    tasks.run(&time, far());
+    let sent = sent.take();
+    assert!(sent[..2] == [0, 0] && (60..=72).contains(&sent[2]), "{sent:?}");
+    let stats = throttle.stats();
+    assert_eq!((stats.failed, stats.throttled, stats.ok), (1, 1, 1));
+}
+
+#[test]
+fn a_throttle_rejects_until_it_is_started_and_can_be_started_anew() {
+    let time = Time::begin();
+    let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::new();
+    throttle.set_concurrency(NonZeroU16::MIN);
+    assert!(throttle.try_acquire().is_none());
+    assert_eq!((throttle.interval(), throttle.stats().admitted), (None, 0));
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        assert_eq!(throttle.run(async || Outcome::Ok).await, Err(Rejection::NotStarted));
+        throttle.start(leak(policy()), 7);
+        assert_eq!(throttle.run(async || Outcome::Ok).await, Ok(Outcome::Ok));
+        // Started anew, it does not know that a call was sent.
+        throttle.start(leak(policy()), 8);
+        assert_eq!(throttle.run(async || Outcome::Ok).await, Ok(Outcome::Ok));
+        assert_eq!(Instant::now(), Instant::from_ticks(0));
+    });
+    tasks.run(&time, far());
+    assert_eq!((tasks.left(), throttle.stats().admitted), (0, 1));
+}
+
+#[test]
+fn the_gates_know_of_a_waiting_call_after_another_overtook_it() {
+    let time = Time::begin();
+    let throttle = throttle::<8>();
+    let concurrency = NonZeroU16::MIN;
+    throttle.set_policy(leak(Policy::new(Fixed::UNLIMITED).concurrency(concurrency)));
+    let mut tasks = Tasks::new();
     let held = throttle.try_acquire().unwrap();
-    tasks.spawn(async { throttle.acquire().await.unwrap().settle(Outcome::Ok) });
+    for priority in [0, 7] {
+        let throttle = &throttle;
+        tasks.spawn(async move {
+            let permit = throttle.call().with_priority(priority).acquire().await.unwrap();
+            Timer::after_secs(1).await;
+            permit.settle(Outcome::Ok);
+        });
+    }
     tasks.turn();
-    assert_eq!(throttle.stats().full, 1);
-    // Room for the retry, which uses it in its turn. The waiting task has been woken too.
-    time.pass(Duration::from_secs(1));
+    assert_eq!(throttle.stats().full, 2);
     drop(held);
-    tasks.turn();
+    while tasks.turn() {}
     assert_eq!((throttle.in_flight(), throttle.waiting()), (1, 1));
-    assert_eq!(throttle.stats().full, 2, "the gates do not know that a call waits");
+    assert_eq!(throttle.stats().full, 3, "the gates do not know that a call waits");
     tasks.run(&time, far());
     assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
 }

@@ -30,12 +30,15 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 
 type Mutex = CriticalSectionRawMutex;
 
-/// As in firmware: the policy is a constant, and the state is created by the first call.
-static UPLINK: Throttle<Mutex, Adaptive> = Throttle::new(&Policy::adaptive(), board::seed);
+/// As in firmware: the policy is a constant.
+static UPLINK: Throttle<Mutex, Adaptive> = Throttle::new();
 
 /// The throttle of a `static`.
 #[unsafe(no_mangle)]
-pub static STATIC: fn() -> &'static Throttle<Mutex, Adaptive> = || &UPLINK;
+pub static STATIC: fn() -> &'static Throttle<Mutex, Adaptive> = || {
+    UPLINK.start(const { &Policy::adaptive() }, board::seed());
+    &UPLINK
+};
 
 /// The default throttle.
 #[unsafe(no_mangle)]
@@ -48,7 +51,8 @@ pub static AIMD: Verbs<Aimd, 9, 2> = Verbs::ALL;
 /// Queues per key.
 #[unsafe(no_mangle)]
 pub static KEYED: Table = Table {
-    new: |policy| KeyedThrottle::new(policy, board::seed),
+    new: KeyedThrottle::new,
+    start: KeyedThrottle::start,
     acquire: |apis, key| apis.call(key).acquire(),
     poll: |acquire, context| acquire.poll(context),
     leave: |_| (),
@@ -84,7 +88,8 @@ pub static CONVERSIONS: Conversions = Conversions {
 /// The functions of a throttle.
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: usize> {
-    new: fn(&'static Policy<L, LIMITS>) -> Uplink<L, WAITERS, LIMITS>,
+    new: fn() -> Uplink<L, WAITERS, LIMITS>,
+    start: fn(&Uplink<L, WAITERS, LIMITS>, &'static Policy<L, LIMITS>, u64),
     seeded: fn(&'static Policy<L, LIMITS>, u64) -> Uplink<L, WAITERS, LIMITS>,
     call: for<'a> fn(
         &'a Uplink<L, WAITERS, LIMITS>,
@@ -141,6 +146,12 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
         fn() -> Reply<LIMITS>,
         &mut Context<'_>,
     ) -> Poll<Result<Reply<LIMITS>, Rejection>>,
+    #[cfg(feature = "run")]
+    run_with: fn(
+        &'static Uplink<L, WAITERS, LIMITS>,
+        fn(&mut Reply<LIMITS>),
+        &mut Context<'_>,
+    ) -> Poll<Result<(), Rejection>>,
 }
 
 type Uplink<L, const WAITERS: usize, const LIMITS: usize> = Throttle<Mutex, L, WAITERS, LIMITS>;
@@ -149,7 +160,8 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
     Verbs<L, WAITERS, LIMITS>
 {
     const ALL: Self = Self {
-        new: |policy| Throttle::new(policy, board::seed),
+        new: Throttle::new,
+        start: Throttle::start,
         seeded: Throttle::seeded,
         call: |uplink, costs, timeout| uplink.with_timeout(timeout).costing(costs).with_priority(7),
         with_deadline: |uplink, at| uplink.with_deadline(at).acquire(),
@@ -178,6 +190,11 @@ impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS:
             // It may be suspended at any of its awaits.
             core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)
         },
+        #[cfg(feature = "run")]
+        run_with: |uplink, work, context| {
+            let call = uplink.run_with(async |reply| work(reply));
+            core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)
+        },
     };
 }
 
@@ -186,7 +203,8 @@ type Apis = KeyedThrottle<Mutex, u32, Aimd, 3>;
 /// The functions of a table of throttles.
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Table {
-    new: fn(&'static Policy<Aimd>) -> Apis,
+    new: fn() -> Apis,
+    start: fn(&Apis, &'static Policy<Aimd>, u64),
     acquire: for<'a> fn(&'a Apis, u32) -> Acquire<'a, Apis>,
     poll: for<'a> fn(
         Pin<&mut Acquire<'a, Apis>>,

@@ -14,7 +14,9 @@ use crate::replied::Replied;
 /// reports a throttle only in the body, pass the reply and the first bytes of the body to
 /// [`refined`](crate::refined).
 impl<C: Read, const LIMITS: usize> Replied<LIMITS> for Response<'_, '_, C> {
-    fn reply(&self) -> Reply<LIMITS> {
+    type Told = Reply<LIMITS>;
+
+    fn told(&self) -> Reply<LIMITS> {
         let mut reading = CommonReading::new(self.status.0);
         for (name, value) in self.headers().take_while(|(name, _)| !name.is_empty()) {
             reading.header(name, value);

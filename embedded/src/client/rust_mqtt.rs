@@ -2,8 +2,8 @@
 
 use rust_mqtt::client::MqttError;
 use rust_mqtt::types::ReasonCode;
+use tidegate::Outcome;
 use tidegate::signal::mqtt;
-use tidegate::{Outcome, Reply};
 
 use crate::replied::Replied;
 
@@ -17,8 +17,10 @@ use crate::replied::Replied;
 /// assert_eq!(ReasonCode::QuotaExceeded.reply(), Reply::<1>::from(Outcome::Throttled));
 /// ```
 impl<const LIMITS: usize> Replied<LIMITS> for ReasonCode {
-    fn reply(&self) -> Reply<LIMITS> {
-        mqtt::outcome(self.value()).into()
+    type Told = Outcome;
+
+    fn told(&self) -> Outcome {
+        mqtt::outcome(self.value())
     }
 }
 
@@ -27,11 +29,13 @@ impl<const LIMITS: usize> Replied<LIMITS> for ReasonCode {
 impl<const PROPERTIES: usize, A, const LIMITS: usize> Replied<LIMITS>
     for MqttError<'_, PROPERTIES, A>
 {
-    fn reply(&self) -> Reply<LIMITS> {
+    type Told = Outcome;
+
+    fn told(&self) -> Outcome {
         match self {
-            Self::Disconnect { reason, .. } => reason.reply(),
-            Self::Network(_) | Self::Server | Self::RecoveryRequired => Outcome::Failed.into(),
-            _ => Outcome::Abandoned.into(),
+            Self::Disconnect { reason, .. } => mqtt::outcome(reason.value()),
+            Self::Network(_) | Self::Server | Self::RecoveryRequired => Outcome::Failed,
+            _ => Outcome::Abandoned,
         }
     }
 }
@@ -39,6 +43,7 @@ impl<const PROPERTIES: usize, A, const LIMITS: usize> Replied<LIMITS>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate::Reply;
 
     type Error = MqttError<'static, 0>;
 

@@ -58,6 +58,8 @@ impl Account {
         self.burst += time_of(cost, quota);
         let allowed = time_of(quota.burst(), quota) + 2_000_000;
         assert!(!self.sound || self.burst <= allowed, "{} ns sent, of {allowed}", self.burst);
+        // What is paid for beyond the end of the clock saturates, and a refund does not know how much that was.
+        self.sound &= self.burst <= i128::from(u64::MAX - now.as_nanos());
     }
 
     /// The actual cost of a call differed. A refund makes room for no more than the burst at its

@@ -14,6 +14,8 @@ pub struct Image {
     pub code: u64,
     /// Bytes of constants and of initialised memory.
     pub data: u64,
+    /// Of these, the first values of initialised memory.
+    pub initial: u64,
     /// All functions and constants by name, the largest first.
     pub symbols: Vec<(String, u64)>,
 }
@@ -34,6 +36,9 @@ impl Image {
             });
             if !loaded || unwinds || section.kind() == SectionKind::UninitializedData {
                 continue;
+            }
+            if sh_flags & u64::from(elf::SHF_WRITE) != 0 {
+                image.initial += section.size();
             }
             match section.kind() {
                 SectionKind::Text => image.code += section.size(),

@@ -32,6 +32,10 @@ const FLASH: [(&str, &str); 13] = [
     ("throttle_aimd", "embassy throttle with aimd, no parser"),
 ];
 
+/// The image whose `static` has this first value in flash.
+const INITIAL: [(&str, &str); 1] =
+    [("throttle_adaptive", "first value of the `static` of an embassy throttle")];
+
 /// The constants of the image `state`. Each is as large as the type it represents.
 const STATE: [(&str, &str); 11] = [
     ("ADAPTIVE_STATE", "state of adaptive"),
@@ -117,6 +121,10 @@ fn weigh(symbols: Option<&str>) -> Result<Weights> {
                 figure: image.flash().saturating_sub(empty),
             });
         }
+        for (name, what) in INITIAL {
+            let figure = Image::read(&folder.join(name))?.initial;
+            weights.rows.push(Row { what, target: target.into(), figure });
+        }
         let state = Image::read(&folder.join("state"))?;
         for (name, what) in STATE {
             let Some(bytes) = state.size_of(name) else {
@@ -188,8 +196,8 @@ impl Weights {
              limit and a policy in flash, without the feature `stats`, and the image holds its `new`, \
              `poll` and `settle`; one that retries and sleeps has `retry`, `next_at` and the law's own policy too. \
              What a policy leaves out (a retry budget, a backoff) is not linked. Operations that a target lacks (64-bit division, \
-             copying memory) are included. A throttle is a `static` whose calls are made with `run`, \
-             and the initial value of the `static` is included. No image contains \
+             copying memory) are included. A throttle is a `static` that is started and whose calls are made \
+             with `run` or, with hints, `run_with`; the first value of the `static` is included. No image contains \
              floating point functions, and no image of a controller or the parsers contains a panic; otherwise this \
              page could not be written. That the throttle adds no panic is proved by \
              `cargo xtask test embedded`.\n\n",
@@ -197,6 +205,7 @@ impl Weights {
         _ = writeln!(page, "| flash | {} |", TARGETS.join(" | "));
         _ = writeln!(page, "|---|{}", "---:|".repeat(TARGETS.len()));
         self.table(&mut page, &FLASH);
+        self.table(&mut page, &INITIAL);
         _ = writeln!(page, "\n| memory | {} |", TARGETS.join(" | "));
         _ = writeln!(page, "|---|{}", "---:|".repeat(TARGETS.len()));
         self.table(&mut page, &STATE);

@@ -23,7 +23,9 @@ pub fn run(tally: &mut Tally) {
 /// Core, the crate for embassy, and xtask.
 pub fn quick(tally: &mut Tally) {
     let packages = ["--package", "tidegate", "--package", "tidegate-embassy", "--package", "xtask"];
-    let features = ["--features", "tidegate/keyed,tidegate/rand_core,tidegate/shared"];
+    let embassy = "tidegate-embassy/sleep,tidegate-embassy/stats";
+    let features = format!("tidegate/keyed,tidegate/rand_core,tidegate/shared,{embassy}");
+    let features = ["--features", &features];
     tests(&[&packages[..], &features].concat(), tally);
 }
 

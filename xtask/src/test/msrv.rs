@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use crate::workspace::root;
 
 /// The features of the embassy throttle without `reqwless`, which needs a newer Rust.
-const EMBASSY: &str = "coap-message,defmt,keyed,rust-mqtt";
+const EMBASSY: &str = "coap-message,defmt,keyed,rust-mqtt,sleep,stats";
 
 pub fn run(tally: &mut Tally) {
     let version = match oldest() {

@@ -48,8 +48,9 @@ where
 {
     let gate: Gate<L> = Throttle::seeded(policy, black_box(7));
     let mut server = Server::new(says);
-    let mut meters = ["acquire", "another waits", "settle", "snapshot", "restore"].map(Meter::new);
-    let [acquire, another, settle, snapshot, restore] = &mut meters;
+    let mut meters =
+        ["acquire", "another waits", "settle", "run", "snapshot", "restore"].map(Meter::new);
+    let [acquire, another, settle, run, snapshot, restore] = &mut meters;
     let mut record = [0; 512];
     for call in 0..CALLS {
         let Ok(permit) = wait(gate.acquire(), acquire) else { board::fail(board::Trouble::Wrong) };
@@ -65,6 +66,14 @@ where
                 another.of(|| (one.as_mut().poll(&mut context), two.as_mut().poll(&mut context)));
             settle.of(|| permit.settle(reply));
             drop::<(Poll<Result<Permit<'_, _>, _>>, _)>(waits);
+        }
+        // With the decision on a retry.
+        let served = gate.run(async || {
+            clock::pass(ROUND_TRIP);
+            black_box(server.serve())
+        });
+        if wait(served, run).is_err() {
+            board::fail(board::Trouble::Wrong);
         }
         if call % 50 == 49 {
             let bytes = snapshot.of(|| gate.snapshot(&mut record)).unwrap_or(0);

@@ -6,8 +6,9 @@ use board::count;
 use critical_section::Mutex as Section;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 
-/// The limit: a tenth of a millisecond at 16 MHz, the time of one byte at 115 200 baud.
-const MOST: u64 = 1_500;
+/// The limit: the longest decision, which is learning from a response. At 48 MHz it takes as long as one byte at 115 200
+/// baud.
+const MOST: u64 = 4_100;
 /// The counter's ticks.
 const TICK: u64 = 63;
 

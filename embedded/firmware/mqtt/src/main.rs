@@ -24,7 +24,7 @@ const FLIGHTS: usize = IN_FLIGHT.get() as usize;
 type Gate = Throttle<CriticalSectionRawMutex, Adaptive, 1>;
 
 /// Admits messages, for which the broker may have a quota.
-static MESSAGES: Gate = Gate::new(&Policy::adaptive(), seed);
+static MESSAGES: Gate = Gate::new();
 
 /// Admits connection attempts, so that a broker that is down or rejects connections is not
 /// overloaded.
@@ -48,6 +48,8 @@ extern "C" fn main() -> ! {
 async fn talk(stack: Stack<'static>) {
     stack.wait_link_up().await;
     stack.wait_config_up().await;
+    // Not before the network is up: the time that takes differs between boots.
+    MESSAGES.start(const { &Policy::adaptive() }, seed());
     let (mut post, mut ends) = (Post::new(), [0_u32; 4]);
     while !post.is_done() {
         let connection = SESSIONS.connect().await;

@@ -23,8 +23,7 @@ const EVERY: Duration = Duration::from_millis(150);
 /// The number of batches sent in parallel.
 const SENDERS: usize = 2;
 
-static THROTTLE: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(&Policy::adaptive(), seed);
+static THROTTLE: Throttle<CriticalSectionRawMutex, Adaptive> = Throttle::new();
 
 /// An emulator has nothing better. A chip has a random generator or a serial number.
 fn seed() -> u64 {
@@ -42,6 +41,8 @@ async fn begin(spawner: Spawner) {
     let stack = board::net::start(spawner);
     stack.wait_link_up().await;
     stack.wait_config_up().await;
+    // Not before the network is up: the time that takes differs between boots.
+    THROTTLE.start(const { &Policy::adaptive() }, seed());
     let line: &Line = LINE.init(Line::new());
     spawner.spawn(defmt::unwrap!(watch(stack)));
     spawner.spawn(defmt::unwrap!(sense()));

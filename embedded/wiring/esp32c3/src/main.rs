@@ -18,17 +18,15 @@ use tidegate_embassy::Throttle;
 
 esp_bootloader_esp_idf::esp_app_desc!();
 
-static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(&Policy::adaptive(), || {
-        let [low, high] = [(); 2].map(|()| Rng::new().random());
-        u64::from(high) << 32 | u64::from(low)
-    });
+static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> = Throttle::new();
 
 #[esp_rtos::main]
 async fn main(_spawner: Spawner) {
     let chip = esp_hal::init(esp_hal::Config::default());
     let interrupts = SoftwareInterruptControl::new(chip.SW_INTERRUPT);
     esp_rtos::start(TimerGroup::new(chip.TIMG0).timer0, interrupts.software_interrupt0);
+    let [low, high] = [(); 2].map(|()| Rng::new().random());
+    UPLINK.start(const { &Policy::adaptive() }, u64::from(high) << 32 | u64::from(low));
     let Ok(uart) = Uart::new(chip.UART1, Config::default()) else {
         panic!("UART1 rejects the default configuration");
     };

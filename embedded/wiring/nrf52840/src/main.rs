@@ -19,8 +19,7 @@ bind_interrupts!(struct Interrupts {
 });
 
 /// The clock ticks at 32 768 Hz; no wait is shorter than requested.
-static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(&Policy::adaptive(), serial_number);
+static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> = Throttle::new();
 
 /// The chip's unique number.
 fn serial_number() -> u64 {
@@ -31,6 +30,7 @@ fn serial_number() -> u64 {
 #[embassy_executor::main]
 async fn main(_spawner: Spawner) {
     let chip = embassy_nrf::init(Default::default());
+    UPLINK.start(const { &Policy::adaptive() }, serial_number());
     let mut modem = Uarte::new(chip.UARTE0, chip.P0_08, chip.P0_06, Interrupts, Config::default());
     loop {
         _ = UPLINK.run(async || post(&mut modem, b"21.5\n").await).await;

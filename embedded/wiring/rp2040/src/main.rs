@@ -20,12 +20,12 @@ bind_interrupts!(struct Interrupts {
 });
 
 /// Both cores may make calls: the mutex is a critical section, which stops the other core too.
-static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(&Policy::adaptive(), || RoscRng.next_u64());
+static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> = Throttle::new();
 
 #[embassy_executor::main]
 async fn main(_spawner: Spawner) {
     let chip = embassy_rp::init(Default::default());
+    UPLINK.start(const { &Policy::adaptive() }, RoscRng.next_u64());
     let (mut sending, mut receiving) = ([0; 64], [0; 64]);
     let mut modem = BufferedUart::new(
         chip.UART0,

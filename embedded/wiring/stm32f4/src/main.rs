@@ -19,8 +19,7 @@ bind_interrupts!(struct Interrupts {
     USART1 => BufferedInterruptHandler<USART1>;
 });
 
-static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(&Policy::adaptive(), serial_number);
+static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> = Throttle::new();
 
 /// The chip's unique number: its lot, its wafer and its position there, combined.
 fn serial_number() -> u64 {
@@ -30,6 +29,7 @@ fn serial_number() -> u64 {
 #[embassy_executor::main]
 async fn main(_spawner: Spawner) {
     let chip = embassy_stm32::init(Default::default());
+    UPLINK.start(const { &Policy::adaptive() }, serial_number());
     let (mut sending, mut receiving) = ([0; 64], [0; 64]);
     let Ok(mut modem) = BufferedUart::new(
         chip.USART1,

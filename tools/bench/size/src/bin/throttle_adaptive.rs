@@ -7,14 +7,13 @@ use core::pin::pin;
 use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use tidegate::Policy;
 use tidegate::law::Adaptive;
 use tidegate::signal::http::CommonReading;
-use tidegate::{Policy, Reply};
 use tidegate_embassy::{Rejection, Throttle};
 use tidegate_size::board;
 
-static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> =
-    Throttle::new(&Policy::adaptive(), board::seed);
+static UPLINK: Throttle<CriticalSectionRawMutex, Adaptive> = Throttle::new();
 
 /// The response of an HTTP client.
 pub struct Response {
@@ -23,15 +22,16 @@ pub struct Response {
 }
 
 #[unsafe(no_mangle)]
-pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<Reply, Rejection>> =
+pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<(), Rejection>> =
     |post, context| {
-        let call = UPLINK.run(async || {
+        UPLINK.start(const { &Policy::adaptive() }, board::seed());
+        let call = UPLINK.run_with(async |reply| {
             let response = post();
             let mut reading = CommonReading::new(response.status);
             for (name, value) in response.headers {
                 reading.header(name, value);
             }
-            reading.finish(None)
+            *reply = reading.finish(None);
         });
         // It may be suspended at any of its awaits.
         black_box(pin!(call)).as_mut().poll(context)

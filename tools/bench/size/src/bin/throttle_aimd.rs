@@ -12,12 +12,12 @@ use tidegate::{Outcome, Policy};
 use tidegate_embassy::{Rejection, Throttle};
 use tidegate_size::board;
 
-static UPLINK: Throttle<CriticalSectionRawMutex, Aimd> =
-    Throttle::new(&Policy::new(Aimd::DEFAULT), board::seed);
+static UPLINK: Throttle<CriticalSectionRawMutex, Aimd> = Throttle::new();
 
 #[unsafe(no_mangle)]
 pub static ROOTS: fn(fn() -> Outcome, &mut Context<'_>) -> Poll<Result<Outcome, Rejection>> =
     |publish, context| {
+        UPLINK.start(const { &Policy::new(Aimd::DEFAULT) }, board::seed());
         let call = UPLINK.run(async || publish());
         // It may be suspended at any of its awaits.
         black_box(pin!(call)).as_mut().poll(context)
