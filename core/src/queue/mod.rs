@@ -68,13 +68,11 @@
 mod gate;
 mod heap;
 mod hold_limit;
-mod steps;
 mod storage;
 
 pub use gate::{Ahead, Gate};
 pub use heap::{Growing, Node};
 pub use hold_limit::HoldLimit;
-pub use steps::Head;
 pub use storage::{Slot, Storage};
 
 use crate::gate::Permit;
@@ -215,12 +213,6 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     #[must_use]
     pub const fn new(slots: S) -> Self {
         Self { slots, arrivals: 0, asleep: Instant::ZERO }
-    }
-
-    /// The storage, if the caller keeps more in it than calls: a waker for each slot, for example.
-    #[must_use]
-    pub const fn storage(&mut self) -> &mut S {
-        &mut self.slots
     }
 
     /// How many calls wait.
