@@ -2,8 +2,7 @@
 //!
 //! Nothing here reads a clock. The caller picks an epoch (boot, page load, 1970) and hands in
 //! `now`; a monotonic clock is the right source. A clock that steps back by *d* earns nothing and
-//! lengthens waits by at most *d*, because the pacing keeps the latest instant that it has seen,
-//! and all other waits end at a fixed instant.
+//! lengthens waits by at most *d*, because all waits end at a fixed instant.
 
 use core::cmp::Ordering;
 use core::num::NonZeroU32;

@@ -440,7 +440,7 @@ test("a quota without a burst is always valid, and so is a backoff without a max
 test("the core accepts the full ranges of the options", () => {
   const ends = {
     requests: [undefined, ...[1, 4_294_967_295].flatMap((limit) => [1e-6, 1e12].map((per) => ({ limit, per })))],
-    tokens: [undefined, { limit: 4_294_967_295, per: 1e-6, burst: 4_294_967_295 }, { limit: 1, per: 1e12, burst: 18 }],
+    tokens: [undefined, { limit: 4_294_967_295, per: 1e-6, burst: 4_294_967_295 }, { limit: 1, per: 1e12, burst: 4 }],
     backoff: [undefined, { base: 1e-6 }, { base: 1e12 }, { base: 1e-6, max: 1e-6 }, { max: 1e12 }],
     retryBudget: [undefined, { percent: 1, reserve: 1 }, { percent: 1e6, reserve: 1e6 }],
     rest: [{}, { concurrency: 1, expiry: 1, maxCooldown: 1, attempts: 1, elapsed: 0 }, { concurrency: 65_535, expiry: 1e12, maxCooldown: 1e12, attempts: 65_535, elapsed: 1e12 }],

@@ -42,7 +42,7 @@ export const of = (load: () => unknown) => {
   return ({ limit, per, burst = 1, now = () => performance.now(), timers = globalThis }: PacingOptions): Pacing => {
     const pacing = (core ??= load() as Exports);
     const slot = pacing.pacing_open(limit, per, burst, now());
-    if (slot < -1) throw new RangeError("limit, per and burst must be above 0, and burst times per below 584 years");
+    if (slot < -1) throw new RangeError("limit, per and burst must be above 0, and burst times per by limit at most 146 years");
     if (slot < 0) throw new RangeError("out of memory for another pacing gate");
     let open = true;
     const take = (cost: number, patient: boolean): number => {

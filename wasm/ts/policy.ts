@@ -66,8 +66,8 @@ export function among(given: object, names: readonly string[], where: string, ca
 const WHOLE = "a whole number";
 const MANY = 0xffffffff;
 
-/** The end of the core's clock, in milliseconds. A burst's periods must be shorter. */
-const END = 1.8e13;
+/** The longest time of a burst, in milliseconds. */
+const LONGEST_BURST = 4.6e12;
 
 /** Encodes the policy. Throws a `PolicyError` that names an invalid option. */
 export function write(row: Float64Array, policy: Policy, laws: number, expiry: number, places = 65_535): void {
@@ -88,7 +88,7 @@ export function write(row: Float64Array, policy: Policy, laws: number, expiry: n
     if (quota) among(quota, ["limit", "per", "burst"], `of ${name}`);
     put(`${name}.limit`, quota && (quota.limit ?? NaN), 1, MANY, WHOLE);
     put(`${name}.per`, quota && (quota.per ?? NaN), 1e-6, 1e12);
-    const most = quota ? Math.min(MANY, Math.floor(END / quota.per)) : MANY;
+    const most = quota ? Math.min(MANY, Math.floor(LONGEST_BURST / quota.per * quota.limit)) : MANY;
     const burst = name === "tokens" ? Math.min(quota?.limit ?? 1, most) : undefined;
     put(`${name}.burst`, quota && (quota.burst ?? burst), 1, most, WHOLE);
   };
