@@ -128,10 +128,8 @@ where
         permit: Permit<LIMITS>,
         reply: impl AsReply<LIMITS>,
     ) {
-        if let Some(entry) = self.use_of(key)
-            && entry.since <= permit.sent()
-        {
-            entry.controller.settle(now, permit, reply);
+        if let Some(controller) = self.get_for(key, &permit) {
+            controller.settle(now, permit, reply);
         }
     }
 
@@ -181,6 +179,17 @@ where
     /// in the table.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut Controller<L, LIMITS, P>> {
         self.use_of(key).map(|entry| &mut entry.controller)
+    }
+
+    /// The controller of `key` that admitted the call of this permit: to learn from its response, or to settle, release
+    /// or refund it. `None` if the key was evicted meanwhile, even if it was added again.
+    pub fn get_for(
+        &mut self,
+        key: &K,
+        permit: &Permit<LIMITS>,
+    ) -> Option<&mut Controller<L, LIMITS, P>> {
+        let entry = self.use_of(key).filter(|entry| entry.since <= permit.sent())?;
+        Some(&mut entry.controller)
     }
 
     fn use_of(&mut self, key: &K) -> Option<&mut Entry<K, Controller<L, LIMITS, P>>> {

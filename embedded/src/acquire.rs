@@ -69,14 +69,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Future for Acquire<'a, T, LIMIT
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        match this.stand(context) {
-            Poll::Ready(Ok(())) => match this.standing.take() {
-                Some(raw) => Poll::Ready(Ok(Permit::new(this.throttle, this.key.clone(), raw))),
-                None => Poll::Pending, // unreachable
-            },
-            Poll::Ready(Err(rejection)) => Poll::Ready(Err(rejection)),
-            Poll::Pending => Poll::Pending,
-        }
+        this.stand(context)
+            .map_ok(|()| Permit::new(this.throttle, this.key.clone(), this.standing.take()))
     }
 }
 

@@ -85,8 +85,9 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
 
     /// Sets a priority, from 0 (the default) to 7. Calls with a higher priority are sent first. If
     /// all places are taken, a call with a priority above 0 takes the place of the latest call of a
-    /// lower priority that waits for its first attempt. That call is rejected
-    /// ([`Rejection::LineFull`]).
+    /// lower priority that waits for its first attempt. A call of priority 0 that loses its place is
+    /// rejected ([`Rejection::LineFull`]). A call with a higher priority is not: it waits without a
+    /// place, and tries again when the next call may be sent, or after a second.
     ///
     /// ```
     /// # embassy_futures::block_on(async {
@@ -112,7 +113,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// urgent call signals a task that [`acquire`](Self::acquire)s.
     pub fn try_acquire(self) -> Option<Permit<'a, T, LIMITS>> {
         let raw = self.throttle.desk().take(&self.key, &self.call, self.priority)?;
-        Some(Permit::new(self.throttle, self.key, raw))
+        Some(Permit::new(self.throttle, self.key, Some(raw)))
     }
 
     /// Waits for a permit, first come, first served.
@@ -162,8 +163,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// The result contains the outcome ([`Replied`]). Returns the last result. The future may be
     /// dropped at any time, which abandons a call in flight.
     ///
-    /// A first attempt is rejected if no place is free. A retry tries again when the next call may
-    /// be sent, or after a second.
+    /// A first attempt of priority 0 is rejected if no place is free. Other attempts try again when
+    /// the next call may be sent, or after a second.
     ///
     /// The server may have served a call that failed, because the response can be lost. If a
     /// message must not arrive twice, number messages or disable the retry:

@@ -1,7 +1,7 @@
 //! The desk: the gates and the line of tasks in front of them, behind one mutex.
 //!
-//! A task asks the gates itself if its call is the first in line, and decides, learns or leaves in one critical section.
-//! Whoever changes something wakes the first task.
+//! A task asks the gates itself if its call is the first in line. It decides, learns or leaves in one critical section.
+//! A change that may let another call be sent wakes the first task.
 
 use core::cell::{Cell, RefCell};
 use core::num::{NonZeroU8, NonZeroU16};
@@ -208,7 +208,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.lock((), |inner| {
             let Some(started) = &mut inner.started else { return };
             if let Some(permit) = permit
-                && let Some(gate) = started.gates().get_mut(key)
+                && let Some(gate) = started.gates().get_for(key, &permit)
             {
                 gate.release(permit);
             }
@@ -235,7 +235,8 @@ fn begin<G: Gates<LIMITS>, const LIMITS: usize>(
     seed: u64,
     now: Instant,
 ) {
-    *started = Some(Started::new(G::begin(policy, seed, now)));
+    let replaced = started.as_mut().map(|started| &*started.gates());
+    *started = Some(Started::new(G::begin(policy, seed, now, replaced)));
 }
 
 impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITERS, LIMITS> {
@@ -304,7 +305,12 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
             return Poll::Ready(result);
         }
         *wake = call.not_after().saturating_add(TICK);
-        *number = self.line.stay(key, *number, rank, is_first, context.waker());
+        let displaced;
+        (*number, displaced) = self.line.stay(key, *number, rank, is_first, context.waker());
+        if let Some(key) = displaced {
+            // The displaced call may have been the first, on whose timer the others relied.
+            self.wake_first(&key);
+        }
         if *number == 0 && rank.needs_place() {
             return Poll::Ready(Err(Rejection::LineFull));
         }
@@ -353,10 +359,10 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             if inner.line.has(key, priority) {
                 return None;
             }
-            match inner.started.as_mut()?.gates().get(key, now).ok()?.poll(now, call) {
-                Decision::Admit(permit) => Some(permit),
-                _ => None,
-            }
+            let decision = inner.started.as_mut()?.gates().get(key, now).ok()?.poll(now, call);
+            let Decision::Admit(permit) = decision else { return None };
+            inner.wake_first(key);
+            Some(permit)
         })
     }
 
@@ -407,13 +413,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             let Some(started) = &mut inner.started else { return };
             #[cfg(feature = "sleep")]
             reply.with_reply(|reply| started.sleep.get_mut().heard(now, reply));
-            let gates = started.gates();
-            // A finished call does not recreate the gates of an evicted key.
-            let gate = match again {
-                Some(_) => gates.get(key, now).ok(),
-                None => gates.get_mut(key),
-            };
-            if let Some(gate) = gate {
+            if let Some(gate) = started.gates().get_for(key, &permit) {
                 gate.settle(now, permit, reply);
             }
         });
@@ -421,7 +421,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             let mut tries_again = false;
             if let Some(call) = again
                 && let Some(started) = &mut inner.started
-                && let Some(gate) = started.gates().get_mut(key)
+                && let Ok(gate) = started.gates().get(key, now)
             {
                 tries_again = gate.advance(now, call, reply).is_ok();
             }

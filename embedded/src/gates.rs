@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU16;
 
+use tidegate::gate::Permit;
 use tidegate::law::Law;
 use tidegate::{Controller, Instant, Policy};
 
@@ -18,8 +19,13 @@ pub trait Gates<const LIMITS: usize> {
     /// Whether there is more than one key.
     const KEYED: bool;
 
-    /// New gates.
-    fn begin(policy: &'static Policy<Self::Law, LIMITS>, seed: u64, now: Instant) -> Self;
+    /// New gates, which may replace others.
+    fn begin(
+        policy: &'static Policy<Self::Law, LIMITS>,
+        seed: u64,
+        now: Instant,
+        replaced: Option<&Self>,
+    ) -> Self;
 
     /// The key's controller, created if missing, or the time when there will be room for it.
     fn get(
@@ -28,10 +34,14 @@ pub trait Gates<const LIMITS: usize> {
         now: Instant,
     ) -> Result<&mut Gate<Self::Law, LIMITS>, Instant>;
 
-    /// The key's controller, if there is one.
-    fn get_mut(&mut self, key: &Self::Key) -> Option<&mut Gate<Self::Law, LIMITS>>;
+    /// The key's controller, if it admitted the call of this permit.
+    fn get_for(
+        &mut self,
+        key: &Self::Key,
+        permit: &Permit<LIMITS>,
+    ) -> Option<&mut Gate<Self::Law, LIMITS>>;
 
-    /// The same, to look at.
+    /// The key's controller, if there is one.
     fn look(&self, key: &Self::Key) -> Option<&Gate<Self::Law, LIMITS>>;
 
     /// Calls [`Controller::set_policy`] for every key.
@@ -48,15 +58,22 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
     type Key = ();
     const KEYED: bool = false;
 
-    fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, now: Instant) -> Self {
-        Self::new(policy, seed, now)
+    fn begin(
+        policy: &'static Policy<L, LIMITS>,
+        seed: u64,
+        now: Instant,
+        replaced: Option<&Self>,
+    ) -> Self {
+        let mut gate = Self::new(policy, seed, now);
+        gate.occupy(replaced.map_or(0, Self::in_flight));
+        gate
     }
 
     fn get(&mut self, (): &(), _: Instant) -> Result<&mut Self, Instant> {
         Ok(self)
     }
 
-    fn get_mut(&mut self, (): &()) -> Option<&mut Self> {
+    fn get_for(&mut self, (): &(), _: &Permit<LIMITS>) -> Option<&mut Self> {
         Some(self)
     }
 

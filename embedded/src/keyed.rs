@@ -6,6 +6,7 @@ use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
 #[cfg(feature = "stats")]
 use tidegate::Stats;
+use tidegate::gate::Permit;
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Controller, Keyed, Policy};
@@ -73,7 +74,8 @@ impl<
         Self { desk: Desk::new() }
     }
 
-    /// Starts without keys. See [`Throttle::start`](crate::Throttle::start).
+    /// Starts without keys. See [`Throttle::start`](crate::Throttle::start). A throttle that was started before
+    /// also forgets its calls in flight.
     pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
         self.desk.start(policy, seed);
     }
@@ -210,7 +212,12 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
     type Key = K;
     const KEYED: bool = true;
 
-    fn begin(policy: &'static Policy<L, LIMITS>, seed: u64, _: tidegate::Instant) -> Self {
+    fn begin(
+        policy: &'static Policy<L, LIMITS>,
+        seed: u64,
+        _: tidegate::Instant,
+        _: Option<&Self>,
+    ) -> Self {
         Self::new(policy, seed)
     }
 
@@ -222,8 +229,8 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
         self.entry(now, key)
     }
 
-    fn get_mut(&mut self, key: &K) -> Option<&mut Gate<L, LIMITS>> {
-        self.get_mut(key)
+    fn get_for(&mut self, key: &K, permit: &Permit<LIMITS>) -> Option<&mut Gate<L, LIMITS>> {
+        self.get_for(key, permit)
     }
 
     fn look(&self, key: &K) -> Option<&Gate<L, LIMITS>> {

@@ -128,7 +128,8 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
     }
 
     /// Enters the line, or stays in it. An urgent call takes the place of the latest call of a lower priority that has
-    /// not been tried, if there is no other. Returns the call's number, or 0 if there is no place.
+    /// not been tried, if there is no other. Returns the call's number, or 0 if there is no place, and the key of the
+    /// displaced call.
     pub(crate) fn stay(
         &mut self,
         key: &K,
@@ -136,7 +137,7 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
         rank: Rank,
         has_asked: bool,
         waker: &Waker,
-    ) -> u16 {
+    ) -> (u16, Option<K>) {
         /// No order is as high as these.
         const ITS_OWN: u32 = u32::MAX;
         const FREE: u32 = ITS_OWN - 1;
@@ -153,15 +154,15 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
                 (chosen, most) = (Some(place), order);
             }
         }
-        let Some(place) = chosen else { return 0 };
-        if let Some(displaced) = place
-            && displaced.number != number
-        {
-            displaced.wake();
-        }
+        let Some(place) = chosen else { return (0, None) };
         let rank = Rank(rank.0 | if has_asked { ASKED } else { 0 });
-        *place = Some(Waiter { waker: waker.clone(), key: Cell::new(key.clone()), number, rank });
-        number
+        let waiter = Waiter { waker: waker.clone(), key: Cell::new(key.clone()), number, rank };
+        let displaced = place.replace(waiter).filter(|before| before.number != number);
+        let displaced = displaced.map(|Waiter { waker, key, .. }| {
+            waker.wake();
+            key.into_inner()
+        });
+        (number, displaced)
     }
 
     /// A number that no waiting call has.
@@ -176,6 +177,7 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
     }
 
     pub(crate) fn waiting(&mut self) -> usize {
+        // For the compiler, `count` may overflow and panic.
         self.waiters().fold(0, |count: usize, _| count.saturating_add(1))
     }
 }
@@ -216,22 +218,22 @@ mod tests {
     fn arrivals_are_in_order_when_numbers_wrap() {
         let mut line = Line::<(), 4>::new();
         line.last = u16::MAX - 2;
-        let numbers = [(); 4].map(|()| line.stay(&(), 0, NEW, false, Waker::noop()));
+        let numbers = [(); 4].map(|()| line.stay(&(), 0, NEW, false, Waker::noop()).0);
         assert_eq!(numbers, [u16::MAX - 1, u16::MAX, 1, 2]);
-        assert_eq!(line.stay(&(), 0, NEW, false, Waker::noop()), 0, "no place");
+        assert_eq!(line.stay(&(), 0, NEW, false, Waker::noop()).0, 0, "no place");
         assert_eq!(order(&mut line, false), numbers);
     }
 
     #[test]
     fn a_number_is_not_given_again_while_its_call_waits() {
         let mut line = Line::<(), 2>::new();
-        let waits = line.stay(&(), 0, NEW, false, Waker::noop());
+        let (waits, _) = line.stay(&(), 0, NEW, false, Waker::noop());
         for _ in 0..70_000 {
-            let number = line.stay(&(), 0, NEW, false, Waker::noop());
+            let (number, _) = line.stay(&(), 0, NEW, false, Waker::noop());
             assert_ne!(number, waits);
             line.leave(number);
         }
-        assert_eq!(line.stay(&(), waits, NEW, true, Waker::noop()), waits);
+        assert_eq!(line.stay(&(), waits, NEW, true, Waker::noop()), (waits, None));
         assert_eq!(line.waiting(), 1);
     }
 

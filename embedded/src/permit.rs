@@ -32,8 +32,8 @@ pub struct Permit<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
-    pub(crate) const fn new(throttle: &'a T, key: T::Key, raw: Raw<LIMITS>) -> Self {
-        Self { throttle, key, raw: Some(raw) }
+    pub(crate) const fn new(throttle: &'a T, key: T::Key, raw: Option<Raw<LIMITS>>) -> Self {
+        Self { throttle, key, raw }
     }
 
     /// Settles the call with its result: anything that [`run`](crate::Call::run) accepts, for example an

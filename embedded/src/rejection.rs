@@ -21,8 +21,9 @@ pub enum Rejection {
     /// The deadline of [`done_by`](crate::Call::done_by) passed while it was in flight. The server
     /// may have served it.
     GivenUp,
-    /// The throttle's places are all taken, or an urgent call has taken this call's place. Make
-    /// fewer calls, or give the throttle more places.
+    /// The throttle's places are all taken, or an urgent call has taken this call's place. Only
+    /// first attempts of priority 0 are rejected for this; others wait without a place. Make fewer
+    /// calls, or give the throttle more places.
     LineFull,
     /// The law's limit for this second is used up, and it rejects further calls.
     OverLimit,
@@ -40,7 +41,6 @@ impl Rejection {
             Reason::Late(at) => Self::Late(time::ticking(at)),
             Reason::OverLimit => Self::OverLimit,
             Reason::TooBig => Self::TooBig,
-            Reason::QueueFull => Self::LineFull,
             _ => Self::Never,
         }
     }

@@ -7,11 +7,11 @@ use core::task::{Context, Waker};
 use std::cell::{Cell, RefCell};
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant};
+use embassy_time::{Duration, Instant, Timer};
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Hint, Outcome, Policy, Quota, Span};
-use tidegate_embassy::{KeyedThrottle, Rejection};
+use tidegate_embassy::{Call, KeyedThrottle, Rejection, Shared};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
 
 type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 3, 8>;
@@ -229,4 +229,102 @@ fn a_task_that_does_not_run_delays_others_of_its_key_until_it_leaves() {
     first.set(apis.call(1).acquire());
     tasks.turn();
     assert_eq!((tasks.left(), apis.waiting(), apis.in_flight(&1)), (0, 0, 0));
+}
+
+#[test]
+fn a_call_that_loses_its_place_to_another_key_passes_its_turn_on() {
+    for priority in [0, 3] {
+        let time = Time::begin();
+        let apis: KeyedThrottle<NoopRawMutex, u8, Fixed, 3, 2> = KeyedThrottle::seeded(slow(), 7);
+        apis.call(2).try_acquire().unwrap().settle(Outcome::Ok);
+        let sent = RefCell::new(Vec::new());
+        let mut tasks = Tasks::new();
+        tasks.spawn(fail_once(apis.call(1), &sent));
+        tasks.turn();
+        // After the failure, it precedes the retry.
+        let first = tasks.spawn(async {
+            let displaced = apis.call(1).with_priority(priority).acquire().await;
+            assert_eq!(displaced.unwrap_err(), Rejection::LineFull);
+        });
+        tasks.run(&time, Instant::from_millis(250));
+        assert_eq!(apis.waiting(), 2);
+        tasks.spawn(async {
+            apis.call(2).with_priority(7).acquire().await.unwrap().settle(Outcome::Ok);
+        });
+        tasks.run(&time, Instant::from_millis(500));
+        assert_eq!((tasks.left(), apis.waiting()), (2 + usize::from(priority > 0), 2));
+        tasks.cancel(first);
+        tasks.run(&time, Instant::from_secs(10));
+        assert_eq!(*sent.borrow(), [0, 1_000], "{priority}");
+    }
+}
+
+#[test]
+fn a_call_that_does_not_wait_wakes_the_one_that_is_first_after_it() {
+    let time = Time::begin();
+    let apis: KeyedThrottle<NoopRawMutex, u8, Fixed, 1> = KeyedThrottle::seeded(slow(), 7);
+    let sent = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    tasks.spawn(fail_once(apis.call(1), &sent));
+    tasks.turn();
+    tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.run(&time, Instant::from_millis(250));
+    assert_eq!(apis.waiting(), 2);
+    // New gates know of no failure, so the retry is the first.
+    apis.call(2).try_acquire().unwrap().settle(Outcome::Ok);
+    time.pass(Duration::from_millis(250));
+    let _kept = apis.call(1).with_priority(7).try_acquire().unwrap();
+    tasks.run(&time, Instant::from_secs(10));
+    assert_eq!((tasks.left(), sent.take()), (0, vec![0, 1_500]));
+}
+
+#[test]
+fn the_permit_of_an_evicted_key_frees_no_place_of_its_new_gates() {
+    type One = KeyedThrottle<NoopRawMutex, u8, Fixed, 1>;
+    let evicts: [fn(&One); 2] = [
+        |apis| apis.call(2).try_acquire().unwrap().settle(Outcome::Ok),
+        |apis| apis.start(slow(), 8),
+    ];
+    for (evict, settles) in evicts.into_iter().flat_map(|evict| [(evict, true), (evict, false)]) {
+        let time = Time::begin();
+        let apis = One::seeded(slow(), 7);
+        let old = apis.call(1).try_acquire().unwrap();
+        let sent = RefCell::new(Vec::new());
+        let mut tasks = Tasks::new();
+        time.pass(Duration::from_secs(1));
+        tasks.spawn(fail_once(apis.call(1), &sent));
+        tasks.turn();
+        assert_eq!(apis.in_flight(&1), 2);
+        time.pass(Duration::from_millis(125));
+        evict(&apis);
+        let new = apis.call(1).try_acquire().unwrap();
+        if settles {
+            old.settle(Outcome::Ok)
+        } else {
+            drop(old)
+        }
+        assert_eq!(apis.in_flight(&1), 1);
+        // A retry frees only its own place, too.
+        tasks.run(&time, Instant::from_millis(1_500));
+        assert_eq!((tasks.left(), apis.in_flight(&1), apis.waiting()), (1, 1, 1));
+        tasks.run(&time, far());
+        assert_eq!((tasks.left(), apis.in_flight(&1)), (0, 1));
+        new.settle(Outcome::Ok);
+        assert_eq!((apis.in_flight(&1), sent.take()), (0, vec![1_000, 2_125]));
+    }
+}
+
+/// One call a second for each key; retries do not back off.
+fn slow() -> &'static Policy<Fixed> {
+    leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap())).backoff(None))
+}
+
+/// A call that takes 250 ms and fails once. Notes when it is sent, in milliseconds.
+async fn fail_once<T: Shared<1>>(call: Call<'_, T>, sent: &RefCell<Vec<u64>>) {
+    let answer = call.run(async || {
+        sent.borrow_mut().push(Instant::now().as_millis());
+        Timer::after_millis(250).await;
+        if sent.borrow().len() < 2 { Outcome::Failed } else { Outcome::Ok }
+    });
+    assert_eq!(answer.await, Ok(Outcome::Ok));
 }

@@ -389,6 +389,36 @@ fn a_task_whose_turn_has_come_and_that_is_dropped_before_it_ran_costs_nothing() 
     assert_eq!((tasks.left(), throttle.in_flight(), throttle.waiting()), (0, 0, 1));
 }
 
+#[test]
+fn a_call_that_loses_its_place_passes_its_turn_on() {
+    for priority in [0, 3] {
+        let time = Time::begin();
+        let throttle = throttle::<1>();
+        throttle.set_policy(leak(policy().backoff(None)));
+        let sent = RefCell::new(Vec::new());
+        let mut tasks = Tasks::new();
+        tasks.spawn(async {
+            let urgent = throttle.call().with_priority(7).run(async || {
+                sent.borrow_mut().push(Instant::now());
+                Timer::after_millis(50).await;
+                if sent.borrow().len() < 2 { Outcome::Failed } else { Outcome::Ok }
+            });
+            assert_eq!(urgent.await, Ok(Outcome::Ok));
+        });
+        tasks.turn();
+        // After a failure, it precedes the retry of the urgent call, which takes its place.
+        let first = tasks.spawn(async {
+            let displaced = throttle.call().with_priority(priority).acquire().await;
+            assert_eq!(displaced.unwrap_err(), Rejection::LineFull);
+        });
+        tasks.run(&time, Instant::from_millis(60));
+        assert_eq!((tasks.left(), throttle.waiting()), (1 + usize::from(priority > 0), 1));
+        tasks.cancel(first);
+        tasks.run(&time, Instant::from_secs(10));
+        assert_eq!(*sent.borrow(), [0, 100].map(due), "{priority}");
+    }
+}
+
 /// The first tick that is at least this many milliseconds.
 fn due(millis: u64) -> Instant {
     time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))

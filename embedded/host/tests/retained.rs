@@ -168,3 +168,17 @@ fn a_record_of_another_length_or_with_a_modified_sleep_changes_nothing() {
     record[Sleeper::SLEEP_BYTES - 9] ^= 1;
     assert_eq!(uplink.wake_up(policy, 8, &record, None), Err(SnapshotError::Damaged));
 }
+
+#[test]
+fn a_throttle_that_starts_again_knows_the_calls_in_flight() {
+    let _time = Time::begin();
+    let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(policy(), 7);
+    let before = throttle.try_acquire().unwrap();
+    throttle.start(policy(), 8);
+    let after = throttle.try_acquire().unwrap();
+    assert_eq!(throttle.in_flight(), 2);
+    before.settle(Outcome::Ok);
+    assert_eq!(throttle.in_flight(), 1);
+    after.settle(Outcome::Ok);
+    assert_eq!(throttle.in_flight(), 0);
+}
