@@ -74,6 +74,11 @@ impl<'a> Text<'a> {
         run
     }
 
+    /// Reads up to where `end` is.
+    pub(super) fn before(&mut self, end: &Self) -> &'a [u8] {
+        self.take(self.rest.len().wrapping_sub(end.rest.len()))
+    }
+
     /// Reads letters.
     pub(super) fn letters(&mut self) -> &'a [u8] {
         self.run(|byte| byte.is_ascii_alphabetic())

@@ -50,7 +50,8 @@ fn every_captured_body_is_read_correctly() {
         }
         for status in statuses.split(' ') {
             let status = status.parse().expect("a status is a number");
-            let [with, without] = read(status, &headers, &body).map(|reading| reading.finish(None));
+            let [with, without] =
+                read(status, &headers, &body).map(|mut reading| reading.finish(None));
             assert_eq!(format!("{:?}{}", with.outcome, shown(&with.hint)), expected, "{capture}");
             let limits =
                 with.limits().enumerate().map(|(at, limit)| named(&limit, told.get(at + 1)));

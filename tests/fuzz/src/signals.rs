@@ -4,7 +4,7 @@
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
 
-use tidegate::signal::http::{CommonReading, Name, Profile, Reading};
+use tidegate::signal::http::{Name, Reading};
 use tidegate::signal::{aws, coap, grpc, mqtt};
 use tidegate::{Hint, Outcome, Reply, Span};
 
@@ -42,7 +42,7 @@ pub fn try_with(bytes: &[u8]) {
         0 => aws_code(input.rest()),
         1 => grpc_status(input.u8().into(), input.rest()),
         2 => coap_response(input.u8(), input.rest()),
-        3 => mqtt_codes(input.u8(), input.u16()),
+        3 => mqtt_codes(input.u8()),
         4 => digits(input.rest()),
         5 => written(input),
         6 => date(input.rest()),
@@ -87,10 +87,9 @@ fn coap_response(code: u8, option: &[u8]) {
     assert_eq!(reply.hints[0].retry_after, cooldown.then_some(seconds));
 }
 
-fn mqtt_codes(reason: u8, most: u16) {
+fn mqtt_codes(reason: u8) {
     assert!(reason >= 0x80 || mqtt::outcome(reason) == Outcome::Ok);
     assert_ne!(mqtt::outcome(reason), Outcome::Abandoned);
-    assert_eq!(mqtt::receive_maximum(Some(most)).map_or(0, |most| most.get()), most);
 }
 
 /// Digits with optional white space, as the standard library parses them. Saturates.
@@ -107,12 +106,12 @@ fn is_odd(value: &[u8]) -> bool {
 
 /// Both readings parse plain digits as a number.
 fn digits(value: &[u8]) {
-    let (mut reading, mut common) = (Reading::new(429), CommonReading::new(429));
+    let (mut reading, mut common) = (Reading::new(429), Reading::common(429));
     for name in ["RateLimit-Remaining", "Retry-After"] {
         reading.header(name, value);
         common.header(name, value);
     }
-    let reply: Reply = common.finish(None);
+    let reply: Reply = common.reply(None);
     if let Some(number) = unsigned(value) {
         let hint = reading.finish(None).hint;
         assert_eq!(hint.remaining, Some(number), "{value:?}");
@@ -125,8 +124,8 @@ fn digits(value: &[u8]) {
 }
 
 /// The time from now until a reset with this value.
-fn reset(profile: Profile, value: &[u8]) -> Option<Span> {
-    let mut reading = Reading::with_profile(200, profile);
+fn reset(value: &[u8]) -> Option<Span> {
+    let mut reading = Reading::new(200);
     reading.header("X-RateLimit-Remaining", "1");
     reading.header("X-RateLimit-Reset", value);
     let answer = reading.finish(Some(Span::ZERO));
@@ -142,20 +141,22 @@ fn reset(profile: Profile, value: &[u8]) -> Option<Span> {
 fn written(mut input: Input<'_>) {
     let (seconds, nanos) = (input.u64() % (END + 1), input.u32() % 1_000_000_000);
     let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds));
-    assert_eq!(reset(Profile::Auto, date.as_bytes()), Some(Span::from_secs(seconds)), "{date}");
+    assert_eq!(reset(date.as_bytes()), Some(Span::from_secs(seconds)), "{date}");
 
     let span = Span::from_secs(seconds).saturating_add(Span::from_nanos(nanos.into()));
     let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
     // The fraction of an hour may lose what is below a nanosecond.
     let duration = format!("{hours}h{minutes}m{}.{nanos:09}s", seconds % 60);
-    assert_eq!(reset(Profile::Epoch, duration.as_bytes()), Some(span), "{duration}");
+    assert_eq!(reset(duration.as_bytes()), Some(span), "{duration}");
     let plain = format!("{seconds}.{nanos:09}");
-    assert_eq!(reset(Profile::Delta, plain.as_bytes()), Some(span), "{plain}");
+    let mut reading = Reading::new(200);
+    reading.header("X-RateLimit-Reset-After", &plain);
+    assert_eq!(reading.finish(None).hint.reset, Some(span), "{plain}");
 }
 
 /// If another parser accepts a date and would format it the same, this one reads the same date.
 fn date(value: &[u8]) {
-    let told = reset(Profile::Auto, value);
+    let told = reset(value);
     let Ok(text) = core::str::from_utf8(value) else { return };
     let Ok(oracle) = httpdate::parse_http_date(text) else { return };
     if httpdate::fmt_http_date(oracle) == text {

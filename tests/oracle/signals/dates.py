@@ -75,23 +75,21 @@ def instant(found):
     return scaled(f"{seconds}.{told.get('part') or 0}", 9)
 
 
-def meaning(profile, digits):
+def meaning(scale, digits):
     """The reference of a bare number, and its distance from nanoseconds in decimal places."""
     number = scaled(digits.partition(".")[0], 0)
-    if profile in ("delta", "delta-millis"):
-        return IN, 9 if profile == "delta" else 6
-    if profile in ("epoch", "epoch-millis"):
-        return AT, 9 if profile == "epoch" else 6
+    if scale in ("seconds", "millis"):
+        return IN, 9 if scale == "seconds" else 6
     if number < 10**9:
         return IN, 9
     if number < 10**14:
         return AT, 9 if number < 10**11 else 6
-    if profile is None:
+    if scale == "any":
         return IN, 9
     raise Garbage
 
 
-def moment(text, at, profile):
+def moment(text, at, scale):
     """The reference of the point in time, its nanoseconds, and the rest of the text."""
     for form in DATES:
         found = re.compile(form).match(text, at)
@@ -110,15 +108,15 @@ def moment(text, at, profile):
     found = re.compile(f"({NUMBER})(?=[ \t,]|\\Z)").match(text, at)
     if not found:
         raise Garbage
-    part, places = meaning(profile, found.group(1))
+    part, places = meaning(scale, found.group(1))
     return part, scaled(found.group(1), places), found.end()
 
 
-def moments(text, profile):
+def moments(text, scale):
     """All points in time of a list, as the latest of each kind."""
     at, told = 0, {}
     while True:
-        part, nanos, at = moment(text, at, profile)
+        part, nanos, at = moment(text, at, scale)
         told[part] = max(nanos, told.get(part, 0))
         at = behind_comma(text, at)
         if at is None:

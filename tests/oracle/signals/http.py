@@ -14,8 +14,8 @@ TOLD, COLLECTED = 4, 8
 
 
 class Reading:
-    def __init__(self, status, profile):
-        self.status, self.profile, self.ignored = status, profile, 0
+    def __init__(self, status):
+        self.status, self.ignored = status, 0
         self.cached = self.no_retry = self.concurrency = self.exhausted = False
         self.code = self.date = None
         self.cooldown, self.fine, self.limits = Draft(), Draft(), []
@@ -24,7 +24,7 @@ class Reading:
         known = header(name)
         if known is None:
             return
-        twin = Reading(self.status, self.profile)
+        twin = Reading(self.status)
         try:
             twin.read(known, value.strip(" \t"), self.code)
         except Garbage:
@@ -105,8 +105,8 @@ class Reading:
         elif kind in ("service", "policy", "limit", "remaining"):
             self.list(kind, value, draft)
         else:
-            profile = {"date": None, "cooldown": None, "fine": "delta-millis", "reset": self.profile}
-            for part, nanos in moments(value, profile.get(kind, "delta")).items():
+            scales = {"date": "any", "cooldown": "any", "fine": "millis", "reset": "size"}
+            for part, nanos in moments(value, scales.get(kind, "seconds")).items():
                 draft.tell(part, nanos)
         if kind == "date":
             if AT not in draft.told:

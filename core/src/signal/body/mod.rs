@@ -261,28 +261,11 @@ impl Body {
         Some(Span::from_secs(u64::from(seconds)))
     }
 
-    /// The reported cost in points. [`Reply::using`] corrects the charge with it, if calls are
-    /// charged by points.
-    ///
-    /// ```
-    /// use tidegate::signal::body::Body;
-    ///
-    /// let mut body = Body::new();
-    /// body.feed(r#"{"data":{},"extensions":{"cost":{"requestedQueryCost":101,"actualQueryCost":46,"#);
-    /// body.feed(r#""throttleStatus":{"maximumAvailable":1000,"currentlyAvailable":954,"restoreRate":50}}}}"#);
-    /// assert_eq!(body.cost(), Some(46));
-    /// assert_eq!(body.points().remaining, Some(954));
-    /// ```
-    #[must_use]
-    pub fn cost(&self) -> Option<u32> {
-        let [.., actual] = self.points;
-        actual
-    }
-
-    /// The server's estimate of the cost, if it does not report the actual cost.
+    /// The reported cost of the call in points, or the server's estimate if it does not report the
+    /// actual cost.
     pub(super) fn price(&self) -> Option<u32> {
-        let [.., requested, _] = self.points;
-        self.cost().or(requested)
+        let [.., requested, actual] = self.points;
+        actual.or(requested)
     }
 
     /// How many tokens of a language model the call used, input and output, as reported by the
@@ -302,6 +285,15 @@ impl Body {
     }
 
     /// The server's bucket of points: how many it holds, how many are left, and the time in which it fills.
+    ///
+    /// ```
+    /// use tidegate::signal::body::Body;
+    ///
+    /// let mut body = Body::new();
+    /// body.feed(r#"{"data":{},"extensions":{"cost":{"requestedQueryCost":101,"actualQueryCost":46,"#);
+    /// body.feed(r#""throttleStatus":{"maximumAvailable":1000,"currentlyAvailable":954,"restoreRate":50}}}}"#);
+    /// assert_eq!(body.points().remaining, Some(954));
+    /// ```
     #[must_use]
     pub fn points(&self) -> Hint {
         let [most, left, rate, ..] = self.points;

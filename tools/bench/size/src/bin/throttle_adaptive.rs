@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use tidegate::law::Adaptive;
-use tidegate::signal::http::CommonReading;
+use tidegate::signal::http::Reading;
 use tidegate::{Policy, Reply};
 use tidegate_embassy::{Rejection, Throttle};
 use tidegate_size::board;
@@ -27,11 +27,11 @@ pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<Reply, R
     |post, context| {
         let call = UPLINK.run(async || {
             let response = post();
-            let mut reading = CommonReading::new(response.status);
+            let mut reading = Reading::common(response.status);
             for (name, value) in response.headers {
                 reading.header(name, value);
             }
-            reading.finish(None)
+            reading.reply(None)
         });
         // It may be suspended at any of its awaits.
         black_box(pin!(call)).as_mut().poll(context)
