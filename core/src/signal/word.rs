@@ -48,6 +48,8 @@ impl<T: Copy, const WORDS: usize> Table<T, WORDS> {
 /// Words of which the longest that begins a text counts, sorted by length.
 #[derive(Debug)]
 pub(super) struct Prefixes<T, const WORDS: usize> {
+    /// The first letters of all words, a bit for each.
+    firsts: u32,
     lengths: [u8; WORDS],
     words: Table<T, WORDS>,
 }
@@ -58,26 +60,38 @@ impl<T: Copy, const WORDS: usize> Prefixes<T, WORDS> {
     pub(super) const fn of(words: &[(&str, T)]) -> Self {
         assert!(words.len() == WORDS, "a table is as long as its list of words");
         let (mut lengths, mut sorted) = ([0; WORDS], [words[0]; WORDS]);
-        let (mut length, mut found) = (0u8, 0);
+        let (mut firsts, mut length, mut found) = (0, 0u8, 0);
         while found < WORDS {
             let mut at = 0;
             while at < WORDS {
                 if words[at].0.len() == length as usize {
                     (lengths[found], sorted[found]) = (length, words[at]);
+                    firsts |= first(words[at].0.as_bytes());
                     found = found.wrapping_add(1);
                 }
                 at = at.wrapping_add(1);
             }
             length = length.wrapping_add(1);
         }
-        Self { lengths, words: Table::of(&sorted) }
+        Self { firsts, lengths, words: Table::of(&sorted) }
     }
 
     /// The meaning of the longest word that is a prefix of `bytes`, ignoring case, and the
     /// remaining bytes.
     pub(super) fn longest<'a>(&self, bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
+        if self.firsts & first(bytes) == 0 {
+            return None;
+        }
         let (place, rest) = longest(&self.words.digests, &self.lengths, bytes)?;
         Some((*self.words.meanings.get(place)?, rest))
+    }
+}
+
+/// The bit of the first letter, ignoring case.
+const fn first(bytes: &[u8]) -> u32 {
+    match bytes {
+        [first, ..] => 1u32.wrapping_shl(*first as u32),
+        [] => 0,
     }
 }
 
