@@ -98,8 +98,9 @@ const fn first(bytes: &[u8]) -> u32 {
 /// Each byte is digested once, and each word compared once, where its length is reached.
 #[inline(never)] // Shared by all tables.
 fn longest<'a>(digests: &[u32], lengths: &[u8], bytes: &'a [u8]) -> Option<(usize, &'a [u8])> {
-    let (mut rest, mut sum, mut read, mut found) = (bytes, digest::EMPTY, 0u8, None);
-    for (place, (length, digest)) in lengths.iter().zip(digests).enumerate() {
+    let (mut rest, mut sum, mut read) = (bytes, digest::EMPTY, 0u8);
+    let (mut place, mut found) = (0usize, None);
+    for (length, digest) in lengths.iter().zip(digests) {
         while read < *length {
             let [byte, tail @ ..] = rest else { return found };
             sum = digest::and(sum, byte.to_ascii_lowercase());
@@ -109,6 +110,7 @@ fn longest<'a>(digests: &[u32], lengths: &[u8], bytes: &'a [u8]) -> Option<(usiz
         if *digest == sum {
             found = Some((place, rest));
         }
+        place = place.wrapping_add(1);
     }
     found
 }

@@ -363,7 +363,7 @@ pub struct Signals {
     finish: fn(&mut Reading, Option<Span>) -> Answer,
     common: fn(u16) -> Reading<Common>,
     common_header: fn(&mut Reading<Common>, &[u8], &[u8]),
-    reply: fn(&mut Reading<Common>, Option<Span>) -> Reply<2>,
+    reply: fn(&mut Reading<Common>, Option<u32>) -> Reply<2>,
     is_worth: fn(u16, &[u8]) -> bool,
     feed: fn(&mut Body, &[u8]),
     refine: fn(&Body, u16, Reply<2>) -> Reply<2>,

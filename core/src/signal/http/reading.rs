@@ -158,7 +158,8 @@ impl Reading {
         let [coarse, fine, limits @ ..] = &self.drafts;
         let known = || limits.iter().filter(|draft| draft.is_known());
         for draft in known() {
-            let rank = known().filter(|other| other.binds_more(draft)).count();
+            let before = known().filter(|other| other.binds_more(draft));
+            let rank = before.fold(0usize, |rank, _| rank.wrapping_add(1));
             if let Some(place) = answer.limits.get_mut(rank) {
                 place.merge(draft);
             }
