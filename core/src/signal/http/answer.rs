@@ -1,6 +1,6 @@
 //! The result of reading a response.
 
-use super::draft::Draft;
+use super::draft::{Draft, Part};
 use super::limits::{Limit, Name, TOLD, Unit};
 use crate::hint::Hint;
 use crate::outcome::{AsReply, Outcome, Reply};
@@ -35,7 +35,7 @@ pub struct Answer {
     /// What the server said to a client that counts calls: the cooldown, and the binding one of the
     /// limits of calls. Limits that count something else are in [`limits`](Self::limits).
     pub hint: Hint,
-    pub(super) limits: [Draft<u64>; TOLD],
+    pub(super) limits: [Draft; TOLD],
     /// Number of ignored values about limits: malformed headers, contradictory numbers, dates
     /// without a clock, and limits beyond the fourth.
     pub ignored: u16,
@@ -49,7 +49,7 @@ impl Answer {
     /// The limits in the response, the binding one first. At most four.
     pub fn limits(&self) -> impl Iterator<Item = Limit> {
         let mut cooldown = self.hint.retry_after;
-        let told = self.limits.iter().filter(|draft| draft.is_known());
+        let told = self.limits.iter().filter(|draft| draft.has(Part::Rank));
         told.map(move |draft| draft.limit(cooldown.take()))
     }
 

@@ -55,7 +55,8 @@
 //!
 //! A reset is a number, a date in any format (RFC 3339 also without seconds), or a duration in Go's
 //! format. A number is seconds from now if it is below 10^9, from there on seconds since 1970, and
-//! from 10^11 on milliseconds since 1970. Cooldowns have the same formats.
+//! from 10^11 on milliseconds since 1970. Cooldowns have the same formats. Times are rounded up to
+//! milliseconds and dates to seconds. A time is at most 49 days, and a count at most 2^32-2.
 //! The unit of a limit follows from words in its header's name or in `qu`: tokens, bytes,
 //! concurrent, requests or a period. A date is relative to the response's `Date`, because the same
 //! clock produced both. Without one, it is relative to the clock of the caller; without that, it is
@@ -90,7 +91,6 @@ mod dialect;
 mod draft;
 mod limits;
 mod moment;
-mod number;
 mod parse;
 mod reading;
 mod structured;

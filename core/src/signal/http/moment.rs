@@ -1,16 +1,15 @@
 //! Points in time in all formats that servers use.
 
-use super::draft::{Draft, Part};
-use super::number::Number as Width;
+use super::draft::Part;
 use crate::signal::text::{Number, Text};
 use crate::signal::word::Table;
 
 /// What a number means where a time is expected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Scale {
+pub enum Scale {
     /// By its size. Below 10^9, seconds from now: up to 31 years, and as a date it would precede all
-    /// of these headers. Below 10^11, a date in seconds (until the year 5138). Below 10^14, a date in
-    /// milliseconds. Larger numbers are invalid.
+    /// of these headers. Then a date in seconds (until the year 2106), and with 12 to 14 digits a date
+    /// in milliseconds. Other numbers are invalid.
     BySize,
     /// By its size, but a number that is too large for a date is a delay that saturates.
     Any,
@@ -20,94 +19,92 @@ pub(super) enum Scale {
     Millis,
 }
 
-/// Reads a point in time.
-pub(super) type Moment<N> = fn(&mut Text<'_>, &mut Draft<N>, Scale);
-
-/// Reads a point in time in any format.
-pub(super) fn any(text: &mut Text<'_>, draft: &mut Draft<u64>, scale: Scale) {
+/// Reads a point in time in any format: which number of a limit it is, and the number.
+pub(super) fn any(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
     if text.peek().is_ascii_alphabetic() {
         weekday(text);
-        let mut parts = Parts([0; 6]);
         let mut ahead = *text;
         ahead.take(4);
-        if text.peek() == b' ' {
-            read(text, &mut parts, ASCTIME);
-        } else if ahead.peek() == b'-' {
-            read(text, &mut parts, RFC_850);
-            // Two-digit years below 70 are in this century, as in POSIX. Anything better would
-            // require a clock.
-            let Parts([year, ..]) = &mut parts;
-            *year = year.wrapping_add(if *year < 70 { 2_000 } else { 1_900 });
-        } else {
-            read(text, &mut parts, IMF_FIXDATE);
-        }
-        return at(draft, since_1970(text, &parts), &[]);
+        let pattern = match (text.peek(), ahead.peek()) {
+            (b' ', _) => ASCTIME,
+            (_, b'-') => RFC_850,
+            _ => IMF_FIXDATE,
+        };
+        return (Part::At, date(text, pattern));
     }
+    let mut start = *text;
     let number = text.number();
     match text.peek() {
-        b'-' if number.fraction.is_empty() => rfc_3339(text, draft, number.whole),
-        b'a'..=b'z' | 0x80.. => duration(text, draft, number),
-        _ => plain(text, draft, number, scale),
+        b'-' if number.fraction.is_empty() => (Part::At, rfc_3339(text, number.whole)),
+        b'a'..=b'z' | 0x80.. => (Part::After, duration(text, number)),
+        _ => match start.some_digits().split_last_chunk::<3>() {
+            // A date in milliseconds.
+            Some((seconds, millis))
+                if matches!(scale, Scale::BySize | Scale::Any)
+                    && (9..12).contains(&seconds.len()) =>
+            {
+                let seconds = Number { fraction: millis, ..Text::new(seconds).number() };
+                (Part::At, seconds.shifted(0).saturating_add(1))
+            }
+            _ => plain(text, &number, scale),
+        },
     }
 }
 
 /// Reads a number or an IMF-fixdate.
-pub(super) fn common(text: &mut Text<'_>, draft: &mut Draft<u32>, scale: Scale) {
+pub(super) fn common(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
     if text.peek().is_ascii_alphabetic() {
         weekday(text);
-        let mut parts = Parts([0; 6]);
-        read(text, &mut parts, IMF_FIXDATE);
-        at(draft, since_1970(text, &parts), &[]);
-    } else {
-        let number = text.number();
-        plain(text, draft, number, scale);
+        return (Part::At, date(text, IMF_FIXDATE));
     }
+    let number = text.number();
+    plain(text, &number, scale)
 }
 
-/// Records a date in seconds since 1970.
-fn at<N: Width>(draft: &mut Draft<N>, whole: u64, fraction: &[u8]) {
-    draft.put(Part::At, N::of(Number { whole, fraction }.shifted(N::DATE_PLACES)));
-}
-
-fn plain<N: Width>(text: &mut Text<'_>, draft: &mut Draft<N>, number: Number<'_>, scale: Scale) {
-    let (time, date) = (N::TIME_PLACES, N::DATE_PLACES);
+fn plain(text: &mut Text<'_>, number: &Number<'_>, scale: Scale) -> (Part, u32) {
     let (part, places) = match (scale, number.whole) {
-        (Scale::Millis, _) => (Part::After, time.wrapping_sub(3)),
-        (Scale::Seconds, _) | (_, ..1_000_000_000) => (Part::After, time),
-        (_, ..100_000_000_000) => (Part::At, date),
-        (_, ..100_000_000_000_000) if date >= 3 => (Part::At, date.wrapping_sub(3)),
-        (Scale::Any, _) => (Part::After, time),
-        (Scale::BySize, _) => return text.fail(),
+        (Scale::Millis, _) => (Part::After, 0),
+        (Scale::Seconds, _) | (_, ..1_000_000_000) => (Part::After, 3),
+        (_, ..0xFFFF_FFFE) => (Part::At, 0),
+        (Scale::Any, _) => (Part::After, 3),
+        (Scale::BySize, _) => {
+            text.fail();
+            (Part::After, 3)
+        }
     };
-    draft.put(part, N::of(number.shifted(places)));
+    (part, number.shifted(places).saturating_add(1))
 }
 
-/// The units of a duration in Go's format: how far each moves the decimal point, and its power of
-/// sixty. Both letters for micro take two bytes.
-static UNITS: Table<(u8, u8), 8> = Table::of(&[
-    ("h", (9, 2)),
-    ("m", (9, 1)),
-    ("s", (9, 0)),
-    ("ms", (6, 0)),
-    ("us", (3, 0)),
-    ("\u{B5}s", (3, 0)),
-    ("\u{3BC}s", (3, 0)),
+/// The units of a duration in Go's format: how many decimal places of a number count, and the
+/// milliseconds or the fraction of a millisecond. Both letters for micro take two bytes.
+static UNITS: Table<(u8, u32), 8> = Table::of(&[
+    ("h", (3, 3_600)),
+    ("m", (3, 60)),
+    ("s", (3, 1)),
+    ("ms", (0, 1)),
+    ("us", (0, 0)),
+    ("\u{B5}s", (0, 0)),
+    ("\u{3BC}s", (0, 0)),
     ("ns", (0, 0)),
 ]);
 
-/// Reads a duration in Go's format after its first number: `1h2m3.5s`, `12ms`.
-fn duration<'a>(text: &mut Text<'a>, draft: &mut Draft<u64>, mut number: Number<'a>) {
-    let mut sum = 0u64;
+/// Reads a duration in Go's format after its first number: `1h2m3.5s`, `12ms`. Less than a
+/// millisecond is rounded up.
+fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> u32 {
+    let mut sum = 1u32;
     loop {
         let unit = text.run(|byte| matches!(byte, b'a'..=b'z' | 0x80..));
-        let Some((places, sixties)) = UNITS.find(unit) else { return text.fail() };
-        let mut nanos = number.shifted(usize::from(places));
-        for _ in 0..sixties {
-            nanos = nanos.saturating_mul(60);
-        }
-        sum = sum.saturating_add(nanos);
+        let Some((places, scale)) = UNITS.find(unit) else {
+            text.fail();
+            return sum;
+        };
+        let time = number.shifted(places.into());
+        sum = sum.saturating_add(match scale {
+            0 => time.min(1),
+            scale => time.saturating_mul(scale),
+        });
         if !text.peek().is_ascii_digit() {
-            return draft.put(Part::After, sum);
+            return sum;
         }
         number = text.number();
     }
@@ -148,10 +145,10 @@ fn read(text: &mut Text<'_>, parts: &mut Parts, pattern: &[u8]) {
         match mark {
             b'm' => *month = name(text).wrapping_sub(7),
             b'_' if text.eat(b' ') => {}
-            b'_' => *day = text.digits(1),
+            b'_' => *day = text.digit(),
             b'0'..=b'5' => {
                 if let Some(part) = parts.0.get_mut(usize::from(mark.wrapping_sub(b'0'))) {
-                    *part = part.wrapping_mul(10).wrapping_add(text.digits(1));
+                    *part = part.wrapping_mul(10).wrapping_add(text.digit());
                 }
             }
             mark => text.expect(core::slice::from_ref(mark)),
@@ -159,11 +156,26 @@ fn read(text: &mut Text<'_>, parts: &mut Parts, pattern: &[u8]) {
     }
 }
 
+/// Reads an HTTP-date after its weekday. Two-digit years below 70 are in this century, as in POSIX.
+/// Anything better would require a clock.
+fn date(text: &mut Text<'_>, pattern: &[u8]) -> u32 {
+    let mut parts = Parts([0; 6]);
+    read(text, &mut parts, pattern);
+    let Parts([year, ..]) = &mut parts;
+    *year = year.wrapping_add(match *year {
+        ..70 => 2_000,
+        70..100 => 1_900,
+        _ => 0,
+    });
+    since_1970(text, &parts)
+}
+
 /// Reads a date-time of RFC 3339 after its year, with `T`, `t` or a space between date and time.
-fn rfc_3339(text: &mut Text<'_>, draft: &mut Draft<u64>, year: u64) {
+/// Fractions of a second are rounded up.
+fn rfc_3339(text: &mut Text<'_>, year: u32) -> u32 {
     let mut parts = Parts([0; 6]);
     let Parts([first, ..]) = &mut parts;
-    *first = u32::try_from(year).unwrap_or(u32::MAX);
+    *first = year;
     read(text, &mut parts, b"-11-22");
     if !matches!(text.next(), b'T' | b't' | b' ') {
         text.fail();
@@ -173,20 +185,23 @@ fn rfc_3339(text: &mut Text<'_>, draft: &mut Draft<u64>, year: u64) {
     if text.peek() == b':' {
         read(text, &mut parts, b":55");
     }
-    let local = since_1970(text, &parts);
+    let whole = since_1970(text, &parts);
     let fraction = if text.eat(b'.') { text.some_digits() } else { &[] };
+    let local = Number { whole, fraction }.shifted(0);
     let zone = text.next();
     let mut offset = Parts([0; 6]);
     if !matches!(zone, b'Z' | b'z') {
         read(text, &mut offset, b"33:44");
     }
     let offset = time(text, &offset);
-    let whole = match zone {
-        b'+' => local.saturating_sub(u64::from(offset)),
-        b'-' | b'Z' | b'z' => local.wrapping_add(u64::from(offset)),
-        _ => return text.fail(),
-    };
-    at(draft, whole, fraction);
+    match zone {
+        b'+' => local.saturating_sub(offset).max(1),
+        b'-' | b'Z' | b'z' => local.saturating_add(offset),
+        _ => {
+            text.fail();
+            0
+        }
+    }
 }
 
 /// The time of the day in seconds. A leap second is the first second of the next minute.
@@ -197,8 +212,9 @@ fn time(text: &mut Text<'_>, Parts([_, _, _, hour, minute, second]): &Parts) -> 
     hour.wrapping_mul(60).wrapping_add(*minute).wrapping_mul(60).wrapping_add(*second)
 }
 
-/// The seconds from the start of 1970 to a valid date. Earlier dates are on its first day.
-fn since_1970(text: &mut Text<'_>, parts: &Parts) -> u64 {
+/// The seconds from the start of 1970 to a valid date, plus one. Earlier dates are on its first
+/// day. Saturates in the year 2106.
+fn since_1970(text: &mut Text<'_>, parts: &Parts) -> u32 {
     let Parts([year, month, day, ..]) = *parts;
     if year > 9_999 || !(1..=12).contains(&month) {
         text.fail();
@@ -209,8 +225,11 @@ fn since_1970(text: &mut Text<'_>, parts: &Parts) -> u64 {
     if !(1..=length).contains(&day) {
         text.fail();
     }
-    let days = first.wrapping_add(day).saturating_sub(865_566);
-    u64::from(days).wrapping_mul(86_400).wrapping_add(time(text, parts).into())
+    let time = time(text, parts).wrapping_add(1);
+    match first.wrapping_add(day).saturating_sub(865_566) {
+        days @ ..49_710 => days.wrapping_mul(86_400).wrapping_add(time),
+        _ => u32::MAX,
+    }
 }
 
 /// The days before a month from 1 to 13, counted from a distant year.

@@ -4,28 +4,28 @@ use super::answer::Answer;
 use super::dialect::{self, Row};
 use super::draft::{self, Draft, Part};
 use super::limits::{Name, Unit};
-use super::number::Number;
-use super::parse::{COOLDOWNS, Call, Formats};
+use super::moment::{self, Scale};
+use super::parse;
 use crate::hint::Hint;
 use crate::outcome::{Outcome, Reply};
 use crate::signal::body::Body;
+use crate::signal::text::Text;
 use crate::time::Span;
 
 /// Which headers a [`Reading`] reads: [`All`] or [`Common`].
 pub trait Dialects: sealed::Table {}
 
 mod sealed {
-    use super::{Draft, Formats, Number, Row};
+    use super::{Draft, Part, Row, Scale, Text};
 
     pub trait Table {
-        /// The width of all numbers.
-        type Number: Number;
-        /// The cooldowns, and as many limits as are collected from the headers. Later ones are
-        /// counted and dropped.
-        type Drafts: AsMut<[Draft<Self::Number>]>;
+        /// What belongs to the response, and as many limits as are collected from the headers. Later
+        /// ones are counted and dropped.
+        type Drafts: AsMut<[Draft]>;
         const NOTHING: Self::Drafts;
-        const FORMATS: &'static Formats<Self::Number>;
-        fn find(name: &[u8]) -> Option<(Row<Self::Number>, &[u8])>;
+        fn find(name: &[u8]) -> Option<(Row, &[u8])>;
+        fn moment(text: &mut Text<'_>, scale: Scale) -> (Part, u32);
+        fn unit(draft: &mut Draft, name: &[u8]);
     }
 }
 
@@ -45,30 +45,40 @@ pub struct All;
 /// | `Date`, `Age` | RFC 9110, RFC 9111 |
 ///
 /// GitHub, GitLab, Cloudflare, Discord, X, Reddit, Slack, Stripe, Docker Hub and most gateways send
-/// these headers. HTTP-dates in the format of C's `asctime` are not read.
+/// these headers. HTTP-dates in the formats of RFC 850 and of C's `asctime` are not read.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Common;
 
+const LIMITS: usize = parse::LIMITS as usize;
+
 impl Dialects for All {}
 impl sealed::Table for All {
-    type Number = u64;
-    type Drafts = [Draft<u64>; COOLDOWNS + 8];
-    const NOTHING: Self::Drafts = [Draft::NONE; COOLDOWNS + 8];
-    const FORMATS: &'static Formats<u64> = &dialect::ALL_FORMATS;
-    fn find(name: &[u8]) -> Option<(Row<u64>, &[u8])> {
+    type Drafts = [Draft; LIMITS + 8];
+    const NOTHING: Self::Drafts = [Draft::NONE; LIMITS + 8];
+    fn find(name: &[u8]) -> Option<(Row, &[u8])> {
         dialect::ALL.longest(name)
+    }
+    fn moment(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
+        moment::any(text, scale)
+    }
+    fn unit(draft: &mut Draft, name: &[u8]) {
+        parse::unit(draft, name);
     }
 }
 
 impl Dialects for Common {}
 impl sealed::Table for Common {
-    type Number = u32;
-    type Drafts = [Draft<u32>; COOLDOWNS + 6];
-    const NOTHING: Self::Drafts = [Draft::NONE; COOLDOWNS + 6];
-    const FORMATS: &'static Formats<u32> = &dialect::COMMON_FORMATS;
-    fn find(name: &[u8]) -> Option<(Row<u32>, &[u8])> {
+    type Drafts = [Draft; LIMITS + 6];
+    const NOTHING: Self::Drafts = [Draft::NONE; LIMITS + 6];
+    fn find(name: &[u8]) -> Option<(Row, &[u8])> {
         dialect::COMMON.longest(name)
+    }
+    fn moment(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
+        moment::common(text, scale)
+    }
+    fn unit(draft: &mut Draft, name: &[u8]) {
+        parse::common_unit(draft, name);
     }
 }
 
@@ -92,7 +102,10 @@ impl sealed::Table for Common {
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Reading<D: Dialects = All> {
-    call: Call<D::Number>,
+    status: u16,
+    ignored: u16,
+    /// The outcome of the body.
+    code: Option<Outcome>,
     drafts: D::Drafts,
 }
 
@@ -105,41 +118,42 @@ impl Reading {
 
     /// Adds the body, after the headers.
     pub fn body(&mut self, body: &Body) {
-        let call = &mut self.call;
-        call.code = body.outcome(call.status).or(call.code);
-        call.concurrency |= body.is_of_concurrency();
-        let [coarse, fine, ..] = &mut self.drafts;
+        self.code = body.outcome(self.status).or(self.code);
+        let [response, coarse, fine, ..] = &mut self.drafts;
+        if body.is_of_concurrency() {
+            response.put(parse::CONCURRENCY, 1);
+        }
         let has_cooldown = coarse.is_known() || fine.is_known();
-        let least = if has_cooldown { None } else { body.least_cooldown() };
-        if let Some(cooldown) = body.retry_after().or(least) {
-            coarse.put(Part::After, cooldown.as_nanos());
+        if let Some(millis) = body.wait(!has_cooldown) {
+            coarse.put_time(Part::After, millis);
         }
+        let (none, points, tokens) = (Draft::NONE, Name::known("points"), Name::known("tokens"));
         for name in body.violated() {
-            self.add(name, &Hint::remaining(0), None, None);
+            self.add(name, none, [None, Some(0), None]);
         }
-        self.add(Name::known("points"), &body.points(), Some(Unit::Other), body.price());
-        self.add(Name::known("tokens"), &Hint::NONE, Some(Unit::Tokens), body.tokens());
+        let mut draft = Draft::NONE;
+        draft.note_unit(Unit::Other);
+        if let Some(seconds) = body.fills_in() {
+            draft.put_time(Part::Period, seconds.saturating_mul(1_000));
+        }
+        self.add(points, draft, [body.most(), body.left(), body.price()]);
+        let mut draft = Draft::NONE;
+        draft.note_unit(Unit::Tokens);
+        self.add(tokens, draft, [None, None, body.tokens()]);
     }
 
-    /// Adds the hint of a limit.
-    fn add(&mut self, name: Name, hint: &Hint, unit: Option<Unit>, cost: Option<u32>) {
-        let mut draft = Draft::NONE;
+    /// Adds a limit, its calls and remaining calls, and what the call cost.
+    fn add(&mut self, name: Name, mut draft: Draft, [limit, left, cost]: [Option<u32>; 3]) {
         draft.set_name(name);
-        if let Some(unit) = unit {
-            draft.note_unit(unit);
-        }
-        if let Some(cost) = cost {
-            draft.put(Part::Cost, cost.into());
-        }
-        for (part, count) in [(Part::Limit, hint.limit), (Part::Left, hint.remaining)] {
+        for (part, count) in [(Part::Limit, limit), (Part::Left, left)] {
             if let Some(count) = count {
                 draft.put_count(part, count);
             }
         }
-        if let Some(period) = hint.period {
-            draft.put(Part::Period, period.as_nanos());
+        if let Some(cost) = cost {
+            draft.put_time(Part::Cost, cost);
         }
-        self.call.add(&mut self.drafts, &draft);
+        parse::add(&mut self.drafts, &mut self.ignored, parse::LIMITS, &draft);
     }
 
     /// The result of the response. `now` is the caller's clock as time since the start of 1970, for
@@ -154,9 +168,13 @@ impl Reading {
 
     #[inline(never)] // Or the answer is copied.
     fn write_to(&mut self, answer: &mut Answer, now: Option<Span>) {
-        settle(&mut self.call, &mut self.drafts, now.map(Span::as_nanos));
-        let [coarse, fine, limits @ ..] = &self.drafts;
-        let known = || limits.iter().filter(|draft| draft.is_known());
+        let ignored = settle(&mut self.drafts, now.map(seconds));
+        self.ignored = self.ignored.saturating_add(ignored);
+        let [response, _, _, limits @ ..] = &self.drafts;
+        let known = || {
+            let known = limits.iter().filter(|draft| draft.has(Part::Rank));
+            known.filter(|draft| !draft.is_repeated(limits))
+        };
         for draft in known() {
             let before = known().filter(|other| other.binds_more(draft));
             let rank = before.fold(0usize, |rank, _| rank.wrapping_add(1));
@@ -164,17 +182,33 @@ impl Reading {
                 place.merge(draft);
             }
         }
-        let limit = answer.limits.iter().find(|limit| limit.is_of_calls());
         // An error code is more specific than the status.
-        let code = match self.call.code {
-            None if self.call.exhausted && self.call.status == 429 => Some(Outcome::Exhausted),
-            code => code,
+        let code = match response.get(parse::CODE) {
+            _ if self.code.is_some() => self.code,
+            2 => Some(Outcome::Throttled),
+            1 => Some(Outcome::Failed),
+            _ if response.has(parse::EXHAUSTED) && self.status == 429 => Some(Outcome::Exhausted),
+            _ => None,
         };
-        answer.outcome = conclude(self.call.status, [coarse, fine], limit, code, &mut answer.hint);
-        answer.hint.no_retry = self.call.no_retry;
-        answer.hint.concurrency = self.call.concurrency && answer.outcome == Outcome::Throttled;
-        answer.ignored = self.call.ignored;
+        answer.outcome = conclude(self.status, &self.drafts, code, &mut answer.hint);
+        answer.hint.no_retry = response.has(parse::NO_RETRY);
+        answer.hint.concurrency =
+            response.has(parse::CONCURRENCY) && answer.outcome == Outcome::Throttled;
+        answer.ignored = self.ignored;
     }
+}
+
+/// A time in seconds. It divides bit by bit, because small machines would link a kilobyte for a
+/// division.
+fn seconds(span: Span) -> u32 {
+    let (mut rest, mut seconds) = (span.as_nanos(), 0u32);
+    for bit in (0..32).rev() {
+        let part = 1_000_000_000u64.wrapping_shl(bit);
+        let fits = rest >= part;
+        rest = rest.wrapping_sub(if fits { part } else { 0 });
+        seconds = seconds << 1 | u32::from(fits);
+    }
+    seconds
 }
 
 impl Reading<Common> {
@@ -201,18 +235,11 @@ impl Reading<Common> {
     /// no such clock. Call it after all headers.
     #[must_use]
     pub fn reply<const LIMITS: usize>(&mut self, now: Option<u32>) -> Reply<LIMITS> {
-        settle(&mut self.call, &mut self.drafts, now);
-        let [coarse, fine, limits @ ..] = &self.drafts;
-        let mut binding: Option<&Draft<u32>> = None;
-        for limit in limits.iter().filter(|limit| limit.is_of_calls()) {
-            if binding.is_none_or(|other| limit.binds_more(other)) {
-                binding = Some(limit);
-            }
-        }
+        settle(&mut self.drafts, now);
         let mut reply = Reply::from(Outcome::Ok);
         let mut hints = reply.hints.iter_mut();
         if let Some(hint) = hints.next() {
-            reply.outcome = conclude(self.call.status, [coarse, fine], binding, None, hint);
+            reply.outcome = conclude(self.status, &self.drafts, None, hint);
             let retry_after = hint.retry_after;
             hints.for_each(|hint| hint.retry_after = retry_after);
         }
@@ -222,53 +249,45 @@ impl Reading<Common> {
 
 impl<D: Dialects> Reading<D> {
     const fn of(status: u16) -> Self {
-        let call = Call {
-            status,
-            ignored: 0,
-            cached: false,
-            no_retry: false,
-            concurrency: false,
-            exhausted: false,
-            code: None,
-            date: None,
-        };
-        Self { call, drafts: D::NOTHING }
+        Self { status, ignored: 0, code: None, drafts: D::NOTHING }
     }
 
     /// Adds a header. If it occurs several times, add it several times, or once with its values
     /// joined by commas.
     pub fn header(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let found = D::find(name.as_ref());
-        dialect::read(found, D::FORMATS, &mut self.call, self.drafts.as_mut(), value.as_ref());
+        dialect::read(found, self.drafts.as_mut(), &mut self.ignored, value.as_ref());
     }
 }
 
-/// Makes all numbers consistent.
-fn settle<N: Number>(call: &mut Call<N>, drafts: &mut [Draft<N>], now: Option<N>) {
-    let now = call.date.or(now);
-    if let Some((_, limits)) = drafts.split_at_mut_checked(COOLDOWNS) {
-        if call.cached {
-            limits.iter_mut().for_each(Draft::clear);
+/// Makes all numbers consistent. `now` is in seconds since 1970. Returns how many were not.
+fn settle(drafts: &mut [Draft], now: Option<u32>) -> u16 {
+    let mut ignored = 0u16;
+    if let [response, rest @ ..] = drafts {
+        let date = response.get(parse::DATE);
+        let now = if date > 0 { date } else { now.map_or(0, |now| now.saturating_add(1)) };
+        // The limits in a response from a cache are old.
+        let most = if response.get(parse::AGE) > 1 { LIMITS - 1 } else { usize::MAX };
+        draft::join(rest);
+        for draft in rest.iter_mut().take(most) {
+            ignored = ignored.wrapping_add(draft.settle(now));
         }
-        draft::join(limits);
     }
-    draft::settle(drafts, now, &mut call.ignored);
+    ignored
 }
 
-/// The outcome. Writes the numbers of a limit and the cooldown to the hint.
-fn conclude<N: Number>(
-    status: u16,
-    cooldowns: [&Draft<N>; COOLDOWNS],
-    limit: Option<&Draft<N>>,
-    code: Option<Outcome>,
-    hint: &mut Hint,
-) -> Outcome {
-    if let Some(limit) = limit {
-        limit.write_to(hint);
+/// The outcome. Writes the binding limit of calls and the cooldown to the hint.
+fn conclude(status: u16, drafts: &[Draft], code: Option<Outcome>, hint: &mut Hint) -> Outcome {
+    let [_, coarse, fine, limits @ ..] = drafts else { return Outcome::Ok };
+    let mut binding = &Draft::NONE;
+    for limit in limits {
+        if limit.is_of_calls() && limit.binds_more(binding) {
+            binding = limit;
+        }
     }
+    binding.write_to(hint);
     // If two cooldowns differ only by rounding, the more precise one counts, else the longer one.
-    let [coarse, fine] = cooldowns;
-    let is_longer = coarse.get(Part::After).minus(fine.get(Part::After)) >= N::SECOND;
+    let is_longer = coarse.get(Part::After).saturating_sub(fine.get(Part::After)) >= 1_000;
     let cooldown = if is_longer || !fine.has(Part::After) { coarse } else { fine };
     let outcome = match (code, status) {
         (Some(outcome), _) => outcome,

@@ -1,107 +1,92 @@
 //! The part of structured fields (RFC 9651) that the `RateLimit` fields use: a list of items with
 //! parameters, or before draft 08 a dictionary.
 //!
-//! It is lenient where that costs nothing (numbers of any length saturate), and for a common
-//! mistake: Hugging Face puts the name of a policy in the place of a parameter.
+//! It is lenient where that costs nothing (numbers of any length saturate, and a token may begin
+//! with any character but a digit), and for a common mistake: Hugging Face puts the name of a
+//! policy in the place of a parameter.
 
 use super::draft::{Draft, Part};
 use super::limits::Name;
-use super::number::Number as Width;
 use crate::signal::text::{Number, Text};
 use crate::signal::word::Table;
 
 /// Records the unit of a limit, as its name says.
-pub(super) type Unit<N> = fn(&mut Draft<N>, &[u8]);
+pub(super) type Unit = fn(&mut Draft, &[u8]);
 
 /// A value without its parameters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bare<'a> {
-    /// Its first byte, which says what it is.
-    mark: u8,
-    /// A number, a token, or the content of a string or of a byte sequence.
-    text: &'a [u8],
+pub(super) enum Bare<'a> {
+    /// A non-negative integer or decimal.
+    Number(Number<'a>),
+    /// A token, or the content of a string or of a byte sequence.
+    Text(&'a [u8]),
+    /// A member of a dictionary (`limit=100`), which has been recorded.
+    Member,
 }
 
-impl<'a> Bare<'a> {
-    /// Reads a value.
-    pub(super) fn read(text: &mut Text<'a>) -> Self {
-        let (mark, mut start) = (text.peek(), *text);
-        let text = match mark {
-            b'"' | b':' => quoted(text),
-            b'A'..=b'Z' | b'a'..=b'z' | b'*' => text.run(is_token),
-            // No field uses a negative number, a boolean or a date.
-            b'0'..=b'9' | b'-' | b'?' | b'@' => {
-                if !mark.is_ascii_digit() {
-                    text.next();
-                    text.eat(b'-');
-                }
-                text.number();
-                start.before(text)
-            }
-            _ => {
+/// Reads a value.
+fn bare<'a>(text: &mut Text<'a>) -> Bare<'a> {
+    match text.peek() {
+        b'0'..=b'9' => Bare::Number(text.number()),
+        b'"' | b':' => Bare::Text(quoted(text)),
+        _ => Bare::Text(token(text)),
+    }
+}
+
+/// Reads a token: visible characters except `"`, `,`, `;` and `=`.
+fn token<'a>(text: &mut Text<'a>) -> &'a [u8] {
+    let token =
+        text.run(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'='));
+    if token.is_empty() {
+        text.fail();
+    }
+    token
+}
+
+/// Reads the text between two quotes or two colons. Escapes are kept.
+fn quoted<'a>(text: &mut Text<'a>) -> &'a [u8] {
+    let mark = text.next();
+    let mut start = *text;
+    loop {
+        let end = *text;
+        match text.next() {
+            byte if byte == mark => return start.before(&end),
+            b'\\' => _ = text.next(),
+            ..0x20 | 0x7F.. => {
                 text.fail();
-                &[]
+                return &[];
             }
-        };
-        Self { mark, text }
-    }
-
-    /// Whether it is a non-negative integer or decimal.
-    pub(super) fn is_number(&self) -> bool {
-        self.mark.is_ascii_digit()
-    }
-
-    /// Whether it is a string, a token, or a byte sequence, whose base64 text counts.
-    pub(super) fn is_text(&self) -> bool {
-        self.mark >= b'A' || matches!(self.mark, b'"' | b':' | b'*')
-    }
-
-    /// Whether it is a member of a dictionary (`limit=100`), which has been recorded.
-    pub(super) fn is_member(&self) -> bool {
-        self.mark == b'='
-    }
-
-    pub(super) fn number(&self) -> Number<'a> {
-        Text::new(self.text).number()
-    }
-
-    /// The digest of the text.
-    pub(super) fn name(&self) -> Name {
-        Name::of(self.text)
+            _ => {}
+        }
     }
 }
 
 /// Reads an item, or a member of a dictionary, and records its parameters.
-pub(super) fn item<'a, N: Width>(
-    text: &mut Text<'a>,
-    draft: &mut Draft<N>,
-    unit: Unit<N>,
-) -> Bare<'a> {
-    let mut value = Bare::read(text);
-    if text.peek() == b'=' && value.is_text() {
-        parameter(text, value.text, draft, unit);
-        value.mark = b'=';
-        return value;
+pub(super) fn item<'a>(text: &mut Text<'a>, draft: &mut Draft, unit: Unit) -> Bare<'a> {
+    let mut value = bare(text);
+    if text.peek() == b'='
+        && let Bare::Text(key) = value
+    {
+        parameter(text, key, draft, unit);
+        return Bare::Member;
     }
     while text.eat(b';') {
         text.space();
-        match text.peek() {
-            b'"' => value = Bare::read(text),
-            b'a'..=b'z' | b'*' => {
-                let key = text.run(is_token);
-                parameter(text, key, draft, unit);
-            }
-            _ => text.fail(),
+        if text.peek() == b'"' {
+            value = bare(text);
+        } else {
+            let key = token(text);
+            parameter(text, key, draft, unit);
         }
     }
     value
 }
 
-/// The members of draft 07, the parameters of later drafts, and those of the next draft.
-static PARAMETERS: Table<Part, 12> = Table::of(&[
+/// The members of draft 07 (its `reset` is a time, unlike in header names), the parameters of later drafts, and those of the next draft.
+pub(super) static PARAMETERS: Table<Part, 12> = Table::of(&[
     ("limit", Part::Limit),
     ("remaining", Part::Left),
-    ("reset", Part::After),
+    ("reset", Part::At),
     ("reset-after", Part::After),
     ("q", Part::Limit),
     ("r", Part::Left),
@@ -114,48 +99,26 @@ static PARAMETERS: Table<Part, 12> = Table::of(&[
 ]);
 
 /// Reads a parameter after its key. Unknown parameters are comments.
-fn parameter<N: Width>(text: &mut Text<'_>, key: &[u8], draft: &mut Draft<N>, unit: Unit<N>) {
-    let value = if text.eat(b'=') { Bare::read(text) } else { Bare { mark: b'?', text: &[] } };
-    let Some(part) = PARAMETERS.find(key) else { return };
-    match part {
-        Part::Unit | Part::Partition if !value.is_text() => text.fail(),
-        Part::Unit => unit(draft, value.text),
-        Part::Partition => draft.note(part, N::of(value.name().0.into())),
-        _ if !value.is_number() => text.fail(),
-        _ => {
-            let number = value.number();
-            let number = match part {
-                Part::Limit | Part::Left => N::of(number.whole).complement(),
-                Part::Cost => N::of(number.whole),
-                _ => N::of(number.shifted(N::TIME_PLACES)),
-            };
-            if part == Part::Period && number == N::ZERO {
+fn parameter(text: &mut Text<'_>, key: &[u8], draft: &mut Draft, unit: Unit) {
+    let value = if text.eat(b'=') { bare(text) } else { Bare::Member };
+    match (PARAMETERS.find(key), value) {
+        (None, _) => {}
+        (Some(Part::Unit), Bare::Text(name)) => unit(draft, name),
+        (Some(Part::Partition), Bare::Text(key)) => draft.put(Part::Partition, Name::of(key).0),
+        (Some(part @ (Part::Limit | Part::Left)), Bare::Number(number)) => {
+            draft.put_count(part, number.whole);
+        }
+        (Some(Part::Cost), Bare::Number(number)) => draft.put_time(Part::Cost, number.whole),
+        (Some(Part::Period), Bare::Number(number)) => {
+            let time = number.shifted(3);
+            if time == 0 {
                 text.fail();
             }
-            draft.put(part, number);
+            draft.put_time(Part::Period, time);
         }
-    }
-}
-
-/// Whether a byte may be part of a token: visible characters except `"`, `,`, `;` and `=`.
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'=')
-}
-
-/// Reads the text between two quotes or two colons. Escapes are kept.
-fn quoted<'a>(text: &mut Text<'a>) -> &'a [u8] {
-    let mark = text.next();
-    let mut start = *text;
-    loop {
-        let end = *text;
-        match text.next() {
-            byte if byte == mark => return start.before(&end),
-            b'\\' if matches!(text.next(), b'"' | b'\\') => {}
-            b'\\' | ..0x20 | 0x7F.. => {
-                text.fail();
-                return &[];
-            }
-            _ => {}
+        (Some(Part::At | Part::After), Bare::Number(number)) => {
+            draft.put_time(Part::After, number.shifted(3))
         }
+        _ => text.fail(),
     }
 }
