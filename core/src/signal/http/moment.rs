@@ -30,7 +30,7 @@ pub(super) fn any(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
             (_, b'-') => RFC_850,
             _ => IMF_FIXDATE,
         };
-        return (Part::At, date(text, pattern));
+        return (Part::At, date(text, pattern, pattern == RFC_850));
     }
     let mut start = *text;
     let number = text.number();
@@ -55,7 +55,7 @@ pub(super) fn any(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
 pub(super) fn common(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
     if text.peek().is_ascii_alphabetic() {
         weekday(text);
-        return (Part::At, date(text, IMF_FIXDATE));
+        return (Part::At, date(text, IMF_FIXDATE, false));
     }
     let number = text.number();
     plain(text, &number, scale)
@@ -156,17 +156,15 @@ fn read(text: &mut Text<'_>, parts: &mut Parts, pattern: &[u8]) {
     }
 }
 
-/// Reads an HTTP-date after its weekday. Two-digit years below 70 are in this century, as in POSIX.
+/// Reads an HTTP-date after its weekday. Short years below 70 are in this century, as in POSIX.
 /// Anything better would require a clock.
-fn date(text: &mut Text<'_>, pattern: &[u8]) -> u32 {
+fn date(text: &mut Text<'_>, pattern: &[u8], is_short: bool) -> u32 {
     let mut parts = Parts([0; 6]);
     read(text, &mut parts, pattern);
     let Parts([year, ..]) = &mut parts;
-    *year = year.wrapping_add(match *year {
-        ..70 => 2_000,
-        70..100 => 1_900,
-        _ => 0,
-    });
+    if is_short {
+        *year = year.wrapping_add(if *year < 70 { 2_000 } else { 1_900 });
+    }
     since_1970(text, &parts)
 }
 

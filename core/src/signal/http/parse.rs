@@ -108,7 +108,7 @@ impl Field<'_> {
                     Bare::Number(number) if !is_service => {
                         is_quota = needed == Part::Limit && quota.has(Part::Period);
                         // The first is the limit. Others are quotas, or the limit of another header.
-                        if !has_names && !(is_quota && self.draft.has(Part::Limit)) {
+                        if !(has_names || is_quota && self.draft.has(Part::Limit)) {
                             self.draft.put_count(needed, number.whole);
                         }
                         quota.loosen(number.whole);
