@@ -231,7 +231,8 @@ fn share(mut left: u32, limit: u32) -> u32 {
 /// period.
 pub(super) fn join(drafts: &mut [Draft]) {
     for at in 0..drafts.len() {
-        let Some(Draft([_, _, _, period, name, ..])) = drafts.get(at).copied() else { continue };
+        let Some(quota) = drafts.get(at).filter(|draft| draft.has(Part::Period)) else { continue };
+        let (period, name) = (quota.get(Part::Period), quota.get(Part::Name));
         for draft in drafts.iter_mut() {
             if !draft.has(Part::Period) && draft.get(Part::Limit) == name {
                 draft.set(Part::Period, period);

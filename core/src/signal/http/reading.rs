@@ -269,7 +269,7 @@ fn settle(drafts: &mut [Draft], now: Option<u32>) -> u16 {
         // The limits in a response from a cache are old.
         let most = if response.get(parse::AGE) > 1 { LIMITS - 1 } else { usize::MAX };
         draft::join(rest);
-        for draft in rest.iter_mut().take(most) {
+        for draft in rest.iter_mut().take(most).filter(|draft| draft.has(Part::Name)) {
             ignored = ignored.wrapping_add(draft.settle(now));
         }
     }
