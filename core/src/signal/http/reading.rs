@@ -171,15 +171,14 @@ impl Reading {
         let ignored = settle(&mut self.drafts, now.map(seconds));
         self.ignored = self.ignored.saturating_add(ignored);
         let [response, _, _, limits @ ..] = &self.drafts;
-        let known = || {
-            let known = limits.iter().filter(|draft| draft.has(Part::Rank));
-            known.filter(|draft| !draft.is_repeated(limits))
-        };
-        for draft in known() {
-            let before = known().filter(|other| other.binds_more(draft));
-            let rank = before.fold(0usize, |rank, _| rank.wrapping_add(1));
-            if let Some(place) = answer.limits.get_mut(rank) {
-                place.merge(draft);
+        for draft in limits {
+            if draft.has(Part::Rank) && !draft.is_repeated(limits) {
+                let mut draft = *draft;
+                for place in &mut answer.limits {
+                    if draft.binds_more(place) {
+                        core::mem::swap(place, &mut draft);
+                    }
+                }
             }
         }
         // An error code is more specific than the status.
