@@ -36,7 +36,7 @@ use tidegate::{AsReply, Outcome, Reply};
     message = "`{Self}` does not contain the outcome of a call",
     label = "this is not an outcome",
     note = "return an `Outcome` or a `Reply`, a tuple of either and a value of yours, or a `Result` of these",
-    note = "an HTTP status is read by `tidegate::signal::http::outcome(status)`, status and headers by `CommonReading`",
+    note = "an HTTP status is read by `tidegate::signal::http::outcome(status)`, status and headers by `Reading::common`",
     note = "with the features `reqwless` and `rust-mqtt`, a response, a reason code or an `MqttError` has `reply()`"
 )]
 pub trait Replied<const LIMITS: usize = 1> {

@@ -225,8 +225,7 @@ def response(dice, number):
         name = dice.of([name, name, name, misspelt(dice, dice.of(signals.items(signals.NAMES)))])
         headers.append((name, misspelt(dice, dice.of(signals.items(values)))))
     status, clock = dice.of([200, 429, 403, 503]), dice.of([None, signals.CLOCK])
-    profile = dice.of(["auto", "auto", "delta", "delta-millis", "epoch", "epoch-millis"])
-    return signals.vector(f"response {number}", [], status, headers, profile, clock)
+    return signals.vector(f"response {number}", [], status, headers, clock)
 
 
 def main():

@@ -1,6 +1,4 @@
-//! MQTT 5: reason codes, and the server's Receive Maximum.
-
-use core::num::NonZeroU16;
+//! MQTT 5: reason codes.
 
 use crate::Outcome;
 
@@ -33,28 +31,5 @@ pub const fn outcome(reason: u8) -> Outcome {
         0x93 | 0x96 | 0x97 | 0x9F => Outcome::Throttled,
         0x80 | 0x83 | 0x8B | 0x8D => Outcome::Failed,
         _ => Outcome::Ok,
-    }
-}
-
-/// The number of QoS 1 and 2 publishes that the server accepts at once: the Receive Maximum of its
-/// CONNACK, or 65 535 if there is none (MQTT 5.0 section 3.2.2.3.3). `None` for a zero, which is a
-/// protocol error.
-///
-/// It is for the concurrency limit, which counts calls in flight:
-///
-/// ```
-/// use tidegate::{Controller, Instant, Policy, signal::mqtt};
-///
-/// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
-/// let most = mqtt::receive_maximum(Some(10)).unwrap();
-/// gate.set_concurrency(most);
-/// assert_eq!(mqtt::receive_maximum(None).unwrap().get(), 65_535);
-/// assert_eq!(mqtt::receive_maximum(Some(0)), None);
-/// ```
-#[must_use]
-pub const fn receive_maximum(property: Option<u16>) -> Option<NonZeroU16> {
-    match property {
-        Some(most) => NonZeroU16::new(most),
-        None => Some(NonZeroU16::MAX),
     }
 }

@@ -5,7 +5,7 @@
 /// An error is permanent: the rest becomes empty, and the text is not [`done`](Self::done). So a
 /// grammar is written step by step and checked once at its end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text<'a> {
+pub struct Text<'a> {
     rest: &'a [u8],
     failed: bool,
 }
@@ -74,6 +74,11 @@ impl<'a> Text<'a> {
         run
     }
 
+    /// Reads up to where `end` is.
+    pub(super) fn before(&mut self, end: &Self) -> &'a [u8] {
+        self.take(self.rest.len().wrapping_sub(end.rest.len()))
+    }
+
     /// Reads letters.
     pub(super) fn letters(&mut self) -> &'a [u8] {
         self.run(|byte| byte.is_ascii_alphabetic())
@@ -96,25 +101,20 @@ impl<'a> Text<'a> {
         more
     }
 
-    /// Reads exactly `count` digits, at most nine.
-    pub(super) fn digits(&mut self, count: u32) -> u32 {
-        let mut number = 0u32;
-        for _ in 0..count {
-            let digit = self.next().wrapping_sub(b'0');
-            if digit > 9 {
-                self.fail();
-            }
-            number = number.wrapping_mul(10).wrapping_add(u32::from(digit));
+    /// Reads a digit.
+    pub(super) fn digit(&mut self) -> u32 {
+        let digit = self.next().wrapping_sub(b'0');
+        if digit > 9 {
+            self.fail();
         }
-        number
+        digit.into()
     }
 
     /// Reads digits with an optional fraction.
     pub(super) fn number(&mut self) -> Number<'a> {
-        let whole = Number { whole: 0, fraction: self.some_digits() };
-        let whole = whole.shifted(whole.fraction.len());
+        let digits = self.some_digits();
         let fraction = if self.eat(b'.') { self.some_digits() } else { &[] };
-        Number { whole, fraction }
+        Number { whole: digits.iter().fold(0, |number, digit| push(number, *digit)), fraction }
     }
 
     /// Reads at least one digit.
@@ -130,34 +130,35 @@ impl<'a> Text<'a> {
 /// A non-negative number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number<'a> {
-    /// The integer part. Saturates.
-    pub(super) whole: u64,
+    /// The integer part. Saturates at one below the largest number.
+    pub(super) whole: u32,
     /// The digits after the point.
     pub(super) fraction: &'a [u8],
 }
 
 impl Number<'_> {
-    /// The number with its point moved to the right, without the remaining fraction. Saturates.
-    /// Nine places convert seconds to nanoseconds.
-    pub(super) fn shifted(&self, places: usize) -> u64 {
-        let mut number = self.whole;
-        for place in 0..places {
-            let digit = self.fraction.get(place).map_or(0, |digit| digit.wrapping_sub(b'0'));
-            // The last few values below the maximum become the maximum.
-            let fits = number < u64::MAX / 10;
-            let more = number.wrapping_mul(10).wrapping_add(u64::from(digit));
-            number = if fits { more } else { u64::MAX };
+    /// The number with its point moved to the right, rounded up. Saturates. Three places convert
+    /// seconds to milliseconds.
+    pub(super) fn shifted(&self, places: usize) -> u32 {
+        let (mut number, mut digits) = (self.whole, self.fraction.iter());
+        for _ in 0..places {
+            number = push(number, *digits.next().unwrap_or(&b'0'));
         }
-        number
+        number.saturating_add(digits.any(|digit| *digit != b'0').into())
     }
 }
 
+/// `number` with a digit behind it. Saturates at one below the largest number.
+fn push(number: u32, digit: u8) -> u32 {
+    let more = number.wrapping_mul(10).wrapping_add(digit.wrapping_sub(b'0').into());
+    if number < u32::MAX / 10 { more } else { u32::MAX - 1 }
+}
+
 /// A value that consists only of digits. The number saturates.
-pub(super) fn digits(value: &[u8]) -> Option<u64> {
+pub(super) fn digits(value: &[u8]) -> Option<u32> {
     let mut text = Text::new(value);
     let number = text.number();
-    let whole = number.fraction.is_empty();
-    (text.done() && whole).then_some(number.whole)
+    (text.done() && number.fraction.is_empty()).then_some(number.whole)
 }
 
 #[cfg(test)]
@@ -166,19 +167,25 @@ mod tests {
 
     #[test]
     fn a_number_keeps_the_requested_digits_and_saturates() {
-        let cases: [(&[u8], Option<u64>); 8] = [
-            (b"1.5", Some(1_500_000_000)),
-            (b"0.000000001", Some(1)),
+        let cases: [(&[u8], Option<u32>); 14] = [
+            (b"1.5", Some(1_500)),
+            (b"0.001", Some(1)),
+            (b"0.0010", Some(1)),
             (b"0.0000000019", Some(1)),
-            (b"7", Some(7_000_000_000)),
-            (b"99999999999999999999999.9", Some(u64::MAX)),
+            (b"0.0010000001", Some(2)),
+            (b"7", Some(7_000)),
+            (b"429496728.9", Some(u32::MAX - 1)),
+            (b"4294967.2881", Some(4_294_967_289)),
+            (b"4294967.289", Some(4_294_967_289)),
+            (b"4294967290", Some(u32::MAX - 1)),
+            (b"99999999999999999999999.9", Some(u32::MAX - 1)),
             (b"1.", None),
             (b".5", None),
             (b"-1", None),
         ];
         for (bytes, expected) in cases {
             let mut text = Text::new(bytes);
-            let read = text.number().shifted(9);
+            let read = text.number().shifted(3);
             assert_eq!(text.done().then_some(read), expected, "{bytes:?}");
         }
     }
@@ -187,7 +194,9 @@ mod tests {
     fn the_rest_of_a_malformed_text_is_empty() {
         let mut text = Text::new(b" 12 34");
         text.expect(b"12 ");
-        text.digits(3);
+        text.digit();
+        text.digit();
+        text.digit();
         assert!(!text.done() && !text.comma() && text.peek() == 0);
     }
 }

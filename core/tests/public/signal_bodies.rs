@@ -50,7 +50,8 @@ fn every_captured_body_is_read_correctly() {
         }
         for status in statuses.split(' ') {
             let status = status.parse().expect("a status is a number");
-            let [with, without] = read(status, &headers, &body).map(|reading| reading.finish(None));
+            let [with, without] =
+                read(status, &headers, &body).map(|mut reading| reading.finish(None));
             assert_eq!(format!("{:?}{}", with.outcome, shown(&with.hint)), expected, "{capture}");
             let limits =
                 with.limits().enumerate().map(|(at, limit)| named(&limit, told.get(at + 1)));
@@ -118,7 +119,7 @@ fn a_body_is_read_up_to_a_maximum_length_and_depth() {
         assert_eq!(body_of(none.as_bytes(), 1), body_of(none.as_bytes(), 2), "{none}");
         assert_eq!(body_of(none.as_bytes(), 1).outcome(429), None, "{none}");
     }
-    let (huge, millis) = (r#"{"retry_after":99999999999999.9999}"#, 4_294_967_295_999);
+    let (huge, millis) = (r#"{"retry_after":99999999999999.9999}"#, u32::MAX.into());
     assert_eq!(body_of(huge.as_bytes(), 1).retry_after(), Some(Span::from_millis(millis)));
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate::signal::http::{CommonReading, Reading};
+use tidegate::signal::http::Reading;
 use tidegate::{Reply, Span};
 
 /// The headers of the common dialects.
@@ -26,10 +26,10 @@ fn full<'a>(status: u16, headers: impl Iterator<Item = Header<'a>>, now: Option<
 }
 
 fn common<'a>(status: u16, headers: impl Iterator<Item = Header<'a>>, now: Option<u32>) -> Reply {
-    let mut reading = CommonReading::new(status);
+    let mut reading = Reading::common(status);
     headers.for_each(|(name, value)| reading.header(name, value));
-    let reply = reading.finish(now);
-    assert_eq!(reply, reading.finish(now), "a second look differs");
+    let reply = reading.reply(now);
+    assert_eq!(reply, reading.reply(now), "a second look differs");
     reply
 }
 
@@ -43,10 +43,8 @@ fn a_captured_response_is_read_for_the_common_headers_only() {
             .partition(|line| line.contains(" = "));
         let headers: Vec<Header<'_>> =
             headers.iter().filter_map(|header| header.split_once(':')).collect();
-        // Dates of RFC 3339 and the next draft do not belong to the common dialects.
-        let is_common = |(name, value): &Header<'_>| {
-            is_common(name) && !value.contains("-03T") && !value.contains(";a=")
-        };
+        // Dates of RFC 3339 do not belong to the common dialects.
+        let is_common = |(name, value): &Header<'_>| is_common(name) && !value.contains("-03T");
         let of_them = || headers.iter().copied().filter(is_common);
         for status in told[0].split(" = ").next().unwrap_or_default().split(' ') {
             let status = status.parse().expect("a status is a number");
@@ -147,15 +145,38 @@ fn a_number_in_the_field_of_services_is_not_a_quota() {
 }
 
 #[test]
-fn a_date_before_1970_or_from_2106_on_is_ignored() {
-    for (date, is_read) in [
-        ("Wed, 31 Dec 1969 23:59:59 GMT", false),
-        ("Thu, 01 Jan 1970 00:00:00 GMT", true),
-        ("Thu, 31 Dec 2105 23:59:59 GMT", true),
-        ("Fri, 01 Jan 2106 00:00:00 GMT", false),
+fn a_date_before_1970_is_in_the_past_and_one_from_2106_on_saturates() {
+    // 49 days, in milliseconds.
+    let most = Span::from_millis(4_294_967_000);
+    for (date, expected) in [
+        ("Wed, 31 Dec 1969 23:59:59 GMT", Span::ZERO),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", Span::ZERO),
+        ("Mon, 03 Mar 2025 09:00:01 GMT", Span::from_secs(1)),
+        ("Thu, 31 Dec 2105 23:59:59 GMT", most),
+        ("Fri, 31 Dec 9999 23:59:60 GMT", most),
     ] {
         let reply = common(429, [("retry-after", date)].into_iter(), Some(NOW));
-        assert_eq!(reply.hints[0].retry_after.is_some(), is_read, "{date}");
+        assert_eq!(reply.hints[0].retry_after, Some(expected), "{date}");
+    }
+}
+
+#[test]
+fn a_malformed_value_is_ignored() {
+    for value in [
+        "Mon, 03 Mar 2025 24:00:00 GMT",
+        "Mon, 03 Mar 2025 09:60:00 GMT",
+        "Mon, 31 Apr 2025 09:00:00 GMT",
+        "Foo, 03 Mar 2025 09:00:00 GMT",
+        "Mon, 3 Mar 2025 09:00:00 GMT",
+        "1.",
+        "-1",
+    ] {
+        let reply = common(429, [("retry-after", value)].into_iter(), Some(NOW));
+        assert_eq!(reply.hints[0].retry_after, None, "{value}");
+    }
+    for value in [r#""a";r=5;w=0"#, r#""a";r=5"#, r#""a";r"#, r#""a";r=5;"#] {
+        let reply = common(200, [("ratelimit", value)].into_iter(), None);
+        assert_eq!(reply.hints[0].remaining, None, "{value}");
     }
 }
 
@@ -289,12 +310,12 @@ proptest! {
         headers in proptest::collection::vec((header(), ".{0,20}"), 0..6),
         now: Option<u32>,
     ) {
-        let mut reading = CommonReading::new(status);
+        let mut reading = Reading::common(status);
         for ((name, value), garbage) in headers {
             reading.header(&name, &garbage);
             reading.header(name, format!("{value}{garbage}"));
         }
-        let reply: Reply<2> = reading.finish(now);
+        let reply: Reply<2> = reading.reply(now);
         for hint in reply.hints {
             prop_assert_ne!(hint.limit, Some(0));
             prop_assert_ne!(hint.period, Some(Span::ZERO));

@@ -13,9 +13,11 @@ fn read(status: u16, name: &str, value: &str) -> Answer {
 /// Reading any of it more than a few times would take half an hour.
 #[test]
 fn a_quarter_megabyte_of_any_value_is_read() {
+    // The longest time, 49 days.
+    let longest = Some(Span::from_millis(4_294_967_294));
     for (unit, expected) in [
-        ("9", Some(Span::MAX)),
-        ("1m", Some(Span::from_secs(60 * (1 << 17)))),
+        ("9", longest),
+        ("1m", longest),
         ("1, ", None),
         ("1,1", Some(Span::from_secs(11))),
         ("Mon, ", None),

@@ -7,7 +7,7 @@ use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::Fixed;
-use tidegate::signal::http::CommonReading;
+use tidegate::signal::http::Reading;
 use tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
 use tidegate_embassy::{Rejection, Throttle, refined, time};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
@@ -340,9 +340,9 @@ fn a_quota_that_is_exhausted_until_after_the_deadline_ends_a_call_at_once() {
     let github = br#"{"message":"API rate limit exceeded for user ID 12345."}"#;
     let send = async |status: u16, headers: &[(&str, &str)], body: &[u8]| {
         calls.set(calls.get() + 1);
-        let mut reading = CommonReading::new(status);
+        let mut reading = Reading::common(status);
         headers.iter().for_each(|(name, value)| reading.header(name, value));
-        let reply: Reply = reading.finish(None);
+        let reply: Reply = reading.reply(None);
         refined(reply, status, body)
     };
     let mut tasks = Tasks::new();

@@ -3,7 +3,7 @@
 use embedded_io_async::Read;
 use reqwless::response::Response;
 use tidegate::Reply;
-use tidegate::signal::http::CommonReading;
+use tidegate::signal::http::Reading;
 
 use crate::replied::Replied;
 
@@ -17,11 +17,11 @@ impl<C: Read, const LIMITS: usize> Replied<LIMITS> for Response<'_, '_, C> {
     type Told = Reply<LIMITS>;
 
     fn told(&self) -> Reply<LIMITS> {
-        let mut reading = CommonReading::new(self.status.0);
+        let mut reading = Reading::common(self.status.0);
         for (name, value) in self.headers().take_while(|(name, _)| !name.is_empty()) {
             reading.header(name, value);
         }
-        reading.finish(None)
+        reading.reply(None)
     }
 }
 

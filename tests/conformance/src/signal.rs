@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde_json::{Map, Value};
 use tidegate::signal::body::Body;
-use tidegate::signal::http::{Limit, Profile, Reading, Unit};
+use tidegate::signal::http::{Limit, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, mqtt};
 use tidegate::{Hint, Outcome, Reply, Span};
 
@@ -14,15 +14,7 @@ use crate::Played;
 use crate::value::{Read, at, field, given, list, same, small, span, spelt, text};
 
 pub(crate) fn http(vector: &Value) -> Played {
-    let profile = match text(field(vector, "profile")?)? {
-        "auto" => Profile::Auto,
-        "delta" => Profile::Delta,
-        "delta-millis" => Profile::DeltaMillis,
-        "epoch" => Profile::Epoch,
-        "epoch-millis" => Profile::EpochMillis,
-        other => return Err(format!("unknown profile `{other}`")),
-    };
-    let mut reading = Reading::with_profile(small(field(vector, "status")?)?, profile);
+    let mut reading = Reading::new(small(field(vector, "status")?)?);
     let headers = list(field(vector, "headers")?)?;
     for header in headers {
         reading.header(bytes(at(header, 0)?)?, bytes(at(header, 1)?)?);
@@ -52,11 +44,6 @@ pub(crate) fn coap(vector: &Value) -> Played {
 }
 
 pub(crate) fn mqtt(vector: &Value) -> Played {
-    if let Some(most) = vector.get("receive_maximum") {
-        let most = mqtt::receive_maximum(given(most, small)?);
-        let most = most.map_or(Value::Null, |most| Value::from(most.get()));
-        return same("the window", field(vector, "window")?, &most).map(|()| 1);
-    }
     let said = mqtt::outcome(small(field(vector, "code")?)?);
     same("the outcome", field(vector, "outcome")?, &outcome(said)).map(|()| 1)
 }
@@ -81,7 +68,6 @@ pub(crate) fn body(vector: &Value) -> Played {
     let number = |number: Option<u64>| number.map_or(Value::Null, spelt);
     let after = body.retry_after().map(Span::as_nanos);
     same("the wait", field(vector, "after")?, &number(after))?;
-    same("the cost", field(vector, "cost")?, &number(body.cost().map(u64::from)))?;
     same("the tokens", field(vector, "tokens")?, &number(body.tokens().map(u64::from)))?;
     same("the points", field(vector, "points")?, &hint(&body.points())).map(|()| 1)
 }

@@ -1,12 +1,10 @@
-//! Any HTTP response: a status, a clock and headers, under every profile.
+//! Any HTTP response: a status, a clock and headers.
 
-use tidegate::signal::http::{Answer, CommonReading, Name, Profile, Reading, Unit, Which};
+use tidegate::signal::http::{Answer, Name, Reading, Unit, Which};
 use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
 
 use tidegate_promises::Input;
 
-const PROFILES: [Profile; 5] =
-    [Profile::Auto, Profile::Delta, Profile::DeltaMillis, Profile::Epoch, Profile::EpochMillis];
 const STATUSES: [u16; 8] = [200, 429, 503, 403, 404, 202, 500, 529];
 const UNITS: [Unit; 4] = [Unit::Requests, Unit::Tokens, Unit::InputTokens, Unit::Bytes];
 /// The number of limits that a reading can hold.
@@ -37,21 +35,19 @@ pub fn try_with(bytes: &[u8]) {
         _ => Some(Span::from_nanos(input.u64())),
     };
     let headers: Vec<Header<'_>> = input.rest().split(|byte| *byte == b'\n').map(header).collect();
-    for profile in PROFILES {
-        response(status, clock, &headers, profile);
-    }
+    response(status, clock, &headers);
     common(status, clock, &headers);
 }
 
 /// The common dialects only.
 fn common(status: u16, clock: Option<Span>, headers: &[Header<'_>]) {
     let seconds = |clock: Span| u32::try_from(clock.as_nanos() / 1_000_000_000).ok();
-    let mut reading = CommonReading::new(status);
+    let mut reading = Reading::common(status);
     for (name, value) in headers {
         reading.header(name, value);
     }
-    let reply: Reply = reading.finish(clock.and_then(seconds));
-    assert_eq!(reply, reading.finish(clock.and_then(seconds)), "a read changes the state");
+    let reply: Reply = reading.reply(clock.and_then(seconds));
+    assert_eq!(reply, reading.reply(clock.and_then(seconds)), "a read changes the state");
     sound(reply.outcome, reply.hints[0]);
     LAWS.iter().for_each(|law| does_not_stop_a_client_for_good(law, reply));
 }
@@ -64,37 +60,31 @@ fn header(line: &[u8]) -> Header<'_> {
     }
 }
 
-fn read<'a>(
-    status: u16,
-    profile: Profile,
-    headers: impl Iterator<Item = &'a Header<'a>>,
-) -> Reading {
-    let mut reading = Reading::with_profile(status, profile);
+fn read<'a>(status: u16, headers: impl Iterator<Item = &'a Header<'a>>) -> Reading {
+    let mut reading = Reading::new(status);
     for (name, value) in headers {
         reading.header(name, value);
     }
     reading
 }
 
-fn response(status: u16, clock: Option<Span>, headers: &[Header<'_>], profile: Profile) {
-    let reading = read(status, profile, headers.iter());
+fn response(status: u16, clock: Option<Span>, headers: &[Header<'_>]) {
+    let mut reading = read(status, headers.iter());
     let answer = reading.finish(clock);
     assert_eq!(answer, reading.finish(clock), "a read changes the state");
     consistent(&answer);
-    if profile == Profile::Auto {
-        LAWS.iter().for_each(|law| does_not_stop_a_client_for_good(law, answer.into()));
-    }
+    LAWS.iter().for_each(|law| does_not_stop_a_client_for_good(law, answer.into()));
 
     // The last limits are dropped if there are too many, and then the order does matter.
     if told_at_most(headers) <= ROOM {
-        let backwards = read(status, profile, headers.iter().rev()).finish(clock);
+        let backwards = read(status, headers.iter().rev()).finish(clock);
         assert_eq!(answer, backwards, "the result depends on the order of headers");
         let (one, two) = headers.split_at(headers.len() / 2);
-        let turned = read(status, profile, two.iter().chain(one)).finish(clock);
+        let turned = read(status, two.iter().chain(one)).finish(clock);
         assert_eq!(answer, turned, "the result depends on the order of headers");
     }
 
-    let mut shouted = Reading::with_profile(status, profile);
+    let mut shouted = Reading::new(status);
     for (name, value) in headers {
         shouted.header(name.to_ascii_uppercase(), value);
     }

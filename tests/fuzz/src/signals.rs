@@ -4,14 +4,18 @@
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
 
-use tidegate::signal::http::{CommonReading, Name, Profile, Reading};
+use tidegate::signal::http::{Name, Reading};
 use tidegate::signal::{aws, coap, grpc, mqtt};
 use tidegate::{Hint, Outcome, Reply, Span};
 
 use tidegate_promises::Input;
 
-/// The largest time that a span of nanoseconds can represent, in the year 2554.
-const END: u64 = u64::MAX / 1_000_000_000;
+/// The largest date in seconds, in the year 2106.
+const END: u64 = u32::MAX as u64 - 1;
+/// The longest time, in milliseconds.
+const LONGEST: u64 = u32::MAX as u64 - 1;
+/// How long before a date a clock is, in seconds.
+const EARLIER: u64 = 4_000_000;
 const NAMES: [&str; 16] = [
     "date",
     "age",
@@ -42,7 +46,7 @@ pub fn try_with(bytes: &[u8]) {
         0 => aws_code(input.rest()),
         1 => grpc_status(input.u8().into(), input.rest()),
         2 => coap_response(input.u8(), input.rest()),
-        3 => mqtt_codes(input.u8(), input.u16()),
+        3 => mqtt_codes(input.u8()),
         4 => digits(input.rest()),
         5 => written(input),
         6 => date(input.rest()),
@@ -87,10 +91,9 @@ fn coap_response(code: u8, option: &[u8]) {
     assert_eq!(reply.hints[0].retry_after, cooldown.then_some(seconds));
 }
 
-fn mqtt_codes(reason: u8, most: u16) {
+fn mqtt_codes(reason: u8) {
     assert!(reason >= 0x80 || mqtt::outcome(reason) == Outcome::Ok);
     assert_ne!(mqtt::outcome(reason), Outcome::Abandoned);
-    assert_eq!(mqtt::receive_maximum(Some(most)).map_or(0, |most| most.get()), most);
 }
 
 /// Digits with optional white space, as the standard library parses them. Saturates.
@@ -107,15 +110,17 @@ fn is_odd(value: &[u8]) -> bool {
 
 /// Both readings parse plain digits as a number.
 fn digits(value: &[u8]) {
-    let (mut reading, mut common) = (Reading::new(429), CommonReading::new(429));
+    let (mut reading, mut common) = (Reading::new(429), Reading::common(429));
     for name in ["RateLimit-Remaining", "Retry-After"] {
         reading.header(name, value);
         common.header(name, value);
     }
-    let reply: Reply = common.finish(None);
+    let reply: Reply = common.reply(None);
     if let Some(number) = unsigned(value) {
         let hint = reading.finish(None).hint;
-        assert_eq!(hint.remaining, Some(number), "{value:?}");
+        // The last few numbers that fit count as the largest one.
+        let told = if number < 4_294_967_290 { number } else { LONGEST };
+        assert_eq!(hint.remaining, Some(told), "{value:?}");
         if number < 4_294_967 {
             assert_eq!(hint.retry_after, Some(Span::from_secs(number)), "{value:?}");
             assert_eq!(reply.hints, [hint], "{value:?}");
@@ -124,12 +129,12 @@ fn digits(value: &[u8]) {
     assert_eq!(Name::of(value), Name::of(value));
 }
 
-/// The time from now until a reset with this value.
-fn reset(profile: Profile, value: &[u8]) -> Option<Span> {
-    let mut reading = Reading::with_profile(200, profile);
+/// The time from a clock, in seconds, until a reset with this value.
+fn reset(value: &[u8], clock: u64) -> Option<Span> {
+    let mut reading = Reading::new(200);
     reading.header("X-RateLimit-Remaining", "1");
     reading.header("X-RateLimit-Reset", value);
-    let answer = reading.finish(Some(Span::ZERO));
+    let answer = reading.finish(Some(Span::from_secs(clock)));
     assert_eq!(
         answer.ignored,
         u16::from(answer.hint.reset.is_none()),
@@ -142,26 +147,33 @@ fn reset(profile: Profile, value: &[u8]) -> Option<Span> {
 fn written(mut input: Input<'_>) {
     let (seconds, nanos) = (input.u64() % (END + 1), input.u32() % 1_000_000_000);
     let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds));
-    assert_eq!(reset(Profile::Auto, date.as_bytes()), Some(Span::from_secs(seconds)), "{date}");
+    is_read_as(date.as_bytes(), seconds);
 
-    let span = Span::from_secs(seconds).saturating_add(Span::from_nanos(nanos.into()));
+    let seconds = seconds % (LONGEST / 1_000);
+    let span = Span::from_millis(seconds * 1_000 + u64::from(nanos.div_ceil(1_000_000)));
     let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
-    // The fraction of an hour may lose what is below a nanosecond.
     let duration = format!("{hours}h{minutes}m{}.{nanos:09}s", seconds % 60);
-    assert_eq!(reset(Profile::Epoch, duration.as_bytes()), Some(span), "{duration}");
+    assert_eq!(reset(duration.as_bytes(), 0), Some(span), "{duration}");
     let plain = format!("{seconds}.{nanos:09}");
-    assert_eq!(reset(Profile::Delta, plain.as_bytes()), Some(span), "{plain}");
+    let mut reading = Reading::new(200);
+    reading.header("X-RateLimit-Reset-After", &plain);
+    assert_eq!(reading.finish(None).hint.reset, Some(span), "{plain}");
+}
+
+/// A date that is this many seconds after the start of 1970.
+fn is_read_as(date: &[u8], seconds: u64) {
+    let clock = seconds.saturating_sub(EARLIER);
+    assert_eq!(reset(date, clock), Some(Span::from_secs(seconds - clock)), "{date:?}");
 }
 
 /// If another parser accepts a date and would format it the same, this one reads the same date.
 fn date(value: &[u8]) {
-    let told = reset(Profile::Auto, value);
+    _ = reset(value, 0);
     let Ok(text) = core::str::from_utf8(value) else { return };
     let Ok(oracle) = httpdate::parse_http_date(text) else { return };
     if httpdate::fmt_http_date(oracle) == text {
-        let since_1970 = oracle.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let expected = Span::from_nanos(u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX));
-        assert_eq!(told, Some(expected), "{text:?}");
+        let seconds = oracle.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        is_read_as(value, seconds.min(END));
     }
 }
 

@@ -9,7 +9,7 @@
 #![no_std]
 #![no_main]
 
-use core::num::{NonZeroU16, NonZeroU32};
+use core::num::NonZeroU32;
 use core::ops::{Deref, DerefMut};
 
 use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
@@ -25,7 +25,7 @@ use tidegate::queue::{
 };
 use tidegate::shared::{Coordinator, Leases, Member, MessageError};
 use tidegate::signal::body::{self, Body};
-use tidegate::signal::http::{Answer, CommonReading, Profile, Reading, Unit};
+use tidegate::signal::http::{Answer, Common, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::time::Ticks;
@@ -142,12 +142,12 @@ pub static CONVERSIONS: Conversions = Conversions {
 /// The parsers of responses.
 #[unsafe(no_mangle)]
 pub static SIGNALS: Signals = Signals {
-    reading: Reading::with_profile,
+    reading: Reading::new,
     header: |reading, name, value| reading.header(name, value),
     finish: Reading::finish,
-    common: CommonReading::new,
+    common: Reading::common,
     common_header: |reading, name, value| reading.header(name, value),
-    common_finish: CommonReading::finish,
+    reply: Reading::reply,
     is_worth: |status, content_type| body::is_worth(status, content_type),
     feed: |body, bytes| body.feed(bytes),
     refine: Body::refine,
@@ -162,7 +162,6 @@ pub static SIGNALS: Signals = Signals {
     retry_delay: |status| grpc::retry_delay(status),
     retry_delay_base64: |trailer| grpc::retry_delay_base64(trailer),
     mqtt: mqtt::outcome,
-    receive_maximum: mqtt::receive_maximum,
     coap: coap::reply,
     max_age: coap::max_age,
 };
@@ -365,12 +364,12 @@ pub struct Conversions {
 /// The parsers, with input from anyone.
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Signals {
-    reading: fn(u16, Profile) -> Reading,
+    reading: fn(u16) -> Reading,
     header: fn(&mut Reading, &[u8], &[u8]),
-    finish: fn(Reading, Option<Span>) -> Answer,
-    common: fn(u16) -> CommonReading,
-    common_header: fn(&mut CommonReading, &[u8], &[u8]),
-    common_finish: fn(&mut CommonReading, Option<u32>) -> Reply<2>,
+    finish: fn(&mut Reading, Option<Span>) -> Answer,
+    common: fn(u16) -> Reading<Common>,
+    common_header: fn(&mut Reading<Common>, &[u8], &[u8]),
+    reply: fn(&mut Reading<Common>, Option<u32>) -> Reply<2>,
     is_worth: fn(u16, &[u8]) -> bool,
     feed: fn(&mut Body, &[u8]),
     refine: fn(&Body, u16, Reply<2>) -> Reply<2>,
@@ -385,7 +384,6 @@ pub struct Signals {
     retry_delay: fn(&[u8]) -> Option<Span>,
     retry_delay_base64: fn(&[u8]) -> Option<Span>,
     mqtt: fn(u8) -> Outcome,
-    receive_maximum: fn(Option<u16>) -> Option<NonZeroU16>,
     coap: fn(u8, Option<u32>) -> Reply,
     max_age: fn(&[u8]) -> Option<u32>,
 }

@@ -28,7 +28,6 @@ def vector(name, status, text):
         "body": text,
         "outcome": body.outcome(status),
         "after": body.after(),
-        "cost": body.latest(COST + "actualQueryCost"),
         "tokens": body.tokens(),
         "points": body.points(),
     }

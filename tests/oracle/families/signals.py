@@ -91,8 +91,8 @@ def items(text):
     return text.replace("\n", "").split("|")
 
 
-def vector(name, flags, status, headers, profile="auto", clock=None):
-    reading = Reading(status, profile)
+def vector(name, flags, status, headers, clock=None):
+    reading = Reading(status)
     for header, value in headers:
         reading.header(header, value)
     outcome, hint, limits, ignored = reading.finish(clock)
@@ -101,7 +101,6 @@ def vector(name, flags, status, headers, profile="auto", clock=None):
         "kind": "http",
         "flags": flags,
         "status": status,
-        "profile": profile,
         "clock": clock,
         "headers": [list(header) for header in headers],
         "outcome": outcome,
@@ -127,11 +126,9 @@ def cooldowns():
 
 
 def resets():
-    for profile in ("auto", "delta", "delta-millis", "epoch", "epoch-millis"):
-        for value in items(MOMENTS) + items(DATES)[:12]:
-            headers = [("X-RateLimit-Remaining", "3"), ("X-RateLimit-Reset", value)]
-            name = f"reset of {value!r} as {profile}"
-            yield vector(name, ["HostileHint"], 200, headers, profile, CLOCK)
+    for value in items(MOMENTS) + items(DATES)[:12]:
+        headers = [("X-RateLimit-Remaining", "3"), ("X-RateLimit-Reset", value)]
+        yield vector(f"reset of {value!r}", ["HostileHint"], 200, headers, CLOCK)
 
 
 def lists():
@@ -283,15 +280,6 @@ def codes():
             "flags": [],
             "code": code,
             "outcome": mqtt(code),
-        }
-    for most in (None, 0, 1, 10, 65_535):
-        window = 65_535 if most is None else most or None
-        yield {
-            "name": f"mqtt receive maximum of {most}",
-            "kind": "mqtt",
-            "flags": [],
-            "receive_maximum": most,
-            "window": window,
         }
     options = [None, *"|\0|\5|\1,|\0\0\1|\xff\xff\xff\xff|\0\0\0\0\5".split("|")]
     for code in range(256):

@@ -3,7 +3,7 @@
 import json
 import re
 
-from exact import SECOND, U32, within
+from exact import MS, SECOND, U32, within
 from signals.codes import AWS_THROTTLES
 
 GRAVITY = [None, "busy", "throttled", "exhausted"]
@@ -94,11 +94,11 @@ class Body:
     def after(self):
         """The requested wait, or the time until the bucket has what the call requests, in whole
         seconds."""
-        waits = [number(text) * SECOND // 1000 for text in self.all(*DELAYS) if number(text) is not None]
+        waits = [within(number(text), U32) * MS for text in self.all(*DELAYS) if number(text) is not None]
         left, rate = self.latest(BUCKET + "currentlyAvailable"), self.latest(BUCKET + "restoreRate")
         requested = self.latest(COST + "requestedQueryCost")
         if None not in (left, rate, requested) and requested > left and rate:
-            waits.append(-(-(requested - left) // rate) * SECOND)
+            waits.append(within(-(-(requested - left) // rate) * 1000, U32) * MS)
         return max(waits, default=None)
 
     def tokens(self):

@@ -1,12 +1,12 @@
-"""Points in time in every format that servers use (RFC 9110, RFC 3339, Go), as nanoseconds."""
+"""Points in time in every format that servers use (RFC 9110, RFC 3339, Go), as milliseconds or, of a date, seconds."""
 
 import re
 from datetime import date
 
-from exact import SECOND, U64, within
+from exact import U32, within
 
 IN, AT = "in", "at"
-MS = 10**6
+MOST = U32 - 1
 
 DAYS = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[A-Za-z]*"
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
@@ -21,8 +21,7 @@ DATES = [
     "(?:[Zz]|(?P<zone>[+-][0-9]{2}:[0-9]{2}))",
 ]
 NUMBER = "[0-9]+(?:\\.[0-9]+)?"
-UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": MS, "us": 1000, "ns": 1}
-UNITS.update({"\xc2\xb5s": 1000, "\xce\xbcs": 1000})
+SIXTIES = {"h": 3600, "m": 60, "s": 1}
 UNIT = "h|m(?!s)|s|ms|us|\xc2\xb5s|\xce\xbcs|ns"
 DURATION = f"(?:{NUMBER}(?:{UNIT}))+"
 
@@ -31,12 +30,17 @@ class Garbage(Exception):
     """Invalid input."""
 
 
+def whole(digits):
+    """The integer part of a decimal number. The last few values that fit count as the maximum."""
+    number = int(digits.partition(".")[0])
+    return number if number < U32 // 10 * 10 else MOST
+
+
 def scaled(digits, places):
-    """A decimal number times a power of ten, rounded down. The last ten values that fit count as
-    the maximum."""
-    whole, _, fraction = digits.partition(".")
-    number = int((whole + fraction[:places]).ljust(len(whole) + places, "0"))
-    return number if number < U64 // 10 * 10 else U64
+    """A decimal number times a power of ten, rounded up."""
+    head, _, fraction = digits.partition(".")
+    number = whole((head + fraction[:places]).ljust(len(head) + places, "0"))
+    return within(number + (fraction[places:].strip("0") != ""), U32)
 
 
 def midnight(year, month, day):
@@ -58,7 +62,7 @@ def clock(h, m, s):
 
 
 def instant(found):
-    """The nanoseconds since 1970 of a date."""
+    """The seconds since 1970 of a date, rounded up."""
     told = found.groupdict()
     if told.get("short"):
         short = int(told["short"])
@@ -68,58 +72,60 @@ def instant(found):
     month = MONTHS.index(told["name"]) + 1 if told.get("name") else int(told["month"])
     seconds = midnight(year, month, int(told["day"])) * 86_400
     seconds += clock(int(told["h"]), int(told["m"]), int(told["s"] or 0))
+    if told.get("part"):
+        seconds += told["part"].strip("0") != ""
+    seconds = within(seconds, MOST)
     if told.get("zone"):
         sign, offset = told["zone"][0], told["zone"][1:].split(":")
         ahead = clock(int(offset[0]), int(offset[1]), 0)
-        seconds = within(seconds - ahead if sign == "+" else seconds + ahead)
-    return scaled(f"{seconds}.{told.get('part') or 0}", 9)
+        seconds = within(seconds - ahead if sign == "+" else seconds + ahead, MOST)
+    return seconds
 
 
-def meaning(profile, digits):
-    """The reference of a bare number, and its distance from nanoseconds in decimal places."""
-    number = scaled(digits.partition(".")[0], 0)
-    if profile in ("delta", "delta-millis"):
-        return IN, 9 if profile == "delta" else 6
-    if profile in ("epoch", "epoch-millis"):
-        return AT, 9 if profile == "epoch" else 6
+def meaning(scale, digits):
+    """What a bare number stands for, and its value."""
+    number = int(digits.partition(".")[0])
+    if scale in ("seconds", "millis"):
+        return IN, scaled(digits, 3 if scale == "seconds" else 0)
     if number < 10**9:
-        return IN, 9
-    if number < 10**14:
-        return AT, 9 if number < 10**11 else 6
-    if profile is None:
-        return IN, 9
+        return IN, scaled(digits, 3)
+    if 10**11 <= number < 10**14:
+        return AT, within(-(-number // 1000), MOST)
+    if whole(digits) < MOST:
+        return AT, scaled(digits, 0)
+    if scale == "any":
+        return IN, MOST
     raise Garbage
 
 
-def moment(text, at, profile):
-    """The reference of the point in time, its nanoseconds, and the rest of the text."""
+def moment(text, at, scale):
+    """The reference of the point in time, its value, and the rest of the text."""
     for form in DATES:
         found = re.compile(form).match(text, at)
         if found:
             return AT, instant(found), found.end()
     found = re.compile(DURATION).match(text, at)
     if found:
-        parts = re.findall(f"({NUMBER})({UNIT})", found.group())
-        spans = [
-            within(scaled(digits, 9) * (UNITS[unit] // SECOND))
-            if UNITS[unit] >= SECOND
-            else scaled(digits, {MS: 6, 1000: 3, 1: 0}[UNITS[unit]])
-            for digits, unit in parts
-        ]
-        return IN, within(sum(spans)), found.end()
+        sum_of_parts = 0
+        for digits, unit in re.findall(f"({NUMBER})({UNIT})", found.group()):
+            if unit in SIXTIES:
+                sum_of_parts += scaled(digits, 3) * SIXTIES[unit]
+            else:
+                sum_of_parts += scaled(digits, 0) if unit == "ms" else min(scaled(digits, 0), 1)
+        return IN, within(sum_of_parts, MOST), found.end()
     found = re.compile(f"({NUMBER})(?=[ \t,]|\\Z)").match(text, at)
     if not found:
         raise Garbage
-    part, places = meaning(profile, found.group(1))
-    return part, scaled(found.group(1), places), found.end()
+    part, value = meaning(scale, found.group(1))
+    return part, within(value, MOST), found.end()
 
 
-def moments(text, profile):
+def moments(text, scale):
     """All points in time of a list, as the latest of each kind."""
     at, told = 0, {}
     while True:
-        part, nanos, at = moment(text, at, profile)
-        told[part] = max(nanos, told.get(part, 0))
+        part, value, at = moment(text, at, scale)
+        told[part] = max(value, told.get(part, 0))
         at = behind_comma(text, at)
         if at is None:
             return told

@@ -2,10 +2,9 @@
 
 import re
 
-from exact import SECOND, U32, within
-from record import fnv1a
+from exact import MS, SECOND, within
 from signals.codes import aws, http_status
-from signals.dates import AT, IN, NUMBER, Garbage, behind_comma, moments, scaled
+from signals.dates import AT, IN, MOST, NUMBER, Garbage, behind_comma, moments, scaled, whole
 from signals.limits import COUNTS, UNITS, Draft, name_of
 from signals.names import header
 from signals.structured import item
@@ -14,8 +13,8 @@ TOLD, COLLECTED = 4, 8
 
 
 class Reading:
-    def __init__(self, status, profile):
-        self.status, self.profile, self.ignored = status, profile, 0
+    def __init__(self, status):
+        self.status, self.ignored = status, 0
         self.cached = self.no_retry = self.concurrency = self.exhausted = False
         self.code = self.date = None
         self.cooldown, self.fine, self.limits = Draft(), Draft(), []
@@ -24,7 +23,7 @@ class Reading:
         known = header(name)
         if known is None:
             return
-        twin = Reading(self.status, self.profile)
+        twin = Reading(self.status)
         try:
             twin.read(known, value.strip(" \t"), self.code)
         except Garbage:
@@ -60,54 +59,54 @@ class Reading:
         draft = Draft(name_of(qualifier or name))
         draft.count(qualifier, name if name in COUNTS else None if qualifier else "requests")
         if kind == "age":
-            self.cached = scaled(whole(NUMBER, value).partition(".")[0], 0) > 0
+            self.cached = whole(matched(NUMBER, value)) > 0
         elif kind == "retry":
-            self.no_retry = whole("true|false", value) == "false"
+            self.no_retry = matched("true|false", value) == "false"
         elif kind == "aws":
             said = aws(value)
             if code is None or said == "throttled":
                 self.code = said
         elif kind == "reason":
-            self.concurrency = whole("[!-~]*", value).endswith("concurrency") or name == "twilio"
+            self.concurrency = matched("[!-~]*", value).endswith("concurrency") or name == "twilio"
         elif kind == "status":
-            if whole("[!-~]*", value) == "rejected":
+            if matched("[!-~]*", value) == "rejected":
                 self.exhausted = True
                 draft.tell("left", 0)
         elif kind == "usage":
             share, regain = "call_count|total_cputime|total_time", "estimated_time_to_regain_access"
             numbers = f'"({share}|{regain})"[ \t]*:[ \t]*([0-9]*\\.?[0-9]*)'
             for key, number in re.findall(numbers, value):
-                number = scaled(whole(NUMBER, number).partition(".")[0], 0)
+                number = whole(matched(NUMBER, number))
                 if key != regain:
                     draft.tell("limit", 100)
                     draft.tell("left", within(100 - number))
                 elif number > 0:
-                    draft.tell(IN, within(number * 60 * SECOND))
+                    draft.tell(IN, within(number * 60_000, MOST))
                     self.cooldown.tell(IN, draft.told[IN])
         elif kind == "period":
-            draft.tell("period", scaled(whole(NUMBER, value), 6))
+            draft.tell("period", within(scaled(matched(NUMBER, value), 0), MOST))
             if draft.told["period"] == 0:
                 raise Garbage
         elif kind == "cost":
-            draft.tell("cost", within(scaled(whole(NUMBER, value).partition(".")[0], 0), U32))
+            draft.tell("cost", whole(matched(NUMBER, value)))
         elif kind == "utilization":
             draft.tell("limit", 1000)
-            draft.tell("left", within(1000 - scaled(whole(NUMBER, value), 3)))
+            draft.tell("left", within(1000 - int(float(matched(NUMBER, value)) * 1000)))
         elif kind == "used/limit":
             named = f"(?:[A-Za-z]+[^=]*=({NUMBER})/({NUMBER})(?:[;,].*)?)|({NUMBER})/({NUMBER})"
             found = re.fullmatch(named, value, re.DOTALL)
             if not found:
                 raise Garbage
             used, limit = (part for part in found.groups() if part is not None)
-            used, limit = (scaled(number.partition(".")[0], 0) for number in (used, limit))
+            used, limit = (whole(number) for number in (used, limit))
             draft.tell("limit", limit)
             draft.tell("left", within(limit - used))
         elif kind in ("service", "policy", "limit", "remaining"):
             self.list(kind, value, draft)
         else:
-            profile = {"date": None, "cooldown": None, "fine": "delta-millis", "reset": self.profile}
-            for part, nanos in moments(value, profile.get(kind, "delta")).items():
-                draft.tell(part, nanos)
+            scales = {"date": "any", "cooldown": "any", "fine": "millis", "reset": "size"}
+            for part, value_of in moments(value, scales.get(kind, "seconds")).items():
+                draft.tell(part, value_of)
         if kind == "date":
             if AT not in draft.told:
                 raise Garbage
@@ -138,13 +137,12 @@ class Reading:
                 told |= draft.tells()
             elif what == "number" and kind != "service":
                 told = True
-                number = scaled(content.partition(".")[0], 0)
+                number = whole(content)
                 timed = needed == "limit" and "period" in quota.told
                 if not named and not (timed and "limit" in draft.told):
                     draft.tell(needed, number)
                 if timed:
-                    both = number.to_bytes(8, "little") + quota.told["period"].to_bytes(8, "little")
-                    quota.name, quota.loose = fnv1a(both), True
+                    quota.name, quota.loose = number, True
                     quota.tell("limit", number)
                     self.limits.append(quota)
             else:
@@ -154,7 +152,7 @@ class Reading:
             raise Garbage
 
     def finish(self, clock):
-        now = clock if self.date is None else self.date
+        now = self.date if clock is None or self.date is not None else within(clock // SECOND, MOST)
         limits = []
         if not self.cached:
             limits = self.joined()
@@ -174,9 +172,9 @@ class Reading:
         ):
             outcome = "throttled"
         if cooldown is not None and outcome != "ok":
-            hint["after"] = cooldown
+            hint["after"] = cooldown * MS
             if answers:
-                answers[0][1]["after"] = cooldown
+                answers[0][1]["after"] = cooldown * MS
         if self.no_retry:
             hint["no_retry"] = True
         if self.concurrency and outcome == "throttled":
@@ -190,7 +188,7 @@ class Reading:
         coarse, fine = self.cooldown.get(IN), self.fine.get(IN)
         if coarse is None or fine is None:
             return coarse if fine is None else fine
-        return coarse if coarse - fine >= SECOND else fine
+        return coarse if coarse - fine >= 1000 else fine
 
     def joined(self):
         """A quota without a name belongs to the limits with the same number of calls."""
@@ -209,7 +207,7 @@ class Reading:
         return [draft for draft in self.limits if not (draft.loose and tells_nothing_new(draft))]
 
 
-def whole(pattern, value):
+def matched(pattern, value):
     if not re.fullmatch(pattern, value):
         raise Garbage
     return value

@@ -2,7 +2,7 @@
 
 import re
 
-from exact import SECOND, U32, U64, within
+from exact import MS, U32, within
 from record import fnv1a
 from signals.dates import AT, IN
 
@@ -70,12 +70,12 @@ class Draft:
         unit, is_daily = COUNTS.get(counts, (counts, False))
         seen = {{"requests": "req", "tokens": "token", "in-flight": "concurrent"}.get(unit)}
         if is_daily:
-            self.tell("period", PERIODS["day"] * SECOND)
+            self.tell("period", PERIODS["day"] * 1000)
         for word in re.findall("[A-Za-z]+", name):
             known = next((known for known in WORDS if word.lower().startswith(known)), None)
             seen.add(known)
             if known in PERIODS:
-                self.tell("period", PERIODS[known] * SECOND)
+                self.tell("period", PERIODS[known] * 1000)
         if "token" in seen:
             unit = "input" if "input" in seen else "output" if "output" in seen else "tokens"
         elif "concurrent" in seen:
@@ -91,7 +91,7 @@ class Draft:
     def settle(self, now):
         """Makes the numbers consistent. Returns how many were invalid."""
         ignored = 0
-        limit = self.get("limit", U64)
+        limit = self.get("limit", U32)
         if limit == 0:
             del self.told["limit"]
             ignored += 1
@@ -103,7 +103,7 @@ class Draft:
                 del self.told[AT]
                 ignored += 1
             else:
-                self.told[IN] = within(self.told[AT] - now)
+                self.told[IN] = within(self.told[AT] - now, U32 // 1000) * 1000
         if "period" in self.told and IN in self.told:
             self.told[IN] = min(self.told[IN], self.told["period"])
         return ignored
@@ -111,19 +111,20 @@ class Draft:
     def slack(self):
         left, limit = self.get("left"), self.get("limit")
         if left is None:
-            share = 2**34
+            share = 2**33
         elif left == 0:
             share = 0
         elif limit is None:
-            share = 2**33
+            share = 2**32
         else:
-            share = 2**32 + min(left * 2**32 // limit, U32)
-        fewest = min(U64 if left is None else left, U64 if limit is None else limit)
-        return share, fewest, -self.get(IN, 0), -self.get("period", 0), self.name
+            share = 1 + min(left * 2**31 // limit, 2**31 - 1)
+        fewest = min(U32 if left is None else left, U32 if limit is None else limit)
+        return share, fewest, -self.get(IN, -1), -self.get("period", 0), self.name
 
     def hint(self):
         parts = [("left", "left"), ("reset", IN), ("limit", "limit"), ("period", "period"), ("cost", "cost")]
-        return {name: self.told[part] for name, part in parts if part in self.told}
+        scale = {IN: MS, "period": MS}
+        return {name: self.told[part] * scale.get(part, 1) for name, part in parts if part in self.told}
 
 
 def name_of(text):

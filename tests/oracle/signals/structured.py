@@ -2,8 +2,8 @@
 
 import re
 
-from exact import U32, within
-from signals.dates import IN, NUMBER, Garbage, scaled
+from exact import within
+from signals.dates import IN, MOST, NUMBER, Garbage, scaled, whole
 from signals.limits import name_of
 from signals.names import NUMBERS
 
@@ -20,10 +20,10 @@ PARAMETERS = {
 }
 
 
-TOKEN = "[!#-+\\--:<>-~]*"
-STRING = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
+TOKEN = "[!#-+\\--:<>-~]+"
+STRING = re.compile(r'"((?:[ !#-\[\]-~]|\\.)*)"', re.DOTALL)
 # Base 64 is enclosed in colons. A backslash is parsed as in quotes.
-BYTES = re.compile(r':((?:[ -9;-\[\]-~]|\\["\\])*):')
+BYTES = re.compile(r':((?:[ -9;-\[\]-~]|\\.)*):', re.DOTALL)
 
 
 def bare(text, at):
@@ -37,12 +37,9 @@ def bare(text, at):
         if text[found.end() : found.end() + 1] == "." and "." not in found.group():
             raise Garbage
         return "number", found.group(), found.end()
-    found = re.compile(f"(?=[A-Za-z*]){TOKEN}").match(text, at)
+    found = re.compile(f"(?![0-9:]){TOKEN}").match(text, at)
     if found:
         return "text", found.group(), found.end()
-    found = re.compile(f"[-?@]-?{NUMBER}").match(text, at)
-    if found:
-        return "other", None, found.end()
     raise Garbage
 
 
@@ -54,13 +51,13 @@ def parameter(text, at, key, draft):
     if term is None:
         return at
     if kind == "number" and term in ("limit", "remaining"):
-        draft.tell({"remaining": "left"}.get(term, term), scaled(value.partition(".")[0], 0))
+        draft.tell({"remaining": "left"}.get(term, term), whole(value))
     elif kind == "number" and term in ("reset", "reset-after"):
-        draft.tell(IN, scaled(value, 9))
-    elif kind == "number" and term == "window" and scaled(value, 9) > 0:
-        draft.tell("period", scaled(value, 9))
+        draft.tell(IN, within(scaled(value, 3), MOST))
+    elif kind == "number" and term == "window" and within(scaled(value, 3), MOST) > 0:
+        draft.tell("period", within(scaled(value, 3), MOST))
     elif kind == "number" and term == "cost":
-        draft.tell("cost", within(scaled(value.partition(".")[0], 0), U32))
+        draft.tell("cost", whole(value))
     elif kind == "text" and term == "unit":
         draft.count(value)
     elif kind == "text" and term == "partition":
@@ -79,7 +76,7 @@ def item(text, at, draft):
         if text[at : at + 1] == '"':
             kind, value, at = bare(text, at)
             continue
-        found = re.compile(f"(?=[a-z*]){TOKEN}").match(text, at)
+        found = re.compile(TOKEN).match(text, at)
         if not found:
             raise Garbage
         at = parameter(text, found.end(), found.group(), draft)

@@ -61,7 +61,7 @@ pub const MOST_BYTES: usize = 8_192;
 
 /// The cooldown after GitHub's secondary limit without a stated wait: "wait for at least one
 /// minute" (its documentation).
-const SECONDARY_COOLDOWN: Span = Span::from_secs(60);
+const SECONDARY_COOLDOWN: u32 = 60_000;
 
 /// How many violated policies are kept: as many as an answer has limits.
 const VIOLATED: usize = 4;
@@ -240,49 +240,31 @@ impl Body {
     /// The wait that the server requests, if any.
     #[must_use]
     pub fn retry_after(&self) -> Option<Span> {
+        self.wait(false).map(|millis| Span::from_millis(millis.into()))
+    }
+
+    /// The wait that the server requests, in milliseconds. If it is `needed`, there is one after
+    /// GitHub's secondary limit without a stated wait.
+    pub(super) fn wait(&self, needed: bool) -> Option<u32> {
         let told = self.delay.map(|(seconds, thousandths)| {
-            let millis =
-                u64::from(seconds).wrapping_mul(1_000).wrapping_add(u64::from(thousandths));
-            Span::from_millis(millis)
+            seconds.saturating_mul(1_000).saturating_add(thousandths)
         });
-        told.max(self.points_are_back_in())
+        let least = (needed && self.has(SECONDARY)).then_some(SECONDARY_COOLDOWN);
+        told.max(self.points_are_back_in()).or(least)
     }
 
-    /// The minimum cooldown of a limit without a stated wait.
-    pub(super) fn least_cooldown(&self) -> Option<Span> {
-        self.has(SECONDARY).then_some(SECONDARY_COOLDOWN)
-    }
-
-    /// The time until the bucket has the points that the call requests.
-    fn points_are_back_in(&self) -> Option<Span> {
+    /// The milliseconds until the bucket has the points that the call requests.
+    fn points_are_back_in(&self) -> Option<u32> {
         let [_, left, rate, requested, _] = self.points;
         let missing = requested?.checked_sub(left?)?.checked_sub(1)?;
-        let seconds = missing.checked_div(rate?)?.saturating_add(1);
-        Some(Span::from_secs(u64::from(seconds)))
+        Some(missing.checked_div(rate?)?.saturating_add(1).saturating_mul(1_000))
     }
 
-    /// The reported cost in points. [`Reply::using`] corrects the charge with it, if calls are
-    /// charged by points.
-    ///
-    /// ```
-    /// use tidegate::signal::body::Body;
-    ///
-    /// let mut body = Body::new();
-    /// body.feed(r#"{"data":{},"extensions":{"cost":{"requestedQueryCost":101,"actualQueryCost":46,"#);
-    /// body.feed(r#""throttleStatus":{"maximumAvailable":1000,"currentlyAvailable":954,"restoreRate":50}}}}"#);
-    /// assert_eq!(body.cost(), Some(46));
-    /// assert_eq!(body.points().remaining, Some(954));
-    /// ```
-    #[must_use]
-    pub fn cost(&self) -> Option<u32> {
-        let [.., actual] = self.points;
-        actual
-    }
-
-    /// The server's estimate of the cost, if it does not report the actual cost.
+    /// The reported cost of the call in points, or the server's estimate if it does not report the
+    /// actual cost.
     pub(super) fn price(&self) -> Option<u32> {
-        let [.., requested, _] = self.points;
-        self.cost().or(requested)
+        let [.., requested, actual] = self.points;
+        actual.or(requested)
     }
 
     /// How many tokens of a language model the call used, input and output, as reported by the
@@ -302,17 +284,40 @@ impl Body {
     }
 
     /// The server's bucket of points: how many it holds, how many are left, and the time in which it fills.
+    ///
+    /// ```
+    /// use tidegate::signal::body::Body;
+    ///
+    /// let mut body = Body::new();
+    /// body.feed(r#"{"data":{},"extensions":{"cost":{"requestedQueryCost":101,"actualQueryCost":46,"#);
+    /// body.feed(r#""throttleStatus":{"maximumAvailable":1000,"currentlyAvailable":954,"restoreRate":50}}}}"#);
+    /// assert_eq!(body.points().remaining, Some(954));
+    /// ```
     #[must_use]
     pub fn points(&self) -> Hint {
-        let [most, left, rate, ..] = self.points;
-        let most = most.filter(|most| *most > 0);
-        let fills_in = |(most, rate): (u32, u32)| most.checked_div(rate).filter(|span| *span > 0);
         let mut hint = Hint::NONE;
-        hint.limit = most.map(u64::from);
-        hint.remaining = left.filter(|left| most.is_none_or(|most| *left <= most)).map(u64::from);
-        hint.period =
-            most.zip(rate).and_then(fills_in).map(|secs| Span::from_secs(u64::from(secs)));
+        hint.limit = self.most().map(u64::from);
+        hint.remaining = self.left().map(u64::from);
+        hint.period = self.fills_in().map(|secs| Span::from_secs(secs.into()));
         hint
+    }
+
+    /// How many points the bucket holds.
+    pub(super) fn most(&self) -> Option<u32> {
+        let [most, ..] = self.points;
+        most.filter(|most| *most > 0)
+    }
+
+    /// How many points are left.
+    pub(super) fn left(&self) -> Option<u32> {
+        let [_, left, ..] = self.points;
+        left.filter(|left| self.most().is_none_or(|most| *left <= most))
+    }
+
+    /// The seconds in which the bucket fills.
+    pub(super) fn fills_in(&self) -> Option<u32> {
+        let [_, _, rate, ..] = self.points;
+        self.most()?.checked_div(rate?).filter(|seconds| *seconds > 0)
     }
 
     /// The names of the violated policies.
@@ -343,8 +348,9 @@ impl Body {
         } else {
             let is_of_concurrency = self.is_of_concurrency() && reply.outcome == Outcome::Throttled;
             for hint in &mut reply.hints {
-                let told = hint.retry_after.max(self.retry_after());
-                hint.retry_after = told.or_else(|| self.least_cooldown());
+                let told = self.wait(hint.retry_after.is_none());
+                let told = told.map(|millis| Span::from_millis(millis.into()));
+                hint.retry_after = hint.retry_after.max(told);
                 hint.concurrency |= is_of_concurrency;
             }
         }

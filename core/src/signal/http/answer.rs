@@ -1,6 +1,6 @@
 //! The result of reading a response.
 
-use super::draft::Draft;
+use super::draft::{Draft, Part};
 use super::limits::{Limit, Name, TOLD, Unit};
 use crate::hint::Hint;
 use crate::outcome::{AsReply, Outcome, Reply};
@@ -49,7 +49,7 @@ impl Answer {
     /// The limits in the response, the binding one first. At most four.
     pub fn limits(&self) -> impl Iterator<Item = Limit> {
         let mut cooldown = self.hint.retry_after;
-        let told = self.limits.iter().filter(|draft| draft.told != 0);
+        let told = self.limits.iter().filter(|draft| draft.has(Part::Rank));
         told.map(move |draft| draft.limit(cooldown.take()))
     }
 
@@ -109,19 +109,7 @@ impl Answer {
 
     /// The unit in which the server counts the cost of calls, other than calls: tokens, or for
     /// example the points of GraphQL.
-    ///
-    /// ```
-    /// use tidegate::signal::http::{Reading, Unit};
-    ///
-    /// let mut reading = Reading::new(200);
-    /// assert_eq!(reading.finish(None).priced(), Unit::Tokens);
-    /// reading.header("x-complexity", "12");
-    /// reading.header("x-ratelimit-complexity-remaining", "249988");
-    /// let answer = reading.finish(None);
-    /// assert_eq!((answer.priced(), answer.cost_of(Unit::Other)), (Unit::Other, Some(12)));
-    /// ```
-    #[must_use]
-    pub fn priced(&self) -> Unit {
+    fn priced(&self) -> Unit {
         let mut units = self.limits.iter().filter_map(|limit| match limit.unit() {
             Unit::Requests => None,
             Unit::Tokens => Some(Unit::Tokens),
@@ -195,7 +183,19 @@ impl<const LIMITS: usize> AsReply<LIMITS> for Answer {
     }
 }
 
-/// The first limit counts calls. Others count what else the server prices calls in: see [`Answer::priced`].
+/// The first limit counts calls. Others count in what else the server reports the cost of calls: tokens, or for example
+/// the points of GraphQL.
+///
+/// ```
+/// use tidegate::Reply;
+/// use tidegate::signal::http::Reading;
+///
+/// let mut reading = Reading::new(200);
+/// reading.header("x-complexity", "12");
+/// reading.header("x-ratelimit-complexity-remaining", "249988");
+/// let reply: Reply<2> = reading.finish(None).into();
+/// assert_eq!((reply.hints[1].remaining, reply.used[1]), (Some(249_988), Some(12)));
+/// ```
 impl<const LIMITS: usize> From<Answer> for Reply<LIMITS> {
     fn from(answer: Answer) -> Self {
         if LIMITS == 1 {

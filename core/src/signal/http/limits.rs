@@ -47,7 +47,7 @@ impl Unit {
     }
 
     /// The unit with this number. Zero means calls.
-    pub(super) const fn of_number(number: u8) -> Self {
+    pub(super) const fn of_number(number: u32) -> Self {
         match number {
             6 => Self::Tokens,
             5 => Self::InputTokens,

@@ -20,7 +20,7 @@
 //! assert_eq!(answer.hint.cooldown(), Some(Span::from_secs(900)));
 //! ```
 //!
-//! If flash is limited, use a [`CommonReading`] instead, which reads what most servers send.
+//! If flash is limited, use [`Reading::common`] instead, which reads what most servers send.
 //!
 //! # What is read
 //!
@@ -53,8 +53,10 @@
 //! | `Stripe-Should-Retry`, `x-should-retry`: `false` | Stripe, OpenAI, Anthropic |
 //! | `Date`, `Age` | RFC 9110 section 6.6.1, RFC 9111 section 5.1 |
 //!
-//! A reset is seconds from now, a date in any format (RFC 3339 also without seconds), or a duration
-//! in Go's format. [`Profile`] says how they are distinguished. Cooldowns have the same formats.
+//! A reset is a number, a date in any format (RFC 3339 also without seconds), or a duration in Go's
+//! format. A number is seconds from now if it is below 10^9, from there on seconds since 1970, and
+//! from 10^11 on milliseconds since 1970. Cooldowns have the same formats. Times are rounded up to
+//! milliseconds and dates to seconds. A time is at most 49 days, and a count at most 2^32-2.
 //! The unit of a limit follows from words in its header's name or in `qu`: tokens, bytes,
 //! concurrent, requests or a period. A date is relative to the response's `Date`, because the same
 //! clock produced both. Without one, it is relative to the clock of the caller; without that, it is
@@ -85,19 +87,17 @@
 //! controllers. Counts of used calls without their limit.
 
 mod answer;
-mod common;
 mod dialect;
 mod draft;
 mod limits;
 mod moment;
+mod parse;
 mod reading;
 mod structured;
 
 pub use answer::{Answer, Which};
-pub use common::CommonReading;
 pub use limits::{Limit, Name, Unit};
-pub use moment::Profile;
-pub use reading::Reading;
+pub use reading::{All, Common, Dialects, Reading};
 
 use crate::Outcome;
 

@@ -5,22 +5,22 @@
 use tidegate_size as _;
 
 use tidegate::signal::body::Body;
-use tidegate::signal::http::{Answer, Profile, Reading};
+use tidegate::signal::http::{Answer, Reading};
 use tidegate::{Hint, Span};
 
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Parsers {
-    reading: fn(u16, Profile) -> Reading,
+    reading: fn(u16) -> Reading,
     header: fn(&mut Reading, &[u8], &[u8]),
     feed: fn(&mut Body, &[u8]),
     body: fn(&mut Reading, &Body),
-    finish: fn(Reading, Option<Span>) -> Answer,
+    finish: fn(&mut Reading, Option<Span>) -> Answer,
     last: fn(&Answer) -> Option<Hint>,
 }
 
 #[unsafe(no_mangle)]
 pub static ROOTS: Parsers = Parsers {
-    reading: Reading::with_profile,
+    reading: Reading::new,
     header: |reading, name, value| reading.header(name, value),
     feed: |body, bytes| body.feed(bytes),
     body: Reading::body,

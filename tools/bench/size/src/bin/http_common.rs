@@ -5,18 +5,18 @@
 use tidegate_size as _;
 
 use tidegate::Reply;
-use tidegate::signal::http::CommonReading;
+use tidegate::signal::http::{Common, Reading};
 
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Parsers {
-    reading: fn(u16) -> CommonReading,
-    header: fn(&mut CommonReading, &[u8], &[u8]),
-    finish: fn(&mut CommonReading, Option<u32>) -> Reply,
+    reading: fn(u16) -> Reading<Common>,
+    header: fn(&mut Reading<Common>, &[u8], &[u8]),
+    finish: fn(&mut Reading<Common>, Option<u32>) -> Reply,
 }
 
 #[unsafe(no_mangle)]
 pub static ROOTS: Parsers = Parsers {
-    reading: CommonReading::new,
+    reading: Reading::common,
     header: |reading, name, value| reading.header(name, value),
-    finish: CommonReading::finish,
+    finish: Reading::reply,
 };

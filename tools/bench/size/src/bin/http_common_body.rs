@@ -6,22 +6,22 @@ use tidegate_size as _;
 
 use tidegate::Reply;
 use tidegate::signal::body::Body;
-use tidegate::signal::http::CommonReading;
+use tidegate::signal::http::{Common, Reading};
 
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Parsers {
-    reading: fn(u16) -> CommonReading,
-    header: fn(&mut CommonReading, &[u8], &[u8]),
+    reading: fn(u16) -> Reading<Common>,
+    header: fn(&mut Reading<Common>, &[u8], &[u8]),
     feed: fn(&mut Body, &[u8]),
     refine: fn(&Body, u16, Reply) -> Reply,
-    finish: fn(&mut CommonReading, Option<u32>) -> Reply,
+    finish: fn(&mut Reading<Common>, Option<u32>) -> Reply,
 }
 
 #[unsafe(no_mangle)]
 pub static ROOTS: Parsers = Parsers {
-    reading: CommonReading::new,
+    reading: Reading::common,
     header: |reading, name, value| reading.header(name, value),
     feed: |body, bytes| body.feed(bytes),
     refine: Body::refine,
-    finish: CommonReading::finish,
+    finish: Reading::reply,
 };

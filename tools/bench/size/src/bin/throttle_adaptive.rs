@@ -9,7 +9,7 @@ use core::task::{Context, Poll};
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use tidegate::Policy;
 use tidegate::law::Adaptive;
-use tidegate::signal::http::CommonReading;
+use tidegate::signal::http::Reading;
 use tidegate_embassy::{Rejection, Throttle};
 use tidegate_size::board;
 
@@ -27,11 +27,11 @@ pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<(), Reje
         UPLINK.start(const { &Policy::adaptive() }, board::seed());
         let call = UPLINK.run_with(async |reply| {
             let response = post();
-            let mut reading = CommonReading::new(response.status);
+            let mut reading = Reading::common(response.status);
             for (name, value) in response.headers {
                 reading.header(name, value);
             }
-            *reply = reading.finish(None);
+            *reply = reading.reply(None);
         });
         // It may be suspended at any of its awaits.
         black_box(pin!(call)).as_mut().poll(context)
