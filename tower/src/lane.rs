@@ -235,7 +235,11 @@ impl<const LIMITS: usize, T: Timer> Lock<LIMITS> for Lane<LIMITS, T> {
         if !held.is_empty() {
             let renew =
                 |(place, call, permit)| Some((place, call, desk.gate.renew(now, permit, &call)?));
+            let before = held.len();
             *held = take(held).into_iter().filter_map(renew).collect();
+            if held.len() < before {
+                desk.queue.changed();
+            }
         }
         let done = act(desk, now);
         let wakes = desk.settle_down(now);

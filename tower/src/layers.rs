@@ -74,8 +74,7 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
     /// Another attempt is made: this key sees it as one, not as a new call.
     pub(crate) fn try_again(&mut self, reply: Reply<LIMITS>) {
         let call = &self.call;
-        let next = self.lane.change(|control, now| control.retry(now, call, reply));
-        self.call = next.unwrap_or(self.call);
+        _ = self.lane.change(|control, now| control.retry(now, call, reply));
     }
 
     pub(crate) fn correct(&mut self, used: [Option<u32>; LIMITS]) {
@@ -210,8 +209,9 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
     /// The next attempt of a call. After its backoff, it joins the queue of the first key.
     pub(crate) fn again(first: Layer<LIMITS, T>, others: Vec<Layer<LIMITS, T>>) -> Self {
         let mut this = Self::new(first.call.not_before());
-        let deadline = first.call.not_after();
-        let again = |layer: Layer<_, _>| Layer { call: layer.call.deadline(deadline), ..layer };
+        // All keys have the backoff of the first one: a call that joins earlier would delay others.
+        let call = first.call;
+        let again = |layer: Layer<_, _>| Layer { call, ..layer };
         this.layers.push(first);
         this.layers.extend(others.into_iter().map(again));
         this.is_in_backoff = true;

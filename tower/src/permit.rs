@@ -110,7 +110,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     ///
     /// # Errors
     /// [`Error::Rejected`] with the reason why the call is not retried: [`Reason::Final`] if the
-    /// call was served, those of [`Controller::retry`], or a full queue.
+    /// call was served, or those of [`Controller::retry`].
     ///
     /// ```
     /// use tidegate_tower::Gate;

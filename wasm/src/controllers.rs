@@ -1,6 +1,6 @@
 //! The controllers of the module, and their permits.
 
-use tidegate::gate::Gate;
+use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{self, Ahead};
 use tidegate::{Call, Decision, Instant, Reason, Reply};
 
@@ -36,6 +36,13 @@ impl Pausable {
         }
     }
 
+    /// Takes the permit of a number. A lost call gets its place back, which the end of the permit frees.
+    fn take(&mut self, number: f64) -> Option<Permit<LIMITS>> {
+        let (permit, is_lost) = self.permits.take(number)?;
+        self.controller.occupy(is_lost.into());
+        Some(permit)
+    }
+
     /// Frees the places of lost calls. Returns whether there were any.
     fn lose(&mut self, now: Instant, urgent: bool) -> bool {
         let lost = self.permits.lose(now, urgent);
@@ -60,7 +67,7 @@ impl queue::Gate<LIMITS> for Pausable {
     }
 
     fn refund(&mut self, now: Instant, permit: f64) {
-        if let Some(permit) = self.permits.take(permit) {
+        if let Some(permit) = self.take(permit) {
             self.controller.refund(now, permit);
         }
     }
@@ -120,7 +127,8 @@ impl Kind<LIMITS> for Pausable {
         let mut refunded = false;
         for slot in 0..lent.slots() {
             let Some(Lent { permit, call, until }) = lent.get(slot) else { continue };
-            let renewed = permits.renew(*permit, |permit| {
+            let renewed = permits.renew(*permit, |permit, is_lost| {
+                controller.occupy(is_lost.into());
                 if now < *until {
                     return controller.renew(now, permit, call);
                 }
@@ -137,7 +145,7 @@ impl Kind<LIMITS> for Pausable {
 
     #[cfg(feature = "full")]
     fn renew(&mut self, now: Instant, permit: f64, call: &Call<LIMITS>) -> Option<f64> {
-        let before = self.permits.take(permit)?;
+        let before = self.take(permit)?;
         if self.paused {
             self.controller.refund(now, before);
             return None;
@@ -233,9 +241,9 @@ impl Desk {
 
     /// Frees the place of a call. An unknown permit is harmless.
     pub fn release(&mut self, gate: u32, permit: f64) {
-        self.change(gate, |Pausable { controller, permits, .. }| {
-            if let Some(permit) = permits.take(permit) {
-                controller.release(permit);
+        self.change(gate, |gate| {
+            if let Some(permit) = gate.take(permit) {
+                gate.controller.release(permit);
             }
         });
     }

@@ -48,7 +48,8 @@ impl<const LIMITS: usize> Line<LIMITS> {
             }
         };
         // It may come before the others.
-        if self.queue.first(gate.is_failing()) == Some(ticket.slot())
+        if self.other.is_none()
+            && self.queue.first(gate.is_failing()) == Some(ticket.slot())
             && let Step::Wake(decided) = self.queue.poll(now, gate)
         {
             if decided == ticket {
@@ -98,6 +99,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         turn: f64,
     ) {
         let ticket = Ticket::from_raw((turn as u64) << 32 | u64::from(slot));
+        self.other = self.other.filter(|other| *other != ticket);
         self.queue.cancel(now, gate, ticket);
     }
 

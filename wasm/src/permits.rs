@@ -6,51 +6,66 @@ use tidegate::{Instant, Span};
 
 use crate::arena::Arena;
 
-/// See the module's documentation. A call may vanish without a trace: after its expiry it is lost.
+/// See the module's documentation. A call may vanish without a trace: after its expiry it is lost and has no place, but
+/// its permit is known for an hour, because it may only be slow.
 pub struct Permits<const LIMITS: usize> {
-    /// Each with the number of permits that were handed out before it, and what its stream reports.
-    kept: Arena<(u32, Permit<LIMITS>, Usage)>,
+    kept: Arena<Kept<LIMITS>>,
     admitted: u32,
     expiry: Span,
-    /// No call is lost before this instant.
-    first_lost: Instant,
+    /// Nothing expires before this instant.
+    first_end: Instant,
 }
+
+struct Kept<const LIMITS: usize> {
+    /// The number of permits that were handed out before it.
+    admitted: u32,
+    permit: Permit<LIMITS>,
+    /// What its stream reports.
+    usage: Usage,
+    is_lost: bool,
+}
+
+/// How long the permit of a lost call is known, if its expiry is not longer.
+const MEMORY: Span = Span::from_secs(3_600);
 
 impl<const LIMITS: usize> Permits<LIMITS> {
     /// Creates an empty list.
     pub const fn new(expiry: Span) -> Self {
-        Self { kept: Arena::new(), admitted: 0, expiry, first_lost: Instant::MAX }
+        Self { kept: Arena::new(), admitted: 0, expiry, first_end: Instant::MAX }
     }
 
     /// Sets the expiry, also of calls in flight.
     pub fn set_expiry(&mut self, expiry: Span) {
         if expiry != self.expiry {
-            (self.expiry, self.first_lost) = (expiry, Instant::ZERO);
+            (self.expiry, self.first_end) = (expiry, Instant::ZERO);
         }
     }
 
     /// No call is lost before this instant.
     pub fn first_lost(&self) -> Instant {
-        self.first_lost
+        self.first_end
     }
 
-    /// Removes the permits of lost calls, and returns their number. If no call is `urgent`, it searches at most four
-    /// times in an expiry.
+    /// Finds lost calls, and returns their number. If no call is `urgent`, it searches at most four times in an expiry.
     pub fn lose(&mut self, now: Instant, urgent: bool) -> u16 {
         let often = if urgent { Span::ZERO } else { Span::from_nanos(self.expiry.as_nanos() / 4) };
-        if now < self.first_lost.saturating_add(often) || self.first_lost == Instant::MAX {
+        if now < self.first_end.saturating_add(often) || self.first_end == Instant::MAX {
             return 0;
         }
-        self.first_lost = Instant::MAX;
+        self.first_end = Instant::MAX;
         let mut lost = 0_u16;
         for slot in 0..self.kept.slots() {
-            let Some((_, permit, _)) = self.kept.get(slot) else { continue };
-            let end = permit.sent().saturating_add(self.expiry);
-            if end > now {
-                self.first_lost = self.first_lost.min(end);
-            } else {
-                self.kept.remove(slot);
+            let Some(kept) = self.kept.get(slot) else { continue };
+            let end = kept.permit.sent().saturating_add(self.expiry);
+            let forgotten = end.saturating_add(MEMORY);
+            if end <= now && !kept.is_lost {
+                kept.is_lost = true;
                 lost = lost.saturating_add(1);
+            }
+            if forgotten <= now {
+                self.kept.remove(slot);
+            } else {
+                self.first_end = self.first_end.min(if end > now { end } else { forgotten });
             }
         }
         lost
@@ -60,23 +75,24 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     /// it, so that numbers do not repeat. NaN if there is no memory.
     pub fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
         self.admitted = self.admitted.wrapping_add(1);
-        self.first_lost = self.first_lost.min(permit.sent().saturating_add(self.expiry));
-        let slot = self.kept.insert((self.admitted, permit, Usage::new()));
+        self.first_end = self.first_end.min(permit.sent().saturating_add(self.expiry));
+        let kept = Kept { admitted: self.admitted, permit, usage: Usage::new(), is_lost: false };
+        let slot = self.kept.insert(kept);
         slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
     }
 
     /// The permit of a number, and what its stream reports; none if it is no permit's, or was taken before.
     pub fn get(&mut self, number: f64) -> Option<(&mut Permit<LIMITS>, &mut Usage)> {
         let (slot, admitted) = parts(number);
-        let (kept, permit, usage) = self.kept.get(slot)?;
-        (*kept == admitted).then_some((permit, usage))
+        let kept = self.kept.get(slot)?;
+        (kept.admitted == admitted).then_some((&mut kept.permit, &mut kept.usage))
     }
 
-    /// Like `get`, and removes it.
-    pub fn take(&mut self, number: f64) -> Option<Permit<LIMITS>> {
+    /// Removes the permit of a number. Also returns whether its call was lost.
+    pub fn take(&mut self, number: f64) -> Option<(Permit<LIMITS>, bool)> {
         self.get(number)?;
-        let (_, permit, _) = self.kept.take(parts(number).0)?;
-        Some(permit)
+        let Kept { permit, is_lost, .. } = self.kept.take(parts(number).0)?;
+        Some((permit, is_lost))
     }
 
     /// Renews a permit, which keeps its number, or removes it.
@@ -84,12 +100,13 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     pub fn renew(
         &mut self,
         number: f64,
-        renew: impl FnOnce(Permit<LIMITS>) -> Option<Permit<LIMITS>>,
+        renew: impl FnOnce(Permit<LIMITS>, bool) -> Option<Permit<LIMITS>>,
     ) -> Option<()> {
         self.get(number)?;
-        let (admitted, permit, usage) = self.kept.take(parts(number).0)?;
+        let Kept { admitted, permit, usage, is_lost } = self.kept.take(parts(number).0)?;
+        let permit = renew(permit, is_lost)?;
         // The slot that was freed last is used first.
-        self.kept.insert((admitted, renew(permit)?, usage)).map(drop)
+        self.kept.insert(Kept { admitted, permit, usage, is_lost: false }).map(drop)
     }
 }
 
@@ -106,26 +123,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lost_calls_are_found_within_a_quarter_of_an_expiry_or_at_once_if_that_is_urgent() {
+    fn lost_calls_are_found_within_a_quarter_of_an_expiry_and_forgotten_after_an_hour() {
         let at = |seconds| Instant::ZERO.saturating_add(Span::from_secs(seconds));
         for urgent in [false, true] {
             let mut permits = Permits::new(Span::from_secs(100));
             let mut gate: Controller<_> =
                 Controller::new(Policy::new(Fixed::UNLIMITED), 7, Instant::ZERO);
-            let mut lost = 0;
+            let (mut lost, mut first) = (0, f64::NAN);
             // One call a second, every second of which ends.
-            for second in 0..1_000 {
+            for second in 0..20_000 {
                 lost += permits.lose(at(second), urgent);
                 let Decision::Admit(permit) = gate.poll(at(second), &Call::new()) else { panic!() };
                 let number = permits.hand_out(permit);
+                first = if second == 1 { number } else { first };
+                let is_known = permits.get(first).is_some();
+                assert!(is_known || !(1..3_701).contains(&second), "{second}");
+                assert!(!is_known || second < 3_730, "{second}");
                 if second % 2 == 0 {
                     assert!(permits.take(number).is_some() && permits.take(number).is_none());
                 }
-                let due = (1..=second).filter(|sent| sent % 2 == 1 && sent + 100 <= second).count();
-                let late = due - usize::from(lost);
+                let due = (second + 1).saturating_sub(100) / 2;
+                let late = due - u64::from(lost);
                 assert!(late <= if urgent { 0 } else { 13 }, "{late} at {second} s");
             }
-            assert!(permits.kept.slots() < 80);
         }
     }
 }

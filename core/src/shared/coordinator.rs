@@ -129,13 +129,13 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         Request::read(request, now)?;
         let (silence, now) = self.clock.tell(now);
         let (request, reports) = Request::read(request, now)?;
-        self.source.lose(now);
         let newer = self.welcome(now, silence, &request);
         let ahead = self.ahead(now);
         let interval = self.source.interval(ahead);
         for report in reports.flatten() {
             self.settle(ahead, interval, &report);
         }
+        self.source.lose(now);
         if newer && request.alone > 0 {
             self.source.forfeit(ahead);
         }

@@ -252,7 +252,7 @@ impl LocalBuilder {
     /// After which time a call that was not settled is lost and frees its place. It must be longer than the longest
     /// call. 30 s by default.
     pub fn expiry(self, expiry: Duration) -> Self {
-        Self { expiry, ..self }
+        Self { expiry: expiry.max(Duration::from_millis(1)), ..self }
     }
 
     /// The quota of this process without a coordinator, until it knows its share. One call a second
