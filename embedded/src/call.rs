@@ -240,7 +240,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// # embassy_futures::block_on(async {
     /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
     /// # use tidegate_embassy::Throttle;
-    /// use tidegate::signal::http::CommonReading;
+    /// use tidegate::signal::http::Reading;
     /// use tidegate::{Policy, Reply, law::Aimd};
     ///
     /// # struct Response { status: u16, headers: [(&'static str, &'static str); 1] }
@@ -250,11 +250,11 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
     /// let sent = throttle.run_with(async |reply: &mut Reply| {
     ///     let response = post().await?;
-    ///     let mut reading = CommonReading::new(response.status);
+    ///     let mut reading = Reading::common(response.status);
     ///     for (name, value) in response.headers {
     ///         reading.header(name, value);
     ///     }
-    ///     *reply = reading.finish(None);
+    ///     *reply = reading.reply(None);
     ///     Ok::<_, core::fmt::Error>(response.status)
     /// });
     /// assert_eq!(sent.await, Ok(Ok(200)));

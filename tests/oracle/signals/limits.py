@@ -104,6 +104,9 @@ class Draft:
                 ignored += 1
             else:
                 self.told[IN] = within(self.told[AT] - now, U32 // 1000) * 1000
+        # A period that does not fit is unknown: a shorter one would be too fast.
+        if self.told.get("period") == U32 - 1:
+            del self.told["period"]
         if "period" in self.told and IN in self.told:
             self.told[IN] = min(self.told[IN], self.told["period"])
         return ignored

@@ -132,6 +132,10 @@ impl Draft {
                 ignore(at);
             }
         }
+        // A period that does not fit is unknown: a shorter one would be too fast.
+        if *period == u32::MAX {
+            *period = 0;
+        }
         // The reset is at most the period.
         if *period > 0 {
             *after = (*after).min(*period);
