@@ -44,7 +44,8 @@ impl<const LIMITS: usize, T: Timer> From<Layer<LIMITS, T>> for Permit<LIMITS, T>
 }
 
 impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
-    /// Reports the result of the call: an [`Outcome`], or a [`Reply`] with the server's hints.
+    /// Reports the result of the call: an [`Outcome`](tidegate::Outcome), or a [`Reply`]
+    /// with the server's hints.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
         let learns = layers::tell(&mut self.others, reply.into(), Layer::settle);
         self.first.settle(learns);
