@@ -87,6 +87,9 @@ where
         if *place == Place::new(place.priority(), 0) {
             *place = self.queue.place(place.priority());
         }
+        if !self.decided.is_empty() {
+            self.pump(now); // A decision that was not taken in time leaves room for this call.
+        }
         let joined = self.queue.admit_or_join(now, &mut self.gate, call, *place)?;
         self.decide(now, joined)
     }
