@@ -31,7 +31,7 @@ test("an invalid option of a gate is reported with its value and the valid range
     [{ law: "fixed", requests: { limit: 0, per: 1_000 } }, /requests\.limit is 0/],
     [{ requests: { limit: 10, per: NaN } }, /requests\.per is NaN/],
     [{ requests: { limit: 1.5, per: 1_000 } }, /requests\.limit is 1\.5; it is a whole number/],
-    [{ requests: { limit: 10, per: 86_400_000, burst: 10_000_000 } }, /requests\.burst is 10000000; .* to 208333/],
+    [{ requests: { limit: 10, per: 86_400_000, burst: 10_000_000 } }, /requests\.burst is 10000000; .* to 532407/],
     [{ concurrency: 65_536 }, /concurrency/],
     [{ concurrency: 2.5 }, /concurrency is 2\.5; it is a whole number/],
     [{ attempts: -1 }, /attempts/],
