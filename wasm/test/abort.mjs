@@ -15,7 +15,7 @@ export async function abort(url) {
     const ended = await answer.text().catch(() => "ended");
     if (ended !== "ended") throw new Error(`the body came to its end: ${ended}`);
   }
-  const late = await gate.fetch(`${url}stream`, {}, { deadline: 200 });
+  const late = await gate.fetch(`${url}stream`, {}, { deadline: 1_000 });
   const ended = await late.text().catch(({ name }) => name);
   const answer = await gate.fetch(`${url}last`);
   return { aborted, ended, last: await answer.text(), url: answer.url, inFlight: gate.stats().inFlight };
