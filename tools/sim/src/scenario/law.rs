@@ -247,7 +247,7 @@ mod tests {
             assert_eq!(scenario.own_law("own"), named, "{name}");
         }
         let fixed = Scenario::parse(&with("fixed = { rate = '10/s' }"), "", "").unwrap();
-        let interval = |policy: Policy| format!("{policy:?}").contains("period: 100000000");
+        let interval = |policy: Policy| format!("{policy:?}").contains("interval: Span(100000000)");
         assert!(fixed.own_law("own").is_some_and(interval), "{:?}", fixed.own_law("own"));
     }
 
