@@ -83,6 +83,8 @@ impl Answer {
         let limits = limits.map(Into::into);
         let hints = limits.map(|which| {
             let hint = match which {
+                // It may not be among the most binding limits.
+                Which::Counting(Unit::Requests) => self.hint,
                 Which::Counting(unit) => self.of(unit),
                 Which::Named(name) => self.of_name(name),
             };
