@@ -65,7 +65,7 @@ export class LoneLane extends Lane {
         this.#ask(call, time);
         if (permit >= 0) return permit;
         if (error) throw error;
-        const rank = this.#rank(call, time);
+        const rank = this.#rank(call);
         const due = Math.max(this.#due, time) + this.#spacing(rank * call.requests, rank * call.tokens, time);
         if (time >= deadline) throw new DeadlineExceeded(Math.max(due - time, 1));
         const full = this.#due ? 0 : Math.min(this.patience(time) * (1 + (rank >> 5)), OFTEN);
@@ -89,7 +89,7 @@ export class LoneLane extends Lane {
   /** Asks only for the first call: the caller of any other may be gone. */
   #ask(call: Call, time: number): void {
     this.#forget(time);
-    while (call.place >= 0 && this.#first(time) === call) {
+    while (call.place >= 0 && this.#first() === call) {
       const next = this.next(time);
       // Other calls receive their decision when they wake.
       if (next < 0) this.#due = this.why(call) > 2 ? 0 : time - next;
@@ -98,13 +98,13 @@ export class LoneLane extends Lane {
     }
   }
 
-  #first(time: number): Call | undefined {
+  #first(): Call | undefined {
     return this.waiters[this.house.core.first(this.gate)];
   }
 
   /** The most calls that are before this one. */
-  #rank(call: Call, time: number): number {
-    const first = this.#first(time);
+  #rank(call: Call): number {
+    const first = this.#first();
     return first ? Math.max(Math.min(call.turn - first.turn, this.waiting - 1), 0) : 0;
   }
 
@@ -116,6 +116,6 @@ export class LoneLane extends Lane {
 
   /** Removes calls at the front that never woke. */
   #forget(time: number, late = LOST): void {
-    for (let call; (call = this.#first(time)) && call.wakes && call.wakes + late + this.#late < time; ) this.leave(call);
+    for (let call; (call = this.#first()) && call.wakes && call.wakes + late + this.#late < time; ) this.leave(call);
   }
 }
