@@ -100,6 +100,8 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     usual: Usual<LIMITS>,
     /// Number of admitted calls, modulo 256.
     admitted: u8,
+    /// By which it recognises its permits.
+    mark: u8,
     /// How many more successes end a failure: see [`Outcome::count_down`].
     failing: u8,
     /// Whether the program asked for another attempt of the call that was not served last.
@@ -120,6 +122,7 @@ impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
             stats: self.stats.clone(),
             usual: self.usual.clone(),
             admitted: self.admitted,
+            mark: self.mark,
             failing: self.failing,
             tries_again: self.tries_again,
         }
@@ -133,16 +136,18 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     #[must_use]
     pub fn new(policy: P, seed: u64, now: Instant) -> Self {
         let Policy { laws, rules } = policy.borrow();
+        let rng = Rng::new(seed);
         Self {
             limits: laws.each_ref().map(|law| Limit::new(law, now)),
             cooldown: Cooldown::default(),
             concurrency: rules.concurrency,
             calls: 0,
             admitted: 0,
+            mark: rng.mark(),
             failing: 0,
             tries_again: false,
             retry_budget: opened(rules),
-            rng: Rng::new(seed),
+            rng,
             stats: Counters::default(),
             usual: Usual::UNKNOWN,
             policy,
@@ -365,7 +370,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         permit: &mut Permit<LIMITS>,
         used: [Option<u32>; LIMITS],
     ) {
-        if !permit.learnt {
+        if !permit.learnt || permit.mark != self.mark {
             return;
         }
         let laws = &self.policy.borrow().laws;
@@ -382,6 +387,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// abandoned and nothing is learned.
     #[expect(clippy::needless_pass_by_value, reason = "a permit is used up")]
     pub fn release(&mut self, permit: Permit<LIMITS>) {
+        if permit.mark != self.mark {
+            return;
+        }
         if !permit.learnt {
             self.count(Outcome::Abandoned);
         }
@@ -408,10 +416,27 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.calls = self.calls.saturating_sub(calls);
     }
 
-    /// Counts calls as in flight that another controller admitted: the one that this one replaces. Settle their permits
-    /// with this controller, or [`forget`](Self::forget) them.
+    /// Counts calls as in flight that were [forgotten](Self::forget), but are not lost.
     pub const fn occupy(&mut self, calls: u16) {
         self.calls = self.calls.saturating_add(calls);
+    }
+
+    /// Takes over the calls in flight of `other`, which this controller replaces: their permits are settled here.
+    ///
+    /// ```
+    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy};
+    ///
+    /// let (policy, now) = (Policy::named("none").unwrap(), Instant::ZERO);
+    /// let mut old: Controller = Controller::new(policy, 7, now);
+    /// let Decision::Admit(permit) = old.poll(now, &Call::new()) else { panic!() };
+    /// let mut new: Controller = Controller::new(policy, 8, now);
+    /// new.take_over(&old);
+    /// assert_eq!(new.in_flight(), 1);
+    /// new.settle(now, permit, Outcome::Ok);
+    /// assert_eq!(new.in_flight(), 0);
+    /// ```
+    pub const fn take_over(&mut self, other: &Self) {
+        (self.calls, self.mark) = (other.calls, other.mark);
     }
 
     /// Takes back the permit of a call that was not sent. Its place, its cost and its part of the
@@ -427,7 +452,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// assert!(matches!(gate.poll(now, &Call::new()), Decision::Admit(_)));
     /// ```
     pub fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
-        if permit.learnt {
+        if permit.learnt || permit.mark != self.mark {
             return self.release(permit);
         }
         let newest = permit.number.wrapping_add(1) == self.admitted;
@@ -748,12 +773,12 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         if call.attempt > 0 {
             accounted(&mut self.retry_budget, rules, Entry::Withdrawal);
         }
-        let number = self.admitted;
+        let (number, mark) = (self.admitted, self.mark);
         self.admitted = number.wrapping_add(1);
         self.calls = self.calls.saturating_add(1);
         self.stats.count(|stats| &mut stats.admitted);
         let attempt = call.attempt;
-        Permit { sent: now, parts, attempt, number, learnt: false }
+        Permit { sent: now, parts, attempt, number, mark, learnt: false }
     }
 
     /// Marks the limits that make a call wait until then: their laws are the bottleneck. A limit
@@ -796,7 +821,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         reply: &Reply<LIMITS>,
         ago: Span,
     ) {
-        if permit.learnt {
+        if permit.learnt || permit.mark != self.mark {
             return;
         }
         permit.learnt = true;

@@ -64,8 +64,6 @@ pub struct Keyed<
 struct Entry<K, C> {
     key: K,
     controller: C,
-    /// When the key was added.
-    since: Instant,
     used: u64,
 }
 
@@ -128,7 +126,7 @@ where
         permit: Permit<LIMITS>,
         reply: impl AsReply<LIMITS>,
     ) {
-        if let Some(controller) = self.get_for(key, &permit) {
+        if let Some(controller) = self.get_mut(key) {
             controller.settle(now, permit, reply);
         }
     }
@@ -178,25 +176,10 @@ where
     /// The controller of `key`, for changes to its concurrency limit or policy. `None` if it is not
     /// in the table.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut Controller<L, LIMITS, P>> {
-        self.use_of(key).map(|entry| &mut entry.controller)
-    }
-
-    /// The controller of `key` that admitted the call of this permit: to learn from its response, or to settle, release
-    /// or refund it. `None` if the key was evicted meanwhile, even if it was added again.
-    pub fn get_for(
-        &mut self,
-        key: &K,
-        permit: &Permit<LIMITS>,
-    ) -> Option<&mut Controller<L, LIMITS, P>> {
-        let entry = self.use_of(key).filter(|entry| entry.since <= permit.sent())?;
-        Some(&mut entry.controller)
-    }
-
-    fn use_of(&mut self, key: &K) -> Option<&mut Entry<K, Controller<L, LIMITS, P>>> {
         let entry = self.entries.iter_mut().find(|entry| entry.key == *key)?;
         self.uses = self.uses.saturating_add(1);
         entry.used = self.uses;
-        Some(entry)
+        Some(&mut entry.controller)
     }
 
     /// All keys with their controllers, in arbitrary order.
@@ -233,7 +216,7 @@ where
         let goes = if self.entries.is_full() { Some(self.oldest(now, kept)?) } else { None };
         let mut controller = Controller::new(self.policy, self.seed(), now);
         self.apply_concurrency(&mut controller);
-        let entry = Entry { key: key.clone(), controller, since: now, used: self.uses };
+        let entry = Entry { key: key.clone(), controller, used: self.uses };
         match goes.and_then(|index| self.entries.get_mut(index)) {
             Some(place) => {
                 *place = entry;
@@ -319,7 +302,7 @@ where
         let mut restored = Controller::restore(self.policy, seed, record, now, away)?;
         self.apply_concurrency(&mut restored);
         let entry = self.entry(now, key).map_err(|_| SnapshotError::NoRoom)?;
-        restored.occupy(entry.in_flight());
+        restored.take_over(entry);
         *entry = restored;
         Ok(())
     }
@@ -383,8 +366,7 @@ mod tests {
         let _ = (admit(&mut full, 2), admit(&mut full, 3), admit(&mut full, 4));
         assert!(full.get(&1).is_none());
         // Its call settles later, when the key has a new controller.
-        let later = Instant::from_nanos(1);
-        let Decision::Admit(_) = full.poll(later, &1, &Call::new()) else { panic!() };
+        let _ = admit(&mut full, 1);
         full.settle(Instant::ZERO, &1, late, Outcome::Ok);
         assert_eq!(
             full.get(&1).map(Controller::in_flight),

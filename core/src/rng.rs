@@ -53,6 +53,11 @@ impl Rng {
         Self::new(source.next_u64())
     }
 
+    /// A byte that generators with other seeds rarely have.
+    pub(crate) const fn mark(&self) -> u8 {
+        self.high.to_be_bytes()[0]
+    }
+
     /// The next 32 bits.
     pub const fn next_u32(&mut self) -> u32 {
         let drawn = self.low.wrapping_mul(0x9E37_79BB).rotate_left(5).wrapping_mul(5);

@@ -70,7 +70,7 @@ pub enum SnapshotError {
 impl core::fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::Length => "the slice has not the length of this controller's snapshot",
+            Self::Length => "wrong record length",
             Self::Version => "the snapshot was written by another version",
             Self::Damaged => "the snapshot is damaged",
             Self::OtherPolicy => "the snapshot does not fit this policy",

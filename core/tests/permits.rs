@@ -295,3 +295,25 @@ fn a_call_that_is_not_retried_has_a_reason() {
     }
     assert_eq!(gate.retry(START, &call, Outcome::Busy), Err(Reason::Attempts));
 }
+
+#[test]
+fn a_permit_of_another_controller_changes_nothing() {
+    for name in Policy::NAMES {
+        let (mut gate, now) = used(name);
+        let Decision::Admit(_own) = gate.poll(now, &Call::new()) else { panic!("{name}") };
+        let before = gate.clone();
+        let mut other: Controller = Controller::new(Policy::named("none").unwrap(), 8, now);
+        let mut foreign = || match other.poll(now, &Call::new()) {
+            Decision::Admit(permit) => permit,
+            decision => panic!("{decision:?}"),
+        };
+        let throttled = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60)));
+        gate.settle(now, foreign(), throttled);
+        gate.refund(now, foreign());
+        gate.release(foreign());
+        let mut permit = foreign();
+        gate.learn(now, &mut permit, throttled.using([9]));
+        gate.correct(now, &mut permit, [Some(5)]);
+        assert_eq!(gate, before, "{name}");
+    }
+}

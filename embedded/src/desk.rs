@@ -208,7 +208,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.lock((), |inner| {
             let Some(started) = &mut inner.started else { return };
             if let Some(permit) = permit
-                && let Some(gate) = started.gates().get_for(key, &permit)
+                && let Some(gate) = started.gates().known(key)
             {
                 gate.release(permit);
             }
@@ -413,7 +413,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             let Some(started) = &mut inner.started else { return };
             #[cfg(feature = "sleep")]
             reply.with_reply(|reply| started.sleep.get_mut().heard(now, reply));
-            if let Some(gate) = started.gates().get_for(key, &permit) {
+            if let Some(gate) = started.gates().known(key) {
                 gate.settle(now, permit, reply);
             }
         });

@@ -2,7 +2,6 @@
 
 use core::num::NonZeroU16;
 
-use tidegate::gate::Permit;
 use tidegate::law::Law;
 use tidegate::{Controller, Instant, Policy};
 
@@ -34,14 +33,10 @@ pub trait Gates<const LIMITS: usize> {
         now: Instant,
     ) -> Result<&mut Gate<Self::Law, LIMITS>, Instant>;
 
-    /// The key's controller, if it admitted the call of this permit.
-    fn get_for(
-        &mut self,
-        key: &Self::Key,
-        permit: &Permit<LIMITS>,
-    ) -> Option<&mut Gate<Self::Law, LIMITS>>;
-
     /// The key's controller, if there is one.
+    fn known(&mut self, key: &Self::Key) -> Option<&mut Gate<Self::Law, LIMITS>>;
+
+    /// The same.
     fn look(&self, key: &Self::Key) -> Option<&Gate<Self::Law, LIMITS>>;
 
     /// Calls [`Controller::set_policy`] for every key.
@@ -65,7 +60,9 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
         replaced: Option<&Self>,
     ) -> Self {
         let mut gate = Self::new(policy, seed, now);
-        gate.occupy(replaced.map_or(0, Self::in_flight));
+        if let Some(replaced) = replaced {
+            gate.take_over(replaced);
+        }
         gate
     }
 
@@ -73,7 +70,7 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
         Ok(self)
     }
 
-    fn get_for(&mut self, (): &(), _: &Permit<LIMITS>) -> Option<&mut Self> {
+    fn known(&mut self, (): &()) -> Option<&mut Self> {
         Some(self)
     }
 

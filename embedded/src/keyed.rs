@@ -6,7 +6,6 @@ use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
 #[cfg(feature = "stats")]
 use tidegate::Stats;
-use tidegate::gate::Permit;
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Controller, Keyed, Policy};
@@ -229,8 +228,8 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
         self.entry(now, key)
     }
 
-    fn get_for(&mut self, key: &K, permit: &Permit<LIMITS>) -> Option<&mut Gate<L, LIMITS>> {
-        self.get_for(key, permit)
+    fn known(&mut self, key: &K) -> Option<&mut Gate<L, LIMITS>> {
+        self.get_mut(key)
     }
 
     fn look(&self, key: &K) -> Option<&Gate<L, LIMITS>> {

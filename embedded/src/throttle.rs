@@ -285,7 +285,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         let mut restored = Controller::restore(policy, seed, record, now, time::span(away))?;
         self.desk.open(|started| match started {
             Some(started) => {
-                restored.occupy(started.gates().in_flight());
+                restored.take_over(started.gates());
                 *started.gates() = restored;
             }
             None => *started = Some(Started::new(restored)),

@@ -102,7 +102,7 @@ class Controller:
     def __init__(self, policy, seed, now):
         self.policy = policy
         self.limits = [Limit(config, now) for config in policy["laws"]]
-        self.cooldown, self.in_flight = Cooldown(), 0
+        self.cooldown, self.in_flight, self.mark = Cooldown(), 0, seed
         self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
         self.chance = Chance(seed)
         self.tries_again = False
@@ -183,14 +183,16 @@ class Controller:
         if call.attempt > 0 and self.retry_budget:
             self.retry_budget.spend()
         self.count("admitted")
-        number, self.permits[len(self.permits)] = len(self.permits), (now, parts, call.attempt)
+        number, self.permits[len(self.permits)] = len(self.permits), (now, self.mark, parts, call.attempt)
         return number
 
     # Results.
 
     def settle(self, now, permit, reply, then=None, used=None):
         """A stream says what it `used` at its end, `then`."""
-        sent, parts, attempt = self.permits[permit]
+        sent, mark, parts, attempt = self.permits[permit]
+        if mark != self.mark:  # A permit of another controller.
+            return
         self.count(reply.outcome)
         if reply.outcome != "abandoned":
             self.learn(now, sent, parts, attempt, reply)

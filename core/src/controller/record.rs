@@ -51,7 +51,7 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
     /// should therefore start late enough for the time away and before, for example at 2^62 ns.
     ///
     /// `seed` must be a new one, because several controllers can be created from one snapshot. No call is in flight:
-    /// see [`occupy`](Controller::occupy) for those of a controller that this one replaces.
+    /// see [`take_over`](Controller::take_over) for those of a controller that this one replaces.
     ///
     /// ```
     /// use tidegate::law::Adaptive;

@@ -7,7 +7,7 @@ use crate::time::Instant;
 ///
 /// It contains what the controller needs when the call ends, so the controller only keeps a count.
 /// It is neither `Clone` nor `Copy`, so it cannot be settled twice. A dropped permit keeps its
-/// place until the controller [forgets](crate::Controller::forget) it.
+/// place until the controller [forgets](crate::Controller::forget) it. A controller ignores permits of others.
 ///
 /// ```compile_fail
 /// # use tidegate::gate::Permit;
@@ -24,6 +24,8 @@ pub struct Permit<const LIMITS: usize = 1> {
     pub(crate) attempt: u16,
     /// Number of calls admitted before it, modulo 256.
     pub(crate) number: u8,
+    /// The mark of the controller that admitted the call.
+    pub(crate) mark: u8,
     /// Whether the controller has learned from its response.
     pub(crate) learnt: bool,
 }

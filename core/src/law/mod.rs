@@ -159,8 +159,8 @@ pub trait Law {
         self.corrected(state, now, cost, 0);
     }
 
-    /// A call completed. A law that changes its quota lets the pacing [follow](Pacing::follow). The law does not see calls that were abandoned, found a quota exhausted, or cost
-    /// nothing of this limit.
+    /// A call completed. A law that changes its quota lets the pacing [follow](Pacing::follow). The law
+    /// does not see calls that were abandoned, found a quota exhausted, or cost nothing of this limit.
     fn observe(
         &self,
         state: &mut Self::State,

@@ -83,8 +83,6 @@ impl Answer {
         let limits = limits.map(Into::into);
         let hints = limits.map(|which| {
             let hint = match which {
-                // It may not be among the most binding limits.
-                Which::Counting(Unit::Requests) => self.hint,
                 Which::Counting(unit) => self.of(unit),
                 Which::Named(name) => self.of_name(name),
             };
@@ -123,6 +121,10 @@ impl Answer {
     /// The hint of the binding limit that counts `unit`s.
     #[must_use]
     pub fn of(&self, unit: Unit) -> Hint {
+        // That of calls may not be among the most binding limits.
+        if unit == Unit::Requests {
+            return self.hint;
+        }
         let found = self.limits().find(|limit| limit.unit == unit);
         found.map_or(Hint::NONE, |limit| limit.hint)
     }
