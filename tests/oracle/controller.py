@@ -102,9 +102,10 @@ class Controller:
     def __init__(self, policy, seed, now):
         self.policy = policy
         self.limits = [Limit(config, now) for config in policy["laws"]]
-        self.cooldown, self.in_flight, self.mark = Cooldown(), 0, seed
+        self.cooldown, self.in_flight = Cooldown(), 0
         self.retry_budget = RetryBudget(policy["retry_budget"]) if policy["retry_budget"] else None
         self.chance = Chance(seed)
+        self.mark = self.chance.s[1] >> 24
         self.tries_again = False
         self.stats = dict.fromkeys(STATS, 0)
         self.permits = {}  # The permits of all controllers of a script, in order.

@@ -155,7 +155,7 @@ impl Pacing {
             let most =
                 now.saturating_add(quota.time_of(quota.burst())).saturating_add(LONGEST_DEBT);
             let next = self.next.max(now).saturating_add(difference).min(most);
-            self.next = self.next.max(next.min(Instant::LAST));
+            self.next = self.next.max(next).min(Instant::LAST);
         } else {
             self.give_back(now, difference);
         }

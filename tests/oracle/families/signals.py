@@ -208,7 +208,10 @@ x-amzn-errortype: RequestTimeout|x-amzn-errortype: Throttling|x-amzn-errortype: 
 RateLimit: "a";r=5|RateLimit-Policy: "a";q=9;w=60;qu="bytes"|RateLimit-Policy: "a";q=8;w=90
 RateLimit: "a";r=5|RateLimit-Policy: "a";q=9;pk=:YWJj:|RateLimit-Policy: "a";q=9;pk=:ZGVm:
 RateLimit: limit=9, remaining=4|RateLimit-Policy: 9;w=60|RateLimit-Policy: 9;w=3600
-RateLimit: "a";r=0;t=5, "b";r=0;t=50|RateLimit: "c";r=0|RateLimit: "d";r=0;t=500"""
+RateLimit: "a";r=0;t=5, "b";r=0;t=50|RateLimit: "c";r=0|RateLimit: "d";r=0;t=500
+x-ms-ratelimit-limit-tokens: 100, 100;w=60|X-RateLimit-Remaining: 12s
+x-user-limit-24hour-unknown: 6|retry-after-ms: 7
+x-ratelimit-remaining-tokens: 1|x-ratelimit-remaining-bytes: 2|anthropic-ratelimit-input-tokens-remaining: 3|anthropic-ratelimit-output-tokens-remaining: 4|ratelimit-remaining: 5"""
 
 # The remaining calls of two limits. The smaller share binds, exact to one part in 2^32.
 SHARES = [

@@ -156,11 +156,12 @@ class Reading:
         limits = []
         if not self.cached:
             limits = self.joined()
-            self.ignored += sum(draft.settle(now) for draft in limits)
-            limits = sorted((draft for draft in limits if draft.tells()), key=Draft.slack)[:TOLD]
+            self.ignored += sum(draft.settle(now) for draft in self.limits)
+            limits = sorted((draft for draft in limits if draft.tells()), key=Draft.slack)
         cooldown = self.waited(now)
         answers = [[UNITS[draft.get("unit", 0)], draft.hint()] for draft in limits]
         hint = next((dict(hint) for unit, hint in answers if unit == "requests"), {})
+        answers = answers[:TOLD]
         hint.pop("cost", None)
         outcome = self.code or http_status(self.status)
         if self.code is None and self.status == 429 and self.exhausted:

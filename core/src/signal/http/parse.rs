@@ -68,9 +68,10 @@ impl Field<'_> {
         is_valid
     }
 
-    /// Skips a value that says nothing.
+    /// Skips a value that says nothing about a limit.
     fn skip(&mut self) {
         self.text.run(|_| true);
+        self.draft = Draft::NONE;
     }
 
     /// Reads points in time, of which the latest counts. Client libraries may join several values.

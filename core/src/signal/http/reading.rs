@@ -280,7 +280,7 @@ fn conclude(status: u16, drafts: &[Draft], code: Option<Outcome>, hint: &mut Hin
     let [_, coarse, fine, limits @ ..] = drafts else { return Outcome::Ok };
     let mut binding = &Draft::NONE;
     for limit in limits {
-        if limit.is_of_calls() && limit.binds_more(binding) {
+        if limit.is_of_calls() && limit.binds_more(binding) && !limit.is_repeated(limits) {
             binding = limit;
         }
     }

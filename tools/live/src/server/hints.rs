@@ -7,6 +7,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use httpdate::fmt_http_date;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// The longest time in a header, 31 years: clients read a larger number as a date.
+const LONGEST: Nanos = 999_999_999 * 1_000_000_000;
+
 impl Hints {
     /// The status of a throttled call.
     pub fn throttled(self, policy: PolicyName) -> StatusCode {
@@ -22,9 +25,14 @@ impl Hints {
     /// returns too early.
     pub fn headers(self, answer: &Answer, now: SystemTime) -> HeaderMap {
         let mut head = Head(HeaderMap::new());
-        let Some(told) = binding(&answer.standings) else { return head.0 };
+        let mut standings = answer.standings.clone();
+        for limit in &mut standings {
+            limit.reset = limit.reset.min(LONGEST);
+            limit.retry = limit.retry.min(LONGEST);
+        }
+        let Some(told) = binding(&standings) else { return head.0 };
         // A call waits until every limit has room.
-        let retry = answer.standings.iter().map(|limit| limit.retry).max().unwrap_or(0);
+        let retry = standings.iter().map(|limit| limit.retry).max().unwrap_or(0);
         match self {
             Hints::None => {}
             Hints::RetryAfter | Hints::RetryDate | Hints::Aws if answer.served => {}
@@ -35,10 +43,10 @@ impl Hints {
                 head.set("retry-after", fmt_http_date(date));
             }
             Hints::Remaining => head.set("ratelimit-remaining", told.remaining),
-            Hints::Quota => head.set("ratelimit-policy", each(&answer.standings, policy)),
+            Hints::Quota => head.set("ratelimit-policy", each(&standings, policy)),
             Hints::Ietf => {
-                head.set("ratelimit-policy", each(&answer.standings, policy));
-                head.set("ratelimit", each(&answer.standings, service));
+                head.set("ratelimit-policy", each(&standings, policy));
+                head.set("ratelimit", each(&standings, service));
             }
             Hints::Ratelimit => {
                 let period = whole(told.period);
@@ -56,7 +64,7 @@ impl Hints {
                 head.set("x-ratelimit-resource", "core");
             }
             Hints::Openai => {
-                for (names, limit) in openai(&answer.standings) {
+                for (names, limit) in openai(&standings) {
                     head.set(names[0], limit.limit);
                     head.set(names[1], limit.remaining);
                     head.set(names[2], go(limit.reset));
