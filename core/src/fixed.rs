@@ -125,6 +125,10 @@ pub(crate) const fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
 pub(crate) const fn div_rem(a: u64, b: NonZeroU64) -> (u64, u64) {
     let (mut quotient, mut rest, mut part) = (0u64, a, b.get());
     let mut bit = 1u64;
+    while part < rest >> 8 {
+        part <<= 8;
+        bit <<= 8;
+    }
     while part < rest && part >> 63 == 0 {
         part <<= 1;
         bit <<= 1;
@@ -163,27 +167,12 @@ pub(crate) fn div(a: u32, b: u32) -> u32 {
 }
 
 /// `floor(a * b / divisor)`, saturating; `divisor` must not be zero (zero returns 0).
-#[must_use]
-pub(crate) const fn mul_div_floor(a: u64, b: u64, divisor: u64) -> u64 {
-    match NonZeroU64::new(divisor) {
-        Some(divisor) => mul_div(a, b, divisor).0,
-        None => 0,
-    }
-}
-
-/// `ceil(a * b / divisor)`, saturating; `divisor` must not be zero (zero returns 0).
-#[must_use]
-pub(crate) const fn mul_div_ceil(a: u64, b: u64, divisor: u64) -> u64 {
-    let Some(divisor) = NonZeroU64::new(divisor) else { return 0 };
-    let (quotient, rest) = mul_div(a, b, divisor);
-    quotient.saturating_add((rest > 0) as u64)
-}
-
-/// `a * b / divisor`, rounded down and saturating, and what is left over.
 ///
 /// Uses binary multiplication: it only runs when a rate changes, and 128-bit division would take
 /// a kilobyte of a microcontroller's flash.
-const fn mul_div(a: u64, b: u64, divisor: NonZeroU64) -> (u64, u64) {
+#[must_use]
+pub(crate) const fn mul_div_floor(a: u64, b: u64, divisor: u64) -> u64 {
+    let Some(divisor) = NonZeroU64::new(divisor) else { return 0 };
     let (whole, part) = div_rem(a, divisor);
     // The part's share is below `b`, so it fits.
     let (mut quotient, mut rest) = (0u64, 0u64);
@@ -197,7 +186,7 @@ const fn mul_div(a: u64, b: u64, divisor: NonZeroU64) -> (u64, u64) {
         }
         (bits, left) = (bits << 1, left.wrapping_sub(1));
     }
-    (whole.saturating_mul(b).saturating_add(quotient), rest)
+    whole.saturating_mul(b).saturating_add(quotient)
 }
 
 /// `x + y` for two numbers below `modulus`, as (quotient, remainder); the sum itself might not fit.

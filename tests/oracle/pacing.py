@@ -55,14 +55,16 @@ class Pacing:
         return max(0, self.paid - unpaid, self.cooldown)
 
     def follow(self, now, old, new):
-        """Another quota has room for the same number of calls, up to its burst, or the same debt."""
+        """Another quota has room for the same number of calls, up to its burst, or the same debt. A part of a call takes
+        no more time than before at a higher rate, and counts as a call at a lower one."""
         if old == new:
             return
         if old is None or new is None:
             self.paid = now
             return
-        room = old.burst - Fraction(max(0, self.paid - now), old.interval)
-        self.pay(now + ceil((new.burst - min(room, new.burst)) * new.interval))
+        calls, part = divmod(max(0, self.paid - now), old.interval)
+        part = new.interval if part > 0 and new.interval > old.interval else min(part, new.interval)
+        self.pay(now + max(0, part + (calls + new.burst - old.burst) * new.interval))
 
     def correct(self, now, charged, used, quota):
         """A refund ends at the whole burst. A debt is paid within a day."""

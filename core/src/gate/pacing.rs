@@ -1,6 +1,8 @@
 //! Pacing: GCRA with one theoretical arrival time.
 
-use crate::fixed::mul_div_ceil;
+use core::num::NonZeroU64;
+
+use crate::fixed::div_rem;
 use crate::rate::Quota;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -196,11 +198,19 @@ impl Pacing {
         self.next = next.max(now).min(Instant::LAST);
     }
 
-    /// Changes to another interval. What is ahead of `now` stays the same number of calls.
+    /// Changes to another interval. What is ahead of `now` stays the same number of calls. A part
+    /// of a call takes no more time than before at a higher rate, and counts as a call at a lower
+    /// one.
     pub(crate) fn rescale(&mut self, now: Instant, from: Span, to: Span) {
-        let ahead = self.next.saturating_since(now).as_nanos();
-        let ahead = Span::from_nanos(mul_div_ceil(ahead, to.as_nanos(), from.as_nanos()));
-        self.next = now.saturating_add(ahead).min(Instant::LAST);
+        let Some(from) = NonZeroU64::new(from.as_nanos()) else { return };
+        let (calls, part) = div_rem(self.next.saturating_since(now).as_nanos(), from);
+        let part = if part > 0 && to.as_nanos() > from.get() {
+            to
+        } else {
+            to.min(Span::from_nanos(part))
+        };
+        self.next =
+            now.saturating_add(to.saturating_mul(calls)).saturating_add(part).min(Instant::LAST);
     }
 
     /// Limits the burst at `now` to this many calls.

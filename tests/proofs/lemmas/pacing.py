@@ -54,9 +54,16 @@ def delayed(until, now, span):
     return most(until, within(now + span, LAST))
 
 
-def followed(next, now, old, old_burst, new, burst, rounded=up):
+def part_at(part, old, new):
+    """The time of a part of a call at another rate."""
+    return ite(all_of(part > 0, new > old), new, least(part, new))
+
+
+def followed(next, now, old, old_burst, new, burst, part_at=part_at):
     """`Pacing::follow`."""
-    scaled = within(now + rounded(minus(next, now) * new, old), LAST)
+    calls = div(minus(next, now), old)
+    part = minus(next, now) - calls * old
+    scaled = within(now + within(calls * new) + part_at(part, old, new), LAST)
     then = minus(within(scaled + within(new * minus(burst, old_burst))), within(new * minus(old_burst, burst)))
     kept = all_of(old == new, burst == old_burst)
     return ite(kept, next, within(most(then, now), LAST))
@@ -204,18 +211,15 @@ def a_debt_is_paid_within_a_day(given, correct=corrected):
     return all_of(new >= least(next, LAST), new <= most(next, now + interval * burst + DAY))
 
 
-@lemma("gate/pacing.rs Pacing::follow", rounded=div)
-def a_change_of_the_rate_makes_no_room(given, rounded=up):
-    """At another rate with the same burst, what is ahead of the clock is worth at least as many calls, and
-    less than a nanosecond more."""
+@lemma("gate/pacing.rs Pacing::follow", part_at=lambda part, old, new: least(part, new))
+def a_change_of_the_rate_makes_no_room(given, part_at=part_at):
+    """At another rate with the same burst, what is ahead of the clock is worth at least as many calls, and less
+    than one more."""
     old, new = given.numbers("old new", 1, U64)
-    burst = given.number("burst", 1, U32)
-    next, now = given.numbers("next now", 0, U64)
-    given.that(new != old, now <= next)
-    kept = followed(next, now, old, burst, new, burst, rounded=rounded) - now
-    given.that(now + kept < LAST)
-    ahead = next - now
-    return all_of(kept * old >= ahead * new, (kept - 1) * old < ahead * new)
+    part = given.number("part", 0, U64)
+    given.that(new != old, part < old)
+    kept = part_at(part, old, new)
+    return all_of(kept * old >= part * new, (kept - new) * old < part * new)
 
 
 @lemma("gate/pacing.rs Pacing::delay", delay=lambda until, now, span: within(now + span, LAST))
