@@ -189,29 +189,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         (verdict, dues)
     }
 
-    /// Whether it is obvious that nothing delays the call, which is the usual case. Targets
-    /// optimised for size omit this.
-    #[inline(always)]
-    fn is_clear(&self, now: Instant, call: &Call<LIMITS>) -> bool {
-        if cfg!(target_pointer_width = "32") || LIMITS != 1 {
-            return false;
-        }
-        let mut clear = call.attempt == 0
-            && self.cooldown.until().max(call.not_before) <= now
-            && call.deadline >= now
-            && self.calls < self.concurrency_limit(now, call).get();
-        pairs(self.laws(), &self.limits, |index, law, limit| {
-            clear = clear
-                && limit.is_clear(
-                    law,
-                    now,
-                    self.usual.cost_of(index, (law, &limit.state), call),
-                    self.in_flight(),
-                );
-        });
-        clear
-    }
-
     /// The earliest instant at which cooldowns and limits admit the call, or why they never do.
     /// Stores the instant of each limit in `dues`, zero for never.
     fn due(
@@ -266,14 +243,6 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// decisions charge nothing, but [`stats`](Self::stats) counts them, and the law learns that a
     /// call waited for it.
     pub fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
-        if self.is_clear(now, call) {
-            return Decision::Admit(self.charge(now, call));
-        }
-        self.poll_slowly(now, call)
-    }
-
-    #[cfg_attr(target_pointer_width = "64", cold)]
-    fn poll_slowly(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
         let (verdict, dues) = self.look(now, call);
         match verdict {
             Verdict::Admit => Decision::Admit(self.charge(now, call)),

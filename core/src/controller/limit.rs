@@ -86,20 +86,6 @@ impl<S: Copy> Limit<S> {
         }
     }
 
-    /// Whether the pacing and the law admit a first attempt.
-    #[inline(always)]
-    pub(super) fn is_clear(
-        &self,
-        law: &impl Law<State = S>,
-        now: Instant,
-        cost: u32,
-        in_flight: u16,
-    ) -> bool {
-        cost == 0
-            || self.pacing.due(cost, law.quota(&self.state)).is_ok_and(|due| due <= now)
-                && law.check(&self.state, now, in_flight, false) == Verdict::Admit
-    }
-
     /// Whether a call was sent under this law, not under the law of an earlier policy.
     pub(super) fn has_charged(&self, part: &Part) -> bool {
         part.epoch.wrapping_sub(self.began) <= self.epoch.wrapping_sub(self.began)
