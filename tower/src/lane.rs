@@ -8,7 +8,7 @@ use tidegate::gate::Permit;
 use tidegate::law::{AnyLaw, AnyState, Basis};
 use tidegate::queue::{HoldLimit, Joined, Place, Ticket};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Call, Controller, Instant, Policy, Reason, Span, Verdict};
+use tidegate::{Call, Controller, Decision, Instant, Policy, Reason, Span, Verdict};
 
 use crate::desk::{Desk, Lock};
 use crate::shared::Shared;
@@ -78,15 +78,9 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 
     /// A permit if no other call waits.
     pub(crate) fn try_take(&self, call: &Call<LIMITS>) -> Option<(Permit<LIMITS>, Place)> {
-        let mut place = Place::new(0, 0);
-        self.act(|desk, now| {
-            match desk.is_free(now).then(|| desk.join(now, call, &mut place))?.ok()? {
-                Joined::Admitted(permit) => Some((permit, place)),
-                Joined::Waits(ticket) => {
-                    desk.cancel(now, ticket);
-                    None
-                }
-            }
+        self.act(|desk, now| match desk.is_free(now).then(|| desk.gate.poll(now, call))? {
+            Decision::Admit(permit) => Some((permit, desk.queue.place(0))),
+            _ => None,
         })
     }
 

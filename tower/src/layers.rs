@@ -120,18 +120,18 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
     }
 }
 
-/// Tells the other keys of a call the reply. The last one gets all of it, and the others the outcome, or nothing if
-/// the hints say that the last one's limit is used up. Returns what the first one learns.
-pub(crate) fn tell<const LIMITS: usize, T: Timer>(
+/// Passes the reply to the other keys of a call with `learn`. The last one gets all of it, and the others the outcome, or
+/// nothing if the hints say that the last one's limit is used up. Returns what the first one learns.
+pub(crate) fn teach<const LIMITS: usize, T: Timer>(
     others: &mut [Layer<LIMITS, T>],
     reply: Reply<LIMITS>,
-    mut tell: impl FnMut(&mut Layer<LIMITS, T>, Reply<LIMITS>),
+    mut learn: impl FnMut(&mut Layer<LIMITS, T>, Reply<LIMITS>),
 ) -> Reply<LIMITS> {
     let Some((last, before)) = others.split_last_mut() else { return reply };
     let of_last = last.permit.as_ref().map(|permit| permit.others_learn(&reply));
     let learns = of_last.unwrap_or(reply.outcome.into());
-    tell(last, reply);
-    before.iter_mut().for_each(|layer| tell(layer, learns));
+    learn(last, reply);
+    before.iter_mut().for_each(|layer| learn(layer, learns));
     learns
 }
 
@@ -211,9 +211,8 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
         let mut this = Self::new(first.call.not_before());
         // All keys have the backoff of the first one: a call that joins earlier would delay others.
         let call = first.call;
-        let again = |layer: Layer<_, _>| Layer { call, ..layer };
-        this.layers.push(first);
-        this.layers.extend(others.into_iter().map(again));
+        let again = |layer: Layer<_, _>| Layer::new(layer.lane, None, call, layer.place);
+        this.layers.extend(iter::once(first).chain(others).map(again));
         this.is_in_backoff = true;
         this
     }

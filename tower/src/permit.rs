@@ -47,7 +47,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// Reports the result of the call: an [`Outcome`](tidegate::Outcome), or a [`Reply`]
     /// with the server's hints.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
-        let learns = layers::tell(&mut self.others, reply.into(), Layer::settle);
+        let learns = layers::teach(&mut self.others, reply.into(), Layer::settle);
         self.first.settle(learns);
     }
 
@@ -67,7 +67,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// ```
     pub fn learn(&mut self, reply: impl Into<Reply<LIMITS>>) {
         if !self.first.has_learnt {
-            let learns = layers::tell(&mut self.others, reply.into(), Layer::learn);
+            let learns = layers::teach(&mut self.others, reply.into(), Layer::learn);
             self.first.learn(learns);
         }
     }
@@ -132,7 +132,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// [`Reason::Final`]: tidegate::Reason::Final
     pub fn retry(mut self, reply: impl Into<Reply<LIMITS>>) -> Result<Acquire<LIMITS, T>, Error> {
         let (reply, first) = (reply.into(), &mut self.first);
-        let learns = layers::tell(&mut self.others, reply, Layer::settle);
+        let learns = layers::teach(&mut self.others, reply, Layer::settle);
         let next = first
             .retry(learns, reply)
             .map_err(|(reason, now)| Error::rejected(first.lane.key.clone(), reason, now))?;

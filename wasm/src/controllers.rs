@@ -358,6 +358,23 @@ pub mod tests {
     }
 
     #[test]
+    fn a_lost_call_that_ends_late_still_teaches_but_frees_no_place_of_another_call() {
+        let mut row = USUAL;
+        (row[8], row[9]) = (1.0, 400.0);
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        let lost = asked(&mut desk, gate, PLAIN, 0.0);
+        let other = asked(&mut desk, gate, PLAIN, 500.0);
+        assert!(lost >= 0.0 && other >= 0.0);
+        desk.draft.answer(0, f64::NAN);
+        settle(&mut desk, gate, lost, 510.0);
+        assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 1.0]));
+        assert!(desk.poll(gate, 520.0, [1.0, 0.0]) < 0.0);
+        desk.release(gate, other);
+        assert_eq!(desk.stats(gate).map(|told| told[12]), Some(0.0));
+    }
+
+    #[test]
     fn a_paused_gate_admits_nothing_and_then_waiting_calls_by_priority() {
         let mut desk = Desk::new();
         let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();

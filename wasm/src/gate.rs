@@ -55,7 +55,7 @@ pub fn release(gate: u32, permit: f64) {
     DESK.with(|desk| desk.release(gate, permit));
 }
 
-/// The next `join` is of a call that was in that queue before, with a permit of that key or -1: see `Kept::rejoin`.
+/// The next `join` is of a call that was in that queue before, with a permit of that key or -1.
 #[cfg(feature = "full")]
 #[wasm_bindgen]
 pub fn again(permit: f64) {

@@ -7,7 +7,8 @@ use crate::time::Instant;
 ///
 /// It contains what the controller needs when the call ends, so the controller only keeps a count.
 /// It is neither `Clone` nor `Copy`, so it cannot be settled twice. A dropped permit keeps its
-/// place until the controller [forgets](crate::Controller::forget) it. A controller ignores permits of others.
+/// place until the controller [forgets](crate::Controller::forget) it. A controller ignores the permits of 255 in 256 other
+/// controllers.
 ///
 /// ```compile_fail
 /// # use tidegate::gate::Permit;

@@ -42,7 +42,7 @@ any::registry! {
     }
     5 Fixed {
         "fixed" => Fixed::TEN_A_SECOND, DEFAULT,
-            "for a limit that you know and share with nobody: keeps a quota, exactly";
+            "for a limit that you know and share with nobody: keeps a quota";
         "none" => Fixed::UNLIMITED, WITHOUT_BACKOFF,
             "no rate and no delay between attempts, but follows `Retry-After`; for comparison";
         "backoff" => Fixed::UNLIMITED, DEFAULT,

@@ -161,7 +161,7 @@ def an_admitted_call_does_not_exceed_the_burst(given, room=room_after):
 
 @lemma("gate/pacing.rs Pacing::charge", charge=lambda next, now, cost, interval: least(next, now) + interval * cost)
 def a_clock_that_steps_back_earns_nothing(given, charge=charged):
-    """At an earlier instant, a call that waits also waits, and a call that goes costs no less."""
+    """At an earlier instant, a call that waits also waits, and an admitted call costs no less."""
     next, until, now, cost, interval, burst = a_question(given)
     earlier = given.number("earlier", 0, U64)
     given.that(earlier <= now)
@@ -171,18 +171,18 @@ def a_clock_that_steps_back_earns_nothing(given, charge=charged):
 
 
 @lemma("gate/pacing.rs Pacing::charge", charge=lambda next, now, cost, interval: charged(next, now, 0, interval))
-def no_more_leaves_than_the_burst_and_the_rate_allow(given, charge=charged):
-    """What has left since any instant is covered by the theoretical arrival time: each call that goes
+def no_more_is_admitted_than_the_burst_and_the_rate_allow(given, charge=charged):
+    """What was admitted since any instant is covered by the theoretical arrival time: each admitted call
     keeps that, even if it is charged as of the time that a late timer makes up. So in every stretch of time no
-    more leaves than the burst and the rate times the time and the lateness."""
+    more is admitted than the burst and the rate times the time and the lateness."""
     next, until, now, cost, interval, burst = a_question(given)
-    start, left = given.numbers("start left", 0, U64)
+    start, admitted = given.numbers("start admitted", 0, U64)
     begin = start - LATENESS
-    given.that(start >= LATENESS, start <= now, left <= most(next, begin) - begin)
+    given.that(start >= LATENESS, start <= now, admitted <= most(next, begin) - begin)
     given.that(check(next, until, now, cost, interval, burst)[0] == ADMIT)
     new = charge(next, now - LATENESS, cost, interval)
     given.that(new < LAST)
-    return all_of(left + interval * cost <= new - begin, new <= now + interval * burst)
+    return all_of(admitted + interval * cost <= new - begin, new <= now + interval * burst)
 
 
 @lemma("gate/pacing.rs Pacing::correct", correct=lambda *of: corrected(*of) - 1)

@@ -4,6 +4,7 @@
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tidegate::shared::{CountedMember, Member, MemberStats, REQUEST_BYTES};
 use tidegate::{Call, Instant, Quota, Reason, Reply, Span};
@@ -56,9 +57,17 @@ pub(super) struct Glance {
 
 impl Lane {
     /// A lane. Its courier runs on the runtime of the task that first needs it, or of another when that has ended.
-    pub(super) fn new(key: Arc<str>, post: Arc<Post>, alone: Quota, most: u32) -> Arc<Self> {
+    pub(super) fn new(
+        key: Arc<str>,
+        post: Arc<Post>,
+        alone: Quota,
+        expiry: Duration,
+        most: u32,
+    ) -> Arc<Self> {
         let clock = Tokio::default();
-        let member = CountedMember::new(Member::new(random(), alone, clock.now()));
+        let mut member = Member::new(random(), alone, clock.now());
+        member.set_expiry(span(expiry));
+        let member = CountedMember::new(member);
         let desk = Desk::new(member, most, span(clock.patience()), Span::MAX);
         let state = State { desk, armed: Instant::MAX, bell: None, trouble: None, left: false };
         Arc::new_cyclic(|me| Self { me: me.clone(), key, clock, post, state: Mutex::new(state) })
@@ -134,7 +143,7 @@ impl Lane {
     fn request(&self) -> Option<Vec<u8>> {
         self.with(|state, now| {
             let mut room = [0; REQUEST_BYTES];
-            while state.request_at().is_some_and(|at| at <= now) {
+            while state.due() <= now {
                 let waiting = state.waiting();
                 if let Some(length) = state.desk.gate.request(now, waiting, &mut room) {
                     return Some(room[..length].to_vec());
@@ -228,13 +237,9 @@ impl State {
 
     /// When the courier must check next.
     fn due(&self) -> Instant {
-        self.request_at().unwrap_or(Instant::MAX)
-    }
-
-    /// When a request is due.
-    fn request_at(&self) -> Option<Instant> {
         let asks = !self.left || self.desk.queue.waiting() > 0;
-        self.desk.gate.member().request_at().filter(|_| asks)
+        let request = self.desk.gate.member().request_at().filter(|_| asks);
+        request.unwrap_or(Instant::MAX)
     }
 }
 

@@ -78,6 +78,7 @@ pub struct LocalGate {
 struct Inner {
     post: Arc<Post>,
     alone: Quota,
+    expiry: Duration,
     queue: u32,
     lanes: Mutex<HashMap<Arc<str>, Arc<Lane>>>,
     past: Mutex<tidegate::Stats>,
@@ -211,7 +212,7 @@ impl Inner {
                 used
             });
         }
-        let lane = Lane::new(key.clone(), self.post.clone(), self.alone, self.queue);
+        let lane = Lane::new(key.clone(), self.post.clone(), self.alone, self.expiry, self.queue);
         lanes.insert(key.clone(), lane.clone());
         lane
     }
@@ -289,6 +290,7 @@ impl LocalBuilder {
         let inner = Inner {
             post,
             alone,
+            expiry: self.expiry,
             queue: self.queue,
             lanes: Mutex::default(),
             past: Mutex::default(),

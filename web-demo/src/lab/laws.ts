@@ -12,7 +12,7 @@ export const worldOf = (law: string, scenario: Scenario): [string, Scenario] =>
 const LINES: Record<string, string> = {
   [NO_GATE]: "plain calls: no limit, no delay, no hints read",
   adaptive: "for an unknown limit of any size: finds the rate, and follows every hint of the server",
-  fixed: "for a limit that you know and share with nobody: keeps a quota, exactly",
+  fixed: "for a limit that you know and share with nobody: keeps a quota",
   none: "no rate and no delay between attempts, but follows Retry-After; for comparison",
   backoff: "no rate: each call backs off by itself",
   aimd: "for an unknown limit of 5 to 500 calls a second per client: halves the rate when throttled",

@@ -54,9 +54,10 @@
 //! | `Date`, `Age` | RFC 9110 section 6.6.1, RFC 9111 section 5.1 |
 //!
 //! A reset is a number, a date in any format (RFC 3339 also without seconds), or a duration in Go's
-//! format. A number is seconds from now if it is below 10^9, from there on seconds since 1970, and
-//! from 10^11 on milliseconds since 1970. Cooldowns have the same formats. Times are rounded up to
-//! milliseconds and dates to seconds. A time is at most 49 days, and a count at most 2^32-2.
+//! format. A number is seconds from now if it is below 10^9, from there on seconds since 1970 until
+//! the year 2106, and with 12 to 14 digits milliseconds since 1970. Other numbers are ignored in a
+//! reset, and the longest time in a cooldown. Times are rounded up to milliseconds and dates to
+//! seconds. A time is at most 49 days, a longer period is unknown, and a count is at most 2^32-2.
 //! The unit of a limit follows from words in its header's name or in `qu`: tokens, bytes,
 //! concurrent, requests or a period. A date is relative to the response's `Date`, because the same
 //! clock produced both. Without one, it is relative to the clock of the caller; without that, it is
