@@ -71,11 +71,7 @@ impl AdaptiveState {
             }
         }
         if !sample.fresh {
-            // It belongs to the congestion for which the law has already cut, and shows how deep that
-            // cut has to be.
-            if let Phase::Paced(paced) = &mut self.phase {
-                paced.reject_late();
-            }
+            // It belongs to the congestion for which the law has already cut.
             return Move::Kept;
         }
         if cuts {
@@ -228,13 +224,8 @@ impl AdaptiveState {
 
     /// The first rejection ends slow start: from now on calls are paced.
     pub(super) fn leave_open(&mut self, open: &Open, now: Instant) {
-        let sent = open.interval(self.interval_end, now, self.round_trip());
-        // The rate served since the load last rose is the better estimate, within two octaves.
-        let served = self.meter.mean(now, self.usual);
-        let rate = sent.max(served.min(sent.octaves(2)));
-        self.interval = rate.min(SLOWEST);
-        let reopened = open.together;
-        self.phase = Phase::Paced(Paced { reopened, ..Paced::new(self.interval) });
+        self.interval = open.interval(self.interval_end, now, self.round_trip()).min(SLOWEST);
+        self.phase = Phase::Paced(Paced { reopened: open.together, ..Paced::new(self.interval) });
         self.begin_at(now);
     }
 
@@ -328,14 +319,6 @@ impl AdaptiveState {
             open.restart();
             self.event_at = now;
             self.begin_at(now);
-        }
-        if misses < DARK
-            && !self.down
-            && let Phase::Paced(paced) = &mut self.phase
-            && let Some(more) = paced.deepen_cut()
-        {
-            self.interval = (self.interval + more).min(SLOWEST);
-            paced.target = self.interval;
         }
         if misses >= if self.down { DARK } else { 2 } && !self.is_open() {
             let probing = self.doubled(self.doublings(misses), now);

@@ -318,15 +318,8 @@ impl Law for Adaptive {
         match &mut state.phase {
             Phase::Open(open) => {
                 let gap = open.gap(state.interval);
-                let since = now.saturating_since(state.event_at);
-                if !open.probing
-                    && let Some(sent) = open.send(&mut state.interval_end, now, round_trip)
-                    && open.limit(since).is_none()
-                    && state.meter.mean(now, state.usual) > sent.octaves(2)
-                {
-                    // The program calls far more often than before. What was served during its
-                    // light use says nothing about the limit.
-                    state.meter = Meter::new(now);
+                if !open.probing {
+                    open.send(&mut state.interval_end, now, round_trip);
                 }
                 state.fresh_at = now.saturating_add(gap);
                 state.release = state.release.max(state.fresh_at);

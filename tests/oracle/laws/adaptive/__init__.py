@@ -150,8 +150,6 @@ class Adaptive(Law):
             if not self.phase.probing:
                 start = self.interval_end
                 self.interval_end = self.phase.send(start, now, self.round_trip())
-                if self.phase.sends == 0:
-                    self.see_rise(now)
             self.fresh_at = within(now + gap)
             self.release = max(self.release, self.fresh_at)
             if self.is_out():
@@ -169,13 +167,6 @@ class Adaptive(Law):
             return 0
         unit = log(self.configured.interval)
         return max(0, min(logs.octaves(unit, self.usual.octave), SLOWEST))
-
-    def see_rise(self, now):
-        """After slow start, a block four times as fast as what was served restarts the measurement."""
-        slow = self.phase.limit(since(self.event_at, now)) is not None
-        mean = self.meter.mean(now, self.usual)
-        if not slow and mean > logs.octaves(logs.fine(self.phase.measured), 2):
-            self.meter = Meter(now)
 
     def see_cost(self, cost):
         octaves = self.usual.see(cost)
@@ -349,8 +340,6 @@ class Adaptive(Law):
             if busy and asked is None and self.phase.too_busy(sample.in_flight, sample.fresh):
                 return "slower" if sample.fresh else None
         if not sample.fresh:
-            if not self.is_open() and self.phase.flight > 0:
-                self.phase.rejected = min(self.phase.rejected + 1, 255)
             return None
         if cuts:
             self.misses, self.calls, self.down = 0, 0, False
@@ -436,9 +425,7 @@ class Adaptive(Law):
         return within(now + min(max(following, cooldown), self.longest_wait(self.apart)))
 
     def leave_open(self, now):
-        sent = self.phase.interval(self.interval_end, now, self.round_trip())
-        served = self.meter.mean(now, self.usual)
-        self.apart = min(max(sent, min(served, logs.octaves(sent, 2))), SLOWEST)
+        self.apart = min(self.phase.interval(self.interval_end, now, self.round_trip()), SLOWEST)
         reopened = self.phase.together
         self.phase = Paced(self.apart)
         self.phase.reopened = reopened
@@ -594,12 +581,6 @@ class Adaptive(Law):
                 self.event_at = now
                 self.begin_at(now)
         else:
-            if misses < DARK and not self.down and paced.rejected >= 16:
-                more = paced.deepen(paced.rejected)
-                paced.rejected = 0
-                if more > 0:
-                    self.apart = min(add(self.apart, more), SLOWEST)
-                    paced.target = self.apart
             if misses >= (DARK if self.down else 2):
                 self.return_to_rate(now, misses, chance)
             paced.new = False

@@ -70,11 +70,6 @@ class Meter:
         before = logs.span(self.lasted) if self.before else 0
         return within(since(self.start, end) + before)
 
-    def mean(self, now, usual):
-        """The mean interval of a usual call in both epochs; 0 if they have too few calls."""
-        calls = self.calls(usual)
-        return log(self.cycle(now)) - log(calls) if calls >= RIPE else 0
-
     def reading_before(self, usual):
         calls = usual.calls_in(self.before)
         return self.lasted - log(calls) if calls >= RIPE else None
@@ -227,11 +222,6 @@ class Paced:
 
     def is_past_plateau(self):
         return self.progress >= logs.power(self.aim())
-
-    def deepen(self, rejected):
-        """By how much the interval grows if so many were rejected since the cut, beside those that were served."""
-        part = logs.cut((rejected << 16) // (rejected + self.successes + 1))
-        return max(part - logs.cut(logs.power(self.depth() + (8 << 8))), 0) >> 1
 
     def is_ripe(self):
         return self.progress >= logs.power(fit(self.aim() - (3 << 8), 16))
