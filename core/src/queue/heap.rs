@@ -153,28 +153,17 @@ where
         }
     }
 
-    /// The slot of the first call that waits, and the earliest deadline. While the gate `is_failing`, a retry is behind
-    /// all calls that have not been tried.
-    pub(super) fn look(&self, is_failing: bool) -> (u32, Instant) {
-        let soonest = self.first(By::Deadline);
-        let deadline = soonest.map_or(Instant::MAX, |first| Instant::from_nanos(first.key));
+    /// The slot of the first call that waits; and the earliest deadline, with its slot. While the gate `is_failing`, a
+    /// retry is behind all calls that have not been tried.
+    pub(super) fn look(&self, is_failing: bool) -> (u32, (Instant, u32)) {
         let first = match (self.first(By::Place), self.first(By::Attempts)) {
-            (Some(new), Some(retry)) => {
-                if !is_failing && retry.key & !ATTEMPTS < new.key {
-                    retry
-                } else {
-                    new
-                }
-            }
-            (one, other) => return (one.or(other).map_or(NONE, |one| one.slot), deadline),
+            (Some(new), Some(retry)) if is_failing || new.key < retry.key & !ATTEMPTS => Some(new),
+            (new, retry) => retry.or(new),
         };
-        (first.slot, deadline)
-    }
-
-    /// The slot of a waiting call with a deadline before `due`.
-    pub(super) fn late(&self, due: Instant) -> Option<u32> {
-        let soonest = self.first(By::Deadline)?;
-        (soonest.key < due.as_nanos()).then_some(soonest.slot)
+        let soonest = self.first(By::Deadline).map_or((Instant::MAX, NONE), |soonest| {
+            (Instant::from_nanos(soonest.key), soonest.slot)
+        });
+        (first.map_or(NONE, |first| first.slot), soonest)
     }
 
     /// Whether a call that has not been tried waits before this place.

@@ -335,7 +335,7 @@ where
             return self.sleep();
         }
         self.asleep = Instant::ZERO;
-        let (first, deadline) = self.slots.look(gate.is_failing());
+        let (first, (deadline, soonest)) = self.slots.look(gate.is_failing());
         let (mut due, mut wake) = (now, deadline.saturating_add(TICK));
         if let Some((call, _)) = self.slots.get(first).and_then(Slot::waiting) {
             match ask(now, gate, call) {
@@ -345,9 +345,9 @@ where
                 }
             }
         }
-        if let Some(late) = self.slots.late(due) {
+        if deadline < due {
             gate.count_rejection();
-            return self.decide(late, Err(Reason::Late(due)));
+            return self.decide(soonest, Err(Reason::Late(due)));
         }
         self.asleep = wake;
         self.sleep()
