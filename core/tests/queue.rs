@@ -286,6 +286,7 @@ impl Play {
             }
         }
         if call.attempt() == 0 && !list.has_room(priority) {
+            self.rejected += 1;
             return Err(Reason::QueueFull);
         }
         list.entries.push(Entry { number, priority, cost, call, stage: Stage::Waits });

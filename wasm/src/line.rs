@@ -40,12 +40,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         let ticket = match joined {
             Ok(Joined::Admitted(permit)) => return permit,
             Ok(Joined::Waits(ticket)) => ticket,
-            Err(reason) => {
-                if reason == Reason::QueueFull {
-                    gate.count_rejection();
-                }
-                return told.decided(Turn::Rejected(reason));
-            }
+            Err(reason) => return told.decided(Turn::Rejected(reason)),
         };
         // It may come before the others.
         if self.other.is_none()

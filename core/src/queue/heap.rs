@@ -157,7 +157,7 @@ where
     /// retry is behind all calls that have not been tried.
     pub(super) fn look(&self, is_failing: bool) -> (u32, (Instant, u32)) {
         let first = match (self.first(By::Place), self.first(By::Attempts)) {
-            (Some(new), Some(retry)) if is_failing || new.key < retry.key & !ATTEMPTS => Some(new),
+            (Some(new), Some(retry)) if is_failing || new.key <= retry.key & !ATTEMPTS => Some(new),
             (new, retry) => retry.or(new),
         };
         let soonest = self.first(By::Deadline).map_or((Instant::MAX, NONE), |soonest| {

@@ -275,32 +275,35 @@ where
         call: &Call<LIMITS>,
         (place, is_known): (Place, bool),
     ) -> Result<Joined<P>, Reason> {
-        if self.slots.waiting() > 0 {
-            if !is_known && call.deadline < Instant::MAX {
-                let ahead = self.slots.ahead(place.priority());
-                let turn = gate.due_behind(now, call, &ahead);
-                if turn > call.deadline && ahead.iter().any(|ahead| ahead.calls > 0) {
-                    gate.count_rejection();
-                    return Err(Reason::Late(turn));
-                }
+        let (mut turn, mut wake) = (Instant::ZERO, None);
+        if self.slots.waiting() == 0 {
+            match ask(now, gate, call) {
+                Asked::Decided(decision) => return decision.map(Joined::Admitted),
+                Asked::Waits { due, look_again } => (turn, wake) = (due, Some(look_again)),
             }
-            return self.put(call, place, is_known).map(Joined::Waits);
+        } else if !is_known && call.deadline < Instant::MAX {
+            let ahead = self.slots.ahead(place.priority());
+            if ahead.iter().any(|ahead| ahead.calls > 0) {
+                turn = gate.due_behind(now, call, &ahead);
+            }
         }
-        let (due, look_again) = match ask(now, gate, call) {
-            Asked::Decided(decision) => return decision.map(Joined::Admitted),
-            Asked::Waits { due, look_again } => (due, look_again),
+        let reason = if turn > call.deadline {
+            Reason::Late(turn)
+        } else if let Some(ticket) = self.put(call, place, is_known) {
+            if let Some(look_again) = wake {
+                self.asleep = look_again.min(call.deadline.saturating_add(TICK));
+            }
+            return Ok(Joined::Waits(ticket));
+        } else {
+            Reason::QueueFull
         };
-        if due > call.deadline {
-            gate.count_rejection();
-            return Err(Reason::Late(due));
-        }
-        let ticket = self.put(call, place, is_known)?;
-        self.asleep = look_again.min(call.deadline.saturating_add(TICK));
-        Ok(Joined::Waits(ticket))
+        gate.count_rejection();
+        Err(reason)
     }
 
-    fn put(&mut self, call: &Call<LIMITS>, place: Place, is_known: bool) -> Result<Ticket, Reason> {
-        let slot = self.slots.claim(place, is_known).ok_or(Reason::QueueFull)?;
+    /// Gives a call a slot. `None` if there is no room.
+    fn put(&mut self, call: &Call<LIMITS>, place: Place, is_known: bool) -> Option<Ticket> {
+        let slot = self.slots.claim(place, is_known)?;
         // A call behind others without a deadline changes nothing for the queue.
         if call.deadline < Instant::MAX || !self.slots.is_behind(place) {
             self.asleep = Instant::ZERO;
@@ -309,7 +312,7 @@ where
             *slot = Slot::Waiting { call: *call, place };
         }
         self.slots.enter(slot);
-        Ok(Ticket { slot, arrival: place.arrival() })
+        Some(Ticket { slot, arrival: place.arrival() })
     }
 
     /// The earliest time at which a call that joined now with this priority would be sent, at the
