@@ -573,7 +573,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         failing
     }
 
-    /// Counts a rejection of a call that was not polled.
+    /// Counts a call that the queue rejected.
     pub(crate) fn count_rejection(&mut self) {
         self.stats.count(|stats| &mut stats.rejected);
     }

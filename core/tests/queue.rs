@@ -1,5 +1,4 @@
-//! The queue with either storage, compared with a list that is searched for every decision; and the
-//! turns that it expects.
+//! The queue, compared with a list that is searched for every decision; and the turns that it expects.
 #![allow(
     missing_docs,
     clippy::arithmetic_side_effects,
@@ -16,25 +15,20 @@ use proptest::prelude::*;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::Permit;
 use tidegate::law::{Adaptive, AnyLaw, Fixed};
-use tidegate::queue::{
-    Ahead, Gate as _, Growing, Joined, Node, Place, Queue, Slot, Step, Storage, Ticket, Turn,
-};
+use tidegate::queue::{Ahead, Gate as _, Joined, Node, Place, Step, Ticket, Turn};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Reply, Span,
 };
 
 type Gate = Controller<AnyLaw>;
+type Queue<const LIMITS: usize = 1> = tidegate::queue::Queue<Vec<Node<LIMITS>>, LIMITS>;
 
 /// The number of calls that fit into the queue.
-const ROOM: usize = 12;
+const ROOM: u32 = 12;
 const TICK: Span = Span::from_nanos(1);
 
-fn few() -> [Slot; ROOM] {
-    [Slot::EMPTY; ROOM]
-}
-
-fn many() -> Growing<Vec<Node>> {
-    Growing::new(Vec::new(), u32::try_from(ROOM).unwrap())
+fn queue<const LIMITS: usize>() -> Queue<LIMITS> {
+    Queue::new(Vec::new(), ROOM)
 }
 
 /// A gate that admits no call.
@@ -65,11 +59,7 @@ impl<const LIMITS: usize> tidegate::queue::Gate<LIMITS> for Closed {
 }
 
 /// Calls wait in a queue, whatever its gate.
-fn fill<const LIMITS: usize>(
-    queue: &mut Queue<impl Storage<LIMITS, Permit = Permit<LIMITS>>, LIMITS>,
-    calls: usize,
-    call: &Call<LIMITS>,
-) {
+fn fill<const LIMITS: usize>(queue: &mut Queue<LIMITS>, calls: usize, call: &Call<LIMITS>) {
     for _ in 0..calls {
         let place = queue.place(0);
         _ = queue.admit_or_join(Instant::ZERO, &mut Closed, call, place).unwrap();
@@ -126,18 +116,10 @@ impl List {
         Some(self.entries.remove(index))
     }
 
-    /// Whether there is room for a call of this priority. In an array, a less urgent call gives up
-    /// its slot.
-    fn has_room(&mut self, grows: bool, priority: u8) -> bool {
-        let more = if grows && priority > 0 { ROOM.div_ceil(8) } else { 0 };
-        if self.entries.len() < ROOM + more {
-            return true;
-        }
-        let yields = |entry: &&Entry| entry.call.attempt() == 0 && entry.priority < priority;
-        let last =
-            self.waiting().filter(yields).max_by_key(|entry| (!entry.priority, entry.number));
-        let last = last.filter(|_| !grows).map(|entry| entry.number);
-        last.and_then(|last| self.remove(last)).is_some()
+    /// Whether there is room for a first attempt of this priority.
+    fn has_room(&self, priority: u8) -> bool {
+        let more = if priority > 0 { ROOM.div_ceil(8) } else { 0 };
+        self.entries.len() < (ROOM + more) as usize
     }
 
     fn waiting(&self) -> impl Iterator<Item = &Entry> {
@@ -257,12 +239,11 @@ struct Sent {
     permits: (Permit, Permit),
 }
 
-/// A queue and the list. Each has its own gate. A storage that `grows` accepts retries when it is full.
-struct Play<S> {
+/// A queue and the list. Each has its own gate.
+struct Play {
     now: Instant,
-    grows: bool,
     gates: (Gate, Gate),
-    queue: Queue<S>,
+    queue: Queue,
     list: List,
     /// Of each call: its ticket, its place, its priority and its cost.
     calls: Vec<(Ticket, Place, u8, u32)>,
@@ -278,7 +259,7 @@ fn no_ticket() -> Ticket {
     Ticket::from_raw(u64::MAX)
 }
 
-impl<S: Storage<Permit = Permit>> Play<S> {
+impl Play {
     /// What is expected of an attempt: its permit, or `None` if it waits.
     fn expected(&mut self, number: usize, call: Call) -> Result<Option<Permit>, Reason> {
         let (.., priority, cost) = self.calls[number];
@@ -304,8 +285,8 @@ impl<S: Storage<Permit = Permit>> Play<S> {
                 return Err(Reason::Late(turn));
             }
         }
-        let has_room = self.grows && call.attempt() > 0 || list.has_room(self.grows, priority);
-        if !has_room {
+        if call.attempt() == 0 && !list.has_room(priority) {
+            self.rejected += 1;
             return Err(Reason::QueueFull);
         }
         list.entries.push(Entry { number, priority, cost, call, stage: Stage::Waits });
@@ -446,17 +427,13 @@ impl<S: Storage<Permit = Permit>> Play<S> {
 }
 
 /// Applies the same events to a queue and to the list.
-fn play(
-    slots: impl Storage<Permit = Permit>,
-    grows: bool,
-    (law, concurrency, events): (u8, u16, Vec<Event>),
-) -> Result<(), TestCaseError> {
+fn play((law, concurrency, events): (u8, u16, Vec<Event>)) -> Result<(), TestCaseError> {
     let now = Instant::from_nanos(1_000_000_000);
     let policy = policy(law, concurrency);
     let gates = (Gate::new(policy, 7, now), Gate::new(policy, 7, now));
-    let (queue, list) = (Queue::new(slots), List::default());
+    let (queue, list) = (queue(), List::default());
     let (calls, sent, later) = (vec![], BTreeMap::new(), vec![]);
-    let mut play = Play { now, grows, gates, queue, list, calls, sent, later, rejected: 0 };
+    let mut play = Play { now, gates, queue, list, calls, sent, later, rejected: 0 };
     for event in events {
         let nth = |back: usize| play.calls.len().checked_sub(back + 1);
         match event {
@@ -488,13 +465,12 @@ fn case() -> impl Strategy<Value = (u8, u16, Vec<Event>)> {
 
 /// No call that would have been in time is rejected because of its place.
 fn expects_no_turn_later_than_it_comes(
-    mut queue: Queue<impl Storage<Permit = Permit>>,
     (adaptive, burst, concurrency): (bool, u32, u16),
     before: &[(u8, u32)],
     idle: u64,
     (priority, cost): (u8, u32),
 ) -> Result<(), TestCaseError> {
-    let mut now = Instant::from_nanos(1_000_000_000);
+    let (mut now, mut queue) = (Instant::from_nanos(1_000_000_000), queue());
     let quota = Quota::per_second(5).unwrap().with_burst(burst.max(4)).unwrap();
     let law = if adaptive { Adaptive::with_quota(quota).into() } else { Fixed::new(quota).into() };
     let policy = Policy::new(law).concurrency(NonZeroU16::new(concurrency).unwrap());
@@ -535,105 +511,34 @@ fn expects_no_turn_later_than_it_comes(
     Ok(())
 }
 
-/// The slots of one key, out of those that several keys share.
-struct Lane<'a> {
-    slots: &'a mut [Slot],
-    keys: [Option<u8>; 3],
-    key: u8,
-}
-
-impl Storage for Lane<'_> {
-    type Permit = Permit;
-
-    fn slots(&self) -> u32 {
-        3
-    }
-
-    fn get(&self, slot: u32) -> Option<&Slot> {
-        let key = self.keys.get(slot as usize)?;
-        self.slots.get(slot as usize).filter(|_| key.is_none_or(|key| key == self.key))
-    }
-
-    fn get_mut(&mut self, slot: u32) -> Option<&mut Slot> {
-        let key = self.keys.get(slot as usize)?;
-        self.slots.get_mut(slot as usize).filter(|_| key.is_none_or(|key| key == self.key))
-    }
-}
-
-#[test]
-fn the_queues_of_several_keys_share_slots() {
-    let now = Instant::from_nanos(1_000_000_000);
-    let mut gates = [Gate::new(policy(0, 1), 7, now), Gate::new(policy(0, 1), 7, now)];
-    let (mut slots, mut keys) = ([Slot::EMPTY; 3], [None; 3]);
-    // Each key has sent a call, so the others wait.
-    let sent = gates.each_mut().map(|gate| {
-        let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
-        permit
-    });
-    let joined = [0u8, 1, 0].map(|key| {
-        let mut queue = Queue::new(Lane { slots: &mut slots, keys, key });
-        let place = Place::new(0, 9 - keys.iter().flatten().count() as u64);
-        let gate = &mut gates[usize::from(key)];
-        let ticket = waits(queue.admit_or_join(now, gate, &Call::new(), place));
-        keys[ticket.slot()] = Some(key);
-        ticket
-    });
-    let mut full = Queue::new(Lane { slots: &mut slots, keys, key: 1 });
-    let joined_full = full.admit_or_join(now, &mut gates[1], &Call::new(), Place::new(0, 10));
-    assert_eq!(joined_full, Err(Reason::QueueFull));
-    gates.iter_mut().zip(sent).for_each(|(gate, permit)| gate.release(permit));
-    let now = now.saturating_add(Span::from_secs(1));
-    // The last call of the first key has the earlier place, and the call of the second key is not
-    // affected.
-    for (key, first) in [(0, joined[2]), (1, joined[1])] {
-        let mut queue = Queue::new(Lane { slots: &mut slots, keys, key });
-        assert_eq!(queue.poll(now, &mut gates[usize::from(key)]), Step::Wake(first));
-        assert_eq!(queue.take(joined[usize::from(1 - key)]), Turn::Unknown);
-        assert!(matches!(queue.take(first), Turn::Admitted(_)));
-        keys[first.slot()] = None;
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A hundred thousand events.
     #[test]
-    fn few_calls_are_decided_as_by_a_list(case in case()) {
-        play(few(), false, case)?;
-    }
-
-    #[test]
-    fn many_calls_are_decided_as_by_a_list(case in case()) {
-        play(many(), true, case)?;
+    fn calls_are_decided_as_by_a_list(case in case()) {
+        play(case)?;
     }
 
     #[test]
     fn an_expected_turn_is_never_later_than_the_actual_one(
         gate in (any::<bool>(), 1..6u32, 1..9u16),
-        before in prop::collection::vec((0..9u8, 1..5u32), 0..ROOM - 1),
+        before in prop::collection::vec((0..9u8, 1..5u32), 0..ROOM as usize - 1),
         idle in 0..2_000u64, call in (0..8u8, 1..5u32),
     ) {
-        expects_no_turn_later_than_it_comes(Queue::new(few()), gate, &before, idle, call)?;
-        expects_no_turn_later_than_it_comes(Queue::new(many()), gate, &before, idle, call)?;
+        expects_no_turn_later_than_it_comes(gate, &before, idle, call)?;
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same for a million events each: `cargo test --release -p tidegate --test queue --
+    /// The same for a million events: `cargo test --release -p tidegate --test queue --
     /// --ignored`.
     #[test]
     #[ignore = "only by name"]
-    fn few_calls_are_decided_as_by_a_list_a_million_times(case in case()) {
-        play(few(), false, case)?;
-    }
-
-    #[test]
-    #[ignore = "only by name"]
-    fn many_calls_are_decided_as_by_a_list_a_million_times(case in case()) {
-        play(many(), true, case)?;
+    fn calls_are_decided_as_by_a_list_a_million_times(case in case()) {
+        play(case)?;
     }
 }
 
@@ -642,7 +547,7 @@ fn a_call_that_was_here_before_finds_room_in_a_full_queue_and_keeps_its_turn() {
     let (now, call) = (Instant::ZERO, Call::new());
     let policy = Policy::named("none").unwrap();
     let mut gate: Controller = Controller::new(policy, 7, now);
-    let mut queue: Queue<_> = Queue::new(Growing::new(Vec::new(), 1));
+    let mut queue: Queue = Queue::new(Vec::new(), 1);
     let (first, second) = (queue.place(0), queue.place(0));
     let newer = waits(queue.admit_or_join(now, &mut Closed, &call, second));
     assert_eq!(queue.admit_or_join(now, &mut Closed, &call, first), Err(Reason::QueueFull));
@@ -659,7 +564,7 @@ fn turns_are_exact_even_just_after_a_call_was_sent() {
     let law = Fixed::new(Quota::per_second(10).unwrap());
     let mut gate = Gate::new(Policy::new(law.into()), 7, now);
     let Decision::Admit(_) = gate.poll(now, &Call::new()) else { panic!() };
-    let mut queue: Queue<_> = Queue::new(many());
+    let mut queue = queue();
     for millis in [100, 200, 300] {
         let turn = now.saturating_add(Span::from_millis(millis));
         assert_eq!(queue.turn(now, &gate, &Call::new(), 0), turn);
@@ -672,7 +577,7 @@ fn turns_are_exact_even_just_after_a_call_was_sent() {
 fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_calls_ahead() {
     let now = Instant::from_nanos(1 << 60);
     let turn = |gate: &Gate, now, cost| {
-        let mut queue: Queue<_> = Queue::new(many());
+        let mut queue = queue();
         fill(&mut queue, 3, &Call::new());
         queue.turn(now, gate, &Call::new().cost(cost), 0).saturating_since(now)
     };
@@ -708,7 +613,7 @@ fn the_calls_ahead_count_at_their_cost_if_the_law_does_so() {
         let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
         now = now.saturating_add(Span::from_millis(100));
         gate.settle(now, permit, Outcome::Throttled.with::<1>(Hint::NONE.and_limit(u64::MAX)));
-        let mut queue: Queue<_> = Queue::new(many());
+        let mut queue = queue();
         fill(&mut queue, 3, &Call::new().cost(8));
         let told = queue.turn(now, &gate, &Call::new(), 0).saturating_since(now).as_nanos();
         let (place, began) = (queue.place(0), now);
@@ -734,21 +639,17 @@ fn the_calls_ahead_count_at_their_cost_if_the_law_does_so() {
 
 #[test]
 fn the_calls_ahead_count_at_the_usual_cost_if_theirs_is_not_known() {
-    fn turn(slots: impl Storage<2, Permit = Permit<2>>) -> Span {
-        let now = Instant::from_nanos(1 << 60);
-        let quota = |burst| Quota::per_second(100).unwrap().with_burst(burst).unwrap();
-        let laws = [quota(100), quota(200)].map(Fixed::new);
-        let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of(laws), 7, now);
-        let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
-        gate.settle(now, permit, Outcome::Ok.using([1, 100]));
-        let mut queue = Queue::new(slots);
-        fill(&mut queue, 3, &Call::new());
-        queue.turn(now, &gate, &Call::new(), 0).saturating_since(now)
-    }
+    let now = Instant::from_nanos(1 << 60);
+    let quota = |burst| Quota::per_second(100).unwrap().with_burst(burst).unwrap();
+    let laws = [quota(100), quota(200)].map(Fixed::new);
+    let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of(laws), 7, now);
+    let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+    gate.settle(now, permit, Outcome::Ok.using([1, 100]));
+    let mut queue = queue();
+    fill(&mut queue, 3, &Call::new());
     // Five calls of 100, and 200 at once.
-    let of_few = turn([Slot::<2>::EMPTY; ROOM]);
-    assert!(of_few > Span::from_millis(2_900), "{of_few:?}");
-    assert_eq!(turn(Growing::new(Vec::new(), 12)), of_few);
+    let turn = queue.turn(now, &gate, &Call::new(), 0).saturating_since(now);
+    assert!(turn > Span::from_millis(2_900), "{turn:?}");
 }
 
 #[test]
@@ -756,7 +657,7 @@ fn only_a_first_attempt_is_rejected_for_the_calls_ahead_of_it() {
     let now = Instant::from_nanos(1 << 60);
     let law = Fixed::new(Quota::per_second(10).unwrap());
     let mut gate = Gate::new(Policy::new(law.into()).backoff(None), 7, now);
-    let mut queue: Queue<_> = Queue::new(many());
+    let mut queue = queue();
     fill(&mut queue, 5, &Call::new());
     let first = Call::new().deadline(now.saturating_add(Span::from_millis(250)));
     let place = queue.place(0);

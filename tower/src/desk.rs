@@ -4,7 +4,7 @@ use std::mem::take;
 use std::ops::Deref;
 use std::task::{Context, Poll, Waker, ready};
 
-use tidegate::queue::{Gate, Growing, Joined, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Instant, Reason, Span};
 
 use crate::alarm::Alarm;
@@ -14,7 +14,7 @@ use crate::waiters::Waiters;
 /// See the module's documentation. A lane has one behind a lock.
 pub(crate) struct Desk<G: Gate<LIMITS>, const LIMITS: usize = 1> {
     pub(crate) gate: G,
-    pub(crate) queue: Queue<Growing<Vec<Node<LIMITS, G::Permit>>, LIMITS>, LIMITS>,
+    pub(crate) queue: Queue<Vec<Node<LIMITS, G::Permit>>, LIMITS>,
     waiters: Waiters,
     /// How late a task may be before another one takes over.
     patience: Span,
@@ -65,7 +65,7 @@ where
     pub(crate) fn new(gate: G, most: u32, patience: Span, take_within: Span) -> Self {
         Self {
             gate,
-            queue: Queue::new(Growing::new(Vec::new(), most)),
+            queue: Queue::new(Vec::new(), most),
             waiters: Waiters::default(),
             patience,
             take_within,

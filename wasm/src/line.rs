@@ -1,6 +1,6 @@
 //! The waiting calls of a gate: core's queue, with immediate decisions.
 
-use tidegate::queue::{Gate, Growing, Joined, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Instant, Reason};
 
 use crate::list::List;
@@ -8,7 +8,7 @@ use crate::number::millis;
 
 /// See the module's documentation.
 pub struct Line<const LIMITS: usize> {
-    queue: Queue<Growing<List<Node<LIMITS, f64>>, LIMITS>, LIMITS>,
+    queue: Queue<List<Node<LIMITS, f64>>, LIMITS>,
     /// A call that was decided when another joined.
     other: Option<Ticket>,
 }
@@ -16,7 +16,7 @@ pub struct Line<const LIMITS: usize> {
 impl<const LIMITS: usize> Line<LIMITS> {
     /// Creates a queue with room for `most` calls; a retry may exceed this.
     pub const fn new(most: u32) -> Self {
-        Self { queue: Queue::new(Growing::new(List::new(), most)), other: None }
+        Self { queue: Queue::new(List::new(), most), other: None }
     }
 
     /// Adds a call. Returns the number of its permit (0 or more) if it may be sent now, `-1 - slot`
@@ -40,12 +40,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         let ticket = match joined {
             Ok(Joined::Admitted(permit)) => return permit,
             Ok(Joined::Waits(ticket)) => ticket,
-            Err(reason) => {
-                if reason == Reason::QueueFull {
-                    gate.count_rejection();
-                }
-                return told.decided(Turn::Rejected(reason));
-            }
+            Err(reason) => return told.decided(Turn::Rejected(reason)),
         };
         // It may come before the others.
         if self.other.is_none()

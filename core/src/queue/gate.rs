@@ -65,7 +65,7 @@ pub trait Gate<const LIMITS: usize = 1> {
         self.due_behind(now, call, &[Ahead::default(); LIMITS])
     }
 
-    /// The queue has rejected a call without polling.
+    /// The queue has rejected a call that the gate did not reject.
     fn count_rejection(&mut self);
 
     /// Whether fewer than two calls have succeeded since the latest failure, or retries wait longer than

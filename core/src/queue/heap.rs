@@ -1,16 +1,17 @@
-//! Binary heaps whose arrays are spread over the slots, so that a call can be removed at any time.
+//! The calls of a queue, in binary heaps whose arrays are spread over the slots, so that a call can be removed at any
+//! time.
 
 use core::mem;
 use core::ops::DerefMut;
 
 use super::gate::Ahead;
-use super::storage::{NONE, Slot, State, Storage};
+use super::slot::{NONE, Slot};
 use super::{ATTEMPTS, PRIORITIES, Place};
 use crate::gate::Permit;
 use crate::time::Instant;
 use crate::verdict::Call;
 
-/// A slot of [`Growing`] with its part of the heaps.
+/// A slot of a [`Queue`](super::Queue), with its part of the heaps.
 #[derive(Debug)]
 pub struct Node<const LIMITS: usize = 1, P = Permit<LIMITS>> {
     slot: Slot<LIMITS, P>,
@@ -19,7 +20,7 @@ pub struct Node<const LIMITS: usize = 1, P = Permit<LIMITS>> {
 
 impl<const LIMITS: usize, P> Node<LIMITS, P> {
     /// A node without a call.
-    pub const EMPTY: Self = Self { slot: Slot::EMPTY, links: [Link::EMPTY; HEAPS] };
+    pub const EMPTY: Self = Self { slot: Slot::Free { next: NONE }, links: [Link::EMPTY; HEAPS] };
 }
 
 /// An element of a heap's array, which is spread over the nodes. It includes the key, so that calls
@@ -58,16 +59,9 @@ enum By {
     Deadline,
 }
 
-/// A growable list of the caller, usually a `Vec`, with an index for many calls.
-///
-/// ```
-/// use tidegate::queue::{Growing, Node, Queue};
-///
-/// let queue: Queue<_> = Queue::new(Growing::new(Vec::<Node>::new(), 10_000));
-/// assert_eq!(queue.waiting(), 0);
-/// ```
+/// The slots, in a growable list of the caller.
 #[derive(Debug)]
-pub struct Growing<T, const LIMITS: usize = 1> {
+pub(super) struct Heaps<T, const LIMITS: usize> {
     nodes: T,
     most: u32,
     /// The number of slots with a call.
@@ -80,12 +74,14 @@ pub struct Growing<T, const LIMITS: usize = 1> {
     free: u32,
 }
 
-impl<T, const LIMITS: usize> Growing<T, LIMITS> {
-    /// An empty list with room for `most` calls, and an eighth more for those with a priority above
-    /// 0. Retries may exceed it, because they were admitted before.
-    pub const fn new(empty: T, most: u32) -> Self {
+impl<T, const LIMITS: usize, P: 'static> Heaps<T, LIMITS>
+where
+    T: DerefMut<Target = [Node<LIMITS, P>]> + Extend<Node<LIMITS, P>>,
+{
+    /// No calls, in an empty list.
+    pub(super) const fn new(nodes: T, most: u32) -> Self {
         Self {
-            nodes: empty,
+            nodes,
             most,
             taken: 0,
             lengths: [0; HEAPS],
@@ -93,27 +89,20 @@ impl<T, const LIMITS: usize> Growing<T, LIMITS> {
             free: NONE,
         }
     }
-}
 
-impl<T, const LIMITS: usize, P: 'static> Storage<LIMITS> for Growing<T, LIMITS>
-where
-    T: DerefMut<Target = [Node<LIMITS, P>]> + Extend<Node<LIMITS, P>>,
-{
-    type Permit = P;
-
-    fn slots(&self) -> u32 {
-        u32::try_from(self.nodes.len()).unwrap_or(NONE)
-    }
-
-    fn get(&self, slot: u32) -> Option<&Slot<LIMITS, P>> {
+    /// The slot with this number.
+    pub(super) fn get(&self, slot: u32) -> Option<&Slot<LIMITS, P>> {
         self.nodes.get(slot as usize).map(|node| &node.slot)
     }
 
-    fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS, P>> {
+    /// The slot with this number, mutably.
+    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS, P>> {
         self.nodes.get_mut(slot as usize).map(|node| &mut node.slot)
     }
 
-    fn claim(&mut self, place: Place, is_known: bool) -> Option<u32> {
+    /// Takes a free slot for a call with this place. `None` if there is no room. A call that `is_known`, because it
+    /// was accepted before, always has room.
+    pub(super) fn claim(&mut self, place: Place, is_known: bool) -> Option<u32> {
         let most = match place.priority() {
             _ if is_known => NONE,
             0 => self.most,
@@ -123,16 +112,17 @@ where
             return None;
         }
         if self.get(self.free).is_none() {
-            self.free = self.slots();
+            self.free = u32::try_from(self.nodes.len()).unwrap_or(NONE);
             self.nodes.extend([Node::EMPTY]);
         }
-        let Slot(State::Free { next }) = *self.get(self.free)? else { return None };
+        let Slot::Free { next } = *self.get(self.free)? else { return None };
         self.taken = self.taken.saturating_add(1);
         Some(mem::replace(&mut self.free, next))
     }
 
-    fn vacate(&mut self, slot: u32) -> Slot<LIMITS, P> {
-        let empty = Slot(State::Free { next: self.free });
+    /// Empties a slot, and returns its content.
+    pub(super) fn vacate(&mut self, slot: u32) -> Slot<LIMITS, P> {
+        let empty = Slot::Free { next: self.free };
         let Some(place) = self.get_mut(slot) else { return empty };
         let left = mem::replace(place, empty);
         self.free = slot;
@@ -140,7 +130,8 @@ where
         left
     }
 
-    fn enter(&mut self, slot: u32) {
+    /// The call in this slot starts waiting.
+    pub(super) fn enter(&mut self, slot: u32) {
         let Some((&call, place)) = self.get(slot).and_then(Slot::waiting) else { return };
         self.weigh(&call, place, Ahead::add);
         match call.attempt {
@@ -152,7 +143,8 @@ where
         }
     }
 
-    fn leave(&mut self, slot: u32) {
+    /// The call in this slot, if any, stops waiting.
+    pub(super) fn leave(&mut self, slot: u32) {
         if let Some((&call, place)) = self.get(slot).and_then(Slot::waiting) {
             self.weigh(&call, place, Ahead::subtract);
         }
@@ -161,29 +153,26 @@ where
         }
     }
 
-    fn look(&self, is_failing: bool) -> (u32, Instant) {
-        let soonest = self.first(By::Deadline);
-        let deadline = soonest.map_or(Instant::MAX, |first| Instant::from_nanos(first.key));
+    /// The slot of the first call that waits; and the earliest deadline, with its slot. While the gate `is_failing`, a
+    /// retry is behind all calls that have not been tried.
+    pub(super) fn look(&self, is_failing: bool) -> (u32, (Instant, u32)) {
         let first = match (self.first(By::Place), self.first(By::Attempts)) {
-            (Some(new), Some(retry)) => {
-                let place = Place(retry.key & !ATTEMPTS);
-                if place.comes_before(Place(new.key), is_failing) { retry } else { new }
-            }
-            (one, other) => return (one.or(other).map_or(NONE, |one| one.slot), deadline),
+            (Some(new), Some(retry)) if is_failing || new.key <= retry.key & !ATTEMPTS => Some(new),
+            (new, retry) => retry.or(new),
         };
-        (first.slot, deadline)
+        let soonest = self.first(By::Deadline).map_or((Instant::MAX, NONE), |soonest| {
+            (Instant::from_nanos(soonest.key), soonest.slot)
+        });
+        (first.map_or(NONE, |first| first.slot), soonest)
     }
 
-    fn late(&self, due: Instant) -> Option<u32> {
-        let soonest = self.first(By::Deadline)?;
-        (soonest.key < due.as_nanos()).then_some(soonest.slot)
-    }
-
-    fn is_behind(&self, place: Place) -> bool {
+    /// Whether a call that has not been tried waits before this place.
+    pub(super) fn is_behind(&self, place: Place) -> bool {
         self.first(By::Place).is_some_and(|first| first.key < place.0)
     }
 
-    fn ahead(&self, priority: u8) -> [Ahead; LIMITS] {
+    /// The calls that wait, with this priority or a higher one.
+    pub(super) fn ahead(&self, priority: u8) -> [Ahead; LIMITS] {
         let mut sums = [Ahead::default(); LIMITS];
         for load in self.load.iter().skip(priority.into()) {
             for (sum, load) in sums.iter_mut().zip(load) {
@@ -195,15 +184,11 @@ where
         sums
     }
 
-    fn waiting(&self) -> u32 {
+    /// How many calls wait.
+    pub(super) fn waiting(&self) -> u32 {
         self.len(By::Place).saturating_add(self.len(By::Attempts))
     }
-}
 
-impl<T, const LIMITS: usize, P: 'static> Growing<T, LIMITS>
-where
-    T: DerefMut<Target = [Node<LIMITS, P>]>,
-{
     /// The first call of a heap.
     fn first(&self, by: By) -> Option<Item> {
         self.at(by, 0)

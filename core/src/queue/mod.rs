@@ -5,12 +5,12 @@
 //! once. Others have a slot until their waiter takes the decision.
 //!
 //! ```
-//! use tidegate::queue::{Joined, Queue, Slot, Step, Turn};
+//! use tidegate::queue::{Joined, Node, Queue, Step, Turn};
 //! use tidegate::{Call, Controller, Instant, Outcome, Policy, Quota, law::Fixed};
 //!
 //! let (law, now) = (Fixed::new(Quota::per_second(10).unwrap()), Instant::ZERO);
 //! let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, now);
-//! let mut queue = Queue::new([const { Slot::EMPTY }; 4]);
+//! let mut queue = Queue::new(Vec::<Node>::new(), 10_000);
 //! let (place, call) = (queue.place(0), Call::new());
 //! let Ok(Joined::Admitted(permit)) = queue.admit_or_join(now, &mut gate, &call, place) else {
 //!     panic!("no other call waits")
@@ -38,11 +38,11 @@
 //! Poll after every call that waits, every `cancel` and `changed`, and at the instant of [`Step::Sleep`],
 //! until the answer is [`Step::Sleep`].
 //!
-//! | operation | `[Slot; N]` | [`Growing`] |
-//! |---|---|---|
-//! | `admit_or_join`, `cancel`, `poll` that decides | O(N) | O(log n), and no allocation but the list's own growth |
-//! | `take` | O(1) | O(1) |
-//! | `poll` before its instant | one comparison | one comparison |
+//! | operation | cost |
+//! |---|---|
+//! | `admit_or_join`, `cancel`, `poll` that decides | O(log n), and allocates only if the list grows |
+//! | `take` | O(1) |
+//! | `poll` before its instant | one comparison |
 //!
 //! # Invariants
 //!
@@ -59,29 +59,33 @@
 //! 6. A call whose deadline is before its earliest possible turn is rejected when it joins, or as
 //!    soon as the first call's wait shows it.
 //! 7. A cancelled call whose permit was not taken is refunded. (The taker of a permit settles it.)
-//! 8. A call of a priority above 0 finds a place as long as one of a lower priority waits for its
-//!    first attempt: in an array the last of these gives up its slot, and its ticket is spent
-//!    ([`Turn::Unknown`]). [`Growing`] has an eighth more room for such calls.
+//! 8. Calls of a priority above 0 have an eighth more room. Retries always have room, because they were
+//!    accepted before.
 //! 9. A decided call keeps its slot until it is taken or cancelled. If waiters can disappear
 //!    without notice, as in an edge worker, the caller cancels calls that are not taken in time.
 
 mod gate;
 mod heap;
 mod hold_limit;
-mod storage;
+mod slot;
 
 pub use gate::{Ahead, Gate};
-pub use heap::{Growing, Node};
+pub use heap::Node;
 pub use hold_limit::HoldLimit;
-pub use storage::{Slot, Storage};
+
+use core::ops::DerefMut;
 
 use crate::gate::Permit;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 use crate::verdict::{Call, Decision, Reason};
-use storage::{NONE, State, TICK};
+use heap::Heaps;
+use slot::{NONE, Slot};
 
 /// How many priorities there are: 0 to 7, and 7 is first. A larger one counts as 7.
 pub const PRIORITIES: u8 = 8;
+
+/// The smallest difference between two instants.
+const TICK: Span = Span::from_nanos(1);
 
 /// The bits between the priority and the arrival of a [`Place`], which order retries by their attempts.
 const ATTEMPTS: u64 = 0xFF << 48;
@@ -106,14 +110,6 @@ impl Place {
         self.0 | u64::from(attempt.min(0xFF)) << 48
     }
 
-    /// Whether a retry with this place comes before a call with the other one that has not been tried.
-    fn comes_before(self, other: Self, is_failing: bool) -> bool {
-        !is_failing && self < other
-    }
-
-    /// After all other places.
-    const LAST: Self = Self(u64::MAX);
-
     /// Its priority, from 0 to 7.
     #[must_use]
     pub const fn priority(self) -> u8 {
@@ -127,7 +123,7 @@ impl Place {
     }
 }
 
-/// A call in the queue, from `join` until it is taken or cancelled.
+/// Identifies a call in the queue, until it is taken or cancelled.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Ticket {
@@ -199,20 +195,24 @@ enum Asked<P> {
     },
 }
 
-/// See the module's documentation.
+/// See the module's documentation. Its calls are in a growable list of [`Node`]s, usually a `Vec`.
 #[derive(Debug)]
-pub struct Queue<S, const LIMITS: usize = 1> {
-    slots: S,
+pub struct Queue<T, const LIMITS: usize = 1> {
+    slots: Heaps<T, LIMITS>,
     arrivals: u64,
     /// Until when `poll` has nothing to do. Zero after an event.
     asleep: Instant,
 }
 
-impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
-    /// An empty queue.
+impl<T, const LIMITS: usize, P: 'static> Queue<T, LIMITS>
+where
+    T: DerefMut<Target = [Node<LIMITS, P>]> + Extend<Node<LIMITS, P>>,
+{
+    /// A queue in this empty list, with room for `most` calls, and an eighth more for those with a priority above 0.
+    /// Retries may exceed it, because they were accepted before.
     #[must_use]
-    pub const fn new(slots: S) -> Self {
-        Self { slots, arrivals: 0, asleep: Instant::ZERO }
+    pub const fn new(empty: T, most: u32) -> Self {
+        Self { slots: Heaps::new(empty, most), arrivals: 0, asleep: Instant::ZERO }
     }
 
     /// How many calls wait.
@@ -240,77 +240,79 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     ///
     /// # Errors
     /// The gate's reason. [`Reason::Late`] if the call would miss its deadline behind the calls before
-    /// it, at the current rate (a retry is checked when it is granted). [`Reason::QueueFull`] if the
-    /// storage is full.
+    /// it, at the current rate (a retry is checked when it is granted). [`Reason::QueueFull`] if there
+    /// is no room.
     pub fn admit_or_join(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS, Permit = S::Permit> + ?Sized),
+        gate: &mut (impl Gate<LIMITS, Permit = P> + ?Sized),
         call: &Call<LIMITS>,
         place: Place,
-    ) -> Result<Joined<S::Permit>, Reason> {
+    ) -> Result<Joined<P>, Reason> {
         self.admit(now, gate, call, (place, call.attempt > 0))
     }
 
     /// Like [`admit_or_join`](Self::admit_or_join), for a call that has waited here before and was
     /// refunded, because another limit delays it. As a retry, it is not rejected because of the calls
-    /// before it, and [`Growing`] always has room for it.
+    /// before it, and there is always room for it.
     ///
     /// # Errors
     /// Those of `admit_or_join`.
     pub fn rejoin(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS, Permit = S::Permit> + ?Sized),
+        gate: &mut (impl Gate<LIMITS, Permit = P> + ?Sized),
         call: &Call<LIMITS>,
         place: Place,
-    ) -> Result<Joined<S::Permit>, Reason> {
+    ) -> Result<Joined<P>, Reason> {
         self.admit(now, gate, call, (place, true))
     }
 
     fn admit(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS, Permit = S::Permit> + ?Sized),
+        gate: &mut (impl Gate<LIMITS, Permit = P> + ?Sized),
         call: &Call<LIMITS>,
         (place, is_known): (Place, bool),
-    ) -> Result<Joined<S::Permit>, Reason> {
-        if self.slots.waiting() > 0 {
-            if !is_known && call.deadline < Instant::MAX {
-                let ahead = self.slots.ahead(place.priority());
-                let turn = gate.due_behind(now, call, &ahead);
-                if turn > call.deadline && ahead.iter().any(|ahead| ahead.calls > 0) {
-                    gate.count_rejection();
-                    return Err(Reason::Late(turn));
-                }
+    ) -> Result<Joined<P>, Reason> {
+        let (mut turn, mut wake) = (Instant::ZERO, None);
+        if self.slots.waiting() == 0 {
+            match ask(now, gate, call) {
+                Asked::Decided(decision) => return decision.map(Joined::Admitted),
+                Asked::Waits { due, look_again } => (turn, wake) = (due, Some(look_again)),
             }
-            return self.put(call, place, is_known).map(Joined::Waits);
+        } else if !is_known && call.deadline < Instant::MAX {
+            let ahead = self.slots.ahead(place.priority());
+            if ahead.iter().any(|ahead| ahead.calls > 0) {
+                turn = gate.due_behind(now, call, &ahead);
+            }
         }
-        let (due, look_again) = match ask(now, gate, call) {
-            Asked::Decided(decision) => return decision.map(Joined::Admitted),
-            Asked::Waits { due, look_again } => (due, look_again),
+        let reason = if turn > call.deadline {
+            Reason::Late(turn)
+        } else if let Some(ticket) = self.put(call, place, is_known) {
+            if let Some(look_again) = wake {
+                self.asleep = look_again.min(call.deadline.saturating_add(TICK));
+            }
+            return Ok(Joined::Waits(ticket));
+        } else {
+            Reason::QueueFull
         };
-        if due > call.deadline {
-            gate.count_rejection();
-            return Err(Reason::Late(due));
-        }
-        let ticket = self.put(call, place, is_known)?;
-        self.asleep = look_again.min(call.deadline.saturating_add(TICK));
-        Ok(Joined::Waits(ticket))
+        gate.count_rejection();
+        Err(reason)
     }
 
-    fn put(&mut self, call: &Call<LIMITS>, place: Place, is_known: bool) -> Result<Ticket, Reason> {
-        let slot = self.slots.claim(place, is_known).ok_or(Reason::QueueFull)?;
-        // A call behind others without a deadline changes nothing for the queue. Neither does one
-        // that gave up its slot, because it was behind this one.
+    /// Gives a call a slot. `None` if there is no room.
+    fn put(&mut self, call: &Call<LIMITS>, place: Place, is_known: bool) -> Option<Ticket> {
+        let slot = self.slots.claim(place, is_known)?;
+        // A call behind others without a deadline changes nothing for the queue.
         if call.deadline < Instant::MAX || !self.slots.is_behind(place) {
             self.asleep = Instant::ZERO;
         }
         if let Some(slot) = self.slots.get_mut(slot) {
-            slot.0 = State::Waiting { call: *call, place };
+            *slot = Slot::Waiting { call: *call, place };
         }
         self.slots.enter(slot);
-        Ok(Ticket { slot, arrival: place.arrival() })
+        Some(Ticket { slot, arrival: place.arrival() })
     }
 
     /// The earliest time at which a call that joined now with this priority would be sent, at the
@@ -330,13 +332,13 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     pub fn poll(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS, Permit = S::Permit> + ?Sized),
+        gate: &mut (impl Gate<LIMITS, Permit = P> + ?Sized),
     ) -> Step {
         if now < self.asleep {
             return self.sleep();
         }
         self.asleep = Instant::ZERO;
-        let (first, deadline) = self.slots.look(gate.is_failing());
+        let (first, (deadline, soonest)) = self.slots.look(gate.is_failing());
         let (mut due, mut wake) = (now, deadline.saturating_add(TICK));
         if let Some((call, _)) = self.slots.get(first).and_then(Slot::waiting) {
             match ask(now, gate, call) {
@@ -346,9 +348,9 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
                 }
             }
         }
-        if let Some(late) = self.slots.late(due) {
+        if deadline < due {
             gate.count_rejection();
-            return self.decide(late, Err(Reason::Late(due)));
+            return self.decide(soonest, Err(Reason::Late(due)));
         }
         self.asleep = wake;
         self.sleep()
@@ -359,25 +361,25 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     }
 
     /// Decides a waiting call.
-    fn decide(&mut self, slot: u32, decision: Result<S::Permit, Reason>) -> Step {
+    fn decide(&mut self, slot: u32, decision: Result<P, Reason>) -> Step {
         self.slots.leave(slot);
         let mut arrival = 0;
-        if let Some(Slot(state)) = self.slots.get_mut(slot)
-            && let State::Waiting { place, .. } = state
+        if let Some(slot) = self.slots.get_mut(slot)
+            && let Slot::Waiting { place, .. } = slot
         {
             arrival = place.arrival();
-            *state = State::Decided { arrival, decision };
+            *slot = Slot::Decided { arrival, decision };
         }
         Step::Wake(Ticket { slot, arrival })
     }
 
     /// The decision on a call.
-    pub fn take(&mut self, ticket: Ticket) -> Turn<S::Permit> {
+    pub fn take(&mut self, ticket: Ticket) -> Turn<P> {
         match self.slots.get(ticket.slot).filter(|slot| slot.is_of(ticket)) {
             Some(slot) if slot.waiting().is_some() => Turn::Waiting,
-            Some(_) => match self.slots.vacate(ticket.slot).0 {
-                State::Decided { decision: Ok(permit), .. } => Turn::Admitted(permit),
-                State::Decided { decision: Err(reason), .. } => Turn::Rejected(reason),
+            Some(_) => match self.slots.vacate(ticket.slot) {
+                Slot::Decided { decision: Ok(permit), .. } => Turn::Admitted(permit),
+                Slot::Decided { decision: Err(reason), .. } => Turn::Rejected(reason),
                 _ => Turn::Unknown, // unreachable
             },
             None => Turn::Unknown,
@@ -388,13 +390,13 @@ impl<S: Storage<LIMITS>, const LIMITS: usize> Queue<S, LIMITS> {
     pub fn cancel(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS, Permit = S::Permit> + ?Sized),
+        gate: &mut (impl Gate<LIMITS, Permit = P> + ?Sized),
         ticket: Ticket,
     ) {
         if self.slots.get(ticket.slot).is_some_and(|slot| slot.is_of(ticket)) {
             self.slots.leave(ticket.slot);
             self.asleep = Instant::ZERO;
-            if let State::Decided { decision: Ok(permit), .. } = self.slots.vacate(ticket.slot).0 {
+            if let Slot::Decided { decision: Ok(permit), .. } = self.slots.vacate(ticket.slot) {
                 gate.refund(now, permit);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tidegate::gate::Permit;
 use tidegate::law::Adaptive;
-use tidegate::queue::{Growing, Joined, Node, Place, Queue, Step, Turn};
+use tidegate::queue::{Joined, Node, Place, Queue, Step, Turn};
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Reply, Rng, Span};
 
 use crate::server::{Says, Server};
@@ -62,7 +62,7 @@ impl World {
     fn run(&self, seconds: u64, seed: u64) -> Counts {
         let mut rng = Rng::new(seed);
         let mut gate: Controller<Adaptive> = Controller::new(Policy::adaptive(), seed, at(0));
-        let mut queue = Queue::new(Growing::new(Vec::<Node>::new(), 100_000));
+        let mut queue = Queue::new(Vec::<Node>::new(), 100_000);
         let mut counts = Counts::default();
         let (mut events, mut number) = (BTreeMap::new(), 0);
         let mut add = |events: &mut BTreeMap<_, _>, time: u64, event| {

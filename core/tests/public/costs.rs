@@ -1,7 +1,7 @@
 //! `adaptive` with buckets that are counted in units, and calls that cost several.
 
 use tidegate::law::{Adaptive, Fixed};
-use tidegate::queue::{Queue, Slot};
+use tidegate::queue::{Node, Queue};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Reply, Rng, Span,
 };
@@ -347,7 +347,7 @@ fn calls_that_wait_count_at_their_usual_cost() {
         let mut gate = two(1_000, 100);
         let now = Instant::ZERO;
         settle(&mut gate, now, Outcome::Ok.using([1, 100]));
-        let mut queue = Queue::new([const { Slot::EMPTY }; 8]);
+        let mut queue = Queue::new(Vec::<Node<2>>::new(), 8);
         let call = Call::of([1, stated]).estimated();
         for _ in 0..5 {
             let place = queue.place(0);

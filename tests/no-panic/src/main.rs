@@ -20,9 +20,7 @@ use tidegate::law::{
     Aimd, AimdConfig, AimdError, AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, Fixed,
     Law,
 };
-use tidegate::queue::{
-    self, Growing, Joined, Node, Place, Queue, Slot, Step, Storage, Ticket, Turn,
-};
+use tidegate::queue::{self, Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::shared::{Coordinator, Leases, Member, MessageError};
 use tidegate::signal::body::{self, Body};
 use tidegate::signal::http::{Answer, Common, Reading, Unit};
@@ -68,10 +66,6 @@ pub static KEYED: Table = Table {
     get: Keyed::get,
 };
 
-/// A small queue with a controller.
-#[unsafe(no_mangle)]
-pub static FEW: Calls<Controller<Aimd, 2>, Few> = Calls::ALL;
-
 /// Sessions, and calls that must be done by a deadline.
 #[unsafe(no_mangle)]
 pub static SESSIONS: Sessions = Sessions {
@@ -86,9 +80,9 @@ pub static SESSIONS: Sessions = Sessions {
     leave_by: CallTime::leave_by,
 };
 
-/// A large queue with a controller.
+/// A queue with a controller.
 #[unsafe(no_mangle)]
-pub static MANY: Calls<Controller<Aimd, 2>, Many> = Calls::ALL;
+pub static QUEUE: Calls<Controller<Aimd, 2>> = Calls::ALL;
 
 /// A shared budget, with messages from anyone.
 #[unsafe(no_mangle)]
@@ -275,29 +269,24 @@ impl Extend<Node<2>> for Nodes {
     }
 }
 
-type Few = Queue<[Slot<2>; 4], 2>;
-type Many = Queue<Growing<Nodes, 2>, 2>;
+type Line = Queue<Nodes, 2>;
 
 /// The functions of a queue.
 #[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Calls<G, Q> {
-    place: fn(&mut Q, u8) -> Place,
-    first: fn(&Q, bool) -> Option<usize>,
-    waiting: fn(&Q) -> usize,
+pub struct Calls<G> {
+    place: fn(&mut Line, u8) -> Place,
+    first: fn(&Line, bool) -> Option<usize>,
+    waiting: fn(&Line) -> usize,
     admit_or_join:
-        fn(&mut Q, Instant, &mut G, &Call<2>, Place) -> Result<Joined<Permit<2>>, Reason>,
-    rejoin: fn(&mut Q, Instant, &mut G, &Call<2>, Place) -> Result<Joined<Permit<2>>, Reason>,
-    turn: fn(&Q, Instant, &G, &Call<2>, u8) -> Instant,
-    poll: fn(&mut Q, Instant, &mut G) -> Step,
-    take: fn(&mut Q, Ticket) -> Turn<Permit<2>>,
-    cancel: fn(&mut Q, Instant, &mut G, Ticket),
+        fn(&mut Line, Instant, &mut G, &Call<2>, Place) -> Result<Joined<Permit<2>>, Reason>,
+    rejoin: fn(&mut Line, Instant, &mut G, &Call<2>, Place) -> Result<Joined<Permit<2>>, Reason>,
+    turn: fn(&Line, Instant, &G, &Call<2>, u8) -> Instant,
+    poll: fn(&mut Line, Instant, &mut G) -> Step,
+    take: fn(&mut Line, Ticket) -> Turn<Permit<2>>,
+    cancel: fn(&mut Line, Instant, &mut G, Ticket),
 }
 
-impl<G, S> Calls<G, Queue<S, 2>>
-where
-    G: queue::Gate<2, Permit = Permit<2>>,
-    S: Storage<2, Permit = Permit<2>>,
-{
+impl<G: queue::Gate<2, Permit = Permit<2>>> Calls<G> {
     const ALL: Self = Self {
         place: Queue::place,
         first: Queue::first,

@@ -3,7 +3,7 @@
 use tidegate::Instant;
 use tidegate::gate::Permit;
 use tidegate::law::Law;
-use tidegate::queue::{Gate, Growing, Joined, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
 
 use crate::controllers::Permits;
 use crate::throttle::{Answer, Call, CallOf, Next, Response, Throttle};
@@ -14,7 +14,7 @@ type AnyGate<const LAWS: usize> = dyn Gate<LAWS, Permit = Permit<LAWS>>;
 /// A controller behind a queue.
 pub struct Queued<L: Law, const LAWS: usize> {
     permits: Permits<L, LAWS>,
-    queue: Queue<Growing<Vec<Node<LAWS>>, LAWS>, LAWS>,
+    queue: Queue<Vec<Node<LAWS>>, LAWS>,
     /// The thread of the call in each slot.
     threads: Vec<u32>,
     /// The place of each thread's call, and its ticket while it waits.
@@ -25,7 +25,7 @@ impl<L: Law, const LAWS: usize> Queued<L, LAWS> {
     /// Creates a queue with room for one call per thread.
     pub fn new(permits: Permits<L, LAWS>, threads: u32) -> Self {
         let places = (0..threads).map(|_| (Place::new(0, 0), None)).collect();
-        let queue = Queue::new(Growing::new(Vec::new(), u32::MAX));
+        let queue = Queue::new(Vec::new(), u32::MAX);
         Self { permits, queue, threads: Vec::new(), places }
     }
 }

@@ -16,13 +16,12 @@ const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
 /// The images of tools/bench/size. Each is compared with the empty one.
-const FLASH: [(&str, &str); 13] = [
+const FLASH: [(&str, &str); 12] = [
     ("adaptive", "controller with adaptive alone"),
     ("aimd", "controller with aimd alone"),
     ("fixed", "controller with fixed alone"),
     ("adaptive_retry", "controller with adaptive that retries and sleeps"),
     ("fixed_retry", "controller with fixed that retries and sleeps"),
-    ("queue", "controller with fixed and a queue of 4 calls"),
     ("any", "controller with every law"),
     ("http", "HTTP header parsers"),
     ("http_body", "HTTP header and body parsers"),
@@ -37,7 +36,7 @@ const INITIAL: [(&str, &str); 1] =
     [("throttle_adaptive", "first value of the `static` of an embassy throttle")];
 
 /// The constants of the image `state`. Each is as large as the type it represents.
-const STATE: [(&str, &str); 11] = [
+const STATE: [(&str, &str); 8] = [
     ("ADAPTIVE_STATE", "state of adaptive"),
     ("ADAPTIVE_CONTROLLER", "controller with adaptive"),
     ("FIXED_CONTROLLER", "controller with fixed"),
@@ -46,9 +45,6 @@ const STATE: [(&str, &str); 11] = [
     ("ACQUIRE", "embassy task that waits, in its future"),
     ("LEAST_ADAPTIVE_THROTTLE", "embassy throttle with adaptive, for 1 call and 1 task"),
     ("LEAST_AIMD_THROTTLE", "embassy throttle with aimd, for 1 call and 1 task"),
-    ("QUEUE_OF_1", "queue of 1 call"),
-    ("QUEUE_OF_4", "queue of 4 calls"),
-    ("QUEUE_OF_16", "queue of 16 calls"),
 ];
 
 /// The limits by part and target, and their goals.

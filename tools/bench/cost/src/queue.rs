@@ -3,14 +3,14 @@
 use std::hint::black_box;
 
 use tidegate::law::Fixed;
-use tidegate::queue::{Growing, Joined, Node, Queue, Step, Turn};
+use tidegate::queue::{Joined, Node, Queue, Step, Turn};
 use tidegate::{Call, Controller, Instant, Outcome, Rng, Span};
 
 use crate::limiters::{STEP, fixed};
 use crate::meter::{meter, run};
 
 struct Bench {
-    queue: Queue<Growing<Vec<Node>>>,
+    queue: Queue<Vec<Node>>,
     gate: Controller<Fixed>,
     now: Instant,
     chance: Rng,
@@ -22,7 +22,7 @@ const PATIENCE: Span = Span::from_secs(86_400);
 impl Bench {
     /// A queue with this many waiting calls, with random priorities and deadlines.
     fn new(waiting: u32) -> Self {
-        let queue = Queue::new(Growing::new(Vec::new(), waiting + 1));
+        let queue = Queue::new(Vec::new(), waiting + 1);
         let mut bench = Self { queue, gate: fixed(), now: Instant::ZERO, chance: Rng::new(7) };
         // The first ones are admitted, and there is no room for the others.
         while bench.queue.waiting() < waiting as usize {

@@ -9,7 +9,6 @@ pub mod board;
 
 use tidegate::gate::Permit;
 use tidegate::law::Law;
-use tidegate::queue::{Joined, Queue, Slot, Step, Ticket, Turn};
 use tidegate::{Call, Controller, Decision, Instant, Policy, Reason, Reply};
 
 unsafe extern "C" {
@@ -53,29 +52,4 @@ impl<L: Law> RetryVerbs<L> {
     pub const fn all(policy: Policy<L>) -> Self {
         Self { gate: Verbs::ALL, policy, retry: Controller::retry, next_at: Controller::next_at }
     }
-}
-
-/// The functions of a queue of four calls with such a controller.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct QueueVerbs<L: Law + 'static> {
-    gate: Verbs<L>,
-    join: fn(&mut Few, Instant, &mut Gate<L>, &Call, u8) -> Result<Joined, Reason>,
-    poll: fn(&mut Few, Instant, &mut Gate<L>) -> Step,
-    take: fn(&mut Few, Ticket) -> Turn,
-    cancel: fn(&mut Few, Instant, &mut Gate<L>, Ticket),
-}
-
-type Few = Queue<[Slot; 4]>;
-
-impl<L: Law> QueueVerbs<L> {
-    pub const ALL: Self = Self {
-        gate: Verbs::ALL,
-        join: |queue, now, gate, call, priority| {
-            let place = queue.place(priority);
-            queue.admit_or_join(now, gate, call, place)
-        },
-        poll: Queue::poll,
-        take: Queue::take,
-        cancel: Queue::cancel,
-    };
 }

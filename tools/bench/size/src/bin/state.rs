@@ -6,7 +6,6 @@ use tidegate_size::Gate;
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use tidegate::law::{Adaptive, AdaptiveState, Aimd, Fixed};
-use tidegate::queue::{Queue, Slot};
 use tidegate_embassy::{Acquire, Throttle};
 
 /// An array with the size of `T` on this machine.
@@ -25,12 +24,9 @@ as_large_as!(AIMD_THROTTLE, Throttle<CriticalSectionRawMutex, Aimd>);
 as_large_as!(ACQUIRE, Acquire<'static, Throttle<CriticalSectionRawMutex, Adaptive>>);
 as_large_as!(LEAST_ADAPTIVE_THROTTLE, Throttle<CriticalSectionRawMutex, Adaptive, 1>);
 as_large_as!(LEAST_AIMD_THROTTLE, Throttle<CriticalSectionRawMutex, Aimd, 1>);
-as_large_as!(QUEUE_OF_1, Queue<[Slot; 1]>);
-as_large_as!(QUEUE_OF_4, Queue<[Slot; 4]>);
-as_large_as!(QUEUE_OF_16, Queue<[Slot; 16]>);
 
 #[unsafe(no_mangle)]
-pub static ROOTS: [&[u8]; 11] = [
+pub static ROOTS: [&[u8]; 8] = [
     &ADAPTIVE_STATE,
     &ADAPTIVE_CONTROLLER,
     &FIXED_CONTROLLER,
@@ -39,7 +35,4 @@ pub static ROOTS: [&[u8]; 11] = [
     &ACQUIRE,
     &LEAST_ADAPTIVE_THROTTLE,
     &LEAST_AIMD_THROTTLE,
-    &QUEUE_OF_1,
-    &QUEUE_OF_4,
-    &QUEUE_OF_16,
 ];
