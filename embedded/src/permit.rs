@@ -47,9 +47,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Permit<'_, T, LIMITS> {
     fn drop(&mut self) {
-        if let Some(raw) = self.raw.take() {
-            self.throttle.desk().abandon(&self.key, raw);
-        }
+        self.throttle.desk().end(&self.key, self.raw.take(), 0);
     }
 }
 

@@ -15,7 +15,7 @@ use tidegate::{Controller, Policy, Reply};
 
 use crate::acquire::Acquire;
 use crate::call::Call;
-use crate::desk::{Desk, Started};
+use crate::desk::Desk;
 use crate::gates::Gate;
 use crate::permit::Permit;
 use crate::rejection::Rejection;
@@ -89,7 +89,8 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     ///
     /// After a deep sleep, [`restore`](Self::restore) starts a throttle.
     pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
-        self.desk.start(policy, seed);
+        let now = time::now();
+        self.desk.replace(false, move || Controller::new(policy, seed, now));
     }
 
     /// Creates a throttle and [`start`](Self::start)s it.
@@ -153,13 +154,13 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     where
         L: PartialEq,
     {
-        self.desk.set_policy(policy);
+        self.desk.change(|gate, now| gate.set_policy(policy, now));
     }
 
     /// Sets the concurrency limit; see [`Controller::set_concurrency`]. For MQTT, use the broker's
     /// Receive Maximum.
     pub fn set_concurrency(&self, limit: NonZeroU16) {
-        self.desk.set_concurrency(limit);
+        self.desk.change(|gate, _| gate.set_concurrency(limit));
     }
 
     /// Ends every cooldown and forgets what the law has learned; see [`Controller::reset`]. Calls that
@@ -282,14 +283,8 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         away: Duration,
     ) -> Result<(), SnapshotError> {
         let now = time::now();
-        let mut restored = Controller::restore(policy, seed, record, now, time::span(away))?;
-        self.desk.open(|started| match started {
-            Some(started) => {
-                restored.take_over(started.gates());
-                *started.gates() = restored;
-            }
-            None => *started = Some(Started::new(restored)),
-        });
+        let restored = Controller::restore(policy, seed, record, now, time::span(away))?;
+        self.desk.replace(true, move || restored);
         Ok(())
     }
 
