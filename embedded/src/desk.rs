@@ -390,7 +390,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 inner.wake_first(key);
             } else {
                 // Calls behind the first one may be too late now.
-                inner.line.wake_all();
+                inner.line.wake_key(key);
             }
             tries_again
         });

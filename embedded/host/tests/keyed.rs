@@ -232,6 +232,24 @@ fn a_task_that_does_not_run_delays_others_of_its_key_until_it_leaves() {
 }
 
 #[test]
+fn a_failure_wakes_only_the_calls_of_its_key() {
+    let time = Time::begin();
+    let apis = apis();
+    let [one, _two] = [1, 2].map(|key| apis.call(key).try_acquire().unwrap());
+    let mut tasks = Tasks::new();
+    let [first, second, other] = [1, 1, 2].map(|key| {
+        let apis = &apis;
+        tasks.spawn(async move { apis.call(key).acquire().await.unwrap().settle(Outcome::Ok) })
+    });
+    tasks.turn();
+    one.settle(Outcome::Failed);
+    tasks.turn();
+    assert_eq!([first, second, other].map(|task| tasks.polls_of(task)), [2, 2, 1]);
+    tasks.run(&time, far());
+    assert_eq!(tasks.left(), 0);
+}
+
+#[test]
 fn a_call_that_loses_its_place_to_another_key_passes_its_turn_on() {
     for priority in [0, 3] {
         let time = Time::begin();
