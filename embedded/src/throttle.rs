@@ -293,7 +293,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     pub const SLEEP_BYTES: usize = Self::SNAPSHOT_BYTES.saturating_add(SleepClock::SNAPSHOT_BYTES);
 
     /// Writes a [`snapshot`](Self::snapshot) and what is known about earlier sleeps to the first
-    /// [`SLEEP_BYTES`](Self::SLEEP_BYTES) bytes of `record`, and returns their number.
+    /// [`SLEEP_BYTES`](Self::SLEEP_BYTES) bytes of `record`, and returns their number: 0 if the throttle was not started.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.

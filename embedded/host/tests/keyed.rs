@@ -106,7 +106,10 @@ fn a_key_continues_from_its_snapshot_and_wakes_waiting_calls() {
     apis.restore(&1, &record, Duration::from_secs(0)).unwrap();
     tasks.turn();
     assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(10)));
+    // The restored gates learn from a call that was in flight.
+    assert_eq!(apis.in_flight(&1), 1);
     fresh.settle(Outcome::Ok);
+    assert_eq!((apis.in_flight(&1), apis.stats(&1).unwrap().ok), (0, 2));
     assert_eq!(apis.interval(&1), Some(Duration::from_secs(1)));
 
     record[9] ^= 1;
