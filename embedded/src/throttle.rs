@@ -61,7 +61,7 @@ pub(crate) mod sealed {
 /// `M` is the mutex: [`NoopRawMutex`](embassy_sync::blocking_mutex::raw::NoopRawMutex) if all tasks
 /// run on one executor and the throttle is not a `static`, else
 /// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex). It is locked while one call
-/// is decided or settled, which takes 4,100 instructions at most on a Cortex-M0 with four waiting tasks. `L` is the law.
+/// is decided or settled: for 4,100 instructions at most on a Cortex-M0 with four places. `L` is the law.
 /// `WAITERS` is how many tasks may wait: further calls are rejected, except retries and urgent calls, which try again
 /// later. `LIMITS` is how many limits a call counts against.
 pub struct Throttle<
@@ -85,7 +85,8 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
 
     /// Starts under this policy. `seed` must differ between devices, and preferably between boots; see
     /// [`rng`](tidegate::rng). A call before this is rejected ([`Rejection::NotStarted`]). A throttle that was started
-    /// before forgets what it has learned. Its calls in flight keep their places, and calls that wait continue to wait.
+    /// before forgets what it has learned. Its calls in flight keep their places, and it learns from their responses.
+    /// Calls that wait continue to wait.
     ///
     /// After a deep sleep, [`restore`](Self::restore) starts a throttle.
     pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
@@ -247,7 +248,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     }
 
     /// Starts or continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls
-    /// in flight keep their places. If the device cannot measure how long it was away, use
+    /// in flight keep their places, and the restored throttle learns from their responses. If the device cannot measure how long it was away, use
     /// [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
     /// zero, a cooldown does not pass while the device sleeps.
     ///
