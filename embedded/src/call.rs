@@ -226,7 +226,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
                 }
                 drop(last);
                 let answer = call().await;
-                if !place.settle(&answer.told()) {
+                if !place.settle(&answer.compact()) {
                     return Ok(answer);
                 }
                 last = Some(answer);

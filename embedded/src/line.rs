@@ -147,14 +147,14 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
         has_asked: bool,
         waker: &Waker,
     ) -> (u16, Option<K>) {
-        /// No order is as high as these.
-        const ITS_OWN: u32 = u32::MAX;
-        const FREE: u32 = ITS_OWN - 1;
+        /// The place that the call already has, and a free one. No order is as high.
+        const HELD: u32 = u32::MAX;
+        const FREE: u32 = HELD - 1;
         let number = if number == 0 { self.next_number() } else { number };
         let (mut chosen, mut most) = (None, 0);
         for place in &mut self.places {
             let order = match place {
-                Some(waiter) if waiter.number == number => ITS_OWN,
+                Some(waiter) if waiter.number == number => HELD,
                 None => FREE,
                 Some(waiter) if rank.displaces(waiter.rank) => waiter.order(self.last, false),
                 Some(_) => 0,

@@ -40,7 +40,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
     /// [`Outcome`](tidegate::Outcome), or a reference to it.
     pub fn settle(mut self, answer: impl Replied<LIMITS>) {
         if let Some(raw) = self.raw.take() {
-            self.throttle.desk().settle(&self.key, raw, &answer.told(), None);
+            self.throttle.desk().settle(&self.key, raw, &answer.compact(), None);
         }
     }
 }

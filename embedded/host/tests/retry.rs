@@ -271,7 +271,7 @@ fn a_reply_that_is_written_in_place_has_the_server_s_cooldown_and_is_a_failure_a
 }
 
 #[test]
-fn a_throttle_rejects_until_it_is_started_and_can_be_started_anew() {
+fn a_throttle_rejects_until_it_is_started_and_can_be_started_again() {
     let time = Time::begin();
     let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::new();
     throttle.set_concurrency(NonZeroU16::MIN);
@@ -282,7 +282,7 @@ fn a_throttle_rejects_until_it_is_started_and_can_be_started_anew() {
         assert_eq!(throttle.run(async || Outcome::Ok).await, Err(Rejection::NotStarted));
         throttle.start(leak(policy()), 7);
         assert_eq!(throttle.run(async || Outcome::Ok).await, Ok(Outcome::Ok));
-        // Started anew, it does not know that a call was sent.
+        // After another start, it does not know that a call was sent.
         throttle.start(leak(policy()), 8);
         assert_eq!(throttle.run(async || Outcome::Ok).await, Ok(Outcome::Ok));
         assert_eq!(Instant::now(), Instant::from_ticks(0));
