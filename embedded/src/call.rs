@@ -55,10 +55,10 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// Sets a deadline: each attempt must be sent at `deadline` or earlier. Otherwise the call is rejected
     /// ([`Rejection::Late`]). A call in flight is not stopped: [`done_by`](Self::done_by) does that.
     ///
-    /// A call is rejected at once if the rate or a cooldown delays it beyond the deadline even as the first in the queue.
-    /// This is checked again when another call of its key is not served, and when a setting changes. Other calls, in the
-    /// queue or in flight, are not considered: if they delay it too much, it is rejected when it becomes the first, or at
-    /// its deadline.
+    /// A call is rejected at once if the rate or a cooldown delays it beyond the deadline even as the first in the
+    /// queue. This is checked again when another call of its key is not served, and when a setting changes. Other
+    /// calls, in the queue or in flight, are not considered: if they delay it too much, it is rejected when it becomes
+    /// the first, or at its deadline.
     pub fn with_deadline(self, deadline: Instant) -> Self {
         Self { call: self.call.deadline(time::instant(deadline)), ..self }
     }

@@ -247,9 +247,9 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         gate.map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
     }
 
-    /// Starts or continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls
-    /// in flight keep their places, and the restored throttle learns from their responses. If the device cannot measure how long it was away, use
-    /// [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
+    /// Starts or continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls in flight
+    /// keep their places, and the restored throttle learns from their responses. If the device cannot measure how long
+    /// it was away, use [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
     /// zero, a cooldown does not pass while the device sleeps.
     ///
     /// ```
@@ -294,7 +294,8 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     pub const SLEEP_BYTES: usize = Self::SNAPSHOT_BYTES.saturating_add(SleepClock::SNAPSHOT_BYTES);
 
     /// Writes a [`snapshot`](Self::snapshot) and what is known about earlier sleeps to the first
-    /// [`SLEEP_BYTES`](Self::SLEEP_BYTES) bytes of `record`, and returns their number: 0 if the throttle was not started.
+    /// [`SLEEP_BYTES`](Self::SLEEP_BYTES) bytes of `record`, and returns their number: 0 if the throttle was not
+    /// started.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.
