@@ -51,8 +51,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
     /// Settles the admitted call. Returns whether it is tried again, in the same place.
     pub(crate) fn settle(&mut self, reply: &impl AsReply<LIMITS>) -> bool {
         let Self { throttle, key, standing } = self;
-        let Some(permit) = standing.take() else { return false };
-        throttle.desk().settle(key, permit, reply, Some(standing.call_mut()))
+        let Some(permit) = standing.permit.take() else { return false };
+        throttle.desk().settle(key, permit, reply, Some(&mut standing.call))
     }
 
     fn stand(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Rejection>> {
@@ -70,25 +70,26 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Future for Acquire<'a, T, LIMIT
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         this.stand(context)
-            .map_ok(|()| Permit::new(this.throttle, this.key.clone(), this.standing.take()))
+            .map_ok(|()| Permit::new(this.throttle, this.key.clone(), this.standing.permit.take()))
     }
 }
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Acquire<'_, T, LIMITS> {
     fn drop(&mut self) {
-        self.throttle.desk().leave(&self.key, &mut self.standing);
+        let Self { throttle, key, standing } = self;
+        throttle.desk().end(key, standing.permit.take(), standing.number);
     }
 }
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> core::fmt::Debug for Acquire<'_, T, LIMITS> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Acquire").field("call", self.standing.call()).finish_non_exhaustive()
+        f.debug_struct("Acquire").field("call", &self.standing.call).finish_non_exhaustive()
     }
 }
 
 #[cfg(feature = "defmt")]
 impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Acquire<'_, T, LIMITS> {
     fn format(&self, f: defmt::Formatter<'_>) {
-        defmt::write!(f, "Acquire {{ attempt: {} }}", self.standing.call().attempt());
+        defmt::write!(f, "Acquire {{ attempt: {} }}", self.standing.call.attempt());
     }
 }

@@ -52,9 +52,13 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
 
-    /// Sets a deadline: each attempt must be sent at `deadline` or earlier. If the wait would end
-    /// later as far as is known, the call is rejected at once. A call in flight is not stopped:
-    /// [`done_by`](Self::done_by) does that.
+    /// Sets a deadline: each attempt must be sent at `deadline` or earlier. Otherwise the call is rejected
+    /// ([`Rejection::Late`]). A call in flight is not stopped: [`done_by`](Self::done_by) does that.
+    ///
+    /// A call is rejected at once if the rate or a cooldown delays it beyond the deadline even as the first in the
+    /// queue. This is checked again when another call of its key is not served, and when a setting changes. Other
+    /// calls, in the queue or in flight, are not considered: if they delay it too much, it is rejected when it becomes
+    /// the first, or at its deadline.
     pub fn with_deadline(self, deadline: Instant) -> Self {
         Self { call: self.call.deadline(time::instant(deadline)), ..self }
     }
@@ -222,7 +226,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
                 }
                 drop(last);
                 let answer = call().await;
-                if !place.settle(&answer.told()) {
+                if !place.settle(&answer.compact()) {
                     return Ok(answer);
                 }
                 last = Some(answer);

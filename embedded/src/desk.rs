@@ -4,13 +4,13 @@
 //! A change that may let another call be sent wakes the first task.
 
 use core::cell::{Cell, RefCell};
-use core::num::{NonZeroU8, NonZeroU16};
+use core::num::NonZeroU8;
 use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::gate::Permit;
-use tidegate::{AsReply, CallTime, Decision, Instant, Outcome, Policy, Span};
+use tidegate::{AsReply, CallTime, Decision, Instant, Outcome, Span};
 
 use crate::gates::{Gate, Gates};
 use crate::line::{Line, Rank};
@@ -42,7 +42,7 @@ pub(crate) struct Started<G: Gates<LIMITS>, const LIMITS: usize> {
 }
 
 impl<G: Gates<LIMITS>, const LIMITS: usize> Started<G, LIMITS> {
-    pub(crate) fn new(gates: G) -> Self {
+    fn new(gates: G) -> Self {
         Self {
             _mark: NonZeroU8::MIN,
             call_time: CallTime::new(),
@@ -64,32 +64,20 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Started<G, LIMITS> {
 /// The state of a call.
 #[derive(Debug)]
 pub struct Standing<const LIMITS: usize> {
-    call: tidegate::Call<LIMITS>,
+    pub(crate) call: tidegate::Call<LIMITS>,
     priority: u8,
     /// Its number in line, or 0.
-    number: u16,
+    pub(crate) number: u16,
     /// Until when the gates delay it, if it is the first in line.
     until: Instant,
-    permit: Option<Permit<LIMITS>>,
+    /// If it is admitted.
+    pub(crate) permit: Option<Permit<LIMITS>>,
 }
 
 impl<const LIMITS: usize> Standing<LIMITS> {
     /// The state of a call that has not joined.
     pub(crate) const fn new(call: tidegate::Call<LIMITS>, priority: u8) -> Self {
         Self { call, priority, number: 0, until: Instant::ZERO, permit: None }
-    }
-
-    /// Takes the permit, if the call is admitted.
-    pub(crate) const fn take(&mut self) -> Option<Permit<LIMITS>> {
-        self.permit.take()
-    }
-
-    pub(crate) const fn call(&self) -> &tidegate::Call<LIMITS> {
-        &self.call
-    }
-
-    pub(crate) const fn call_mut(&mut self) -> &mut tidegate::Call<LIMITS> {
-        &mut self.call
     }
 }
 
@@ -121,8 +109,8 @@ pub trait Verbs<const LIMITS: usize> {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Rejection>>;
 
-    /// Removes a waiting call, or gives up one in flight.
-    fn leave(&self, key: &Self::Key, standing: &mut Standing<LIMITS>);
+    /// Gives up the call in flight with this permit, or removes the waiting call with this number in line.
+    fn end(&self, key: &Self::Key, permit: Option<Permit<LIMITS>>, number: u16);
 
     /// Calls `act` with the statistics on how long calls take, if the throttle was started.
     fn with_call_time<R>(&self, act: impl FnOnce(&mut CallTime) -> R) -> Option<R>;
@@ -136,9 +124,6 @@ pub trait Verbs<const LIMITS: usize> {
         reply: &impl AsReply<LIMITS>,
         again: Option<&mut tidegate::Call<LIMITS>>,
     ) -> bool;
-
-    /// Gives up a call in flight.
-    fn abandon(&self, key: &Self::Key, permit: Permit<LIMITS>);
 }
 
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
@@ -148,40 +133,32 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         Self { inner: Mutex::new(RefCell::new(Inner { started: None, line: Line::new() })) }
     }
 
-    pub(crate) fn start(&self, policy: &'static Policy<G::Law, LIMITS>, seed: u64) {
-        let now = time::now();
-        self.open(|started| begin(started, policy, seed, now));
-    }
-
-    /// Sets or replaces the gates. Tasks that wait ask them.
-    pub(crate) fn open(&self, act: impl FnOnce(&mut Option<Started<G, LIMITS>>)) {
-        self.lock((), |inner| {
-            act(&mut inner.started);
-            inner.line.wake_all();
+    /// Sets the gates, or replaces them and, unless it `continues`, all other state too. Tasks that wait ask them.
+    ///
+    /// `gates` is called where its value is stored, which takes less code than an argument.
+    pub(crate) fn replace(&self, continues: bool, gates: impl FnOnce() -> G) {
+        self.lock((), |Inner { started, line }| {
+            let mut gates = gates();
+            if let Some(started) = started {
+                gates.take_over(started.gates());
+            }
+            match started {
+                Some(started) if continues => *started.gates() = gates,
+                _ => *started = Some(Started::new(gates)),
+            }
+            line.wake_all();
         });
     }
 
     /// Changes the gates of any keys. Tasks that wait ask them again.
     pub(crate) fn change(&self, act: impl FnOnce(&mut G, Instant)) {
         let now = time::now();
-        self.open(|started| {
-            if let Some(started) = started {
+        self.lock((), |inner| {
+            if let Some(started) = &mut inner.started {
                 act(started.gates(), now);
             }
+            inner.line.wake_all();
         });
-    }
-
-    /// Sets another policy, also for waiting calls.
-    pub(crate) fn set_policy(&self, policy: &'static Policy<G::Law, LIMITS>)
-    where
-        G::Law: PartialEq,
-    {
-        self.change(|gates, now| gates.set_policy(now, policy));
-    }
-
-    /// Sets the concurrency limit, also for waiting calls.
-    pub(crate) fn set_concurrency(&self, limit: NonZeroU16) {
-        self.change(|gates, _| gates.set_concurrency(limit));
     }
 
     /// The result of `act` on the key's gates, if there are any.
@@ -203,20 +180,6 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.lock(None, |inner| inner.started.as_mut().map(act))
     }
 
-    /// Gives up a call in flight, or one that waits.
-    fn end(&self, key: &G::Key, permit: Option<Permit<LIMITS>>, number: u16) {
-        self.lock((), |inner| {
-            let Some(started) = &mut inner.started else { return };
-            if let Some(permit) = permit
-                && let Some(gate) = started.gates().known(key)
-            {
-                gate.release(permit);
-            }
-            inner.line.leave(number);
-            inner.wake_first(key);
-        });
-    }
-
     /// Calls `act` with the desk locked. If a law or a waker calls back into the throttle that is calling it, nothing is
     /// done and it gets `otherwise`.
     fn lock<R>(&self, otherwise: R, act: impl FnOnce(&mut Inner<G, WAITERS, LIMITS>) -> R) -> R {
@@ -225,18 +188,6 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
             Err(_) => otherwise,
         })
     }
-}
-
-/// It is a separate function, so that the gates are written in place.
-#[inline(never)]
-fn begin<G: Gates<LIMITS>, const LIMITS: usize>(
-    started: &mut Option<Started<G, LIMITS>>,
-    policy: &'static Policy<G::Law, LIMITS>,
-    seed: u64,
-    now: Instant,
-) {
-    let replaced = started.as_mut().map(|started| &*started.gates());
-    *started = Some(Started::new(G::begin(policy, seed, now, replaced)));
 }
 
 impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITERS, LIMITS> {
@@ -390,10 +341,20 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         Poll::Pending
     }
 
-    fn leave(&self, key: &G::Key, standing: &mut Standing<LIMITS>) {
-        if standing.permit.is_some() || standing.number > 0 {
-            self.end(key, standing.take(), standing.number);
+    fn end(&self, key: &G::Key, permit: Option<Permit<LIMITS>>, number: u16) {
+        if permit.is_none() && number == 0 {
+            return;
         }
+        self.lock((), move |inner| {
+            let Some(started) = &mut inner.started else { return };
+            if let Some(permit) = permit
+                && let Some(gate) = started.gates().known(key)
+            {
+                gate.release(permit);
+            }
+            inner.line.leave(number);
+            inner.wake_first(key);
+        });
     }
 
     fn with_call_time<R>(&self, act: impl FnOnce(&mut CallTime) -> R) -> Option<R> {
@@ -429,15 +390,11 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 inner.wake_first(key);
             } else {
                 // Calls behind the first one may be too late now.
-                inner.line.wake_all();
+                inner.line.wake_key(key);
             }
             tries_again
         });
         log_reply(reply, tries_again);
         tries_again
-    }
-
-    fn abandon(&self, key: &G::Key, permit: Permit<LIMITS>) {
-        self.end(key, Some(permit), 0);
     }
 }

@@ -42,10 +42,10 @@ pub struct DoneBy<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
 struct InTime<R>(Option<R>);
 
 impl<R: Replied<LIMITS>, const LIMITS: usize> Replied<LIMITS> for InTime<R> {
-    type Told = R::Told;
+    type Compact = R::Compact;
 
-    fn told(&self) -> R::Told {
-        self.0.as_ref().map_or_else(|| Outcome::Abandoned.into(), Replied::told)
+    fn compact(&self) -> R::Compact {
+        self.0.as_ref().map_or_else(|| Outcome::Abandoned.into(), Replied::compact)
     }
 }
 

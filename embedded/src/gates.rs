@@ -1,7 +1,5 @@
 //! What the desk needs of a controller or a table of controllers.
 
-use core::num::NonZeroU16;
-
 use tidegate::law::Law;
 use tidegate::{Controller, Instant, Policy};
 
@@ -18,14 +16,6 @@ pub trait Gates<const LIMITS: usize> {
     /// Whether there is more than one key.
     const KEYED: bool;
 
-    /// New gates, which may replace others.
-    fn begin(
-        policy: &'static Policy<Self::Law, LIMITS>,
-        seed: u64,
-        now: Instant,
-        replaced: Option<&Self>,
-    ) -> Self;
-
     /// The key's controller, created if missing, or the time when there will be room for it.
     fn get(
         &mut self,
@@ -39,32 +29,14 @@ pub trait Gates<const LIMITS: usize> {
     /// The same.
     fn look(&self, key: &Self::Key) -> Option<&Gate<Self::Law, LIMITS>>;
 
-    /// Calls [`Controller::set_policy`] for every key.
-    fn set_policy(&mut self, now: Instant, policy: &'static Policy<Self::Law, LIMITS>)
-    where
-        Self::Law: PartialEq;
-
-    /// Calls [`Controller::set_concurrency`] for every key.
-    fn set_concurrency(&mut self, limit: NonZeroU16);
+    /// Takes over the calls in flight of the gates that these replace, if they can be settled here.
+    fn take_over(&mut self, replaced: &Self);
 }
 
 impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
     type Law = L;
     type Key = ();
     const KEYED: bool = false;
-
-    fn begin(
-        policy: &'static Policy<L, LIMITS>,
-        seed: u64,
-        now: Instant,
-        replaced: Option<&Self>,
-    ) -> Self {
-        let mut gate = Self::new(policy, seed, now);
-        if let Some(replaced) = replaced {
-            gate.take_over(replaced);
-        }
-        gate
-    }
 
     fn get(&mut self, (): &(), _: Instant) -> Result<&mut Self, Instant> {
         Ok(self)
@@ -78,14 +50,7 @@ impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
         Some(self)
     }
 
-    fn set_policy(&mut self, now: Instant, policy: &'static Policy<L, LIMITS>)
-    where
-        L: PartialEq,
-    {
-        self.set_policy(policy, now);
-    }
-
-    fn set_concurrency(&mut self, limit: NonZeroU16) {
-        self.set_concurrency(limit);
+    fn take_over(&mut self, replaced: &Self) {
+        self.take_over(replaced);
     }
 }

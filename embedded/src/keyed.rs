@@ -76,7 +76,7 @@ impl<
     /// Starts without keys. See [`Throttle::start`](crate::Throttle::start). A throttle that was started before
     /// also forgets its calls in flight.
     pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
-        self.desk.start(policy, seed);
+        self.desk.replace(false, move || Keyed::new(policy, seed));
     }
 
     /// Creates a throttle and [`start`](Self::start)s it.
@@ -97,12 +97,12 @@ impl<
     where
         L: PartialEq,
     {
-        self.desk.set_policy(policy);
+        self.desk.change(|gates, now| gates.set_policy(policy, now));
     }
 
     /// Sets the concurrency limit of all keys; see [`Controller::set_concurrency`].
     pub fn set_concurrency(&self, limit: NonZeroU16) {
-        self.desk.set_concurrency(limit);
+        self.desk.change(|gates, _| gates.set_concurrency(limit));
     }
 
     /// Ends a key's cooldowns and forgets what its law has learned; see [`Throttle::reset`](crate::Throttle::reset).
@@ -211,15 +211,6 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
     type Key = K;
     const KEYED: bool = true;
 
-    fn begin(
-        policy: &'static Policy<L, LIMITS>,
-        seed: u64,
-        _: tidegate::Instant,
-        _: Option<&Self>,
-    ) -> Self {
-        Self::new(policy, seed)
-    }
-
     fn get(
         &mut self,
         key: &K,
@@ -236,16 +227,7 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
         self.get(key)
     }
 
-    fn set_policy(&mut self, now: tidegate::Instant, policy: &'static Policy<L, LIMITS>)
-    where
-        L: PartialEq,
-    {
-        self.set_policy(policy, now);
-    }
-
-    fn set_concurrency(&mut self, limit: NonZeroU16) {
-        self.set_concurrency(limit);
-    }
+    fn take_over(&mut self, _: &Self) {}
 }
 
 impl<

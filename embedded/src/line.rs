@@ -72,13 +72,17 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
         self.places.iter_mut().flatten()
     }
 
+    fn waiters_of(&mut self, key: &K) -> impl Iterator<Item = &mut Waiter<K>> {
+        self.waiters().filter_map(move |waiter| (waiter.key.get_mut() == key).then_some(waiter))
+    }
+
     /// The first waiter of a key.
     fn first(&mut self, key: &K, is_failing: bool) -> Option<(u32, &mut Waiter<K>)> {
         let (last, mut first) = (self.last, None);
         let mut least = u32::MAX;
-        for waiter in self.waiters() {
+        for waiter in self.waiters_of(key) {
             let order = waiter.order(last, is_failing);
-            if order < least && waiter.key.get_mut() == key {
+            if order < least {
                 (first, least) = (Some((order, waiter)), order);
             }
         }
@@ -104,7 +108,7 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
     /// Whether calls of this key with this priority or a higher one wait.
     pub(crate) fn has(&mut self, key: &K, priority: u8) -> bool {
         let rank = Rank::new(priority, 0).order(false);
-        self.waiters().any(|waiter| waiter.key.get_mut() == key && waiter.rank.order(false) <= rank)
+        self.waiters_of(key).any(|waiter| waiter.rank.order(false) <= rank)
     }
 
     /// Wakes the first task of a key, which asks the gates again.
@@ -112,6 +116,11 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
         if let Some((_, first)) = self.first(key, is_failing) {
             first.wake();
         }
+    }
+
+    /// Wakes the tasks of a key.
+    pub(crate) fn wake_key(&mut self, key: &K) {
+        self.waiters_of(key).for_each(Waiter::wake);
     }
 
     pub(crate) fn wake_all(&mut self) {
@@ -138,14 +147,14 @@ impl<K: Clone + Eq, const N: usize> Line<K, N> {
         has_asked: bool,
         waker: &Waker,
     ) -> (u16, Option<K>) {
-        /// No order is as high as these.
-        const ITS_OWN: u32 = u32::MAX;
-        const FREE: u32 = ITS_OWN - 1;
+        /// The place that the call already has, and a free one. No order is as high.
+        const HELD: u32 = u32::MAX;
+        const FREE: u32 = HELD - 1;
         let number = if number == 0 { self.next_number() } else { number };
         let (mut chosen, mut most) = (None, 0);
         for place in &mut self.places {
             let order = match place {
-                Some(waiter) if waiter.number == number => ITS_OWN,
+                Some(waiter) if waiter.number == number => HELD,
                 None => FREE,
                 Some(waiter) if rank.displaces(waiter.rank) => waiter.order(self.last, false),
                 Some(_) => 0,

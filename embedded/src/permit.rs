@@ -40,16 +40,14 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
     /// [`Outcome`](tidegate::Outcome), or a reference to it.
     pub fn settle(mut self, answer: impl Replied<LIMITS>) {
         if let Some(raw) = self.raw.take() {
-            self.throttle.desk().settle(&self.key, raw, &answer.told(), None);
+            self.throttle.desk().settle(&self.key, raw, &answer.compact(), None);
         }
     }
 }
 
 impl<T: Shared<LIMITS>, const LIMITS: usize> Drop for Permit<'_, T, LIMITS> {
     fn drop(&mut self) {
-        if let Some(raw) = self.raw.take() {
-            self.throttle.desk().abandon(&self.key, raw);
-        }
+        self.throttle.desk().end(&self.key, self.raw.take(), 0);
     }
 }
 

@@ -15,8 +15,7 @@ use crate::time;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// Its deadline is too early: it could be sent at this instant, or a little later if others
-    /// wait before it.
+    /// Its deadline is too early: it could be sent at this instant, or later if other calls wait before it.
     Late(Instant),
     /// The deadline of [`done_by`](crate::Call::done_by) passed while it was in flight. The server
     /// may have served it.

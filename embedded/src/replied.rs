@@ -17,8 +17,8 @@ use tidegate::{AsReply, Outcome, Reply};
 /// // An error is a call that failed. A throttled call is not an error: return it as `Ok`.
 /// let lost: Result<Outcome, &str> = Err("connection reset");
 /// assert_eq!(lost.reply(), Reply::<1>::from(Outcome::Failed));
-/// let told: Result<Outcome, &str> = Ok(Outcome::Throttled);
-/// assert_eq!(told.reply(), Reply::<1>::from(Outcome::Throttled));
+/// let throttled: Result<Outcome, &str> = Ok(Outcome::Throttled);
+/// assert_eq!(throttled.reply(), Reply::<1>::from(Outcome::Throttled));
 /// ```
 ///
 /// With the features `reqwless` and `rust-mqtt`, the responses, reason codes and errors of these
@@ -35,21 +35,21 @@ use tidegate::{AsReply, Outcome, Reply};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not contain the outcome of a call",
     label = "this is not an outcome",
-    note = "return an `Outcome` or a `Reply`, a tuple of either and a value of yours, or a `Result` of these",
+    note = "return an `Outcome` or a `Reply`, a tuple of either and another value, or a `Result` of these",
     note = "an HTTP status is read by `tidegate::signal::http::outcome(status)`, status and headers by `Reading::common`",
     note = "with the features `reqwless` and `rust-mqtt`, a response, a reason code or an `MqttError` has `reply()`"
 )]
 pub trait Replied<const LIMITS: usize = 1> {
     /// An [`Outcome`] if results of this type have no hints, else a [`Reply`]. A program without hints does not contain
     /// the code that reads them.
-    type Told: AsReply<LIMITS> + From<Outcome> + Into<Reply<LIMITS>>;
+    type Compact: AsReply<LIMITS> + From<Outcome> + Into<Reply<LIMITS>>;
 
     /// Returns the outcome, with the hints if there may be any.
-    fn told(&self) -> Self::Told;
+    fn compact(&self) -> Self::Compact;
 
     /// Returns the outcome and the hints.
     fn reply(&self) -> Reply<LIMITS> {
-        self.told().into()
+        self.compact().into()
     }
 }
 
@@ -71,7 +71,7 @@ pub fn outcome(answer: &impl Replied) -> Outcome {
 /// [`body`](tidegate::signal::body).
 ///
 /// ```
-/// use tidegate::{AsReply, Outcome, Reply};
+/// use tidegate::{Outcome, Reply};
 /// use tidegate_embassy::refined;
 ///
 /// let throttled: Reply = Outcome::Throttled.into();
@@ -90,60 +90,60 @@ pub fn refined<const LIMITS: usize>(
 }
 
 impl<const LIMITS: usize> Replied<LIMITS> for Outcome {
-    type Told = Self;
+    type Compact = Self;
 
-    fn told(&self) -> Self {
+    fn compact(&self) -> Self {
         *self
     }
 }
 
 impl<const LIMITS: usize> Replied<LIMITS> for Reply<LIMITS> {
-    type Told = Self;
+    type Compact = Self;
 
-    fn told(&self) -> Self {
+    fn compact(&self) -> Self {
         *self
     }
 }
 
 impl<R: Replied<LIMITS> + ?Sized, const LIMITS: usize> Replied<LIMITS> for &R {
-    type Told = R::Told;
+    type Compact = R::Compact;
 
-    fn told(&self) -> R::Told {
-        (**self).told()
+    fn compact(&self) -> R::Compact {
+        (**self).compact()
     }
 }
 
 impl<const LIMITS: usize> Replied<LIMITS> for Answer {
-    type Told = Reply<LIMITS>;
+    type Compact = Reply<LIMITS>;
 
-    fn told(&self) -> Reply<LIMITS> {
+    fn compact(&self) -> Reply<LIMITS> {
         (*self).into()
     }
 }
 
 /// The call was served, without hints.
 impl<const LIMITS: usize> Replied<LIMITS> for () {
-    type Told = Outcome;
+    type Compact = Outcome;
 
-    fn told(&self) -> Outcome {
+    fn compact(&self) -> Outcome {
         Outcome::Ok
     }
 }
 
 impl<R: Replied<LIMITS>, T, const LIMITS: usize> Replied<LIMITS> for (R, T) {
-    type Told = R::Told;
+    type Compact = R::Compact;
 
-    fn told(&self) -> R::Told {
-        self.0.told()
+    fn compact(&self) -> R::Compact {
+        self.0.compact()
     }
 }
 
 impl<R: Replied<LIMITS>, E, const LIMITS: usize> Replied<LIMITS> for Result<R, E> {
-    type Told = R::Told;
+    type Compact = R::Compact;
 
-    fn told(&self) -> R::Told {
+    fn compact(&self) -> R::Compact {
         match self {
-            Ok(answer) => answer.told(),
+            Ok(answer) => answer.compact(),
             Err(_) => Outcome::Failed.into(),
         }
     }

@@ -77,7 +77,8 @@ impl<M: RawMutex> Sessions<M> {
 
     /// Creates sessions for a `static`: delays between attempts double from one second to two
     /// minutes, each drawn between half of the delay and the delay. A session of a minute or more
-    /// resets them. `seed` is as for [`Throttle::new`](crate::Throttle::new).
+    /// resets them. `seed` is called once, at the first use, and returns a seed as for
+    /// [`Throttle::start`](crate::Throttle::start).
     #[must_use]
     pub const fn new(seed: fn() -> u64) -> Self {
         Self::with_backoff(Self::BACKOFF, Duration::from_secs(60), seed)

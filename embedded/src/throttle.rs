@@ -15,7 +15,7 @@ use tidegate::{Controller, Policy, Reply};
 
 use crate::acquire::Acquire;
 use crate::call::Call;
-use crate::desk::{Desk, Started};
+use crate::desk::Desk;
 use crate::gates::Gate;
 use crate::permit::Permit;
 use crate::rejection::Rejection;
@@ -61,7 +61,7 @@ pub(crate) mod sealed {
 /// `M` is the mutex: [`NoopRawMutex`](embassy_sync::blocking_mutex::raw::NoopRawMutex) if all tasks
 /// run on one executor and the throttle is not a `static`, else
 /// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex). It is locked while one call
-/// is decided or settled, which takes 4,100 instructions at most on a Cortex-M0 with four waiting tasks. `L` is the law.
+/// is decided or settled: for 4,100 instructions at most on a Cortex-M0 with four places. `L` is the law.
 /// `WAITERS` is how many tasks may wait: further calls are rejected, except retries and urgent calls, which try again
 /// later. `LIMITS` is how many limits a call counts against.
 pub struct Throttle<
@@ -85,11 +85,13 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
 
     /// Starts under this policy. `seed` must differ between devices, and preferably between boots; see
     /// [`rng`](tidegate::rng). A call before this is rejected ([`Rejection::NotStarted`]). A throttle that was started
-    /// before forgets what it has learned. Its calls in flight keep their places, and calls that wait continue to wait.
+    /// before forgets what it has learned. Its calls in flight keep their places, and it learns from their responses.
+    /// Calls that wait continue to wait.
     ///
     /// After a deep sleep, [`restore`](Self::restore) starts a throttle.
     pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
-        self.desk.start(policy, seed);
+        let now = time::now();
+        self.desk.replace(false, move || Controller::new(policy, seed, now));
     }
 
     /// Creates a throttle and [`start`](Self::start)s it.
@@ -153,13 +155,13 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     where
         L: PartialEq,
     {
-        self.desk.set_policy(policy);
+        self.desk.change(|gate, now| gate.set_policy(policy, now));
     }
 
     /// Sets the concurrency limit; see [`Controller::set_concurrency`]. For MQTT, use the broker's
     /// Receive Maximum.
     pub fn set_concurrency(&self, limit: NonZeroU16) {
-        self.desk.set_concurrency(limit);
+        self.desk.change(|gate, _| gate.set_concurrency(limit));
     }
 
     /// Ends every cooldown and forgets what the law has learned; see [`Controller::reset`]. Calls that
@@ -245,9 +247,9 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         gate.map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
     }
 
-    /// Starts or continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls
-    /// in flight keep their places. If the device cannot measure how long it was away, use
-    /// [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
+    /// Starts or continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls in flight
+    /// keep their places, and the restored throttle learns from their responses. If the device cannot measure how long
+    /// it was away, use [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
     /// zero, a cooldown does not pass while the device sleeps.
     ///
     /// ```
@@ -282,14 +284,8 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         away: Duration,
     ) -> Result<(), SnapshotError> {
         let now = time::now();
-        let mut restored = Controller::restore(policy, seed, record, now, time::span(away))?;
-        self.desk.open(|started| match started {
-            Some(started) => {
-                restored.take_over(started.gates());
-                *started.gates() = restored;
-            }
-            None => *started = Some(Started::new(restored)),
-        });
+        let restored = Controller::restore(policy, seed, record, now, time::span(away))?;
+        self.desk.replace(true, move || restored);
         Ok(())
     }
 
@@ -298,7 +294,8 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     pub const SLEEP_BYTES: usize = Self::SNAPSHOT_BYTES.saturating_add(SleepClock::SNAPSHOT_BYTES);
 
     /// Writes a [`snapshot`](Self::snapshot) and what is known about earlier sleeps to the first
-    /// [`SLEEP_BYTES`](Self::SLEEP_BYTES) bytes of `record`, and returns their number.
+    /// [`SLEEP_BYTES`](Self::SLEEP_BYTES) bytes of `record`, and returns their number: 0 if the throttle was not
+    /// started.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.

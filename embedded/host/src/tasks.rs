@@ -9,11 +9,11 @@ use std::task::Wake;
 
 use embassy_time::Instant;
 
-use crate::clock::Time;
+use crate::clock::{Time, far};
 
 /// Counts how often a task was woken.
 #[derive(Debug, Default)]
-pub struct Woken(AtomicU64);
+struct Woken(AtomicU64);
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
@@ -84,6 +84,27 @@ impl<'a> Tasks<'a> {
                 return;
             }
             time.jump(end);
+        }
+    }
+
+    /// Runs until all tasks are done, and drops this one after this many polls. Returns whether it was done before.
+    ///
+    /// # Panics
+    /// Panics if a task is not done for a long time after that.
+    pub fn run_dropping(&mut self, time: &Time, number: usize, polls: u64) -> bool {
+        let mut is_dropped = false;
+        loop {
+            if self.tasks[number].as_ref().is_some_and(|task| task.polls == polls) {
+                self.cancel(number);
+                is_dropped = true;
+            }
+            if self.left() == 0 {
+                return !is_dropped;
+            }
+            assert!(Instant::now() < far(), "dropped after {polls} polls, it delays another task");
+            if !self.turn() {
+                time.jump(far());
+            }
         }
     }
 

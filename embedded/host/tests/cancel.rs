@@ -1,29 +1,23 @@
 //! A task can be dropped at any await without leaving a call in flight, a place in the queue or a
 //! waker.
 
-use core::num::NonZeroU16;
 use std::cell::Cell;
 
 use embassy_futures::select::select;
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant, Timer};
+use embassy_time::{Duration, Timer};
 use proptest::prelude::*;
 use tidegate::backoff::Backoff;
 use tidegate::law::Fixed;
 use tidegate::{Outcome, Policy, Quota};
 use tidegate_embassy::{KeyedThrottle, Throttle};
-use tidegate_embassy_host::{Tasks, Time, far, leak, next_poll};
+use tidegate_embassy_host::{Tasks, Time, far, leak, next_poll, policy};
 
 type Uplink = Throttle<NoopRawMutex, Fixed, 8>;
 
 /// Ten a second, two at a time, and a backoff between attempts.
 fn uplink() -> Uplink {
-    let law = Fixed::new(Quota::per_second(10).unwrap());
-    let concurrency = NonZeroU16::new(2).unwrap();
-    Uplink::seeded(
-        leak(Policy::new(law).concurrency(concurrency).backoff(Some(Backoff::DEFAULT))),
-        7,
-    )
+    Uplink::seeded(leak(policy().backoff(Some(Backoff::DEFAULT))), 7)
 }
 
 /// Makes five calls of 300 ms each. Six of these keep the concurrency limit full.
@@ -44,35 +38,18 @@ fn ends_within(polls: u64, victim: impl AsyncFn(&Uplink)) -> bool {
     let time = Time::begin();
     let uplink = uplink();
     let served = Cell::new(0);
-    let ended = Cell::new(false);
     let mut tasks = Tasks::new();
     for _ in 0..6 {
         tasks.spawn(other(&uplink, &served));
     }
-    let number = tasks.spawn(async {
-        victim(&uplink).await;
-        ended.set(true);
-    });
-    let mut dropped = polls == 0;
-    if dropped {
-        tasks.cancel(number);
-    }
-    while tasks.left() > 0 {
-        assert!(Instant::now() < far(), "dropped after {polls} polls, it delays another task");
-        if !dropped && !ended.get() && tasks.polls_of(number) == polls {
-            dropped = true;
-            tasks.cancel(number);
-        }
-        if !tasks.turn() {
-            time.jump(far());
-        }
-    }
+    let number = tasks.spawn(victim(&uplink));
+    let has_ended = tasks.run_dropping(&time, number, polls);
     assert_eq!(served.get(), 30, "dropped after {polls} polls");
     assert_eq!(uplink.in_flight(), 0, "dropped after {polls} polls, a call is in flight");
     assert_eq!(uplink.waiting(), 0, "dropped after {polls} polls, a place is occupied");
     let stats = uplink.stats();
     assert_eq!(stats.admitted, stats.settled() + stats.abandoned, "dropped after {polls} polls");
-    ended.get()
+    has_ended
 }
 
 /// Drops `victim` after every number of polls up to its end. Returns that number.
@@ -164,7 +141,6 @@ fn ends_among_keys_within(polls: u64) -> bool {
     let policy = Policy::new(law).backoff(Some(Backoff::DEFAULT));
     let apis = Apis::seeded(leak(policy), 7);
     let served = Cell::new(0);
-    let ended = Cell::new(false);
     let mut tasks = Tasks::new();
     let number = tasks.spawn(async {
         for key in [0, 1, 2, 0] {
@@ -176,29 +152,15 @@ fn ends_among_keys_within(polls: u64) -> bool {
             _ = call.run(work).await;
             _ = apis.call(key).with_timeout(Duration::from_millis(300)).acquire().await;
         }
-        ended.set(true);
     });
     for first in 0..5 {
         tasks.spawn(wanderer(&apis, &served, first % 3));
     }
-    let mut dropped = polls == 0;
-    if dropped {
-        tasks.cancel(number);
-    }
-    while tasks.left() > 0 {
-        assert!(Instant::now() < far(), "dropped after {polls} polls, it delays another task");
-        if !dropped && !ended.get() && tasks.polls_of(number) == polls {
-            dropped = true;
-            tasks.cancel(number);
-        }
-        if !tasks.turn() {
-            time.jump(far());
-        }
-    }
+    let has_ended = tasks.run_dropping(&time, number, polls);
     assert!(apis.evicted() > 0);
     assert_eq!(served.get(), 25, "dropped after {polls} polls");
     assert_eq!(apis.waiting(), 0, "dropped after {polls} polls, a place is occupied");
-    ended.get()
+    has_ended
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Calls that state no cost, before a server that says afterwards what each one cost.
+//! Calls that state no cost, to a server that reports the cost of each afterwards.
 
 use std::cell::{Cell, RefCell};
 

@@ -106,7 +106,10 @@ fn a_key_continues_from_its_snapshot_and_wakes_waiting_calls() {
     apis.restore(&1, &record, Duration::from_secs(0)).unwrap();
     tasks.turn();
     assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(10)));
+    // The restored gates learn from a call that was in flight.
+    assert_eq!(apis.in_flight(&1), 1);
     fresh.settle(Outcome::Ok);
+    assert_eq!((apis.in_flight(&1), apis.stats(&1).unwrap().ok), (0, 2));
     assert_eq!(apis.interval(&1), Some(Duration::from_secs(1)));
 
     record[9] ^= 1;
@@ -229,6 +232,24 @@ fn a_task_that_does_not_run_delays_others_of_its_key_until_it_leaves() {
     first.set(apis.call(1).acquire());
     tasks.turn();
     assert_eq!((tasks.left(), apis.waiting(), apis.in_flight(&1)), (0, 0, 0));
+}
+
+#[test]
+fn a_failure_wakes_only_the_calls_of_its_key() {
+    let time = Time::begin();
+    let apis = apis();
+    let [one, _two] = [1, 2].map(|key| apis.call(key).try_acquire().unwrap());
+    let mut tasks = Tasks::new();
+    let [first, second, other] = [1, 1, 2].map(|key| {
+        let apis = &apis;
+        tasks.spawn(async move { apis.call(key).acquire().await.unwrap().settle(Outcome::Ok) })
+    });
+    tasks.turn();
+    one.settle(Outcome::Failed);
+    tasks.turn();
+    assert_eq!([first, second, other].map(|task| tasks.polls_of(task)), [2, 2, 1]);
+    tasks.run(&time, far());
+    assert_eq!(tasks.left(), 0);
 }
 
 #[test]

@@ -11,17 +11,8 @@ use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::{Hint, Outcome, Policy, Quota, Span};
-use tidegate_embassy::{Rejection, Throttle, time};
-use tidegate_embassy_host::{Tasks, Time, far, leak};
-
-/// Ten a second; two at a time, for 30 s at most.
-fn policy() -> Policy<Fixed> {
-    Policy::new(Fixed::new(Quota::per_second(10).unwrap())).concurrency(NonZeroU16::new(2).unwrap())
-}
-
-fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS> {
-    Throttle::seeded(leak(policy()), 7)
-}
+use tidegate_embassy::{Rejection, Throttle};
+use tidegate_embassy_host::{Tasks, Time, due, far, leak, policy, throttle};
 
 #[test]
 fn sixteen_tasks_take_turns_for_a_thousand_rounds() {
@@ -417,9 +408,4 @@ fn a_call_that_loses_its_place_passes_its_turn_on() {
         tasks.run(&time, Instant::from_secs(10));
         assert_eq!(*sent.borrow(), [0, 100].map(due), "{priority}");
     }
-}
-
-/// The first tick that is at least this many milliseconds.
-fn due(millis: u64) -> Instant {
-    time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
 }

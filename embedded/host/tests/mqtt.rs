@@ -56,7 +56,7 @@ async fn next_reading() -> [u8; 4] {
 struct Broker {
     connects: Cell<u32>,
     acknowledged: Cell<u32>,
-    heard: Cell<u64>,
+    last_packet: Cell<u64>,
     /// The way to the current connection is lost, and neither side knows.
     cut: Cell<bool>,
     input: RefCell<Vec<u8>>,
@@ -69,12 +69,12 @@ impl Broker {
         self.cut.set(false);
         self.input.borrow_mut().clear();
         self.output.borrow_mut().clear();
-        self.heard.set(Instant::now().as_ticks());
+        self.last_packet.set(Instant::now().as_ticks());
         self
     }
 
     fn end(&self) -> Instant {
-        Instant::from_ticks(self.heard.get()) + KEEP_ALIVE * 3 / 2
+        Instant::from_ticks(self.last_packet.get()) + KEEP_ALIVE * 3 / 2
     }
 }
 
@@ -97,7 +97,7 @@ impl Write for &Broker {
         if Instant::now() > self.end() {
             return Err(ErrorKind::ConnectionReset);
         }
-        self.heard.set(Instant::now().as_ticks());
+        self.last_packet.set(Instant::now().as_ticks());
         let answer = match packet[0] >> 4 {
             // CONNACK with a Server Keep Alive.
             1 => vec![0x20, 6, 0, 0, 3, 0x13, 0, KEEP_ALIVE.as_secs() as u8],

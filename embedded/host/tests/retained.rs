@@ -170,6 +170,16 @@ fn a_record_of_another_length_or_with_a_modified_sleep_changes_nothing() {
 }
 
 #[test]
+fn a_throttle_that_was_not_started_writes_no_record() {
+    let _time = Time::begin();
+    let uplink = Sleeper::new();
+    let mut record = [7; Sleeper::SLEEP_BYTES];
+    assert_eq!((uplink.snapshot(&mut record), uplink.fall_asleep(&mut record)), (Ok(0), Ok(0)));
+    assert_eq!(record, [7; _]);
+    assert!(uplink.try_acquire().is_none(), "it is still not started");
+}
+
+#[test]
 fn a_throttle_that_starts_again_knows_the_calls_in_flight() {
     let _time = Time::begin();
     let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(policy(), 7);

@@ -9,17 +9,8 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::Fixed;
 use tidegate::signal::http::Reading;
 use tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
-use tidegate_embassy::{Rejection, Throttle, refined, time};
-use tidegate_embassy_host::{Tasks, Time, far, leak};
-
-/// Ten a second; two at a time, for 30 s at most.
-fn policy() -> Policy<Fixed> {
-    Policy::new(Fixed::new(Quota::per_second(10).unwrap())).concurrency(NonZeroU16::new(2).unwrap())
-}
-
-fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS> {
-    Throttle::seeded(leak(policy()), 7)
-}
+use tidegate_embassy::{Rejection, Throttle, refined};
+use tidegate_embassy_host::{Tasks, Time, due, far, leak, policy, throttle};
 
 #[test]
 fn a_retry_precedes_calls_that_arrived_after_it_once_two_others_were_served() {
@@ -280,7 +271,7 @@ fn a_reply_that_is_written_in_place_has_the_server_s_cooldown_and_is_a_failure_a
 }
 
 #[test]
-fn a_throttle_rejects_until_it_is_started_and_can_be_started_anew() {
+fn a_throttle_rejects_until_it_is_started_and_can_be_started_again() {
     let time = Time::begin();
     let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::new();
     throttle.set_concurrency(NonZeroU16::MIN);
@@ -291,7 +282,7 @@ fn a_throttle_rejects_until_it_is_started_and_can_be_started_anew() {
         assert_eq!(throttle.run(async || Outcome::Ok).await, Err(Rejection::NotStarted));
         throttle.start(leak(policy()), 7);
         assert_eq!(throttle.run(async || Outcome::Ok).await, Ok(Outcome::Ok));
-        // Started anew, it does not know that a call was sent.
+        // After another start, it does not know that a call was sent.
         throttle.start(leak(policy()), 8);
         assert_eq!(throttle.run(async || Outcome::Ok).await, Ok(Outcome::Ok));
         assert_eq!(Instant::now(), Instant::from_ticks(0));
@@ -324,11 +315,6 @@ fn the_gates_know_of_a_waiting_call_after_another_overtook_it() {
     assert_eq!(throttle.stats().full, 3, "the gates do not know that a call waits");
     tasks.run(&time, far());
     assert_eq!((tasks.left(), throttle.waiting()), (0, 0));
-}
-
-/// The first tick that is at least this many milliseconds.
-fn due(millis: u64) -> Instant {
-    time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
 }
 
 #[test]

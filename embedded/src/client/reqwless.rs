@@ -14,9 +14,9 @@ use crate::replied::Replied;
 /// reports a throttle only in the body, pass the reply and the first bytes of the body to
 /// [`refined`](crate::refined).
 impl<C: Read, const LIMITS: usize> Replied<LIMITS> for Response<'_, '_, C> {
-    type Told = Reply<LIMITS>;
+    type Compact = Reply<LIMITS>;
 
-    fn told(&self) -> Reply<LIMITS> {
+    fn compact(&self) -> Reply<LIMITS> {
         let mut reading = Reading::common(self.status.0);
         for (name, value) in self.headers().take_while(|(name, _)| !name.is_empty()) {
             reading.header(name, value);
@@ -56,14 +56,14 @@ mod tests {
 
     #[test]
     fn a_response_has_an_outcome_and_a_cooldown() {
-        let told =
+        let answer =
             reply("HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n");
-        assert_eq!(told.outcome, Outcome::Throttled);
-        assert_eq!(told.hints[0].retry_after, Some(Span::from_secs(7)));
-        let told =
+        assert_eq!(answer.outcome, Outcome::Throttled);
+        assert_eq!(answer.hints[0].retry_after, Some(Span::from_secs(7)));
+        let answer =
             reply("HTTP/1.1 200 OK\r\nRateLimit: \"a\";r=3;t=10\r\ncontent-length: 0\r\n\r\n");
-        assert_eq!(told.outcome, Outcome::Ok);
-        assert_eq!(told.hints[0].remaining, Some(3));
+        assert_eq!(answer.outcome, Outcome::Ok);
+        assert_eq!(answer.hints[0].remaining, Some(3));
     }
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
         );
         let mut wire = Wire(Cursor::new(text.into_bytes()));
         let mut room = [0; 1_024];
-        let told = embassy_futures::block_on(async {
+        let answer = embassy_futures::block_on(async {
             let response = Response::read(&mut wire, Method::GET, &mut room).await.unwrap();
             let (status, reply): (u16, Reply) = (response.status.0, response.reply());
             assert_eq!(reply.outcome, Outcome::Ok);
@@ -83,7 +83,7 @@ mod tests {
             let read = response.body().reader().read(&mut first).await.unwrap();
             refined(reply, status, first.get(..read).unwrap())
         });
-        assert_eq!(told.outcome, Outcome::Throttled);
-        assert_eq!(told.hints[0].retry_after, Some(Span::from_secs(60)));
+        assert_eq!(answer.outcome, Outcome::Throttled);
+        assert_eq!(answer.hints[0].retry_after, Some(Span::from_secs(60)));
     }
 }

@@ -17,9 +17,9 @@ use crate::replied::Replied;
 /// assert_eq!(ReasonCode::QuotaExceeded.reply(), Reply::<1>::from(Outcome::Throttled));
 /// ```
 impl<const LIMITS: usize> Replied<LIMITS> for ReasonCode {
-    type Told = Outcome;
+    type Compact = Outcome;
 
-    fn told(&self) -> Outcome {
+    fn compact(&self) -> Outcome {
         mqtt::outcome(self.value())
     }
 }
@@ -29,9 +29,9 @@ impl<const LIMITS: usize> Replied<LIMITS> for ReasonCode {
 impl<const PROPERTIES: usize, A, const LIMITS: usize> Replied<LIMITS>
     for MqttError<'_, PROPERTIES, A>
 {
-    type Told = Outcome;
+    type Compact = Outcome;
 
-    fn told(&self) -> Outcome {
+    fn compact(&self) -> Outcome {
         match self {
             Self::Disconnect { reason, .. } => mqtt::outcome(reason.value()),
             Self::Network(_) | Self::Server | Self::RecoveryRequired => Outcome::Failed,

@@ -222,14 +222,14 @@ Not on crates.io yet. With a clone of the repository in `../tidegate`:
 
 ```toml
 [dependencies]
-tidegate = { path = \"../tidegate/core\" }
+tidegate = { path = \"../tidegate/core\", default-features = false }
 tidegate-embassy = { path = \"../tidegate/embedded\", features = [\"defmt\"] }
 ```
 ",
         "
 ```toml
 [dependencies]
-tidegate = \"VERSION\"
+tidegate = { version = \"VERSION\", default-features = false }
 tidegate-embassy = { version = \"VERSION\", features = [\"defmt\"] }
 ```
 ",

@@ -68,6 +68,6 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
 
 /// A panic of the log itself, which has already printed the reason.
 #[defmt::panic_handler]
-fn panic_that_is_told() -> ! {
+fn panic_of_the_log() -> ! {
     fail(Trouble::Panic)
 }

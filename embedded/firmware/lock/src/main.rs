@@ -16,7 +16,7 @@ use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
 use meter::{Counted, Meter};
-use server::{Says, Server};
+use server::{Hints, Server};
 use tidegate::law::{Adaptive, Aimd, Fixed, Law};
 use tidegate::snapshot::Record;
 use tidegate::{Outcome, Policy, Quota};
@@ -42,12 +42,12 @@ fn wait<F: Future>(future: F, meter: &mut Meter) -> F::Output {
 }
 
 /// A client with one law and one server.
-fn measure<L: Law + Copy + Record>(name: &str, policy: &'static Policy<L>, says: Says)
+fn measure<L: Law + Copy + Record>(name: &str, policy: &'static Policy<L>, hints: Hints)
 where
     Gate<L>: 'static,
 {
     let gate: Gate<L> = Throttle::seeded(policy, black_box(7));
-    let mut server = Server::new(says);
+    let mut server = Server::new(hints);
     let mut meters =
         ["acquire", "another waits", "settle", "run", "snapshot", "restore"].map(Meter::new);
     let [acquire, another, settle, run, snapshot, restore] = &mut meters;
@@ -112,12 +112,12 @@ static FIXED: Policy<Fixed> = Policy::new(Fixed::new(match Quota::per_second(10)
 #[unsafe(no_mangle)]
 extern "C" fn main() -> ! {
     board::count::start();
-    measure("adaptive, told nothing", &ADAPTIVE, Says::Nothing);
-    measure("adaptive, told Retry-After", &ADAPTIVE, Says::RetryAfter);
-    measure("adaptive, told all", &ADAPTIVE, Says::All);
-    measure("aimd, told nothing", &AIMD, Says::Nothing);
-    measure("aimd, told Retry-After", &AIMD, Says::RetryAfter);
-    measure("fixed, told Retry-After", &FIXED, Says::RetryAfter);
+    measure("adaptive, no hints", &ADAPTIVE, Hints::None);
+    measure("adaptive, Retry-After", &ADAPTIVE, Hints::RetryAfter);
+    measure("adaptive, all hints", &ADAPTIVE, Hints::All);
+    measure("aimd, no hints", &AIMD, Hints::None);
+    measure("aimd, Retry-After", &AIMD, Hints::RetryAfter);
+    measure("fixed, Retry-After", &FIXED, Hints::RetryAfter);
     keys(&ADAPTIVE);
     board::done()
 }

@@ -6,8 +6,7 @@ use board::count;
 use critical_section::Mutex as Section;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 
-/// The limit: the longest decision, which is learning from a response. At 48 MHz it takes as long as one byte at 115 200
-/// baud.
+/// The limit, which the documentation of the throttle states.
 const MOST: u64 = 4_100;
 /// The counter's ticks.
 const TICK: u64 = 63;

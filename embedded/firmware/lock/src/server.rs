@@ -5,8 +5,8 @@ use tidegate::{Hint, Outcome, Reply, Span};
 
 /// Its hints.
 #[derive(Clone, Copy)]
-pub enum Says {
-    Nothing,
+pub enum Hints {
+    None,
     RetryAfter,
     All,
 }
@@ -15,7 +15,7 @@ pub enum Says {
 pub struct Server {
     /// When its bucket is full again, in ticks.
     full: u64,
-    says: Says,
+    hints: Hints,
 }
 
 /// The time in which the server regains one call.
@@ -24,8 +24,8 @@ const SIZE: u64 = 4;
 
 impl Server {
     /// A server with a full bucket.
-    pub const fn new(says: Says) -> Self {
-        Self { full: 0, says }
+    pub const fn new(hints: Hints) -> Self {
+        Self { full: 0, hints }
     }
 
     /// The reply to a call now.
@@ -41,10 +41,10 @@ impl Server {
             .and_remaining(SIZE.saturating_sub(missing(self.full)))
             .and_reset(Span::from_micros(self.full.saturating_sub(now)));
         let later = Span::from_micros(1_234_567);
-        match self.says {
-            Says::RetryAfter if !served => outcome.with(Hint::retry_after(later)),
-            Says::All if served => outcome.with(all),
-            Says::All => outcome.with(all.and_retry_after(later)),
+        match self.hints {
+            Hints::RetryAfter if !served => outcome.with(Hint::retry_after(later)),
+            Hints::All if served => outcome.with(all),
+            Hints::All => outcome.with(all.and_retry_after(later)),
             _ => outcome.into(),
         }
     }

@@ -87,7 +87,7 @@ async fn exchange(client: &mut Mqtt<'_>, post: &mut Post) -> Outcome {
         KeepAlive::Infinite => KEEP_ALIVE,
     };
     let mut pings = Ticker::every(Duration::from_secs(keep_alive.get().into()) / 2);
-    let mut heard = true;
+    let mut received = true;
     let mut sensor = Ticker::every(EVERY);
     // Outside of the loop, because an `acquire` that is dropped loses its place in the queue.
     let mut acquire = MESSAGES.acquire();
@@ -118,10 +118,10 @@ async fn exchange(client: &mut Mqtt<'_>, post: &mut Post) -> Outcome {
             }
             Either4::Second((_, Err(_))) => Err(Outcome::Failed),
             Either4::Third(header) => {
-                heard = true;
+                received = true;
                 receive(client, header, post).await
             }
-            Either4::Fourth(()) if replace(&mut heard, false) => {
+            Either4::Fourth(()) if replace(&mut received, false) => {
                 client.ping().await.map_err(|error| ended(&error))
             }
             // The last ping has no answer.
