@@ -1,5 +1,6 @@
 //! Backoff schedules: how long one call waits before its next attempt.
 
+use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::linked::Linked;
 use crate::rng::Rng;
@@ -10,20 +11,20 @@ use crate::time::Span;
 /// ```
 /// use tidegate::{Ratio, Rng, Span, backoff::{Backoff, Growth, Jitter}};
 ///
-/// let climb = |growth| {
+/// let next_step = |growth| {
 ///     let (base, most) = (Span::from_nanos(4), Span::from_nanos(13));
 ///     let schedule = Backoff::new(growth, Jitter::None, base, most).unwrap();
-///     let (mut rung, mut rng) = (Span::ZERO, Rng::new(1));
+///     let (mut step, mut rng) = (Span::ZERO, Rng::new(1));
 ///     [(); 4].map(|()| {
-///         rung = schedule.climb(rung, &mut rng);
-///         rung.as_nanos()
+///         step = schedule.next_step(step, &mut rng);
+///         step.as_nanos()
 ///     })
 /// };
-/// assert_eq!(climb(Growth::Constant), [4, 4, 4, 4]);
-/// assert_eq!(climb(Growth::Linear), [4, 8, 12, 13]);
-/// assert_eq!(climb(Growth::Exponential(Ratio::new(5, 4).unwrap())), [4, 5, 7, 9]); // rounded up
+/// assert_eq!(next_step(Growth::Constant), [4, 4, 4, 4]);
+/// assert_eq!(next_step(Growth::Linear), [4, 8, 12, 13]);
+/// assert_eq!(next_step(Growth::Exponential(Ratio::new(5, 4).unwrap())), [4, 5, 7, 9]); // rounded up
 /// // The only one that chance moves where the jitter is `None`, and that may go down again.
-/// assert!(climb(Growth::Decorrelated).iter().all(|rung| (4..=13).contains(rung)));
+/// assert!(next_step(Growth::Decorrelated).iter().all(|step| (4..=13).contains(step)));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -46,10 +47,10 @@ pub enum Growth {
 /// use tidegate::{Ratio, Rng, Span, backoff::{Backoff, Growth, Jitter}};
 ///
 /// // The shortest and the longest of ten thousand clients' delays, in whole milliseconds.
-/// let reach = |jitter, rung| {
+/// let reach = |jitter, step| {
 ///     let (base, most) = (Span::from_millis(1), Span::from_millis(1_000));
 ///     let schedule = Backoff::new(Growth::Linear, jitter, base, most).unwrap();
-///     let delays = (0..10_000).map(|seed| schedule.delay(rung, &mut Rng::new(seed)).as_millis());
+///     let delays = (0..10_000).map(|seed| schedule.delay(step, &mut Rng::new(seed)).as_millis());
 ///     (delays.clone().min().unwrap(), delays.max().unwrap())
 /// };
 /// let fifth = Jitter::Spread(Ratio::new(1, 5).unwrap());
@@ -86,11 +87,11 @@ pub enum Jitter {
 /// let (base, most) = (Span::from_millis(100), Span::from_millis(350));
 /// let schedule = Backoff::new(Growth::Linear, Jitter::None, base, most).unwrap();
 /// let mut rng = Rng::new(1);
-/// let mut rung = Span::ZERO;
+/// let mut step = Span::ZERO;
 /// let mut delays = [0; 5];
 /// for delay in &mut delays {
-///     rung = schedule.climb(rung, &mut rng);
-///     *delay = schedule.delay(rung, &mut rng).as_millis();
+///     step = schedule.next_step(step, &mut rng);
+///     *delay = schedule.delay(step, &mut rng).as_millis();
 /// }
 /// assert_eq!(delays, [100, 200, 300, 350, 350]);
 /// ```
@@ -115,58 +116,58 @@ impl Backoff {
     /// A schedule that begins at `base` and never waits longer than `most`.
     ///
     /// # Errors
-    /// [`BackoffError`] names what is wrong.
+    /// [`ConfigError`] names what is wrong.
     pub const fn new(
         growth: Growth,
         jitter: Jitter,
         base: Span,
         most: Span,
-    ) -> Result<Self, BackoffError> {
+    ) -> Result<Self, ConfigError> {
         if base.as_nanos() == 0 {
-            return Err(BackoffError::ZeroBase);
+            return Err(ConfigError::BackoffBase);
         }
         if base.as_nanos() > most.as_nanos() {
-            return Err(BackoffError::BaseAboveMost);
+            return Err(ConfigError::BackoffMost);
         }
         if let Growth::Exponential(factor) = growth
             && factor.is_below_one()
         {
-            return Err(BackoffError::FactorBelowOne);
+            return Err(ConfigError::BackoffFactor);
         }
         if let Jitter::Spread(part) = jitter
             && part.exceeds_one()
         {
-            return Err(BackoffError::SpreadAboveOne);
+            return Err(ConfigError::BackoffSpread);
         }
         Ok(Self { growth, jitter, base, most })
     }
 
-    /// The delay after `rung` without jitter, from the base to the maximum. [`Span::ZERO`] starts
+    /// The delay after `step` without jitter, from the base to the maximum. [`Span::ZERO`] starts
     /// the schedule. Only a decorrelated schedule draws from `rng`.
-    pub fn climb(&self, rung: Span, rng: &mut Rng) -> Span {
+    pub fn next_step(&self, step: Span, rng: &mut Rng) -> Span {
         let next = match self.growth {
             Growth::Decorrelated => {
-                let rung = rung.max(self.base);
-                let top = rung.saturating_add(rung).saturating_add(rung).min(self.most);
+                let step = step.max(self.base);
+                let top = step.saturating_add(step).saturating_add(step).min(self.most);
                 return rng.between(self.base, top);
             }
             Growth::Constant => self.base,
-            Growth::Linear => rung.saturating_add(self.base),
-            Growth::Exponential(factor) => Span::from_nanos(factor.ceil_of(rung.as_nanos())),
+            Growth::Linear => step.saturating_add(self.base),
+            Growth::Exponential(factor) => Span::from_nanos(factor.ceil_of(step.as_nanos())),
         };
         next.max(self.base).min(self.most)
     }
 
-    /// The next rung and its delay.
-    fn next(&self, rung: Span, rng: &mut Rng) -> (Span, Span) {
-        let rung = self.climb(rung, rng);
-        (rung, self.delay(rung, rng))
+    /// The next step and its delay.
+    fn next(&self, step: Span, rng: &mut Rng) -> (Span, Span) {
+        let step = self.next_step(step, rng);
+        (step, self.delay(step, rng))
     }
 
     /// The same for a schedule that doubles and has full jitter, which needs no division.
-    fn doubled(&self, rung: Span, rng: &mut Rng) -> (Span, Span) {
-        let rung = rung.saturating_add(rung).max(self.base).min(self.most);
-        (rung, rng.between(Span::ZERO, rung))
+    fn doubled(&self, step: Span, rng: &mut Rng) -> (Span, Span) {
+        let step = step.saturating_add(step).max(self.base).min(self.most);
+        (step, rng.between(Span::ZERO, step))
     }
 
     /// The schedule, and the shortest code that follows it.
@@ -179,26 +180,26 @@ impl Backoff {
         Linked { setting: self, follow }
     }
 
-    /// The delay of `rung` with jitter, at most the maximum for a rung that [`climb`](Self::climb)
-    /// returned. A decorrelated rung is returned unchanged, since it is already random.
-    pub fn delay(&self, rung: Span, rng: &mut Rng) -> Span {
+    /// The delay of `step` with jitter, at most the maximum for a step that [`next_step`](Self::next_step)
+    /// returned. A decorrelated step is returned unchanged, since it is already random.
+    pub fn delay(&self, step: Span, rng: &mut Rng) -> Span {
         if matches!(self.growth, Growth::Decorrelated) {
-            return rung;
+            return step;
         }
         let (least, most) = match self.jitter {
-            Jitter::None => return rung,
-            Jitter::Full => (Span::ZERO, rung),
-            Jitter::Equal => (Span::from_nanos(rung.as_nanos() / 2), rung),
+            Jitter::None => return step,
+            Jitter::Full => (Span::ZERO, step),
+            Jitter::Equal => (Span::from_nanos(step.as_nanos() / 2), step),
             Jitter::Spread(part) => {
-                let reach = Span::from_nanos(part.floor_of(rung.as_nanos()));
-                (rung.saturating_sub(reach), rung.saturating_add(reach).min(self.most))
+                let reach = Span::from_nanos(part.floor_of(step.as_nanos()));
+                (step.saturating_sub(reach), step.saturating_add(reach).min(self.most))
             }
         };
         rng.between(least, most)
     }
 }
 
-/// The next rung of a schedule, and its delay.
+/// The next step of a schedule, and its delay.
 pub(crate) type Next = fn(&Backoff, Span, &mut Rng) -> (Span, Span);
 
 impl Default for Backoff {
@@ -207,52 +208,6 @@ impl Default for Backoff {
     }
 }
 
-/// What is wrong with a schedule.
-///
-/// ```
-/// use tidegate::{Ratio, Span, backoff::{Backoff, BackoffError, Growth, Jitter}};
-///
-/// let (short, long) = (Span::from_millis(100), Span::from_secs(20));
-/// let made = |growth, jitter, base, most| Backoff::new(growth, jitter, base, most).unwrap_err();
-/// let percent = |part| Ratio::new(part, 100).unwrap();
-/// // "No backoff" is a policy without one, and not a schedule of zeros.
-/// assert_eq!(made(Growth::Constant, Jitter::None, Span::ZERO, long), BackoffError::ZeroBase);
-/// // The two spans are in the wrong order.
-/// assert_eq!(made(Growth::Linear, Jitter::Full, long, short), BackoffError::BaseAboveMost);
-/// // "Half as much again" is 150 %, not 50 %.
-/// let half = Growth::Exponential(percent(50));
-/// assert_eq!(made(half, Jitter::Full, short, long), BackoffError::FactorBelowOne);
-/// // The spread is a part of the delay and not a factor.
-/// let more = Jitter::Spread(percent(120));
-/// assert_eq!(made(Growth::Linear, more, short, long), BackoffError::SpreadAboveOne);
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum BackoffError {
-    /// A base of zero would stay zero forever.
-    ZeroBase,
-    /// The base is above the maximum.
-    BaseAboveMost,
-    /// A factor below one would shrink the delay.
-    FactorBelowOne,
-    /// A spread above one would reach below zero.
-    SpreadAboveOne,
-}
-
-impl core::fmt::Display for BackoffError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::ZeroBase => "a backoff's base must be at least 1 ns",
-            Self::BaseAboveMost => "a backoff's base must not be above its maximum",
-            Self::FactorBelowOne => "a backoff's factor must be at least 1",
-            Self::SpreadAboveOne => "a backoff's spread must be at most 1",
-        })
-    }
-}
-
-impl core::error::Error for BackoffError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,13 +215,13 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    fn rungs(schedule: Backoff, count: usize) -> Vec<u64> {
+    fn steps(schedule: Backoff, count: usize) -> Vec<u64> {
         let mut rng = Rng::new(1);
-        let mut rung = Span::ZERO;
+        let mut step = Span::ZERO;
         (0..count)
             .map(|_| {
-                rung = schedule.climb(rung, &mut rng);
-                rung.as_nanos()
+                step = schedule.next_step(step, &mut rng);
+                step.as_nanos()
             })
             .collect()
     }
@@ -289,7 +244,7 @@ mod tests {
             (plain(times(1, 1), 7, 9), vec![7, 7, 7]),
             (plain(times(u32::MAX, 1), u64::MAX / 2, u64::MAX), vec![u64::MAX / 2, u64::MAX]),
         ] {
-            assert_eq!(rungs(schedule, expected.len()), expected, "{schedule:?}");
+            assert_eq!(steps(schedule, expected.len()), expected, "{schedule:?}");
         }
     }
 
@@ -297,11 +252,11 @@ mod tests {
     fn the_default_doubles_from_100_ms_to_20_s_with_full_jitter() {
         let millis = 1_000_000;
         let expected = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 20_000, 20_000];
-        assert_eq!(rungs(Backoff::DEFAULT, 10), expected.map(|rung| rung * millis));
+        assert_eq!(steps(Backoff::DEFAULT, 10), expected.map(|step| step * millis));
         let mut rng = Rng::new(1);
-        let rung = Span::from_nanos(1_000);
+        let step = Span::from_nanos(1_000);
         let drawn: Vec<u64> =
-            (0..1_000).map(|_| Backoff::DEFAULT.delay(rung, &mut rng).as_nanos()).collect();
+            (0..1_000).map(|_| Backoff::DEFAULT.delay(step, &mut rng).as_nanos()).collect();
         assert!(*drawn.iter().min().unwrap() < 10 && *drawn.iter().max().unwrap() > 990);
     }
 
@@ -311,7 +266,7 @@ mod tests {
         let schedule = Backoff::new(Growth::Decorrelated, Jitter::None, base, most).unwrap();
         for (before, top) in [(0, 3_000), (1_000, 3_000), (5_000, 15_000), (50_000, 100_000)] {
             let mut rng = Rng::new(before);
-            let drawn = (0..2_000).map(|_| schedule.climb(Span::from_nanos(before), &mut rng));
+            let drawn = (0..2_000).map(|_| schedule.next_step(Span::from_nanos(before), &mut rng));
             let drawn: Vec<u64> = drawn.map(Span::as_nanos).collect();
             let (least, most) = (*drawn.iter().min().unwrap(), *drawn.iter().max().unwrap());
             assert!((1_000..1_000 + top / 100).contains(&least), "{before}: from {least}");
@@ -325,10 +280,10 @@ mod tests {
         let half = Growth::Exponential(Ratio::HALF);
         let wide = Jitter::Spread(Ratio::new(3, 2).unwrap());
         for (made, expected) in [
-            (Backoff::new(Growth::Linear, Jitter::Full, Span::ZERO, two), BackoffError::ZeroBase),
-            (Backoff::new(Growth::Linear, Jitter::Full, two, one), BackoffError::BaseAboveMost),
-            (Backoff::new(half, Jitter::Full, one, two), BackoffError::FactorBelowOne),
-            (Backoff::new(Growth::Linear, wide, one, two), BackoffError::SpreadAboveOne),
+            (Backoff::new(Growth::Linear, Jitter::Full, Span::ZERO, two), ConfigError::BackoffBase),
+            (Backoff::new(Growth::Linear, Jitter::Full, two, one), ConfigError::BackoffMost),
+            (Backoff::new(half, Jitter::Full, one, two), ConfigError::BackoffFactor),
+            (Backoff::new(Growth::Linear, wide, one, two), ConfigError::BackoffSpread),
         ] {
             assert_eq!(made, Err(expected));
         }
@@ -348,26 +303,26 @@ mod tests {
             let (least, most) = (Span::from_nanos(base), Span::from_nanos(base + above));
             let schedule = Backoff::new(growth, jitter, least, most).unwrap();
             let mut rng = Rng::new(seed);
-            let mut rung = Span::ZERO;
+            let mut step = Span::ZERO;
             for _ in 0..climbs {
-                let before = rung;
-                rung = schedule.climb(rung, &mut rng);
-                prop_assert!(least <= rung && rung <= most);
-                let delay = schedule.delay(rung, &mut rng);
+                let before = step;
+                step = schedule.next_step(step, &mut rng);
+                prop_assert!(least <= step && step <= most);
+                let delay = schedule.delay(step, &mut rng);
                 prop_assert!(delay <= most);
                 if growth == Growth::Decorrelated {
-                    prop_assert_eq!(delay, rung);
+                    prop_assert_eq!(delay, step);
                     continue;
                 }
-                prop_assert!(rung >= before);
-                let reach = spread.floor_of(rung.as_nanos());
+                prop_assert!(step >= before);
+                let reach = spread.floor_of(step.as_nanos());
                 let (low, high) = match jitter {
-                    Jitter::None => (rung, rung),
-                    Jitter::Full => (Span::ZERO, rung),
-                    Jitter::Equal => (Span::from_nanos(rung.as_nanos() / 2), rung),
+                    Jitter::None => (step, step),
+                    Jitter::Full => (Span::ZERO, step),
+                    Jitter::Equal => (Span::from_nanos(step.as_nanos() / 2), step),
                     Jitter::Spread(_) => (
-                        Span::from_nanos(rung.as_nanos() - reach),
-                        rung.saturating_add(Span::from_nanos(reach)).min(most),
+                        Span::from_nanos(step.as_nanos() - reach),
+                        step.saturating_add(Span::from_nanos(reach)).min(most),
                     ),
                 };
                 prop_assert!(low <= delay && delay <= high);

@@ -129,7 +129,7 @@ impl Hint {
     }
 
     /// Whether it says anything of the limit, besides a cooldown.
-    pub(crate) const fn tells_of_limit(&self) -> bool {
+    pub(crate) const fn describes_limit(&self) -> bool {
         self.remaining.is_some()
             || self.reset.is_some()
             || self.limit.is_some()

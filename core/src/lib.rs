@@ -72,6 +72,7 @@ pub mod time;
 
 mod call_time;
 mod checked;
+mod config_error;
 mod controller;
 mod digest;
 mod fixed;
@@ -89,6 +90,7 @@ mod stats;
 mod verdict;
 
 pub use call_time::CallTime;
+pub use config_error::ConfigError;
 pub use controller::Controller;
 pub use fixed::Ratio;
 pub use hint::Hint;
@@ -96,7 +98,7 @@ pub use hint::Hint;
 pub use keyed::Keyed;
 pub use outcome::{AsReply, Outcome, Reply};
 pub use policy::Policy;
-pub use rate::{Quota, QuotaError};
+pub use rate::Quota;
 pub use rng::Rng;
 pub use session::Session;
 pub use sleep::SleepClock;

@@ -3,7 +3,8 @@
 use core::num::NonZeroU16;
 
 use crate::backoff::{Backoff, Next};
-use crate::gate::{Account, CooldownError, CooldownPolicy};
+use crate::config_error::ConfigError;
+use crate::gate::{Account, CooldownPolicy};
 use crate::gate::{RetryBudget, RetryBudgetPolicy};
 use crate::law::{Adaptive, AnyLaw};
 use crate::linked::Linked;
@@ -136,9 +137,9 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// The same policy with no cooldown longer than `ceiling`.
     ///
     /// # Errors
-    /// [`CooldownError::ZeroCeiling`](crate::gate::CooldownError::ZeroCeiling) if `ceiling` is
+    /// [`ConfigError::CooldownCeiling`](crate::ConfigError::CooldownCeiling) if `ceiling` is
     /// zero.
-    pub const fn ceiling(self, ceiling: Span) -> Result<Self, CooldownError> {
+    pub const fn ceiling(self, ceiling: Span) -> Result<Self, ConfigError> {
         match self.rules.cooldown.at_most(ceiling) {
             Ok(cooldown) => Ok(self.cooldown(cooldown)),
             Err(error) => Err(error),

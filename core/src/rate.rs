@@ -2,6 +2,7 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 
+use crate::config_error::ConfigError;
 use crate::fixed::div_rem;
 use crate::time::Span;
 
@@ -12,12 +13,12 @@ use crate::time::Span;
 /// call a second, a thousandth for a million. The highest rate is one call a nanosecond.
 ///
 /// ```
-/// use tidegate::{Quota, QuotaError, Span};
+/// use tidegate::{ConfigError, Quota, Span};
 ///
 /// let heroku = Quota::per_hour(4_500).unwrap().with_burst(4_500).unwrap();
 /// assert_eq!((heroku.interval(), heroku.burst()), (Span::from_millis(800), 4_500));
 /// assert_eq!(Quota::per_minute(7).unwrap().interval(), Span::from_nanos(8_571_428_572));
-/// assert_eq!(Quota::per_second(0), Err(QuotaError::ZeroCount));
+/// assert_eq!(Quota::per_second(0), Err(ConfigError::QuotaCount));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -37,11 +38,11 @@ impl Quota {
     /// `count` calls per `period`, one at a time.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroCount`] if `count` is zero, and [`QuotaError::ZeroPeriod`] if `period` is.
-    pub const fn per(count: u64, period: Span) -> Result<Self, QuotaError> {
-        let Some(count) = NonZeroU64::new(count) else { return Err(QuotaError::ZeroCount) };
+    /// [`ConfigError::QuotaCount`] if `count` is zero, and [`ConfigError::QuotaPeriod`] if `period` is.
+    pub const fn per(count: u64, period: Span) -> Result<Self, ConfigError> {
+        let Some(count) = NonZeroU64::new(count) else { return Err(ConfigError::QuotaCount) };
         if period.as_nanos() == 0 {
-            return Err(QuotaError::ZeroPeriod);
+            return Err(ConfigError::QuotaPeriod);
         }
         let (whole, rest) = div_rem(period.as_nanos(), count);
         let interval = Span::from_nanos(whole.saturating_add((rest > 0) as u64));
@@ -51,46 +52,46 @@ impl Quota {
     /// `count` calls per second, one at a time.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroCount`] if `count` is zero.
-    pub const fn per_second(count: u64) -> Result<Self, QuotaError> {
+    /// [`ConfigError::QuotaCount`] if `count` is zero.
+    pub const fn per_second(count: u64) -> Result<Self, ConfigError> {
         Self::per(count, Span::from_secs(1))
     }
 
     /// `count` calls per minute, one at a time.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroCount`] if `count` is zero.
-    pub const fn per_minute(count: u64) -> Result<Self, QuotaError> {
+    /// [`ConfigError::QuotaCount`] if `count` is zero.
+    pub const fn per_minute(count: u64) -> Result<Self, ConfigError> {
         Self::per(count, Span::from_secs(60))
     }
 
     /// `count` calls per hour, one at a time.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroCount`] if `count` is zero.
-    pub const fn per_hour(count: u64) -> Result<Self, QuotaError> {
+    /// [`ConfigError::QuotaCount`] if `count` is zero.
+    pub const fn per_hour(count: u64) -> Result<Self, ConfigError> {
         Self::per(count, Span::from_secs(3_600))
     }
 
     /// `count` calls per day of 24 hours, one at a time.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroCount`] if `count` is zero.
-    pub const fn per_day(count: u64) -> Result<Self, QuotaError> {
+    /// [`ConfigError::QuotaCount`] if `count` is zero.
+    pub const fn per_day(count: u64) -> Result<Self, ConfigError> {
         Self::per(count, Span::from_secs(86_400))
     }
 
     /// The same quota, of which up to `burst` calls' worth may be sent at once after a silence.
     ///
     /// # Errors
-    /// [`QuotaError::ZeroBurst`] if `burst` is zero, and [`QuotaError::BurstTooLarge`] if more than
+    /// [`ConfigError::QuotaBurst`] if `burst` is zero, and [`ConfigError::QuotaBurstTooLong`] if more than
     /// one interval takes more than 146 years: past 1 281 023 for one call an hour, past 53 375 for
     /// one a day, never for one a second.
-    pub const fn with_burst(self, burst: u32) -> Result<Self, QuotaError> {
-        let Some(burst) = NonZeroU32::new(burst) else { return Err(QuotaError::ZeroBurst) };
+    pub const fn with_burst(self, burst: u32) -> Result<Self, ConfigError> {
+        let Some(burst) = NonZeroU32::new(burst) else { return Err(ConfigError::QuotaBurst) };
         let whole = self.interval.saturating_mul(burst.get() as u64).as_nanos();
         if burst.get() > 1 && whole > LONGEST_BURST {
-            return Err(QuotaError::BurstTooLarge);
+            return Err(ConfigError::QuotaBurstTooLong);
         }
         Ok(Self { burst, ..self })
     }
@@ -135,49 +136,6 @@ pub(crate) const fn law_interval(rate: u64) -> Span {
     }
 }
 
-/// What is wrong with a quota.
-///
-/// ```
-/// use tidegate::{Quota, QuotaError, Span};
-///
-/// // Half a call a second, in whole numbers, is one call in two seconds.
-/// assert_eq!(Quota::per_second(1 / 2), Err(QuotaError::ZeroCount));
-/// assert!(Quota::per(1, Span::from_secs(2)).is_ok());
-/// // Half a second, in whole seconds, is no time at all.
-/// assert_eq!(Quota::per(1, Span::from_secs(500 / 1_000)), Err(QuotaError::ZeroPeriod));
-/// // "No burst" is a burst of one call, which a new quota has.
-/// let daily = Quota::per_day(1).unwrap();
-/// assert_eq!(daily.with_burst(0), Err(QuotaError::ZeroBurst));
-/// // A million days are too long.
-/// assert_eq!(daily.with_burst(1_000_000), Err(QuotaError::BurstTooLarge));
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum QuotaError {
-    /// A count of zero would never admit a call.
-    ZeroCount,
-    /// A period of zero has no rate.
-    ZeroPeriod,
-    /// A burst of zero would never admit a call.
-    ZeroBurst,
-    /// The burst times the interval is longer than 146 years.
-    BurstTooLarge,
-}
-
-impl core::fmt::Display for QuotaError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::ZeroCount => "a quota's count must be at least 1",
-            Self::ZeroPeriod => "a quota's period must be at least 1 ns",
-            Self::ZeroBurst => "a quota's burst must be at least 1",
-            Self::BurstTooLarge => "a quota's burst times its interval must be at most 146 years",
-        })
-    }
-}
-
-impl core::error::Error for QuotaError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,17 +144,17 @@ mod tests {
     fn a_quota_is_validated_by_the_constructor() {
         let hour = Quota::per_hour(1).unwrap();
         for (made, expected) in [
-            (Quota::per_second(0), Err(QuotaError::ZeroCount)),
-            (Quota::per(1, Span::ZERO), Err(QuotaError::ZeroPeriod)),
-            (hour.with_burst(0), Err(QuotaError::ZeroBurst)),
-            (hour.with_burst(u32::MAX), Err(QuotaError::BurstTooLarge)),
-            (Quota::per(1, Span::MAX).unwrap().with_burst(2), Err(QuotaError::BurstTooLarge)),
+            (Quota::per_second(0), Err(ConfigError::QuotaCount)),
+            (Quota::per(1, Span::ZERO), Err(ConfigError::QuotaPeriod)),
+            (hour.with_burst(0), Err(ConfigError::QuotaBurst)),
+            (hour.with_burst(u32::MAX), Err(ConfigError::QuotaBurstTooLong)),
+            (Quota::per(1, Span::MAX).unwrap().with_burst(2), Err(ConfigError::QuotaBurstTooLong)),
             (Quota::per(1, Span::MAX).unwrap().with_burst(1), Quota::per(1, Span::MAX)),
         ] {
             assert_eq!(made, expected);
         }
         assert!(hour.with_burst(1_281_023).is_ok());
-        assert_eq!(hour.with_burst(1_281_024), Err(QuotaError::BurstTooLarge));
+        assert_eq!(hour.with_burst(1_281_024), Err(ConfigError::QuotaBurstTooLong));
         assert!(Quota::per_second(1).unwrap().with_burst(u32::MAX).is_ok());
     }
 

@@ -32,7 +32,7 @@ use crate::time::{Instant, Span};
 pub struct Session {
     backoff: Backoff,
     stable: Span,
-    rung: Span,
+    step: Span,
     next: Instant,
     /// When the session was opened, if it was.
     opened: Option<Instant>,
@@ -49,7 +49,7 @@ impl Session {
         Self {
             backoff,
             stable,
-            rung: Span::ZERO,
+            step: Span::ZERO,
             next: Instant::ZERO,
             opened: None,
             link_again: Instant::ZERO,
@@ -74,7 +74,7 @@ impl Session {
     /// delay, even without a call of [`end`](Self::end).
     pub fn begin(&mut self, now: Instant) {
         self.opened = None;
-        self.rung = self.backoff.climb(self.rung, &mut self.rng);
+        self.step = self.backoff.next_step(self.step, &mut self.rng);
         self.delay(now);
     }
 
@@ -88,7 +88,7 @@ impl Session {
         if let Some(opened) = self.opened.take()
             && now.saturating_since(opened) >= self.stable
         {
-            self.rung = self.backoff.climb(Span::ZERO, &mut self.rng);
+            self.step = self.backoff.next_step(Span::ZERO, &mut self.rng);
         }
         self.delay(now);
     }
@@ -102,7 +102,7 @@ impl Session {
     }
 
     fn delay(&mut self, now: Instant) {
-        let delay = self.backoff.delay(self.rung, &mut self.rng).max(Span::from_nanos(1));
+        let delay = self.backoff.delay(self.step, &mut self.rng).max(Span::from_nanos(1));
         self.next = now.saturating_add(delay);
     }
 }

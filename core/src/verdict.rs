@@ -31,8 +31,8 @@ pub struct Call<const LIMITS: usize = 1> {
     /// See [`estimated`](Self::estimated).
     pub(crate) estimated: bool,
     pub(crate) not_before: Instant,
-    /// The rung of the backoff schedule that the next failure climbs from.
-    pub(crate) rung: Span,
+    /// The step of the backoff schedule from which the next failure continues.
+    pub(crate) step: Span,
     /// When the first attempt failed. Unused in a first attempt.
     pub(crate) first_failed: Instant,
 }
@@ -54,7 +54,7 @@ impl<const LIMITS: usize> Call<LIMITS> {
             attempt: 0,
             estimated: false,
             not_before: Instant::ZERO,
-            rung: Span::ZERO,
+            step: Span::ZERO,
             first_failed: Instant::ZERO,
         }
     }

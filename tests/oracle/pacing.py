@@ -56,14 +56,14 @@ class Pacing:
 
     def follow(self, now, old, new):
         """Another quota has room for the same number of calls, up to its burst, or the same debt. A part of a call takes
-        no more time than before at a higher rate, and counts as a call at a lower one."""
+        no more time than before at a higher rate, and as much more as a call at a lower one."""
         if old == new:
             return
         if old is None or new is None:
             self.paid = now
             return
         calls, part = divmod(max(0, self.paid - now), old.interval)
-        part = new.interval if part > 0 and new.interval > old.interval else min(part, new.interval)
+        part = min(part + max(0, new.interval - old.interval) * (part > 0), new.interval)
         self.pay(now + max(0, part + (calls + new.burst - old.burst) * new.interval))
 
     def correct(self, now, charged, used, quota):

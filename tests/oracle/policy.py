@@ -34,10 +34,10 @@ def wrong(policy):
     """The error of a complete policy, by name. `None` if it is valid."""
     found = [LAWS[law["law"]].wrong(law) for law in policy["laws"]]
     ceiling, spread = policy["cooldown"]
-    found.append("ZeroCeiling" if ceiling == 0 else "SpreadAboveOne" if above_one(spread) else None)
+    found.append("CooldownCeiling" if ceiling == 0 else "CooldownSpread" if above_one(spread) else None)
     if policy["retry_budget"]:
         earns, reserve = policy["retry_budget"]
-        found.append("ZeroReserve" if reserve == 0 else "ZeroRatio" if earns[0] == 0 else None)
+        found.append("RetryBudgetReserve" if reserve == 0 else "RetryBudgetRatio" if earns[0] == 0 else None)
     if policy["backoff"]:
         found.append(backoff_wrong(*policy["backoff"]))
     return next((error for error in found if error), None)
@@ -45,9 +45,9 @@ def wrong(policy):
 
 def backoff_wrong(growth, jitter, base, most):
     if base == 0:
-        return "ZeroBase"
+        return "BackoffBase"
     if base > most:
-        return "BaseAboveMost"
+        return "BackoffMost"
     if growth[0] == "exponential" and below_one(growth[1:]):
-        return "FactorBelowOne"
-    return "SpreadAboveOne" if jitter[0] == "spread" and above_one(jitter[1:]) else None
+        return "BackoffFactor"
+    return "BackoffSpread" if jitter[0] == "spread" and above_one(jitter[1:]) else None

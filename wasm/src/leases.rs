@@ -73,7 +73,7 @@ impl Kind<1> for Lessee {
             2
         } else if usize::from(member.in_flight()) >= PLACES {
             3
-        } else if member.in_hand() == 0 && !member.is_alone() {
+        } else if member.available_leases() == 0 && !member.is_alone() {
             5
         } else {
             1
@@ -205,8 +205,8 @@ impl Leases {
     }
 
     /// Number of available leases.
-    pub fn in_hand(&mut self, member: u32) -> usize {
-        self.lessee(member).map_or(0, |lessee| lessee.member().in_hand())
+    pub fn available_leases(&mut self, member: u32) -> usize {
+        self.lessee(member).map_or(0, |lessee| lessee.member().available_leases())
     }
 
     /// Number of calls that were first in the queue and found no lease.

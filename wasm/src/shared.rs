@@ -66,10 +66,10 @@ pub fn interval(member: u32) -> f64 {
     DESK.with(|desk| desk.interval(member))
 }
 
-/// See `Leases::in_hand`.
+/// See `Leases::available_leases`.
 #[wasm_bindgen]
-pub fn in_hand(member: u32) -> usize {
-    DESK.with(|desk| desk.in_hand(member))
+pub fn available_leases(member: u32) -> usize {
+    DESK.with(|desk| desk.available_leases(member))
 }
 
 /// See `Leases::without`.

@@ -85,11 +85,11 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         if !patient && self.rules().attempts.is_some_and(|most| attempt >= most.get()) {
             return Err(Reason::Attempts);
         }
-        let (rung, delay) = match &self.policy.borrow().rules.backoff {
-            Some(Linked { setting, follow }) => follow(setting, call.rung, &mut self.rng),
+        let (step, delay) = match &self.policy.borrow().rules.backoff {
+            Some(Linked { setting, follow }) => follow(setting, call.step, &mut self.rng),
             None => (Span::ZERO, Span::ZERO),
         };
-        (call.rung, call.not_before) = (rung, now.saturating_add(delay));
+        (call.step, call.not_before) = (step, now.saturating_add(delay));
         // Also as a deadline, because a gate may delay the call longer than its backoff does.
         let latest = call.first_failed.saturating_add(self.rules().elapsed);
         call.deadline = call.deadline.min(latest);

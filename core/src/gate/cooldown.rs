@@ -1,5 +1,6 @@
 //! The cooldown: a time before which nothing is sent.
 
+use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::rng::Rng;
 use crate::snapshot::fields;
@@ -9,11 +10,11 @@ use crate::verdict::Verdict;
 /// How far cooldowns that a server requests are respected.
 ///
 /// ```
-/// use tidegate::{Ratio, Span, gate::{CooldownError, CooldownPolicy}};
+/// use tidegate::{ConfigError, Ratio, Span, gate::CooldownPolicy};
 ///
 /// let patient = CooldownPolicy::new(Span::from_secs(600), Ratio::ZERO).unwrap();
 /// assert_eq!(patient.ceiling(), Span::from_secs(600));
-/// assert_eq!(CooldownPolicy::new(Span::ZERO, Ratio::ZERO), Err(CooldownError::ZeroCeiling));
+/// assert_eq!(CooldownPolicy::new(Span::ZERO, Ratio::ZERO), Err(ConfigError::CooldownCeiling));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -33,14 +34,14 @@ impl CooldownPolicy {
     /// (rounded down to 2^-31), so that they do not return at once.
     ///
     /// # Errors
-    /// [`CooldownError::ZeroCeiling`] if `ceiling` is zero, and [`CooldownError::SpreadAboveOne`]
+    /// [`ConfigError::CooldownCeiling`] if `ceiling` is zero, and [`ConfigError::CooldownSpread`]
     /// if `spread` is above one.
-    pub const fn new(ceiling: Span, spread: Ratio) -> Result<Self, CooldownError> {
+    pub const fn new(ceiling: Span, spread: Ratio) -> Result<Self, ConfigError> {
         if ceiling.as_nanos() == 0 {
-            return Err(CooldownError::ZeroCeiling);
+            return Err(ConfigError::CooldownCeiling);
         }
         if spread.exceeds_one() {
-            return Err(CooldownError::SpreadAboveOne);
+            return Err(ConfigError::CooldownSpread);
         }
         Ok(Self { ceiling, spread: spread.q31() })
     }
@@ -52,7 +53,7 @@ impl CooldownPolicy {
     }
 
     /// The same policy with another ceiling.
-    pub(crate) const fn at_most(self, ceiling: Span) -> Result<Self, CooldownError> {
+    pub(crate) const fn at_most(self, ceiling: Span) -> Result<Self, ConfigError> {
         match Self::new(ceiling, Ratio::ZERO) {
             Ok(policy) => Ok(Self { spread: self.spread, ..policy }),
             error => error,
@@ -93,40 +94,6 @@ impl Default for CooldownPolicy {
         Self::DEFAULT
     }
 }
-
-/// An error in a [`CooldownPolicy`].
-///
-/// ```
-/// use tidegate::{Ratio, Span, gate::{CooldownError, CooldownPolicy}};
-///
-/// let hour = Span::from_secs(3_600);
-/// // "An eighth more" is an eighth, and not nine eighths.
-/// assert_eq!(CooldownPolicy::new(hour, Ratio::new(9, 8).unwrap()), Err(CooldownError::SpreadAboveOne));
-/// assert!(CooldownPolicy::new(hour, Ratio::ONE).is_ok()); // up to twice what was asked for
-/// // "Whatever the server says" is `Span::MAX`.
-/// assert_eq!(CooldownPolicy::new(Span::ZERO, Ratio::ZERO), Err(CooldownError::ZeroCeiling));
-/// assert!(CooldownPolicy::new(Span::MAX, Ratio::ZERO).is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum CooldownError {
-    /// A ceiling of zero would ignore every server.
-    ZeroCeiling,
-    /// A spread above one could more than double a requested cooldown.
-    SpreadAboveOne,
-}
-
-impl core::fmt::Display for CooldownError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::ZeroCeiling => "a cooldown's ceiling must be at least 1 ns",
-            Self::SpreadAboveOne => "a cooldown's spread must be at most 1",
-        })
-    }
-}
-
-impl core::error::Error for CooldownError {}
 
 /// The latest cooldown that a server requested (`Retry-After` and similar).
 ///

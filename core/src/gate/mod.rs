@@ -15,13 +15,13 @@ mod pacing;
 mod permit;
 mod retry_budget;
 
-pub use cooldown::{Cooldown, CooldownError, CooldownPolicy};
+pub use cooldown::{Cooldown, CooldownPolicy};
 pub use pacing::Pacing;
 pub(crate) use pacing::{LATENESS, LONGEST_DEBT, lately};
 pub(crate) use permit::Part;
 pub use permit::Permit;
 pub(crate) use retry_budget::{Account, Entry};
-pub use retry_budget::{RetryBudget, RetryBudgetError, RetryBudgetPolicy};
+pub use retry_budget::{RetryBudget, RetryBudgetPolicy};
 
 /// The gate that delays or rejects a call.
 ///

@@ -198,17 +198,14 @@ impl Pacing {
         self.next = next.max(now).min(Instant::LAST);
     }
 
-    /// Changes to another interval. What is ahead of `now` stays the same number of calls. A part
-    /// of a call takes no more time than before at a higher rate, and counts as a call at a lower
-    /// one.
+    /// Changes to another interval. What is ahead of `now` stays the same number of whole calls. The
+    /// part of a call takes no more time than before at a higher rate, and at a lower one as much
+    /// more as a whole call does.
     pub(crate) fn rescale(&mut self, now: Instant, from: Span, to: Span) {
-        let Some(from) = NonZeroU64::new(from.as_nanos()) else { return };
-        let (calls, part) = div_rem(self.next.saturating_since(now).as_nanos(), from);
-        let part = if part > 0 && to.as_nanos() > from.get() {
-            to
-        } else {
-            to.min(Span::from_nanos(part))
-        };
+        let Some(interval) = NonZeroU64::new(from.as_nanos()) else { return };
+        let (calls, part) = div_rem(self.next.saturating_since(now).as_nanos(), interval);
+        let more = if part > 0 { to.saturating_sub(from) } else { Span::ZERO };
+        let part = Span::from_nanos(part).saturating_add(more).min(to);
         self.next =
             now.saturating_add(to.saturating_mul(calls)).saturating_add(part).min(Instant::LAST);
     }

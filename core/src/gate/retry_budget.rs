@@ -1,5 +1,6 @@
 //! The retry budget: successes pay for retries.
 
+use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::snapshot::fields;
 use crate::verdict::{Reason, Verdict};
@@ -11,11 +12,11 @@ use crate::verdict::{Reason, Verdict};
 /// call may make. The idea is Finagle's `RetryBudget` and gRPC's retry throttling (gRFC A6).
 ///
 /// ```
-/// use tidegate::{Ratio, gate::{RetryBudgetError, RetryBudgetPolicy}};
+/// use tidegate::{ConfigError, Ratio, gate::RetryBudgetPolicy};
 ///
 /// // A retry for every ten successes, ten of them to begin with:
 /// assert!(RetryBudgetPolicy::new(Ratio::new(1, 10).unwrap(), 10).is_ok());
-/// assert_eq!(RetryBudgetPolicy::new(Ratio::HALF, 0), Err(RetryBudgetError::ZeroReserve));
+/// assert_eq!(RetryBudgetPolicy::new(Ratio::HALF, 0), Err(ConfigError::RetryBudgetReserve));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -29,14 +30,14 @@ impl RetryBudgetPolicy {
     /// budget starts with its whole reserve.
     ///
     /// # Errors
-    /// [`RetryBudgetError::ZeroReserve`] if `reserve` is zero, and [`RetryBudgetError::ZeroRatio`]
+    /// [`ConfigError::RetryBudgetReserve`] if `reserve` is zero, and [`ConfigError::RetryBudgetRatio`]
     /// if `per_success` is.
-    pub const fn new(per_success: Ratio, reserve: u32) -> Result<Self, RetryBudgetError> {
+    pub const fn new(per_success: Ratio, reserve: u32) -> Result<Self, ConfigError> {
         if reserve == 0 {
-            return Err(RetryBudgetError::ZeroReserve);
+            return Err(ConfigError::RetryBudgetReserve);
         }
         if per_success.numerator() == 0 {
-            return Err(RetryBudgetError::ZeroRatio);
+            return Err(ConfigError::RetryBudgetRatio);
         }
         Ok(Self { per_success, reserve })
     }
@@ -51,38 +52,6 @@ impl RetryBudgetPolicy {
         self.retry_cost().saturating_mul(self.reserve as u64)
     }
 }
-
-/// An error in a [`RetryBudgetPolicy`].
-///
-/// ```
-/// use tidegate::{Ratio, gate::{RetryBudgetError, RetryBudgetPolicy}};
-///
-/// // A tenth as an integer division is zero.
-/// let tenth = Ratio::new(1 / 10, 1).unwrap();
-/// assert_eq!(RetryBudgetPolicy::new(tenth, 10), Err(RetryBudgetError::ZeroRatio));
-/// // "No retries" is said with `Policy::attempts`, and not with an empty retry budget.
-/// assert_eq!(RetryBudgetPolicy::new(Ratio::ONE, 0), Err(RetryBudgetError::ZeroReserve));
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum RetryBudgetError {
-    /// With a reserve of zero, no retry could ever be sent.
-    ZeroReserve,
-    /// With a ratio of zero, a spent retry budget would never recover.
-    ZeroRatio,
-}
-
-impl core::fmt::Display for RetryBudgetError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::ZeroReserve => "a retry budget's reserve must be at least 1",
-            Self::ZeroRatio => "a retry budget's ratio must be above 0",
-        })
-    }
-}
-
-impl core::error::Error for RetryBudgetError {}
 
 /// Counts what successes have paid for.
 ///

@@ -2,11 +2,12 @@
 
 use core::num::NonZeroU32;
 
+use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::gate::{Pacing, lately};
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
-use crate::rate::{Quota, QuotaError, law_interval};
+use crate::rate::{Quota, law_interval};
 use crate::rng::Rng;
 use crate::snapshot::{fields, record};
 use crate::time::{Instant, Span};
@@ -136,13 +137,13 @@ const fn per_second(count: u64) -> Quota {
 /// [`Adaptive`](crate::law::Adaptive).
 ///
 /// ```
-/// use tidegate::law::{Aimd, AimdConfig, AimdError};
+/// use tidegate::{ConfigError, law::{Aimd, AimdConfig}};
 /// use tidegate::{Quota, Ratio};
 ///
 /// let gentle = AimdConfig { keep: Ratio::new(7, 10).unwrap(), ..AimdConfig::DEFAULT };
 /// assert!(Aimd::new(gentle).is_ok());
 /// let never = AimdConfig { keep: Ratio::ONE, ..AimdConfig::DEFAULT };
-/// assert_eq!(Aimd::new(never), Err(AimdError::KeepNotBelowOne));
+/// assert_eq!(Aimd::new(never), Err(ConfigError::AimdKeep));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -204,14 +205,14 @@ impl Aimd {
     /// never to zero).
     ///
     /// # Errors
-    /// [`AimdError`] names what is wrong.
-    pub const fn new(config: AimdConfig) -> Result<Self, AimdError> {
+    /// [`ConfigError`] names what is wrong.
+    pub const fn new(config: AimdConfig) -> Result<Self, ConfigError> {
         let floor = config.floor.law_rate();
         // The longest interval of all.
         let slowest = Quota::of(law_interval(floor), NonZeroU32::MIN);
         let burst = match slowest.with_burst(config.start.burst()) {
             Ok(slowest) => slowest.burst,
-            Err(error) => return Err(AimdError::Burst(error)),
+            Err(_) => return Err(ConfigError::AimdBurst),
         };
         let law = Self {
             start: config.start.law_rate(),
@@ -224,19 +225,19 @@ impl Aimd {
             cooldown: config.cooldown,
         };
         if law.every == 0 {
-            return Err(AimdError::ZeroEvery);
+            return Err(ConfigError::AimdEvery);
         }
         if !law.keep.is_below_one() {
-            return Err(AimdError::KeepNotBelowOne);
+            return Err(ConfigError::AimdKeep);
         }
         if let Some(cooldown) = law.cooldown {
             let (base, most) = (cooldown.base.as_nanos(), cooldown.most.as_nanos());
             if base == 0 || base > most || cooldown.discount == 0 {
-                return Err(AimdError::Cooldown);
+                return Err(ConfigError::AimdCooldown);
             }
         }
         if law.floor > law.start || law.start > law.ceiling {
-            return Err(AimdError::StartOutside);
+            return Err(ConfigError::AimdStart);
         }
         Ok(law)
     }
@@ -335,64 +336,6 @@ impl AimdCooldown {
         rng.between(Span::from_nanos(most.as_nanos() / 2), most)
     }
 }
-
-/// An error in an [`AimdConfig`].
-///
-/// ```
-/// use tidegate::law::{Aimd, AimdConfig, AimdError, AimdCooldown};
-/// use tidegate::{Quota, QuotaError, Ratio, Span};
-///
-/// let config = AimdConfig::DEFAULT;
-/// let made = |config| Aimd::new(config).unwrap_err();
-/// // At the lowest rate, the burst would take too long.
-/// let start = Quota::per_second(10).unwrap().with_burst(1_000_000).unwrap();
-/// let burst = AimdError::Burst(QuotaError::BurstTooLarge);
-/// assert_eq!(made(AimdConfig { start, floor: Quota::per_day(1).unwrap(), ..config }), burst);
-/// // "Never grow" is a ceiling at the start.
-/// assert_eq!(made(AimdConfig { every: 0, ..config }), AimdError::ZeroEvery);
-/// // "Never cut" is another law: `Fixed`.
-/// assert_eq!(made(AimdConfig { keep: Ratio::ONE, ..config }), AimdError::KeepNotBelowOne);
-/// // "No cooldown" is `None`.
-/// let cooldown = Some(AimdCooldown { base: Span::ZERO, most: Span::ZERO, discount: 10 });
-/// assert_eq!(made(AimdConfig { cooldown, ..config }), AimdError::Cooldown);
-/// // The default's start of ten a second is above this ceiling: lower both.
-/// let ceiling = Quota::per_second(5).unwrap();
-/// assert_eq!(made(AimdConfig { ceiling, ..config }), AimdError::StartOutside);
-/// assert!(Aimd::new(AimdConfig { start: ceiling, ceiling, ..config }).is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum AimdError {
-    /// The start's burst times the floor's interval is longer than 146 years.
-    Burst(QuotaError),
-    /// The law cannot grow after zero successes.
-    ZeroEvery,
-    /// A cut would keep the whole rate.
-    KeepNotBelowOne,
-    /// The cooldown's base is zero or above its most, or its discount is zero.
-    Cooldown,
-    /// The start is below the floor or above the ceiling.
-    StartOutside,
-}
-
-impl core::fmt::Display for AimdError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::Burst(_) => {
-                "aimd: the start's burst times the floor's interval must be at most 146 years"
-            }
-            Self::ZeroEvery => "aimd: `every` must be at least 1",
-            Self::KeepNotBelowOne => "aimd: `keep` must be below 1",
-            Self::Cooldown => {
-                "aimd: a cooldown needs 0 < `base` <= `most`, and a `discount` of at least 1"
-            }
-            Self::StartOutside => "aimd: `start` must lie between `floor` and `ceiling`",
-        })
-    }
-}
-
-impl core::error::Error for AimdError {}
 
 fields!(AimdState { rate: u64, interval: Span, successes: u16, cuts: u8, calm: u16 });
 record!(Aimd, AimdState where |law, state| {
@@ -547,29 +490,29 @@ mod tests {
         let cooldown = good.cooldown.unwrap();
         let crowded = per_second(10).with_burst(u32::MAX).unwrap();
         for (config, expected) in [
-            (AimdConfig { every: 0, ..good }, AimdError::ZeroEvery),
-            (AimdConfig { keep: Ratio::ONE, ..good }, AimdError::KeepNotBelowOne),
+            (AimdConfig { every: 0, ..good }, ConfigError::AimdEvery),
+            (AimdConfig { keep: Ratio::ONE, ..good }, ConfigError::AimdKeep),
             (
                 AimdConfig {
                     cooldown: Some(AimdCooldown { base: Span::ZERO, ..cooldown }),
                     ..good
                 },
-                AimdError::Cooldown,
+                ConfigError::AimdCooldown,
             ),
             (
                 AimdConfig {
                     cooldown: Some(AimdCooldown { most: Span::from_millis(9), ..cooldown }),
                     ..good
                 },
-                AimdError::Cooldown,
+                ConfigError::AimdCooldown,
             ),
             (
                 AimdConfig { cooldown: Some(AimdCooldown { discount: 0, ..cooldown }), ..good },
-                AimdError::Cooldown,
+                ConfigError::AimdCooldown,
             ),
-            (AimdConfig { floor: per_second(11), ..good }, AimdError::StartOutside),
-            (AimdConfig { ceiling: per_second(9), ..good }, AimdError::StartOutside),
-            (AimdConfig { start: crowded, ..good }, AimdError::Burst(QuotaError::BurstTooLarge)),
+            (AimdConfig { floor: per_second(11), ..good }, ConfigError::AimdStart),
+            (AimdConfig { ceiling: per_second(9), ..good }, ConfigError::AimdStart),
+            (AimdConfig { start: crowded, ..good }, ConfigError::AimdBurst),
         ] {
             assert_eq!(Aimd::new(config), Err(expected));
         }

@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU16;
 
+use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
@@ -64,12 +65,12 @@ impl Default for AimdConcurrencyConfig {
 /// avoidance, with the factor of Netflix' AIMD limit. The limit grows only if calls waited for it.
 ///
 /// ```
-/// use tidegate::law::{AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError};
+/// use tidegate::{ConfigError, law::{AimdConcurrency, AimdConcurrencyConfig}};
 /// use tidegate::Ratio;
 ///
 /// assert!(AimdConcurrency::new(AimdConcurrencyConfig::DEFAULT).is_ok());
 /// let never = AimdConcurrencyConfig { keep: Ratio::ONE, ..AimdConcurrencyConfig::DEFAULT };
-/// assert_eq!(AimdConcurrency::new(never), Err(AimdConcurrencyError::KeepNotBelowOne));
+/// assert_eq!(AimdConcurrency::new(never), Err(ConfigError::AimdConcurrencyKeep));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -106,13 +107,13 @@ impl AimdConcurrency {
     /// The law with this configuration.
     ///
     /// # Errors
-    /// [`AimdConcurrencyError`] names what is wrong.
-    pub const fn new(config: AimdConcurrencyConfig) -> Result<Self, AimdConcurrencyError> {
+    /// [`ConfigError`] names what is wrong.
+    pub const fn new(config: AimdConcurrencyConfig) -> Result<Self, ConfigError> {
         if !config.keep.is_below_one() {
-            return Err(AimdConcurrencyError::KeepNotBelowOne);
+            return Err(ConfigError::AimdConcurrencyKeep);
         }
         if config.start.get() > config.most.get() {
-            return Err(AimdConcurrencyError::StartAboveMost);
+            return Err(ConfigError::AimdConcurrencyStart);
         }
         Ok(Self { config })
     }
@@ -168,43 +169,6 @@ impl Law for AimdConcurrency {
         Move::Faster
     }
 }
-
-/// An error in an [`AimdConcurrencyConfig`].
-///
-/// ```
-/// use core::num::NonZeroU16;
-/// use tidegate::Ratio;
-/// use tidegate::law::{AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError};
-///
-/// let config = AimdConcurrencyConfig::DEFAULT;
-/// // Nine tenths, upside down.
-/// let keep = Ratio::new(10, 9).unwrap();
-/// assert_eq!(AimdConcurrency::new(AimdConcurrencyConfig { keep, ..config }), Err(AimdConcurrencyError::KeepNotBelowOne));
-/// // The default starts at four: for one call at a time lower that too.
-/// let most = NonZeroU16::MIN;
-/// assert_eq!(AimdConcurrency::new(AimdConcurrencyConfig { most, ..config }), Err(AimdConcurrencyError::StartAboveMost));
-/// assert!(AimdConcurrency::new(AimdConcurrencyConfig { start: most, most, ..config }).is_ok());
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum AimdConcurrencyError {
-    /// A cut would keep the whole limit.
-    KeepNotBelowOne,
-    /// The start is above the maximum.
-    StartAboveMost,
-}
-
-impl core::fmt::Display for AimdConcurrencyError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::KeepNotBelowOne => "aimd-concurrency: `keep` must be below 1",
-            Self::StartAboveMost => "aimd-concurrency: `start` must not be above `most`",
-        })
-    }
-}
-
-impl core::error::Error for AimdConcurrencyError {}
 
 fields!(AimdConcurrencyState { concurrency: NonZeroU16, successes: u16 });
 record!(AimdConcurrency, AimdConcurrencyState where |law, state| state.concurrency <= law.config.most);

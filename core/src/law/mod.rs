@@ -19,18 +19,12 @@ mod published {
 }
 
 pub use adaptive::{Adaptive, AdaptiveState, Basis};
-pub use aimd::{Aimd, AimdConfig, AimdCooldown, AimdError, AimdState};
-pub use aimd_concurrency::{
-    AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyError, AimdConcurrencyState,
-};
+pub use aimd::{Aimd, AimdConfig, AimdCooldown, AimdState};
+pub use aimd_concurrency::{AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyState};
 pub use fixed::Fixed;
-pub use published::autosleeper::{
-    Autosleeper, AutosleeperConfig, AutosleeperError, AutosleeperState,
-};
-pub use published::heroku::{Heroku, HerokuConfig, HerokuError, HerokuState, Strategy};
-pub use published::tchannel::{
-    Over, Recovery, Tchannel, TchannelConfig, TchannelError, TchannelState,
-};
+pub use published::autosleeper::{Autosleeper, AutosleeperConfig, AutosleeperState};
+pub use published::heroku::{Heroku, HerokuConfig, HerokuState, Strategy};
+pub use published::tchannel::{Over, Recovery, Tchannel, TchannelConfig, TchannelState};
 pub use vegas::{Vegas, VegasState};
 
 // One row per law: its tag in snapshots, which never changes (4 is not used again), and its type. Then one row per name:

@@ -41,7 +41,7 @@ pub(super) struct Link {
     spare: bool,
     /// Whether several calls were sent between two answers, and no lease has waited for its call
     /// since.
-    hungry: bool,
+    wants_more: bool,
     /// Recent rate in calls per second, with 16 bits of fraction.
     rate: u64,
 }
@@ -101,7 +101,7 @@ impl Link {
             used: 0,
             since: now,
             spare: false,
-            hungry: false,
+            wants_more: false,
             rate: 0,
         }
     }
@@ -208,7 +208,7 @@ impl Link {
         let calls = mul_div_floor(self.rate, span.as_nanos(), 1_000_000_000);
         // Leases reach further ahead than that. If calls wait for each of them, twice as many are
         // useful.
-        let calls = if self.hungry && !self.spare { calls.saturating_mul(2) } else { calls };
+        let calls = if self.wants_more && !self.spare { calls.saturating_mul(2) } else { calls };
         let calls = calls.saturating_add(0x8000) >> 16;
         u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(waiting)
     }
@@ -282,7 +282,7 @@ impl Link {
         let latest = mul_div_floor(used, 1_000_000_000, passed);
         let before = self.rate.saturating_sub(self.rate >> 2);
         self.rate = before.saturating_add(latest >> 2);
-        self.hungry = !self.spare && (self.hungry || self.used > 1);
+        self.wants_more = !self.spare && (self.wants_more || self.used > 1);
         (self.used, self.since, self.spare) = (0, now, false);
     }
 }

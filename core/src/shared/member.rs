@@ -294,7 +294,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     /// The earliest time for a call behind these calls, estimated from the fleet's interval.
     #[must_use]
     pub fn due_behind(&self, now: Instant, call: &Call, ahead: &Ahead) -> Instant {
-        let held = if self.in_hand() > 0 { self.next_at() } else { None };
+        let held = if self.available_leases() > 0 { self.next_at() } else { None };
         let held = held.unwrap_or(Instant::ZERO).max(self.cooldown_until());
         let interval = self.fleet().and_then(|(_, interval)| interval).unwrap_or(Span::ZERO);
         let behind = interval.saturating_mul(ahead.calls.into());
@@ -310,7 +310,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
 
     /// Number of available leases.
     #[must_use]
-    pub fn in_hand(&self) -> usize {
+    pub fn available_leases(&self) -> usize {
         self.hand.len()
     }
 

@@ -3,7 +3,8 @@
 use tidegate::{Hint, Outcome, Reply, Rng, Span};
 
 use crate::client::Client;
-use crate::{HOUR, SECOND};
+use crate::server::{Says, Server};
+use crate::{HOUR, SECOND, at};
 
 fn below(rng: &mut Rng, most: u64) -> u64 {
     rng.between(Span::ZERO, Span::from_nanos(most)).as_nanos()
@@ -131,4 +132,29 @@ fn a_bucket_that_is_always_reported_empty_slows_a_client_only_to_a_bound() {
         let slowest = client.interval();
         assert!(slowest < 80 * everybodys, "{} times everybody's", slowest / everybodys);
     }
+}
+
+#[test]
+fn an_hour_of_light_use_does_not_slow_the_job_after_it() {
+    let mut server = Server::new(10, SECOND, Some(100), Says::Nothing);
+    let mut client = Client::new(7);
+    let mut call = |client: &mut Client| {
+        let permit = client.admitted();
+        let reply = match server.call(client.now).outcome {
+            Outcome::Ok => Outcome::Ok.into(),
+            outcome => outcome.with(Hint::retry_after(Span::from_secs(2))),
+        };
+        client.now += SECOND / 20;
+        client.gate.settle(at(client.now), permit, reply);
+    };
+    for _ in 0..360 {
+        call(&mut client);
+        client.now += 10 * SECOND;
+    }
+    let since = client.now;
+    for _ in 0..1_000 {
+        call(&mut client);
+    }
+    let took = client.now - since;
+    assert!(took < 200 * SECOND, "{} s instead of 100", took / SECOND);
 }

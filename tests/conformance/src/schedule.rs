@@ -15,13 +15,13 @@ use crate::value::{at, field, list, number, same, small, span, spelt};
 pub(crate) fn backoff(vector: &Value) -> Played {
     let schedule = policy::backoff(field(vector, "backoff")?)?;
     let mut rng = Rng::new(number(field(vector, "seed")?)?);
-    let mut rung = span(field(vector, "rung")?)?;
+    let mut step = span(field(vector, "rung")?)?;
     let delays = list(field(vector, "delays")?)?;
     let made: Vec<_> = delays
         .iter()
         .map(|_| {
-            rung = schedule.climb(rung, &mut rng);
-            json!([spelt(rung.as_nanos()), spelt(schedule.delay(rung, &mut rng).as_nanos())])
+            step = schedule.next_step(step, &mut rng);
+            json!([spelt(step.as_nanos()), spelt(schedule.delay(step, &mut rng).as_nanos())])
         })
         .collect();
     same("the delays", field(vector, "delays")?, &Value::from(made)).map(|()| delays.len())

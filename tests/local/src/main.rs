@@ -102,7 +102,7 @@ async fn stats(member: Rc<Member>) {
         let stats = member.gate.stats();
         let told = json!({
             "admitted": stats.counts.admitted, "delayed": stats.delayed, "without": stats.without,
-            "alone": stats.alone, "asked": stats.asked, "missed": stats.missed, "inHand": stats.in_hand,
+            "alone": stats.alone, "asked": stats.asked, "missed": stats.missed, "inHand": stats.available_leases,
         });
         tell(&json!({ "stats": told, "holds": member.gate.budget(KEY).is_some() }));
         tokio::time::sleep(Duration::from_millis(50)).await;

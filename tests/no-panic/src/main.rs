@@ -12,14 +12,9 @@
 use core::num::NonZeroU32;
 use core::ops::{Deref, DerefMut};
 
-use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
-use tidegate::gate::{
-    CooldownError, CooldownPolicy, Gate, Permit, RetryBudgetError, RetryBudgetPolicy,
-};
-use tidegate::law::{
-    Aimd, AimdConfig, AimdError, AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, Fixed,
-    Law,
-};
+use tidegate::backoff::{Backoff, Growth, Jitter};
+use tidegate::gate::{CooldownPolicy, Gate, Permit, RetryBudgetPolicy};
+use tidegate::law::{Aimd, AimdConfig, AnyLaw, Autosleeper, AutosleeperConfig, Fixed, Law};
 use tidegate::queue::{self, Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::shared::{Coordinator, Leases, Member, MessageError};
 use tidegate::signal::body::{self, Body};
@@ -28,8 +23,8 @@ use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::time::Ticks;
 use tidegate::{
-    Call, CallTime, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy, Quota, QuotaError,
-    Ratio, Reason, Reply, Rng, Session, Span, Verdict,
+    Call, CallTime, ConfigError, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy,
+    Quota, Ratio, Reason, Reply, Rng, Session, Span, Verdict,
 };
 
 unsafe extern "C" {
@@ -331,12 +326,12 @@ pub struct Shared {
 pub struct Parts {
     named: fn(&str) -> Option<Policy>,
     settled: fn(u64, Instant) -> Controller<Aimd, 2>,
-    quota: fn(u64, Span, u32) -> Result<Quota, QuotaError>,
-    cooldown: fn(Span, Ratio) -> Result<CooldownPolicy, CooldownError>,
-    retry_budget: fn(Ratio, u32) -> Result<RetryBudgetPolicy, RetryBudgetError>,
-    backoff: fn(Growth, Jitter, Span, Span) -> Result<Backoff, BackoffError>,
-    aimd: fn(AimdConfig) -> Result<Aimd, AimdError>,
-    autosleeper: fn(AutosleeperConfig) -> Result<Autosleeper, AutosleeperError>,
+    quota: fn(u64, Span, u32) -> Result<Quota, ConfigError>,
+    cooldown: fn(Span, Ratio) -> Result<CooldownPolicy, ConfigError>,
+    retry_budget: fn(Ratio, u32) -> Result<RetryBudgetPolicy, ConfigError>,
+    backoff: fn(Growth, Jitter, Span, Span) -> Result<Backoff, ConfigError>,
+    aimd: fn(AimdConfig) -> Result<Aimd, ConfigError>,
+    autosleeper: fn(AutosleeperConfig) -> Result<Autosleeper, ConfigError>,
 }
 
 /// The conversions, and the random generator.

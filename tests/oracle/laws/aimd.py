@@ -79,16 +79,16 @@ class Aimd(Law):
             return error
         burst = (config["start"] + [1])[2]
         if burst_wrong(law_quota(law_rate(*config["floor"][:2]), burst).interval, burst):
-            return "Burst(BurstTooLarge)"
+            return "AimdBurst"
         if config["every"] == 0:
-            return "ZeroEvery"
+            return "AimdEvery"
         if not below_one(config["keep"]):
-            return "KeepNotBelowOne"
+            return "AimdKeep"
         cooldown = config["cooldown"]
         if cooldown and (cooldown[0] == 0 or cooldown[0] > cooldown[1] or cooldown[2] == 0):
-            return "Cooldown"
+            return "AimdCooldown"
         rates = [law_rate(*config[name][:2]) for name in ("floor", "start", "ceiling")]
-        return None if rates == sorted(rates) else "StartOutside"
+        return None if rates == sorted(rates) else "AimdStart"
 
     def __init__(self, config, now):
         rates = {key: law_rate(*config[key][:2]) for key in ("start", "floor", "ceiling", "step")}

@@ -27,8 +27,8 @@ class AimdConcurrency(Law):
     @staticmethod
     def wrong(config):
         if not below_one(config["keep"]):
-            return "KeepNotBelowOne"
-        return "StartAboveMost" if config["start"] > config["most"] else None
+            return "AimdConcurrencyKeep"
+        return "AimdConcurrencyStart" if config["start"] > config["most"] else None
 
     def __init__(self, config, now):
         self.config, self.open, self.successes = config, config["start"], 0

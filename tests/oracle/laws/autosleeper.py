@@ -71,10 +71,10 @@ class Autosleeper(Law):
     @staticmethod
     def wrong(config):
         errors = [
-            ("ZeroInitial", config["initial"] == 0),
-            ("UpBelowOne", below_one(config["up"])),
-            ("DownAboveOne", above_one(config["down"])),
-            ("SpreadAboveOne", above_one(config["spread"])),
+            ("AutosleeperInitial", config["initial"] == 0),
+            ("AutosleeperUp", below_one(config["up"])),
+            ("AutosleeperDown", above_one(config["down"])),
+            ("AutosleeperSpread", above_one(config["spread"])),
         ]
         return next((error for error, is_wrong in errors if is_wrong), None)
 

@@ -19,12 +19,12 @@ def above_one(ratio):
 
 def quota_wrong(count, period, burst=1):
     if count == 0:
-        return "ZeroCount"
+        return "QuotaCount"
     if period == 0:
-        return "ZeroPeriod"
+        return "QuotaPeriod"
     if burst == 0:
-        return "ZeroBurst"
-    return "BurstTooLarge" if burst_wrong(-(-period // count), burst) else None
+        return "QuotaBurst"
+    return "QuotaBurstTooLong" if burst_wrong(-(-period // count), burst) else None
 
 
 def burst_wrong(interval, burst):

@@ -89,11 +89,11 @@ class Heroku(Law):
     @staticmethod
     def wrong(config):
         if below_one(config["times"]):
-            return "TimesBelowOne"
+            return "HerokuTimes"
         stays = config["start"] > 0 and config["floor"] > 0 and config["strategy"] != "exponential"
         if config["add"] == 0 and not stays:
-            return "StuckAtZero"
-        return "ZeroCalm" if config["calm"] == 0 else None
+            return "HerokuStart"
+        return "HerokuCalm" if config["calm"] == 0 else None
 
     def __init__(self, config, now):
         self.config, self.sleep, self.run = config, config["start"], 0

@@ -42,11 +42,11 @@ class Tchannel(Law):
     @staticmethod
     def wrong(config):
         if config["most"] > 9_999_999:
-            return "MostTooLarge"
+            return "TchannelMost"
         rate, value = config.get("rate"), config.get("value")
         if rate is not None and rate > 14:
-            return "RateTooLarge"
-        return "NoRecovery" if value == 0 or rate == 0 else None
+            return "TchannelRate"
+        return "TchannelRecovery" if value == 0 or rate == 0 else None
 
     def __init__(self, config, now):
         self.config = config

@@ -56,7 +56,7 @@ def delayed(until, now, span):
 
 def part_at(part, old, new):
     """The time of a part of a call at another rate."""
-    return ite(all_of(part > 0, new > old), new, least(part, new))
+    return least(part + ite(part > 0, minus(new, old), 0), new)
 
 
 def followed(next, now, old, old_burst, new, burst, part_at=part_at):

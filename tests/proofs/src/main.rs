@@ -9,6 +9,8 @@
 
 #[path = "../../../core/src/backoff.rs"]
 mod backoff;
+#[path = "../../../core/src/config_error.rs"]
+mod config_error;
 #[path = "../../../core/src/digest.rs"]
 mod digest;
 #[path = "../../../core/src/fixed.rs"]
@@ -43,12 +45,13 @@ mod numbers;
 mod plain;
 mod states;
 
+pub use config_error::ConfigError;
 pub use fixed::Ratio;
 pub use gate::Permit;
 pub use hint::Hint;
 pub use outcome::{Outcome, Reply};
 pub use policy::Policy;
-pub use rate::{Quota, QuotaError};
+pub use rate::Quota;
 pub use rng::Rng;
 pub use time::{Instant, Span};
 pub use verdict::{Call, Decision, Reason, Verdict};

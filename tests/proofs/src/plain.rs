@@ -46,7 +46,7 @@ pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
             let schedule = schedule(of)?;
             let mut rng = of.rng()?;
             let word = rng.clone().next_u32();
-            vec![word.into(), schedule.climb(of.span(), &mut rng).as_nanos()]
+            vec![word.into(), schedule.next_step(of.span(), &mut rng).as_nanos()]
         }
         "delay" => {
             let schedule = schedule(of)?;

@@ -48,7 +48,7 @@ pub(super) struct Glance {
     pub(super) tally: MemberStats,
     pub(super) waiting: usize,
     pub(super) in_flight: usize,
-    pub(super) in_hand: usize,
+    pub(super) available_leases: usize,
     pub(super) members: u16,
     pub(super) trouble: Option<LocalError>,
     /// Whether no call, lease or request is pending.
@@ -112,14 +112,14 @@ impl Lane {
     pub(super) fn glance(&self) -> Glance {
         let State { desk: Desk { gate, queue, .. }, trouble, .. } = &*self.lock();
         let member = gate.member();
-        let (waiting, in_hand) = (queue.waiting(), member.in_hand());
+        let (waiting, available_leases) = (queue.waiting(), member.available_leases());
         let in_flight = usize::from(member.in_flight());
-        let quiet = waiting == 0 && in_hand == 0 && in_flight == 0;
+        let quiet = waiting == 0 && available_leases == 0 && in_flight == 0;
         Glance {
             tally: *gate.stats(),
             waiting,
             in_flight,
-            in_hand,
+            available_leases,
             members: member.fleet().map_or(0, |(members, _)| members),
             trouble: trouble.clone(),
             spare: quiet && member.request_at().is_none(),

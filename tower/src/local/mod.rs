@@ -144,7 +144,7 @@ impl LocalGate {
             stats::add(&mut all.counts, &one.tally.calls);
             all.waiting += one.waiting;
             all.in_flight += one.in_flight;
-            all.in_hand += one.in_hand;
+            all.available_leases += one.available_leases;
             all.members = all.members.max(one.members);
             for (sum, count) in [
                 (&mut all.alone, one.tally.alone),
@@ -310,7 +310,7 @@ pub struct LocalStats {
     /// Calls in flight.
     pub in_flight: usize,
     /// Available leases.
-    pub in_hand: usize,
+    pub available_leases: usize,
     /// The number of processes that share the budget, as last reported; the maximum over all keys.
     pub members: u16,
     /// Requests to the process that holds the budget.

@@ -162,7 +162,7 @@ async fn a_closed_gate_returns_its_leases_and_its_seat() {
         tokio::join!(call(&held), call(&other));
     }
     other.close().await;
-    assert_eq!((held.budget(KEY).unwrap().members, other.stats().in_hand), (1, 0));
+    assert_eq!((held.budget(KEY).unwrap().members, other.stats().available_leases), (1, 0));
     held.close().await;
     assert!(!folder.socket().exists());
     // A later call starts again.

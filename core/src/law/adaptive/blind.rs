@@ -51,7 +51,7 @@ impl AdaptiveState {
     pub(super) fn reject(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
         let (now, busy) = (sample.now, sample.outcome == Outcome::Busy);
         let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
-        let told = sample.hint.cooldown().is_some() || sample.hint.tells_of_limit();
+        let told = sample.hint.cooldown().is_some() || sample.hint.describes_limit();
         let begins = self.calls == 0;
         let cuts = sample.fresh && self.is_evident(sample, told);
         if cuts {

@@ -88,6 +88,14 @@ impl Meter {
         end.saturating_since(self.from).saturating_add(before)
     }
 
+    /// The mean interval of a usual call in both epochs; zero if they have too few calls.
+    pub(super) fn mean(&self, now: Instant, usual: Usual) -> Log {
+        match self.calls(usual) {
+            0..RIPE => Log::ZERO,
+            calls => Log::of_span(self.cycle(now)) - Log::of(calls.into()),
+        }
+    }
+
     /// The mean interval of a usual call in the previous epoch, if it had enough calls.
     pub(super) fn reading_before(&self, usual: Usual) -> Option<Log> {
         let calls = usual.calls_in(self.before.into());

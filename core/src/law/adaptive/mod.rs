@@ -318,8 +318,15 @@ impl Law for Adaptive {
         match &mut state.phase {
             Phase::Open(open) => {
                 let gap = open.gap(state.interval);
-                if !open.probing {
-                    open.send(&mut state.interval_end, now, round_trip);
+                let since = now.saturating_since(state.event_at);
+                if !open.probing
+                    && let Some(sent) = open.send(&mut state.interval_end, now, round_trip)
+                    && open.limit(since).is_none()
+                    && state.meter.mean(now, state.usual) > sent.octaves(2)
+                {
+                    // The program calls far more often than before. What was served during its
+                    // light use says nothing about the limit.
+                    state.meter = Meter::new(now);
                 }
                 state.fresh_at = now.saturating_add(gap);
                 state.release = state.release.max(state.fresh_at);
@@ -370,7 +377,7 @@ impl Law for Adaptive {
             open.serve(sample.in_flight);
         }
         // Most responses of most servers contain no hints.
-        let tells = sample.hint.tells_of_limit() || state.hinted.knows();
+        let tells = sample.hint.describes_limit() || state.hinted.knows();
         if !served || tells {
             // Rounded down, and down again, because a logarithm may convert back to slightly more.
             let ceiling = Log::of_span(sample.ceiling).coarse().saturating_sub(1);

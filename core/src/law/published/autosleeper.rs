@@ -1,5 +1,6 @@
 //! `autosleeper`: a delay that scales up on failure and down on success.
 
+use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
@@ -152,20 +153,20 @@ impl Autosleeper {
     /// The law with this configuration.
     ///
     /// # Errors
-    /// [`AutosleeperError`] names what is wrong. A threshold of zero and an initial delay above the
+    /// [`ConfigError`] names what is wrong. A threshold of zero and an initial delay above the
     /// longest are valid, as in the source.
-    pub const fn new(config: AutosleeperConfig) -> Result<Self, AutosleeperError> {
+    pub const fn new(config: AutosleeperConfig) -> Result<Self, ConfigError> {
         if config.initial.as_nanos() == 0 {
-            return Err(AutosleeperError::ZeroInitial);
+            return Err(ConfigError::AutosleeperInitial);
         }
         if config.up.is_below_one() {
-            return Err(AutosleeperError::UpBelowOne);
+            return Err(ConfigError::AutosleeperUp);
         }
         if config.down.exceeds_one() {
-            return Err(AutosleeperError::DownAboveOne);
+            return Err(ConfigError::AutosleeperDown);
         }
         if config.spread.exceeds_one() {
-            return Err(AutosleeperError::SpreadAboveOne);
+            return Err(ConfigError::AutosleeperSpread);
         }
         Ok(Self { config })
     }
@@ -243,52 +244,6 @@ impl Law for Autosleeper {
         moved
     }
 }
-
-/// An error in an [`AutosleeperConfig`].
-///
-/// ```
-/// use tidegate::law::{Autosleeper, AutosleeperConfig, AutosleeperError as Wrong};
-/// use tidegate::{Ratio, Span};
-///
-/// let config = AutosleeperConfig::DEFAULT;
-/// let made = |config| Autosleeper::new(config).map(|_| ());
-/// let percent = |part| Ratio::new(part, 100).unwrap();
-/// for (config, wrong) in [
-///     (AutosleeperConfig { initial: Span::ZERO, ..config }, Wrong::ZeroInitial),
-///     // "Half as much again" is 150 %, "a tenth less" is 90 %, and "± 30 %" is 30 %.
-///     (AutosleeperConfig { up: percent(50), ..config }, Wrong::UpBelowOne),
-///     (AutosleeperConfig { down: percent(110), ..config }, Wrong::DownAboveOne),
-///     (AutosleeperConfig { spread: percent(130), ..config }, Wrong::SpreadAboveOne),
-/// ] {
-///     assert_eq!(made(config), Err(wrong));
-/// }
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum AutosleeperError {
-    /// An initial delay of zero would stay zero forever.
-    ZeroInitial,
-    /// A factor below one would lower the delay on failure.
-    UpBelowOne,
-    /// A factor above one would raise the delay on success.
-    DownAboveOne,
-    /// A jitter above one could make the delay negative.
-    SpreadAboveOne,
-}
-
-impl core::fmt::Display for AutosleeperError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::ZeroInitial => "autosleeper: `initial` must be at least 1 ns",
-            Self::UpBelowOne => "autosleeper: `up` must be at least 1",
-            Self::DownAboveOne => "autosleeper: `down` must be at most 1",
-            Self::SpreadAboveOne => "autosleeper: `spread` must be at most 1",
-        })
-    }
-}
-
-impl core::error::Error for AutosleeperError {}
 
 fields!(AutosleeperState { delay: Span, successes: u16 });
 record!(Autosleeper, AutosleeperState);

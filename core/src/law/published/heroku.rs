@@ -2,6 +2,7 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 
+use crate::config_error::ConfigError;
 use crate::fixed::{Ratio, exp_neg_q32};
 use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
@@ -154,13 +155,13 @@ impl Default for HerokuConfig {
 /// not its call had to wait.
 ///
 /// ```
-/// use tidegate::law::{Heroku, HerokuConfig, HerokuError, Strategy};
+/// use tidegate::{ConfigError, law::{Heroku, HerokuConfig, Strategy}};
 /// use tidegate::{Ratio, Span};
 ///
 /// let gem = HerokuConfig::gem(Strategy::Remaining);
 /// assert!(Heroku::new(gem).is_ok());
 /// let stuck = HerokuConfig { add: Span::ZERO, ..gem };
-/// assert_eq!(Heroku::new(stuck), Err(HerokuError::StuckAtZero));
+/// assert_eq!(Heroku::new(stuck), Err(ConfigError::HerokuStart));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -222,22 +223,22 @@ impl Heroku {
     /// The law with this configuration.
     ///
     /// # Errors
-    /// [`HerokuError`] names what is wrong.
-    pub const fn new(config: HerokuConfig) -> Result<Self, HerokuError> {
+    /// [`ConfigError`] names what is wrong.
+    pub const fn new(config: HerokuConfig) -> Result<Self, ConfigError> {
         let grows = config.add.as_nanos() > 0;
         let starts = config.start.as_nanos() > 0 && config.floor.as_nanos() > 0;
         if config.times.is_below_one() {
-            return Err(HerokuError::TimesBelowOne);
+            return Err(ConfigError::HerokuTimes);
         }
         // Each call of this strategy starts at `add`, regardless of the configured start.
         let begins_anew = matches!(config.strategy, Strategy::Exponential);
         if !grows && (begins_anew || !starts) {
-            return Err(HerokuError::StuckAtZero);
+            return Err(ConfigError::HerokuStart);
         }
         if let Some(calm) = config.calm
             && calm.as_nanos() == 0
         {
-            return Err(HerokuError::ZeroCalm);
+            return Err(ConfigError::HerokuCalm);
         }
         Ok(Self { config })
     }
@@ -263,7 +264,7 @@ impl Heroku {
         let more = state.sleep.saturating_add(self.config.add);
         let times = Span::from_nanos(self.config.times.floor_of(more.as_nanos()));
         let now = match self.config.strategy {
-            // The first rung is the shortest sleep, regardless of what an earlier call reached. If
+            // The first delay is the shortest sleep, regardless of what an earlier call reached. If
             // the first throttled call was spared, the second one uses it.
             Strategy::Exponential if first || state.sleep == Span::ZERO => self.config.add,
             Strategy::Exponential => {
@@ -356,55 +357,6 @@ impl Law for Heroku {
     }
 }
 
-/// An error in a [`HerokuConfig`].
-///
-/// ```
-/// use tidegate::law::{Heroku, HerokuConfig, HerokuError, Strategy};
-/// use tidegate::{Ratio, Span};
-///
-/// let made = |config| Heroku::new(config).map(|_| ());
-/// let (gem, demo) = (HerokuConfig::gem(Strategy::Remaining), HerokuConfig::DEMO);
-/// // "A fifth more" is six fifths.
-/// let times = Ratio::new(1, 5).unwrap();
-/// let config = HerokuConfig { times, ..gem };
-/// assert_eq!(made(config), Err(HerokuError::TimesBelowOne));
-/// // The demonstration only doubles, from a start that its floor preserves. Without the floor, a sleep
-/// // of zero stays zero, and so does one that restarts with each call.
-/// let config = HerokuConfig { floor: Span::ZERO, ..demo };
-/// assert_eq!(made(config), Err(HerokuError::StuckAtZero));
-/// let config = HerokuConfig { strategy: Strategy::Exponential, ..demo };
-/// assert_eq!(made(config), Err(HerokuError::StuckAtZero));
-/// // "Not calmed" is `None`.
-/// let config = HerokuConfig { calm: Some(Span::ZERO), ..demo };
-/// assert_eq!(made(config), Err(HerokuError::ZeroCalm));
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum HerokuError {
-    /// A factor below one would shorten the sleep when a call is throttled.
-    TimesBelowOne,
-    /// A sleep of zero that is only multiplied stays zero.
-    StuckAtZero,
-    /// The time constant is zero.
-    ZeroCalm,
-}
-
-impl core::fmt::Display for HerokuError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::TimesBelowOne => "heroku: `times` must be at least 1",
-            Self::StuckAtZero => {
-                "heroku: `add` must be above 0, or else `start` and `floor` where the \
-                 strategy is not exponential"
-            }
-            Self::ZeroCalm => "heroku: `calm` must be at least 1 ns",
-        })
-    }
-}
-
-impl core::error::Error for HerokuError {}
-
 fields!(HerokuState { sleep: Span, run: u16, raised: Instant, throttled: Instant });
 record!(Heroku, HerokuState);
 
@@ -448,7 +400,7 @@ mod tests {
     fn a_sleep_that_stays_zero_or_shrinks_when_throttled_is_rejected() {
         let gem = HerokuConfig::gem;
         let (none, some) = (Span::ZERO, Span::from_millis(1));
-        let stuck = Err(HerokuError::StuckAtZero);
+        let stuck = Err(ConfigError::HerokuStart);
         for (config, expected) in [
             (HerokuConfig { add: none, ..gem(Strategy::Exponential) }, stuck),
             (
@@ -466,11 +418,11 @@ mod tests {
             (HerokuConfig { add: some, start: none, ..gem(Strategy::Proportional) }, Ok(())),
             (
                 HerokuConfig { calm: Some(none), ..gem(Strategy::Proportional) },
-                Err(HerokuError::ZeroCalm),
+                Err(ConfigError::HerokuCalm),
             ),
             (
                 HerokuConfig { times: Ratio::of(1, 2), ..gem(Strategy::Proportional) },
-                Err(HerokuError::TimesBelowOne),
+                Err(ConfigError::HerokuTimes),
             ),
         ] {
             assert_eq!(Heroku::new(config).map(|_| ()), expected, "{config:?}");
@@ -526,7 +478,7 @@ mod tests {
         assert_eq!(thread.throttled(4), [0, 800, 960, 1_152]);
         // It has no other rung to start at.
         let stuck = HerokuConfig { strategy: Strategy::Exponential, ..HerokuConfig::DEMO };
-        assert_eq!(Heroku::new(stuck), Err(HerokuError::StuckAtZero));
+        assert_eq!(Heroku::new(stuck), Err(ConfigError::HerokuStart));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU32;
 
+use crate::config_error::ConfigError;
 use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::rate::Quota;
@@ -130,11 +131,11 @@ impl Default for TchannelConfig {
 /// million. A total outage settles at two calls a second (rate 3).
 ///
 /// ```
-/// use tidegate::law::{Tchannel, TchannelConfig, TchannelError, Recovery};
+/// use tidegate::{ConfigError, law::{Tchannel, TchannelConfig, Recovery}};
 ///
 /// assert!(Tchannel::new(TchannelConfig { recovery: Recovery::Value(200), ..TchannelConfig::DEFAULT }).is_ok());
 /// let stuck = TchannelConfig { recovery: Recovery::Rate(0), ..TchannelConfig::DEFAULT };
-/// assert_eq!(Tchannel::new(stuck), Err(TchannelError::NoRecovery));
+/// assert_eq!(Tchannel::new(stuck), Err(ConfigError::TchannelRecovery));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -195,17 +196,17 @@ impl Tchannel {
     /// The law with this configuration.
     ///
     /// # Errors
-    /// [`TchannelError`] names what is wrong.
-    pub const fn new(config: TchannelConfig) -> Result<Self, TchannelError> {
+    /// [`ConfigError`] names what is wrong.
+    pub const fn new(config: TchannelConfig) -> Result<Self, ConfigError> {
         if config.most.get() > 9_999_999 {
-            return Err(TchannelError::MostTooLarge);
+            return Err(ConfigError::TchannelMost);
         }
         // 24 bits of limit, 4 of rate and 36 of fraction: a higher rate would not fit.
         if let Recovery::Rate(15..) = config.recovery {
-            return Err(TchannelError::RateTooLarge);
+            return Err(ConfigError::TchannelRate);
         }
         if let Recovery::Rate(0) | Recovery::Value(0) = config.recovery {
-            return Err(TchannelError::NoRecovery);
+            return Err(ConfigError::TchannelRecovery);
         }
         Ok(Self { config })
     }
@@ -323,46 +324,6 @@ impl Law for Tchannel {
         if state.limit > before { Move::Faster } else { Move::Kept }
     }
 }
-
-/// An error in a [`TchannelConfig`].
-///
-/// ```
-/// use core::num::NonZeroU32;
-/// use tidegate::law::{Tchannel, TchannelConfig, TchannelError, Recovery};
-///
-/// let made = |config| Tchannel::new(config).map(|_| ());
-/// let config = TchannelConfig { recovery: Recovery::Value(0), ..TchannelConfig::DEFAULT };
-/// assert_eq!(made(config), Err(TchannelError::NoRecovery));
-/// // The source's 200 is a value, and not a rate.
-/// let config = TchannelConfig { recovery: Recovery::Rate(200), ..config };
-/// assert_eq!(made(config), Err(TchannelError::RateTooLarge));
-/// // "No limit" is the default's most.
-/// let most = NonZeroU32::MAX;
-/// assert_eq!(made(TchannelConfig { most, ..TchannelConfig::DEFAULT }), Err(TchannelError::MostTooLarge));
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-#[non_exhaustive]
-pub enum TchannelError {
-    /// The limit would never grow back with a recovery of zero.
-    NoRecovery,
-    /// A rate above 14 does not fit the arithmetic.
-    RateTooLarge,
-    /// A limit above 9 999 999 does not fit the arithmetic.
-    MostTooLarge,
-}
-
-impl core::fmt::Display for TchannelError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::NoRecovery => "tchannel: `recovery` must let the limit grow",
-            Self::RateTooLarge => "tchannel: a recovery rate must be at most 14",
-            Self::MostTooLarge => "tchannel: `most` must be at most 9999999",
-        })
-    }
-}
-
-impl core::error::Error for TchannelError {}
 
 fields!(TchannelState { second: Instant, limit: u64, sent: u32, busy: u32 });
 record!(Tchannel, TchannelState where |law, state| {
@@ -486,15 +447,15 @@ mod tests {
         for (config, expected) in [
             (
                 TchannelConfig { recovery: Recovery::Value(0), ..REJECTING },
-                Err(TchannelError::NoRecovery),
+                Err(ConfigError::TchannelRecovery),
             ),
             (
                 TchannelConfig { recovery: Recovery::Rate(15), ..REJECTING },
-                Err(TchannelError::RateTooLarge),
+                Err(ConfigError::TchannelRate),
             ),
             (
                 TchannelConfig { most: NonZeroU32::new(10_000_000).unwrap(), ..REJECTING },
-                Err(TchannelError::MostTooLarge),
+                Err(ConfigError::TchannelMost),
             ),
             (TchannelConfig { recovery: Recovery::Rate(1), ..REJECTING }, Ok(())),
         ] {

@@ -33,7 +33,7 @@ fn supplied() -> (Desk, Member<32>) {
     let (mut desk, mut member) = (desk(per_second(50)), member(1));
     assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
     ask(&mut desk, &mut member, BEGIN, 60);
-    assert_eq!(member.in_hand(), 41);
+    assert_eq!(member.available_leases(), 41);
     (desk, member)
 }
 
@@ -66,7 +66,7 @@ fn later_attempt() -> Call {
 fn tidy(member: &mut Member<32>, now: u64) -> usize {
     let overdue = Call::new().deadline(at(0));
     assert!(matches!(member.poll(at(now), &overdue), Decision::Reject(Reason::Late(_))));
-    member.in_hand()
+    member.available_leases()
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn leases_within_a_cooldown_are_returned_and_the_first_one_after_it_is_used() {
         let asked = Span::from_millis(195);
         member.settle(at(BEGIN + 5 * MILLIS), permit, outcome.with(Hint::retry_after(asked)));
         let end = BEGIN + 200 * MILLIS;
-        assert_eq!(member.in_hand(), if rests { 31 } else { 40 }, "{outcome:?}");
+        assert_eq!(member.available_leases(), if rests { 31 } else { 40 }, "{outcome:?}");
         if rests {
             let wait = member.poll(at(end - 1), &Call::new());
             assert_eq!(wait, Decision::Wait(at(end)), "the server's wait, without jitter");
@@ -153,7 +153,7 @@ fn a_member_whose_calls_wait_for_every_lease_asks_for_twice_as_many() {
         assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
         let mut wanted = 0;
         for now in (BEGIN..BEGIN + 20 * SECOND).step_by(5 * MILLIS as usize) {
-            let next = member.next_at().filter(|_| member.in_hand() > 0).unwrap_or(at(0));
+            let next = member.next_at().filter(|_| member.available_leases() > 0).unwrap_or(at(0));
             if next.saturating_add(Span::from_millis(after)) <= at(now)
                 && let Decision::Admit(permit) = member.poll(at(now), &Call::new())
             {
@@ -183,7 +183,7 @@ fn a_member_says_goodbye_with_the_request_that_reports_the_last_of_its_leases() 
             let request = due(&mut member, now, 64 * (round + 1)).unwrap();
             member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
         }
-        assert_eq!(member.in_hand(), 64 * usize::from(rounds));
+        assert_eq!(member.available_leases(), 64 * usize::from(rounds));
         // No call for a second: all of them expire.
         now = now.max(member.request_at().unwrap().as_nanos()) + 1_100 * MILLIS;
         for goodbye in goodbyes {
@@ -219,7 +219,7 @@ fn a_member_asks_again_soon_if_it_got_all_it_wanted() {
         }
         ask(&mut desk, &mut member, now, waiting);
         // All leases are used or returned, and another call lacks one.
-        while member.in_hand() > 0 {
+        while member.available_leases() > 0 {
             let Decision::Admit(permit) = member.poll(at(now + 900 * MILLIS), &Call::new()) else {
                 break;
             };
@@ -238,13 +238,16 @@ fn a_cooldown_in_an_answer_returns_the_leases_of_a_member() {
     let (permit, _) = leases(&other.send(&mut desk, BEGIN))[0];
     assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
     ask(&mut desk, &mut member, BEGIN, 60);
-    assert!(member.in_hand() > 20);
+    assert!(member.available_leases() > 20);
     let report = Some((permit, 0, 1, Some(9 * SECOND)));
     let now = member.request_at().unwrap().as_nanos();
     Request { sequence: 2, want: 0, report, ..other }.send(&mut desk, now - MILLIS);
     assert!(matches!(member.poll(at(now - 1), &Call::new()), Decision::Admit(_)));
     ask(&mut desk, &mut member, now, 0);
-    assert_eq!((member.in_hand(), member.poll(at(now), &Call::new())), (0, Decision::Full));
+    assert_eq!(
+        (member.available_leases(), member.poll(at(now), &Call::new())),
+        (0, Decision::Full)
+    );
 }
 
 #[test]
@@ -287,7 +290,7 @@ fn calls_in_flight_do_not_delay_the_calls_behind_them() {
     for _ in 0..32 {
         admitted(&mut member, BEGIN);
     }
-    assert_eq!((member.in_hand(), member.in_flight()), (0, 32));
+    assert_eq!((member.available_leases(), member.in_flight()), (0, 32));
     let behind =
         |calls| member.due_behind(at(BEGIN), &Call::new(), &Ahead { calls, ..Ahead::default() });
     assert_eq!([0, 3].map(behind), [at(BEGIN), at(BEGIN + 60 * MILLIS)]);

@@ -333,7 +333,7 @@ fn a_member_that_leaves_returns_its_leases_and_is_no_longer_counted() {
     assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
     let request = due(&mut member, BEGIN, 9).unwrap();
     member.hear(at(BEGIN), &answer(&mut desk, BEGIN, &request)).unwrap();
-    assert!(member.in_hand() > 4);
+    assert!(member.available_leases() > 4);
     assert_eq!(member.fleet(), Some((1, Some(Span::from_millis(20)))));
     // While a request is in progress, whose answer it does not wait for.
     let now = BEGIN + 500 * MILLIS;
@@ -343,7 +343,7 @@ fn a_member_that_leaves_returns_its_leases_and_is_no_longer_counted() {
     let length = member.leave(at(now), &mut last).unwrap();
     answer(&mut desk, now, &last[..length]);
     assert_eq!(
-        (desk.members(), desk.source().controller().in_flight(), member.in_hand()),
+        (desk.members(), desk.source().controller().in_flight(), member.available_leases()),
         (0, 0, 0)
     );
     assert_eq!(desk.source().controller().stats().throttled, 1, "the completed call was reported");
@@ -495,7 +495,7 @@ fn a_request_is_not_answered_twice() {
     let grant = answer(&mut desk, BEGIN, &request);
     assert_eq!(answer(&mut desk, BEGIN, &request), []);
     member.hear(at(BEGIN), &grant).unwrap();
-    assert_eq!(member.in_hand(), 9);
+    assert_eq!(member.available_leases(), 9);
     // Nor a request that arrives after a later one, or after the goodbye.
     let wanted = Request { member: 2, sequence: 9, want: 1, ..Request::default() };
     assert_eq!(leases(&wanted.send(&mut desk, BEGIN + MILLIS)).len(), 1);

@@ -150,6 +150,8 @@ class Adaptive(Law):
             if not self.phase.probing:
                 start = self.interval_end
                 self.interval_end = self.phase.send(start, now, self.round_trip())
+                if self.phase.sends == 0:
+                    self.see_rise(now)
             self.fresh_at = within(now + gap)
             self.release = max(self.release, self.fresh_at)
             if self.is_out():
@@ -167,6 +169,13 @@ class Adaptive(Law):
             return 0
         unit = log(self.configured.interval)
         return max(0, min(logs.octaves(unit, self.usual.octave), SLOWEST))
+
+    def see_rise(self, now):
+        """After slow start, a block four times as fast as what was served restarts the measurement."""
+        slow = self.phase.limit(since(self.event_at, now)) is not None
+        mean = self.meter.mean(now, self.usual)
+        if not slow and mean > logs.octaves(logs.fine(self.phase.measured), 2):
+            self.meter = Meter(now)
 
     def see_cost(self, cost):
         octaves = self.usual.see(cost)

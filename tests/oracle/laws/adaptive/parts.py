@@ -70,6 +70,11 @@ class Meter:
         before = logs.span(self.lasted) if self.before else 0
         return within(since(self.start, end) + before)
 
+    def mean(self, now, usual):
+        """The mean interval of a usual call in both epochs; 0 if they have too few calls."""
+        calls = self.calls(usual)
+        return log(self.cycle(now)) - log(calls) if calls >= RIPE else 0
+
     def reading_before(self, usual):
         calls = usual.calls_in(self.before)
         return self.lasted - log(calls) if calls >= RIPE else None

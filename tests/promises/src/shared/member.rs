@@ -66,14 +66,18 @@ impl<const SLOTS: usize> Process<SLOTS> {
 
     /// A message arrives with at most this many new leases. Returns whether it is a grant.
     pub fn hear(&mut self, grant: &[u8], most: usize) -> bool {
-        let before = self.member.in_hand();
+        let before = self.member.available_leases();
         let heard = self.member.hear(self.now, grant).is_ok();
         if heard {
             self.told += most;
         } else {
-            assert_eq!(self.member.in_hand(), before, "it accepted a lease without a grant");
+            assert_eq!(
+                self.member.available_leases(),
+                before,
+                "it accepted a lease without a grant"
+            );
         }
-        assert!(self.leased + self.member.in_hand() <= self.told, "more than was granted");
+        assert!(self.leased + self.member.available_leases() <= self.told, "more than was granted");
         heard
     }
 
@@ -100,15 +104,18 @@ impl<const SLOTS: usize> Process<SLOTS> {
     }
 
     pub fn call(&mut self) -> Decision<u64> {
-        let (alone, before) = (self.member.is_alone(), self.member.in_hand());
+        let (alone, before) = (self.member.is_alone(), self.member.available_leases());
         let decision = self.member.poll(self.now, &Call::new());
         match decision {
             Decision::Admit(permit) => {
                 // A call that was sent with the last lease counts as leased. A lease that is too
                 // old is returned.
-                self.leased += usize::from(!alone && self.member.in_hand() < before);
+                self.leased += usize::from(!alone && self.member.available_leases() < before);
                 self.away.push((self.now, permit));
-                assert!(self.leased + self.member.in_hand() <= self.told, "more than was granted");
+                assert!(
+                    self.leased + self.member.available_leases() <= self.told,
+                    "more than was granted"
+                );
                 assert!(usize::from(self.member.in_flight()) <= SLOTS);
             }
             Decision::Wait(until) => {
@@ -152,7 +159,7 @@ impl<const SLOTS: usize> Process<SLOTS> {
         let mut room = [0; REQUEST_BYTES];
         if let Some(length) = self.member.leave(self.now, &mut room) {
             assert!(self.read(&room[..length]).leaving);
-            assert_eq!(self.member.in_hand(), 0, "it leaves with leases");
+            assert_eq!(self.member.available_leases(), 0, "it leaves with leases");
         }
     }
 

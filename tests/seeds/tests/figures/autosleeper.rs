@@ -135,10 +135,10 @@ fn linear_and_exponential_backoff_have_the_delays_of_the_article() {
     for (growth, expected) in [(Growth::Linear, [1, 2, 3, 4, 5]), (twice, [1, 2, 4, 8, 16])] {
         let (one, most) = (Span::from_secs(1), Span::from_secs(900));
         let schedule = Backoff::new(growth, Jitter::None, one, most).unwrap();
-        let (mut rng, mut rung) = (Rng::new(0), Span::ZERO);
+        let (mut rng, mut step) = (Rng::new(0), Span::ZERO);
         let delays = expected.map(|_| {
-            rung = schedule.climb(rung, &mut rng);
-            schedule.delay(rung, &mut rng).as_millis() / 1_000
+            step = schedule.next_step(step, &mut rng);
+            schedule.delay(step, &mut rng).as_millis() / 1_000
         });
         assert_eq!(delays, expected, "{growth:?}");
     }

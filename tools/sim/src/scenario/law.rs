@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::num::{NonZeroU16, NonZeroU32};
 
 use serde::{Deserialize, Deserializer};
-use tidegate::backoff::{Backoff, BackoffError, Growth, Jitter};
+use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::{
-    AnyLaw, Autosleeper, AutosleeperConfig, AutosleeperError, Fixed, Over, Recovery, Tchannel,
-    TchannelConfig, TchannelError,
+    AnyLaw, Autosleeper, AutosleeperConfig, Fixed, Over, Recovery, Tchannel, TchannelConfig,
 };
-use tidegate::{Policy, Quota, QuotaError, Ratio, Span};
+use tidegate::{ConfigError, Policy, Quota, Ratio, Span};
 use toml::Spanned;
 
 use super::units::{Rate, Time};
@@ -126,13 +125,7 @@ pub(super) enum LawError {
     )]
     Ratio,
     #[error("{0}")]
-    Fixed(#[from] QuotaError),
-    #[error("{0}")]
-    Backoff(#[from] BackoffError),
-    #[error("{0}")]
-    Autosleeper(#[from] AutosleeperError),
-    #[error("{0}")]
-    Tchannel(#[from] TchannelError),
+    Config(#[from] ConfigError),
 }
 
 impl LawSpec {

@@ -43,8 +43,8 @@ pub struct Outcome {
 /// Counts events per stretch.
 pub struct Tally {
     stretches: Vec<Count>,
-    in_hand: Vec<usize>,
-    all_in_hand: u64,
+    available_leases: Vec<usize>,
+    all_available_leases: u64,
     /// The level of a bucket without a burst that arrivals fill and the server's rate drains.
     level: f64,
     at: Instant,
@@ -90,8 +90,8 @@ impl Tally {
             server.limit().capacity(Instant::ZERO, Instant::from_nanos(60_000_000_000)) / 60.0;
         Self {
             stretches: stretches.collect(),
-            in_hand: vec![0; fleet.members as usize],
-            all_in_hand: 0,
+            available_leases: vec![0; fleet.members as usize],
+            all_available_leases: 0,
             level: 0.0,
             at: Instant::ZERO,
             rate,
@@ -135,10 +135,11 @@ impl Tally {
         self.at(now).for_each(|count| count.lost += 1);
     }
 
-    pub fn in_hand(&mut self, leaf: usize, has: usize, now: Instant) {
-        self.all_in_hand = self.all_in_hand + has as u64 - self.in_hand[leaf] as u64;
-        self.in_hand[leaf] = has;
-        let all = self.all_in_hand;
+    pub fn available_leases(&mut self, leaf: usize, has: usize, now: Instant) {
+        self.all_available_leases =
+            self.all_available_leases + has as u64 - self.available_leases[leaf] as u64;
+        self.available_leases[leaf] = has;
+        let all = self.all_available_leases;
         self.at(now).for_each(|count| count.leases = count.leases.max(all));
     }
 

@@ -248,7 +248,7 @@ impl<'f> World<'f> {
             let call = &mut self.calls[first];
             match leaf.member.poll(own, &call.core) {
                 Decision::Admit(permit) => {
-                    while leaf.late.len() > leaf.member.in_hand() + usize::from(!alone) {
+                    while leaf.late.len() > leaf.member.available_leases() + usize::from(!alone) {
                         leaf.late.pop_front();
                     }
                     let late = if alone { None } else { leaf.late.pop_front().flatten() };
@@ -284,7 +284,7 @@ impl<'f> World<'f> {
             }
         }
         let leaf = &mut self.leaves[index];
-        self.tally.in_hand(index, leaf.member.in_hand(), now);
+        self.tally.available_leases(index, leaf.member.available_leases(), now);
         if let Some(at) = leaf.member.request_at() {
             next = next.min(true_time(at, leaf.skew));
         }
@@ -359,14 +359,14 @@ impl<'f> World<'f> {
                 if leaf.life != life {
                     return Ok(());
                 }
-                let before = leaf.member.in_hand();
+                let before = leaf.member.available_leases();
                 let heard = leaf.member.hear(ahead(self.now, leaf.skew), bytes);
                 heard.map_err(|error| self.broken(&error.to_string()))?;
                 let leaf = &mut self.leaves[index];
                 while leaf.late.len() > before {
                     leaf.late.pop_front();
                 }
-                let more = leaf.member.in_hand().saturating_sub(leaf.late.len());
+                let more = leaf.member.available_leases().saturating_sub(leaf.late.len());
                 let late = due_at_once(bytes).map(|at_once| at_once.then_some(self.now));
                 leaf.late.extend(late.take(more));
                 self.look(index)?;
