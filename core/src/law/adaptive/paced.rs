@@ -20,7 +20,8 @@ pub(super) struct Paced {
     /// The interval to return to after a dark time or an outage: that of the last good rate.
     pub(super) target: Log,
     pub(super) probe: Probe,
-    /// Rejections since the cut that were regarded as chance.
+    /// Rejections since the cut that did not cut: those that were regarded as chance, and, if an
+    /// epoch is longer because of the calls in flight, those of calls from before the cut.
     pub(super) rejected: u8,
     /// Whether no call was served since the first rejection.
     pub(super) new: bool,
@@ -43,6 +44,25 @@ impl Paced {
             young: true,
             reopened: false,
         }
+    }
+
+    /// Counts the rejection of a call from before the cut.
+    pub(super) fn reject_late(&mut self) {
+        if self.probe.spans_flight() {
+            self.rejected = self.rejected.saturating_add(1);
+        }
+    }
+
+    /// All calls from before the cut were answered. Returns what the interval grows by, if so many
+    /// were rejected that the cut was too shallow.
+    pub(super) fn deepen_cut(&mut self) -> Option<Log> {
+        /// Fewer rejections may be chance.
+        const ENOUGH: u8 = 16;
+        if self.rejected < ENOUGH {
+            return None;
+        }
+        Some(self.probe.deepen(core::mem::take(&mut self.rejected)))
+            .filter(|more| *more > Log::ZERO)
     }
 
     /// The limit on calls in flight during the search for the first rate: one, and one more for

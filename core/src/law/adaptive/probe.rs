@@ -130,6 +130,21 @@ impl Probe {
         back + Log::of_cut(depth.max(served))
     }
 
+    /// Whether the epoch is longer because of the calls in flight.
+    pub(super) const fn spans_flight(&self) -> bool {
+        self.flight > 0
+    }
+
+    /// What the interval grows by after `rejected` rejections since the cut. If their share is larger than the cut:
+    /// halfway between the two, on a logarithmic scale. Otherwise zero.
+    pub(super) fn deepen(&self, rejected: u8) -> Log {
+        let rejected = u32::from(rejected);
+        let all = rejected.saturating_add(self.successes.into()).saturating_add(1);
+        let part = Log::of_cut(crate::fixed::div(rejected << 16, all));
+        let taken = Log::of_cut(power(self.depth().saturating_add(8 << 8)));
+        (part - taken).max(Log::ZERO).halved()
+    }
+
     /// Begins an epoch.
     pub(super) fn begin(&mut self) {
         (self.progress, self.successes, self.gap) = (0, 0, 0);
@@ -192,6 +207,15 @@ mod tests {
             let probe = Probe { progress: successes << 8, ..PROBE };
             assert_eq!((probe.is_ripe(), probe.is_past_plateau()), (ripe, past), "{successes}");
         }
+    }
+
+    #[test]
+    fn a_cut_deepens_halfway_to_the_share_of_rejected_calls() {
+        // A cut of a sixteenth, and 16 of the 16 + 47 + 1 calls since then.
+        let probe = Probe { successes: 47, ..PROBE };
+        let expected = (Log::of_cut(16_384) - Log::of_cut(4_096)).halved();
+        assert_eq!(probe.deepen(16), expected);
+        assert_eq!(Probe { successes: u16::MAX, ..PROBE }.deepen(16), Log::ZERO);
     }
 
     #[test]
