@@ -126,6 +126,6 @@ function add(sum: SharedStats, core: LeaseCore, gate: number): void {
     sum[name] = name === "members" ? Math.max(sum[name], told) : sum[name] + told;
   });
   sum.without += core.without(gate);
-  sum.inHand += core.in_hand(gate);
+  sum.inHand += core.available_leases(gate);
   sum.cut += +!!core.is_alone(gate);
 }

@@ -9,7 +9,7 @@ export interface LeaseCore extends Core {
   leave(member: number, now: number): number;
   hear(member: number, length: number, waiting: number, now: number): number;
   miss(member: number, now: number): void;
-  in_hand(member: number): number;
+  available_leases(member: number): number;
   without(member: number): number;
   is_alone(member: number): number;
 }

@@ -55,7 +55,7 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
     }
 
     isSpare(stale: number): boolean {
-      const hasNothing = !this.#courier.isAsking && !(this.house.core as LeaseCore).in_hand(this.gate);
+      const hasNothing = !this.#courier.isAsking && !(this.house.core as LeaseCore).available_leases(this.gate);
       return hasNothing && !this.closed && super.isIdle(stale);
     }
 
