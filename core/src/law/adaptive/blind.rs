@@ -228,8 +228,13 @@ impl AdaptiveState {
 
     /// The first rejection ends slow start: from now on calls are paced.
     pub(super) fn leave_open(&mut self, open: &Open, now: Instant) {
-        self.interval = open.interval(self.interval_end, now, self.round_trip()).min(SLOWEST);
-        self.phase = Phase::Paced(Paced { reopened: open.together, ..Paced::new(self.interval) });
+        let sent = open.interval(self.interval_end, now, self.round_trip());
+        // The rate served since the load last rose is the better estimate, within two octaves.
+        let served = self.meter.mean(now, self.usual);
+        let rate = sent.max(served.min(sent.octaves(2)));
+        self.interval = rate.min(SLOWEST);
+        let reopened = open.together;
+        self.phase = Phase::Paced(Paced { reopened, ..Paced::new(self.interval) });
         self.begin_at(now);
     }
 

@@ -436,7 +436,9 @@ class Adaptive(Law):
         return within(now + min(max(following, cooldown), self.longest_wait(self.apart)))
 
     def leave_open(self, now):
-        self.apart = min(self.phase.interval(self.interval_end, now, self.round_trip()), SLOWEST)
+        sent = self.phase.interval(self.interval_end, now, self.round_trip())
+        served = self.meter.mean(now, self.usual)
+        self.apart = min(max(sent, min(served, logs.octaves(sent, 2))), SLOWEST)
         reopened = self.phase.together
         self.phase = Paced(self.apart)
         self.phase.reopened = reopened
