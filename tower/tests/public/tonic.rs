@@ -162,7 +162,9 @@ async fn a_manual_call_reads_the_same_from_its_status() {
     };
     // Together, so that the server rejects some of them however slow this machine is.
     let (one, two, three) = tokio::join!(gate.run(check), gate.run(check), gate.run(check));
-    [one, two, three].map(|served| served.unwrap().unwrap());
+    for served in [one, two, three] {
+        served.unwrap().unwrap();
+    }
     let seen = seen.lock().unwrap();
     assert_eq!(gate.stats().counts.throttled, seen.rejected);
     assert!(seen.rejected > 0);
