@@ -292,7 +292,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_delay_is_within_its_jitter_and_at_most_the_maximum(
-            seed: u64, climbs in 1..80usize,
+            seed: u64, count in 1..80usize,
             base in 1..1u64 << 40, above in 0..=u64::MAX - (1 << 40),
             numerator in 0..100u32, part in 0..=100u32, kind in 0..4usize, shape in 0..4usize,
         ) {
@@ -304,7 +304,7 @@ mod tests {
             let schedule = Backoff::new(growth, jitter, least, most).unwrap();
             let mut rng = Rng::new(seed);
             let mut step = Span::ZERO;
-            for _ in 0..climbs {
+            for _ in 0..count {
                 let before = step;
                 step = schedule.next_step(step, &mut rng);
                 prop_assert!(least <= step && step <= most);

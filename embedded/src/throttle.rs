@@ -85,8 +85,8 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
 
     /// Starts under this policy. `seed` must differ between devices, and preferably between boots; see
     /// [`rng`](tidegate::rng). A call before this is rejected ([`Rejection::NotStarted`]). A throttle that was started
-    /// before forgets what it has learned. Its calls in flight keep their places, and it waits if their responses ask for it.
-    /// Calls that wait continue to wait.
+    /// before forgets what it has learned. Its calls in flight keep their places, and it waits if their responses ask
+    /// for it. Calls that wait continue to wait.
     ///
     /// After a deep sleep, [`restore`](Self::restore) starts a throttle.
     pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
@@ -248,8 +248,8 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     }
 
     /// Starts or continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls in flight
-    /// keep their places, and the restored throttle waits if their responses ask for it. If the device cannot measure how long
-    /// it was away, use [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
+    /// keep their places, and the restored throttle waits if their responses ask for it. If the device cannot measure how
+    /// long it was away, use [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
     /// zero, a cooldown does not pass while the device sleeps.
     ///
     /// ```
