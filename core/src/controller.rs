@@ -9,12 +9,14 @@ mod retry;
 mod usual;
 
 use core::borrow::Borrow;
+use core::marker::PhantomData;
 use core::num::NonZeroU16;
 
 use each::{each, pairs, pairs_mut};
 use limit::Limit;
 use usual::{Usual, is_unstated};
 
+use crate::costs::Costs;
 use crate::gate::{Cooldown, Entry, Gate, Part, Permit, RetryBudget};
 use crate::hint::Hint;
 use crate::law::{AnyLaw, Law, Move, Sample};
@@ -87,7 +89,12 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 /// firmware keeps it in flash, and a table of controllers has one for all of them.
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LIMITS>> {
+pub struct Controller<
+    L: Law = AnyLaw,
+    const LIMITS: usize = 1,
+    P = Policy<L, LIMITS>,
+    C = [u32; LIMITS],
+> {
     policy: P,
     limits: [Limit<L::State>; LIMITS],
     cooldown: Cooldown,
@@ -98,6 +105,7 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
     rng: Rng,
     stats: Counters,
     usual: Usual<LIMITS>,
+    costs: PhantomData<C>,
     /// Number of admitted calls, modulo 256.
     admitted: u8,
     /// By which it recognises its permits.
@@ -109,7 +117,7 @@ pub struct Controller<L: Law = AnyLaw, const LIMITS: usize = 1, P = Policy<L, LI
 }
 
 /// Does not require `Clone` of the law.
-impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
+impl<L: Law, const LIMITS: usize, P: Clone, C> Clone for Controller<L, LIMITS, P, C> {
     fn clone(&self) -> Self {
         Self {
             policy: self.policy.clone(),
@@ -121,6 +129,7 @@ impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
             rng: self.rng.clone(),
             stats: self.stats.clone(),
             usual: self.usual.clone(),
+            costs: PhantomData,
             admitted: self.admitted,
             mark: self.mark,
             failing: self.failing,
@@ -129,14 +138,43 @@ impl<L: Law, const LIMITS: usize, P: Clone> Clone for Controller<L, LIMITS, P> {
     }
 }
 
+/// A controller of one limit whose calls cost one each. It links no code for other costs, which firmware can save.
+///
+/// See [`Controller::with_rng`] for an example.
+pub type Single<L = AnyLaw, P = Policy<L>> = Controller<L, 1, P, ()>;
+
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
     /// Creates a controller.
     ///
     /// `seed` must differ between the clients of a fleet. See [`rng`](crate::rng) for sources.
     #[must_use]
     pub fn new(policy: P, seed: u64, now: Instant) -> Self {
+        Self::with_rng(policy, Rng::new(seed), now)
+    }
+}
+
+impl<L, const LIMITS: usize, P, C> Controller<L, LIMITS, P, C>
+where
+    L: Law,
+    P: Borrow<Policy<L, LIMITS>>,
+    C: Costs<LIMITS>,
+{
+    /// Creates a controller with a generator that differs between the clients of a fleet.
+    ///
+    /// ```
+    /// use tidegate::law::Aimd;
+    /// use tidegate::{Call, Decision, Instant, Outcome, Policy, Rng, Single};
+    ///
+    /// static POLICY: Policy<Aimd> = Policy::new(Aimd::DEFAULT);
+    /// let (noise, now) = (0x9A3C_41D7_02EE_B865, Instant::ZERO); // from a hardware generator
+    /// let mut gate = Single::with_rng(&POLICY, Rng::from_entropy(noise), now);
+    /// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+    /// gate.settle(now, permit, Outcome::Ok);
+    /// # let _: Single<Aimd, &Policy<Aimd>> = gate;
+    /// ```
+    #[must_use]
+    pub fn with_rng(policy: P, rng: Rng, now: Instant) -> Self {
         let Policy { laws, rules } = policy.borrow();
-        let rng = Rng::new(seed);
         Self {
             limits: laws.each_ref().map(|law| Limit::new(law, now)),
             cooldown: Cooldown::default(),
@@ -150,6 +188,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             rng,
             stats: Counters::default(),
             usual: Usual::UNKNOWN,
+            costs: PhantomData,
             policy,
         }
     }
@@ -165,13 +204,13 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
 
     /// Returns what [`poll`](Self::poll) would return. Changes nothing.
     #[must_use]
-    pub fn check(&self, now: Instant, call: &Call<LIMITS>) -> Verdict {
+    pub fn check(&self, now: Instant, call: &Call<LIMITS, C>) -> Verdict {
         self.look(now, call).0
     }
 
     /// The verdict, and the earliest instant for each limit.
     #[inline(always)]
-    fn look(&self, now: Instant, call: &Call<LIMITS>) -> (Verdict, [Instant; LIMITS]) {
+    fn look(&self, now: Instant, call: &Call<LIMITS, C>) -> (Verdict, [Instant; LIMITS]) {
         let mut dues = [Instant::ZERO; LIMITS];
         let (due, rejection) = self.due(now, call, &mut dues);
         let at = due.max(now);
@@ -194,7 +233,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn due(
         &self,
         now: Instant,
-        call: &Call<LIMITS>,
+        call: &Call<LIMITS, C>,
         dues: &mut [Instant; LIMITS],
     ) -> (Instant, Option<Reason>) {
         let mut due = self.cooldown.until().max(call.not_before);
@@ -222,7 +261,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// The gate that delays `call`, or `None` if it may be sent. If the call would miss its
     /// deadline, this is the gate whose wait is too long, or `None` if the deadline has passed.
     #[must_use]
-    pub fn why(&self, now: Instant, call: &Call<LIMITS>) -> Option<Gate> {
+    pub fn why(&self, now: Instant, call: &Call<LIMITS, C>) -> Option<Gate> {
         let (verdict, dues) = self.look(now, call);
         match verdict {
             Verdict::Admit => None,
@@ -242,7 +281,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// Checks all gates, and if they admit the call, charges them and returns the permit. Other
     /// decisions charge nothing, but [`stats`](Self::stats) counts them, and the law learns that a
     /// call waited for it.
-    pub fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
+    pub fn poll(&mut self, now: Instant, call: &Call<LIMITS, C>) -> Decision<Permit<LIMITS, C>> {
         let (verdict, dues) = self.look(now, call);
         match verdict {
             Verdict::Admit => Decision::Admit(self.charge(now, call)),
@@ -275,7 +314,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     pub fn settle(
         &mut self,
         now: Instant,
-        mut permit: Permit<LIMITS>,
+        mut permit: Permit<LIMITS, C>,
         reply: impl AsReply<LIMITS>,
     ) {
         reply.with_reply(|reply| self.learn_late(now, &mut permit, reply, Span::ZERO));
@@ -301,7 +340,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     pub fn learn(
         &mut self,
         now: Instant,
-        permit: &mut Permit<LIMITS>,
+        permit: &mut Permit<LIMITS, C>,
         reply: impl AsReply<LIMITS>,
     ) {
         reply.with_reply(|reply| {
@@ -309,8 +348,10 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             self.learn_late(now, permit, reply, Span::ZERO);
             // What a later correction begins with.
             if is_first {
-                pairs_mut(&reply.used, &mut permit.parts, |_, used, part| {
-                    part.cost = used.unwrap_or(part.cost);
+                each(&reply.used, |index, used| {
+                    if let Some(used) = *used {
+                        permit.costs.set(index, used);
+                    }
                 });
             }
         });
@@ -336,7 +377,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     pub fn correct(
         &mut self,
         now: Instant,
-        permit: &mut Permit<LIMITS>,
+        permit: &mut Permit<LIMITS, C>,
         used: [Option<u32>; LIMITS],
     ) {
         if !permit.learnt || permit.mark != self.mark {
@@ -345,8 +386,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         let laws = &self.policy.borrow().laws;
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
             if let (Some(part), Some(Some(used))) = (permit.parts.get_mut(index), used.get(index)) {
-                limit.correct(law, now, part, *used);
-                part.cost = *used;
+                limit.correct(law, now, (part, permit.costs.of(index)), *used);
+                permit.costs.set(index, *used);
                 self.usual.learn(index, part, *used);
             }
         });
@@ -355,7 +396,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// Frees the place of a call that has ended. If there was no response, the call counts as
     /// abandoned and nothing is learned.
     #[expect(clippy::needless_pass_by_value, reason = "a permit is used up")]
-    pub fn release(&mut self, permit: Permit<LIMITS>) {
+    pub fn release(&mut self, permit: Permit<LIMITS, C>) {
         if permit.mark != self.mark {
             return;
         }
@@ -420,18 +461,19 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// gate.refund(now, permit);
     /// assert!(matches!(gate.poll(now, &Call::new()), Decision::Admit(_)));
     /// ```
-    pub fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
+    pub fn refund(&mut self, now: Instant, permit: Permit<LIMITS, C>) {
         if permit.learnt || permit.mark != self.mark {
             return self.release(permit);
         }
         let newest = permit.number.wrapping_add(1) == self.admitted;
         let Policy { laws, rules } = self.policy.borrow();
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
+            let cost = permit.costs.of(index);
             if let Some(part) = permit.parts.get(index)
-                && part.cost > 0
+                && cost > 0
                 && limit.has_charged(part)
             {
-                limit.refund(law, now, part, permit.sent, newest);
+                limit.refund(law, now, (part, cost), permit.sent, newest);
             }
         });
         if permit.attempt > 0 {
@@ -458,9 +500,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     pub fn renew(
         &mut self,
         now: Instant,
-        permit: Permit<LIMITS>,
-        call: &Call<LIMITS>,
-    ) -> Option<Permit<LIMITS>> {
+        permit: Permit<LIMITS, C>,
+        call: &Call<LIMITS, C>,
+    ) -> Option<Permit<LIMITS, C>> {
         let before = self.stats.clone();
         self.refund(now, permit);
         let Decision::Admit(permit) = self.poll(now, call) else { return None };
@@ -527,14 +569,14 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     /// assert_eq!(gate.ready_at(now, &Call::new()), None);
     /// ```
     #[must_use]
-    pub fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
+    pub fn ready_at(&self, now: Instant, call: &Call<LIMITS, C>) -> Option<Instant> {
         let room = self.has_room_at(now, call);
         (room < Instant::MAX).then(|| room.max(self.due_first(now, call)))
     }
 
     /// The earliest instant at which `call` may be sent, ignoring calls in flight. Not before `now`.
     #[must_use]
-    pub fn due_first(&self, now: Instant, call: &Call<LIMITS>) -> Instant {
+    pub fn due_first(&self, now: Instant, call: &Call<LIMITS, C>) -> Instant {
         self.due(now, call, &mut [Instant::ZERO; LIMITS]).0.max(now)
     }
 
@@ -542,7 +584,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     pub(crate) fn due_behind(
         &self,
         now: Instant,
-        call: &Call<LIMITS>,
+        call: &Call<LIMITS, C>,
         ahead: &[Ahead; LIMITS],
     ) -> Instant {
         let mut due = now.max(self.cooldown.until()).max(call.not_before);
@@ -580,7 +622,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
 
     /// When there will be room for `call` in flight if nothing settles until then: [`Instant::ZERO`] if there is room,
     /// [`Instant::MAX`] if time does not help.
-    fn has_room_at(&self, now: Instant, call: &Call<LIMITS>) -> Instant {
+    fn has_room_at(&self, now: Instant, call: &Call<LIMITS, C>) -> Instant {
         let is_full = self.calls >= self.concurrency.get();
         let mut at = if is_full { Instant::MAX } else { Instant::ZERO };
         pairs(self.laws(), &self.limits, |index, law, limit| {
@@ -727,15 +769,16 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
 
     /// Charges all gates for an admitted call.
     #[inline(always)]
-    pub(crate) fn charge(&mut self, now: Instant, call: &Call<LIMITS>) -> Permit<LIMITS> {
-        let mut parts = [Part::NONE; LIMITS];
+    pub(crate) fn charge(&mut self, now: Instant, call: &Call<LIMITS, C>) -> Permit<LIMITS, C> {
+        let (mut parts, mut costs) = ([Part::NONE; LIMITS], call.costs);
         let Policy { laws, rules } = self.policy.borrow();
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
             let cost = self.usual.cost_of(index, (law, &limit.state), call);
+            costs.set(index, cost);
             if let Some(part) = parts.get_mut(index) {
                 let unstated = is_unstated(index, call);
                 let (epoch, rate_limited) = (limit.epoch, limit.rate_limited);
-                *part = Part { cost, epoch, rate_limited, unstated };
+                *part = Part { epoch, rate_limited, unstated };
             }
             limit.charge(law, now, cost, call.attempt, &mut self.rng);
         });
@@ -747,7 +790,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.calls = self.calls.saturating_add(1);
         self.stats.count(|stats| &mut stats.admitted);
         let attempt = call.attempt;
-        Permit { sent: now, parts, attempt, number, mark, learnt: false }
+        Permit { sent: now, costs, parts, attempt, number, mark, learnt: false }
     }
 
     /// Marks the limits that make a call wait until then: their laws are the bottleneck. A limit
@@ -758,7 +801,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
 
     /// Marks the laws whose concurrency limits are full for `call`: those that are as low as the
     /// whole concurrency limit.
-    fn note_concurrency_limited(&mut self, now: Instant, call: &Call<LIMITS>) {
+    fn note_concurrency_limited(&mut self, now: Instant, call: &Call<LIMITS, C>) {
         let open = self.concurrency_limit(now, call);
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
             let concurrency = law
@@ -770,7 +813,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
 
     /// The policy's concurrency limit for `call`, reduced by the laws. A limit of which the call
     /// costs nothing does not reduce it.
-    fn concurrency_limit(&self, now: Instant, call: &Call<LIMITS>) -> NonZeroU16 {
+    fn concurrency_limit(&self, now: Instant, call: &Call<LIMITS, C>) -> NonZeroU16 {
         let mut least = self.concurrency;
         pairs(self.laws(), &self.limits, |index, law, limit| {
             if self.usual.cost_of(index, (law, &limit.state), call) > 0
@@ -786,7 +829,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn learn_late(
         &mut self,
         now: Instant,
-        permit: &mut Permit<LIMITS>,
+        permit: &mut Permit<LIMITS, C>,
         reply: &Reply<LIMITS>,
         ago: Span,
     ) {
@@ -802,8 +845,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.teach(now, permit, reply, ago);
         self.tries_again &= !reply.outcome.is_retryable();
         if reply.outcome != Outcome::Ok
-            && let Some(asked) =
-                cooldown(&reply.hints, |at| permit.parts.get(at).map_or(0, |part| part.cost))
+            && let Some(asked) = cooldown(&reply.hints, |index| permit.costs.of(index))
         {
             let hinted = now.saturating_sub(ago);
             self.cooldown.raise(hinted, asked, self.policy.borrow().rules.cooldown, &mut self.rng);
@@ -814,7 +856,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn teach(
         &mut self,
         now: Instant,
-        permit: &mut Permit<LIMITS>,
+        permit: &mut Permit<LIMITS, C>,
         reply: &Reply<LIMITS>,
         ago: Span,
     ) {
@@ -823,9 +865,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             accounted(&mut self.retry_budget, rules, Entry::Deposit);
         }
         // If the server names the limits that rejected the call, the others learn nothing.
-        let blame = LIMITS > 1
-            && reply.outcome == Outcome::Throttled
-            && permit.parts.iter().zip(&reply.hints).any(|(part, hint)| hint.is_used_up(part.cost));
+        let blame = LIMITS > 1 && permit.is_blamed_by(reply);
         // Without this call, which is about to end.
         let in_flight = self.calls.saturating_sub(1);
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
@@ -833,18 +873,21 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
             else {
                 return;
             };
-            let mut cost = part.cost;
+            let charged = permit.costs.of(index);
+            let mut cost = charged;
             if index > 0 {
                 part.unstated &= reply.outcome == Outcome::Ok && limit.is_set(law, now, hint);
             }
-            if let Some(used) = reply.used.get(index).copied().flatten() {
-                limit.correct(law, now, part, used);
+            if C::ARE_STATED
+                && let Some(used) = reply.used.get(index).copied().flatten()
+            {
+                limit.correct(law, now, (part, charged), used);
                 self.usual.learn(index, part, used);
                 cost = used.max(1);
             }
             // An exhausted quota is no evidence about the rate.
             let is_exhausted = reply.outcome == Outcome::Exhausted;
-            if part.cost == 0 || is_exhausted || (blame && !hint.is_used_up(part.cost)) {
+            if charged == 0 || is_exhausted || (blame && !hint.is_used_up(charged)) {
                 return;
             }
             // Too many calls in flight are no evidence about the rate.

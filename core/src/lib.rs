@@ -74,6 +74,7 @@ mod call_time;
 mod checked;
 mod config_error;
 mod controller;
+mod costs;
 mod digest;
 mod fixed;
 mod hint;
@@ -91,7 +92,8 @@ mod verdict;
 
 pub use call_time::CallTime;
 pub use config_error::ConfigError;
-pub use controller::Controller;
+pub use controller::{Controller, Single};
+pub use costs::Costs;
 pub use fixed::Ratio;
 pub use hint::Hint;
 #[cfg(feature = "keyed")]

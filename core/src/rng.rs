@@ -34,17 +34,21 @@ pub struct Rng {
 impl Rng {
     /// A generator from `seed`. Any seed is valid, including zero.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "the two halves of one word")]
     pub const fn new(seed: u64) -> Self {
         let mut mixed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^= mixed >> 31;
+        Self::from_entropy(mixed)
+    }
+
+    /// A generator from 64 random bits, which are not mixed: use [`new`](Self::new) for serial numbers and counters.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "the two halves of one word")]
+    pub const fn from_entropy(bits: u64) -> Self {
         // The generator would never leave the all-zero state.
-        if mixed == 0 {
-            mixed = 1;
-        }
-        Self { low: mixed as u32, high: (mixed >> 32) as u32 }
+        let bits = if bits == 0 { 1 } else { bits };
+        Self { low: bits as u32, high: (bits >> 32) as u32 }
     }
 
     /// A generator seeded from any `rand_core` 0.10 source.

@@ -2,6 +2,7 @@
 
 use core::cmp::Ordering;
 
+use crate::costs::Costs;
 use crate::gate::Permit;
 use crate::time::{Instant, Span};
 
@@ -24,8 +25,8 @@ use crate::time::{Instant, Span};
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Call<const LIMITS: usize = 1> {
-    pub(crate) costs: [u32; LIMITS],
+pub struct Call<const LIMITS: usize = 1, C = [u32; LIMITS]> {
+    pub(crate) costs: C,
     pub(crate) deadline: Instant,
     pub(crate) attempt: u16,
     /// See [`estimated`](Self::estimated).
@@ -37,17 +38,15 @@ pub struct Call<const LIMITS: usize = 1> {
     pub(crate) first_failed: Instant,
 }
 
-impl<const LIMITS: usize> Call<LIMITS> {
-    /// A first attempt that costs one of every limit, or as [`estimated`](Self::estimated), and has no deadline.
+impl<const LIMITS: usize, C: Costs<LIMITS>> Call<LIMITS, C> {
+    /// A first attempt that costs one of every limit, or as [`estimated`](Call::estimated), and has no deadline.
     #[must_use]
     pub const fn new() -> Self {
-        Self::of([1; LIMITS]).estimated()
+        let estimated = C::ARE_STATED;
+        Self { estimated, ..Self::first(C::ONES) }
     }
 
-    /// A first attempt that costs `costs`, one number for each limit of the controller. A call that
-    /// costs nothing of a limit is not subject to it, and teaches its law nothing.
-    #[must_use]
-    pub const fn of(costs: [u32; LIMITS]) -> Self {
+    const fn first(costs: C) -> Self {
         Self {
             costs,
             deadline: Instant::MAX,
@@ -57,32 +56,6 @@ impl<const LIMITS: usize> Call<LIMITS> {
             step: Span::ZERO,
             first_failed: Instant::ZERO,
         }
-    }
-
-    /// The same call, whose costs of 0 or 1 of the limits beyond the first stand for costs that are not known before
-    /// the call: the tokens of a language model, the points of GraphQL. Once responses say what such calls used
-    /// ([`Reply::used`]) of a limit that the policy or the server sets, they cost the mean of about sixteen of them.
-    ///
-    /// ```
-    /// use tidegate::law::Fixed;
-    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota};
-    ///
-    /// let now = Instant::ZERO;
-    /// let [requests, tokens] = [10, 1_000].map(|each| Quota::per_second(each).unwrap().with_burst(each as u32));
-    /// let laws = [requests.unwrap(), tokens.unwrap()].map(Fixed::new);
-    /// let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of(laws), 7, now);
-    /// let call = Call::new();
-    /// let Decision::Admit(permit) = gate.poll(now, &call) else { panic!() };
-    /// assert_eq!(permit.costs(), [1, 1]);
-    /// gate.settle(now, permit, Outcome::Ok.using([1, 250]));
-    /// let Decision::Admit(permit) = gate.poll(now, &call) else { panic!() };
-    /// assert_eq!(permit.costs(), [1, 250]);
-    /// ```
-    ///
-    /// [`Reply::used`]: crate::Reply::used
-    #[must_use]
-    pub const fn estimated(self) -> Self {
-        Self { estimated: true, ..self }
     }
 
     /// The same call, which must be sent at `deadline` or earlier. A wait that would end later is
@@ -118,14 +91,45 @@ impl<const LIMITS: usize> Call<LIMITS> {
         self.deadline
     }
 
-    pub(crate) fn cost_of(&self, limit: usize) -> u32 {
-        self.costs.get(limit).copied().unwrap_or(0)
-    }
-
     /// Number of completed attempts: 0 for a first attempt, at most 65 535.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
         self.attempt
+    }
+}
+
+impl<const LIMITS: usize> Call<LIMITS> {
+    /// A first attempt that costs `costs`, one number for each limit of the controller. A call that
+    /// costs nothing of a limit is not subject to it, and teaches its law nothing.
+    #[must_use]
+    pub const fn of(costs: [u32; LIMITS]) -> Self {
+        Self::first(costs)
+    }
+
+    /// The same call, whose costs of 0 or 1 of the limits beyond the first stand for costs that are not known before
+    /// the call: the tokens of a language model, the points of GraphQL. Once responses say what such calls used
+    /// ([`Reply::used`]) of a limit that the policy or the server sets, they cost the mean of about sixteen of them.
+    ///
+    /// ```
+    /// use tidegate::law::Fixed;
+    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota};
+    ///
+    /// let now = Instant::ZERO;
+    /// let [requests, tokens] = [10, 1_000].map(|each| Quota::per_second(each).unwrap().with_burst(each as u32));
+    /// let laws = [requests.unwrap(), tokens.unwrap()].map(Fixed::new);
+    /// let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of(laws), 7, now);
+    /// let call = Call::new();
+    /// let Decision::Admit(permit) = gate.poll(now, &call) else { panic!() };
+    /// assert_eq!(permit.costs(), [1, 1]);
+    /// gate.settle(now, permit, Outcome::Ok.using([1, 250]));
+    /// let Decision::Admit(permit) = gate.poll(now, &call) else { panic!() };
+    /// assert_eq!(permit.costs(), [1, 250]);
+    /// ```
+    ///
+    /// [`Reply::used`]: crate::Reply::used
+    #[must_use]
+    pub const fn estimated(self) -> Self {
+        Self { estimated: true, ..self }
     }
 }
 
@@ -138,7 +142,7 @@ impl Call<1> {
     }
 }
 
-impl<const LIMITS: usize> Default for Call<LIMITS> {
+impl<const LIMITS: usize, C: Costs<LIMITS>> Default for Call<LIMITS, C> {
     fn default() -> Self {
         Self::new()
     }

@@ -10,8 +10,11 @@ class Cooldown:
 
     def raise_to(self, now, asked, policy, chance):
         ceiling, spread = policy
-        reach = part(((spread[0] << 31) // spread[1], 1 << 31), min(asked, ceiling))
-        if asked < ceiling:  # A floor: jitter is added.
+        spread = (spread[0] << 31) // spread[1]
+        reach = part((spread, 1 << 31), min(asked, ceiling))
+        if spread == 0:
+            cooldown = min(asked, ceiling)
+        elif asked < ceiling:  # A floor: jitter is added.
             cooldown = chance.between(asked, min(within(asked + reach), ceiling))
         else:  # Capped: jitter is subtracted.
             cooldown = chance.between(ceiling - reach, ceiling)

@@ -3,19 +3,25 @@
 use core::borrow::Borrow;
 
 use super::{Controller, pairs_mut};
+use crate::costs::Costs;
 use crate::gate::Permit;
 use crate::law::Law;
 use crate::outcome::Reply;
 use crate::policy::Policy;
 use crate::time::{Instant, Span};
 
-impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
+impl<L, const LIMITS: usize, P, C> Controller<L, LIMITS, P, C>
+where
+    L: Law,
+    P: Borrow<Policy<L, LIMITS>>,
+    C: Costs<LIMITS>,
+{
     /// Settles a call that was settled elsewhere at `ago`. The law was the bottleneck only if the
     /// call itself waited for its permit; the wait when the whole lease was granted does not count.
     pub(crate) fn settle_leased(
         &mut self,
         now: Instant,
-        mut permit: Permit<LIMITS>,
+        mut permit: Permit<LIMITS, C>,
         reply: &Reply<LIMITS>,
         waited: bool,
         ago: Span,

@@ -55,12 +55,12 @@ impl<S: Copy> Limit<S> {
         &mut self,
         law: &impl Law<State = S>,
         now: Instant,
-        part: &Part,
+        (part, charged): (&Part, u32),
         used: u32,
     ) {
         if self.has_charged(part) {
-            self.pacing.correct(lately(now), part.cost, used, law.quota(&self.state));
-            law.corrected(&mut self.state, now, part.cost, used);
+            self.pacing.correct(lately(now), charged, used, law.quota(&self.state));
+            law.corrected(&mut self.state, now, charged, used);
         }
     }
 
@@ -97,14 +97,14 @@ impl<S: Copy> Limit<S> {
         &mut self,
         law: &impl Law<State = S>,
         now: Instant,
-        part: &Part,
+        (part, cost): (&Part, u32),
         sent: Instant,
         newest: bool,
     ) {
         self.rate_limited |= part.rate_limited;
         let paid = if newest { Span::ZERO } else { now.saturating_since(sent) };
-        self.pacing.refund(lately(now), part.cost, paid, law.quota(&self.state));
-        law.refunded(&mut self.state, now, part.cost);
+        self.pacing.refund(lately(now), cost, paid, law.quota(&self.state));
+        law.refunded(&mut self.state, now, cost);
     }
 
     /// The earliest instant at which a call of this cost may be sent after others, as far as is

@@ -3,13 +3,20 @@
 use core::borrow::Borrow;
 
 use super::Controller;
+use crate::costs::Costs;
 use crate::gate::{Cooldown, Pacing, RetryBudget};
 use crate::mean_cost::MeanCost;
 use crate::policy::Policy;
+use crate::rng::Rng;
 use crate::snapshot::{self, Field, Reader, Record, SnapshotError};
 use crate::time::{Instant, Span};
 
-impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
+impl<L, const LIMITS: usize, P, C> Controller<L, LIMITS, P, C>
+where
+    L: Record,
+    P: Borrow<Policy<L, LIMITS>>,
+    C: Costs<LIMITS>,
+{
     /// Length of a snapshot of this kind of controller, in bytes.
     pub const SNAPSHOT_BYTES: usize = snapshot::length(
         Self::GATES_BYTES
@@ -82,7 +89,7 @@ impl<L: Record, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L,
         away: Span,
     ) -> Result<Self, SnapshotError> {
         let mut input = snapshot::unseal(record, now, away, LIMITS, Self::SNAPSHOT_BYTES)?;
-        let mut made = Self::new(policy, seed, now);
+        let mut made = Self::with_rng(policy, Rng::new(seed), now);
         let reached = made.read(&mut input).is_some();
         if reached && input.is_whole() { Ok(made) } else { Err(SnapshotError::OtherPolicy) }
     }

@@ -3,6 +3,7 @@
 use core::borrow::Borrow;
 
 use super::{Controller, cooldown, each::each};
+use crate::costs::Costs;
 use crate::law::Law;
 use crate::linked::Linked;
 use crate::outcome::{AsReply, Outcome};
@@ -13,7 +14,12 @@ use crate::verdict::{Call, Reason};
 /// See [`Policy::PATIENCE`](crate::Policy::PATIENCE).
 const PATIENT: u16 = 64;
 
-impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
+impl<L, const LIMITS: usize, P, C> Controller<L, LIMITS, P, C>
+where
+    L: Law,
+    P: Borrow<Policy<L, LIMITS>>,
+    C: Costs<LIMITS>,
+{
     /// The next attempt of a call that completed with `reply` (an [`Outcome`](crate::Outcome) will do).
     ///
     /// It contains the call's backoff, so polling with it waits. A cooldown that the server asked
@@ -28,9 +34,9 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     pub fn retry(
         &mut self,
         now: Instant,
-        call: &Call<LIMITS>,
+        call: &Call<LIMITS, C>,
         reply: impl AsReply<LIMITS>,
-    ) -> Result<Call<LIMITS>, Reason> {
+    ) -> Result<Call<LIMITS, C>, Reason> {
         let mut next = *call;
         self.advance(now, &mut next, reply).map(|()| next)
     }
@@ -42,7 +48,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     pub fn advance(
         &mut self,
         now: Instant,
-        call: &mut Call<LIMITS>,
+        call: &mut Call<LIMITS, C>,
         reply: impl AsReply<LIMITS>,
     ) -> Result<(), Reason> {
         let asked = reply.with_reply(|reply| {
@@ -62,7 +68,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
         self.try_again(now, call, throttled, now.saturating_add(cooldown))
     }
 
-    fn cost_of(&self, index: usize, call: &Call<LIMITS>) -> u32 {
+    fn cost_of(&self, index: usize, call: &Call<LIMITS, C>) -> u32 {
         let kept = self.limits.get(index).zip(self.laws().get(index));
         kept.map_or(0, |(limit, law)| self.usual.cost_of(index, (law, &limit.state), call))
     }
@@ -71,7 +77,7 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     fn try_again(
         &mut self,
         now: Instant,
-        call: &mut Call<LIMITS>,
+        call: &mut Call<LIMITS, C>,
         throttled: bool,
         served_from: Instant,
     ) -> Result<(), Reason> {

@@ -1,5 +1,6 @@
 //! The cost of calls whose caller does not state it.
 
+use crate::costs::Costs;
 use crate::gate::Part;
 use crate::law::Law;
 use crate::mean_cost::MeanCost;
@@ -17,13 +18,14 @@ impl<const LIMITS: usize> Usual<LIMITS> {
     pub(super) const UNKNOWN: Self = Self([MeanCost::UNKNOWN; LIMITS]);
 
     /// What a call costs of the limit with this index: as stated, or what such calls use.
-    pub(super) fn cost_of<L: Law>(
+    #[inline(always)]
+    pub(super) fn cost_of<L: Law, C: Costs<LIMITS>>(
         &self,
         index: usize,
         (law, state): (&L, &L::State),
-        call: &Call<LIMITS>,
+        call: &Call<LIMITS, C>,
     ) -> u32 {
-        let stated = call.cost_of(index);
+        let stated = call.costs.of(index);
         if is_unstated(index, call) { stated.max(self.of(index, law, state)) } else { stated }
     }
 
@@ -69,8 +71,11 @@ impl<const LIMITS: usize> Usual<LIMITS> {
 }
 
 /// Whether the call's cost of a limit stands for the mean that the controller has learned.
-pub(super) fn is_unstated<const LIMITS: usize>(index: usize, call: &Call<LIMITS>) -> bool {
-    index > 0 && call.estimated && call.cost_of(index) <= 1
+pub(super) fn is_unstated<const LIMITS: usize, C: Costs<LIMITS>>(
+    index: usize,
+    call: &Call<LIMITS, C>,
+) -> bool {
+    index > 0 && call.estimated && call.costs.of(index) <= 1
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
+use crate::linked::Linked;
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -20,15 +21,15 @@ use crate::verdict::Verdict;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct CooldownPolicy {
     ceiling: Span,
-    /// In 2^-31, rounded down: no division is linked for it.
-    spread: u32,
+    spread: Option<Linked<Spread, Draw>>,
 }
 
 impl CooldownPolicy {
     /// At most an hour, with a jitter of an eighth. An hour covers the resets of most APIs. A
     /// server that asks for more (Docker Hub for six hours, another for a year) is probed once an
     /// hour.
-    pub const DEFAULT: Self = Self { ceiling: Span::from_secs(3_600), spread: ONE / 8 };
+    pub const DEFAULT: Self =
+        Self { ceiling: Span::from_secs(3_600), spread: Spread(ONE / 8).linked() };
 
     /// Cooldowns of at most `ceiling`. Clients with the same delay are spread over `spread` of it
     /// (rounded down to 2^-31), so that they do not return at once.
@@ -43,7 +44,7 @@ impl CooldownPolicy {
         if spread.exceeds_one() {
             return Err(ConfigError::CooldownSpread);
         }
-        Ok(Self { ceiling, spread: spread.q31() })
+        Ok(Self { ceiling, spread: Spread(spread.q31()).linked() })
     }
 
     /// The longest cooldown that a server can request.
@@ -62,7 +63,29 @@ impl CooldownPolicy {
 
     /// The same policy without jitter.
     pub(crate) const fn without_spread(self) -> Self {
-        Self { spread: 0, ..self }
+        Self { spread: None, ..self }
+    }
+
+    /// The cooldown for a server's `asked`.
+    fn cooldown(&self, asked: Span, rng: &mut Rng) -> Span {
+        match &self.spread {
+            Some(Linked { setting, follow }) => follow(setting, asked, self.ceiling, rng),
+            None => asked.min(self.ceiling),
+        }
+    }
+}
+
+/// The jitter of cooldowns, as a part of them in 2^-31, rounded down: no division is linked for it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+struct Spread(u32);
+
+/// [`Spread::draw`], which only policies with a jitter link.
+type Draw = fn(&Spread, Span, Span, &mut Rng) -> Span;
+
+impl Spread {
+    const fn linked(self) -> Option<Linked<Self, Draw>> {
+        if self.0 == 0 { None } else { Some(Linked { setting: self, follow: Self::draw as Draw }) }
     }
 
     /// The cooldown for a server's `asked`.
@@ -70,16 +93,16 @@ impl CooldownPolicy {
     /// A request below the ceiling is a floor, so jitter is only added. A request beyond the
     /// ceiling is reduced to it, so jitter is subtracted: a fleet stays spread, and no cooldown
     /// exceeds the ceiling.
-    fn cooldown(self, asked: Span, rng: &mut Rng) -> Span {
-        let middle = asked.min(self.ceiling);
-        let reach = self.spread_of(middle);
-        let least = if asked < self.ceiling { asked } else { middle.saturating_sub(reach) };
-        rng.between(least, middle.saturating_add(reach).min(self.ceiling))
+    fn draw(&self, asked: Span, ceiling: Span, rng: &mut Rng) -> Span {
+        let middle = asked.min(ceiling);
+        let reach = self.of(middle);
+        let least = if asked < ceiling { asked } else { middle.saturating_sub(reach) };
+        rng.between(least, middle.saturating_add(reach).min(ceiling))
     }
 
     /// The jitter of a cooldown, in two halves that each fit 64 bits.
-    const fn spread_of(self, cooldown: Span) -> Span {
-        let (nanos, spread) = (cooldown.as_nanos(), self.spread as u64);
+    const fn of(self, cooldown: Span) -> Span {
+        let (nanos, spread) = (cooldown.as_nanos(), self.0 as u64);
         let (high, low) = (nanos >> 31, nanos & (ONE as u64).wrapping_sub(1));
         let low = low.wrapping_mul(spread) >> 31;
         Span::from_nanos(high.wrapping_mul(spread).wrapping_add(low))
@@ -219,7 +242,7 @@ mod tests {
             cooldown.raise(now, Span::from_nanos(asked), policy, &mut Rng::new(seed));
             let paused = cooldown.until.saturating_since(now).as_nanos();
             prop_assert!(paused <= ceiling);
-            let least = ceiling - policy.spread_of(Span::from_nanos(ceiling)).as_nanos();
+            let least = ceiling - policy.spread.map_or(0, |linked| linked.setting.of(Span::from_nanos(ceiling)).as_nanos());
             prop_assert!(paused >= asked.min(least));
             if asked < ceiling {
                 prop_assert!(paused >= asked);

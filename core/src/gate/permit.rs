@@ -1,5 +1,6 @@
 //! The permit: the right to one call.
 
+use crate::costs::Costs;
 use crate::outcome::{Outcome, Reply};
 use crate::time::Instant;
 
@@ -19,8 +20,9 @@ use crate::time::Instant;
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use = "a permit that is not settled keeps its place"]
-pub struct Permit<const LIMITS: usize = 1> {
+pub struct Permit<const LIMITS: usize = 1, C = [u32; LIMITS]> {
     pub(crate) sent: Instant,
+    pub(crate) costs: C,
     pub(crate) parts: [Part; LIMITS],
     pub(crate) attempt: u16,
     /// Number of calls admitted before it, modulo 256.
@@ -35,7 +37,6 @@ pub struct Permit<const LIMITS: usize = 1> {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct Part {
-    pub(crate) cost: u32,
     /// The number of cuts when it was sent. After 65,535 further cuts the call would appear fresh.
     pub(crate) epoch: u16,
     pub(crate) rate_limited: bool,
@@ -44,12 +45,12 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    pub(crate) const NONE: Self = Self { cost: 0, epoch: 0, rate_limited: false, unstated: false };
+    pub(crate) const NONE: Self = Self { epoch: 0, rate_limited: false, unstated: false };
 }
 
 const _: () = assert!(size_of::<Permit>() == 24);
 
-impl<const LIMITS: usize> Permit<LIMITS> {
+impl<const LIMITS: usize, C: Costs<LIMITS>> Permit<LIMITS, C> {
     /// When the call was admitted.
     #[must_use]
     pub const fn sent(&self) -> Instant {
@@ -66,8 +67,8 @@ impl<const LIMITS: usize> Permit<LIMITS> {
     /// assert_eq!(permit.costs(), [3]);
     /// ```
     #[must_use]
-    pub fn costs(&self) -> [u32; LIMITS] {
-        self.parts.each_ref().map(|part| part.cost)
+    pub const fn costs(&self) -> C {
+        self.costs
     }
 
     /// What the other keys learn of the reply to a call that counts against the limits of several, if this permit is of
@@ -92,8 +93,9 @@ impl<const LIMITS: usize> Permit<LIMITS> {
 
     /// Whether the reply says that the call was throttled because a limit of this permit is used up.
     pub(crate) fn is_blamed_by(&self, reply: &Reply<LIMITS>) -> bool {
-        let mut limits = self.parts.iter().zip(&reply.hints);
-        reply.outcome == Outcome::Throttled && limits.any(|(part, hint)| hint.is_used_up(part.cost))
+        let mut limits = reply.hints.iter().enumerate();
+        reply.outcome == Outcome::Throttled
+            && limits.any(|(limit, hint)| hint.is_used_up(self.costs.of(limit)))
     }
 
     /// A copy of the permit, for a model checker that follows several futures of one controller.

@@ -30,6 +30,7 @@ mod signal_common;
 mod signal_dates;
 mod signal_hostile;
 mod signal_providers;
+mod single;
 mod sleeps;
 mod snapshots;
 mod waits;

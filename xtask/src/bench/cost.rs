@@ -21,7 +21,7 @@ const SUBJECTS: [(&str, &str); 15] = [
     ("adaptive-period", "adaptive, told what is left and until when: poll + settle"),
     ("fixed-pair", "fixed: poll + settle"),
     ("fixed-poll", "fixed: poll"),
-    ("fixed-check", "fixed: check"),
+    ("fixed-pair-costs", "fixed, where calls state their costs: poll + settle"),
     ("queue-empty", "queue before `fixed` in which no call waits: join + settle"),
     ("queue-1000", "queue of 1000 before `fixed`: join + poll + take + settle"),
     ("queue-100000", "queue of 100 000 before `fixed`: join + poll + take + settle"),

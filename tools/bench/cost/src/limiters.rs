@@ -8,7 +8,9 @@ use governor::RateLimiter;
 use governor::clock::FakeRelativeClock;
 use tidegate::gate::Pacing;
 use tidegate::law::Fixed;
-use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Span, Verdict};
+use tidegate::{
+    Call, Controller, Costs, Decision, Instant, Outcome, Policy, Quota, Rng, Single, Span, Verdict,
+};
 
 use crate::meter::{meter, run};
 
@@ -27,17 +29,13 @@ fn quota() -> Quota {
     Quota::per_second(RATE.into()).and_then(|quota| quota.with_burst(BURST)).expect("a quota")
 }
 
-pub fn fixed() -> Controller<Fixed> {
+/// A controller whose calls state their costs.
+pub fn with_costs() -> Controller<Fixed> {
     black_box(Controller::new(Policy::new(Fixed::new(quota())), 7, Instant::ZERO))
 }
 
-/// Whether a call may be sent, without charging it.
-pub fn fixed_check() {
-    let (gate, call, mut now) = (fixed(), black_box(Call::new()), Instant::ZERO);
-    run(|on| {
-        now = now.saturating_add(STEP);
-        assert_eq!(meter(on, || gate.check(now, &call)), Verdict::Admit);
-    });
+fn fixed() -> Single<Fixed> {
+    black_box(Single::with_rng(Policy::new(Fixed::new(quota())), Rng::new(7), Instant::ZERO))
 }
 
 /// A call that is sent. Its completion is not included.
@@ -54,7 +52,16 @@ pub fn fixed_poll() {
 
 /// A call that is sent and completes.
 pub fn fixed_pair() {
-    let (mut gate, call, mut now) = (fixed(), black_box(Call::new()), Instant::ZERO);
+    pair(fixed());
+}
+
+/// The same where calls state their costs.
+pub fn fixed_pair_with_costs() {
+    pair(with_costs());
+}
+
+fn pair<C: Costs<1>>(mut gate: Controller<Fixed, 1, Policy<Fixed>, C>) {
+    let (call, mut now) = (black_box(Call::new()), Instant::ZERO);
     run(|on| {
         now = now.saturating_add(STEP);
         let left = meter(on, || match gate.poll(now, &call) {

@@ -16,7 +16,7 @@ const SUBJECTS: [(&str, fn()); 16] = [
     ("adaptive-blind-waits", tiers::blind_waits),
     ("adaptive-remaining", tiers::remaining),
     ("adaptive-period", tiers::period),
-    ("fixed-check", limiters::fixed_check),
+    ("fixed-pair-costs", limiters::fixed_pair_with_costs),
     ("fixed-poll", limiters::fixed_poll),
     ("fixed-pair", limiters::fixed_pair),
     ("queue-empty", queue::empty),

@@ -6,7 +6,7 @@ use tidegate::law::Fixed;
 use tidegate::queue::{Joined, Node, Queue, Step, Turn};
 use tidegate::{Call, Controller, Instant, Outcome, Rng, Span};
 
-use crate::limiters::{STEP, fixed};
+use crate::limiters::{STEP, with_costs};
 use crate::meter::{meter, run};
 
 struct Bench {
@@ -23,7 +23,7 @@ impl Bench {
     /// A queue with this many waiting calls, with random priorities and deadlines.
     fn new(waiting: u32) -> Self {
         let queue = Queue::new(Vec::new(), waiting + 1);
-        let mut bench = Self { queue, gate: fixed(), now: Instant::ZERO, chance: Rng::new(7) };
+        let mut bench = Self { queue, gate: with_costs(), now: Instant::ZERO, chance: Rng::new(7) };
         // The first ones are admitted, and there is no room for the others.
         while bench.queue.waiting() < waiting as usize {
             let (call, priority) = bench.call();

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use tidegate::law::Adaptive;
-use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reply, Span, Verdict};
+use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Reply, Rng, Single, Span, Verdict};
 use tidegate_limits::{Bucket, Limit, Window};
 
 use crate::meter::{meter, run};
@@ -15,8 +15,8 @@ const REGAIN: u64 = 100_000_000;
 
 /// A client that always has another call to make.
 struct Client {
-    gate: Controller<Adaptive>,
-    call: Call,
+    gate: Single<Adaptive>,
+    call: Call<1, ()>,
     now: Instant,
 }
 
@@ -24,7 +24,8 @@ impl Client {
     fn new() -> Self {
         let policy = Policy::adaptive();
         let now = Instant::from_nanos(1_000_000_000);
-        Self { gate: black_box(Controller::new(policy, 7, now)), call: black_box(Call::new()), now }
+        let gate = Single::with_rng(policy, Rng::new(7), now);
+        Self { gate: black_box(gate), call: black_box(Call::new()), now }
     }
 
     /// Waits until a call may be sent.

@@ -9,7 +9,7 @@ pub mod board;
 
 use tidegate::gate::Permit;
 use tidegate::law::Law;
-use tidegate::{Call, Controller, Decision, Instant, Policy, Reason, Reply};
+use tidegate::{Call, Decision, Instant, Policy, Reason, Reply, Rng, Single};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -22,19 +22,18 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 }
 
 /// A controller whose policy is in flash.
-pub type Gate<L> = Controller<L, 1, &'static Policy<L>>;
+pub type Gate<L> = Single<L, &'static Policy<L>>;
 
 /// The functions of a controller with one limit that firmware uses.
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Verbs<L: Law + 'static> {
-    new: fn(&'static Policy<L>, u64, Instant) -> Gate<L>,
-    poll: fn(&mut Gate<L>, Instant, &Call) -> Decision,
-    settle: fn(&mut Gate<L>, Instant, Permit, &'static Reply),
+    new: fn(&'static Policy<L>, Rng, Instant) -> Gate<L>,
+    poll: fn(&mut Gate<L>, Instant, &Call<1, ()>) -> Decision<Permit<1, ()>>,
+    settle: fn(&mut Gate<L>, Instant, Permit<1, ()>, &'static Reply),
 }
 
 impl<L: Law> Verbs<L> {
-    pub const ALL: Self =
-        Self { new: Controller::new, poll: Controller::poll, settle: Controller::settle };
+    pub const ALL: Self = Self { new: Gate::with_rng, poll: Gate::poll, settle: Gate::settle };
 }
 
 /// The same for firmware that retries calls and sleeps in between.
@@ -43,13 +42,13 @@ pub struct RetryVerbs<L: Law + 'static> {
     gate: Verbs<L>,
     /// What a policy has decides what is linked for it.
     policy: Policy<L>,
-    retry: fn(&mut Gate<L>, Instant, &Call, &'static Reply) -> Result<Call, Reason>,
+    retry: fn(&mut Gate<L>, Instant, &Call<1, ()>, &'static Reply) -> Result<Call<1, ()>, Reason>,
     next_at: fn(&Gate<L>, Instant) -> Option<Instant>,
 }
 
 impl<L: Law> RetryVerbs<L> {
     /// All of them, under this policy.
     pub const fn all(policy: Policy<L>) -> Self {
-        Self { gate: Verbs::ALL, policy, retry: Controller::retry, next_at: Controller::next_at }
+        Self { gate: Verbs::ALL, policy, retry: Gate::retry, next_at: Gate::next_at }
     }
 }

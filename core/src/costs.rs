@@ -1,0 +1,55 @@
+//! What a call costs of each limit.
+
+use core::fmt::Debug;
+
+/// The costs of a call: an array with a number for each limit, or `()` where each call costs one of the only limit.
+///
+/// A controller of calls without costs links no code for them: see [`Single`](crate::Single).
+pub trait Costs<const LIMITS: usize>: Copy + Debug + Eq + sealed::Sealed {
+    /// One of each limit.
+    const ONES: Self;
+    #[doc(hidden)]
+    const ARE_STATED: bool;
+
+    /// The cost of the limit with this index; zero if there is none.
+    #[must_use]
+    fn of(&self, limit: usize) -> u32;
+
+    #[doc(hidden)]
+    fn set(&mut self, limit: usize, cost: u32);
+}
+
+impl Costs<1> for () {
+    const ONES: Self = ();
+    const ARE_STATED: bool = false;
+
+    #[inline(always)]
+    fn of(&self, _: usize) -> u32 {
+        1
+    }
+
+    fn set(&mut self, _: usize, _: u32) {}
+}
+
+impl<const LIMITS: usize> Costs<LIMITS> for [u32; LIMITS] {
+    const ONES: Self = [1; LIMITS];
+    const ARE_STATED: bool = true;
+
+    #[inline(always)]
+    fn of(&self, limit: usize) -> u32 {
+        self.get(limit).copied().unwrap_or(0)
+    }
+
+    #[inline(always)]
+    fn set(&mut self, limit: usize, cost: u32) {
+        if let Some(own) = self.get_mut(limit) {
+            *own = cost;
+        }
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for () {}
+    impl<const LIMITS: usize> Sealed for [u32; LIMITS] {}
+}
