@@ -17,6 +17,8 @@
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum ConfigError {
+    /// No policy has this name: see [`Policy::named`](crate::Policy::named).
+    PolicyName,
     /// A quota of zero calls would never admit one.
     QuotaCount,
     /// A period of zero has no rate.
@@ -80,6 +82,7 @@ pub enum ConfigError {
 impl core::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
+            Self::PolicyName => Self::NO_SUCH_POLICY,
             Self::QuotaCount => "a quota's count must be at least 1",
             Self::QuotaPeriod => "a quota's period must be at least 1 ns",
             Self::QuotaBurst => "a quota's burst must be at least 1",

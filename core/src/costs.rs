@@ -5,6 +5,10 @@ use core::fmt::Debug;
 /// The costs of a call: an array with a number for each limit, or `()` where each call costs one of the only limit.
 ///
 /// A controller of calls without costs links no code for them: see [`Single`](crate::Single).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what a call costs of {LIMITS} limits",
+    note = "use `[u32; LIMITS]`, an array with a number for each limit; `()` is for calls that cost one of a single limit"
+)]
 pub trait Costs<const LIMITS: usize>: Copy + Debug + Eq + sealed::Sealed {
     /// One of each limit.
     const ONES: Self;
@@ -49,7 +53,10 @@ impl<const LIMITS: usize> Costs<LIMITS> for [u32; LIMITS] {
 }
 
 mod sealed {
+    #[cfg(not(feature = "defmt"))]
     pub trait Sealed {}
+    #[cfg(feature = "defmt")]
+    pub trait Sealed: defmt::Format {}
     impl Sealed for () {}
     impl<const LIMITS: usize> Sealed for [u32; LIMITS] {}
 }

@@ -30,14 +30,14 @@ use crate::throttle::Shared;
 pub struct Acquire<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
-    standing: Standing<LIMITS>,
+    standing: Standing<LIMITS, T::Costs>,
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
     pub(crate) fn new(
         throttle: &'a T,
         key: T::Key,
-        call: tidegate::Call<LIMITS>,
+        call: tidegate::Call<LIMITS, T::Costs>,
         priority: u8,
     ) -> Self {
         Self { throttle, key, standing: Standing::new(call, priority) }

@@ -36,20 +36,22 @@ use crate::time;
 pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
-    call: tidegate::Call<LIMITS>,
+    call: tidegate::Call<LIMITS, T::Costs>,
     priority: u8,
+}
+
+impl<T: Shared<LIMITS, Costs = [u32; LIMITS]>, const LIMITS: usize> Call<'_, T, LIMITS> {
+    /// Sets the cost of the call for each limit (default 1). A call that costs 0 of a limit is not
+    /// subject to it. It needs a throttle whose calls have [costs](crate::Throttle#parameters). Costs that are known only from the response are [estimated](tidegate::Call::estimated) if the call
+    /// states no costs.
+    pub fn costing(self, costs: [u32; LIMITS]) -> Self {
+        Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
+    }
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     pub(crate) const fn new(throttle: &'a T, key: T::Key) -> Self {
         Self { throttle, key, call: tidegate::Call::new(), priority: 0 }
-    }
-
-    /// Sets the cost of the call for each limit (default 1). A call that costs 0 of a limit is not
-    /// subject to it. Costs that are known only from the response are [estimated](tidegate::Call::estimated) if the call
-    /// states no costs.
-    pub fn costing(self, costs: [u32; LIMITS]) -> Self {
-        Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
 
     /// Sets a deadline: each attempt must be sent at `deadline` or earlier. Otherwise the call is rejected

@@ -10,7 +10,7 @@ use core::task::{Context, Poll};
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::gate::Permit;
-use tidegate::{AsReply, CallTime, Decision, Instant, Outcome, Span};
+use tidegate::{AsReply, CallTime, Costs, Decision, Instant, Outcome, Span};
 
 use crate::gates::{Gate, Gates};
 use crate::line::{Line, Rank};
@@ -63,20 +63,20 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Started<G, LIMITS> {
 
 /// The state of a call.
 #[derive(Debug)]
-pub struct Standing<const LIMITS: usize> {
-    pub(crate) call: tidegate::Call<LIMITS>,
+pub struct Standing<const LIMITS: usize, C> {
+    pub(crate) call: tidegate::Call<LIMITS, C>,
     priority: u8,
     /// Its number in line, or 0.
     pub(crate) number: u16,
     /// Until when the gates delay it, if it is the first in line.
     until: Instant,
     /// If it is admitted.
-    pub(crate) permit: Option<Permit<LIMITS>>,
+    pub(crate) permit: Option<Permit<LIMITS, C>>,
 }
 
-impl<const LIMITS: usize> Standing<LIMITS> {
+impl<const LIMITS: usize, C: Costs<LIMITS>> Standing<LIMITS, C> {
     /// The state of a call that has not joined.
-    pub(crate) const fn new(call: tidegate::Call<LIMITS>, priority: u8) -> Self {
+    pub(crate) const fn new(call: tidegate::Call<LIMITS, C>, priority: u8) -> Self {
         Self { call, priority, number: 0, until: Instant::ZERO, permit: None }
     }
 }
@@ -92,25 +92,27 @@ const LOOK_AGAIN: Span = Span::from_secs(1);
 pub trait Verbs<const LIMITS: usize> {
     /// The key of a call.
     type Key: Clone + Eq;
+    /// What a call costs.
+    type Costs: Costs<LIMITS>;
 
     /// Returns a permit if a call of this priority may be sent now and none that precedes it waits.
     fn take(
         &self,
         key: &Self::Key,
-        call: &tidegate::Call<LIMITS>,
+        call: &tidegate::Call<LIMITS, Self::Costs>,
         priority: u8,
-    ) -> Option<Permit<LIMITS>>;
+    ) -> Option<Permit<LIMITS, Self::Costs>>;
 
     /// Ready when the call is admitted.
     fn stand(
         &self,
         key: &Self::Key,
-        standing: &mut Standing<LIMITS>,
+        standing: &mut Standing<LIMITS, Self::Costs>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Rejection>>;
 
     /// Gives up the call in flight with this permit, or removes the waiting call with this number in line.
-    fn end(&self, key: &Self::Key, permit: Option<Permit<LIMITS>>, number: u16);
+    fn end(&self, key: &Self::Key, permit: Option<Permit<LIMITS, Self::Costs>>, number: u16);
 
     /// Calls `act` with the statistics on how long calls take, if the throttle was started.
     fn with_call_time<R>(&self, act: impl FnOnce(&mut CallTime) -> R) -> Option<R>;
@@ -120,9 +122,9 @@ pub trait Verbs<const LIMITS: usize> {
     fn settle(
         &self,
         key: &Self::Key,
-        permit: Permit<LIMITS>,
+        permit: Permit<LIMITS, Self::Costs>,
         reply: &impl AsReply<LIMITS>,
-        again: Option<&mut tidegate::Call<LIMITS>>,
+        again: Option<&mut tidegate::Call<LIMITS, Self::Costs>>,
     ) -> bool;
 }
 
@@ -165,7 +167,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     pub(crate) fn see<R>(
         &self,
         key: &G::Key,
-        act: impl FnOnce(&Gate<G::Law, LIMITS>) -> R,
+        act: impl FnOnce(&Gate<G::Law, LIMITS, G::Costs>) -> R,
     ) -> Option<R> {
         self.with(|started| started.gates().look(key).map(act)).flatten()
     }
@@ -201,7 +203,7 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
     fn stand(
         &mut self,
         key: &G::Key,
-        standing: &mut Standing<LIMITS>,
+        standing: &mut Standing<LIMITS, G::Costs>,
         context: &mut Context<'_>,
         now: Instant,
         wake: &mut Instant,
@@ -298,13 +300,14 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     for Desk<M, G, WAITERS, LIMITS>
 {
     type Key = G::Key;
+    type Costs = G::Costs;
 
     fn take(
         &self,
         key: &G::Key,
-        call: &tidegate::Call<LIMITS>,
+        call: &tidegate::Call<LIMITS, G::Costs>,
         priority: u8,
-    ) -> Option<Permit<LIMITS>> {
+    ) -> Option<Permit<LIMITS, G::Costs>> {
         let now = time::now();
         self.lock(None, |inner| {
             if inner.line.has(key, priority) {
@@ -320,7 +323,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     fn stand(
         &self,
         key: &G::Key,
-        standing: &mut Standing<LIMITS>,
+        standing: &mut Standing<LIMITS, G::Costs>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Rejection>> {
         let now = time::now();
@@ -341,7 +344,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         Poll::Pending
     }
 
-    fn end(&self, key: &G::Key, permit: Option<Permit<LIMITS>>, number: u16) {
+    fn end(&self, key: &G::Key, permit: Option<Permit<LIMITS, G::Costs>>, number: u16) {
         if permit.is_none() && number == 0 {
             return;
         }
@@ -364,9 +367,9 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     fn settle(
         &self,
         key: &G::Key,
-        permit: Permit<LIMITS>,
+        permit: Permit<LIMITS, G::Costs>,
         reply: &impl AsReply<LIMITS>,
-        again: Option<&mut tidegate::Call<LIMITS>>,
+        again: Option<&mut tidegate::Call<LIMITS, G::Costs>>,
     ) -> bool {
         let now = time::now();
         // In two steps, because learning from a response takes longest.

@@ -1,10 +1,11 @@
 //! What the desk needs of a controller or a table of controllers.
 
 use tidegate::law::Law;
-use tidegate::{Controller, Instant, Policy};
+use tidegate::{Controller, Costs, Instant, Policy};
 
 /// A controller whose policy is in flash.
-pub(crate) type Gate<L, const LIMITS: usize> = Controller<L, LIMITS, &'static Policy<L, LIMITS>>;
+pub(crate) type Gate<L, const LIMITS: usize, C> =
+    Controller<L, LIMITS, &'static Policy<L, LIMITS>, C>;
 
 /// A controller per key; a single one if the key is `()`.
 pub trait Gates<const LIMITS: usize> {
@@ -12,6 +13,8 @@ pub trait Gates<const LIMITS: usize> {
     type Law: Law + 'static;
     /// What distinguishes calls of different limits.
     type Key: Clone + Eq;
+    /// What a call costs.
+    type Costs: Costs<LIMITS>;
 
     /// Whether there is more than one key.
     const KEYED: bool;
@@ -21,21 +24,22 @@ pub trait Gates<const LIMITS: usize> {
         &mut self,
         key: &Self::Key,
         now: Instant,
-    ) -> Result<&mut Gate<Self::Law, LIMITS>, Instant>;
+    ) -> Result<&mut Gate<Self::Law, LIMITS, Self::Costs>, Instant>;
 
     /// The key's controller, if there is one.
-    fn known(&mut self, key: &Self::Key) -> Option<&mut Gate<Self::Law, LIMITS>>;
+    fn known(&mut self, key: &Self::Key) -> Option<&mut Gate<Self::Law, LIMITS, Self::Costs>>;
 
     /// The same.
-    fn look(&self, key: &Self::Key) -> Option<&Gate<Self::Law, LIMITS>>;
+    fn look(&self, key: &Self::Key) -> Option<&Gate<Self::Law, LIMITS, Self::Costs>>;
 
     /// Takes over the calls in flight of the gates that these replace, if they can be settled here.
     fn take_over(&mut self, replaced: &Self);
 }
 
-impl<L: Law + 'static, const LIMITS: usize> Gates<LIMITS> for Gate<L, LIMITS> {
+impl<L: Law + 'static, const LIMITS: usize, C: Costs<LIMITS>> Gates<LIMITS> for Gate<L, LIMITS, C> {
     type Law = L;
     type Key = ();
+    type Costs = C;
     const KEYED: bool = false;
 
     fn get(&mut self, (): &(), _: Instant) -> Result<&mut Self, Instant> {

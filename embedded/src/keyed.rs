@@ -209,21 +209,22 @@ impl<K: Clone + Eq, L: Law + 'static, const KEYS: usize, const LIMITS: usize> Ga
 {
     type Law = L;
     type Key = K;
+    type Costs = [u32; LIMITS];
     const KEYED: bool = true;
 
     fn get(
         &mut self,
         key: &K,
         now: tidegate::Instant,
-    ) -> Result<&mut Gate<L, LIMITS>, tidegate::Instant> {
+    ) -> Result<&mut Gate<L, LIMITS, [u32; LIMITS]>, tidegate::Instant> {
         self.entry(now, key)
     }
 
-    fn known(&mut self, key: &K) -> Option<&mut Gate<L, LIMITS>> {
+    fn known(&mut self, key: &K) -> Option<&mut Gate<L, LIMITS, [u32; LIMITS]>> {
         self.get_mut(key)
     }
 
-    fn look(&self, key: &K) -> Option<&Gate<L, LIMITS>> {
+    fn look(&self, key: &K) -> Option<&Gate<L, LIMITS, [u32; LIMITS]>> {
         self.get(key)
     }
 
@@ -240,6 +241,7 @@ impl<
 > sealed::Desked<LIMITS> for KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
 {
     type Key = K;
+    type Costs = [u32; LIMITS];
     type Desk = Desk<M, Table<K, L, KEYS, LIMITS>, WAITERS, LIMITS>;
 
     fn desk(&self) -> &Self::Desk {

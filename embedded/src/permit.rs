@@ -28,11 +28,15 @@ use crate::throttle::Shared;
 pub struct Permit<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
     throttle: &'a T,
     key: T::Key,
-    raw: Option<Raw<LIMITS>>,
+    raw: Option<Raw<LIMITS, T::Costs>>,
 }
 
 impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
-    pub(crate) const fn new(throttle: &'a T, key: T::Key, raw: Option<Raw<LIMITS>>) -> Self {
+    pub(crate) const fn new(
+        throttle: &'a T,
+        key: T::Key,
+        raw: Option<Raw<LIMITS, T::Costs>>,
+    ) -> Self {
         Self { throttle, key, raw }
     }
 

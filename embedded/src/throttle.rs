@@ -11,7 +11,7 @@ use tidegate::SleepClock;
 use tidegate::Stats;
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::{Record, SnapshotError};
-use tidegate::{Controller, Policy, Reply};
+use tidegate::{Controller, Costs, Policy, Reply, Rng};
 
 use crate::acquire::Acquire;
 use crate::call::Call;
@@ -26,11 +26,14 @@ use crate::time;
 pub trait Shared<const LIMITS: usize>: sealed::Desked<LIMITS> {}
 
 pub(crate) mod sealed {
+    use tidegate::Costs;
+
     use crate::desk::Verbs;
 
     pub trait Desked<const LIMITS: usize> {
         type Key: Clone + Eq;
-        type Desk: Verbs<LIMITS, Key = Self::Key>;
+        type Costs: Costs<LIMITS>;
+        type Desk: Verbs<LIMITS, Key = Self::Key, Costs = Self::Costs>;
         fn desk(&self) -> &Self::Desk;
     }
 }
@@ -63,18 +66,20 @@ pub(crate) mod sealed {
 /// [`CriticalSectionRawMutex`](embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex). It is locked while one call
 /// is decided or settled: for 4,100 instructions at most on a Cortex-M0 with four places. `L` is the law.
 /// `WAITERS` is how many tasks may wait: further calls are rejected, except retries and urgent calls, which try again
-/// later. `LIMITS` is how many limits a call counts against.
+/// later. `LIMITS` is how many limits a call counts against, and `C` what it costs of them: `()` if all calls cost one of
+/// a single limit, else `[u32; LIMITS]`, which takes more code.
 pub struct Throttle<
     M: RawMutex,
     L: Law + 'static = Adaptive,
     const WAITERS: usize = 4,
     const LIMITS: usize = 1,
+    C: Costs<LIMITS> = (),
 > {
-    desk: Desk<M, Gate<L, LIMITS>, WAITERS, LIMITS>,
+    desk: Desk<M, Gate<L, LIMITS, C>, WAITERS, LIMITS>,
 }
 
-impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
-    Throttle<M, L, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>>
+    Throttle<M, L, WAITERS, LIMITS, C>
 {
     /// Creates a throttle for a `static`, which takes no flash. [`start`](Self::start) it before the first call.
     #[must_use]
@@ -91,7 +96,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     /// After a deep sleep, [`restore`](Self::restore) starts a throttle.
     pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
         let now = time::now();
-        self.desk.replace(false, move || Controller::new(policy, seed, now));
+        self.desk.replace(false, move || Controller::with_rng(policy, Rng::new(seed), now));
     }
 
     /// Creates a throttle and [`start`](Self::start)s it.
@@ -229,11 +234,11 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
     }
 }
 
-impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize>
-    Throttle<M, L, WAITERS, LIMITS>
+impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>>
+    Throttle<M, L, WAITERS, LIMITS, C>
 {
     /// Length of a snapshot in bytes.
-    pub const SNAPSHOT_BYTES: usize = Gate::<L, LIMITS>::SNAPSHOT_BYTES;
+    pub const SNAPSHOT_BYTES: usize = Gate::<L, LIMITS, C>::SNAPSHOT_BYTES;
 
     /// Writes what has been learned to the first [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) bytes of
     /// `record`, and returns their number: 0 if the throttle was not started. Store them before a
@@ -356,24 +361,25 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     }
 }
 
-impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize>
-    sealed::Desked<LIMITS> for Throttle<M, L, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>>
+    sealed::Desked<LIMITS> for Throttle<M, L, WAITERS, LIMITS, C>
 {
     type Key = ();
-    type Desk = Desk<M, Gate<L, LIMITS>, WAITERS, LIMITS>;
+    type Costs = C;
+    type Desk = Desk<M, Gate<L, LIMITS, C>, WAITERS, LIMITS>;
 
     fn desk(&self) -> &Self::Desk {
         &self.desk
     }
 }
 
-impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize> Shared<LIMITS>
-    for Throttle<M, L, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>>
+    Shared<LIMITS> for Throttle<M, L, WAITERS, LIMITS, C>
 {
 }
 
-impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize> core::fmt::Debug
-    for Throttle<M, L, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>>
+    core::fmt::Debug for Throttle<M, L, WAITERS, LIMITS, C>
 {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Throttle")
@@ -384,8 +390,8 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize> c
 }
 
 #[cfg(feature = "defmt")]
-impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize> defmt::Format
-    for Throttle<M, L, WAITERS, LIMITS>
+impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>>
+    defmt::Format for Throttle<M, L, WAITERS, LIMITS, C>
 {
     fn format(&self, f: defmt::Formatter<'_>) {
         defmt::write!(

@@ -175,6 +175,27 @@ macro_rules! registry {
             }
         }
 
+        /// [`Policy::named`], for parsers of command lines and configuration files.
+        ///
+        /// ```
+        /// use tidegate::{ConfigError, Policy};
+        ///
+        /// assert_eq!("aimd".parse(), Ok(Policy::named("aimd").unwrap()));
+        /// assert_eq!("magic".parse::<Policy>(), Err(ConfigError::PolicyName));
+        /// ```
+        impl core::str::FromStr for Policy {
+            type Err = ConfigError;
+
+            fn from_str(name: &str) -> Result<Self, ConfigError> {
+                Self::named(name).ok_or(ConfigError::PolicyName)
+            }
+        }
+
+        impl ConfigError {
+            pub(crate) const NO_SUCH_POLICY: &str =
+                concat!("no policy has this name; the names are", $($(" `", $name, "`"),+),+);
+        }
+
         impl Policy {
             /// The names that [`named`](Self::named) knows.
             pub const NAMES: &[&str] = &[$($($name),+),+];

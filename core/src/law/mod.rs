@@ -75,6 +75,7 @@ any::registry! {
 use core::fmt::Debug;
 use core::num::NonZeroU16;
 
+use crate::config_error::ConfigError;
 use crate::gate::{CooldownPolicy, Pacing};
 use crate::hint::Hint;
 use crate::outcome::Outcome;

@@ -10,7 +10,7 @@ use tidegate_embassy::{Throttle, refined};
 use tidegate_embassy_host::{Tasks, Time, far, leak};
 use tidegate_limits::{Bucket, Limit};
 
-type Gate = Throttle<NoopRawMutex, Adaptive, 16, 2>;
+type Gate = Throttle<NoopRawMutex, Adaptive, 16, 2, [u32; 2]>;
 
 fn gate() -> Gate {
     Throttle::seeded(leak(Policy::of([Adaptive::DEFAULT; 2]).backoff(None)), 7)

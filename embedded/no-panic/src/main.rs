@@ -14,7 +14,7 @@ use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::{Duration, Instant};
 use tidegate::law::{Adaptive, Aimd, Law};
 use tidegate::snapshot::{Record, SnapshotError};
-use tidegate::{Policy, Reply, Span, Stats};
+use tidegate::{Costs, Policy, Reply, Span, Stats};
 use tidegate_embassy::{
     Acquire, Call, Connection, KeyedThrottle, Permit, Rejection, Sessions, Throttle, time,
 };
@@ -42,11 +42,15 @@ pub static STATIC: fn() -> &'static Throttle<Mutex, Adaptive> = || {
 
 /// The default throttle.
 #[unsafe(no_mangle)]
-pub static ADAPTIVE: Verbs<Adaptive, 4, 1> = Verbs::ALL;
+pub static ADAPTIVE: Verbs<Adaptive, 4, 1, ()> = Verbs::ALL;
 
 /// Two limits per call, with another law and other sizes.
 #[unsafe(no_mangle)]
-pub static AIMD: Verbs<Aimd, 9, 2> = Verbs::ALL;
+pub static AIMD: Verbs<Aimd, 9, 2, [u32; 2]> = Verbs::ALL;
+
+#[unsafe(no_mangle)]
+pub static COSTING: for<'a> fn(&'a Uplink<Aimd, 9, 2, [u32; 2]>, [u32; 2]) -> Paid<'a> =
+    |uplink, costs| uplink.call().costing(costs);
 
 /// Queues per key.
 #[unsafe(no_mangle)]
@@ -87,50 +91,54 @@ pub static CONVERSIONS: Conversions = Conversions {
 
 /// The functions of a throttle.
 #[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: usize> {
-    new: fn() -> Uplink<L, WAITERS, LIMITS>,
-    start: fn(&Uplink<L, WAITERS, LIMITS>, &'static Policy<L, LIMITS>, u64),
-    seeded: fn(&'static Policy<L, LIMITS>, u64) -> Uplink<L, WAITERS, LIMITS>,
+pub struct Verbs<
+    L: Law + Copy + 'static,
+    const WAITERS: usize,
+    const LIMITS: usize,
+    C: Costs<LIMITS> + 'static,
+> {
+    new: fn() -> Uplink<L, WAITERS, LIMITS, C>,
+    start: fn(&Uplink<L, WAITERS, LIMITS, C>, &'static Policy<L, LIMITS>, u64),
+    seeded: fn(&'static Policy<L, LIMITS>, u64) -> Uplink<L, WAITERS, LIMITS, C>,
     call: for<'a> fn(
-        &'a Uplink<L, WAITERS, LIMITS>,
-        [u32; LIMITS],
+        &'a Uplink<L, WAITERS, LIMITS, C>,
         Duration,
-    ) -> Call<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>,
+    ) -> Call<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>,
     with_deadline: for<'a> fn(
-        &'a Uplink<L, WAITERS, LIMITS>,
+        &'a Uplink<L, WAITERS, LIMITS, C>,
         Instant,
-    ) -> Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>,
+    ) -> Acquire<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>,
     try_acquire: for<'a> fn(
-        &'a Uplink<L, WAITERS, LIMITS>,
-    ) -> Option<Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>>,
+        &'a Uplink<L, WAITERS, LIMITS, C>,
+    ) -> Option<Permit<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>>,
     poll: for<'a> fn(
-        Pin<&mut Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>>,
+        Pin<&mut Acquire<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>>,
         &mut Context<'_>,
     )
-        -> Poll<Result<Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Rejection>>,
+        -> Poll<Result<Permit<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>, Rejection>>,
     /// Drops the future in any state.
-    leave: for<'a> fn(Acquire<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>),
-    settle: for<'a> fn(Permit<'a, Uplink<L, WAITERS, LIMITS>, LIMITS>, Reply<LIMITS>),
-    spread_start: fn(&Uplink<L, WAITERS, LIMITS>, Duration),
-    set_policy: fn(&Uplink<L, WAITERS, LIMITS>, &'static Policy<L, LIMITS>),
-    set_concurrency: fn(&Uplink<L, WAITERS, LIMITS>, NonZeroU16),
-    reset: fn(&Uplink<L, WAITERS, LIMITS>),
-    stats: fn(&Uplink<L, WAITERS, LIMITS>) -> Stats,
-    interval: fn(&Uplink<L, WAITERS, LIMITS>) -> Option<Duration>,
-    next_at: fn(&Uplink<L, WAITERS, LIMITS>) -> Option<Instant>,
-    in_flight: fn(&Uplink<L, WAITERS, LIMITS>) -> u16,
-    waiting: fn(&Uplink<L, WAITERS, LIMITS>) -> usize,
-    snapshot: fn(&Uplink<L, WAITERS, LIMITS>, &mut [u8]) -> Result<usize, SnapshotError>,
+    leave: for<'a> fn(Acquire<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>),
+    settle: for<'a> fn(Permit<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>, Reply<LIMITS>),
+    spread_start: fn(&Uplink<L, WAITERS, LIMITS, C>, Duration),
+    set_policy: fn(&Uplink<L, WAITERS, LIMITS, C>, &'static Policy<L, LIMITS>),
+    set_concurrency: fn(&Uplink<L, WAITERS, LIMITS, C>, NonZeroU16),
+    reset: fn(&Uplink<L, WAITERS, LIMITS, C>),
+    stats: fn(&Uplink<L, WAITERS, LIMITS, C>) -> Stats,
+    interval: fn(&Uplink<L, WAITERS, LIMITS, C>) -> Option<Duration>,
+    next_at: fn(&Uplink<L, WAITERS, LIMITS, C>) -> Option<Instant>,
+    in_flight: fn(&Uplink<L, WAITERS, LIMITS, C>) -> u16,
+    waiting: fn(&Uplink<L, WAITERS, LIMITS, C>) -> usize,
+    snapshot: fn(&Uplink<L, WAITERS, LIMITS, C>, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(
-        &Uplink<L, WAITERS, LIMITS>,
+        &Uplink<L, WAITERS, LIMITS, C>,
         &'static Policy<L, LIMITS>,
         u64,
         &[u8],
         Duration,
     ) -> Result<(), SnapshotError>,
-    fall_asleep: fn(&Uplink<L, WAITERS, LIMITS>, &mut [u8]) -> Result<usize, SnapshotError>,
+    fall_asleep: fn(&Uplink<L, WAITERS, LIMITS, C>, &mut [u8]) -> Result<usize, SnapshotError>,
     wake_up: fn(
-        &Uplink<L, WAITERS, LIMITS>,
+        &Uplink<L, WAITERS, LIMITS, C>,
         &'static Policy<L, LIMITS>,
         u64,
         &[u8],
@@ -142,28 +150,33 @@ pub struct Verbs<L: Law + Copy + 'static, const WAITERS: usize, const LIMITS: us
     /// A call as a function, so that the caller's code contains no panic.
     #[cfg(feature = "run")]
     run: fn(
-        &'static Uplink<L, WAITERS, LIMITS>,
+        &'static Uplink<L, WAITERS, LIMITS, C>,
         fn() -> Reply<LIMITS>,
         &mut Context<'_>,
     ) -> Poll<Result<Reply<LIMITS>, Rejection>>,
     #[cfg(feature = "run")]
     run_with: fn(
-        &'static Uplink<L, WAITERS, LIMITS>,
+        &'static Uplink<L, WAITERS, LIMITS, C>,
         fn(&mut Reply<LIMITS>),
         &mut Context<'_>,
     ) -> Poll<Result<(), Rejection>>,
 }
 
-type Uplink<L, const WAITERS: usize, const LIMITS: usize> = Throttle<Mutex, L, WAITERS, LIMITS>;
+type Uplink<L, const WAITERS: usize, const LIMITS: usize, C> =
+    Throttle<Mutex, L, WAITERS, LIMITS, C>;
 
-impl<L: Record + Copy + PartialEq + 'static, const WAITERS: usize, const LIMITS: usize>
-    Verbs<L, WAITERS, LIMITS>
+type Paid<'a> = Call<'a, Uplink<Aimd, 9, 2, [u32; 2]>, 2>;
+
+impl<L, const WAITERS: usize, const LIMITS: usize, C> Verbs<L, WAITERS, LIMITS, C>
+where
+    L: Record + Copy + PartialEq + 'static,
+    C: Costs<LIMITS> + 'static,
 {
     const ALL: Self = Self {
         new: Throttle::new,
         start: Throttle::start,
         seeded: Throttle::seeded,
-        call: |uplink, costs, timeout| uplink.with_timeout(timeout).costing(costs).with_priority(7),
+        call: |uplink, timeout| uplink.with_timeout(timeout).with_priority(7),
         with_deadline: |uplink, at| uplink.with_deadline(at).acquire(),
         try_acquire: Throttle::try_acquire,
         poll: |acquire, context| acquire.poll(context),

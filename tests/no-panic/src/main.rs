@@ -23,8 +23,8 @@ use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::time::Ticks;
 use tidegate::{
-    Call, CallTime, ConfigError, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy,
-    Quota, Ratio, Reason, Reply, Rng, Session, Span, Verdict,
+    Call, CallTime, ConfigError, Controller, Costs, Decision, Hint, Instant, Keyed, Outcome,
+    Policy, Quota, Ratio, Reason, Reply, Rng, Session, Span, Verdict,
 };
 
 unsafe extern "C" {
@@ -46,7 +46,7 @@ pub static SETTLED: Verbs<Aimd, 2> = Verbs::ALL;
 
 /// Each law alone, so that the optimiser sees less at a time.
 #[unsafe(no_mangle)]
-pub static FIXED: Verbs<Fixed, 1> = Verbs::ALL;
+pub static FIXED: Verbs<Fixed, 1, ()> = Verbs::ALL;
 
 #[unsafe(no_mangle)]
 pub static AUTOSLEEPER: Verbs<Autosleeper, 1> = Verbs::ALL;
@@ -171,40 +171,63 @@ pub struct Sessions {
 
 /// The functions of a controller.
 #[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Verbs<L: Law, const LIMITS: usize> {
-    new: fn(Policy<L, LIMITS>, u64, Instant) -> Controller<L, LIMITS>,
-    check: fn(&Controller<L, LIMITS>, Instant, &Call<LIMITS>) -> Verdict,
-    why: fn(&Controller<L, LIMITS>, Instant, &Call<LIMITS>) -> Option<Gate>,
-    poll: fn(&mut Controller<L, LIMITS>, Instant, &Call<LIMITS>) -> Decision<Permit<LIMITS>>,
-    settle: fn(&mut Controller<L, LIMITS>, Instant, Permit<LIMITS>, Reply<LIMITS>),
-    learn: fn(&mut Controller<L, LIMITS>, Instant, &mut Permit<LIMITS>, Reply<LIMITS>),
-    refund: fn(&mut Controller<L, LIMITS>, Instant, Permit<LIMITS>),
-    ready_at: fn(&Controller<L, LIMITS>, Instant, &Call<LIMITS>) -> Option<Instant>,
-    retry: fn(
-        &mut Controller<L, LIMITS>,
+pub struct Verbs<L: Law, const LIMITS: usize, C: Costs<LIMITS> = [u32; LIMITS]> {
+    new: fn(Policy<L, LIMITS>, Rng, Instant) -> Controller<L, LIMITS, Policy<L, LIMITS>, C>,
+    check: fn(&Controller<L, LIMITS, Policy<L, LIMITS>, C>, Instant, &Call<LIMITS, C>) -> Verdict,
+    why:
+        fn(&Controller<L, LIMITS, Policy<L, LIMITS>, C>, Instant, &Call<LIMITS, C>) -> Option<Gate>,
+    poll: fn(
+        &mut Controller<L, LIMITS, Policy<L, LIMITS>, C>,
         Instant,
-        &Call<LIMITS>,
+        &Call<LIMITS, C>,
+    ) -> Decision<Permit<LIMITS, C>>,
+    settle: fn(
+        &mut Controller<L, LIMITS, Policy<L, LIMITS>, C>,
+        Instant,
+        Permit<LIMITS, C>,
+        Reply<LIMITS>,
+    ),
+    learn: fn(
+        &mut Controller<L, LIMITS, Policy<L, LIMITS>, C>,
+        Instant,
+        &mut Permit<LIMITS, C>,
+        Reply<LIMITS>,
+    ),
+    refund: fn(&mut Controller<L, LIMITS, Policy<L, LIMITS>, C>, Instant, Permit<LIMITS, C>),
+    ready_at: fn(
+        &Controller<L, LIMITS, Policy<L, LIMITS>, C>,
+        Instant,
+        &Call<LIMITS, C>,
+    ) -> Option<Instant>,
+    retry: fn(
+        &mut Controller<L, LIMITS, Policy<L, LIMITS>, C>,
+        Instant,
+        &Call<LIMITS, C>,
         Outcome,
-    ) -> Result<Call<LIMITS>, Reason>,
-    next_at: fn(&Controller<L, LIMITS>, Instant) -> Option<Instant>,
-    set_policy: fn(&mut Controller<L, LIMITS>, Policy<L, LIMITS>, Instant),
-    spread_start: fn(&mut Controller<L, LIMITS>, Instant, Span),
-    snapshot: fn(&Controller<L, LIMITS>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
+    ) -> Result<Call<LIMITS, C>, Reason>,
+    next_at: fn(&Controller<L, LIMITS, Policy<L, LIMITS>, C>, Instant) -> Option<Instant>,
+    set_policy: fn(&mut Controller<L, LIMITS, Policy<L, LIMITS>, C>, Policy<L, LIMITS>, Instant),
+    spread_start: fn(&mut Controller<L, LIMITS, Policy<L, LIMITS>, C>, Instant, Span),
+    snapshot: fn(
+        &Controller<L, LIMITS, Policy<L, LIMITS>, C>,
+        Instant,
+        &mut [u8],
+    ) -> Result<usize, SnapshotError>,
     restore: fn(
         Policy<L, LIMITS>,
         u64,
         &[u8],
         Instant,
         Span,
-    ) -> Result<Controller<L, LIMITS>, SnapshotError>,
+    ) -> Result<Controller<L, LIMITS, Policy<L, LIMITS>, C>, SnapshotError>,
     /// The negative control: it can panic, and the image with it must not link.
     #[cfg(feature = "bad")]
     bad: fn(u64, u64) -> u64,
 }
 
-impl<L: Record + Copy + PartialEq, const LIMITS: usize> Verbs<L, LIMITS> {
+impl<L: Record + Copy + PartialEq, const LIMITS: usize, C: Costs<LIMITS>> Verbs<L, LIMITS, C> {
     const ALL: Self = Self {
-        new: Controller::new,
+        new: Controller::with_rng,
         check: Controller::check,
         why: Controller::why,
         poll: Controller::poll,

@@ -45,7 +45,7 @@ pub async fn run(options: &Client) -> Result<()> {
         return serve(options, Office::open(options, gate, [Unit::Requests, Unit::Tokens]), phase)
             .await;
     }
-    let policy = Policy::named(&options.law).context("unknown law")?;
+    let policy = options.law.parse()?;
     let units = [Unit::Requests];
     match &options.share {
         Some(folder) => {

@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 use tidegate::law::Law;
-use tidegate::{Call, Controller, Decision, Instant, Policy, Span};
+use tidegate::{Call, Decision, Instant, Policy, Rng, Single, Span};
 
 use crate::meter::Meters;
 use crate::server::Server;
@@ -13,8 +13,8 @@ const ROUND_TRIP: Span = Span::from_millis(20);
 
 /// Its gate, and its clock, which only advances when it waits or calls.
 pub struct Client<L: Law + Copy> {
-    gate: Controller<L>,
-    call: Call,
+    gate: Single<L>,
+    call: Call<1, ()>,
     now: Instant,
 }
 
@@ -22,7 +22,8 @@ impl<L: Law + Copy> Client<L> {
     /// A client that has not made a call.
     pub fn new(policy: Policy<L>) -> Self {
         let now = Instant::from_nanos(1_000_000_000);
-        Self { gate: black_box(Controller::new(policy, 7, now)), call: black_box(Call::new()), now }
+        let gate = Single::with_rng(policy, Rng::new(7), now);
+        Self { gate: black_box(gate), call: black_box(Call::new()), now }
     }
 
     /// Waits until a call may be sent, makes it, and settles it.
