@@ -56,7 +56,7 @@ extern crate std;
 
 /// The example of the README is compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;
 
 pub mod backoff;

@@ -27,9 +27,9 @@ fn lines(line: impl Fn(&str, &str) -> String) -> String {
 }
 
 #[test]
-fn the_table_of_the_readme_has_every_law() {
+fn the_table_of_the_guide_has_every_law() {
     let rows = lines(|name, about| format!("| `{name}` | {about} |\n"));
-    is_written("README.md", "| law | what it does |\n|---|---|\n", "\n[adaptive.md]", &rows);
+    is_written("docs/choosing.md", "| law | what it does |\n|---|---|\n", "\nThe last five", &rows);
 }
 
 #[test]

@@ -119,7 +119,7 @@ pub use timer::{Timer, Tokio};
 
 pub use tidegate;
 
-/// The examples of the README are compiled.
+/// The examples of the READMEs are compiled.
 #[cfg(all(
     doctest,
     feature = "local",
@@ -128,4 +128,5 @@ pub use tidegate;
     feature = "tonic"
 ))]
 #[doc = include_str!("../README.md")]
+#[doc = include_str!("../../README.md")]
 struct Readme;

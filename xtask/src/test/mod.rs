@@ -105,7 +105,7 @@ A check that is not possible on this machine, for example without a network, is 
 With BLESS=1, tests write the committed files that they otherwise compare:
   BLESS=1 cargo xtask test wasm                              wasm/test/sizes.md
   BLESS=1 cargo test -p tidegate-sim --test control          tests/golden/control.md
-  BLESS=1 cargo test -p tidegate --test registry             the names of the laws, in TypeScript and the README
+  BLESS=1 cargo test -p tidegate --test registry             the names of the laws, in TypeScript and the guide
   BLESS=1 cargo test -p tidegate --test public providers     core/src/signal/providers.md
   BLESS=1 cargo test -p xtask written                        figures, install lines and badges in the pages";
 
