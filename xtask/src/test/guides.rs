@@ -25,7 +25,7 @@ use crate::workspace::root;
 /// The page that lists the guides and their common setup: its server runs beside each guide.
 const START: &str = "README";
 /// The pages of `docs/` that are not guides.
-const OTHERS: [&str; 2] = [START, "promises"];
+const OTHERS: [&str; 3] = [START, "measurements", "promises"];
 /// The target of the guide that builds for a chip.
 const CHIP: &str = "thumbv7em-none-eabihf";
 /// The time limit of a guide: an installation and a build, on a busy machine.
