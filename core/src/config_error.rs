@@ -23,7 +23,7 @@ pub enum ConfigError {
     QuotaCount,
     /// A period of zero has no rate.
     QuotaPeriod,
-    /// A burst of zero would never admit a call.
+    /// A burst of zero would never admit a call, and one above the count of a strict quota exceeds it.
     QuotaBurst,
     /// The burst times the interval is longer than 146 years.
     QuotaBurstTooLong,
@@ -85,7 +85,9 @@ impl core::fmt::Display for ConfigError {
             Self::PolicyName => Self::NO_SUCH_POLICY,
             Self::QuotaCount => "a quota's count must be at least 1",
             Self::QuotaPeriod => "a quota's period must be at least 1 ns",
-            Self::QuotaBurst => "a quota's burst must be at least 1",
+            Self::QuotaBurst => {
+                "a quota's burst must be at least 1, and at most the count if it is strict"
+            }
             Self::QuotaBurstTooLong => {
                 "a quota's burst times its interval must be at most 146 years"
             }

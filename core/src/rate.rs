@@ -4,6 +4,7 @@ use core::num::{NonZeroU32, NonZeroU64};
 
 use crate::config_error::ConfigError;
 use crate::fixed::div_rem;
+use crate::gate::LATENESS;
 use crate::time::Span;
 
 /// A limit as servers state it: a count per period, and how many may come at once.
@@ -47,6 +48,38 @@ impl Quota {
         let (whole, rest) = div_rem(period.as_nanos(), count);
         let interval = Span::from_nanos(whole.saturating_add((rest > 0) as u64));
         Ok(Self { interval, burst: NonZeroU32::MIN })
+    }
+
+    /// At most `count` calls in any `period`, of which up to `burst` may be sent at once after a silence.
+    ///
+    /// With any other quota, a period that begins with a burst has up to `count` + `burst` calls. This one is for airtime
+    /// that a law limits, and for servers that count a sliding window. In the long run, it allows `count` + 1 - `burst`
+    /// calls per period, which is 2 ms longer because late timers are made up.
+    ///
+    /// ```
+    /// use tidegate::{ConfigError, Quota, Span};
+    ///
+    /// let second = Span::from_secs(1);
+    /// let strict = Quota::strict(10, second, 4).unwrap();
+    /// assert_eq!((strict.burst(), strict.interval().as_millis()), (4, 143)); // seven a second
+    /// assert_eq!(Quota::strict(10, second, 11), Err(ConfigError::QuotaBurst));
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`per`](Self::per) and [`with_burst`](Self::with_burst), and [`ConfigError::QuotaBurst`] if `burst` is above
+    /// `count`.
+    pub const fn strict(count: u64, period: Span, burst: u32) -> Result<Self, ConfigError> {
+        if period.as_nanos() == 0 {
+            return Err(ConfigError::QuotaPeriod);
+        }
+        if count > 0 && burst as u64 > count {
+            return Err(ConfigError::QuotaBurst);
+        }
+        let apart = count.saturating_sub(burst.saturating_sub(1) as u64);
+        match Self::per(apart, period.saturating_add(LATENESS)) {
+            Ok(quota) => quota.with_burst(burst),
+            Err(error) => Err(error),
+        }
     }
 
     /// `count` calls per second, one at a time.

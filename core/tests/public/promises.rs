@@ -315,6 +315,34 @@ proptest! {
     }
 
     #[test]
+    fn no_period_has_more_calls_than_a_strict_quota(
+        seed: u64, count in 1..40u64, period in 20 * MILLIS..60 * SECOND, share in 0..40u64,
+    ) {
+        let burst = u32::try_from(1 + share % count).unwrap();
+        let quota = Quota::strict(count, Span::from_nanos(period), burst).unwrap();
+        let mut gate = Controller::new(Policy::new(Fixed::new(quota)), seed, at(0));
+        let (mut rng, mut now, mut sent) = (Rng::new(seed), 0, Vec::new());
+        let mut below = |most: u64| u64::from(rng.next_u32()) % most;
+        while sent.len() < 400 {
+            match gate.poll(at(now), &Call::new()) {
+                Decision::Admit(permit) => {
+                    gate.settle(at(now), permit, Outcome::Ok);
+                    sent.push(now);
+                    // A silence, after which a burst may be sent.
+                    now += if below(16) == 0 { below(2 * period) } else { 0 };
+                }
+                // Timers are late.
+                Decision::Wait(until) => now = until.as_nanos() + below(4 * MILLIS),
+                other => panic!("{other:?}"),
+            }
+        }
+        let count = usize::try_from(count).unwrap();
+        for calls in sent.windows(count + 1) {
+            prop_assert!(calls[count] - calls[0] >= period, "{} calls in {} ns", count + 1, calls[count] - calls[0]);
+        }
+    }
+
+    #[test]
     fn a_configured_quota_is_kept_and_used_before_any_server(
         seed: u64,
         (count, period, burst) in (1u64..200, 1u64..3_600, 1u32..20),
