@@ -108,6 +108,8 @@ pub struct Controller<
     costs: PhantomData<C>,
     /// Number of admitted calls, modulo 256.
     admitted: u8,
+    /// The number of admitted calls when the server last said something that answers no call.
+    reported: u8,
     /// By which it recognises its permits.
     mark: u8,
     /// How many more successes end a failure: see [`Outcome::count_down`].
@@ -131,6 +133,7 @@ impl<L: Law, const LIMITS: usize, P: Clone, C> Clone for Controller<L, LIMITS, P
             usual: self.usual.clone(),
             costs: PhantomData,
             admitted: self.admitted,
+            reported: self.reported,
             mark: self.mark,
             failing: self.failing,
             tries_again: self.tries_again,
@@ -181,6 +184,7 @@ where
             concurrency: rules.concurrency,
             calls: 0,
             admitted: 0,
+            reported: 0,
             mark: rng.mark(),
             failing: 0,
             tries_again: false,
@@ -355,6 +359,34 @@ where
                 });
             }
         });
+    }
+
+    /// Learns from a message of the server that answers no call: a throttle topic, an MQTT DISCONNECT, a command. Its
+    /// hints count as those of a response. The law takes a rejection for that of a call since the previous message, and
+    /// ignores it if there was none.
+    ///
+    /// ```
+    /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut gate: Controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
+    /// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
+    /// gate.settle(now, permit, Outcome::Ok); // a publication without an acknowledgement
+    /// gate.report(now, Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60))));
+    /// assert!(matches!(gate.check(now, &Call::new()), Verdict::Wait(_)));
+    /// ```
+    pub fn report(&mut self, now: Instant, reply: impl AsReply<LIMITS>) {
+        let is_fresh = self.admitted != self.reported;
+        self.reported = self.admitted;
+        let parts = self.limits.each_ref().map(|limit| Part {
+            epoch: limit.epoch.wrapping_sub(u16::from(!is_fresh)),
+            ..Part::NONE
+        });
+        let mark = self.mark;
+        let (number, learnt) = (self.admitted, false);
+        let mut permit =
+            Permit { sent: now, costs: C::ONES, parts, attempt: 0, number, mark, learnt };
+        reply.with_reply(|reply| self.learn_late(now, &mut permit, reply, Span::ZERO));
     }
 
     /// Corrects what a call is charged, once its response was learned from: the end of a stream says how many tokens

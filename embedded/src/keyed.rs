@@ -13,6 +13,7 @@ use tidegate::{Controller, Keyed, Policy};
 use crate::call::Call;
 use crate::desk::Desk;
 use crate::gates::{Gate, Gates};
+use crate::replied::Replied;
 use crate::throttle::{Shared, sealed};
 use crate::time;
 
@@ -90,6 +91,17 @@ impl<
     /// Prepares a call that counts against `key`'s limit.
     pub const fn call(&self, key: K) -> Call<'_, Self, LIMITS> {
         Call::new(self, key)
+    }
+
+    /// Learns from a message of the server about this key that answers no call; see
+    /// [`Controller::report`]. A key without calls learns nothing.
+    pub fn report(&self, key: &K, message: impl Replied<LIMITS>) {
+        let reply = message.compact();
+        self.desk.change(|gates, now| {
+            if let Some(gate) = gates.known(key) {
+                gate.report(now, &reply);
+            }
+        });
     }
 
     /// Sets another policy for all keys; see [`Controller::set_policy`].

@@ -188,6 +188,25 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
         self.desk.change(|gate, now| gate.reset(now));
     }
 
+    /// Learns from a message of the server that answers no call: a throttle topic, a DISCONNECT, a command. See
+    /// [`Controller::report`].
+    ///
+    /// ```
+    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// use tidegate::{Hint, Outcome, Policy, Span, law::Adaptive};
+    /// use tidegate_embassy::Throttle;
+    ///
+    /// let uplink: Throttle<NoopRawMutex, Adaptive> = Throttle::seeded(const { &Policy::adaptive() }, 7);
+    /// uplink.try_acquire().unwrap().settle(Outcome::Ok); // a publication without an acknowledgement
+    /// let minute = Hint::retry_after(Span::from_secs(60));
+    /// uplink.report(Outcome::Throttled.with(minute)); // a message of the throttle topic
+    /// assert!(uplink.try_acquire().is_none());
+    /// ```
+    pub fn report(&self, message: impl Replied<LIMITS>) {
+        let reply = message.compact();
+        self.desk.change(|gate, now| gate.report(now, &reply));
+    }
+
     /// Sends nothing before a random time within `over` from now, for a fleet that powers up
     /// together; see [`Controller::spread_start`].
     pub fn spread_start(&self, over: Duration) {

@@ -1,6 +1,6 @@
 //! After any hints, a client recovers once the server serves again.
 
-use tidegate::{Hint, Outcome, Reply, Rng, Span};
+use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Reply, Rng, Span};
 
 use crate::client::Client;
 use crate::server::{Says, Server};
@@ -157,4 +157,47 @@ fn an_hour_of_light_use_does_not_slow_the_job_after_it() {
     }
     let took = client.now - since;
     assert!(took < 200 * SECOND, "{} s instead of 100", took / SECOND);
+}
+
+/// A broker that takes 30 messages a minute, drops others, and says so on a topic, since nothing answers a message.
+#[test]
+fn a_client_that_is_told_beside_its_calls_keeps_to_the_limit() {
+    for (law, hint) in [
+        ("adaptive", Hint::NONE),
+        ("adaptive", Hint::retry_after(Span::from_secs(4))),
+        ("aimd", Hint::NONE),
+    ] {
+        let mut broker = Server::new(30, 60 * SECOND, Some(5), Says::Nothing);
+        let policy = Policy::named(law).unwrap();
+        let mut gate: Controller = Controller::new(policy, 7, at(0));
+        let (mut now, mut sent, mut dropped) = (0, 0u64, 0u64);
+        while now < 2 * HOUR {
+            if now < HOUR {
+                (sent, dropped) = (0, 0);
+            }
+            match gate.poll(at(now), &Call::new()) {
+                Decision::Admit(permit) => {
+                    gate.settle(at(now), permit, Outcome::Ok);
+                    sent += 1;
+                    if !broker.limit.take(now, 1) {
+                        dropped += 1;
+                        gate.report(at(now), Outcome::Throttled.with(hint));
+                        // Another message of the topic says nothing new.
+                        let interval = gate.intervals(at(now)).next();
+                        gate.report(at(now), Outcome::Throttled);
+                        assert_eq!(gate.intervals(at(now)).next(), interval, "{law}");
+                    }
+                }
+                Decision::Wait(until) => now = until.as_nanos(),
+                Decision::Full => now = gate.next_at(at(now)).unwrap().as_nanos(),
+                other @ Decision::Reject(_) => panic!("{other:?}"),
+            }
+        }
+        let served = sent - dropped;
+        println!("{law} {served} {dropped}");
+        assert!(
+            served >= 1_440 && dropped * 10 <= sent,
+            "{law}: {served} served, {dropped} dropped"
+        );
+    }
 }

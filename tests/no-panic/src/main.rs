@@ -169,57 +169,37 @@ pub struct Sessions {
     leave_by: fn(&mut CallTime, Instant, Instant) -> Instant,
 }
 
+type Gated<L, const LIMITS: usize, C> = Controller<L, LIMITS, Policy<L, LIMITS>, C>;
+
 /// The functions of a controller.
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Verbs<L: Law, const LIMITS: usize, C: Costs<LIMITS> = [u32; LIMITS]> {
-    new: fn(Policy<L, LIMITS>, Rng, Instant) -> Controller<L, LIMITS, Policy<L, LIMITS>, C>,
-    check: fn(&Controller<L, LIMITS, Policy<L, LIMITS>, C>, Instant, &Call<LIMITS, C>) -> Verdict,
-    why:
-        fn(&Controller<L, LIMITS, Policy<L, LIMITS>, C>, Instant, &Call<LIMITS, C>) -> Option<Gate>,
-    poll: fn(
-        &mut Controller<L, LIMITS, Policy<L, LIMITS>, C>,
-        Instant,
-        &Call<LIMITS, C>,
-    ) -> Decision<Permit<LIMITS, C>>,
-    settle: fn(
-        &mut Controller<L, LIMITS, Policy<L, LIMITS>, C>,
-        Instant,
-        Permit<LIMITS, C>,
-        Reply<LIMITS>,
-    ),
-    learn: fn(
-        &mut Controller<L, LIMITS, Policy<L, LIMITS>, C>,
-        Instant,
-        &mut Permit<LIMITS, C>,
-        Reply<LIMITS>,
-    ),
-    refund: fn(&mut Controller<L, LIMITS, Policy<L, LIMITS>, C>, Instant, Permit<LIMITS, C>),
-    ready_at: fn(
-        &Controller<L, LIMITS, Policy<L, LIMITS>, C>,
-        Instant,
-        &Call<LIMITS, C>,
-    ) -> Option<Instant>,
+    new: fn(Policy<L, LIMITS>, Rng, Instant) -> Gated<L, LIMITS, C>,
+    check: fn(&Gated<L, LIMITS, C>, Instant, &Call<LIMITS, C>) -> Verdict,
+    why: fn(&Gated<L, LIMITS, C>, Instant, &Call<LIMITS, C>) -> Option<Gate>,
+    poll: fn(&mut Gated<L, LIMITS, C>, Instant, &Call<LIMITS, C>) -> Decision<Permit<LIMITS, C>>,
+    settle: fn(&mut Gated<L, LIMITS, C>, Instant, Permit<LIMITS, C>, Reply<LIMITS>),
+    learn: fn(&mut Gated<L, LIMITS, C>, Instant, &mut Permit<LIMITS, C>, Reply<LIMITS>),
+    report: fn(&mut Gated<L, LIMITS, C>, Instant, Reply<LIMITS>),
+    refund: fn(&mut Gated<L, LIMITS, C>, Instant, Permit<LIMITS, C>),
+    ready_at: fn(&Gated<L, LIMITS, C>, Instant, &Call<LIMITS, C>) -> Option<Instant>,
     retry: fn(
-        &mut Controller<L, LIMITS, Policy<L, LIMITS>, C>,
+        &mut Gated<L, LIMITS, C>,
         Instant,
         &Call<LIMITS, C>,
         Outcome,
     ) -> Result<Call<LIMITS, C>, Reason>,
-    next_at: fn(&Controller<L, LIMITS, Policy<L, LIMITS>, C>, Instant) -> Option<Instant>,
-    set_policy: fn(&mut Controller<L, LIMITS, Policy<L, LIMITS>, C>, Policy<L, LIMITS>, Instant),
-    spread_start: fn(&mut Controller<L, LIMITS, Policy<L, LIMITS>, C>, Instant, Span),
-    snapshot: fn(
-        &Controller<L, LIMITS, Policy<L, LIMITS>, C>,
-        Instant,
-        &mut [u8],
-    ) -> Result<usize, SnapshotError>,
+    next_at: fn(&Gated<L, LIMITS, C>, Instant) -> Option<Instant>,
+    set_policy: fn(&mut Gated<L, LIMITS, C>, Policy<L, LIMITS>, Instant),
+    spread_start: fn(&mut Gated<L, LIMITS, C>, Instant, Span),
+    snapshot: fn(&Gated<L, LIMITS, C>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
     restore: fn(
         Policy<L, LIMITS>,
         u64,
         &[u8],
         Instant,
         Span,
-    ) -> Result<Controller<L, LIMITS, Policy<L, LIMITS>, C>, SnapshotError>,
+    ) -> Result<Gated<L, LIMITS, C>, SnapshotError>,
     /// The negative control: it can panic, and the image with it must not link.
     #[cfg(feature = "bad")]
     bad: fn(u64, u64) -> u64,
@@ -233,6 +213,7 @@ impl<L: Record + Copy + PartialEq, const LIMITS: usize, C: Costs<LIMITS>> Verbs<
         poll: Controller::poll,
         settle: |gate, now, permit, reply| gate.settle(now, permit, reply),
         learn: |gate, now, permit, reply| gate.learn(now, permit, reply),
+        report: |gate, now, reply| gate.report(now, reply),
         refund: Controller::refund,
         ready_at: Controller::ready_at,
         retry: Controller::retry,
