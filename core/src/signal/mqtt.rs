@@ -1,11 +1,12 @@
-//! MQTT 5: reason codes.
+//! MQTT: reason codes of version 5, and return codes of version 3.1.1.
 
 use crate::Outcome;
 
 /// What a reason code says about the packet it answers (MQTT 5.0 section 2.4): of a CONNACK, a
 /// PUBACK, PUBREC, SUBACK or UNSUBACK, or of the DISCONNECT that ended the connection.
 ///
-/// - Below 0x80 is success: [`Ok`](Outcome::Ok).
+/// - Below 0x80 is success: [`Ok`](Outcome::Ok). Version 5 does not use 0x03 and 0x06. In a CONNACK of version 3.1.1, 0x03
+///   is server unavailable, [`Busy`](Outcome::Busy), and Adafruit IO's 0x06 is [`Throttled`](Outcome::Throttled).
 /// - 0x88 server unavailable and 0x89 server busy are [`Busy`](Outcome::Busy).
 /// - 0x93 receive maximum exceeded, 0x96 message rate too high, 0x97 quota exceeded and 0x9F
 ///   connection rate exceeded are [`Throttled`](Outcome::Throttled).
@@ -27,8 +28,8 @@ use crate::Outcome;
 #[must_use]
 pub const fn outcome(reason: u8) -> Outcome {
     match reason {
-        0x88 | 0x89 => Outcome::Busy,
-        0x93 | 0x96 | 0x97 | 0x9F => Outcome::Throttled,
+        0x03 | 0x88 | 0x89 => Outcome::Busy,
+        0x06 | 0x93 | 0x96 | 0x97 | 0x9F => Outcome::Throttled,
         0x80 | 0x83 | 0x8B | 0x8D => Outcome::Failed,
         _ => Outcome::Ok,
     }

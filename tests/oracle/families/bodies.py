@@ -14,7 +14,8 @@ NUMBERS = "0|1|7|34.4s|34.4|1.2345s|1.|5s|5ss|s|.5|-3|1e3|4294967295|4294967296|
 TEXTS = [
     "You have exceeded a secondary rate limit", "SECONDARY RATE LIMIT.", "API rate limit exceeded for user ID 1",
     "api rate  limit exceeded", "too many concurrent requests", "Concurrency", "GenerateRequestsPerDay", "per day",
-    "Your credit balance is too low to access", "secondary rate", "",
+    "Your credit balance is too low to access", "secondary rate", "", "DEVICE rate limit reached",
+    "ErrorCode:IotHubQuotaExceeded;Total number of messages",
 ]  # fmt: skip
 
 

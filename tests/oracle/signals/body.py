@@ -23,8 +23,8 @@ METAS = {4, 17, 32, 613, *range(80_000, 80_015)}
 ERRORS = """error.code error.type error.status error.errors.reason error.details.reason code Code __type error errorType
 policyName errorCode type""".split()
 GRAPHS = ["errors.extensions.code", "errors.type", "errors.extensions.type"]
-MESSAGES = ["error.message", "message", "error.details.violations.quotaId"]
-DELAYS = ["error.details.retryDelay", "retry_after", "errors.extensions.retry_in_seconds"]
+MESSAGES = ["error.message", "message", "Message", "error.details.violations.quotaId"]
+DELAYS = ["error.details.retryDelay", "retry_after", "parameters.retry_after", "errors.extensions.retry_in_seconds"]
 COST = "extensions.cost."
 BUCKET = COST + "throttleStatus."
 
@@ -81,13 +81,13 @@ class Body:
         found = self.gravest(GRAPHS)
         if is_error:
             found = max(found, self.gravest(ERRORS), key=GRAVITY.index)
-            if found is None and (self.has("secondary rate limit") or self.has("api rate limit exceeded")):
+            if found is None and any(map(self.has, ("secondary rate limit", "api rate limit exceeded", "rate limit reached"))):
                 found = "throttled"
         if found == "exhausted" and self.has("concurren"):
             return "throttled"
         if is_error and self.has("request too large"):
             return "ok"
-        if is_error and self.has("credit balance is too low"):
+        if is_error and (self.has("credit balance is too low") or self.has("iothubquotaexceeded")):
             return "exhausted"
         return "exhausted" if status == 429 and self.has("perday") else found
 

@@ -29,7 +29,8 @@
 //! |---|---|
 //! | `error.errors[].reason`, `error.details[].reason`, `retryDelay`, `quotaId` | Google APIs, Gemini |
 //! | `error.code`, `error.type` | OpenAI, Azure OpenAI, Groq, Anthropic, Stripe, Meta |
-//! | `message` | GitHub's secondary and primary limit |
+//! | `message`, `Message` | GitHub's secondary and primary limit, ThingsBoard, Azure's IoT Hub |
+//! | `parameters.retry_after` | Telegram |
 //! | `errors[].extensions.code`, `errors[].type`, `extensions.cost` | GraphQL of Shopify, Linear, GitHub |
 //! | `usage`, `usageMetadata` | the tokens that a call took: OpenAI, Anthropic, Gemini |
 //! | `errorCode`, `__type`, `code`, `errorType`, `policyName`, `error`, `retry_after` | Salesforce, AWS, Notion, HubSpot, Slack, Discord |
@@ -47,7 +48,7 @@ mod words;
 
 pub use usage::{Usage, is_stream};
 
-use scan::{CONCURRENT, DAILY, PRIMARY, SECONDARY, Scan, TOO_LARGE, UNPAID, Word};
+use scan::{CONCURRENT, DAILY, EXHAUSTED, PRIMARY, SECONDARY, Scan, TOO_LARGE, Word};
 use words::{CODES, Field, PATHS, is_metas};
 
 use super::http::Name;
@@ -220,8 +221,8 @@ impl Body {
             // OpenAI and Groq report a call that is larger than a whole limit as throttled. It never fits, and
             // says nothing about the rate.
             _ if is_error && self.has(TOO_LARGE) => Some(Outcome::Ok),
-            // Anthropic reports it as an invalid request.
-            _ if is_error && self.has(UNPAID) => Some(Outcome::Exhausted),
+            // Anthropic reports it as an invalid request, Azure's IoT Hub as forbidden.
+            _ if is_error && self.has(EXHAUSTED) => Some(Outcome::Exhausted),
             // Gemini reports a daily quota like one per minute.
             _ if status == 429 && self.has(DAILY) => Some(Outcome::Exhausted),
             outcome => outcome,

@@ -11,19 +11,21 @@ const DEPTH: usize = 8;
 
 /// Phrases in messages for people, in lower case. A failed match restarts with at most one letter,
 /// which suffices for these.
-const PHRASES: [(&[u8], u8); 6] = [
+const PHRASES: [(&[u8], u8); 8] = [
     (b"secondary rate limit", SECONDARY),
     (b"api rate limit exceeded", PRIMARY),
+    (b"rate limit reached", PRIMARY),
     (b"concurren", CONCURRENT),
     (b"perday", DAILY),
-    (b"credit balance is too low", UNPAID),
+    (b"credit balance is too low", EXHAUSTED),
+    (b"iothubquotaexceeded", EXHAUSTED),
     (b"request too large", TOO_LARGE),
 ];
 pub(super) const SECONDARY: u8 = 1 << 0;
 pub(super) const PRIMARY: u8 = 1 << 1;
 pub(super) const CONCURRENT: u8 = 1 << 2;
 pub(super) const DAILY: u8 = 1 << 3;
-pub(super) const UNPAID: u8 = 1 << 4;
+pub(super) const EXHAUSTED: u8 = 1 << 4;
 pub(super) const TOO_LARGE: u8 = 1 << 5;
 
 /// The state of the scanner.

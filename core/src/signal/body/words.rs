@@ -41,7 +41,7 @@ pub(super) enum Point {
 }
 
 /// The paths, without arrays.
-pub(super) static PATHS: Table<Field, 32> = Table::of(&[
+pub(super) static PATHS: Table<Field, 34> = Table::of(&[
     // Google; OpenAI and compatible APIs; Anthropic; Stripe; Meta.
     ("error.code", Field::MetaCode),
     ("error.type", Field::Code),
@@ -53,6 +53,7 @@ pub(super) static PATHS: Table<Field, 32> = Table::of(&[
     ("error.details.violations.quotaId", Field::Message),
     // GitHub, Discord; Notion, Mistral; AWS; Slack; HubSpot; Salesforce; problem types (RFC 9457).
     ("message", Field::Message),
+    ("Message", Field::Message),
     ("code", Field::Code),
     ("Code", Field::Code),
     ("__type", Field::Code),
@@ -63,6 +64,8 @@ pub(super) static PATHS: Table<Field, 32> = Table::of(&[
     ("type", Field::Code),
     ("retry_after", Field::Delay),
     ("violated-policies", Field::Violated),
+    // Telegram.
+    ("parameters.retry_after", Field::Delay),
     // Shopify, Linear, GitHub.
     ("errors.extensions.code", Field::GraphCode),
     ("errors.type", Field::GraphCode),
