@@ -3,7 +3,8 @@
 use tidegate::{Hint, Instant, Outcome, Span};
 
 use crate::chance::{Chance, Stream};
-use crate::scenario::{Clients, Demand};
+use crate::scenario::{Bad, Clients, Demand};
+use crate::server::Refusal;
 use crate::throttle::{Call, Response};
 
 /// Threads start at random within this time.
@@ -53,6 +54,11 @@ pub struct Thread {
     pub to: Instant,
     /// Its random numbers.
     pub chance: Chance,
+    /// How its call is refused, if it can never be served.
+    pub bad: Option<Refusal>,
+    /// How many attempts its program makes of a call.
+    pub tries: Option<u32>,
+    bads: Option<Bad>,
     demand: Demand,
     steady: bool,
     deadline: Option<Span>,
@@ -94,6 +100,9 @@ impl Thread {
             flight: Flight { permit: 0, response },
             to: group.to.map_or(Instant::MAX, |to| to.instant()),
             chance: Chance::new(seed, Stream::Thread(number)),
+            bad: None,
+            tries: group.tries,
+            bads: group.bad,
             demand: group.demand,
             steady: group.steady,
             deadline: group.deadline.map(|deadline| deadline.span()),
@@ -126,6 +135,7 @@ impl Thread {
             attempt: 0,
             not_before: Instant::ZERO,
         };
+        self.bad = self.bads.filter(|bad| self.chance.unit() < bad.share).map(|bad| bad.reply);
         self.asked = now;
     }
 

@@ -6,6 +6,7 @@ mod fault;
 mod hint;
 mod queue;
 mod schedule;
+mod strangers;
 mod window;
 
 use serde::Deserialize;
@@ -16,10 +17,11 @@ use crate::order::sort_few;
 use crate::scenario::units::{Rate, Time};
 pub use autoscaling::{Autoscaling, AutoscalingSpec};
 pub use bucket::{Bucket, BucketSpec};
-pub use fault::{Fault, Reply};
+pub use fault::{Fault, Refusal, Reply};
 pub use hint::{HintSpec, Honesty, QuotaSpec, ResetForm};
 pub use queue::{Queue, QueueSpec};
 pub use schedule::{Schedule, Step};
+pub use strangers::Strangers;
 pub use window::{Window, WindowSpec};
 
 /// The scenario's settings of its server.
@@ -41,7 +43,7 @@ pub struct ServerSpec {
     #[serde(default)]
     pub faults: Vec<Fault>,
     /// Background calls, which are never retried and not measured.
-    pub strangers: Option<Rate>,
+    pub strangers: Option<Strangers>,
     /// How long it works on a served call, in addition to the time of its limit.
     pub work: Option<Spread>,
     /// Its hints.
@@ -178,8 +180,8 @@ impl ServerSpec {
         if self.outages.iter().any(|outage| outage.to <= outage.from) {
             return Some("an outage must end after it begins");
         }
-        if self.strangers.is_some_and(Rate::is_zero) {
-            return Some("strangers need a rate above 0, or to be left out");
+        if let Some(why) = self.strangers.and_then(Strangers::fault) {
+            return Some(why);
         }
         if let Some(why) = self.work.as_ref().and_then(Spread::fault) {
             return Some(why);
@@ -224,15 +226,31 @@ impl Server {
         }
     }
 
+    /// Answers a call that can never be served, without the limit. If it is too large for the
+    /// limit, it has the limit's hint.
+    pub fn refuse(&self, now: Instant, bad: Refusal) -> Answer {
+        let (outcome, told) = match bad {
+            Refusal::Throttled => (Outcome::Throttled, None),
+            Refusal::Failed => (Outcome::Failed, None),
+            Refusal::TooLarge => (Outcome::Throttled, self.hints),
+        };
+        let hint = told.map_or(Hint::NONE, |hints| hints.about(outcome, &*self.limit, now));
+        Answer { outcome, delay: Span::ZERO, hint }
+    }
+
     /// Decides an arriving call.
     pub fn arrive(&mut self, now: Instant) -> Answer {
         if self.is_down(now) {
             return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
         }
+        #[cfg(feature = "full")]
+        if let Some(fault) = Fault::that_hits(&self.faults, true, now, &mut self.chance) {
+            return fault.answer(Span::ZERO);
+        }
         let ruling = self.limit.arrive(now, &mut self.chance);
         #[cfg(feature = "full")]
         if ruling.outcome == Outcome::Ok
-            && let Some(fault) = Fault::that_hits(&self.faults, now, &mut self.chance)
+            && let Some(fault) = Fault::that_hits(&self.faults, false, now, &mut self.chance)
         {
             return fault.answer(ruling.delay);
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::text::{Text, rate, time};
-use super::{Family, Hints, Purpose};
+use super::{Family, Hints, Purpose, mixed};
 use crate::chance::Chance;
 
 /// A drawn world.
@@ -29,10 +29,13 @@ pub struct Facts {
     pub pool: u32,
     /// Whether it has fixed windows.
     pub window: bool,
-    /// The shortest time of the job of a cold start, in seconds.
+    /// The shortest time of a job, in seconds: beside strangers, with an even split of what they
+    /// leave.
     pub ideal: f64,
     /// The length of the outage, in seconds.
     pub outage: f64,
+    /// When the world ends, in seconds.
+    pub end: f64,
 }
 
 impl Facts {
@@ -75,6 +78,9 @@ pub fn draw(purpose: Purpose, number: u64, family: Family, index: u32) -> Drawn 
         Family::Second => second(dice),
         Family::Streams => streams(dice),
         Family::Lying => lying(dice),
+        Family::Noise => mixed::noise(dice, index),
+        Family::Bad => mixed::bad(dice),
+        Family::Strangers => mixed::strangers(dice),
     };
     Drawn { name, family, facts, text }
 }
@@ -86,30 +92,30 @@ fn seed(name: &str) -> u64 {
     })
 }
 
-struct Dice(Chance);
+pub(super) struct Dice(Chance);
 
 impl Dice {
-    fn even(&mut self, least: f64, most: f64) -> f64 {
+    pub(super) fn even(&mut self, least: f64, most: f64) -> f64 {
         least + (most - least) * self.0.unit()
     }
 
     /// Log-uniform. `least` if `most` is not above it.
-    fn log(&mut self, least: f64, most: f64) -> f64 {
+    pub(super) fn log(&mut self, least: f64, most: f64) -> f64 {
         least * libm::pow((most / least).max(1.0), self.0.unit())
     }
 
     /// A log-uniform integer.
-    fn count(&mut self, least: u32, most: f64) -> u32 {
+    pub(super) fn count(&mut self, least: u32, most: f64) -> u32 {
         let drawn = self.log(f64::from(least), most.max(f64::from(least)) + 1.0);
         whole(drawn.floor().min(most)).max(least)
     }
 
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         let index = self.even(0.0, of.len() as f64) as usize;
         of[index.min(of.len() - 1)]
     }
 
-    fn happens(&mut self, share: f64) -> bool {
+    pub(super) fn happens(&mut self, share: f64) -> bool {
         self.0.unit() < share
     }
 }
@@ -130,15 +136,15 @@ const WIDTHS: [f64; 13] =
 const LARGEST_LIMIT: f64 = 12_000.0;
 
 /// Travel times.
-struct Way {
+pub(super) struct Way {
     /// The mean round trip, in seconds.
-    trip: f64,
+    pub trip: f64,
     /// The time within which 99 of 100 calls arrive, in seconds.
     jitter: f64,
-    text: String,
+    pub text: String,
 }
 
-fn way(dice: &mut Dice) -> Way {
+pub(super) fn way(dice: &mut Dice) -> Way {
     let trip = dice.log(0.002, 2.0);
     let one = trip / 2.0;
     let between = |least: f64, most: f64| {
@@ -154,29 +160,29 @@ fn way(dice: &mut Dice) -> Way {
 }
 
 /// A limit of `pool` calls at `rate` a second.
-struct Limit {
-    rate: f64,
-    pool: u32,
+pub(super) struct Limit {
+    pub rate: f64,
+    pub pool: u32,
     /// The width of its windows in seconds. `None` for a bucket.
-    width: Option<f64>,
-    text: String,
+    pub width: Option<f64>,
+    pub text: String,
 }
 
-fn bucket(dice: &mut Dice, per_second: f64, burst: u32) -> Limit {
+pub(super) fn bucket(dice: &mut Dice, per_second: f64, burst: u32) -> Limit {
     let start = if dice.happens(0.5) { "" } else { "start = 0\n" };
     let rate = rate(per_second);
     let text = format!("[server.bucket]\nburst = {burst}\nrate = \"{rate}\"\n{start}");
     Limit { rate: per_second, pool: burst, width: None, text }
 }
 
-fn window(limit: u32, width: f64) -> Limit {
+pub(super) fn window(limit: u32, width: f64) -> Limit {
     let text = format!("[server.window]\nlimit = {limit}\nwidth = \"{}\"\n", time(width));
     Limit { rate: f64::from(limit) / width, pool: limit, width: Some(width), text }
 }
 
 /// A limit that this many clients can share with `calls` calls, and the number of clients: enough
 /// to request twice the rate, and at most the size of the limit.
-fn roomy(dice: &mut Dice, clients: u32, trip: f64, calls: f64) -> (Limit, u32) {
+pub(super) fn roomy(dice: &mut Dice, clients: u32, trip: f64, calls: f64) -> (Limit, u32) {
     let most_rate = (MOST_IN_FLIGHT / trip).min(1e4);
     if dice.happens(0.6) {
         let rate = dice.log(1.0 / 86_400.0, most_rate);
@@ -194,7 +200,7 @@ fn roomy(dice: &mut Dice, clients: u32, trip: f64, calls: f64) -> (Limit, u32) {
 }
 
 /// Threads per client, enough for `clients` to request at least twice the rate.
-fn threads(dice: &mut Dice, clients: u32, most_rate: f64, trip: f64) -> u32 {
+pub(super) fn threads(dice: &mut Dice, clients: u32, most_rate: f64, trip: f64) -> u32 {
     let needed = (2.0 * most_rate * trip / f64::from(clients)).ceil();
     let drawn = dice.pick(&[1, 1, 2, 4, 8, 16, 64]);
     whole(needed).max(drawn).min(64)
@@ -214,14 +220,14 @@ fn length(limit: &Limit, clients: u32, calls: f64, trip: f64) -> f64 {
     (calls / limit.rate).max(few(60.0)).max(few(100.0 * trip)).max(windows).min(3e9)
 }
 
-fn clients(processes: u32, threads: u32, demand: &str) -> String {
+pub(super) fn clients(processes: u32, threads: u32, demand: &str) -> String {
     format!("[[clients]]\nprocesses = {processes}\nthreads = {threads}\ndemand = {demand}\n")
 }
 
 const CLOSED: &str = "\"closed\"";
 
 /// A world in which clients request more than the limit all the time.
-fn closed(
+pub(super) fn closed(
     dice: &mut Dice,
     way: &Way,
     limit: &Limit,
@@ -245,12 +251,12 @@ fn closed(
     (text, facts(limit, clients))
 }
 
-fn facts(limit: &Limit, clients: u32) -> Facts {
+pub(super) fn facts(limit: &Limit, clients: u32) -> Facts {
     let Limit { rate, pool, width, .. } = *limit;
     Facts { clients, rate, pool, window: width.is_some(), ..Facts::default() }
 }
 
-fn title(way: &Way, limit: &Limit, clients: u32, threads: u32, demand: &str) -> String {
+pub(super) fn title(way: &Way, limit: &Limit, clients: u32, threads: u32, demand: &str) -> String {
     let Limit { pool, rate, width, .. } = limit;
     let server = match width {
         Some(width) => format!("window of {pool} in {width} s"),
@@ -266,7 +272,7 @@ fn short(number: f64) -> f64 {
     (number * digits).round() / digits
 }
 
-const CALLS: [f64; 3] = [800.0, 2_000.0, 4_000.0];
+pub(super) const CALLS: [f64; 3] = [800.0, 2_000.0, 4_000.0];
 
 fn saturated(dice: &mut Dice) -> (Text, Facts) {
     let way = way(dice);
@@ -336,11 +342,7 @@ fn app(dice: &mut Dice) -> (Text, Facts) {
             let wanted = dice.even(0.05, 0.9).min(most) * limit.rate;
             let most = f64::from(processes) * 64.0 / busy / 3.0;
             let load = wanted.min(most);
-            threads = whole((load * busy * 3.0 / f64::from(processes)).ceil()).clamp(1, 64);
-            demand = format!(
-                "{{ poisson = \"{}\" }}",
-                rate(load / f64::from(processes) / f64::from(threads))
-            );
+            (threads, demand) = poisson(processes, load, busy);
             text.end = (1_500.0 / load).max(3.0 * refill).max(10.0 * busy);
         }
         "job" => {
@@ -374,6 +376,13 @@ fn app(dice: &mut Dice) -> (Text, Facts) {
     let facts = facts(&limit, processes);
     text.limit = limit.text;
     (text, facts)
+}
+
+/// The threads of a client and their demand, for this many calls a second in all.
+pub(super) fn poisson(processes: u32, load: f64, busy: f64) -> (u32, String) {
+    let threads = whole((load * busy * 3.0 / f64::from(processes)).ceil()).clamp(1, 64);
+    let each = load / f64::from(processes) / f64::from(threads);
+    (threads, format!("{{ poisson = \"{}\" }}", rate(each)))
 }
 
 /// The server's work on a call: from half the mean to one and a half times the mean.
@@ -439,7 +448,7 @@ fn cold(dice: &mut Dice) -> (Text, Facts) {
         clients: clients(processes, threads, &format!("{{ work = {own} }}")),
         ..Text::default()
     };
-    (text, Facts { ideal, ..facts(&limit, processes) })
+    (text, Facts { ideal, end, ..facts(&limit, processes) })
 }
 
 /// A named convergence: the first stretch of `width` from `at` on that shows it.

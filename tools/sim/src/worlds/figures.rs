@@ -56,7 +56,7 @@ pub struct Row {
     /// latency without pacing, in worlds where that is almost never throttled.
     pub wait: Option<Figure>,
     /// As in [`Score`].
-    pub cold: Option<Figure>,
+    pub job: Option<Figure>,
     /// As in [`Score`].
     pub up: Option<Figure>,
     /// As in [`Score`].
@@ -89,6 +89,20 @@ pub struct Hurt {
     pub title: String,
 }
 
+/// A law in a world.
+#[derive(Clone, Debug, Serialize)]
+pub struct One {
+    /// The scenario: world and hints.
+    pub scenario: String,
+    /// The law.
+    pub law: String,
+    /// A description of the world.
+    pub title: String,
+    /// Its score.
+    #[serde(flatten)]
+    pub score: Score,
+}
+
 /// How often a set of hints hurts a law.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
@@ -113,13 +127,22 @@ pub struct Figures {
     pub judged: Vec<Judged>,
     /// The worlds in which a hint hurt.
     pub hurt: Vec<Hurt>,
+    /// Every world with each law and set of hints.
+    pub worlds: Vec<One>,
 }
 
 impl Figures {
     /// The figures of these results.
     pub fn new(worlds: &[Drawn], settings: &Settings, results: &Results) -> Self {
         let all = View { worlds, settings, results };
-        let mut figures = Self { rows: Vec::new(), judged: Vec::new(), hurt: Vec::new() };
+        let one = |(&(world, law, hints), &score): (&(usize, usize, Hints), &Score)| One {
+            scenario: worlds[world].file(hints),
+            law: settings.laws[law].clone(),
+            title: worlds[world].title().into(),
+            score,
+        };
+        let worlds = results.scores.iter().map(one).collect();
+        let mut figures = Self { rows: Vec::new(), judged: Vec::new(), hurt: Vec::new(), worlds };
         for law in 0..settings.laws.len() {
             for &hints in &settings.hints {
                 figures.hurt.extend(all.hurt(law, hints));
@@ -241,7 +264,7 @@ impl View<'_> {
             unused: figure(|score| score.unused),
             unfair: figure(|score| score.unfair),
             wait: Figure::of(waits),
-            cold: figure(|score| score.cold),
+            job: figure(|score| score.job),
             up: figure(|score| score.up),
             down: figure(|score| score.down),
             back: figure(|score| score.back),

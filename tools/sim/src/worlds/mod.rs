@@ -4,6 +4,7 @@
 
 mod draw;
 mod figures;
+mod mixed;
 mod page;
 mod picture;
 mod runs;
@@ -61,11 +62,17 @@ pub enum Family {
     Streams,
     /// Saturated worlds in which every hint is false.
     Lying,
+    /// Random rejections, at any rate.
+    Noise,
+    /// One call in many that is never served.
+    Bad,
+    /// Jobs beside strangers that take much of the limit.
+    Strangers,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Saturated,
         Self::App,
         Self::Cold,
@@ -77,7 +84,13 @@ impl Family {
         Self::Second,
         Self::Streams,
         Self::Lying,
+        Self::Noise,
+        Self::Bad,
+        Self::Strangers,
     ];
+
+    /// Those of mixed traffic, which are not among the others unless asked for.
+    pub const MIXED: [Self; 3] = [Self::Noise, Self::Bad, Self::Strangers];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -93,6 +106,9 @@ impl Family {
             Self::Second => "second",
             Self::Streams => "streams",
             Self::Lying => "lying",
+            Self::Noise => "noise",
+            Self::Bad => "bad",
+            Self::Strangers => "strangers",
         }
     }
 
@@ -103,13 +119,13 @@ impl Family {
 
     /// Whether its clients request more than the limit all the time.
     pub const fn is_saturated(self) -> bool {
-        !matches!(self, Self::App | Self::Cold)
+        !matches!(self, Self::App | Self::Cold | Self::Strangers)
     }
 }
 
 /// Of 20 worlds, five are saturated, five limited by the program, two have steps, and one is of
 /// each other family.
-const TURN: [Family; 20] = {
+pub const TURN: [Family; 20] = {
     use Family::{
         App, Cold, Lying, Outages, Pools, Saturated, Second, Small, Steps, Streams, Strict,
     };
@@ -119,16 +135,15 @@ const TURN: [Family; 20] = {
     ]
 };
 
-/// The families of this many worlds, and the index of each world in its family.
-pub fn plan(worlds: u32, only: Option<Family>) -> Vec<(Family, u32)> {
+/// This many worlds of some families in turn, and the index of each world in its family.
+pub fn plan(worlds: u32, turn: &[Family]) -> Vec<(Family, u32)> {
     let mut counts = [0; Family::ALL.len()];
-    let families = TURN.into_iter().cycle().map(|family| only.unwrap_or(family));
-    let number = |family: Family| {
+    let number = |&family: &Family| {
         let count = &mut counts[family as usize];
         *count += 1;
         (family, *count)
     };
-    families.take(worlds as usize).map(number).collect()
+    turn.iter().cycle().take(worlds as usize).map(number).collect()
 }
 
 /// A set of hints. Each includes the previous ones, except `Quota` and `Reset`.

@@ -51,6 +51,19 @@ const fn about(family: Family) -> &'static str {
         3 minutes."
         }
         Family::Lying => "Saturated worlds in which every hint is false.",
+        Family::Noise => {
+            "Random rejections of 0.1 to 5 % of the calls, at any rate, at a limit or below it. \
+            Unused is relative to what the clients request."
+        }
+        Family::Bad => {
+            "One call in 100 to 2000 is never served: throttled, failed, or too large for the \
+            limit. Its client gives it up after 2 to 10 attempts."
+        }
+        Family::Strangers => {
+            "Jobs beside strangers that take 10 to 90 % of the limit and never retry. Time is \
+            relative to an even split of what they leave. A job that is not completed counts with \
+            the observed time."
+        }
     }
 }
 
@@ -151,7 +164,8 @@ fn columns(family: Family) -> Vec<Column> {
         Family::App => {
             return vec![("latency over oracle's", |row| row.wait, 1.0), REJECTED, UNFAIR];
         }
-        Family::Cold => return vec![("time over ideal", |row| row.cold, 1.0), REJECTED, UNFAIR],
+        Family::Cold => return vec![("time over ideal", |row| row.job, 1.0), REJECTED, UNFAIR],
+        Family::Strangers => vec![("time over even split", |row| row.job, 1.0)],
         Family::Steps => vec![
             ("×2 found, intervals", |row| row.up, 1.0),
             ("×1/4 found, intervals", |row| row.down, 1.0),
