@@ -68,6 +68,8 @@ pub struct Thread {
     left: u64,
     /// When the latest call of an open loop arose.
     arisen: Instant,
+    /// How many calls of a round have ended.
+    round: u32,
 }
 
 /// An attempt in flight or completed.
@@ -109,6 +111,7 @@ impl Thread {
             timeout: group.timeout.map(|timeout| timeout.span()),
             left: if let Demand::Work(calls) = group.demand { calls } else { u64::MAX },
             arisen: group.from.instant(),
+            round: 0,
         }
     }
 
@@ -125,7 +128,8 @@ impl Thread {
 
     /// Begins a call.
     pub fn begin(&mut self, now: Instant) {
-        self.begun = if let Demand::Poisson(_) = self.demand { self.arisen.min(now) } else { now };
+        let arises = matches!(self.demand, Demand::Poisson(_) | Demand::Cron { .. });
+        self.begun = if arises { self.arisen.min(now) } else { now };
         let deadline =
             self.deadline.map_or(Instant::MAX, |deadline| self.begun.saturating_add(deadline));
         self.call = Call {
@@ -157,6 +161,13 @@ impl Thread {
             Demand::Poisson(rate) => {
                 let gap = self.chance.exponential(rate.interval());
                 self.arisen = self.arisen.saturating_add(gap);
+                now.max(self.arisen)
+            }
+            Demand::Cron { calls, every } => {
+                self.round = (self.round + 1) % calls;
+                if self.round == 0 {
+                    self.arisen = self.arisen.saturating_add(every.span());
+                }
                 now.max(self.arisen)
             }
             Demand::Think(mean) => now.saturating_add(self.chance.exponential(mean.span())),

@@ -1,14 +1,68 @@
 //! Servers and clients of mixed traffic do what they say: exact counts.
 
+use tidegate::{Instant, Outcome};
 use tidegate_sim::metric::Metrics;
+use tidegate_sim::server::Server;
 use tidegate_sim::{Scenario, World};
 
-/// The metrics of clients without a law, all of whose calls take 50 ms.
-fn run(server: &str, clients: &str, world: &str) -> Metrics {
+fn scenario(server: &str, clients: &str, world: &str) -> Scenario {
     let text = format!(
         "end = '100s'\nlatency = {{ constant = '25ms' }}\n{world}\n[server]\n{server}\n[[clients]]\n{clients}\n"
     );
-    let scenario = Scenario::parse(&text, "mixed.toml", "mixed").unwrap();
+    Scenario::parse(&text, "mixed.toml", "mixed").unwrap()
+}
+
+/// Whether calls at these tenths of a second are served, and when a throttled one may be retried,
+/// in seconds.
+fn answers(server: &str, tenths: &[u64]) -> String {
+    let hints = "hints = { retry_after = 'honest' }";
+    let world = scenario(&format!("{hints}\n{server}"), "", "");
+    let mut server = Server::new(world.server.get_ref(), 1);
+    let answer = |tenths: &u64| {
+        let answer = server.arrive(Instant::from_nanos(tenths * 100_000_000));
+        match answer.outcome {
+            Outcome::Ok => "+".into(),
+            _ => (answer.hint.retry_after.unwrap().as_nanos() / 1_000_000_000).to_string(),
+        }
+    };
+    tenths.iter().map(answer).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_server_throttles_exactly_the_calls_beyond_its_limits() {
+    const WIDE: &str = "bucket = { burst = 1000, rate = '1/d' }";
+    let window = "window = { limit = 2, width = '1s', phase = '0s' }";
+    let nested = format!("{window}\nalso = [{{ limit = 3, width = '60s', phase = '0s' }}]");
+    let log = "sliding = { limit = 2, width = '10s' }";
+    let strict = "sliding = { limit = 2, width = '10s', counts_rejected = true }";
+    let counter = "sliding = { limit = 2, width = '10s', counter = true }";
+    let late = "sliding = { limit = 2, width = '10s', lag = '1s' }";
+    let flight = format!("{WIDE}\nflight = 2\nwork = {{ constant = '3s' }}");
+    let ban =
+        "bucket = { burst = 1, rate = '1/s' }\nban = { after = 2, within = '5s', length = '9s' }";
+    let extended = ban.replace("'9s'", "'9s', extends = true");
+    for (server, tenths, expected) in [
+        // The minute's limit is full after three calls, although the second's is not.
+        (nested.as_str(), &[0, 1, 2, 10, 11, 599, 600, 601][..], "+ + 1 + 59 1 + +"),
+        (log, &[0, 40, 50, 99, 100, 110, 140], "+ + 5 1 + 3 +"),
+        // The call at 5 s counts, so one at 10 s finds two: at 4 s and 5 s.
+        (strict, &[0, 40, 50, 100, 140, 260], "+ + 9 5 6 +"),
+        // The first window counts in full at first, and by a half after 5 s.
+        (counter, &[0, 1, 2, 100, 149, 150, 151, 300, 301], "+ + 10 5 1 + 5 + +"),
+        // Two calls are seen a second later; until then more are served.
+        (late, &[0, 5, 9, 14, 15, 109, 110, 130], "+ + + + 11 1 1 +"),
+        (&flight, &[0, 1, 2, 29, 30, 31, 32], "+ + 3 1 + + 3"),
+        // Two throttled calls in 5 s cost 9 s. Two in 6 s do not.
+        (ban, &[0, 1, 61, 62, 122, 123, 124, 150, 213, 214], "+ 1 + 1 + 1 9 7 1 +"),
+        (&extended, &[0, 1, 2, 50, 92, 182], "+ 1 9 9 9 +"),
+    ] {
+        assert_eq!(answers(server, tenths), expected, "{server}");
+    }
+}
+
+/// The metrics of clients without a law, all of whose calls take 50 ms.
+fn run(server: &str, clients: &str, world: &str) -> Metrics {
+    let scenario = scenario(server, clients, world);
     World::new(&scenario, "none", 1).unwrap().run().unwrap().metrics
 }
 
@@ -47,4 +101,14 @@ fn a_bad_call_is_never_served_and_given_up_after_its_tries() {
     let bad = "tries = 2\nbad = { share = 0.01, reply = 'failed' }\ndemand = { work = 1000 }";
     let [calls, rejected, lost] = counts(&run(FULL, bad, "stop_when_work_is_done = true"));
     assert_eq!((calls - rejected, rejected), (1_000, 2 * lost));
+}
+
+#[test]
+fn calls_by_cron_arise_in_rounds_and_queue_at_the_client() {
+    let cron = "demand = { cron = { calls = 30, every = '30s' } }";
+    let metrics = run(FULL, cron, "");
+    // Rounds at 0, 30, 60 and 90 s, of calls that take 50 ms, one after the other.
+    assert_eq!(counts(&metrics), [120, 0, 0]);
+    let mean = metrics.get("latency_mean_ms").unwrap();
+    assert!((775.0..=785.0).contains(&mean), "{mean}");
 }

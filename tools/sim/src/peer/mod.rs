@@ -15,6 +15,7 @@
 //! | `gradient2` | Netflix concurrency-limits | calls in flight |
 //! | `aws-cubic` | the AWS SDKs, adaptive retry mode | the rate of each process |
 //! | `oracle` | none: it knows the server | when each call is sent |
+//! | `oracle-obedient` | the same, and it obeys `Retry-After` | when each call is sent |
 //!
 //! Only `aws-cubic` adapts the *rate*; other clients that do (TChannel's, the Heroku client's) are laws of the product.
 //! A call without any throttle is the product's `none`.
@@ -61,7 +62,8 @@ const PEERS: &[(&str, Make)] = &[
     ("netflix-vegas", |chance, _| Box::new(Concurrency::new(Vegas::new(), chance))),
     ("gradient2", |chance, _| Box::new(Concurrency::new(Gradient2::new(), chance))),
     ("aws-cubic", |chance, _| Box::new(AwsCubic::new(chance))),
-    ("oracle", |_, outlook| Box::new(Oracle::new(outlook))),
+    ("oracle", |_, outlook| Box::new(Oracle::new(outlook, false))),
+    ("oracle-obedient", |_, outlook| Box::new(Oracle::new(outlook, true))),
 ];
 
 /// The names that [`named`] knows.
@@ -184,7 +186,7 @@ mod tests {
             let [first, again, other] = [1, 1, 2].map(|seed| trace(name, seed));
             assert!(first.len() > 1_000, "{name} makes few calls:\n{first}");
             assert!(first == again, "{name} differs from itself");
-            let is_fixed = *name == "oracle";
+            let is_fixed = name.starts_with("oracle");
             assert_eq!(first == other, is_fixed, "{name} and its seed");
         }
     }

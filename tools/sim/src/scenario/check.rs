@@ -150,6 +150,9 @@ fn clients(group: &Clients, scenario: &Scenario) -> Option<&'static str> {
         Demand::Poisson(rate) if rate.is_zero() => {
             return Some("clients that call at random need a rate above 0");
         }
+        Demand::Cron { calls, every } if calls == 0 || every == Time::default() => {
+            return Some("clients that call by cron need calls and a time between them");
+        }
         Demand::OnOff { on, .. } if on == Time::default() => {
             return Some("clients must be on for longer than nothing");
         }

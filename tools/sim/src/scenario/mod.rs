@@ -134,6 +134,14 @@ pub enum Demand {
     Poisson(Rate),
     /// Like closed, with a random pause of this mean after each call.
     Think(Time),
+    /// This many calls at once, again and again, which queue at the client. The first arise at the
+    /// start.
+    Cron {
+        /// How many.
+        calls: u32,
+        /// How often.
+        every: Time,
+    },
     /// Like closed while on, silent while off, alternating from the start of the world.
     OnOff {
         /// The length of the on phase.

@@ -3,9 +3,13 @@
 mod autoscaling;
 mod bucket;
 mod fault;
+#[cfg(feature = "full")]
+mod guard;
 mod hint;
 mod queue;
 mod schedule;
+#[cfg(feature = "full")]
+mod sliding;
 mod strangers;
 mod window;
 
@@ -18,9 +22,13 @@ use crate::scenario::units::{Rate, Time};
 pub use autoscaling::{Autoscaling, AutoscalingSpec};
 pub use bucket::{Bucket, BucketSpec};
 pub use fault::{Fault, Refusal, Reply};
+#[cfg(feature = "full")]
+pub use guard::Ban;
 pub use hint::{HintSpec, Honesty, QuotaSpec, ResetForm};
 pub use queue::{Queue, QueueSpec};
 pub use schedule::{Schedule, Step};
+#[cfg(feature = "full")]
+pub use sliding::{Sliding, SlidingSpec};
 pub use strangers::Strangers;
 pub use window::{Window, WindowSpec};
 
@@ -36,6 +44,19 @@ pub struct ServerSpec {
     pub queue: Option<QueueSpec>,
     /// A bucket whose rate follows the load and that accumulates credit.
     pub autoscaling: Option<AutoscalingSpec>,
+    /// A sliding window.
+    #[cfg(feature = "full")]
+    pub sliding: Option<SlidingSpec>,
+    /// Further windows that also limit the calls.
+    #[cfg(feature = "full")]
+    #[serde(default)]
+    pub also: Vec<WindowSpec>,
+    /// The most calls that it works on at once.
+    #[cfg(feature = "full")]
+    pub flight: Option<u32>,
+    /// A ban of clients that are throttled too often: of all clients, as one.
+    #[cfg(feature = "full")]
+    pub ban: Option<Ban>,
     /// Periods in which every call fails.
     #[serde(default)]
     pub outages: Vec<Outage>,
@@ -71,6 +92,9 @@ impl Outage {
 pub trait Limit {
     /// Admits a call or throttles it.
     fn arrive(&mut self, now: Instant, chance: &mut Chance) -> Ruling;
+
+    /// A call that it admitted leaves the server at `leaves`.
+    fn admitted(&mut self, _leaves: Instant) {}
 
     /// How many more calls it would serve now, if it counts that.
     fn remaining(&self) -> Option<u64>;
@@ -170,11 +194,13 @@ impl ServerSpec {
             self.window.is_some(),
             self.queue.is_some(),
             self.autoscaling.is_some(),
+            #[cfg(feature = "full")]
+            self.sliding.is_some(),
         ];
         if kinds.iter().filter(|there| **there).count() != 1 {
             return Some(
-                "a server has exactly one of [server.bucket], [server.window], [server.queue] and \
-                 [server.autoscaling]",
+                "a server has exactly one of [server.bucket], [server.window], [server.sliding], \
+                 [server.queue] and [server.autoscaling]",
             );
         }
         if self.outages.iter().any(|outage| outage.to <= outage.from) {
@@ -196,6 +222,10 @@ impl ServerSpec {
         let fault = fault.or_else(|| self.queue.as_ref().and_then(QueueSpec::fault));
         #[cfg(feature = "full")]
         let fault = fault.or_else(|| self.autoscaling.as_ref().and_then(AutoscalingSpec::fault));
+        #[cfg(feature = "full")]
+        let fault = fault.or_else(|| self.sliding.as_ref().and_then(SlidingSpec::fault));
+        #[cfg(feature = "full")]
+        let fault = fault.or_else(|| self.guard_fault());
         fault.or_else(|| self.hints.fault())
     }
 }
@@ -211,8 +241,12 @@ impl Server {
             ServerSpec { queue: Some(queue), .. } => Box::new(Queue::new(queue)),
             #[cfg(feature = "full")]
             ServerSpec { autoscaling: Some(scaling), .. } => Box::new(Autoscaling::new(scaling)),
+            #[cfg(feature = "full")]
+            ServerSpec { sliding: Some(sliding), .. } => Box::new(Sliding::new(sliding)),
             _ => unreachable!("the scenario was checked to have a server"),
         };
+        #[cfg(feature = "full")]
+        let limit = spec.guarded(limit, &mut chance);
         let hints = (!spec.hints.is_silent()).then_some(spec.hints);
         Self {
             limit,
@@ -262,6 +296,9 @@ impl Server {
             }
             _ => delay,
         };
+        if outcome == Outcome::Ok {
+            self.limit.admitted(now.saturating_add(delay));
+        }
         let tell = |hints: &HintSpec| hints.about(outcome, &*self.limit, now);
         Answer { outcome, delay, hint: self.hints.as_ref().map_or(Hint::NONE, tell) }
     }

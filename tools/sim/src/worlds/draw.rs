@@ -70,7 +70,7 @@ pub fn draw(purpose: Purpose, number: u64, family: Family, index: u32) -> Drawn 
         Family::Saturated => saturated(dice),
         Family::App => app(dice),
         Family::Cold => cold(dice),
-        Family::Steps => steps(dice),
+        Family::Steps => steps(dice, [2.0, 0.5], [2_000.0, 3_000.0, 1_500.0], 16),
         Family::Outages => outages(dice),
         Family::Small => small(dice, index),
         Family::Strict => strict(dice),
@@ -81,6 +81,23 @@ pub fn draw(purpose: Purpose, number: u64, family: Family, index: u32) -> Drawn 
         Family::Noise => mixed::noise(dice, index),
         Family::Bad => mixed::bad(dice),
         Family::Strangers => mixed::strangers(dice),
+        Family::Nested => mixed::nested(dice),
+        Family::Sliding => mixed::sliding(dice, 0.0),
+        Family::Delayed => {
+            let late = dice.log(0.02, 0.5);
+            mixed::sliding(dice, late)
+        }
+        Family::Bans => mixed::bans(dice),
+        Family::Flight => mixed::flight(dice),
+        Family::Leaps => {
+            let up = dice.pick(&[10.0, 100.0]);
+            steps(dice, [up, 1.0], [600.0, 1_000.0, 600.0], 4)
+        }
+        Family::Tenants => mixed::tenants(dice),
+        Family::Cron => mixed::cron(dice),
+        Family::Wake => mixed::wake(dice),
+        Family::Near => mixed::near(dice),
+        Family::Fair => mixed::fair(dice),
     };
     Drawn { name, family, facts, text }
 }
@@ -121,7 +138,7 @@ impl Dice {
 }
 
 /// The nearest integer of a positive number.
-fn whole(number: f64) -> u32 {
+pub(super) fn whole(number: f64) -> u32 {
     number.round() as u32
 }
 
@@ -130,7 +147,7 @@ const MOST_IN_FLIGHT: f64 = 60.0 * 64.0 / 2.0;
 /// The approximate maximum of calls served in a run, beyond what its family needs.
 const MOST_CALLS: f64 = 100_000.0;
 /// The widths of windows, in seconds.
-const WIDTHS: [f64; 13] =
+pub(super) const WIDTHS: [f64; 13] =
     [1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 900.0, 1_800.0, 3_600.0, 21_600.0, 86_400.0];
 /// A limit of this many simultaneous calls is practically no limit.
 const LARGEST_LIMIT: f64 = 12_000.0;
@@ -140,7 +157,7 @@ pub(super) struct Way {
     /// The mean round trip, in seconds.
     pub trip: f64,
     /// The time within which 99 of 100 calls arrive, in seconds.
-    jitter: f64,
+    pub jitter: f64,
     pub text: String,
 }
 
@@ -386,7 +403,7 @@ pub(super) fn poisson(processes: u32, load: f64, busy: f64) -> (u32, String) {
 }
 
 /// The server's work on a call: from half the mean to one and a half times the mean.
-fn working(mean: f64) -> String {
+pub(super) fn working(mean: f64) -> String {
     format!("work = {{ uniform = [\"{}\", \"{}\"] }}\n", time(mean / 2.0), time(mean * 1.5))
 }
 
@@ -464,11 +481,11 @@ fn convergence(name: &str, toward: &str, at: f64, until: f64, width: f64, to: f6
 }
 
 /// A bucket and its clients, to measure how fast they settle, and the width of a stretch.
-fn settling(dice: &mut Dice, peak: f64) -> (Way, Limit, u32, u32, f64) {
+fn settling(dice: &mut Dice, peak: f64, most: u32) -> (Way, Limit, u32, u32, f64) {
     let way = way(dice);
-    let drawn = dice.count(1, 16.0);
-    let per_second = dice.log(3e-3, (16.0 * 64.0 / 2.0 / peak / way.trip).min(500.0));
-    let number = enough(drawn, per_second * peak, way.trip).min(16);
+    let drawn = dice.count(1, most.into());
+    let per_second = dice.log(3e-3, (f64::from(most) * 64.0 / 2.0 / peak / way.trip).min(500.0));
+    let number = enough(drawn, per_second * peak, way.trip).min(most);
     let burst = dice.count(number + 2, 10.0 * per_second);
     let limit = bucket(dice, per_second, burst);
     let threads = threads(dice, number, per_second * peak, way.trip);
@@ -478,33 +495,38 @@ fn settling(dice: &mut Dice, peak: f64) -> (Way, Limit, u32, u32, f64) {
     (way, limit, number, threads, width)
 }
 
-fn steps(dice: &mut Dice) -> (Text, Facts) {
-    let (way, mut limit, number, threads, width) = settling(dice, 2.0);
+/// A rate that changes twice, to these multiples of it, after so many intervals of a client each.
+fn steps(dice: &mut Dice, times: [f64; 2], calls: [f64; 3], most: u32) -> (Text, Facts) {
+    let (way, mut limit, number, threads, width) = settling(dice, times[0], most);
     let r = limit.rate;
     let interval = f64::from(number) / r;
-    let whole = |seconds: f64| (seconds / width).ceil() * width;
-    let up = whole((2_000.0 * interval).max(100.0 * way.trip));
-    let down = up + whole((3_000.0 * interval).max(100.0 * way.trip));
-    let end = down + whole((1_500.0 * interval).max(100.0 * way.trip));
+    let least = 100.0 * way.trip;
+    let [up, high, low] = calls.map(|calls| ((calls * interval).max(least) / width).ceil() * width);
+    let (down, end) = (up + high, up + high + low);
+    let [high, low] = times.map(|times| times * r);
     _ = writeln!(
         limit.text,
         "steps = [{{ at = \"{}\", rate = \"{}\" }}, {{ at = \"{}\", rate = \"{}\" }}]",
         time(up),
-        rate(2.0 * r),
+        rate(high),
         time(down),
-        rate(r / 2.0)
+        rate(low)
     );
     let (mut text, facts) = closed(dice, &way, &limit, number, threads, 0.0);
-    text.title.push_str(", twice the rate and then half of it");
+    if times[0] == 2.0 {
+        text.title.push_str(", twice the rate and then half of it");
+    } else {
+        _ = write!(text.title, ", {} times the rate and back", times[0]);
+    }
     (text.end, text.bin) = (end, width);
-    text.world = format!("stop_after_calls = {}\n", (6.0 * end * r + 20_000.0).round());
-    text.clients.push_str(&convergence("up_s", "up", up, down, width, 2.0 * r));
-    text.clients.push_str(&convergence("down_s", "down", down, end, width, r / 2.0));
+    text.world = format!("stop_after_calls = {}\n", (3.0 * times[0] * end * r + 20_000.0).round());
+    text.clients.push_str(&convergence("up_s", "up", up, down, width, high));
+    text.clients.push_str(&convergence("down_s", "down", down, end, width, low));
     (text, facts)
 }
 
 fn outages(dice: &mut Dice) -> (Text, Facts) {
-    let (way, limit, number, threads, width) = settling(dice, 1.0);
+    let (way, limit, number, threads, width) = settling(dice, 1.0, 16);
     let interval = f64::from(number) / limit.rate;
     let whole = |seconds: f64| (seconds / width).ceil() * width;
     let from = whole((600.0 * interval).max(100.0 * way.trip));

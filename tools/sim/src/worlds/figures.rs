@@ -206,8 +206,12 @@ impl View<'_> {
     fn hurt(&self, law: usize, hints: Hints) -> Vec<Hurt> {
         let shown = |it: &Score| [it.rejected, it.unused, it.unfair, it.latency];
         let hurt = |(world, blind, told): (usize, &Score, &Score)| {
+            let obedient = |hints| self.results.obedient.get(&(world, hints));
+            let pair = obedient(Hints::Blind).zip(obedient(Hints::RetryAfter));
+            let forced = pair.map_or(vec![], |(blind, told)| harm(blind, told));
             let world = &self.worlds[world];
-            let why: Vec<&str> = harm(blind, told).into_iter().map(super::Harm::name).collect();
+            let why = harm(blind, told).into_iter().filter(|it| !forced.contains(it));
+            let why: Vec<&str> = why.map(super::Harm::name).collect();
             (!why.is_empty()).then(|| Hurt {
                 scenario: world.file(hints),
                 hints: hints.name(),
@@ -273,9 +277,10 @@ impl View<'_> {
     }
 
     fn wait(&self, world: usize, score: &Score) -> Option<f64> {
-        let hammered = self.results.hammered.get(&world)?;
-        let free = hammered.rejected.is_none_or(|share| share < NEVER);
-        score.latency.zip(hammered.latency).filter(|_| free).map(|(own, least)| own / least)
+        let least = self.results.least.get(&world)?;
+        let oracle = self.worlds[world].family.has_oracle();
+        let free = oracle || least.rejected.is_none_or(|share| share < NEVER);
+        score.latency.zip(least.latency).filter(|_| free).map(|(own, least)| own / least)
     }
 }
 

@@ -68,11 +68,33 @@ pub enum Family {
     Bad,
     /// Jobs beside strangers that take much of the limit.
     Strangers,
+    /// Several windows at once.
+    Nested,
+    /// Sliding windows.
+    Sliding,
+    /// Sliding windows that are enforced late.
+    Delayed,
+    /// Bans of clients that are throttled too often.
+    Bans,
+    /// A limit on calls in flight beside a rate.
+    Flight,
+    /// A rate that rises to 10 or 100 times, and falls back.
+    Leaps,
+    /// Clients that come and go.
+    Tenants,
+    /// Many calls at once, again and again.
+    Cron,
+    /// Many clients that wake together.
+    Wake,
+    /// Clients that request almost the limit.
+    Near,
+    /// Equal clients with 100,000 calls each.
+    Fair,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 25] = [
         Self::Saturated,
         Self::App,
         Self::Cold,
@@ -87,10 +109,35 @@ impl Family {
         Self::Noise,
         Self::Bad,
         Self::Strangers,
+        Self::Nested,
+        Self::Sliding,
+        Self::Delayed,
+        Self::Bans,
+        Self::Flight,
+        Self::Leaps,
+        Self::Tenants,
+        Self::Cron,
+        Self::Wake,
+        Self::Near,
+        Self::Fair,
     ];
 
-    /// Those of mixed traffic, which are not among the others unless asked for.
-    pub const MIXED: [Self; 3] = [Self::Noise, Self::Bad, Self::Strangers];
+    /// Those of mixed traffic, except the slow one.
+    pub const MIXED: [Self; 13] = [
+        Self::Noise,
+        Self::Bad,
+        Self::Strangers,
+        Self::Nested,
+        Self::Sliding,
+        Self::Delayed,
+        Self::Bans,
+        Self::Flight,
+        Self::Leaps,
+        Self::Tenants,
+        Self::Cron,
+        Self::Wake,
+        Self::Near,
+    ];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -109,6 +156,17 @@ impl Family {
             Self::Noise => "noise",
             Self::Bad => "bad",
             Self::Strangers => "strangers",
+            Self::Nested => "nested",
+            Self::Sliding => "sliding",
+            Self::Delayed => "delayed",
+            Self::Bans => "bans",
+            Self::Flight => "flight",
+            Self::Leaps => "leaps",
+            Self::Tenants => "tenants",
+            Self::Cron => "cron",
+            Self::Wake => "wake",
+            Self::Near => "near",
+            Self::Fair => "fair",
         }
     }
 
@@ -119,7 +177,12 @@ impl Family {
 
     /// Whether its clients request more than the limit all the time.
     pub const fn is_saturated(self) -> bool {
-        !matches!(self, Self::App | Self::Cold | Self::Strangers)
+        !matches!(self, Self::App | Self::Cold | Self::Strangers) && !self.has_oracle()
+    }
+
+    /// Whether latency is relative to that of the oracle.
+    pub const fn has_oracle(self) -> bool {
+        matches!(self, Self::Cron | Self::Wake | Self::Near)
     }
 }
 

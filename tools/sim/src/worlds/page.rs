@@ -59,6 +59,27 @@ const fn about(family: Family) -> &'static str {
             "One call in 100 to 2000 is never served: throttled, failed, or too large for the \
             limit. Its client gives it up after 2 to 10 attempts."
         }
+        Family::Nested => "Two or three windows at once, of which the longest has the lowest rate.",
+        Family::Sliding => "A sliding log or counter, half of which count throttled calls too.",
+        Family::Delayed => {
+            "A sliding log in which a call counts late, by 2 to 50 % of its period. More than the \
+            limit may be served."
+        }
+        Family::Bans => {
+            "After 1 to 50 throttled calls within a time, all are throttled for 10 s to an hour."
+        }
+        Family::Flight => "A bucket, and a limit of 2 to 32 calls in flight, which take time.",
+        Family::Leaps => {
+            "A bucket whose rate rises to 10 or 100 times and falls back. Times are in units of a \
+            client's call interval before."
+        }
+        Family::Tenants => "Clients that are always there, and others that come and go.",
+        Family::Cron => "Many calls of a client at once, below the limit on average.",
+        Family::Wake => "20 to 60 clients that wake together and make 1 to 5 calls each.",
+        Family::Near => "Poisson demand of 85 to 97 % of the limit.",
+        Family::Fair => {
+            "Equal clients with 100,000 calls each. 1 − Jain is that of the last quarter."
+        }
         Family::Strangers => {
             "Jobs beside strangers that take 10 to 90 % of the limit and never retry. Time is \
             relative to an even split of what they leave. A job that is not completed counts with \
@@ -110,7 +131,8 @@ fn hurt(figures: &Figures) -> String {
     let mut text = String::from(
         "\n## True hints that hurt\n\nThe worlds in which a law did worse with true hints than \
         without: half as many calls again rejected and 0.3 points more, 3 points less used, Jain's \
-        index 0.1 lower, or the mean latency a tenth higher. By chance: the worlds in which a \
+        index 0.1 lower, or the mean latency a tenth higher, unless an oracle that obeys \
+         `Retry-After` loses the same. By chance: the worlds in which a \
         second run without hints, with another seed of the law, was worse by the same measure.\n\n\
          | law | hints | hurt | by chance | worlds |\n|---|---|---:|---:|---:|\n",
     );
@@ -161,7 +183,7 @@ const UNFAIR: Column = ("1 − Jain", |row| row.unfair, 1.0);
 /// The columns of a family.
 fn columns(family: Family) -> Vec<Column> {
     let more: Vec<Column> = match family {
-        Family::App => {
+        Family::App | Family::Cron | Family::Wake | Family::Near => {
             return vec![("latency over oracle's", |row| row.wait, 1.0), REJECTED, UNFAIR];
         }
         Family::Cold => return vec![("time over ideal", |row| row.job, 1.0), REJECTED, UNFAIR],
@@ -170,6 +192,9 @@ fn columns(family: Family) -> Vec<Column> {
             ("×2 found, intervals", |row| row.up, 1.0),
             ("×1/4 found, intervals", |row| row.down, 1.0),
         ],
+        Family::Leaps => {
+            vec![("rise found", |row| row.up, 1.0), ("fall found", |row| row.down, 1.0)]
+        }
         Family::Outages => vec![("back over outage", |row| row.back, 1.0)],
         Family::Small => vec![("below the bound, points", |row| row.bound, 100.0)],
         _ => vec![],

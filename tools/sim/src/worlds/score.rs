@@ -16,7 +16,7 @@ pub struct Score {
     /// The share of the server's supply in the second half of the run that was not used, if clients
     /// request more than the limit; or of what they request.
     pub unused: Option<f64>,
-    /// 1 − Jain's index over the clients.
+    /// 1 − Jain's index over the clients; of long runs in their last quarter.
     pub unfair: Option<f64>,
     /// The mean time from a call's beginning until it was served, in milliseconds. If clients
     /// request more than the limit, it is the time of all threads divided by the calls served.
@@ -39,18 +39,19 @@ impl Score {
         let get = |name| metrics.get(name);
         let saturated = family.is_saturated();
         let only = |of: Family, value: Option<f64>| value.filter(|_| family == of);
+        let steps = |name| get(name).filter(|_| matches!(family, Family::Steps | Family::Leaps));
         Self {
             rejected: get(if saturated { "ss_throttled" } else { "throttled" }),
             unused: get("ss_util")
                 .filter(|_| saturated || family == Family::Strangers)
                 .map(|used| (1.0 - used).max(0.0)),
-            unfair: get("jain_process").map(|jain| 1.0 - jain),
+            unfair: get("last_jain").or(get("jain_process")).map(|jain| 1.0 - jain),
             latency: if saturated { spent } else { get("latency_mean_ms") },
             // A job that was not completed took at least the observed time.
             job: Some(get("time_s").unwrap_or(facts.end) / facts.ideal)
                 .filter(|_| facts.ideal > 0.0),
-            up: only(Family::Steps, get("up_s").map(|seconds| seconds / facts.interval())),
-            down: only(Family::Steps, get("down_s").map(|s| s / facts.interval() * 2.0)),
+            up: steps("up_s").map(|seconds| seconds / facts.interval()),
+            down: steps("down_s").map(|s| s / facts.interval() * 2.0),
             back: only(Family::Outages, get("recovery_s").map(|s| s / facts.outage)),
         }
     }
