@@ -112,3 +112,15 @@ fn calls_by_cron_arise_in_rounds_and_queue_at_the_client() {
     let mean = metrics.get("latency_mean_ms").unwrap();
     assert!((775.0..=785.0).contains(&mean), "{mean}");
 }
+
+/// Published of `nall-aimd` are 90 % used, 56 throttled calls and 8 s. Where it starts is not.
+#[test]
+fn a_peer_does_in_its_scenario_what_its_source_publishes() {
+    let scenario = Scenario::read("scenarios/orders.toml".as_ref()).unwrap();
+    let metrics = World::new(&scenario, "nall-aimd", 1).unwrap().run().unwrap().metrics;
+    let [used, throttles, down] =
+        ["util", "throttles", "down_s"].map(|it| metrics.get(it).unwrap());
+    assert!((0.8..=0.95).contains(&used), "{used} used");
+    assert!((40.0..=100.0).contains(&throttles), "{throttles} throttled");
+    assert!((4.0..=10.0).contains(&down), "{down} s");
+}
