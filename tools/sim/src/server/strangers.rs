@@ -97,14 +97,12 @@ mod tests {
             let expected = mean * 10_000.0;
             let off = (arrivals.len() as f64 - expected).abs();
             assert!(off <= 4.0 * expected.sqrt(), "{strangers:?}: {}", arrivals.len());
-            let phases: Vec<u64> = arrivals.iter().map(|at| at % 10_000_000_000).collect();
+            // The latest arrival within a cycle.
+            let latest = arrivals.iter().map(|at| at % 10_000_000_000).max().unwrap();
             match strangers {
-                Strangers::Poisson(_) => {}
-                Strangers::OnOff { .. } => assert!(phases.iter().all(|it| *it < 3_000_000_000)),
-                Strangers::Cron { .. } => {
-                    assert!(phases.iter().all(|it| *it == 0));
-                    assert_eq!(arrivals.iter().filter(|at| **at == 20_000_000_000).count(), 30);
-                }
+                Strangers::Poisson(_) => assert!(latest > 9_000_000_000),
+                Strangers::OnOff { .. } => assert!(latest < 3_000_000_000),
+                Strangers::Cron { .. } => assert_eq!(latest, 0),
             }
         }
     }

@@ -1,9 +1,11 @@
 //! Draws a world from a seed.
 
+mod mixed;
+
 use std::fmt::Write;
 
 use super::text::{Text, rate, time};
-use super::{Family, Hints, Purpose, mixed};
+use super::{Family, Hints, Purpose};
 use crate::chance::Chance;
 
 /// A drawn world.
@@ -109,36 +111,36 @@ fn seed(name: &str) -> u64 {
     })
 }
 
-pub(super) struct Dice(Chance);
+struct Dice(Chance);
 
 impl Dice {
-    pub(super) fn even(&mut self, least: f64, most: f64) -> f64 {
+    fn even(&mut self, least: f64, most: f64) -> f64 {
         least + (most - least) * self.0.unit()
     }
 
     /// Log-uniform. `least` if `most` is not above it.
-    pub(super) fn log(&mut self, least: f64, most: f64) -> f64 {
+    fn log(&mut self, least: f64, most: f64) -> f64 {
         least * libm::pow((most / least).max(1.0), self.0.unit())
     }
 
     /// A log-uniform integer.
-    pub(super) fn count(&mut self, least: u32, most: f64) -> u32 {
+    fn count(&mut self, least: u32, most: f64) -> u32 {
         let drawn = self.log(f64::from(least), most.max(f64::from(least)) + 1.0);
         whole(drawn.floor().min(most)).max(least)
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         let index = self.even(0.0, of.len() as f64) as usize;
         of[index.min(of.len() - 1)]
     }
 
-    pub(super) fn happens(&mut self, share: f64) -> bool {
+    fn happens(&mut self, share: f64) -> bool {
         self.0.unit() < share
     }
 }
 
 /// The nearest integer of a positive number.
-pub(super) fn whole(number: f64) -> u32 {
+fn whole(number: f64) -> u32 {
     number.round() as u32
 }
 
@@ -147,21 +149,21 @@ const MOST_IN_FLIGHT: f64 = 60.0 * 64.0 / 2.0;
 /// The approximate maximum of calls served in a run, beyond what its family needs.
 const MOST_CALLS: f64 = 100_000.0;
 /// The widths of windows, in seconds.
-pub(super) const WIDTHS: [f64; 13] =
+const WIDTHS: [f64; 13] =
     [1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 900.0, 1_800.0, 3_600.0, 21_600.0, 86_400.0];
 /// A limit of this many simultaneous calls is practically no limit.
 const LARGEST_LIMIT: f64 = 12_000.0;
 
 /// Travel times.
-pub(super) struct Way {
+struct Way {
     /// The mean round trip, in seconds.
-    pub trip: f64,
+    trip: f64,
     /// The time within which 99 of 100 calls arrive, in seconds.
-    pub jitter: f64,
-    pub text: String,
+    jitter: f64,
+    text: String,
 }
 
-pub(super) fn way(dice: &mut Dice) -> Way {
+fn way(dice: &mut Dice) -> Way {
     let trip = dice.log(0.002, 2.0);
     let one = trip / 2.0;
     let between = |least: f64, most: f64| {
@@ -177,29 +179,29 @@ pub(super) fn way(dice: &mut Dice) -> Way {
 }
 
 /// A limit of `pool` calls at `rate` a second.
-pub(super) struct Limit {
-    pub rate: f64,
-    pub pool: u32,
+struct Limit {
+    rate: f64,
+    pool: u32,
     /// The width of its windows in seconds. `None` for a bucket.
-    pub width: Option<f64>,
-    pub text: String,
+    width: Option<f64>,
+    text: String,
 }
 
-pub(super) fn bucket(dice: &mut Dice, per_second: f64, burst: u32) -> Limit {
+fn bucket(dice: &mut Dice, per_second: f64, burst: u32) -> Limit {
     let start = if dice.happens(0.5) { "" } else { "start = 0\n" };
     let rate = rate(per_second);
     let text = format!("[server.bucket]\nburst = {burst}\nrate = \"{rate}\"\n{start}");
     Limit { rate: per_second, pool: burst, width: None, text }
 }
 
-pub(super) fn window(limit: u32, width: f64) -> Limit {
+fn window(limit: u32, width: f64) -> Limit {
     let text = format!("[server.window]\nlimit = {limit}\nwidth = \"{}\"\n", time(width));
     Limit { rate: f64::from(limit) / width, pool: limit, width: Some(width), text }
 }
 
 /// A limit that this many clients can share with `calls` calls, and the number of clients: enough
 /// to request twice the rate, and at most the size of the limit.
-pub(super) fn roomy(dice: &mut Dice, clients: u32, trip: f64, calls: f64) -> (Limit, u32) {
+fn roomy(dice: &mut Dice, clients: u32, trip: f64, calls: f64) -> (Limit, u32) {
     let most_rate = (MOST_IN_FLIGHT / trip).min(1e4);
     if dice.happens(0.6) {
         let rate = dice.log(1.0 / 86_400.0, most_rate);
@@ -217,7 +219,7 @@ pub(super) fn roomy(dice: &mut Dice, clients: u32, trip: f64, calls: f64) -> (Li
 }
 
 /// Threads per client, enough for `clients` to request at least twice the rate.
-pub(super) fn threads(dice: &mut Dice, clients: u32, most_rate: f64, trip: f64) -> u32 {
+fn threads(dice: &mut Dice, clients: u32, most_rate: f64, trip: f64) -> u32 {
     let needed = (2.0 * most_rate * trip / f64::from(clients)).ceil();
     let drawn = dice.pick(&[1, 1, 2, 4, 8, 16, 64]);
     whole(needed).max(drawn).min(64)
@@ -237,14 +239,14 @@ fn length(limit: &Limit, clients: u32, calls: f64, trip: f64) -> f64 {
     (calls / limit.rate).max(few(60.0)).max(few(100.0 * trip)).max(windows).min(3e9)
 }
 
-pub(super) fn clients(processes: u32, threads: u32, demand: &str) -> String {
+fn clients(processes: u32, threads: u32, demand: &str) -> String {
     format!("[[clients]]\nprocesses = {processes}\nthreads = {threads}\ndemand = {demand}\n")
 }
 
 const CLOSED: &str = "\"closed\"";
 
 /// A world in which clients request more than the limit all the time.
-pub(super) fn closed(
+fn closed(
     dice: &mut Dice,
     way: &Way,
     limit: &Limit,
@@ -268,12 +270,12 @@ pub(super) fn closed(
     (text, facts(limit, clients))
 }
 
-pub(super) fn facts(limit: &Limit, clients: u32) -> Facts {
+fn facts(limit: &Limit, clients: u32) -> Facts {
     let Limit { rate, pool, width, .. } = *limit;
     Facts { clients, rate, pool, window: width.is_some(), ..Facts::default() }
 }
 
-pub(super) fn title(way: &Way, limit: &Limit, clients: u32, threads: u32, demand: &str) -> String {
+fn title(way: &Way, limit: &Limit, clients: u32, threads: u32, demand: &str) -> String {
     let Limit { pool, rate, width, .. } = limit;
     let server = match width {
         Some(width) => format!("window of {pool} in {width} s"),
@@ -289,7 +291,7 @@ fn short(number: f64) -> f64 {
     (number * digits).round() / digits
 }
 
-pub(super) const CALLS: [f64; 3] = [800.0, 2_000.0, 4_000.0];
+const CALLS: [f64; 3] = [800.0, 2_000.0, 4_000.0];
 
 fn saturated(dice: &mut Dice) -> (Text, Facts) {
     let way = way(dice);
@@ -396,14 +398,14 @@ fn app(dice: &mut Dice) -> (Text, Facts) {
 }
 
 /// The threads of a client and their demand, for this many calls a second in all.
-pub(super) fn poisson(processes: u32, load: f64, busy: f64) -> (u32, String) {
+fn poisson(processes: u32, load: f64, busy: f64) -> (u32, String) {
     let threads = whole((load * busy * 3.0 / f64::from(processes)).ceil()).clamp(1, 64);
     let each = load / f64::from(processes) / f64::from(threads);
     (threads, format!("{{ poisson = \"{}\" }}", rate(each)))
 }
 
 /// The server's work on a call: from half the mean to one and a half times the mean.
-pub(super) fn working(mean: f64) -> String {
+fn working(mean: f64) -> String {
     format!("work = {{ uniform = [\"{}\", \"{}\"] }}\n", time(mean / 2.0), time(mean * 1.5))
 }
 

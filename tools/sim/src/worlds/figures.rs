@@ -149,7 +149,7 @@ impl Figures {
                 figures.judged.extend(all.judged(law, hints, &figures.hurt));
             }
         }
-        for family in Family::ALL {
+        for &family in Family::ALL {
             for law in 0..settings.laws.len() {
                 let rows = settings.hints.iter().map(|&hints| all.row(family, law, hints));
                 figures.rows.extend(rows.flatten());

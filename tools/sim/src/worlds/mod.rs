@@ -4,7 +4,6 @@
 
 mod draw;
 mod figures;
-mod mixed;
 mod page;
 mod picture;
 mod runs;
@@ -37,142 +36,85 @@ impl Purpose {
     }
 }
 
-/// A family of worlds.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Family {
+macro_rules! families {
+    ($(#[$doc:meta] $family:ident: $name:literal,)*) => {
+        /// A family of worlds.
+        #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+        pub enum Family {
+            $(#[$doc] $family,)*
+        }
+
+        impl Family {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$family),*];
+
+            /// Its name.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$family => $name,)*
+                }
+            }
+        }
+    };
+}
+
+families! {
     /// Clients that request more than the limit, with no more clients than the size of the limit.
-    Saturated,
+    Saturated: "saturated",
     /// Clients that request less than the limit.
-    App,
+    App: "app",
     /// A job larger than what the server has available at the start.
-    Cold,
+    Cold: "cold",
     /// A rate that doubles, and then falls to a quarter.
-    Steps,
+    Steps: "steps",
     /// A period in which every call fails.
-    Outages,
+    Outages: "outages",
     /// Limits smaller than the number of clients.
-    Small,
+    Small: "small",
     /// One client, and a limit that admits one call at a time.
-    Strict,
+    Strict: "strict",
     /// Limits of 5 to 40 calls.
-    Pools,
+    Pools: "pools",
     /// Windows of a second, reported in whole seconds.
-    Second,
+    Second: "second",
     /// Calls on which the server works for seconds to minutes.
-    Streams,
+    Streams: "streams",
     /// Saturated worlds in which every hint is false.
-    Lying,
+    Lying: "lying",
     /// Random rejections, at any rate.
-    Noise,
+    Noise: "noise",
     /// One call in many that is never served.
-    Bad,
+    Bad: "bad",
     /// Jobs beside strangers that take much of the limit.
-    Strangers,
+    Strangers: "strangers",
     /// Several windows at once.
-    Nested,
+    Nested: "nested",
     /// Sliding windows.
-    Sliding,
+    Sliding: "sliding",
     /// Sliding windows that are enforced late.
-    Delayed,
+    Delayed: "delayed",
     /// Bans of clients that are throttled too often.
-    Bans,
+    Bans: "bans",
     /// A limit on calls in flight beside a rate.
-    Flight,
+    Flight: "flight",
     /// A rate that rises to 10 or 100 times, and falls back.
-    Leaps,
+    Leaps: "leaps",
     /// Clients that come and go.
-    Tenants,
+    Tenants: "tenants",
     /// Many calls at once, again and again.
-    Cron,
+    Cron: "cron",
     /// Many clients that wake together.
-    Wake,
+    Wake: "wake",
     /// Clients that request almost the limit.
-    Near,
+    Near: "near",
     /// Equal clients with 100,000 calls each.
-    Fair,
+    Fair: "fair",
 }
 
 impl Family {
-    /// All of them.
-    pub const ALL: [Self; 25] = [
-        Self::Saturated,
-        Self::App,
-        Self::Cold,
-        Self::Steps,
-        Self::Outages,
-        Self::Small,
-        Self::Strict,
-        Self::Pools,
-        Self::Second,
-        Self::Streams,
-        Self::Lying,
-        Self::Noise,
-        Self::Bad,
-        Self::Strangers,
-        Self::Nested,
-        Self::Sliding,
-        Self::Delayed,
-        Self::Bans,
-        Self::Flight,
-        Self::Leaps,
-        Self::Tenants,
-        Self::Cron,
-        Self::Wake,
-        Self::Near,
-        Self::Fair,
-    ];
-
-    /// Those of mixed traffic, except the slow one.
-    pub const MIXED: [Self; 13] = [
-        Self::Noise,
-        Self::Bad,
-        Self::Strangers,
-        Self::Nested,
-        Self::Sliding,
-        Self::Delayed,
-        Self::Bans,
-        Self::Flight,
-        Self::Leaps,
-        Self::Tenants,
-        Self::Cron,
-        Self::Wake,
-        Self::Near,
-    ];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Saturated => "saturated",
-            Self::App => "app",
-            Self::Cold => "cold",
-            Self::Steps => "steps",
-            Self::Outages => "outages",
-            Self::Small => "small",
-            Self::Strict => "strict",
-            Self::Pools => "pools",
-            Self::Second => "second",
-            Self::Streams => "streams",
-            Self::Lying => "lying",
-            Self::Noise => "noise",
-            Self::Bad => "bad",
-            Self::Strangers => "strangers",
-            Self::Nested => "nested",
-            Self::Sliding => "sliding",
-            Self::Delayed => "delayed",
-            Self::Bans => "bans",
-            Self::Flight => "flight",
-            Self::Leaps => "leaps",
-            Self::Tenants => "tenants",
-            Self::Cron => "cron",
-            Self::Wake => "wake",
-            Self::Near => "near",
-            Self::Fair => "fair",
-        }
-    }
-
     /// The family with this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|family| family.name() == name)
+        Self::ALL.iter().copied().find(|family| family.name() == name)
     }
 
     /// Whether its clients request more than the limit all the time.
@@ -195,6 +137,18 @@ pub const TURN: [Family; 20] = {
     [
         Saturated, App, Steps, Small, Saturated, App, Strict, Pools, Saturated, App, Second,
         Streams, Saturated, App, Cold, Outages, Saturated, App, Steps, Lying,
+    ]
+};
+
+/// The families of mixed traffic, except the slow one.
+pub const MIXED: [Family; 13] = {
+    use Family::{
+        Bad, Bans, Cron, Delayed, Flight, Leaps, Near, Nested, Noise, Sliding, Strangers, Tenants,
+        Wake,
+    };
+    [
+        Noise, Bad, Strangers, Nested, Sliding, Delayed, Bans, Flight, Leaps, Tenants, Cron, Wake,
+        Near,
     ]
 };
 

@@ -51,40 +51,12 @@ const fn about(family: Family) -> &'static str {
         3 minutes."
         }
         Family::Lying => "Saturated worlds in which every hint is false.",
-        Family::Noise => {
-            "Random rejections of 0.1 to 5 % of the calls, at any rate, at a limit or below it. \
-            Unused is relative to what the clients request."
-        }
-        Family::Bad => {
-            "One call in 100 to 2000 is never served: throttled, failed, or too large for the \
-            limit. Its client gives it up after 2 to 10 attempts."
-        }
-        Family::Nested => "Two or three windows at once, of which the longest has the lowest rate.",
-        Family::Sliding => "A sliding log or counter, half of which count throttled calls too.",
-        Family::Delayed => {
-            "A sliding log in which a call counts late, by 2 to 50 % of its period. More than the \
-            limit may be served."
-        }
-        Family::Bans => {
-            "After 1 to 50 throttled calls within a time, all are throttled for 10 s to an hour."
-        }
-        Family::Flight => "A bucket, and a limit of 2 to 32 calls in flight, which take time.",
-        Family::Leaps => {
-            "A bucket whose rate rises to 10 or 100 times and falls back. Times are in units of a \
-            client's call interval before."
-        }
-        Family::Tenants => "Clients that are always there, and others that come and go.",
-        Family::Cron => "Many calls of a client at once, below the limit on average.",
-        Family::Wake => "20 to 60 clients that wake together and make 1 to 5 calls each.",
-        Family::Near => "Poisson demand of 85 to 97 % of the limit.",
-        Family::Fair => {
-            "Equal clients with 100,000 calls each. 1 − Jain is that of the last quarter."
-        }
         Family::Strangers => {
-            "Jobs beside strangers that take 10 to 90 % of the limit and never retry. Time is \
-            relative to an even split of what they leave. A job that is not completed counts with \
-            the observed time."
+            "Jobs beside strangers. Time is relative to an even split of what they leave. A job that \
+            is not completed counts with the observed time."
         }
+        Family::Leaps => "Times are in units of a client's call interval before the rate rises.",
+        _ => "Mixed traffic.",
     }
 }
 
@@ -101,7 +73,7 @@ pub fn page(purpose: Purpose, number: u64, settings: &Settings, figures: &Figure
         settings.seeds,
     );
     text += &hurt(figures);
-    for family in Family::ALL {
+    for &family in Family::ALL {
         let rows: Vec<&Row> = figures.told().filter(|row| row.family == family.name()).collect();
         let Some(first) = rows.first() else { continue };
         let columns = columns(family);

@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
-use super::Facts;
-use super::draw::{
-    CALLS, Dice, Limit, WIDTHS, Way, bucket, clients, closed, facts, poisson, roomy, threads,
-    title, way, whole, window, working,
+use super::{
+    CALLS, CLOSED, Dice, Facts, Limit, Text, WIDTHS, Way, bucket, clients, closed, facts, poisson,
+    rate, roomy, threads, time, title, way, whole, window, working,
 };
-use super::text::{Text, rate, time};
 
 /// Clients at a limit, clients in a closed loop that no limit slows down, or clients that request
 /// less than the limit at random.
@@ -229,7 +227,7 @@ pub(super) fn tenants(dice: &mut Dice) -> (Text, Facts) {
     let phase = text.end / dice.even(6.0, 20.0);
     _ = write!(text.title, ", of which {come} come and go every {phase:.0} s");
     let demand = format!("{{ on_off = {{ on = \"{0}\", off = \"{0}\" }} }}", time(phase));
-    text.clients = clients(number - come, own, "\"closed\"");
+    text.clients = clients(number - come, own, CLOSED);
     // Whoever joins late is not compared with the others.
     _ = write!(text.clients, "\n{}from = \"1ms\"\n", clients(come, own, &demand));
     (text, facts)
