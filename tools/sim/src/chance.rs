@@ -121,6 +121,16 @@ impl Spread {
         }
     }
 
+    /// The mean, in seconds.
+    #[cfg(feature = "full")]
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Constant(time) | Self::Exponential(time) => time.seconds(),
+            Self::Uniform(least, most) => f64::midpoint(least.seconds(), most.seconds()),
+            Self::Lognormal { median, sigma } => median.seconds() * libm::exp(sigma * sigma / 2.0),
+        }
+    }
+
     /// What is wrong with the parameters, if anything.
     pub fn fault(&self) -> Option<&'static str> {
         match self {

@@ -3,7 +3,8 @@
 use tidegate::{Hint, Instant, Outcome, Span};
 
 use crate::chance::{Chance, Stream};
-use crate::scenario::{Clients, Demand};
+use crate::scenario::{Bad, Clients, Demand};
+use crate::server::Refusal;
 use crate::throttle::{Call, Response};
 
 /// Threads start at random within this time.
@@ -53,6 +54,11 @@ pub struct Thread {
     pub to: Instant,
     /// Its random numbers.
     pub chance: Chance,
+    /// How its call is refused, if it can never be served.
+    pub bad: Option<Refusal>,
+    /// How many attempts its program makes of a call.
+    pub tries: Option<u32>,
+    bads: Option<Bad>,
     demand: Demand,
     steady: bool,
     deadline: Option<Span>,
@@ -62,6 +68,8 @@ pub struct Thread {
     left: u64,
     /// When the latest call of an open loop arose.
     arisen: Instant,
+    /// How many calls of a round have ended.
+    round: u32,
 }
 
 /// An attempt in flight or completed.
@@ -94,12 +102,16 @@ impl Thread {
             flight: Flight { permit: 0, response },
             to: group.to.map_or(Instant::MAX, |to| to.instant()),
             chance: Chance::new(seed, Stream::Thread(number)),
+            bad: None,
+            tries: group.tries,
+            bads: group.bad,
             demand: group.demand,
             steady: group.steady,
             deadline: group.deadline.map(|deadline| deadline.span()),
             timeout: group.timeout.map(|timeout| timeout.span()),
             left: if let Demand::Work(calls) = group.demand { calls } else { u64::MAX },
             arisen: group.from.instant(),
+            round: 0,
         }
     }
 
@@ -116,7 +128,8 @@ impl Thread {
 
     /// Begins a call.
     pub fn begin(&mut self, now: Instant) {
-        self.begun = if let Demand::Poisson(_) = self.demand { self.arisen.min(now) } else { now };
+        let arises = matches!(self.demand, Demand::Poisson(_) | Demand::Cron { .. });
+        self.begun = if arises { self.arisen.min(now) } else { now };
         let deadline =
             self.deadline.map_or(Instant::MAX, |deadline| self.begun.saturating_add(deadline));
         self.call = Call {
@@ -126,6 +139,7 @@ impl Thread {
             attempt: 0,
             not_before: Instant::ZERO,
         };
+        self.bad = self.bads.filter(|bad| self.chance.unit() < bad.share).map(|bad| bad.reply);
         self.asked = now;
     }
 
@@ -147,6 +161,13 @@ impl Thread {
             Demand::Poisson(rate) => {
                 let gap = self.chance.exponential(rate.interval());
                 self.arisen = self.arisen.saturating_add(gap);
+                now.max(self.arisen)
+            }
+            Demand::Cron { calls, every } => {
+                self.round = (self.round + 1) % calls;
+                if self.round == 0 {
+                    self.arisen = self.arisen.saturating_add(every.span());
+                }
                 now.max(self.arisen)
             }
             Demand::Think(mean) => now.saturating_add(self.chance.exponential(mean.span())),

@@ -3,9 +3,8 @@
 use tidegate::{Instant, Span};
 
 use crate::chance::{Spread, scaled};
-use crate::scenario::units::Rate;
 use crate::scenario::{Clients, Demand, Scenario};
-use crate::server::Server;
+use crate::server::{Server, Strangers};
 use crate::throttle::{Member, Outlook};
 
 /// A process that needs a throttle.
@@ -56,7 +55,7 @@ pub fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
         start: server.limit().start(),
         window: server.limit().windows(),
         way: way(scenario.latency.get_ref()),
-        strangers: scenario.server.get_ref().strangers.map_or(0.0, Rate::as_per_second),
+        strangers: scenario.server.get_ref().strangers.map_or(0.0, Strangers::mean),
         members,
         ledger: Default::default(),
     }

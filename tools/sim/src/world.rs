@@ -16,7 +16,7 @@ use crate::controllers;
 use crate::metric::{Metrics, Tally};
 use crate::place::{Place, outlook};
 use crate::scenario::Scenario;
-use crate::server::Server;
+use crate::server::{Server, Strangers};
 use crate::throttle::{Answer, Next, Response, Throttle};
 use crate::trace::{Digest, Step, What};
 
@@ -34,7 +34,7 @@ pub struct World<S> {
     now: Instant,
     digest: Digest,
     tally: Tally,
-    strangers: Option<(Chance, Span)>,
+    strangers: Option<(Chance, Strangers, u64)>,
     books: Books,
     over: bool,
 }
@@ -125,11 +125,10 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 }
             }
         }
-        let strangers = scenario.server.get_ref().strangers.map(|rate| {
+        let strangers = scenario.server.get_ref().strangers.map(|strangers| {
             let mut chance = Chance::new(seed, Stream::Strangers);
-            let first = Instant::ZERO.saturating_add(chance.exponential(rate.interval()));
-            agenda.enter(first, Event::Stranger);
-            (chance, rate.interval())
+            agenda.enter(strangers.next(Instant::ZERO, 0, &mut chance), Event::Stranger);
+            (chance, strangers, 0)
         });
         let number_of_threads = threads.len() as u64;
         let at_work = threads.iter().filter(|thread| thread.has_fixed_work()).count() as u64;
@@ -321,7 +320,10 @@ impl<S: Deref<Target = Scenario>> World<S> {
 
     fn arrive(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
         let now = self.now;
-        let mut answer = self.server.arrive(now);
+        let mut answer = match self.threads[index as usize].bad {
+            Some(bad) => self.server.refuse(now, bad),
+            None => self.server.arrive(now),
+        };
         if let Some(fault) = self.server.limit().audit() {
             return Err(Breach::Server(fault));
         }
@@ -357,7 +359,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
         process.in_flight -= 1;
         process.throttle.settle(now, *permit, response);
         thread.call.attempt = thread.call.attempt.saturating_add(1);
-        let again = process.throttle.retry(now, &mut thread.call, response);
+        let tries = thread.tries.is_none_or(|tries| thread.call.attempt < tries);
+        let again = tries && process.throttle.retry(now, &mut thread.call, response);
         if again && outcome == Outcome::Ok {
             return Err(Breach::Again { process: number });
         }
@@ -456,9 +459,9 @@ impl<S: Deref<Target = Scenario>> World<S> {
     }
 
     fn stranger(&mut self) -> Result<(), Breach> {
-        let Some((chance, gap)) = &mut self.strangers else { return Ok(()) };
-        let next = self.now.saturating_add(chance.exponential(*gap));
-        self.agenda.enter(next, Event::Stranger);
+        let Some((chance, strangers, count)) = &mut self.strangers else { return Ok(()) };
+        *count += 1;
+        self.agenda.enter(strangers.next(self.now, *count, chance), Event::Stranger);
         let answer = self.server.arrive(self.now);
         self.tally.stranger(self.now, answer.outcome);
         match self.server.limit().audit() {

@@ -6,9 +6,8 @@ use tidegate::{Instant, Span};
 
 use super::tally::{Tally, ThreadTally};
 use super::{Metrics, deviation, jain, share};
-use crate::scenario::units::Rate;
 use crate::scenario::{Demand, Scenario};
-use crate::server::{Server, seconds};
+use crate::server::{Server, Strangers, seconds};
 
 /// The convergence metrics that every report has.
 pub(super) const CONVERGENCES: [&str; 3] = ["recovery_s", "up_s", "down_s"];
@@ -153,7 +152,7 @@ impl View<'_> {
                 _ => 0.0,
             })
             .sum();
-        let others = self.scenario.server.get_ref().strangers.map_or(0.0, Rate::as_per_second);
+        let others = self.scenario.server.get_ref().strangers.map_or(0.0, Strangers::mean);
         let served_by = |nanos: u64| {
             let until = Instant::from_nanos(nanos);
             let taken = (strangers + others) * seconds(Instant::ZERO, until);

@@ -14,9 +14,13 @@
 //! | `netflix-vegas` | Netflix concurrency-limits | calls in flight |
 //! | `gradient2` | Netflix concurrency-limits | calls in flight |
 //! | `aws-cubic` | the AWS SDKs, adaptive retry mode | the rate of each process |
+//! | `nall-aimd`, `nall-cubic` | .NET's `Nall.RateLimiting.Adaptive` | the rate of each process |
+//! | `request-rate-limiter` | the Rust crate | the rate of each process |
+//! | `lance-aimd` | `lance-core` | the rate of each process |
 //! | `oracle` | none: it knows the server | when each call is sent |
+//! | `oracle-obedient` | the same, and it obeys `Retry-After` | when each call is sent |
 //!
-//! Only `aws-cubic` adapts the *rate*; other clients that do (TChannel's, the Heroku client's) are laws of the product.
+//! Other clients that adapt the rate (TChannel's, the Heroku client's) are laws of the product.
 //! A call without any throttle is the product's `none`.
 
 mod aws_cubic;
@@ -26,6 +30,7 @@ mod concurrency;
 mod gradient2;
 mod jitter;
 mod oracle;
+mod paced;
 mod retry_budget;
 mod smithy;
 mod sre;
@@ -44,6 +49,7 @@ use concurrency::Concurrency;
 use gradient2::Gradient2;
 use jitter::{Decorrelated, FullJitter};
 use oracle::Oracle;
+use paced::{Lance, Nall, Paced, PerCall};
 use retry_budget::RetryBudget;
 use sre::Sre;
 use vegas::Vegas;
@@ -61,8 +67,18 @@ const PEERS: &[(&str, Make)] = &[
     ("netflix-vegas", |chance, _| Box::new(Concurrency::new(Vegas::new(), chance))),
     ("gradient2", |chance, _| Box::new(Concurrency::new(Gradient2::new(), chance))),
     ("aws-cubic", |chance, _| Box::new(AwsCubic::new(chance))),
-    ("oracle", |_, outlook| Box::new(Oracle::new(outlook))),
+    ("nall-aimd", |chance, outlook| nall(false, chance, outlook)),
+    ("nall-cubic", |chance, outlook| nall(true, chance, outlook)),
+    ("request-rate-limiter", |chance, _| Box::new(Paced::new(PerCall, 10.0, chance))),
+    ("lance-aimd", |chance, _| Box::new(Paced::new(Lance::default(), 2_000.0, chance))),
+    ("oracle", |_, outlook| Box::new(Oracle::new(outlook, false))),
+    ("oracle-obedient", |_, outlook| Box::new(Oracle::new(outlook, true))),
 ];
+
+fn nall(cubic: bool, chance: Chance, outlook: &Rc<Outlook>) -> Box<dyn Throttle> {
+    let (rule, first) = Nall::new(cubic, outlook);
+    Box::new(Paced::new(rule, first, chance))
+}
 
 /// The names that [`named`] knows.
 pub const NAMES: &[&str] = &names();
@@ -184,7 +200,7 @@ mod tests {
             let [first, again, other] = [1, 1, 2].map(|seed| trace(name, seed));
             assert!(first.len() > 1_000, "{name} makes few calls:\n{first}");
             assert!(first == again, "{name} differs from itself");
-            let is_fixed = *name == "oracle";
+            let is_fixed = name.starts_with("oracle");
             assert_eq!(first == other, is_fixed, "{name} and its seed");
         }
     }
@@ -200,6 +216,8 @@ mod tests {
             ("retry-budget", 0.0, 1.0),
             ("netflix-vegas", 0.0, 0.1),
             ("aws-cubic", 0.0, 0.5),
+            ("nall-aimd", 0.0, 0.1),
+            ("lance-aimd", 0.1, 0.3),
             ("oracle", 0.0, 0.0),
         ];
         for (name, least, most) in table {

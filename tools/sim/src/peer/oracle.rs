@@ -11,6 +11,9 @@
 //! their way. If the burst is smaller than that, and at the start of an outage, calls are throttled
 //! nevertheless. The mean rate of strangers is subtracted. If they arrive at random, some collide
 //! with the oracle's calls.
+//!
+//! The obedient oracle also sends nothing until a `Retry-After` is over, as a server demands. What it
+//! loses by that, every client loses.
 
 use std::rc::Rc;
 
@@ -27,12 +30,15 @@ pub(super) struct Oracle {
     supply: Supply,
     /// When the current call of a thread may be sent, once that is reserved.
     promised: Threads<Option<Instant>>,
+    /// Until when no call is sent, because the server said so. `None` if that is ignored.
+    obeys: Option<Instant>,
 }
 
 impl Oracle {
-    pub fn new(outlook: &Rc<Outlook>) -> Self {
+    pub fn new(outlook: &Rc<Outlook>, obeys: bool) -> Self {
         let (outlook, supply) = (Rc::clone(outlook), Supply::new(outlook));
-        Self { outlook, supply, promised: Threads::default() }
+        let obeys = obeys.then_some(Instant::ZERO);
+        Self { outlook, supply, promised: Threads::default(), obeys }
     }
 
     /// Reserves a time for a call.
@@ -98,6 +104,9 @@ impl Oracle {
 
 impl Throttle for Oracle {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        if let Some(until) = self.obeys.filter(|until| *until > now) {
+            return Answer::Wait(until);
+        }
         let leaves = match *self.promised.of(call.thread) {
             Some(leaves) => leaves,
             None => self.promise(now),
@@ -107,7 +116,11 @@ impl Throttle for Oracle {
         if waits { Answer::Wait(leaves) } else { Answer::Admit(0) }
     }
 
-    fn settle(&mut self, _: Instant, _: u64, _: &Response) {}
+    fn settle(&mut self, now: Instant, _: u64, response: &Response) {
+        if let (Some(until), Some(wait)) = (&mut self.obeys, response.hint.retry_after) {
+            *until = now.saturating_add(wait).max(*until);
+        }
+    }
 
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
         response.outcome.is_retryable() && sleep(now, call, Span::ZERO)
@@ -123,7 +136,7 @@ mod tests {
 
     /// The arrivals, in order, of `calls` calls of as many threads in closed loops.
     fn arrivals(outlook: Outlook, calls: usize) -> Vec<Instant> {
-        let mut oracle = Oracle::new(&Rc::new(outlook));
+        let mut oracle = Oracle::new(&Rc::new(outlook), false);
         let (mut chance, mut now) = (Chance::of(4), Instant::ZERO);
         let mut arrivals: Vec<Instant> = (0..calls)
             .map(|_| {
@@ -229,7 +242,7 @@ mod tests {
     fn processes_share_one_ledger() {
         let known = Outlook { rate: vec![(at(0.0), 1.0)], burst: 1.0, start: 1.0, ..outlook() };
         let known = Rc::new(known);
-        let mut oracles = [0, 1, 2].map(|_| Oracle::new(&known));
+        let mut oracles = [0, 1, 2].map(|_| Oracle::new(&known, false));
         let answers = [0, 1, 2].map(|i| oracles[i].poll(at(0.0), &call()));
         assert_eq!(answers[0], Answer::Admit(0));
         let [_, Answer::Wait(second), Answer::Wait(third)] = answers else { panic!("{answers:?}") };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 use super::units::Time;
-use super::{Clients, Demand, Scenario};
+use super::{Bad, Clients, Demand, Scenario};
 #[cfg(feature = "full")]
 use super::{Convergence, Stretch, Toward};
 #[cfg(feature = "full")]
@@ -138,10 +138,20 @@ fn clients(group: &Clients, scenario: &Scenario) -> Option<&'static str> {
     if group.timeout == Some(Time::default()) {
         return Some("a timeout must be longer than nothing");
     }
+    if group.tries == Some(0) {
+        return Some("a program tries a call at least once");
+    }
+    let no_share = |bad: Bad| !(bad.share > 0.0 && bad.share <= 1.0);
+    if group.bad.is_some_and(|bad| no_share(bad) || group.tries.is_none()) {
+        return Some("the share of bad calls is above 0, and 1 at most, and they need `tries`");
+    }
     match group.demand {
         Demand::Work(0) => return Some("work must be at least 1 call"),
         Demand::Poisson(rate) if rate.is_zero() => {
             return Some("clients that call at random need a rate above 0");
+        }
+        Demand::Cron { calls, every } if calls == 0 || every == Time::default() => {
+            return Some("clients that call by cron need calls and a time between them");
         }
         Demand::OnOff { on, .. } if on == Time::default() => {
             return Some("clients must be on for longer than nothing");

@@ -15,7 +15,7 @@ use tidegate::Policy;
 use toml::Spanned;
 
 use crate::chance::Spread;
-use crate::server::ServerSpec;
+use crate::server::{Refusal, ServerSpec};
 pub use check::ScenarioError;
 pub use law::{
     AutosleeperSpec, BackoffSpec, FixedSpec, JitterSpec, LawSpec, OverSpec, RecoverySpec,
@@ -100,9 +100,24 @@ pub struct Clients {
     /// How long a client waits for a response. Then the attempt has failed for the client, but the
     /// server still processes it. Forever if absent.
     pub timeout: Option<Time>,
+    /// How many attempts the program makes of a call at most, if the law has not given it up
+    /// before. Unlimited if absent.
+    pub tries: Option<u32>,
+    /// Calls that can never be served.
+    pub bad: Option<Bad>,
     /// Whether call metrics cover only this group (and others with this key).
     #[serde(default)]
     pub counted: bool,
+}
+
+/// Calls that can never be served.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bad {
+    /// The share of the calls.
+    pub share: f64,
+    /// How the server refuses them.
+    pub reply: Refusal,
 }
 
 /// When a thread makes calls.
@@ -119,6 +134,14 @@ pub enum Demand {
     Poisson(Rate),
     /// Like closed, with a random pause of this mean after each call.
     Think(Time),
+    /// This many calls at once, again and again, which queue at the client. The first arise at the
+    /// start.
+    Cron {
+        /// How many.
+        calls: u32,
+        /// How often.
+        every: Time,
+    },
     /// Like closed while on, silent while off, alternating from the start of the world.
     OnOff {
         /// The length of the on phase.

@@ -2,8 +2,9 @@
 //! that has not noticed.
 
 use serde::Deserialize;
+use tidegate::Outcome;
 #[cfg(feature = "full")]
-use tidegate::{Hint, Instant, Outcome, Span};
+use tidegate::{Hint, Instant, Span};
 
 #[cfg(feature = "full")]
 use super::Answer;
@@ -11,17 +12,19 @@ use super::Answer;
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
-/// A period in which a share of the admitted calls reach the bad part.
+/// A period in which a share of the calls reach the bad part.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// When it begins.
+    #[serde(default)]
     pub from: Time,
     /// When it is over.
     pub to: Time,
     /// The share of the calls.
     pub share: f64,
     /// How much longer they take.
+    #[serde(default)]
     pub delay: Time,
     /// The outcome of these calls.
     #[serde(default)]
@@ -39,6 +42,20 @@ pub enum Reply {
     Busy,
     /// It fails.
     Failed,
+    /// It is throttled before it reaches the limit, at any rate.
+    Throttled,
+}
+
+/// How a call that can never be served is refused.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// It is throttled, without a hint.
+    Throttled,
+    /// It fails.
+    Failed,
+    /// It is larger than the limit, which throttles it with its hint.
+    TooLarge,
 }
 
 #[cfg(feature = "full")]
@@ -51,25 +68,37 @@ impl Fault {
         (!is_share).then_some("the share of a fault is above 0, and 1 at most")
     }
 
-    /// The fault that a call reaches at `now`, if any. Random numbers are drawn only during a
-    /// fault.
+    /// The fault that a call reaches at `now`, if any, of those before the limit or behind it.
+    /// Random numbers are drawn only during a fault.
     pub(super) fn that_hits<'a>(
         faults: &'a [Self],
+        before: bool,
         now: Instant,
         chance: &mut Chance,
     ) -> Option<&'a Self> {
-        let present = |fault: &&Self| now >= fault.from.instant() && now < fault.to.instant();
+        let present = |fault: &&Self| {
+            let here = (fault.reply == Reply::Throttled) == before;
+            here && now >= fault.from.instant() && now < fault.to.instant()
+        };
         faults.iter().filter(present).find(|fault| chance.unit() < fault.share)
     }
 
     /// The answer to a call that would have taken `delay`.
     pub(super) fn answer(&self, delay: Span) -> Answer {
-        let outcome = match self.reply {
-            Reply::Ok => Outcome::Ok,
-            Reply::Busy => Outcome::Busy,
-            Reply::Failed => Outcome::Failed,
-        };
-        Answer { outcome, delay: delay.saturating_add(self.delay.span()), hint: Hint::NONE }
+        let delay = delay.saturating_add(self.delay.span());
+        Answer { outcome: self.reply.outcome(), delay, hint: Hint::NONE }
+    }
+}
+
+impl Reply {
+    /// The outcome of such a call.
+    pub const fn outcome(self) -> Outcome {
+        match self {
+            Self::Ok => Outcome::Ok,
+            Self::Busy => Outcome::Busy,
+            Self::Failed => Outcome::Failed,
+            Self::Throttled => Outcome::Throttled,
+        }
     }
 }
 
@@ -91,7 +120,7 @@ mod tests {
             [(9, 0, 0), (10, 2_380, 2_620), (19, 2_380, 2_620), (20, 0, 0)]
         {
             let now = Instant::ZERO.saturating_add(Span::from_secs(seconds));
-            let met = |_: &u32| Fault::that_hits(&faults, now, &mut chance).is_some();
+            let met = |_: &u32| Fault::that_hits(&faults, false, now, &mut chance).is_some();
             // Within 2.8 standard deviations (43) of 10 000 draws.
             let count = (0..10_000).filter(met).count();
             assert!((least..=most).contains(&count), "{count} at {seconds} s");
@@ -104,6 +133,7 @@ mod tests {
             (Reply::Ok, Outcome::Ok),
             (Reply::Busy, Outcome::Busy),
             (Reply::Failed, Outcome::Failed),
+            (Reply::Throttled, Outcome::Throttled),
         ] {
             let answer = fault(1.0, reply).answer(Span::from_millis(50));
             let expected = Answer { outcome, delay: Span::from_millis(3_050), hint: Hint::NONE };

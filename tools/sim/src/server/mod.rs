@@ -3,9 +3,14 @@
 mod autoscaling;
 mod bucket;
 mod fault;
+#[cfg(feature = "full")]
+mod guard;
 mod hint;
 mod queue;
 mod schedule;
+#[cfg(feature = "full")]
+mod sliding;
+mod strangers;
 mod window;
 
 use serde::Deserialize;
@@ -16,10 +21,15 @@ use crate::order::sort_few;
 use crate::scenario::units::{Rate, Time};
 pub use autoscaling::{Autoscaling, AutoscalingSpec};
 pub use bucket::{Bucket, BucketSpec};
-pub use fault::{Fault, Reply};
+pub use fault::{Fault, Refusal, Reply};
+#[cfg(feature = "full")]
+pub use guard::Ban;
 pub use hint::{HintSpec, Honesty, QuotaSpec, ResetForm};
 pub use queue::{Queue, QueueSpec};
 pub use schedule::{Schedule, Step};
+#[cfg(feature = "full")]
+pub use sliding::{Sliding, SlidingSpec};
+pub use strangers::Strangers;
 pub use window::{Window, WindowSpec};
 
 /// The scenario's settings of its server.
@@ -34,6 +44,19 @@ pub struct ServerSpec {
     pub queue: Option<QueueSpec>,
     /// A bucket whose rate follows the load and that accumulates credit.
     pub autoscaling: Option<AutoscalingSpec>,
+    /// A sliding window.
+    #[cfg(feature = "full")]
+    pub sliding: Option<SlidingSpec>,
+    /// Further windows that also limit the calls.
+    #[cfg(feature = "full")]
+    #[serde(default)]
+    pub also: Vec<WindowSpec>,
+    /// The most calls that it works on at once.
+    #[cfg(feature = "full")]
+    pub flight: Option<u32>,
+    /// A ban of clients that are throttled too often: of all clients, as one.
+    #[cfg(feature = "full")]
+    pub ban: Option<Ban>,
     /// Periods in which every call fails.
     #[serde(default)]
     pub outages: Vec<Outage>,
@@ -41,7 +64,7 @@ pub struct ServerSpec {
     #[serde(default)]
     pub faults: Vec<Fault>,
     /// Background calls, which are never retried and not measured.
-    pub strangers: Option<Rate>,
+    pub strangers: Option<Strangers>,
     /// How long it works on a served call, in addition to the time of its limit.
     pub work: Option<Spread>,
     /// Its hints.
@@ -69,6 +92,9 @@ impl Outage {
 pub trait Limit {
     /// Admits a call or throttles it.
     fn arrive(&mut self, now: Instant, chance: &mut Chance) -> Ruling;
+
+    /// A call that it admitted leaves the server at `leaves`.
+    fn admitted(&mut self, _leaves: Instant) {}
 
     /// How many more calls it would serve now, if it counts that.
     fn remaining(&self) -> Option<u64>;
@@ -168,18 +194,20 @@ impl ServerSpec {
             self.window.is_some(),
             self.queue.is_some(),
             self.autoscaling.is_some(),
+            #[cfg(feature = "full")]
+            self.sliding.is_some(),
         ];
         if kinds.iter().filter(|there| **there).count() != 1 {
             return Some(
-                "a server has exactly one of [server.bucket], [server.window], [server.queue] and \
-                 [server.autoscaling]",
+                "a server has exactly one of [server.bucket], [server.window], [server.sliding], \
+                 [server.queue] and [server.autoscaling]",
             );
         }
         if self.outages.iter().any(|outage| outage.to <= outage.from) {
             return Some("an outage must end after it begins");
         }
-        if self.strangers.is_some_and(Rate::is_zero) {
-            return Some("strangers need a rate above 0, or to be left out");
+        if let Some(why) = self.strangers.and_then(Strangers::fault) {
+            return Some(why);
         }
         if let Some(why) = self.work.as_ref().and_then(Spread::fault) {
             return Some(why);
@@ -194,6 +222,10 @@ impl ServerSpec {
         let fault = fault.or_else(|| self.queue.as_ref().and_then(QueueSpec::fault));
         #[cfg(feature = "full")]
         let fault = fault.or_else(|| self.autoscaling.as_ref().and_then(AutoscalingSpec::fault));
+        #[cfg(feature = "full")]
+        let fault = fault.or_else(|| self.sliding.as_ref().and_then(SlidingSpec::fault));
+        #[cfg(feature = "full")]
+        let fault = fault.or_else(|| self.guard_fault());
         fault.or_else(|| self.hints.fault())
     }
 }
@@ -209,8 +241,12 @@ impl Server {
             ServerSpec { queue: Some(queue), .. } => Box::new(Queue::new(queue)),
             #[cfg(feature = "full")]
             ServerSpec { autoscaling: Some(scaling), .. } => Box::new(Autoscaling::new(scaling)),
+            #[cfg(feature = "full")]
+            ServerSpec { sliding: Some(sliding), .. } => Box::new(Sliding::new(sliding)),
             _ => unreachable!("the scenario was checked to have a server"),
         };
+        #[cfg(feature = "full")]
+        let limit = spec.guarded(limit, &mut chance);
         let hints = (!spec.hints.is_silent()).then_some(spec.hints);
         Self {
             limit,
@@ -224,15 +260,31 @@ impl Server {
         }
     }
 
+    /// Answers a call that can never be served, without the limit. If it is too large for the
+    /// limit, it has the limit's hint.
+    pub fn refuse(&self, now: Instant, bad: Refusal) -> Answer {
+        let (outcome, told) = match bad {
+            Refusal::Throttled => (Outcome::Throttled, None),
+            Refusal::Failed => (Outcome::Failed, None),
+            Refusal::TooLarge => (Outcome::Throttled, self.hints),
+        };
+        let hint = told.map_or(Hint::NONE, |hints| hints.about(outcome, &*self.limit, now));
+        Answer { outcome, delay: Span::ZERO, hint }
+    }
+
     /// Decides an arriving call.
     pub fn arrive(&mut self, now: Instant) -> Answer {
         if self.is_down(now) {
             return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
         }
+        #[cfg(feature = "full")]
+        if let Some(fault) = Fault::that_hits(&self.faults, true, now, &mut self.chance) {
+            return fault.answer(Span::ZERO);
+        }
         let ruling = self.limit.arrive(now, &mut self.chance);
         #[cfg(feature = "full")]
         if ruling.outcome == Outcome::Ok
-            && let Some(fault) = Fault::that_hits(&self.faults, now, &mut self.chance)
+            && let Some(fault) = Fault::that_hits(&self.faults, false, now, &mut self.chance)
         {
             return fault.answer(ruling.delay);
         }
@@ -244,6 +296,9 @@ impl Server {
             }
             _ => delay,
         };
+        if outcome == Outcome::Ok {
+            self.limit.admitted(now.saturating_add(delay));
+        }
         let tell = |hints: &HintSpec| hints.about(outcome, &*self.limit, now);
         Answer { outcome, delay, hint: self.hints.as_ref().map_or(Hint::NONE, tell) }
     }

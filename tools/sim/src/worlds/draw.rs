@@ -1,5 +1,7 @@
 //! Draws a world from a seed.
 
+mod mixed;
+
 use std::fmt::Write;
 
 use super::text::{Text, rate, time};
@@ -29,10 +31,13 @@ pub struct Facts {
     pub pool: u32,
     /// Whether it has fixed windows.
     pub window: bool,
-    /// The shortest time of the job of a cold start, in seconds.
+    /// The shortest time of a job, in seconds: beside strangers, with an even split of what they
+    /// leave.
     pub ideal: f64,
     /// The length of the outage, in seconds.
     pub outage: f64,
+    /// When the world ends, in seconds.
+    pub end: f64,
 }
 
 impl Facts {
@@ -67,7 +72,7 @@ pub fn draw(purpose: Purpose, number: u64, family: Family, index: u32) -> Drawn 
         Family::Saturated => saturated(dice),
         Family::App => app(dice),
         Family::Cold => cold(dice),
-        Family::Steps => steps(dice),
+        Family::Steps => steps(dice, [2.0, 0.5], [2_000.0, 3_000.0, 1_500.0], 16),
         Family::Outages => outages(dice),
         Family::Small => small(dice, index),
         Family::Strict => strict(dice),
@@ -75,6 +80,26 @@ pub fn draw(purpose: Purpose, number: u64, family: Family, index: u32) -> Drawn 
         Family::Second => second(dice),
         Family::Streams => streams(dice),
         Family::Lying => lying(dice),
+        Family::Noise => mixed::noise(dice, index),
+        Family::Bad => mixed::bad(dice),
+        Family::Strangers => mixed::strangers(dice),
+        Family::Nested => mixed::nested(dice),
+        Family::Sliding => mixed::sliding(dice, 0.0),
+        Family::Delayed => {
+            let late = dice.log(0.02, 0.5);
+            mixed::sliding(dice, late)
+        }
+        Family::Bans => mixed::bans(dice),
+        Family::Flight => mixed::flight(dice),
+        Family::Leaps => {
+            let up = dice.pick(&[10.0, 100.0]);
+            steps(dice, [up, 1.0], [600.0, 1_000.0, 600.0], 4)
+        }
+        Family::Tenants => mixed::tenants(dice),
+        Family::Cron => mixed::cron(dice),
+        Family::Wake => mixed::wake(dice),
+        Family::Near => mixed::near(dice),
+        Family::Fair => mixed::fair(dice),
     };
     Drawn { name, family, facts, text }
 }
@@ -336,11 +361,7 @@ fn app(dice: &mut Dice) -> (Text, Facts) {
             let wanted = dice.even(0.05, 0.9).min(most) * limit.rate;
             let most = f64::from(processes) * 64.0 / busy / 3.0;
             let load = wanted.min(most);
-            threads = whole((load * busy * 3.0 / f64::from(processes)).ceil()).clamp(1, 64);
-            demand = format!(
-                "{{ poisson = \"{}\" }}",
-                rate(load / f64::from(processes) / f64::from(threads))
-            );
+            (threads, demand) = poisson(processes, load, busy);
             text.end = (1_500.0 / load).max(3.0 * refill).max(10.0 * busy);
         }
         "job" => {
@@ -374,6 +395,13 @@ fn app(dice: &mut Dice) -> (Text, Facts) {
     let facts = facts(&limit, processes);
     text.limit = limit.text;
     (text, facts)
+}
+
+/// The threads of a client and their demand, for this many calls a second in all.
+fn poisson(processes: u32, load: f64, busy: f64) -> (u32, String) {
+    let threads = whole((load * busy * 3.0 / f64::from(processes)).ceil()).clamp(1, 64);
+    let each = load / f64::from(processes) / f64::from(threads);
+    (threads, format!("{{ poisson = \"{}\" }}", rate(each)))
 }
 
 /// The server's work on a call: from half the mean to one and a half times the mean.
@@ -439,7 +467,7 @@ fn cold(dice: &mut Dice) -> (Text, Facts) {
         clients: clients(processes, threads, &format!("{{ work = {own} }}")),
         ..Text::default()
     };
-    (text, Facts { ideal, ..facts(&limit, processes) })
+    (text, Facts { ideal, end, ..facts(&limit, processes) })
 }
 
 /// A named convergence: the first stretch of `width` from `at` on that shows it.
@@ -455,11 +483,11 @@ fn convergence(name: &str, toward: &str, at: f64, until: f64, width: f64, to: f6
 }
 
 /// A bucket and its clients, to measure how fast they settle, and the width of a stretch.
-fn settling(dice: &mut Dice, peak: f64) -> (Way, Limit, u32, u32, f64) {
+fn settling(dice: &mut Dice, peak: f64, most: u32) -> (Way, Limit, u32, u32, f64) {
     let way = way(dice);
-    let drawn = dice.count(1, 16.0);
-    let per_second = dice.log(3e-3, (16.0 * 64.0 / 2.0 / peak / way.trip).min(500.0));
-    let number = enough(drawn, per_second * peak, way.trip).min(16);
+    let drawn = dice.count(1, most.into());
+    let per_second = dice.log(3e-3, (f64::from(most) * 64.0 / 2.0 / peak / way.trip).min(500.0));
+    let number = enough(drawn, per_second * peak, way.trip).min(most);
     let burst = dice.count(number + 2, 10.0 * per_second);
     let limit = bucket(dice, per_second, burst);
     let threads = threads(dice, number, per_second * peak, way.trip);
@@ -469,33 +497,38 @@ fn settling(dice: &mut Dice, peak: f64) -> (Way, Limit, u32, u32, f64) {
     (way, limit, number, threads, width)
 }
 
-fn steps(dice: &mut Dice) -> (Text, Facts) {
-    let (way, mut limit, number, threads, width) = settling(dice, 2.0);
+/// A rate that changes twice, to these multiples of it, after so many intervals of a client each.
+fn steps(dice: &mut Dice, times: [f64; 2], calls: [f64; 3], most: u32) -> (Text, Facts) {
+    let (way, mut limit, number, threads, width) = settling(dice, times[0], most);
     let r = limit.rate;
     let interval = f64::from(number) / r;
-    let whole = |seconds: f64| (seconds / width).ceil() * width;
-    let up = whole((2_000.0 * interval).max(100.0 * way.trip));
-    let down = up + whole((3_000.0 * interval).max(100.0 * way.trip));
-    let end = down + whole((1_500.0 * interval).max(100.0 * way.trip));
+    let least = 100.0 * way.trip;
+    let [up, high, low] = calls.map(|calls| ((calls * interval).max(least) / width).ceil() * width);
+    let (down, end) = (up + high, up + high + low);
+    let [high, low] = times.map(|times| times * r);
     _ = writeln!(
         limit.text,
         "steps = [{{ at = \"{}\", rate = \"{}\" }}, {{ at = \"{}\", rate = \"{}\" }}]",
         time(up),
-        rate(2.0 * r),
+        rate(high),
         time(down),
-        rate(r / 2.0)
+        rate(low)
     );
     let (mut text, facts) = closed(dice, &way, &limit, number, threads, 0.0);
-    text.title.push_str(", twice the rate and then half of it");
+    if times[0] == 2.0 {
+        text.title.push_str(", twice the rate and then half of it");
+    } else {
+        _ = write!(text.title, ", {} times the rate and back", times[0]);
+    }
     (text.end, text.bin) = (end, width);
-    text.world = format!("stop_after_calls = {}\n", (6.0 * end * r + 20_000.0).round());
-    text.clients.push_str(&convergence("up_s", "up", up, down, width, 2.0 * r));
-    text.clients.push_str(&convergence("down_s", "down", down, end, width, r / 2.0));
+    text.world = format!("stop_after_calls = {}\n", (3.0 * times[0] * end * r + 20_000.0).round());
+    text.clients.push_str(&convergence("up_s", "up", up, down, width, high));
+    text.clients.push_str(&convergence("down_s", "down", down, end, width, low));
     (text, facts)
 }
 
 fn outages(dice: &mut Dice) -> (Text, Facts) {
-    let (way, limit, number, threads, width) = settling(dice, 1.0);
+    let (way, limit, number, threads, width) = settling(dice, 1.0, 16);
     let interval = f64::from(number) / limit.rate;
     let whole = |seconds: f64| (seconds / width).ceil() * width;
     let from = whole((600.0 * interval).max(100.0 * way.trip));

@@ -56,7 +56,7 @@ pub struct Row {
     /// latency without pacing, in worlds where that is almost never throttled.
     pub wait: Option<Figure>,
     /// As in [`Score`].
-    pub cold: Option<Figure>,
+    pub job: Option<Figure>,
     /// As in [`Score`].
     pub up: Option<Figure>,
     /// As in [`Score`].
@@ -89,6 +89,20 @@ pub struct Hurt {
     pub title: String,
 }
 
+/// A law in a world.
+#[derive(Clone, Debug, Serialize)]
+pub struct One {
+    /// The scenario: world and hints.
+    pub scenario: String,
+    /// The law.
+    pub law: String,
+    /// A description of the world.
+    pub title: String,
+    /// Its score.
+    #[serde(flatten)]
+    pub score: Score,
+}
+
 /// How often a set of hints hurts a law.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
@@ -113,20 +127,29 @@ pub struct Figures {
     pub judged: Vec<Judged>,
     /// The worlds in which a hint hurt.
     pub hurt: Vec<Hurt>,
+    /// Every world with each law and set of hints.
+    pub worlds: Vec<One>,
 }
 
 impl Figures {
     /// The figures of these results.
     pub fn new(worlds: &[Drawn], settings: &Settings, results: &Results) -> Self {
         let all = View { worlds, settings, results };
-        let mut figures = Self { rows: Vec::new(), judged: Vec::new(), hurt: Vec::new() };
+        let one = |(&(world, law, hints), &score): (&(usize, usize, Hints), &Score)| One {
+            scenario: worlds[world].file(hints),
+            law: settings.laws[law].clone(),
+            title: worlds[world].title().into(),
+            score,
+        };
+        let worlds = results.scores.iter().map(one).collect();
+        let mut figures = Self { rows: Vec::new(), judged: Vec::new(), hurt: Vec::new(), worlds };
         for law in 0..settings.laws.len() {
             for &hints in &settings.hints {
                 figures.hurt.extend(all.hurt(law, hints));
                 figures.judged.extend(all.judged(law, hints, &figures.hurt));
             }
         }
-        for family in Family::ALL {
+        for &family in Family::ALL {
             for law in 0..settings.laws.len() {
                 let rows = settings.hints.iter().map(|&hints| all.row(family, law, hints));
                 figures.rows.extend(rows.flatten());
@@ -183,8 +206,12 @@ impl View<'_> {
     fn hurt(&self, law: usize, hints: Hints) -> Vec<Hurt> {
         let shown = |it: &Score| [it.rejected, it.unused, it.unfair, it.latency];
         let hurt = |(world, blind, told): (usize, &Score, &Score)| {
+            let obedient = |hints| self.results.obedient.get(&(world, hints));
+            let pair = obedient(Hints::Blind).zip(obedient(Hints::RetryAfter));
+            let forced = pair.map_or(vec![], |(blind, told)| harm(blind, told));
             let world = &self.worlds[world];
-            let why: Vec<&str> = harm(blind, told).into_iter().map(super::Harm::name).collect();
+            let why = harm(blind, told).into_iter().filter(|it| !forced.contains(it));
+            let why: Vec<&str> = why.map(super::Harm::name).collect();
             (!why.is_empty()).then(|| Hurt {
                 scenario: world.file(hints),
                 hints: hints.name(),
@@ -241,7 +268,7 @@ impl View<'_> {
             unused: figure(|score| score.unused),
             unfair: figure(|score| score.unfair),
             wait: Figure::of(waits),
-            cold: figure(|score| score.cold),
+            job: figure(|score| score.job),
             up: figure(|score| score.up),
             down: figure(|score| score.down),
             back: figure(|score| score.back),
@@ -250,9 +277,10 @@ impl View<'_> {
     }
 
     fn wait(&self, world: usize, score: &Score) -> Option<f64> {
-        let hammered = self.results.hammered.get(&world)?;
-        let free = hammered.rejected.is_none_or(|share| share < NEVER);
-        score.latency.zip(hammered.latency).filter(|_| free).map(|(own, least)| own / least)
+        let least = self.results.least.get(&world)?;
+        let oracle = self.worlds[world].family.has_oracle();
+        let free = oracle || least.rejected.is_none_or(|share| share < NEVER);
+        score.latency.zip(least.latency).filter(|_| free).map(|(own, least)| own / least)
     }
 }
 

@@ -36,80 +36,101 @@ impl Purpose {
     }
 }
 
-/// A family of worlds.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Family {
+macro_rules! families {
+    ($(#[$doc:meta] $family:ident: $name:literal,)*) => {
+        /// A family of worlds.
+        #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+        pub enum Family {
+            $(#[$doc] $family,)*
+        }
+
+        impl Family {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$family),*];
+
+            /// Its name.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$family => $name,)*
+                }
+            }
+        }
+    };
+}
+
+families! {
     /// Clients that request more than the limit, with no more clients than the size of the limit.
-    Saturated,
+    Saturated: "saturated",
     /// Clients that request less than the limit.
-    App,
+    App: "app",
     /// A job larger than what the server has available at the start.
-    Cold,
+    Cold: "cold",
     /// A rate that doubles, and then falls to a quarter.
-    Steps,
+    Steps: "steps",
     /// A period in which every call fails.
-    Outages,
+    Outages: "outages",
     /// Limits smaller than the number of clients.
-    Small,
+    Small: "small",
     /// One client, and a limit that admits one call at a time.
-    Strict,
+    Strict: "strict",
     /// Limits of 5 to 40 calls.
-    Pools,
+    Pools: "pools",
     /// Windows of a second, reported in whole seconds.
-    Second,
+    Second: "second",
     /// Calls on which the server works for seconds to minutes.
-    Streams,
+    Streams: "streams",
     /// Saturated worlds in which every hint is false.
-    Lying,
+    Lying: "lying",
+    /// Random rejections, at any rate.
+    Noise: "noise",
+    /// One call in many that is never served.
+    Bad: "bad",
+    /// Jobs beside strangers that take much of the limit.
+    Strangers: "strangers",
+    /// Several windows at once.
+    Nested: "nested",
+    /// Sliding windows.
+    Sliding: "sliding",
+    /// Sliding windows that are enforced late.
+    Delayed: "delayed",
+    /// Bans of clients that are throttled too often.
+    Bans: "bans",
+    /// A limit on calls in flight beside a rate.
+    Flight: "flight",
+    /// A rate that rises to 10 or 100 times, and falls back.
+    Leaps: "leaps",
+    /// Clients that come and go.
+    Tenants: "tenants",
+    /// Many calls at once, again and again.
+    Cron: "cron",
+    /// Many clients that wake together.
+    Wake: "wake",
+    /// Clients that request almost the limit.
+    Near: "near",
+    /// Equal clients with 100,000 calls each.
+    Fair: "fair",
 }
 
 impl Family {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Saturated,
-        Self::App,
-        Self::Cold,
-        Self::Steps,
-        Self::Outages,
-        Self::Small,
-        Self::Strict,
-        Self::Pools,
-        Self::Second,
-        Self::Streams,
-        Self::Lying,
-    ];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Saturated => "saturated",
-            Self::App => "app",
-            Self::Cold => "cold",
-            Self::Steps => "steps",
-            Self::Outages => "outages",
-            Self::Small => "small",
-            Self::Strict => "strict",
-            Self::Pools => "pools",
-            Self::Second => "second",
-            Self::Streams => "streams",
-            Self::Lying => "lying",
-        }
-    }
-
     /// The family with this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|family| family.name() == name)
+        Self::ALL.iter().copied().find(|family| family.name() == name)
     }
 
     /// Whether its clients request more than the limit all the time.
     pub const fn is_saturated(self) -> bool {
-        !matches!(self, Self::App | Self::Cold)
+        !matches!(self, Self::App | Self::Cold | Self::Strangers) && !self.has_oracle()
+    }
+
+    /// Whether latency is relative to that of the oracle.
+    pub const fn has_oracle(self) -> bool {
+        matches!(self, Self::Cron | Self::Wake | Self::Near)
     }
 }
 
 /// Of 20 worlds, five are saturated, five limited by the program, two have steps, and one is of
 /// each other family.
-const TURN: [Family; 20] = {
+pub const TURN: [Family; 20] = {
     use Family::{
         App, Cold, Lying, Outages, Pools, Saturated, Second, Small, Steps, Streams, Strict,
     };
@@ -119,16 +140,27 @@ const TURN: [Family; 20] = {
     ]
 };
 
-/// The families of this many worlds, and the index of each world in its family.
-pub fn plan(worlds: u32, only: Option<Family>) -> Vec<(Family, u32)> {
+/// The families of mixed traffic, except the slow one.
+pub const MIXED: [Family; 13] = {
+    use Family::{
+        Bad, Bans, Cron, Delayed, Flight, Leaps, Near, Nested, Noise, Sliding, Strangers, Tenants,
+        Wake,
+    };
+    [
+        Noise, Bad, Strangers, Nested, Sliding, Delayed, Bans, Flight, Leaps, Tenants, Cron, Wake,
+        Near,
+    ]
+};
+
+/// This many worlds of some families in turn, and the index of each world in its family.
+pub fn plan(worlds: u32, turn: &[Family]) -> Vec<(Family, u32)> {
     let mut counts = [0; Family::ALL.len()];
-    let families = TURN.into_iter().cycle().map(|family| only.unwrap_or(family));
-    let number = |family: Family| {
+    let number = |&family: &Family| {
         let count = &mut counts[family as usize];
         *count += 1;
         (family, *count)
     };
-    families.take(worlds as usize).map(number).collect()
+    turn.iter().cycle().take(worlds as usize).map(number).collect()
 }
 
 /// A set of hints. Each includes the previous ones, except `Quota` and `Reset`.

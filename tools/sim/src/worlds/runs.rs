@@ -28,6 +28,8 @@ pub struct Settings {
 pub const HAMMER: &str = "none";
 /// The peer that knows the server and reads no hint.
 const ORACLE: &str = "oracle";
+/// The same that does what the server says.
+const OBEDIENT: &str = "oracle-obedient";
 /// The offset of the laws' seeds in the second run without hints.
 const OTHER_DICE: u64 = 1_000_000;
 
@@ -38,8 +40,12 @@ pub struct Results {
     pub scores: BTreeMap<(usize, usize, Hints), Score>,
     /// The score of a second run without hints by world and law.
     pub again: BTreeMap<(usize, usize), Score>,
-    /// The score of [`HAMMER`] in worlds whose clients request less than the limit.
-    pub hammered: BTreeMap<usize, Score>,
+    /// The score of the law that latency is relative to: [`HAMMER`] in worlds whose clients request
+    /// less than the limit, and the oracle in others.
+    pub least: BTreeMap<usize, Score>,
+    /// The score of the obedient oracle without a hint and with `Retry-After`, by world. What it
+    /// loses by the hint, every client loses that obeys.
+    pub obedient: BTreeMap<(usize, Hints), Score>,
     /// The runs that violated a promise.
     pub failed: Vec<Failed>,
 }
@@ -60,7 +66,8 @@ pub struct Failed {
 enum For {
     Score(usize, Hints),
     Again(usize),
-    Hammer,
+    Obedient(Hints),
+    Least,
 }
 
 /// Runs everything in `settings`. The results do not depend on the number of cores.
@@ -88,7 +95,9 @@ pub fn run(
             let (law, hints, dice) = match what {
                 For::Score(law, hints) => (settings.laws[law].as_str(), hints, seed),
                 For::Again(law) => (settings.laws[law].as_str(), Hints::Blind, seed + OTHER_DICE),
-                For::Hammer => (HAMMER, Hints::Blind, seed),
+                For::Obedient(hints) => (OBEDIENT, hints, seed),
+                For::Least if worlds[world].family == Family::App => (HAMMER, Hints::Blind, seed),
+                For::Least => (ORACLE, Hints::Blind, seed),
             };
             let scenario = &scenarios[world][hints as usize];
             let score = play(scenario, &worlds[world], law, (seed, dice));
@@ -107,21 +116,24 @@ pub fn run(
         match what {
             For::Score(law, hints) => _ = results.scores.insert((world, law, hints), score),
             For::Again(law) => _ = results.again.insert((world, law), score),
-            For::Hammer => _ = results.hammered.insert(world, score),
+            For::Obedient(hints) => _ = results.obedient.insert((world, hints), score),
+            For::Least => _ = results.least.insert(world, score),
         }
     }
     Ok(results)
 }
 
 fn purposes<'a>(world: &Drawn, settings: &'a Settings) -> impl Iterator<Item = For> + use<'a> {
-    let hammer = (world.family == Family::App).then_some(For::Hammer);
+    let relative = world.family == Family::App || world.family.has_oracle();
+    let least = relative.then_some(For::Least);
     let again = settings.hints.contains(&Hints::Blind) && settings.hints.len() > 1;
     let laws = settings.laws.iter().enumerate().flat_map(move |(law, name)| {
         let reads = move |hints: &&Hints| name != ORACLE || **hints == Hints::Blind;
         let scores = settings.hints.iter().filter(reads).map(move |&hints| For::Score(law, hints));
         scores.chain((again && name != ORACLE).then_some(For::Again(law)))
     });
-    laws.chain(hammer)
+    let obedient = [Hints::Blind, Hints::RetryAfter].map(For::Obedient);
+    laws.chain(obedient.into_iter().filter(move |_| again)).chain(least)
 }
 
 /// One run. The world draws from `seed` and the law from `dice`. `tidegate-sim run` uses the same

@@ -1,28 +1,30 @@
 //! The score of a law in a world, and whether a hint hurt.
 
+use serde::Serialize;
+
 use crate::metric::Metrics;
 
 use super::{Facts, Family};
 
 /// The score of a law in a world with one set of hints: means over all seeds. Figures that do not
 /// apply are absent.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Score {
     /// The share of calls that were throttled or failed: in the second half of the run if clients
     /// request more than the limit, else in the whole run.
     pub rejected: Option<f64>,
     /// The share of the server's supply in the second half of the run that was not used, if clients
-    /// request more than the limit.
+    /// request more than the limit; or of what they request.
     pub unused: Option<f64>,
-    /// 1 − Jain's index over the clients.
+    /// 1 − Jain's index over the clients; of long runs in their last quarter.
     pub unfair: Option<f64>,
     /// The mean time from a call's beginning until it was served, in milliseconds. If clients
     /// request more than the limit, it is the time of all threads divided by the calls served.
     /// Otherwise calls that still wait at the end would be omitted, and the latency of a law that
     /// starves some would be too low.
     pub latency: Option<f64>,
-    /// Of a cold start: its time divided by the shortest possible.
-    pub cold: Option<f64>,
+    /// Of a job: its time divided by the shortest possible.
+    pub job: Option<f64>,
     /// Of a doubled rate: the time until it was used, in former call intervals of a client.
     pub up: Option<f64>,
     /// Of a rate that fell to a quarter: like `up`.
@@ -37,16 +39,19 @@ impl Score {
         let get = |name| metrics.get(name);
         let saturated = family.is_saturated();
         let only = |of: Family, value: Option<f64>| value.filter(|_| family == of);
-        let late = 20.0 + 60.0 / facts.ideal;
+        let steps = |name| get(name).filter(|_| matches!(family, Family::Steps | Family::Leaps));
         Self {
             rejected: get(if saturated { "ss_throttled" } else { "throttled" }),
-            unused: get("ss_util").filter(|_| saturated).map(|used| (1.0 - used).max(0.0)),
-            unfair: get("jain_process").map(|jain| 1.0 - jain),
+            unused: get("ss_util")
+                .filter(|_| saturated || family == Family::Strangers)
+                .map(|used| (1.0 - used).max(0.0)),
+            unfair: get("last_jain").or(get("jain_process")).map(|jain| 1.0 - jain),
             latency: if saturated { spent } else { get("latency_mean_ms") },
             // A job that was not completed took at least the observed time.
-            cold: only(Family::Cold, Some(get("time_s").map_or(late, |s| s / facts.ideal))),
-            up: only(Family::Steps, get("up_s").map(|seconds| seconds / facts.interval())),
-            down: only(Family::Steps, get("down_s").map(|s| s / facts.interval() * 2.0)),
+            job: Some(get("time_s").unwrap_or(facts.end) / facts.ideal)
+                .filter(|_| facts.ideal > 0.0),
+            up: steps("up_s").map(|seconds| seconds / facts.interval()),
+            down: steps("down_s").map(|s| s / facts.interval() * 2.0),
             back: only(Family::Outages, get("recovery_s").map(|s| s / facts.outage)),
         }
     }
@@ -62,7 +67,7 @@ impl Score {
             unused: mean(|score| score.unused),
             unfair: mean(|score| score.unfair),
             latency: mean(|score| score.latency),
-            cold: mean(|score| score.cold),
+            job: mean(|score| score.job),
             up: mean(|score| score.up),
             down: mean(|score| score.down),
             back: mean(|score| score.back),

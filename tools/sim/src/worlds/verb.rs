@@ -22,6 +22,9 @@ pub struct Worlds {
     /// Laws, separated by commas
     #[arg(long = "law", value_name = "LAW,...", value_delimiter = ',', default_value = "adaptive", value_parser = law)]
     laws: Vec<String>,
+    /// Worlds of mixed traffic instead: noise, strangers, bad calls and others
+    #[arg(long, conflicts_with = "family")]
+    mixed: bool,
     /// Only worlds of this family
     #[arg(long, value_parser = family)]
     family: Option<Family>,
@@ -51,7 +54,12 @@ fn law(name: &str) -> Result<String, String> {
 }
 
 fn family(name: &str) -> Result<Family, String> {
-    let unknown = || format!("there are {}", Family::ALL.map(Family::name).join(", "));
+    let unknown = || {
+        format!(
+            "there are {}",
+            Family::ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ")
+        )
+    };
     Family::named(name).ok_or_else(unknown)
 }
 
@@ -64,8 +72,12 @@ impl Worlds {
     pub fn run(&self) -> Result<()> {
         let purpose = if self.dev { Purpose::Development } else { Purpose::Validation };
         let draw = |(family, index)| worlds::draw(purpose, self.seed, family, index);
-        let drawn: Vec<Drawn> =
-            worlds::plan(self.worlds, self.family).into_iter().map(draw).collect();
+        let turn = match &self.family {
+            Some(family) => std::slice::from_ref(family),
+            None if self.mixed => &worlds::MIXED[..],
+            None => &worlds::TURN[..],
+        };
+        let drawn: Vec<Drawn> = worlds::plan(self.worlds, turn).into_iter().map(draw).collect();
         let sets = if self.hints.is_empty() { Hints::ALL.to_vec() } else { self.hints.clone() };
         if let Some(directory) = &self.write {
             return write(&drawn, &sets, directory);

@@ -1,0 +1,126 @@
+//! Servers and clients of mixed traffic do what they say: exact counts.
+
+use tidegate::{Instant, Outcome};
+use tidegate_sim::metric::Metrics;
+use tidegate_sim::server::Server;
+use tidegate_sim::{Scenario, World};
+
+fn scenario(server: &str, clients: &str, world: &str) -> Scenario {
+    let text = format!(
+        "end = '100s'\nlatency = {{ constant = '25ms' }}\n{world}\n[server]\n{server}\n[[clients]]\n{clients}\n"
+    );
+    Scenario::parse(&text, "mixed.toml", "mixed").unwrap()
+}
+
+/// Whether calls at these tenths of a second are served, and when a throttled one may be retried,
+/// in seconds.
+fn answers(server: &str, tenths: &[u64]) -> String {
+    let hints = "hints = { retry_after = 'honest' }";
+    let world = scenario(&format!("{hints}\n{server}"), "", "");
+    let mut server = Server::new(world.server.get_ref(), 1);
+    let answer = |tenths: &u64| {
+        let answer = server.arrive(Instant::from_nanos(tenths * 100_000_000));
+        match answer.outcome {
+            Outcome::Ok => "+".into(),
+            _ => (answer.hint.retry_after.unwrap().as_nanos() / 1_000_000_000).to_string(),
+        }
+    };
+    tenths.iter().map(answer).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_server_throttles_exactly_the_calls_beyond_its_limits() {
+    const WIDE: &str = "bucket = { burst = 1000, rate = '1/d' }";
+    let window = "window = { limit = 2, width = '1s', phase = '0s' }";
+    let nested = format!("{window}\nalso = [{{ limit = 3, width = '60s', phase = '0s' }}]");
+    let log = "sliding = { limit = 2, width = '10s' }";
+    let strict = "sliding = { limit = 2, width = '10s', counts_rejected = true }";
+    let counter = "sliding = { limit = 2, width = '10s', counter = true }";
+    let late = "sliding = { limit = 2, width = '10s', lag = '1s' }";
+    let flight = format!("{WIDE}\nflight = 2\nwork = {{ constant = '3s' }}");
+    let ban =
+        "bucket = { burst = 1, rate = '1/s' }\nban = { after = 2, within = '5s', length = '9s' }";
+    let extended = ban.replace("'9s'", "'9s', extends = true");
+    for (server, tenths, expected) in [
+        // The minute's limit is full after three calls, although the second's is not.
+        (nested.as_str(), &[0, 1, 2, 10, 11, 599, 600, 601][..], "+ + 1 + 59 1 + +"),
+        (log, &[0, 40, 50, 99, 100, 110, 140], "+ + 5 1 + 3 +"),
+        // The call at 5 s counts, so one at 10 s finds two: at 4 s and 5 s.
+        (strict, &[0, 40, 50, 100, 140, 260], "+ + 9 5 6 +"),
+        // The first window counts in full at first, and by a half after 5 s.
+        (counter, &[0, 1, 2, 100, 149, 150, 151, 300, 301], "+ + 10 5 1 + 5 + +"),
+        // Two calls are seen a second later; until then more are served.
+        (late, &[0, 5, 9, 14, 15, 109, 110, 130], "+ + + + 11 1 1 +"),
+        (&flight, &[0, 1, 2, 29, 30, 31, 32], "+ + 3 1 + + 3"),
+        // Two throttled calls in 5 s cost 9 s. Two in 6 s do not.
+        (ban, &[0, 1, 61, 62, 122, 123, 124, 150, 213, 214], "+ 1 + 1 + 1 9 7 1 +"),
+        (&extended, &[0, 1, 2, 50, 92, 182], "+ 1 9 9 9 +"),
+    ] {
+        assert_eq!(answers(server, tenths), expected, "{server}");
+    }
+}
+
+/// The metrics of clients without a law, all of whose calls take 50 ms.
+fn run(server: &str, clients: &str, world: &str) -> Metrics {
+    let scenario = scenario(server, clients, world);
+    World::new(&scenario, "none", 1).unwrap().run().unwrap().metrics
+}
+
+fn counts(metrics: &Metrics) -> [u64; 3] {
+    ["calls", "throttles", "lost"].map(|name| metrics.get(name).unwrap() as u64)
+}
+
+const FULL: &str = "bucket = { burst = 1000000, rate = '1/d' }";
+
+#[test]
+fn random_rejections_take_nothing_from_the_limit() {
+    let faults = "faults = [{ to = '100s', share = 0.25, reply = 'throttled' }]";
+    let server = format!("{faults}\nbucket = {{ burst = 300, rate = '1/d' }}");
+    // 300 calls are served, although about a hundred are rejected before that.
+    let metrics = run(&server, "demand = { work = 300 }", "stop_when_work_is_done = true");
+    let [calls, rejected, lost] = counts(&metrics);
+    assert_eq!((calls - rejected, lost), (300, 0));
+    // Within four standard deviations.
+    assert!((60..=140).contains(&rejected), "{rejected}");
+}
+
+#[test]
+fn a_bad_call_is_never_served_and_given_up_after_its_tries() {
+    for (reply, share, tries, expected) in [
+        ("throttled", 1.0, 3, [300, 300, 100]),
+        ("failed", 1.0, 1, [300, 300, 300]),
+        ("too_large", 1.0, 4, [300, 300, 75]),
+    ] {
+        let bad = format!("tries = {tries}\nbad = {{ share = {share}, reply = '{reply}' }}");
+        let metrics = run(FULL, &bad, "stop_after_calls = 300");
+        // The last call is given up when its answer is back, after the end.
+        let [calls, rejected, lost] = expected;
+        assert_eq!(counts(&metrics), [calls, rejected, lost - 1], "{reply}");
+    }
+    // Others are not affected.
+    let bad = "tries = 2\nbad = { share = 0.01, reply = 'failed' }\ndemand = { work = 1000 }";
+    let [calls, rejected, lost] = counts(&run(FULL, bad, "stop_when_work_is_done = true"));
+    assert_eq!((calls - rejected, rejected), (1_000, 2 * lost));
+}
+
+#[test]
+fn calls_by_cron_arise_in_rounds_and_queue_at_the_client() {
+    let cron = "demand = { cron = { calls = 30, every = '30s' } }";
+    let metrics = run(FULL, cron, "");
+    // Rounds at 0, 30, 60 and 90 s, of calls that take 50 ms, one after the other.
+    assert_eq!(counts(&metrics), [120, 0, 0]);
+    let mean = metrics.get("latency_mean_ms").unwrap();
+    assert!((775.0..=785.0).contains(&mean), "{mean}");
+}
+
+/// Published of `nall-aimd` are 90 % used, 56 throttled calls and 8 s. Where it starts is not.
+#[test]
+fn a_peer_does_in_its_scenario_what_its_source_publishes() {
+    let scenario = Scenario::read("scenarios/orders.toml".as_ref()).unwrap();
+    let metrics = World::new(&scenario, "nall-aimd", 1).unwrap().run().unwrap().metrics;
+    let [used, throttles, down] =
+        ["util", "throttles", "down_s"].map(|it| metrics.get(it).unwrap());
+    assert!((0.8..=0.95).contains(&used), "{used} used");
+    assert!((40.0..=100.0).contains(&throttles), "{throttles} throttled");
+    assert!((4.0..=10.0).contains(&down), "{down} s");
+}
