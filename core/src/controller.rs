@@ -86,7 +86,8 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 /// # Parameters
 ///
 /// `L` is the law; `LIMITS` is how many limits a call has costs for. `P` is a policy or a reference to one:
-/// firmware keeps it in flash, and a table of controllers has one for all of them.
+/// firmware keeps it in flash, and a table of controllers has one for all of them. `C` is what a call costs: see
+/// [`Costs`].
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Controller<
@@ -108,8 +109,8 @@ pub struct Controller<
     costs: PhantomData<C>,
     /// Number of admitted calls, modulo 256.
     admitted: u8,
-    /// The number of admitted calls when the server last said something that answers no call.
-    reported: u8,
+    /// Whether a call was sent since the latest cut and the latest message that answers no call.
+    sent_since: bool,
     /// By which it recognises its permits.
     mark: u8,
     /// How many more successes end a failure: see [`Outcome::count_down`].
@@ -133,7 +134,7 @@ impl<L: Law, const LIMITS: usize, P: Clone, C> Clone for Controller<L, LIMITS, P
             usual: self.usual.clone(),
             costs: PhantomData,
             admitted: self.admitted,
-            reported: self.reported,
+            sent_since: self.sent_since,
             mark: self.mark,
             failing: self.failing,
             tries_again: self.tries_again,
@@ -141,7 +142,8 @@ impl<L: Law, const LIMITS: usize, P: Clone, C> Clone for Controller<L, LIMITS, P
     }
 }
 
-/// A controller of one limit whose calls cost one each. It links no code for other costs, which firmware can save.
+/// A controller of one limit whose calls cost one each. It links no code for other costs, which makes firmware smaller.
+/// What a reply says that a call used is ignored.
 ///
 /// See [`Controller::with_rng`] for an example.
 pub type Single<L = AnyLaw, P = Policy<L>> = Controller<L, 1, P, ()>;
@@ -153,6 +155,42 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LI
     #[must_use]
     pub fn new(policy: P, seed: u64, now: Instant) -> Self {
         Self::with_rng(policy, Rng::new(seed), now)
+    }
+
+    /// Corrects what a call is charged, once its response was learned from: the end of a stream says how many tokens
+    /// it used. `None` keeps the cost of a limit. It does not affect the rate.
+    ///
+    /// ```
+    /// use tidegate::law::Fixed;
+    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Verdict};
+    ///
+    /// let now = Instant::ZERO;
+    /// let law = |each| Fixed::new(Quota::per_second(each).unwrap().with_burst(100).unwrap());
+    /// let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of([10, 100].map(law)), 7, now);
+    /// let Decision::Admit(mut permit) = gate.poll(now, &Call::of([1, 90])) else { panic!() };
+    /// gate.learn(now, &mut permit, Outcome::Ok); // the headers
+    /// assert!(matches!(gate.check(now, &Call::of([1, 20])), Verdict::Wait(_)));
+    /// gate.correct(now, &mut permit, [None, Some(70)]); // the end of the body
+    /// assert_eq!(gate.check(now, &Call::of([1, 20])), Verdict::Admit);
+    /// gate.release(permit);
+    /// ```
+    pub fn correct(
+        &mut self,
+        now: Instant,
+        permit: &mut Permit<LIMITS>,
+        used: [Option<u32>; LIMITS],
+    ) {
+        if !permit.learnt || permit.mark != self.mark {
+            return;
+        }
+        let laws = &self.policy.borrow().laws;
+        pairs_mut(laws, &mut self.limits, |index, law, limit| {
+            if let (Some(part), Some(Some(used))) = (permit.parts.get_mut(index), used.get(index)) {
+                limit.correct(law, now, (part, permit.costs.of(index)), *used);
+                permit.costs.set(index, *used);
+                self.usual.learn(index, part, *used);
+            }
+        });
     }
 }
 
@@ -184,7 +222,7 @@ where
             concurrency: rules.concurrency,
             calls: 0,
             admitted: 0,
-            reported: 0,
+            sent_since: false,
             mark: rng.mark(),
             failing: 0,
             tries_again: false,
@@ -361,9 +399,12 @@ where
         });
     }
 
-    /// Learns from a message of the server that answers no call: a throttle topic, an MQTT DISCONNECT, a command. Its
-    /// hints count as those of a response. The law takes a rejection for that of a call since the previous message, and
-    /// ignores it if there was none.
+    /// Learns from a message of the server that answers no call: a throttle topic, an MQTT DISCONNECT, a command. A
+    /// cooldown that it asks for applies. The law takes it for the response to a call that was sent since the previous
+    /// message and the latest cut; if there was none, the law learns nothing.
+    ///
+    /// `Ok` and `Abandoned` change nothing. What the message says about costs is ignored, and the counters are of
+    /// responses only.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
@@ -376,52 +417,22 @@ where
     /// assert!(matches!(gate.check(now, &Call::new()), Verdict::Wait(_)));
     /// ```
     pub fn report(&mut self, now: Instant, reply: impl AsReply<LIMITS>) {
-        let is_fresh = self.admitted != self.reported;
-        self.reported = self.admitted;
-        let parts = self.limits.each_ref().map(|limit| Part {
-            epoch: limit.epoch.wrapping_sub(u16::from(!is_fresh)),
-            ..Part::NONE
-        });
-        let mark = self.mark;
-        let (number, learnt) = (self.admitted, false);
-        let mut permit =
-            Permit { sent: now, costs: C::ONES, parts, attempt: 0, number, mark, learnt };
-        reply.with_reply(|reply| self.learn_late(now, &mut permit, reply, Span::ZERO));
-    }
-
-    /// Corrects what a call is charged, once its response was learned from: the end of a stream says how many tokens
-    /// it used. `None` keeps the cost of a limit. It does not affect the rate.
-    ///
-    /// ```
-    /// use tidegate::law::Fixed;
-    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Quota, Verdict};
-    ///
-    /// let now = Instant::ZERO;
-    /// let law = |each| Fixed::new(Quota::per_second(each).unwrap().with_burst(100).unwrap());
-    /// let mut gate: Controller<Fixed, 2> = Controller::new(Policy::of([10, 100].map(law)), 7, now);
-    /// let Decision::Admit(mut permit) = gate.poll(now, &Call::of([1, 90])) else { panic!() };
-    /// gate.learn(now, &mut permit, Outcome::Ok); // the headers
-    /// assert!(matches!(gate.check(now, &Call::of([1, 20])), Verdict::Wait(_)));
-    /// gate.correct(now, &mut permit, [None, Some(70)]); // the end of the body
-    /// assert_eq!(gate.check(now, &Call::of([1, 20])), Verdict::Admit);
-    /// gate.release(permit);
-    /// ```
-    pub fn correct(
-        &mut self,
-        now: Instant,
-        permit: &mut Permit<LIMITS, C>,
-        used: [Option<u32>; LIMITS],
-    ) {
-        if !permit.learnt || permit.mark != self.mark {
-            return;
-        }
-        let laws = &self.policy.borrow().laws;
-        pairs_mut(laws, &mut self.limits, |index, law, limit| {
-            if let (Some(part), Some(Some(used))) = (permit.parts.get_mut(index), used.get(index)) {
-                limit.correct(law, now, (part, permit.costs.of(index)), *used);
-                permit.costs.set(index, *used);
-                self.usual.learn(index, part, *used);
+        let is_fresh = core::mem::take(&mut self.sent_since);
+        reply.with_reply(|&Reply { outcome, hints, .. }| {
+            if !outcome.is_retryable() && outcome != Outcome::Exhausted {
+                return;
             }
+            let parts =
+                self.limits.each_ref().map(|limit| Part { epoch: limit.epoch, ..Part::NONE });
+            let (costs, number, mark) = (C::ONES, self.admitted, self.mark);
+            let mut permit =
+                Permit { sent: now, costs, parts, attempt: 0, number, mark, learnt: true };
+            let message = Reply::about(outcome, hints);
+            if is_fresh {
+                outcome.count_down(&mut self.failing);
+                self.teach(now, &mut permit, &message, Span::ZERO);
+            }
+            self.cool_down(now, &permit, &message);
         });
     }
 
@@ -715,6 +726,7 @@ where
             self.retry_budget = opened(&new.rules);
         }
         self.concurrency = new.rules.concurrency;
+        self.sent_since = false;
         self.policy = policy;
     }
 
@@ -735,6 +747,7 @@ where
     /// ```
     pub fn reset(&mut self, now: Instant) {
         self.cooldown = Cooldown::default();
+        self.sent_since = false;
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |_, law, limit| {
             limit.restart(law, law, now);
             limit.pacing.end_cooldown();
@@ -819,6 +832,7 @@ where
         }
         let (number, mark) = (self.admitted, self.mark);
         self.admitted = number.wrapping_add(1);
+        self.sent_since = true;
         self.calls = self.calls.saturating_add(1);
         self.stats.count(|stats| &mut stats.admitted);
         let attempt = call.attempt;
@@ -876,11 +890,15 @@ where
         reply.outcome.count_down(&mut self.failing);
         self.teach(now, permit, reply, ago);
         self.tries_again &= !reply.outcome.is_retryable();
-        if reply.outcome != Outcome::Ok
-            && let Some(asked) = cooldown(&reply.hints, |index| permit.costs.of(index))
-        {
-            let hinted = now.saturating_sub(ago);
-            self.cooldown.raise(hinted, asked, self.policy.borrow().rules.cooldown, &mut self.rng);
+        if reply.outcome != Outcome::Ok {
+            self.cool_down(now.saturating_sub(ago), permit, reply);
+        }
+    }
+
+    /// Follows the cooldown that the server asks for, if any.
+    fn cool_down(&mut self, now: Instant, permit: &Permit<LIMITS, C>, reply: &Reply<LIMITS>) {
+        if let Some(asked) = cooldown(&reply.hints, |index| permit.costs.of(index)) {
+            self.cooldown.raise(now, asked, self.policy.borrow().rules.cooldown, &mut self.rng);
         }
     }
 
@@ -950,6 +968,7 @@ where
             match law.observe(&mut limit.state, &mut limit.pacing, &sample, &mut self.rng) {
                 Move::Kept => {}
                 Move::Slower => {
+                    self.sent_since = false;
                     limit.epoch = limit.epoch.wrapping_add(1);
                     self.stats.count(|stats| &mut stats.slower);
                 }

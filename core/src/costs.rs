@@ -15,8 +15,7 @@ pub trait Costs<const LIMITS: usize>: Copy + Debug + Eq + sealed::Sealed {
     #[doc(hidden)]
     const ARE_STATED: bool;
 
-    /// The cost of the limit with this index; zero if there is none.
-    #[must_use]
+    #[doc(hidden)]
     fn of(&self, limit: usize) -> u32;
 
     #[doc(hidden)]

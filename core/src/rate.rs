@@ -54,7 +54,10 @@ impl Quota {
     ///
     /// With any other quota, a period that begins with a burst has up to `count` + `burst` calls. This one is for airtime
     /// that a law limits, and for servers that count a sliding window. In the long run, it allows `count` + 1 - `burst`
-    /// calls per period, which is 2 ms longer because late timers are made up.
+    /// calls per `period` + 2 ms, since up to 2 ms of a late timer are made up.
+    ///
+    /// It holds for the times at which calls are sent, while the policy stays the same and no cost is corrected downwards.
+    /// A server counts when they arrive: add how much the delay varies to `period`.
     ///
     /// ```
     /// use tidegate::{ConfigError, Quota, Span};

@@ -193,7 +193,7 @@ macro_rules! registry {
 
         impl ConfigError {
             pub(crate) const NO_SUCH_POLICY: &str =
-                concat!("no policy has this name; the names are", $($(" `", $name, "`"),+),+);
+                concat!("no policy has this name; the names are", $($(" ", $name),+),+);
         }
 
         impl Policy {

@@ -5,8 +5,9 @@ use crate::Outcome;
 /// What a reason code says about the packet it answers (MQTT 5.0 section 2.4): of a CONNACK, a
 /// PUBACK, PUBREC, SUBACK or UNSUBACK, or of the DISCONNECT that ended the connection.
 ///
-/// - Below 0x80 is success: [`Ok`](Outcome::Ok). Version 5 does not use 0x03 and 0x06. In a CONNACK of version 3.1.1, 0x03
-///   is server unavailable, [`Busy`](Outcome::Busy), and Adafruit IO's 0x06 is [`Throttled`](Outcome::Throttled).
+/// - Below 0x80 is success: [`Ok`](Outcome::Ok). The exceptions are return codes of a CONNACK of version 3.1.1, which
+///   version 5 does not use: 0x03 server unavailable is [`Busy`](Outcome::Busy), and Adafruit IO's 0x06 (too many
+///   connections) is [`Throttled`](Outcome::Throttled). Its codes 1, 2, 4 and 5 are final, so they are `Ok` too.
 /// - 0x88 server unavailable and 0x89 server busy are [`Busy`](Outcome::Busy).
 /// - 0x93 receive maximum exceeded, 0x96 message rate too high, 0x97 quota exceeded and 0x9F
 ///   connection rate exceeded are [`Throttled`](Outcome::Throttled).

@@ -316,29 +316,33 @@ proptest! {
 
     #[test]
     fn no_period_has_more_calls_than_a_strict_quota(
-        seed: u64, count in 1..40u64, period in 20 * MILLIS..60 * SECOND, share in 0..40u64,
+        seed: u64, count in 1..40u64, period in 20 * MILLIS..60 * SECOND, share in 0..40u64, late in 1..60 * SECOND,
     ) {
-        let burst = u32::try_from(1 + share % count).unwrap();
-        let quota = Quota::strict(count, Span::from_nanos(period), burst).unwrap();
+        let burst = 1 + share % count;
+        let quota = Quota::strict(count, Span::from_nanos(period), u32::try_from(burst).unwrap()).unwrap();
         let mut gate = Controller::new(Policy::new(Fixed::new(quota)), seed, at(0));
         let (mut rng, mut now, mut sent) = (Rng::new(seed), 0, Vec::new());
-        let mut below = |most: u64| u64::from(rng.next_u32()) % most;
+        let mut below = |most: u64| rng.between(Span::ZERO, Span::from_nanos(most - 1)).as_nanos();
         while sent.len() < 400 {
-            match gate.poll(at(now), &Call::new()) {
+            let cost = 1 + below(burst);
+            match gate.poll(at(now), &Call::new().cost(u32::try_from(cost).unwrap())) {
                 Decision::Admit(permit) => {
                     gate.settle(at(now), permit, Outcome::Ok);
-                    sent.push(now);
+                    sent.extend((0..cost).map(|_| now));
                     // A silence, after which a burst may be sent.
                     now += if below(16) == 0 { below(2 * period) } else { 0 };
                 }
-                // Timers are late.
-                Decision::Wait(until) => now = until.as_nanos() + below(4 * MILLIS),
+                // Timers are late, some of them very late.
+                Decision::Wait(until) => {
+                    let most = if below(8) == 0 { late } else { 4 * MILLIS };
+                    now = until.as_nanos() + below(most);
+                }
                 other => panic!("{other:?}"),
             }
         }
         let count = usize::try_from(count).unwrap();
         for calls in sent.windows(count + 1) {
-            prop_assert!(calls[count] - calls[0] >= period, "{} calls in {} ns", count + 1, calls[count] - calls[0]);
+            prop_assert!(calls[count] - calls[0] >= period, "{} in {} ns", count + 1, calls[count] - calls[0]);
         }
     }
 

@@ -1,10 +1,15 @@
 //! After any hints, a client recovers once the server serves again.
 
-use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Reply, Rng, Span};
+use std::collections::VecDeque;
+
+use tidegate::law::Fixed;
+use tidegate::{
+    Call, Controller, Decision, Hint, Outcome, Policy, Quota, Reply, Rng, Span, Verdict,
+};
 
 use crate::client::Client;
 use crate::server::{Says, Server};
-use crate::{HOUR, SECOND, at};
+use crate::{HOUR, MILLIS, SECOND, at};
 
 fn below(rng: &mut Rng, most: u64) -> u64 {
     rng.between(Span::ZERO, Span::from_nanos(most)).as_nanos()
@@ -161,19 +166,27 @@ fn an_hour_of_light_use_does_not_slow_the_job_after_it() {
 
 /// A broker that takes 30 messages a minute, drops others, and says so on a topic, since nothing answers a message.
 #[test]
-fn a_client_that_is_told_beside_its_calls_keeps_to_the_limit() {
-    for (law, hint) in [
-        ("adaptive", Hint::NONE),
-        ("adaptive", Hint::retry_after(Span::from_secs(4))),
-        ("aimd", Hint::NONE),
+fn a_client_learns_from_messages_that_answer_no_call() {
+    for (hint, delay) in [
+        (Hint::NONE, 0),
+        (Hint::NONE, 5 * SECOND),
+        (Hint::retry_after(Span::from_secs(4)), 0),
+        (Hint::retry_after(Span::from_secs(4)), 5 * SECOND),
     ] {
         let mut broker = Server::new(30, 60 * SECOND, Some(5), Says::Nothing);
-        let policy = Policy::named(law).unwrap();
-        let mut gate: Controller = Controller::new(policy, 7, at(0));
+        let mut gate = Controller::new(Policy::adaptive(), 7, at(0));
         let (mut now, mut sent, mut dropped) = (0, 0u64, 0u64);
+        let mut topic = VecDeque::new();
         while now < 2 * HOUR {
             if now < HOUR {
-                (sent, dropped) = (0, 0);
+                (sent, dropped) = (0, 0); // The second hour counts.
+            }
+            while let Some(arrives) = topic.pop_front_if(|arrives| *arrives <= now) {
+                gate.report(at(arrives), Outcome::Throttled.with(hint));
+                // Another message says nothing new.
+                let interval = gate.intervals(at(now)).next();
+                gate.report(at(arrives), Outcome::Throttled);
+                assert_eq!(gate.intervals(at(now)).next(), interval);
             }
             match gate.poll(at(now), &Call::new()) {
                 Decision::Admit(permit) => {
@@ -181,23 +194,50 @@ fn a_client_that_is_told_beside_its_calls_keeps_to_the_limit() {
                     sent += 1;
                     if !broker.limit.take(now, 1) {
                         dropped += 1;
-                        gate.report(at(now), Outcome::Throttled.with(hint));
-                        // Another message of the topic says nothing new.
-                        let interval = gate.intervals(at(now)).next();
-                        gate.report(at(now), Outcome::Throttled);
-                        assert_eq!(gate.intervals(at(now)).next(), interval, "{law}");
+                        topic.push_back(now + delay);
                     }
+                    now += MILLIS;
                 }
-                Decision::Wait(until) => now = until.as_nanos(),
-                Decision::Full => now = gate.next_at(at(now)).unwrap().as_nanos(),
+                Decision::Wait(until) => {
+                    let message = topic.front().copied().unwrap_or(u64::MAX);
+                    now = until.as_nanos().min(message.max(now + 1));
+                }
+                Decision::Full => now += SECOND / 10,
                 other @ Decision::Reject(_) => panic!("{other:?}"),
             }
         }
         let served = sent - dropped;
-        println!("{law} {served} {dropped}");
         assert!(
-            served >= 1_440 && dropped * 10 <= sent,
-            "{law}: {served} served, {dropped} dropped"
+            served >= 1_600 && dropped <= 72,
+            "{hint:?} after {delay}: {served} served, {dropped} dropped"
         );
+        assert_eq!(gate.stats().throttled, 0, "counters are of responses");
     }
+}
+
+#[test]
+fn a_message_cuts_no_rate_without_a_call_since_the_latest_cut() {
+    let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, at(0));
+    let mut intervals = Vec::new();
+    let mut tell = |gate: &mut Controller, outcome: Outcome| {
+        gate.report(at(0), outcome);
+        intervals.push(gate.intervals(at(0)).next().unwrap().unwrap().as_millis());
+    };
+    tell(&mut gate, Outcome::Throttled); // no call was sent
+    let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
+    tell(&mut gate, Outcome::Ok);
+    let Decision::Admit(_) = gate.poll(at(SECOND), &Call::new()) else { panic!() };
+    gate.settle(at(SECOND), permit, Outcome::Throttled); // cuts
+    tell(&mut gate, Outcome::Throttled); // the same event
+    let Decision::Admit(_) = gate.poll(at(2 * SECOND), &Call::new()) else { panic!() };
+    tell(&mut gate, Outcome::Throttled);
+    gate.set_policy(Policy::named("fixed").unwrap(), at(2 * SECOND));
+    tell(&mut gate, Outcome::Throttled);
+    assert_eq!(intervals, [100, 100, 200, 400, 100]);
+    // A cost that a message states was never charged.
+    let quota = Policy::new(Fixed::new(Quota::per_second(1).unwrap()));
+    let mut gate = Controller::new(quota, 7, at(0));
+    let Decision::Admit(_) = gate.poll(at(0), &Call::new()) else { panic!() };
+    gate.report(at(0), Outcome::Throttled.using([0]));
+    assert_eq!(gate.check(at(0), &Call::new()), Verdict::Wait(at(SECOND)));
 }
