@@ -68,17 +68,10 @@ pub enum Error {
         /// The key of the call; empty if it has none.
         key: Arc<str>,
     },
-    /// The call was admitted, but its future was not polled until its permit lapsed. It was not sent.
-    Lapsed {
-        /// The key of the call; empty if it has none.
-        key: Arc<str>,
-    },
 }
 
 impl Error {
-    /// Without a reason, the call did not take its permit in time.
-    pub(crate) fn rejected(key: Arc<str>, reason: impl Into<Option<Reason>>, now: Instant) -> Self {
-        let Some(reason) = reason.into() else { return Self::Lapsed { key } };
+    pub(crate) fn rejected(key: Arc<str>, reason: Reason, now: Instant) -> Self {
         let wait = match reason {
             Reason::Late(at) => duration(at.saturating_since(now)),
             _ => Duration::ZERO,
@@ -103,10 +96,9 @@ impl Error {
 
     pub(crate) const fn shared_key(&self) -> &Arc<str> {
         match self {
-            Self::Rejected { key, .. }
-            | Self::TimedOut { key }
-            | Self::NotRepeatable { key }
-            | Self::Lapsed { key } => key,
+            Self::Rejected { key, .. } | Self::TimedOut { key } | Self::NotRepeatable { key } => {
+                key
+            }
         }
     }
 }
@@ -140,10 +132,6 @@ impl fmt::Display for Error {
             Self::NotRepeatable { .. } => f.write_str(
                 "was not retried, because it is not idempotent or its request cannot be copied: give it an \
                  `Idempotency-Key`, or call `idempotent`",
-            ),
-            Self::Lapsed { .. } => f.write_str(
-                "was admitted, but its future was not polled in time: poll it, or drop it when it is not \
-                 needed",
             ),
         }
     }

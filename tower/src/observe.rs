@@ -101,7 +101,7 @@ pub(crate) fn rejected(error: &Error) {
                 _ => "never",
             },
             Error::NotRepeatable { .. } => "not repeatable",
-            _ => "lapsed",
+            Error::TimedOut { .. } => "timed out",
         };
         let key = error.shared_key();
         #[cfg(feature = "metrics")]

@@ -15,6 +15,7 @@ use super::LocalError;
 use super::budgets::random;
 use super::post::Post;
 use crate::desk::{Desk, Lock};
+use crate::gate::TAKE_WITHIN;
 use crate::timer::{Timer, Tokio, span};
 
 /// How many calls of one member can be in flight.
@@ -68,7 +69,7 @@ impl Lane {
         let mut member = Member::new(random(), alone, clock.now());
         member.set_expiry(span(expiry));
         let member = CountedMember::new(member);
-        let desk = Desk::new(member, most, span(clock.patience()), Span::MAX);
+        let desk = Desk::new(member, most, span(clock.patience()), TAKE_WITHIN);
         let state = State { desk, armed: Instant::MAX, bell: None, trouble: None, left: false };
         Arc::new_cyclic(|me| Self { me: me.clone(), key, clock, post, state: Mutex::new(state) })
     }

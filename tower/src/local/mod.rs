@@ -356,7 +356,8 @@ impl Future for LocalAcquire {
             let Decided { lane, call, place, now, decision } = ready!(queued.poll(alarm, cx));
             return Poll::Ready(match decision {
                 Ok(permit) => {
-                    Ok(LocalPermit { gate: gate.clone(), lane, permit: Some(permit), call, place })
+                    let (gate, is_settled) = (gate.clone(), false);
+                    Ok(LocalPermit { gate, lane, permit, is_settled, call, place })
                 }
                 Err(reason) => Err(Error::rejected(lane.key.clone(), reason, now)),
             });
@@ -380,7 +381,8 @@ impl fmt::Debug for LocalAcquire {
 pub struct LocalPermit {
     gate: LocalGate,
     lane: Arc<Lane>,
-    permit: Option<u64>,
+    permit: u64,
+    is_settled: bool,
     call: Call,
     place: Place,
 }
@@ -388,9 +390,8 @@ pub struct LocalPermit {
 impl LocalPermit {
     /// Reports the outcome of the call to all members.
     pub fn settle(mut self, reply: impl Into<Reply>) {
-        if let Some(permit) = self.permit.take() {
-            self.lane.settle(permit, &reply.into());
-        }
+        self.is_settled = true;
+        self.lane.settle(self.permit, &reply.into());
     }
 
     /// Reports the same. If another attempt is due, awaiting the result waits for its turn.
@@ -398,23 +399,22 @@ impl LocalPermit {
     /// # Errors
     /// [`Error::Rejected`] with the reason why there is no other attempt.
     pub fn retry(mut self, reply: impl Into<Reply>) -> Result<LocalAcquire, Error> {
-        let key = self.lane.key.clone();
-        let Some(permit) = self.permit.take() else { return Err(Error::Lapsed { key }) };
-        match self.lane.retry(permit, &reply.into(), &self.call) {
+        self.is_settled = true;
+        match self.lane.retry(self.permit, &reply.into(), &self.call) {
             Ok(call) => {
                 let queued = Queued::new(self.lane.clone(), call, self.place);
                 let (gate, stage) = (self.gate.clone(), Stage::Queue(queued));
                 Ok(LocalAcquire { gate, stage, alarm: Alarm::default() })
             }
-            Err((reason, now)) => Err(Error::rejected(key, reason, now)),
+            Err((reason, now)) => Err(Error::rejected(self.lane.key.clone(), reason, now)),
         }
     }
 }
 
 impl Drop for LocalPermit {
     fn drop(&mut self) {
-        if let Some(permit) = self.permit.take() {
-            self.lane.settle(permit, &Outcome::Abandoned.into());
+        if !self.is_settled {
+            self.lane.settle(self.permit, &Outcome::Abandoned.into());
         }
     }
 }
