@@ -64,7 +64,8 @@
 //! A cause is `pacing`, `cooldown`, `concurrency limit`, `backoff`, `queue` (other calls are first) or `none`. Each
 //! attempt has a span, `attempt`, with the fields `tidegate.key`, `tidegate.outcome` and, from the second attempt
 //! on, `http.request.resend_count`. An attempt that is not sent has an event at the level `DEBUG`, with
-//! `tidegate.key` and `tidegate.reason`.
+//! `tidegate.key` and `tidegate.reason`. A budget that
+//! [cannot be shared](local::LocalGate#if-the-budget-cannot-be-shared) has one at the level `WARN`.
 #![cfg_attr(
     not(all(feature = "local", feature = "metrics", feature = "reqwest", feature = "tonic")),
     allow(rustdoc::broken_intra_doc_links, reason = "what a feature brings")

@@ -114,6 +114,15 @@ pub(crate) fn rejected(error: &Error) {
     let _ = error;
 }
 
+/// Reports why processes cannot share their budgets.
+#[cfg(feature = "local")]
+pub(crate) fn troubled(name: &str, trouble: &impl std::fmt::Display) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(tidegate.name = name, "shared budget: {trouble}");
+    #[cfg(not(feature = "tracing"))]
+    let _ = (name, trouble);
+}
+
 #[cfg(feature = "metrics")]
 #[expect(clippy::cast_precision_loss, reason = "gauges are floats, and these numbers are small")]
 fn gauges<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {

@@ -63,6 +63,20 @@ use post::Post;
 /// # Ok(()) }
 /// ```
 ///
+/// # If the budget cannot be shared
+///
+/// The folder is not writable or belongs to another user, another program or another version of the protocol uses the
+/// socket, or the process that holds the budgets does not answer. Calls then continue within the latest share of this
+/// process, and before the first answer within the quota of [`alone`](LocalBuilder::alone), whatever the policy is.
+/// [`check`](Self::check) fails at the start of the program, [`LocalStats::troubled`] counts the keys,
+/// [`trouble`](Self::trouble) has the reason of each, and with the feature `tracing` there is an event at the level
+/// `WARN`, once a minute for each reason.
+///
+/// A process holds the budgets of 256 keys, each with a tenth of a megabyte, until they were unused for a minute. The
+/// same applies to the calls of any further keys. Use several names for more.
+///
+/// # Order, costs and tasks
+///
 /// Calls of one key are admitted first come, first served; a retry goes before newer calls. A call
 /// costs one call of the budget. The policy of the process that holds the budget applies, so use
 /// the same policy in all processes.
@@ -146,6 +160,7 @@ impl LocalGate {
             all.in_flight += one.in_flight;
             all.available_leases += one.available_leases;
             all.members = all.members.max(one.members);
+            all.troubled += usize::from(one.trouble.is_some());
             for (sum, count) in [
                 (&mut all.alone, one.tally.alone),
                 (&mut all.delayed, one.tally.delayed),
@@ -165,8 +180,17 @@ impl LocalGate {
         self.inner.post.budget(key)
     }
 
-    /// Why the latest request for a key failed; `None` if it was answered. Calls continue within
-    /// this process's share, so the error is reported nowhere else.
+    /// Finds the process that holds the budgets. If there is none, this process becomes it. Await it at the start of
+    /// the program, to fail there instead of at the rate of one process.
+    ///
+    /// # Errors
+    /// Why the budgets [cannot be shared](Self#if-the-budget-cannot-be-shared).
+    pub async fn check(&self) -> Result<(), LocalError> {
+        self.inner.post.carry(None).await.map(drop)
+    }
+
+    /// Why the latest request for a key failed; `None` if it was answered. Calls
+    /// [continue](Self#if-the-budget-cannot-be-shared).
     #[must_use]
     pub fn trouble(&self, key: &str) -> Option<LocalError> {
         self.inner.lanes().get(key).cloned()?.glance().trouble
@@ -256,8 +280,8 @@ impl LocalBuilder {
         Self { expiry: expiry.max(Duration::from_millis(1)), ..self }
     }
 
-    /// The quota of this process without a coordinator, until it knows its share. One call a second
-    /// by default.
+    /// The quota of a key in this process while its budget [cannot be
+    /// shared](LocalGate#if-the-budget-cannot-be-shared), until it knows its share. One call a second by default.
     pub fn alone(self, alone: Quota) -> Self {
         Self { alone: Some(alone), ..self }
     }
@@ -311,6 +335,8 @@ pub struct LocalStats {
     pub in_flight: usize,
     /// Available leases.
     pub available_leases: usize,
+    /// The number of keys with a [trouble](LocalGate::trouble).
+    pub troubled: usize,
     /// The number of processes that share the budget, as last reported; the maximum over all keys.
     pub members: u16,
     /// Requests to the process that holds the budget.
