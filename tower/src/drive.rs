@@ -44,7 +44,7 @@ impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
 
 impl<const LIMITS: usize, T: Timer> Drop for Guard<LIMITS, T> {
     fn drop(&mut self) {
-        self.learn();
+        self.permit.end(self.reply);
     }
 }
 

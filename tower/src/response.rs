@@ -106,6 +106,7 @@ impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<
 
     fn hold(self, mut guard: Option<Guard<LIMITS, T>>) -> Self::Held {
         if let Some(guard) = &mut guard
+            && !self.body().is_end_stream()
             && !grpc::ends_later(self.headers())
         {
             guard.learn();

@@ -57,9 +57,11 @@ impl<const LIMITS: usize, T: Timer + Send + Sync> Hold<LIMITS, T> for Response {
 
     fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self {
         let Some(mut guard) = guard else { return self };
-        guard.learn();
         let (url, usage) = (self.url().clone(), usage(self.headers()));
         let response = ::http::Response::from(self);
+        if !http_body::Body::is_end_stream(response.body()) {
+            guard.learn();
+        }
         let guarded = |body| Body::wrap(Guarded::new(body, Some(guard)).counting(usage));
         response_of(&url, response.map(guarded))
     }

@@ -37,7 +37,7 @@ pub use budgets::LocalBudget;
 pub use call::LocalCall;
 pub use error::LocalError;
 
-use crate::alarm::Alarm;
+use crate::alarm::{self, Alarm};
 use crate::classify::{Classify, Standard};
 use crate::desk::{Decided, Queued};
 use crate::error::Error;
@@ -367,8 +367,14 @@ enum Stage {
 impl Future for LocalAcquire {
     type Output = Result<LocalPermit, Error>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { gate, stage, alarm } = self.get_mut();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        alarm::cooperate(cx, |cx| self.poll_permit(cx))
+    }
+}
+
+impl LocalAcquire {
+    fn poll_permit(&mut self, cx: &mut Context<'_>) -> Poll<Result<LocalPermit, Error>> {
+        let Self { gate, stage, alarm } = self;
         loop {
             let queued = match stage {
                 Stage::New { key, priority, deadline } => {

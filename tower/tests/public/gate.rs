@@ -250,6 +250,17 @@ async fn a_branch_of_select_may_use_the_gate_of_another_branch() {
 }
 
 #[tokio::test]
+async fn calls_that_are_admitted_at_once_let_the_other_futures_of_their_task_run() {
+    let gate = Gate::new(Policy::new(Fixed::UNLIMITED));
+    let calls = async {
+        for _ in 0..1_000_000 {
+            gate.acquire().await.unwrap().settle(Outcome::Ok);
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_millis(1), calls).await.is_err());
+}
+
+#[tokio::test]
 async fn a_gate_has_no_hidden_limit_on_calls_in_flight() {
     let gate = Gate::new(Policy::new(Fixed::UNLIMITED));
     let permits: Vec<_> = (0..20_000).map_while(|_| gate.try_acquire()).collect();
