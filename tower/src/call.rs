@@ -229,8 +229,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         F: FnMut() -> Fut,
         Fut: Future,
     {
-        let driven = drive(self, (), Until::Result, |()| Some(()), classify, |()| send());
-        Ok(driven.await?.0)
+        let send = |()| send();
+        drive(self, (), Until::Result, |()| Some(()), classify, send, |driven| Ok(driven?.0)).await
     }
 
     /// The key, if the call has none.

@@ -144,12 +144,14 @@ async fn send<T: Timer<Sleep: Send> + Send + Sync>(
         let sent = client.execute(request);
         async { Ok(peeked(sent.await?).await) }
     };
-    let driven = drive(call, request, Until::Guard, repeat, Standard, send).await;
-    match driven.map_err(SendError::NotSent)? {
-        (Ok(response), end) => Ok(end.hold(response)),
-        (Err(error), End::GaveUp(why)) => Err(SendError::Failed { error, gave_up: Some(why) }),
-        (Err(error), _) => Err(error.into()),
-    }
+    drive(call, request, Until::Guard, repeat, Standard, send, |driven| {
+        match driven.map_err(SendError::NotSent)? {
+            (Ok(response), end) => Ok(end.hold(response)),
+            (Err(error), End::GaveUp(why)) => Err(SendError::Failed { error, gave_up: Some(why) }),
+            (Err(error), _) => Err(error.into()),
+        }
+    })
+    .await
 }
 
 /// Why [`SendThrough`] has no response.
