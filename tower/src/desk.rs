@@ -12,6 +12,9 @@ use crate::alarm::Alarm;
 use crate::timer::Timer;
 use crate::waiters::Waiters;
 
+/// How many decided calls are searched for one that was taken.
+const LOOKS: usize = 64;
+
 /// See the module's documentation. A lane has one behind a lock.
 pub(crate) struct Desk<G: Gate<LIMITS>, const LIMITS: usize = 1> {
     pub(crate) gate: G,
@@ -21,7 +24,8 @@ pub(crate) struct Desk<G: Gate<LIMITS>, const LIMITS: usize = 1> {
     patience: Span,
     /// How long a decided call may take to take the decision.
     take_within: Span,
-    /// The decided calls, and until when their tasks must take the decision. They usually do so in this order.
+    /// The decided calls, and until when their tasks must take the decision. They usually do so in about this order. A
+    /// call that was taken far out of order stays until then.
     decided: VecDeque<(Ticket, Instant)>,
     /// When to check the queue without an event.
     until: Instant,
@@ -217,7 +221,9 @@ where
             match queue.poll(now, gate) {
                 Step::Wake(ticket) => {
                     wakes.woken.extend(waiters.leave(ticket));
-                    decided.push_back((ticket, now.saturating_add(self.take_within)));
+                    if self.take_within < Span::MAX {
+                        decided.push_back((ticket, now.saturating_add(self.take_within)));
+                    }
                 }
                 Step::Sleep(at) => break at.unwrap_or(Instant::MAX),
             }
@@ -229,7 +235,8 @@ where
     /// A call was taken or given up.
     fn forget(&mut self, ticket: Ticket) {
         self.wakes.spent = self.waiters.leave(ticket);
-        if let Some(at) = self.decided.iter().position(|(decided, _)| *decided == ticket) {
+        let is_it = |(decided, _): &(Ticket, Instant)| *decided == ticket;
+        if let Some(at) = self.decided.iter().take(LOOKS).position(is_it) {
             self.decided.remove(at);
         }
     }
