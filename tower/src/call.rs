@@ -260,6 +260,12 @@ impl<const LIMITS: usize, T: Timer> From<&Gate<LIMITS, T>> for Call<LIMITS, T> {
     }
 }
 
+impl<const LIMITS: usize, T: Timer> From<Gate<LIMITS, T>> for Call<LIMITS, T> {
+    fn from(gate: Gate<LIMITS, T>) -> Self {
+        Self::new(gate)
+    }
+}
+
 #[cfg(feature = "tokio")]
 impl<const LIMITS: usize> Call<LIMITS> {
     /// By when the call must be over. See [`with_timeout`](Self::with_timeout).

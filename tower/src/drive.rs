@@ -138,11 +138,12 @@ where
                 (outcome, _) => {
                     let key = permit.key().into();
                     permit.settle(reply);
+                    let rejected = |key, reason| Error::rejected(key, reason, Instant::ZERO);
                     let error = match outcome {
-                        Outcome::Exhausted => {
-                            Error::rejected(key, Reason::Exhausted, Instant::ZERO)
-                        }
-                        _ => Error::NotRepeatable { key },
+                        Outcome::Exhausted => rejected(key, Reason::Exhausted),
+                        _ if !retry.is_possible() => rejected(key, Reason::Attempts),
+                        _ if retry.covers(outcome) => Error::NotRepeatable { key },
+                        _ => Error::NotIdempotent { key },
                     };
                     observe::rejected(&error);
                     End::GaveUp(error)

@@ -62,8 +62,12 @@ pub enum Error {
         key: Arc<str>,
     },
     /// The server may have served the call, and it is not idempotent: see
-    /// [`Call::idempotent`](crate::Call::idempotent). Or its request cannot be copied: see
-    /// [`Repeat`](crate::Repeat).
+    /// [`Call::idempotent`](crate::Call::idempotent).
+    NotIdempotent {
+        /// The key of the call; empty if it has none.
+        key: Arc<str>,
+    },
+    /// Its request cannot be copied: see [`Repeat`](crate::Repeat).
     NotRepeatable {
         /// The key of the call; empty if it has none.
         key: Arc<str>,
@@ -96,9 +100,10 @@ impl Error {
 
     pub(crate) const fn shared_key(&self) -> &Arc<str> {
         match self {
-            Self::Rejected { key, .. } | Self::TimedOut { key } | Self::NotRepeatable { key } => {
-                key
-            }
+            Self::Rejected { key, .. }
+            | Self::TimedOut { key }
+            | Self::NotIdempotent { key }
+            | Self::NotRepeatable { key } => key,
         }
     }
 }
@@ -129,9 +134,13 @@ impl fmt::Display for Error {
             Self::TimedOut { .. } => {
                 f.write_str("was in flight at its deadline and was given up: allow it more time")
             }
-            Self::NotRepeatable { .. } => f.write_str(
-                "was not retried, because it is not idempotent or its request cannot be copied: give it an \
+            Self::NotIdempotent { .. } => f.write_str(
+                "was not retried, because the server may have served it and it is not idempotent: give it an \
                  `Idempotency-Key`, or call `idempotent`",
+            ),
+            Self::NotRepeatable { .. } => f.write_str(
+                "was not retried, because its request cannot be copied: send a body that is not a stream, or \
+                 set `repeat` of the layer",
             ),
         }
     }

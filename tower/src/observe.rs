@@ -172,6 +172,7 @@ pub(crate) fn rejected(error: &Error) {
                 Reason::Exhausted => "exhausted",
                 _ => "never",
             },
+            Error::NotIdempotent { .. } => "not idempotent",
             Error::NotRepeatable { .. } => "not repeatable",
             Error::TimedOut { .. } => "timed out",
         };
