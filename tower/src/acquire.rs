@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use tidegate::Instant;
 use tidegate::queue::Place;
 
-use crate::alarm::Alarm;
+use crate::alarm::{self, Alarm};
 use crate::desk::{Decided, Queued};
 use crate::entry::Entry;
 use crate::error::Error;
@@ -81,8 +81,14 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
 impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
     type Output = Result<Permit<LIMITS, T>, Error>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { stage, waits, alarm } = self.get_mut();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        alarm::cooperate(cx, |cx| self.poll_permit(cx))
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
+    fn poll_permit(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit<LIMITS, T>, Error>> {
+        let Self { stage, waits, alarm } = self;
         loop {
             match stage {
                 Stage::Key(entry) => {

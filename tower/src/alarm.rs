@@ -8,6 +8,19 @@ use tidegate::Instant;
 
 use crate::timer::Timer;
 
+/// Polls within the budget of tokio's task: a loop of calls that are admitted at once lets other futures run.
+pub(crate) fn cooperate<R>(
+    cx: &mut Context<'_>,
+    poll: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+) -> Poll<R> {
+    #[cfg(feature = "tokio")]
+    let budget = ready!(tokio::task::coop::poll_proceed(cx));
+    let done = ready!(poll(cx));
+    #[cfg(feature = "tokio")]
+    budget.made_progress();
+    Poll::Ready(done)
+}
+
 /// The timer of one call.
 pub(crate) struct Alarm<T: Timer> {
     sleep: Option<Pin<Box<T::Sleep>>>,

@@ -229,8 +229,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         F: FnMut() -> Fut,
         Fut: Future,
     {
-        let driven = drive(self, (), Until::Result, |()| Some(()), classify, |()| send());
-        Ok(driven.await?.0)
+        let send = |()| send();
+        drive(self, (), Until::Result, |()| Some(()), classify, send, |driven| Ok(driven?.0)).await
     }
 
     /// The key, if the call has none.
@@ -257,6 +257,12 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
 impl<const LIMITS: usize, T: Timer> From<&Gate<LIMITS, T>> for Call<LIMITS, T> {
     fn from(gate: &Gate<LIMITS, T>) -> Self {
         gate.call()
+    }
+}
+
+impl<const LIMITS: usize, T: Timer> From<Gate<LIMITS, T>> for Call<LIMITS, T> {
+    fn from(gate: Gate<LIMITS, T>) -> Self {
+        Self::new(gate)
     }
 }
 

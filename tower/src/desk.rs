@@ -1,5 +1,6 @@
 //! A gate, its queue, and the tasks of the calls that wait.
 
+use std::collections::VecDeque;
 use std::mem::take;
 use std::ops::Deref;
 use std::task::{Context, Poll, Waker, ready};
@@ -11,6 +12,9 @@ use crate::alarm::Alarm;
 use crate::timer::Timer;
 use crate::waiters::Waiters;
 
+/// How many decided calls are searched for one that was taken.
+const LOOKS: usize = 64;
+
 /// See the module's documentation. A lane has one behind a lock.
 pub(crate) struct Desk<G: Gate<LIMITS>, const LIMITS: usize = 1> {
     pub(crate) gate: G,
@@ -20,9 +24,9 @@ pub(crate) struct Desk<G: Gate<LIMITS>, const LIMITS: usize = 1> {
     patience: Span,
     /// How long a decided call may take to take the decision.
     take_within: Span,
-    /// The decided calls, and until when their tasks must take the decision. Empty without such a
-    /// limit.
-    decided: Vec<(Ticket, Instant)>,
+    /// The decided calls, and until when their tasks must take the decision. They usually do so in about this order. A
+    /// call that was taken far out of order stays until then.
+    decided: VecDeque<(Ticket, Instant)>,
     /// When to check the queue without an event.
     until: Instant,
     /// When a waiting task polls its lane even if the queue needs no check.
@@ -51,8 +55,10 @@ impl Wakes {
 pub(crate) enum Wait<P> {
     /// It is admitted.
     Admitted(P),
-    /// It will not be sent. `None` if it was decided, but did not take the decision in time.
-    Rejected(Option<Reason>),
+    /// It will not be sent.
+    Rejected(Reason),
+    /// It was decided, and did not take the decision in time. It must join again.
+    Lapsed,
     /// It waits. Poll again at this time, or when woken.
     Until(Instant),
 }
@@ -69,7 +75,7 @@ where
             waiters: Waiters::default(),
             patience,
             take_within,
-            decided: Vec::new(),
+            decided: VecDeque::new(),
             until: Instant::MAX,
             look_again: Instant::MAX,
             wakes: Wakes::default(),
@@ -77,16 +83,17 @@ where
     }
 
     /// An attempt of a call joins, and gets a permit if it may be sent at once. A place without an
-    /// arrival is that of a new call, and gets one.
+    /// arrival is that of a new call, and gets one. Any other call was here before.
     pub(crate) fn join(
         &mut self,
         now: Instant,
         call: &Call<LIMITS>,
         place: &mut Place,
     ) -> Result<Joined<G::Permit>, Reason> {
-        if *place == Place::new(place.priority(), 0) {
-            *place = self.queue.place(place.priority());
+        if *place != Place::new(place.priority(), 0) {
+            return self.rejoin(now, call, *place);
         }
+        *place = self.queue.place(place.priority());
         if !self.decided.is_empty() {
             self.pump(now); // A decision that was not taken in time leaves room for this call.
         }
@@ -100,7 +107,7 @@ where
         self.queue.waiting() == 0
     }
 
-    /// [`join`](Self::join) for a call that waited here before and was refunded.
+    /// [`join`](Self::join) for a call that was here before.
     pub(crate) fn rejoin(
         &mut self,
         now: Instant,
@@ -130,8 +137,13 @@ where
 
     /// The state of a waiting call.
     pub(crate) fn wait(&mut self, now: Instant, ticket: Ticket, waker: &Waker) -> Wait<G::Permit> {
-        self.pump(now);
-        let wait = match self.queue.take(ticket) {
+        // A decision is taken, however late, unless it has lapsed because of another event.
+        let mut turn = self.queue.take(ticket);
+        if matches!(turn, Turn::Waiting) {
+            self.pump(now);
+            turn = self.queue.take(ticket);
+        }
+        let wait = match turn {
             Turn::Waiting => {
                 let (until, spent) =
                     self.waiters.wait(ticket, waker, now, self.until, self.patience);
@@ -139,8 +151,8 @@ where
                 return Wait::Until(until);
             }
             Turn::Admitted(permit) => Wait::Admitted(permit),
-            Turn::Rejected(reason) => Wait::Rejected(Some(reason)),
-            Turn::Unknown => Wait::Rejected(None),
+            Turn::Rejected(reason) => Wait::Rejected(reason),
+            Turn::Unknown => Wait::Lapsed,
         };
         self.forget(ticket);
         wait
@@ -199,11 +211,10 @@ where
     /// Decides the calls that are due.
     fn pump(&mut self, now: Instant) {
         let Self { gate, queue, waiters, decided, wakes, .. } = self;
-        // In the order in which they were decided.
-        while let Some(&(ticket, by)) = decided.first()
+        while let Some(&(ticket, by)) = decided.front()
             && by <= now
         {
-            decided.remove(0);
+            decided.pop_front();
             queue.cancel(now, gate, ticket);
         }
         let until = loop {
@@ -211,20 +222,23 @@ where
                 Step::Wake(ticket) => {
                     wakes.woken.extend(waiters.leave(ticket));
                     if self.take_within < Span::MAX {
-                        decided.push((ticket, now.saturating_add(self.take_within)));
+                        decided.push_back((ticket, now.saturating_add(self.take_within)));
                     }
                 }
                 Step::Sleep(at) => break at.unwrap_or(Instant::MAX),
             }
         };
-        let lapses = decided.first().map_or(Instant::MAX, |(_, by)| *by);
+        let lapses = decided.front().map_or(Instant::MAX, |(_, by)| *by);
         self.until = until.min(lapses).min(self.look_again);
     }
 
     /// A call was taken or given up.
     fn forget(&mut self, ticket: Ticket) {
         self.wakes.spent = self.waiters.leave(ticket);
-        self.decided.retain(|(decided, _)| *decided != ticket);
+        let is_it = |(decided, _): &(Ticket, Instant)| *decided == ticket;
+        if let Some(at) = self.decided.iter().take(LOOKS).position(is_it) {
+            self.decided.remove(at);
+        }
     }
 }
 
@@ -282,8 +296,7 @@ pub(crate) struct Decided<H, P, const LIMITS: usize> {
     pub(crate) call: Call<LIMITS>,
     pub(crate) place: Place,
     pub(crate) now: Instant,
-    /// It has no reason if it did not take the decision in time.
-    pub(crate) decision: Result<P, Option<Reason>>,
+    pub(crate) decision: Result<P, Reason>,
 }
 
 impl<H: Deref<Target = L>, L: Lock<LIMITS>, const LIMITS: usize> Queued<H, LIMITS> {
@@ -311,12 +324,16 @@ impl<H: Deref<Target = L>, L: Lock<LIMITS>, const LIMITS: usize> Queued<H, LIMIT
                             continue;
                         }
                         (now, Ok(Joined::Admitted(permit))) => (now, Ok(permit)),
-                        (now, Err(reason)) => (now, Err(Some(reason))),
+                        (now, Err(reason)) => (now, Err(reason)),
                     }
                 }
                 Some(ticket) => match lane.wait(ticket, cx.waker()) {
                     (Wait::Until(until), _) => {
                         ready!(alarm.poll(lane.timer(), until, cx));
+                        continue;
+                    }
+                    (Wait::Lapsed, _) => {
+                        self.ticket = None;
                         continue;
                     }
                     (Wait::Admitted(permit), now) => (now, Ok(permit)),

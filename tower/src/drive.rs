@@ -1,7 +1,7 @@
 //! A call from its first attempt to its last.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use tidegate::{Instant, Outcome, Reason, Reply};
@@ -44,7 +44,7 @@ impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
 
 impl<const LIMITS: usize, T: Timer> Drop for Guard<LIMITS, T> {
     fn drop(&mut self) {
-        self.learn();
+        self.permit.end(self.reply);
     }
 }
 
@@ -78,69 +78,91 @@ impl<const LIMITS: usize, T: Timer> End<LIMITS, T> {
     }
 }
 
-/// Sends a request when it may be sent, and retries it. Returns the last result rather than the
-/// reason for stopping.
+/// Sends a request when it may be sent, and retries it. `finish` gets the last result rather than the reason for
+/// stopping.
 ///
 /// `repeat` copies a request before it is sent. A request without a copy is sent once.
-pub(crate) async fn drive<Req, Fut, const LIMITS: usize, T: Timer>(
+///
+/// An async block that uses its captures in place: the arguments of an async function, and each future around it, would
+/// hold and move another copy of the request.
+pub(crate) fn drive<Req, Fut, R, const LIMITS: usize, T: Timer>(
     call: Call<LIMITS, T>,
-    request: Req,
+    mut request: Req,
     until: Until,
     repeat: impl Fn(&mut Req) -> Option<Req>,
     classify: impl Classify<Fut::Output, LIMITS>,
     mut send: impl FnMut(Req) -> Fut,
-) -> Result<(Fut::Output, End<LIMITS, T>), Error>
+    finish: impl FnOnce(Result<(Fut::Output, End<LIMITS, T>), Error>) -> R,
+) -> impl Future<Output = R>
 where
     Fut: Future,
 {
     let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
-    let (mut permit, mut request) = (call.acquire().await?, request);
-    loop {
-        let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
-        let attempt = Attempt::new(permit.key(), permit.attempt());
-        let sent = attempt.send(send(request));
-        let Some(result) = within(&keys.shared.timer, deadline, sent).await else {
-            return Err(Error::TimedOut { key: permit.key().into() });
+    let acquired = call.acquire();
+    async move {
+        let mut permit = match acquired.await {
+            Ok(permit) => permit,
+            Err(error) => return finish(Err(error)),
         };
-        let reply = classify.classify(&result);
-        attempt.outcome(reply.outcome);
-        let next = match (reply.outcome, copy) {
-            (Outcome::Ok, _) if until == Until::Guard => {
-                return Ok((result, End::Held(Guard { permit, reply })));
+        loop {
+            let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
+            let attempt = Attempt::new(permit.key(), permit.attempt());
+            let sent = pin!(attempt.send(send(request)));
+            let Some(result) = within(&keys.shared.timer, deadline, sent).await else {
+                return finish(Err(Error::TimedOut { key: permit.key().into() }));
+            };
+            let reply = classify.classify(&result);
+            attempt.outcome(reply.outcome);
+            if reply.outcome == Outcome::Ok && until == Until::Guard {
+                return finish(Ok((result, End::Held(Guard { permit, reply }))));
             }
-            (Outcome::Ok | Outcome::Abandoned, _) => {
-                permit.settle(reply);
-                return Ok((result, End::Ended));
-            }
-            (outcome, Some(copy)) if retry.covers(outcome) => {
-                permit.retry(reply).map(|again| (again, copy))
-            }
-            (outcome, _) => {
-                let key = permit.key().into();
-                permit.settle(reply);
-                Err(match outcome {
-                    Outcome::Exhausted => Error::rejected(key, Reason::Exhausted, Instant::ZERO),
-                    _ => Error::NotRepeatable { key },
-                })
-            }
-        };
-        let next = match next {
-            Ok((again, copy)) => again.await.map(|next| (next, copy)),
-            Err(error) => Err(error).inspect_err(observe::rejected),
-        };
-        match next {
-            Ok(next) => (permit, request) = next,
-            Err(error) => return Ok((result, End::GaveUp(error))),
+            let end = match (reply.outcome, copy) {
+                (Outcome::Ok | Outcome::Abandoned, _) => {
+                    permit.settle(reply);
+                    End::Ended
+                }
+                (outcome, Some(copy)) if retry.covers(outcome) => {
+                    request = copy;
+                    let next = match permit.retry(reply).inspect_err(observe::rejected) {
+                        Ok(again) => again.await,
+                        Err(error) => Err(error),
+                    };
+                    match next {
+                        Ok(next) => {
+                            permit = next;
+                            continue;
+                        }
+                        Err(error) => End::GaveUp(error),
+                    }
+                }
+                (outcome, _) => {
+                    let key = permit.key().into();
+                    permit.settle(reply);
+                    let rejected = |key, reason| Error::rejected(key, reason, Instant::ZERO);
+                    let error = match outcome {
+                        Outcome::Exhausted => rejected(key, Reason::Exhausted),
+                        _ if !retry.is_possible() => rejected(key, Reason::Attempts),
+                        _ if retry.covers(outcome) => Error::NotRepeatable { key },
+                        _ => Error::NotIdempotent { key },
+                    };
+                    observe::rejected(&error);
+                    End::GaveUp(error)
+                }
+            };
+            return finish(Ok((result, end)));
         }
     }
 }
 
 /// The future's output, or `None` if the deadline passes first.
-async fn within<T: Timer, F: Future>(timer: &T, deadline: Instant, future: F) -> Option<F::Output> {
+async fn within<T: Timer, F: Future>(
+    timer: &T,
+    deadline: Instant,
+    mut future: Pin<&mut F>,
+) -> Option<F::Output> {
     if deadline == Instant::MAX {
         return Some(future.await);
     }
-    let mut future = pin!(future);
     while timer.now() < deadline {
         let mut sleep = pin!(timer.sleep_until(deadline));
         let first = poll_fn(|cx| match future.as_mut().poll(cx) {

@@ -62,23 +62,20 @@ pub enum Error {
         key: Arc<str>,
     },
     /// The server may have served the call, and it is not idempotent: see
-    /// [`Call::idempotent`](crate::Call::idempotent). Or its request cannot be copied: see
-    /// [`Repeat`](crate::Repeat).
-    NotRepeatable {
+    /// [`Call::idempotent`](crate::Call::idempotent).
+    NotIdempotent {
         /// The key of the call; empty if it has none.
         key: Arc<str>,
     },
-    /// The call was admitted, but its future was not polled until its permit lapsed. It was not sent.
-    Lapsed {
+    /// Its request cannot be copied: see [`Repeat`](crate::Repeat).
+    NotRepeatable {
         /// The key of the call; empty if it has none.
         key: Arc<str>,
     },
 }
 
 impl Error {
-    /// Without a reason, the call did not take its permit in time.
-    pub(crate) fn rejected(key: Arc<str>, reason: impl Into<Option<Reason>>, now: Instant) -> Self {
-        let Some(reason) = reason.into() else { return Self::Lapsed { key } };
+    pub(crate) fn rejected(key: Arc<str>, reason: Reason, now: Instant) -> Self {
         let wait = match reason {
             Reason::Late(at) => duration(at.saturating_since(now)),
             _ => Duration::ZERO,
@@ -105,8 +102,8 @@ impl Error {
         match self {
             Self::Rejected { key, .. }
             | Self::TimedOut { key }
-            | Self::NotRepeatable { key }
-            | Self::Lapsed { key } => key,
+            | Self::NotIdempotent { key }
+            | Self::NotRepeatable { key } => key,
         }
     }
 }
@@ -137,13 +134,13 @@ impl fmt::Display for Error {
             Self::TimedOut { .. } => {
                 f.write_str("was in flight at its deadline and was given up: allow it more time")
             }
-            Self::NotRepeatable { .. } => f.write_str(
-                "was not retried, because it is not idempotent or its request cannot be copied: give it an \
+            Self::NotIdempotent { .. } => f.write_str(
+                "was not retried, because the server may have served it and it is not idempotent: give it an \
                  `Idempotency-Key`, or call `idempotent`",
             ),
-            Self::Lapsed { .. } => f.write_str(
-                "was admitted, but its future was not polled in time: poll it, or drop it when it is not \
-                 needed",
+            Self::NotRepeatable { .. } => f.write_str(
+                "was not retried, because its request cannot be copied: send a body that is not a stream, or \
+                 set `repeat` of the layer",
             ),
         }
     }

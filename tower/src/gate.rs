@@ -277,7 +277,7 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
     /// Creates a builder for a gate with this policy, on any clock.
     pub fn new<L: Copy + Into<AnyLaw>>(policy: Policy<L, LIMITS>, timer: T) -> Self {
         let policy = any(policy);
-        Self { policy, timer, seed: None, keys: 1_000, queue: 10_000, take_within: Span::MAX }
+        Self { policy, timer, seed: None, keys: 1_000, queue: 10_000, take_within: TAKE_WITHIN }
     }
 
     /// The maximum number of keys: 1000 by default, at least one. If the table is full, the least
@@ -301,8 +301,9 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         self
     }
 
-    /// How long an admitted call keeps a permit that its task does not take, for tasks that end without being
-    /// dropped, as in an edge worker. No limit by default.
+    /// How long an admitted call keeps a permit that its task does not take, because its future is not polled. Then the
+    /// next call gets the permit, and this one is the first in the queue as soon as it is polled again. One second by
+    /// default.
     pub fn take_within(mut self, patience: Duration) -> Self {
         self.take_within = span(patience);
         self
@@ -317,6 +318,9 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         Gate { keys: Arc::new(Keys::new(shared, keys, policy, seed)) }
     }
 }
+
+/// See [`Builder::take_within`].
+pub(crate) const TAKE_WITHIN: Span = Span::from_secs(1);
 
 /// The policy with its laws as [`AnyLaw`].
 fn any<L: Copy + Into<AnyLaw>, const LIMITS: usize>(

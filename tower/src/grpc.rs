@@ -1,17 +1,28 @@
-//! The signals of gRPC: `grpc-status`, `grpc-retry-pushback-ms` and `RetryInfo` in
-//! `grpc-status-details-bin`.
+//! The signals of gRPC: `grpc-status`, `grpc-retry-pushback-ms`, `RetryInfo` in
+//! `grpc-status-details-bin`, and `retry-after`.
 
 use http::HeaderMap;
-use tidegate::Reply;
 use tidegate::signal::grpc;
+use tidegate::signal::http::Reading;
+use tidegate::{Reply, Span};
+
+use crate::response::since_1970;
 
 /// The reply in the headers or trailers of a gRPC response. `None` if they have no status.
 pub(crate) fn reply<const LIMITS: usize>(headers: &HeaderMap) -> Option<Reply<LIMITS>> {
     let code = headers.get("grpc-status")?.to_str().ok()?.parse().unwrap_or(u32::MAX);
     let value = |name| headers.get(name).map(|value: &http::HeaderValue| value.as_bytes());
     let delay = value("grpc-status-details-bin").and_then(grpc::retry_delay_base64);
+    let delay = delay.or_else(|| value("retry-after").and_then(retry_after));
     let message = value("grpc-message").unwrap_or_default();
     Some(grpc::reply(code, message, value("grpc-retry-pushback-ms"), delay))
+}
+
+/// The delay of the metadata `retry-after`, which some servers send instead of `RetryInfo`.
+pub(crate) fn retry_after(value: &[u8]) -> Option<Span> {
+    let mut reading = Reading::new(429);
+    reading.header("retry-after", value);
+    reading.finish(since_1970()).hint.retry_after
 }
 
 /// Whether a response is one of gRPC whose trailers will contain the outcome.

@@ -23,6 +23,8 @@ pub(crate) struct Lane<const LIMITS: usize, T> {
     users: AtomicUsize,
     /// Whether the table keeps it until its last call ends.
     is_kept: AtomicBool,
+    #[cfg(feature = "metrics")]
+    pub(crate) metrics: crate::observe::Metrics,
     state: Mutex<State<LIMITS>>,
 }
 
@@ -72,6 +74,8 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             shared,
             users: AtomicUsize::new(0),
             is_kept: AtomicBool::new(false),
+            #[cfg(feature = "metrics")]
+            metrics: crate::observe::Metrics::default(),
             state: Mutex::new(State { desk, held: Vec::new() }),
         }
     }
@@ -162,7 +166,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             counts: *control.stats(),
             waiting: queue.waiting(),
             in_flight: control.in_flight().into(),
-            interval: control.intervals(self.shared.timer.now()).flatten().max(),
+            interval: interval(control, self.shared.timer.now()),
             basis: control.states().filter_map(basis).max(),
         }
     }
@@ -237,10 +241,24 @@ impl<const LIMITS: usize, T: Timer> Lock<LIMITS> for Lane<LIMITS, T> {
         }
         let done = act(desk, now);
         let wakes = desk.settle_down(now);
+        #[cfg(feature = "metrics")]
+        self.metrics.set([
+            interval(&desk.gate, now).map_or(0, Span::as_nanos),
+            desk.gate.in_flight().into(),
+            desk.queue.waiting() as u64,
+        ]);
         drop(state);
         wakes.wake();
         done
     }
+}
+
+/// The longest interval of all limits.
+fn interval<const LIMITS: usize>(
+    control: &Controller<AnyLaw, LIMITS>,
+    now: Instant,
+) -> Option<Span> {
+    control.intervals(now).flatten().max()
 }
 
 fn basis(state: &AnyState) -> Option<Basis> {

@@ -187,9 +187,9 @@ where
             }
         };
         let repeat = move |request: &mut Req| repeat.repeat(request);
-        Box::pin(async move {
-            let (result, end) = drive(call, request, until, repeat, classify, send).await?;
+        Box::pin(drive(call, request, until, repeat, classify, send, |driven| {
+            let (result, end) = driven?;
             Ok(end.hold(result.map_err(Into::into)?))
-        })
+        }))
     }
 }

@@ -253,6 +253,11 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
                     ready!(alarm.poll(&self.layers[at].lane.shared.timer, until, cx));
                     continue;
                 }
+                Wait::Lapsed => {
+                    self.turn = None;
+                    self.take_others(None, now)?;
+                    continue;
+                }
                 Wait::Admitted(permit) => Ok(permit),
                 Wait::Rejected(reason) => Err(Error::rejected(lane.key.clone(), reason, now)),
             };

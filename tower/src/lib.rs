@@ -42,7 +42,9 @@
 //!   another.
 //! - Any future may be dropped at any time. A call that was not sent costs nothing. A call in flight is
 //!   abandoned: its place is free, and the gate learns nothing.
-//! - A future that is no longer polled does not delay others.
+//! - A future that waits and is no longer polled delays others by at most two seconds: it loses a permit that it does
+//!   not take [within one](Builder::take_within). When it is polled again, it is first in the queue. A call in flight
+//!   keeps its place until its permit, response or [`run`](Gate::run) ends or is dropped.
 //! - It spawns no task. Memory grows with the number of waiting calls and keys.
 //!
 //! # Features
@@ -62,7 +64,8 @@
 //! A cause is `pacing`, `cooldown`, `concurrency limit`, `backoff`, `queue` (other calls are first) or `none`. Each
 //! attempt has a span, `attempt`, with the fields `tidegate.key`, `tidegate.outcome` and, from the second attempt
 //! on, `http.request.resend_count`. An attempt that is not sent has an event at the level `DEBUG`, with
-//! `tidegate.key` and `tidegate.reason`.
+//! `tidegate.key` and `tidegate.reason`. A budget that
+//! [cannot be shared](local::LocalGate#if-the-budget-cannot-be-shared) has one at the level `WARN`.
 #![cfg_attr(
     not(all(feature = "local", feature = "metrics", feature = "reqwest", feature = "tonic")),
     allow(rustdoc::broken_intra_doc_links, reason = "what a feature brings")

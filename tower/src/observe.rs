@@ -1,7 +1,14 @@
 //! Metrics and spans of a gate. Compiled out without their features.
 
 use std::future::Future;
+#[cfg(feature = "metrics")]
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
+#[cfg(feature = "metrics")]
+use metrics::{Key, Label, Level, Metadata, with_recorder};
 use tidegate::{Outcome, Span};
 
 use crate::error::Error;
@@ -44,6 +51,65 @@ pub(crate) fn cause<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, attem
     }
 }
 
+/// The metrics of one key of a gate: what has to be known for each event without a lock or an allocation.
+#[cfg(feature = "metrics")]
+#[derive(Default)]
+pub(crate) struct Metrics {
+    names: OnceLock<Box<Names>>,
+    /// The interval in nanoseconds, calls in flight and calls that wait, after the latest event.
+    values: [AtomicU64; 3],
+}
+
+#[cfg(feature = "metrics")]
+struct Names {
+    attempts: Key,
+    no_wait: Key,
+    ok: Key,
+    gauges: [Key; 3],
+}
+
+#[cfg(feature = "metrics")]
+impl Metrics {
+    pub(crate) fn set(&self, values: [u64; 3]) {
+        for (held, value) in self.values.iter().zip(values) {
+            held.store(value, Relaxed);
+        }
+    }
+
+    fn names(&self, key: &Arc<str>) -> &Names {
+        self.names.get_or_init(|| {
+            let gauge = |name| named(name, key, None);
+            Box::new(Names {
+                attempts: named("tidegate_attempts_total", key, None),
+                no_wait: named("tidegate_wait_seconds", key, Some(("cause", NO_WAIT))),
+                ok: named("tidegate_outcomes_total", key, Some(("outcome", name(Outcome::Ok)))),
+                gauges: ["tidegate_interval_seconds", "tidegate_in_flight", "tidegate_waiting"]
+                    .map(gauge),
+            })
+        })
+    }
+}
+
+#[cfg(feature = "metrics")]
+fn named(name: &'static str, key: &Arc<str>, label: Option<(&'static str, &'static str)>) -> Key {
+    let labels = [Label::new("key", key.clone())].into_iter();
+    Key::from_parts(
+        name,
+        labels
+            .chain(label.map(|(name, value)| Label::from_static_parts(name, value)))
+            .collect::<Vec<_>>(),
+    )
+}
+
+#[cfg(feature = "metrics")]
+static METADATA: Metadata<'static> =
+    Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
+
+#[cfg(feature = "metrics")]
+fn count(key: &Key) {
+    with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(1);
+}
+
 /// Counts an admitted attempt.
 pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
     lane: &Lane<LIMITS, T>,
@@ -52,10 +118,13 @@ pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
 ) {
     #[cfg(feature = "metrics")]
     {
-        let key = lane.key.clone();
-        let wait = crate::timer::duration(waited).as_secs_f64();
-        metrics::counter!("tidegate_attempts_total", "key" => key.clone()).increment(1);
-        metrics::histogram!("tidegate_wait_seconds", "key" => key, "cause" => cause).record(wait);
+        let names = lane.metrics.names(&lane.key);
+        count(&names.attempts);
+        let other = (cause != NO_WAIT)
+            .then(|| named("tidegate_wait_seconds", &lane.key, Some(("cause", cause))));
+        let wait = other.as_ref().unwrap_or(&names.no_wait);
+        with_recorder(|recorder| recorder.register_histogram(wait, &METADATA))
+            .record(crate::timer::duration(waited).as_secs_f64());
         gauges(lane);
     }
     #[cfg(not(feature = "metrics"))]
@@ -74,9 +143,12 @@ pub(crate) fn released<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
 pub(crate) fn settled<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, outcome: Outcome) {
     #[cfg(feature = "metrics")]
     {
-        let (key, outcome) = (lane.key.clone(), name(outcome));
-        metrics::counter!("tidegate_outcomes_total", "key" => key, "outcome" => outcome)
-            .increment(1);
+        match outcome {
+            Outcome::Ok => count(&lane.metrics.names(&lane.key).ok),
+            other => {
+                count(&named("tidegate_outcomes_total", &lane.key, Some(("outcome", name(other)))));
+            }
+        }
         gauges(lane);
     }
     #[cfg(not(feature = "metrics"))]
@@ -100,8 +172,9 @@ pub(crate) fn rejected(error: &Error) {
                 Reason::Exhausted => "exhausted",
                 _ => "never",
             },
+            Error::NotIdempotent { .. } => "not idempotent",
             Error::NotRepeatable { .. } => "not repeatable",
-            _ => "lapsed",
+            Error::TimedOut { .. } => "timed out",
         };
         let key = error.shared_key();
         #[cfg(feature = "metrics")]
@@ -114,14 +187,24 @@ pub(crate) fn rejected(error: &Error) {
     let _ = error;
 }
 
+/// Reports why processes cannot share their budgets.
+#[cfg(feature = "local")]
+pub(crate) fn troubled(name: &str, trouble: &impl std::fmt::Display) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(tidegate.name = name, "shared budget: {trouble}");
+    #[cfg(not(feature = "tracing"))]
+    let _ = (name, trouble);
+}
+
 #[cfg(feature = "metrics")]
 #[expect(clippy::cast_precision_loss, reason = "gauges are floats, and these numbers are small")]
 fn gauges<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
-    let (key, glance) = (lane.key.clone(), lane.glance());
-    let interval = glance.interval.map_or(0.0, |span| crate::timer::duration(span).as_secs_f64());
-    metrics::gauge!("tidegate_interval_seconds", "key" => key.clone()).set(interval);
-    metrics::gauge!("tidegate_in_flight", "key" => key.clone()).set(glance.in_flight as f64);
-    metrics::gauge!("tidegate_waiting", "key" => key).set(glance.waiting as f64);
+    let Metrics { values, .. } = &lane.metrics;
+    let keys = lane.metrics.names(&lane.key).gauges.iter();
+    for ((key, value), unit) in keys.zip(values).zip([1e-9, 1.0, 1.0]) {
+        with_recorder(|recorder| recorder.register_gauge(key, &METADATA))
+            .set(value.load(Relaxed) as f64 * unit);
+    }
 }
 
 #[cfg(any(feature = "metrics", feature = "tracing"))]

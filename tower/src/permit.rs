@@ -47,8 +47,15 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// Reports the result of the call: an [`Outcome`](tidegate::Outcome), or a [`Reply`]
     /// with the server's hints.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
-        let learns = layers::teach(&mut self.others, reply.into(), Layer::settle);
-        self.first.settle(learns);
+        self.end(reply.into());
+    }
+
+    /// Ends the call. A reply after [`learn`](Self::learn) is ignored.
+    pub(crate) fn end(&mut self, reply: Reply<LIMITS>) {
+        if !self.first.has_learnt {
+            let learns = layers::teach(&mut self.others, reply, Layer::settle);
+            self.first.settle(learns);
+        }
     }
 
     /// Reports the result, and keeps the place until the permit is dropped: the headers of a

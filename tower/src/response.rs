@@ -47,7 +47,7 @@ pub(crate) fn read_with(status: StatusCode, headers: &HeaderMap, kept: &Extensio
 }
 
 /// For dates in a response without `Date`. std for wasm32 has no such clock.
-fn since_1970() -> Option<tidegate::Span> {
+pub(crate) fn since_1970() -> Option<tidegate::Span> {
     #[cfg(not(target_family = "wasm"))]
     {
         use std::time::SystemTime;
@@ -106,6 +106,7 @@ impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<
 
     fn hold(self, mut guard: Option<Guard<LIMITS, T>>) -> Self::Held {
         if let Some(guard) = &mut guard
+            && !self.body().is_end_stream()
             && !grpc::ends_later(self.headers())
         {
             guard.learn();

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::mem::take;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -28,7 +29,11 @@ impl<T: Timer> Shared<T> {
 
 /// Calls that wait for a place in the table of keys, first come, first served.
 #[derive(Debug, Default)]
-pub(crate) struct Line(Mutex<Waiting>);
+pub(crate) struct Line {
+    waiting: Mutex<Waiting>,
+    /// How many wait. It is set before a call looks for a place, and read after one was freed.
+    count: AtomicUsize,
+}
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -40,7 +45,7 @@ struct Waiting {
 
 impl Line {
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().wakers.is_empty()
+        self.count.load(Ordering::SeqCst) == 0
     }
 
     /// Joins, and returns the call's number.
@@ -49,6 +54,7 @@ impl Line {
         let number = waiting.next;
         waiting.next += 1;
         waiting.wakers.insert(number, waker.clone());
+        self.count.store(waiting.wakers.len(), Ordering::SeqCst);
         number
     }
 
@@ -65,13 +71,21 @@ impl Line {
 
     /// Leaves the queue. The next call may also find a place.
     pub(crate) fn leave(&self, number: u64) {
-        let left = self.lock().wakers.remove(&number);
+        let left = {
+            let mut waiting = self.lock();
+            let left = waiting.wakers.remove(&number);
+            self.count.store(waiting.wakers.len(), Ordering::SeqCst);
+            left
+        };
         drop(left);
         self.wake_first(None);
     }
 
     /// Wakes the first call, because a place may be free: that of a key that is `returned`.
     pub(crate) fn wake_first(&self, returned: Option<Arc<str>>) {
+        if returned.is_none() && self.is_empty() {
+            return;
+        }
         let first = {
             let mut waiting = self.lock();
             waiting.returned.extend(returned);
@@ -88,6 +102,6 @@ impl Line {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

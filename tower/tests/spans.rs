@@ -1,4 +1,4 @@
-//! The spans of a gate over real calls. A separate program, because the tests of a program share
+//! The spans and events of a gate over real calls. A separate program, because the tests of a program share
 //! tracing's global state.
 
 mod common;
@@ -8,11 +8,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use common::{Limit, Server};
-use tidegate_tower::tidegate::Policy;
+use tidegate_tower::local::LocalGate;
 use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Outcome, Policy, Quota};
 use tidegate_tower::{Gate, SendThrough};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::Registry;
 
@@ -27,6 +29,20 @@ struct Fields<'a>(&'a mut Values);
 impl Visit for Fields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.0.insert(field.name(), format!("{value:?}"));
+    }
+}
+
+/// The messages of warnings.
+#[derive(Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl<S: tracing::Subscriber> Layer<S> for Warnings {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if *event.metadata().level() == Level::WARN {
+            let mut fields = HashMap::new();
+            event.record(&mut Fields(&mut fields));
+            self.0.lock().unwrap().extend(fields.remove("message"));
+        }
     }
 }
 
@@ -63,4 +79,39 @@ async fn each_attempt_has_a_span() {
     let outcomes = ["\"throttled\"", "\"ok\""].map(|text| Some(text.to_owned()));
     assert_eq!(of("tidegate.outcome"), outcomes);
     assert_eq!(of("tidegate.key"), vec![Some(format!("{:?}", server.address.to_string())); 2]);
+}
+
+#[tokio::test]
+async fn a_budget_that_cannot_be_shared_is_reported_once() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let warnings = Warnings::default();
+    let _local = tracing::subscriber::set_default(Registry::default().with(warnings.clone()));
+    let folder = std::env::temp_dir().join(format!("tg-spans-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&folder, open).unwrap();
+    let hundred = Quota::per_second(100).unwrap();
+    let gate = LocalGate::builder(Policy::new(Fixed::new(hundred))).folder(&folder).alone(hundred);
+    let gate = gate.build().unwrap();
+    for key in ["a", "b", "a", "b"] {
+        gate.run(key, || async { Outcome::Ok }).await.unwrap();
+    }
+    let reported = std::mem::take(&mut *warnings.0.lock().unwrap());
+    assert!(matches!(&reported[..], [one] if one.contains("is open to others")), "{reported:?}");
+
+    // A folder in place of each file that a record needs.
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let made =
+        LocalGate::builder(Policy::new(Fixed::new(hundred))).folder(&folder).build().unwrap();
+    made.run("a", || async { Outcome::Ok }).await.unwrap();
+    made.close().await;
+    let record = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    std::fs::create_dir(record.with_extension("budget.new")).unwrap();
+    for _ in 0..20 {
+        made.run("a", || async { Outcome::Ok }).await.unwrap();
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    let reported = std::mem::take(&mut *warnings.0.lock().unwrap());
+    assert!(matches!(&reported[..], [one] if one.contains("cannot be written")), "{reported:?}");
 }

@@ -52,10 +52,12 @@ where
                 (result, extensions)
             }
         };
-        let driven = drive(call, request, rules.until, repeat, classify, send).await;
-        let ((result, left), end) =
-            driven.map_err(|error| MiddlewareError::Middleware(error.into()))?;
-        *extensions = left;
-        Ok(end.hold(result?))
+        drive(call, request, rules.until, repeat, classify, send, |driven| {
+            let ((result, left), end) =
+                driven.map_err(|error| MiddlewareError::Middleware(error.into()))?;
+            *extensions = left;
+            Ok(end.hold(result?))
+        })
+        .await
     }
 }

@@ -57,9 +57,11 @@ impl<const LIMITS: usize, T: Timer + Send + Sync> Hold<LIMITS, T> for Response {
 
     fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self {
         let Some(mut guard) = guard else { return self };
-        guard.learn();
         let (url, usage) = (self.url().clone(), usage(self.headers()));
         let response = ::http::Response::from(self);
+        if !http_body::Body::is_end_stream(response.body()) {
+            guard.learn();
+        }
         let guarded = |body| Body::wrap(Guarded::new(body, Some(guard)).counting(usage));
         response_of(&url, response.map(guarded))
     }
@@ -142,12 +144,14 @@ async fn send<T: Timer<Sleep: Send> + Send + Sync>(
         let sent = client.execute(request);
         async { Ok(peeked(sent.await?).await) }
     };
-    let driven = drive(call, request, Until::Guard, repeat, Standard, send).await;
-    match driven.map_err(SendError::NotSent)? {
-        (Ok(response), end) => Ok(end.hold(response)),
-        (Err(error), End::GaveUp(why)) => Err(SendError::Failed { error, gave_up: Some(why) }),
-        (Err(error), _) => Err(error.into()),
-    }
+    drive(call, request, Until::Guard, repeat, Standard, send, |driven| {
+        match driven.map_err(SendError::NotSent)? {
+            (Ok(response), end) => Ok(end.hold(response)),
+            (Err(error), End::GaveUp(why)) => Err(SendError::Failed { error, gave_up: Some(why) }),
+            (Err(error), _) => Err(error.into()),
+        }
+    })
+    .await
 }
 
 /// Why [`SendThrough`] has no response.

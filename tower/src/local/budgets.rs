@@ -74,14 +74,18 @@ impl Budgets {
         Self { terms, clock: Tokio::default(), first, budgets: HashMap::new() }
     }
 
-    /// Answers a request for a key. What it grants has been written. Empty if there is nothing to
-    /// send.
-    pub(super) fn answer(&mut self, key: &[u8], request: &[u8]) -> Result<Vec<u8>, LocalError> {
+    /// Answers a request for a key. What it grants has been written, or there is a reason why not. Empty if there is
+    /// nothing to send.
+    pub(super) fn answer(
+        &mut self,
+        key: &[u8],
+        request: &[u8],
+    ) -> Result<(Vec<u8>, Option<LocalError>), LocalError> {
         let now = self.now();
         if !self.budgets.contains_key(key) {
             self.open(key, now)?;
         }
-        let Some(budget) = self.budgets.get_mut(key) else { return Ok(Vec::new()) };
+        let Some(budget) = self.budgets.get_mut(key) else { return Ok((Vec::new(), None)) };
         budget.asked = now;
         let mut grant = vec![0; GRANT_BYTES];
         let length = budget.desk.answer(now, request, &mut grant).map_err(|_| {
@@ -94,7 +98,13 @@ impl Budgets {
         if length > 0 {
             budget.keep(now);
         }
-        Ok(grant)
+        let unstored = budget.unstored.as_ref().map(|error| {
+            LocalError::new(format!(
+                "a record in {} cannot be written: {error}",
+                self.terms.place.folder.display()
+            ))
+        });
+        Ok((grant, unstored))
     }
 
     pub(super) fn stats(&self, key: &[u8]) -> Option<LocalBudget> {

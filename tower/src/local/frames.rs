@@ -62,6 +62,11 @@ impl Frames {
         Self { keyed, greeted: false, bytes: Vec::new() }
     }
 
+    /// Whether the other side has stated this version of the protocol.
+    pub(super) const fn is_greeted(&self) -> bool {
+        self.greeted
+    }
+
     /// Returns the frames that these bytes complete. Fails if the other side has another version or
     /// is not tidegate.
     pub(super) fn read(&mut self, more: &[u8]) -> Result<Vec<Frame>, LocalError> {

@@ -15,6 +15,7 @@ use super::LocalError;
 use super::budgets::random;
 use super::post::Post;
 use crate::desk::{Desk, Lock};
+use crate::gate::TAKE_WITHIN;
 use crate::timer::{Timer, Tokio, span};
 
 /// How many calls of one member can be in flight.
@@ -68,7 +69,7 @@ impl Lane {
         let mut member = Member::new(random(), alone, clock.now());
         member.set_expiry(span(expiry));
         let member = CountedMember::new(member);
-        let desk = Desk::new(member, most, span(clock.patience()), Span::MAX);
+        let desk = Desk::new(member, most, span(clock.patience()), TAKE_WITHIN);
         let state = State { desk, armed: Instant::MAX, bell: None, trouble: None, left: false };
         Arc::new_cyclic(|me| Self { me: me.clone(), key, clock, post, state: Mutex::new(state) })
     }
@@ -135,31 +136,33 @@ impl Lane {
         });
         if let Some(length) = length {
             // The answer is not needed.
-            let _ = self.post.carry(&self.key, &room[..length]).await;
+            let _ = self.post.carry(Some((&self.key, &room[..length]))).await;
         }
     }
 
     /// The request that is due, if any.
     fn request(&self) -> Option<Vec<u8>> {
-        self.with(|state, now| {
-            let mut room = [0; REQUEST_BYTES];
+        let (request, trouble) = self.with(|state, now| {
+            let (mut room, mut trouble) = ([0; REQUEST_BYTES], None);
             while state.due() <= now {
                 let waiting = state.waiting();
                 if let Some(length) = state.desk.gate.request(now, waiting, &mut room) {
-                    return Some(room[..length].to_vec());
+                    return (Some(room[..length].to_vec()), trouble);
                 }
-                state.trouble = Some(LocalError::new("no answer arrived in time"));
+                trouble = state.heard(Err(LocalError::new("no answer arrived in time")));
                 state.desk.queue.changed();
             }
-            None
-        })
+            (None, trouble)
+        });
+        trouble.inspect(|trouble| self.post.report(trouble));
+        request
     }
 
     /// Handles an answer, or its absence.
     fn hear(&self, answer: Result<Vec<u8>, LocalError>) {
-        self.with(|state, now| {
+        let trouble = self.with(|state, now| {
             let waiting = state.waiting();
-            state.desk.change(|member| {
+            let heard = state.desk.change(|member| {
                 let heard = answer.and_then(|grant| {
                     let heard = member.hear(now, &grant, waiting);
                     heard.map_err(|error| LocalError::new(format!("the grant is invalid: {error}")))
@@ -167,9 +170,11 @@ impl Lane {
                 if heard.is_err() {
                     member.miss(now);
                 }
-                state.trouble = heard.err();
+                heard
             });
+            state.heard(heard)
         });
+        trouble.inspect(|trouble| self.post.report(trouble));
     }
 
     /// When the courier checks next.
@@ -235,6 +240,12 @@ impl State {
         u16::try_from(self.desk.queue.waiting()).unwrap_or(u16::MAX)
     }
 
+    /// Stores the result of a request. Returns a trouble that is new.
+    fn heard(&mut self, result: Result<(), LocalError>) -> Option<LocalError> {
+        let before = std::mem::replace(&mut self.trouble, result.err());
+        self.trouble.clone().filter(|_| self.trouble != before)
+    }
+
     /// When the courier must check next.
     fn due(&self) -> Instant {
         let asks = !self.left || self.desk.queue.waiting() > 0;
@@ -266,7 +277,8 @@ impl Courier {
                 if let Some(request) = lane.request() {
                     let (post, key) = (lane.post.clone(), lane.key.clone());
                     // The previous one was abandoned.
-                    exchange = Some(Box::pin(async move { post.carry(&key, &request).await }));
+                    exchange =
+                        Some(Box::pin(async move { post.carry(Some((&key, &request))).await }));
                 }
                 let until = lane.arm();
                 let (clock, is_due) = (lane.clock, until < Instant::MAX);

@@ -41,6 +41,9 @@ pub(super) struct Line {
 
 #[derive(Default)]
 struct State {
+    /// Whether the other process speaks this protocol, and who waits to know.
+    is_greeted: bool,
+    checks: Vec<oneshot::Sender<Answer>>,
     count: u32,
     asked: HashMap<u32, oneshot::Sender<Answer>>,
     /// Why it has ended.
@@ -60,21 +63,28 @@ impl Line {
         lock(&self.state).why.is_none()
     }
 
-    /// Sends a request and returns the grant.
-    pub(super) async fn ask(&self, key: &str, request: &[u8]) -> Answer {
+    /// Sends a request for a key and returns the grant. Without one, it waits for the greeting.
+    pub(super) async fn ask(&self, request: Option<(&str, &[u8])>) -> Answer {
         let (done, answer) = oneshot::channel();
         {
             let mut state = lock(&self.state);
             if let Some(why) = &state.why {
                 return Err(why.clone());
             }
-            state.count = state.count.wrapping_add(1);
-            let id = state.count;
-            let bytes = frames::request(id, key, request).map_err(Why::Trouble)?;
-            // Requests whose callers no longer wait.
-            state.asked.retain(|_, done| !done.is_closed());
-            state.asked.insert(id, done);
-            let _ = self.out.send(bytes);
+            if request.is_none() && state.is_greeted {
+                return Ok(Vec::new());
+            }
+            if let Some((key, request)) = request {
+                state.count = state.count.wrapping_add(1);
+                let id = state.count;
+                let bytes = frames::request(id, key, request).map_err(Why::Trouble)?;
+                // Requests whose callers no longer wait.
+                state.asked.retain(|_, done| !done.is_closed());
+                state.asked.insert(id, done);
+                let _ = self.out.send(bytes);
+            } else {
+                state.checks.push(done);
+            }
         }
         match tokio::time::timeout(PATIENCE, answer).await {
             Ok(answer) => answer.unwrap_or(Err(Why::Ended)),
@@ -96,7 +106,8 @@ impl State {
     /// Ends the connection. Open requests fail with `why`.
     fn end(&mut self, why: Why) {
         if self.why.is_none() {
-            for (_, done) in self.asked.drain() {
+            let asked = self.asked.drain().map(|(_, done)| done);
+            for done in asked.chain(self.checks.drain(..)) {
                 let _ = done.send(Err(why.clone()));
             }
             self.why = Some(why);
@@ -125,6 +136,12 @@ async fn hear(ear: Ear, mut from: ReadHalf<Stream>) {
             Ok(answers) => answers,
             Err(error) => return state.end(Why::Trouble(error)),
         };
+        state.is_greeted = frames.is_greeted();
+        if state.is_greeted {
+            for done in state.checks.drain(..) {
+                let _ = done.send(Ok(Vec::new()));
+            }
+        }
         for answer in answers {
             let Some(done) = state.asked.remove(&answer.id) else { continue };
             let _ = done.send(match answer.kind {

@@ -37,7 +37,7 @@ pub use budgets::LocalBudget;
 pub use call::LocalCall;
 pub use error::LocalError;
 
-use crate::alarm::Alarm;
+use crate::alarm::{self, Alarm};
 use crate::classify::{Classify, Standard};
 use crate::desk::{Decided, Queued};
 use crate::error::Error;
@@ -62,6 +62,20 @@ use post::Post;
 /// gate.close().await; // gives back what is leased, and the seat
 /// # Ok(()) }
 /// ```
+///
+/// # If the budget cannot be shared
+///
+/// The folder is not writable or belongs to another user, another program or another version of the protocol uses the
+/// socket, or the process that holds the budgets does not answer. Calls then continue within the latest share of this
+/// process, and before the first answer within the quota of [`alone`](LocalBuilder::alone), whatever the policy is.
+/// [`check`](Self::check) fails at the start of the program, [`LocalStats::troubled`] counts the keys,
+/// [`trouble`](Self::trouble) has the reason of each, and with the feature `tracing` there is an event at the level
+/// `WARN`, once a minute for each reason.
+///
+/// A process holds the budgets of 256 keys, each with a tenth of a megabyte, until they were unused for a minute. The
+/// same applies to the calls of any further keys. Use several names for more.
+///
+/// # Order, costs and tasks
 ///
 /// Calls of one key are admitted first come, first served; a retry goes before newer calls. A call
 /// costs one call of the budget. The policy of the process that holds the budget applies, so use
@@ -146,6 +160,7 @@ impl LocalGate {
             all.in_flight += one.in_flight;
             all.available_leases += one.available_leases;
             all.members = all.members.max(one.members);
+            all.troubled += usize::from(one.trouble.is_some());
             for (sum, count) in [
                 (&mut all.alone, one.tally.alone),
                 (&mut all.delayed, one.tally.delayed),
@@ -165,8 +180,17 @@ impl LocalGate {
         self.inner.post.budget(key)
     }
 
-    /// Why the latest request for a key failed; `None` if it was answered. Calls continue within
-    /// this process's share, so the error is reported nowhere else.
+    /// Finds the process that holds the budgets. If there is none, this process becomes it. Await it at the start of
+    /// the program, to fail there instead of at the rate of one process.
+    ///
+    /// # Errors
+    /// Why the budgets [cannot be shared](Self#if-the-budget-cannot-be-shared).
+    pub async fn check(&self) -> Result<(), LocalError> {
+        self.inner.post.carry(None).await.map(drop)
+    }
+
+    /// Why the latest request for a key failed; `None` if it was answered. Calls
+    /// [continue](Self#if-the-budget-cannot-be-shared).
     #[must_use]
     pub fn trouble(&self, key: &str) -> Option<LocalError> {
         self.inner.lanes().get(key).cloned()?.glance().trouble
@@ -256,8 +280,8 @@ impl LocalBuilder {
         Self { expiry: expiry.max(Duration::from_millis(1)), ..self }
     }
 
-    /// The quota of this process without a coordinator, until it knows its share. One call a second
-    /// by default.
+    /// The quota of a key in this process while its budget [cannot be
+    /// shared](LocalGate#if-the-budget-cannot-be-shared), until it knows its share. One call a second by default.
     pub fn alone(self, alone: Quota) -> Self {
         Self { alone: Some(alone), ..self }
     }
@@ -311,6 +335,8 @@ pub struct LocalStats {
     pub in_flight: usize,
     /// Available leases.
     pub available_leases: usize,
+    /// The number of keys with a [trouble](LocalGate::trouble).
+    pub troubled: usize,
     /// The number of processes that share the budget, as last reported; the maximum over all keys.
     pub members: u16,
     /// Requests to the process that holds the budget.
@@ -341,8 +367,14 @@ enum Stage {
 impl Future for LocalAcquire {
     type Output = Result<LocalPermit, Error>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { gate, stage, alarm } = self.get_mut();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        alarm::cooperate(cx, |cx| self.poll_permit(cx))
+    }
+}
+
+impl LocalAcquire {
+    fn poll_permit(&mut self, cx: &mut Context<'_>) -> Poll<Result<LocalPermit, Error>> {
+        let Self { gate, stage, alarm } = self;
         loop {
             let queued = match stage {
                 Stage::New { key, priority, deadline } => {
@@ -356,7 +388,8 @@ impl Future for LocalAcquire {
             let Decided { lane, call, place, now, decision } = ready!(queued.poll(alarm, cx));
             return Poll::Ready(match decision {
                 Ok(permit) => {
-                    Ok(LocalPermit { gate: gate.clone(), lane, permit: Some(permit), call, place })
+                    let (gate, is_settled) = (gate.clone(), false);
+                    Ok(LocalPermit { gate, lane, permit, is_settled, call, place })
                 }
                 Err(reason) => Err(Error::rejected(lane.key.clone(), reason, now)),
             });
@@ -380,7 +413,8 @@ impl fmt::Debug for LocalAcquire {
 pub struct LocalPermit {
     gate: LocalGate,
     lane: Arc<Lane>,
-    permit: Option<u64>,
+    permit: u64,
+    is_settled: bool,
     call: Call,
     place: Place,
 }
@@ -388,9 +422,8 @@ pub struct LocalPermit {
 impl LocalPermit {
     /// Reports the outcome of the call to all members.
     pub fn settle(mut self, reply: impl Into<Reply>) {
-        if let Some(permit) = self.permit.take() {
-            self.lane.settle(permit, &reply.into());
-        }
+        self.is_settled = true;
+        self.lane.settle(self.permit, &reply.into());
     }
 
     /// Reports the same. If another attempt is due, awaiting the result waits for its turn.
@@ -398,23 +431,22 @@ impl LocalPermit {
     /// # Errors
     /// [`Error::Rejected`] with the reason why there is no other attempt.
     pub fn retry(mut self, reply: impl Into<Reply>) -> Result<LocalAcquire, Error> {
-        let key = self.lane.key.clone();
-        let Some(permit) = self.permit.take() else { return Err(Error::Lapsed { key }) };
-        match self.lane.retry(permit, &reply.into(), &self.call) {
+        self.is_settled = true;
+        match self.lane.retry(self.permit, &reply.into(), &self.call) {
             Ok(call) => {
                 let queued = Queued::new(self.lane.clone(), call, self.place);
                 let (gate, stage) = (self.gate.clone(), Stage::Queue(queued));
                 Ok(LocalAcquire { gate, stage, alarm: Alarm::default() })
             }
-            Err((reason, now)) => Err(Error::rejected(key, reason, now)),
+            Err((reason, now)) => Err(Error::rejected(self.lane.key.clone(), reason, now)),
         }
     }
 }
 
 impl Drop for LocalPermit {
     fn drop(&mut self) {
-        if let Some(permit) = self.permit.take() {
-            self.lane.settle(permit, &Outcome::Abandoned.into());
+        if !self.is_settled {
+            self.lane.settle(self.permit, &Outcome::Abandoned.into());
         }
     }
 }

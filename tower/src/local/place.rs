@@ -8,12 +8,18 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::LocalError;
 use super::system::{self, Listener, Stream};
+use crate::observe;
 
 /// The inode of the socket. A pipe has none, and cannot be taken from a live process.
 pub(super) type Number = Option<u64>;
+
+/// When the same trouble is reported again.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -22,6 +28,8 @@ pub(super) struct Place {
     pub(super) name: String,
     /// The path that members connect to.
     pub(super) path: PathBuf,
+    /// What was reported in the last minute, and when.
+    reported: Mutex<Vec<(LocalError, Instant)>>,
 }
 
 impl Place {
@@ -44,7 +52,18 @@ impl Place {
                 path.display()
             )));
         }
-        Ok(Self { folder, name, path })
+        Ok(Self { folder, name, path, reported: Mutex::default() })
+    }
+
+    /// Reports a trouble as an event, at most once a minute.
+    pub(super) fn report(&self, trouble: &LocalError) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.retain(|(_, at)| at.elapsed() < AGAIN);
+        if reported.iter().all(|(earlier, _)| earlier != trouble) {
+            reported.push((trouble.clone(), Instant::now()));
+            drop(reported);
+            observe::troubled(&self.name, trouble);
+        }
     }
 
     /// Creates the folder if necessary, and checks that no other user can enter it.

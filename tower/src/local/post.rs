@@ -33,17 +33,23 @@ impl Post {
         Self { terms, way: Mutex::new(None), search: tokio::sync::Mutex::new(()) }
     }
 
-    /// Sends a request to the holder of the seat. If none answers, this process takes the seat.
-    /// Empty if there is no grant.
-    pub(super) async fn carry(&self, key: &str, request: &[u8]) -> Result<Vec<u8>, LocalError> {
+    /// Sends a request to the holder of the seat, or only looks for the holder. If none answers, this
+    /// process takes the seat. Empty if there is no grant.
+    pub(super) async fn carry(
+        &self,
+        request: Option<(&str, &[u8])>,
+    ) -> Result<Vec<u8>, LocalError> {
         let mut silent = None;
         for _ in 0..TRIES {
             let why = match self.find(silent).await? {
-                Way::Seat(seat) => match seat.answer(key.as_bytes(), request)? {
-                    Some(grant) => return Ok(grant),
-                    None => continue,
+                Way::Seat(seat) => match request {
+                    None => return Ok(Vec::new()),
+                    Some((key, request)) => match seat.answer(key.as_bytes(), request)? {
+                        Some(grant) => return Ok(grant),
+                        None => continue,
+                    },
                 },
-                Way::Line(line) => match line.ask(key, request).await {
+                Way::Line(line) => match line.ask(request).await {
                     Ok(grant) => return Ok(grant),
                     Err(Why::Silent) => {
                         silent = line.to;
@@ -57,6 +63,11 @@ impl Post {
             }
         }
         Err(LocalError::new("the process that holds the budget has ended, or does not answer"))
+    }
+
+    /// Reports a trouble.
+    pub(super) fn report(&self, trouble: &LocalError) {
+        self.terms.place.report(trouble);
     }
 
     /// The counters of a key's budget, if this process holds it.

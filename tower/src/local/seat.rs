@@ -59,7 +59,8 @@ impl Seat {
         if !self.held.load(Ordering::SeqCst) {
             return Ok(None);
         }
-        let grant = lock(&self.budgets).answer(key, request)?;
+        let (grant, unstored) = lock(&self.budgets).answer(key, request)?;
+        unstored.inspect(|trouble| self.place.report(trouble));
         Ok(self.is_held().then_some(grant))
     }
 

@@ -1,6 +1,7 @@
 //! The gate on tokio's paused clock.
 
 use std::future::pending;
+use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -191,16 +192,72 @@ async fn a_restored_gate_continues_from_its_snapshot() {
 
 #[tokio::test(start_paused = true)]
 async fn a_permit_that_is_not_taken_in_time_passes_to_another_call() {
-    let patience = Duration::from_secs(30);
-    let gate = Gate::builder(concurrently(1)).take_within(patience).build();
-    let held = gate.acquire().await.unwrap();
-    let mut lost = Box::pin(gate.acquire());
-    assert!(lost.as_mut().now_or_never().is_none());
-    held.settle(Outcome::Ok); // admits the lost one, which is no longer polled
-    let begun = Instant::now();
+    let builder = || Gate::builder(concurrently(1));
+    for (builder, seconds) in [(builder(), 1), (builder().take_within(Duration::from_secs(30)), 30)]
+    {
+        let (gate, patience) = (builder.build(), Duration::from_secs(seconds));
+        for keys in [&["a"][..], &["a", "b"]] {
+            let held = gate.keys(keys.to_vec()).acquire().await.unwrap();
+            let mut lost = Box::pin(gate.keys(keys.to_vec()).acquire());
+            assert!(lost.as_mut().now_or_never().is_none());
+            held.settle(Outcome::Ok); // admits the lost one, which is no longer polled
+            let begun = Instant::now();
+            let next = gate.keys(keys.to_vec()).acquire().await.unwrap();
+            assert!(begun.elapsed() >= patience && begun.elapsed() < 2 * patience);
+            // It is first again once it is polled again.
+            let third = tokio::spawn(gate.keys(keys.to_vec()).acquire());
+            tokio::task::yield_now().await;
+            assert!(lost.as_mut().now_or_never().is_none());
+            next.settle(Outcome::Ok);
+            let lost = lost.await.unwrap();
+            assert!(!third.is_finished());
+            lost.settle(Outcome::Ok);
+            third.await.unwrap().unwrap().settle(Outcome::Ok);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_not_polled_delays_paced_calls_by_at_most_two_seconds() {
+    let gate = Gate::new(per_second(10));
     gate.acquire().await.unwrap().settle(Outcome::Ok);
-    assert!(begun.elapsed() >= patience && begun.elapsed() < 2 * patience);
-    assert_eq!(lost.await.unwrap_err(), Error::Lapsed { key: "".into() });
+    let mut lost = Box::pin(gate.acquire()); // it has the timer of the queue
+    assert!(lost.as_mut().now_or_never().is_none());
+    let begun = Instant::now();
+    for _ in 0..3 {
+        gate.acquire().await.unwrap().settle(Outcome::Ok);
+    }
+    assert!(begun.elapsed() <= Duration::from_millis(2_300), "{:?}", begun.elapsed());
+    lost.await.unwrap().settle(Outcome::Ok);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_branch_of_select_may_use_the_gate_of_another_branch() {
+    let gate = Gate::new(concurrently(1));
+    let held = gate.acquire().await.unwrap();
+    let mut other = pin!(gate.acquire());
+    let begun = Instant::now();
+    tokio::select! {
+        biased;
+        _ = &mut other => unreachable!("the only place is in use"),
+        () = tokio::time::sleep(Duration::from_secs(1)) => {
+            held.settle(Outcome::Ok); // admits the other branch, which is not polled
+            gate.acquire().await.unwrap().settle(Outcome::Ok);
+        }
+    }
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    other.await.unwrap().settle(Outcome::Ok);
+}
+
+#[tokio::test]
+async fn calls_that_are_admitted_at_once_let_the_other_futures_of_their_task_run() {
+    let gate = Gate::new(Policy::new(Fixed::UNLIMITED));
+    let calls = async {
+        for _ in 0..1_000_000 {
+            gate.acquire().await.unwrap().settle(Outcome::Ok);
+        }
+    };
+    assert!(tokio::time::timeout(Duration::from_millis(1), calls).await.is_err());
 }
 
 #[tokio::test]

@@ -78,6 +78,32 @@ async fn the_first_process_holds_the_budget_and_the_others_lease_from_it() {
 }
 
 #[tokio::test]
+async fn a_check_finds_the_holder_or_becomes_it() {
+    let folder = Folder::new();
+    let (first, second) = (folder.gate(), folder.gate());
+    assert_eq!(first.check().await, Ok(()));
+    assert!(folder.socket().exists());
+    let checks = [second.check().await, second.check().await, first.check().await];
+    assert_eq!(checks, [Ok(()), Ok(()), Ok(())]);
+    call(&first).await;
+    call(&second).await;
+    assert!(first.budget(KEY).is_some() && second.budget(KEY).is_none());
+}
+
+#[tokio::test]
+async fn the_calls_of_keys_beyond_the_most_continue_and_are_counted() {
+    let folder = Folder::new();
+    let gate = folder.gate();
+    for key in 0..258 {
+        gate.run(&key.to_string(), || async { Outcome::Ok }).await.unwrap();
+    }
+    let stats = gate.stats();
+    assert_eq!((stats.alone, stats.troubled), (2, 2));
+    let trouble = gate.trouble("257").unwrap().to_string();
+    assert!(trouble.contains("at most 256 budgets"), "{trouble}");
+}
+
+#[tokio::test]
 async fn only_the_user_can_access_the_folder_the_socket_and_the_files() {
     let folder = Folder::new();
     let within = folder.0.join("made");
@@ -92,8 +118,9 @@ async fn a_folder_that_is_open_to_others_is_not_used_and_calls_continue() {
     let folder = Folder::new();
     fs::set_permissions(&folder.0, Permissions::from_mode(0o755)).unwrap();
     let gate = folder.gate();
+    assert_eq!((gate.check().await.is_err(), gate.stats().troubled), (true, 0));
     call(&gate).await;
-    assert_eq!(gate.stats().alone, 1);
+    assert_eq!((gate.stats().alone, gate.stats().troubled), (1, 1));
     let trouble = gate.trouble(KEY).unwrap().to_string();
     assert!(trouble.contains("is open to others or belongs to another user"), "{trouble}");
 }
@@ -117,6 +144,7 @@ async fn a_file_that_is_not_a_socket_is_not_replaced_and_calls_continue() {
     let trouble = gate.trouble(KEY).unwrap().to_string();
     let path = folder.socket().display().to_string();
     assert!(trouble.contains(&path) && trouble.contains("is not a socket"), "{trouble}");
+    assert_eq!(gate.check().await, Err(gate.trouble(KEY).unwrap()));
     gate.close().await;
     assert_eq!(fs::read_to_string(folder.socket()).unwrap(), "mine");
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
@@ -220,6 +248,8 @@ async fn a_holder_of_another_version_or_program_is_reported_and_calls_continue()
             }
         });
         let gate = folder.gate();
+        let error = gate.check().await.unwrap_err().to_string();
+        assert!(error.contains(named), "{error}");
         call(&gate).await;
         let trouble = gate.trouble(KEY).unwrap().to_string();
         assert!(trouble.contains(named), "{trouble}");

@@ -36,7 +36,7 @@ async fn metrics_count_waits_attempts_and_outcomes() {
         format!("tidegate_outcomes_total{{{key},outcome=\"throttled\"}} 1"),
         format!("tidegate_outcomes_total{{{key},outcome=\"ok\"}} 3"),
         format!("tidegate_rejections_total{{{key},reason=\"late\"}} 1"),
-        format!("tidegate_rejections_total{{{key},reason=\"not repeatable\"}} 1"),
+        format!("tidegate_rejections_total{{{key},reason=\"not idempotent\"}} 1"),
         format!("tidegate_interval_seconds{{{key}}} 0.05"),
         format!("tidegate_in_flight{{{key}}} 0"),
         format!("tidegate_waiting{{{key}}} 0"),

@@ -77,8 +77,23 @@ async fn a_failed_post_is_sent_once_and_errors_say_what_happened() {
     let post = || client.post(server.url("/status/500")).body("7");
     let response = post().send_through(&gate).await.unwrap();
     assert_eq!(response.status(), 500);
-    assert!(matches!(response.extensions().get(), Some(Error::NotRepeatable { .. })));
+    assert!(matches!(response.extensions().get(), Some(Error::NotIdempotent { .. })));
     assert_eq!(server.seen(|seen| seen.methods.len()), 1);
+
+    // It was throttled, and may be repeated, but its body is a stream.
+    let stream =
+        reqwest::Body::wrap(http_body_util::StreamBody::new(futures_util::stream::empty::<
+            Result<http_body::Frame<bytes::Bytes>, std::io::Error>,
+        >()));
+    let once = Gate::new(unlimited());
+    let response =
+        client.post(server.url("/status/429")).body(stream).send_through(once).await.unwrap();
+    assert!(matches!(response.extensions().get(), Some(Error::NotRepeatable { .. })));
+
+    let once = Gate::new(unlimited()).call().once();
+    let response = client.get(server.url("/status/500")).send_through(once).await.unwrap();
+    let why = response.extensions().get();
+    assert!(matches!(why, Some(Error::Rejected { reason: Reason::Attempts, .. })), "{why:?}");
 
     let url = nowhere();
     let twice = unlimited().attempts(NonZeroU16::new(2));

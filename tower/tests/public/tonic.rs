@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use health::client;
 use tidegate_limits::Limit;
-use tidegate_tower::tidegate::{Hint, Outcome, Reply};
+use tidegate_tower::tidegate::{Hint, Outcome, Reply, Span};
 use tidegate_tower::{BoxError, Classify, Gate, Grpc, Standard};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -30,6 +30,7 @@ enum Says {
     Nothing,
     Pushback,
     RetryInfo,
+    RetryAfter,
     Never,
 }
 
@@ -56,6 +57,10 @@ async fn serve(burst: u64, code: Code, says: Says) -> (Channel, Arc<Mutex<Seen>>
             Says::RetryInfo => {
                 let details = ErrorDetails::with_retry_info(Some(Duration::from_millis(40)));
                 status = Status::with_error_details(code, "over the limit", details);
+            }
+            Says::RetryAfter => {
+                let metadata = status.metadata_mut();
+                metadata.insert("retry-after", MetadataValue::from_static("1"));
             }
             Says::Pushback | Says::Never => {
                 let pushback = if says == Says::Never { "-1" } else { "40" };
@@ -110,10 +115,10 @@ async fn pushbacks_and_retry_delays_of_the_server_are_respected() {
         let result = client(&gate, channel).check(HealthCheckRequest::default()).await;
         (result.is_ok(), seen.lock().unwrap().calls, begun.elapsed())
     };
-    for says in [Says::Pushback, Says::RetryInfo] {
+    for (says, millis) in [(Says::Pushback, 40), (Says::RetryInfo, 40), (Says::RetryAfter, 1_000)] {
         let (_, calls, took) = wait(Code::Unavailable, says).await;
         assert_eq!(calls, 2);
-        assert!(took >= Duration::from_millis(40), "{took:?}");
+        assert!(took >= Duration::from_millis(millis), "{took:?}");
     }
     assert_eq!(wait(Code::ResourceExhausted, Says::Never).await.1, 1);
     // Another attempt would not help, or might repeat the effect.
@@ -149,6 +154,17 @@ fn a_delay_written_by_tonic_is_found_among_any_details() {
             assert_eq!(reply, Outcome::Busy.with(expected));
         }
     }
+}
+
+#[test]
+fn a_delay_in_the_metadata_is_found_where_the_details_have_none() {
+    let expected = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(5)));
+    let mut status = Status::new(Code::ResourceExhausted, "over the limit");
+    status.metadata_mut().insert("retry-after", MetadataValue::from_static("5"));
+    let reply: Reply = Standard.classify(&status);
+    assert_eq!(reply, expected);
+    let reply: Reply = Standard.classify(&status.into_http::<()>());
+    assert_eq!(reply, expected);
 }
 
 #[tokio::test]
