@@ -99,6 +99,47 @@ test("a stream is charged the tokens that it reports at its end, and the next ca
   }
 });
 
+test("a stream that begins with an error counts as busy, and one with content as ok", async (t) => {
+  const overloaded = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n';
+  const start = 'event: message_start\ndata: {"type":"message_start","message":{"content":[]}}\n\nevent: ping\ndata: {"type":"ping"}\n\n';
+  const content = 'event: content_block_delta\ndata: {"type":"content_block_delta","delta":{"text":"Hello"}}\n\n';
+  const streams = [
+    [overloaded, "busy"],
+    [`: comment\r\n\r\n${start}${overloaded}`, "busy"],
+    ['data: {"error":{"message":"The server had an error","type":"server_error"}}\n\n', "busy"],
+    ['event: response.created\ndata: {}\n\nevent: response.failed\ndata: {}\n\n', "busy"],
+    ['data: {"error":{}}', "busy"],
+    [`${start}${content}${overloaded}`, "ok"],
+    ['data: {"choices":[{"delta":{"content":"\\ndata: {\\"error\\":1}"}}]}\n\n', "ok"],
+    ["", "ok"],
+    [": ".padEnd(20_000, "."), "ok"],
+  ];
+  for (const [text, outcome] of streams) {
+    const { url, seen } = await serve(t, () => ({ status: 200, headers: { "content-type": "text/event-stream" }, text }));
+    const gate = tidegate({ requests: { limit: 1_000, per: 1, burst: 1_000 } });
+    const told = [];
+    gate.on("throttled", ({ status, outcome, attempt }) => told.push([status, outcome, attempt]));
+    const settled = outcomes(gate);
+    const answer = await gate.fetch(url, { method: "POST" });
+    assert.equal(await answer.text(), text);
+    assert.deepEqual([settled, told], [[`200 ${outcome}`], outcome === "busy" ? [[200, "busy", 1]] : []], text.slice(0, 200));
+    const { ok, busy, inFlight } = gate.stats();
+    assert.deepEqual({ [outcome]: 1, inFlight: 0 }, outcome === "busy" ? { busy, inFlight } : { ok, inFlight });
+    assert.equal(seen.length, 1, "the program has its response");
+  }
+});
+
+test("a stream whose content is not known when its call ends counts as ok", async (t) => {
+  const ends = { "headers": (answer) => answer.body.cancel(), "body": (answer) => answer.body.cancel() };
+  for (const [release, end] of Object.entries(ends)) {
+    const { url, seen } = await serve(t, () => ({ status: 200, headers: { "content-type": "text/event-stream" }, text: ": wait\n", streams: true }));
+    const gate = tidegate();
+    const answer = await gate.fetch(url, {}, { release });
+    await end(answer);
+    assert.deepEqual([gate.stats().ok, gate.stats().inFlight, seen.length], [1, 0, 1], release);
+  }
+});
+
 test("GitHub's secondary limit without a Retry-After delays all calls by a minute", async (t) => {
   const { url, seen } = await serve(t, () => say(403, { message: "You have exceeded a secondary rate limit." }));
   const gate = tidegate();

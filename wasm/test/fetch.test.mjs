@@ -1,7 +1,10 @@
 // Which calls `fetch` retries, which it does not, and the events that it reports.
 
 import assert from "node:assert/strict";
+import { once as event } from "node:events";
+import http2 from "node:http2";
 import test from "node:test";
+import OpenAI from "openai";
 import { DeadlineExceeded, errorOf, tidegate } from "tidegate";
 import { tidegate as full } from "tidegate/full";
 import { tidegate as js } from "tidegate/js";
@@ -100,6 +103,105 @@ test("POST is retried if the caller permits it or sends an Idempotency-Key", asy
   const keyed = await serve(t, once(503));
   const headers = { "Idempotency-Key": "7" };
   assert.equal((await tidegate().fetch(keyed.url, { method: "POST", body: "x", headers })).status, 200);
+});
+
+test("a call is retried with any method if the server asks for that", async (t) => {
+  const fetched = async (status, header, init, options) => {
+    const { url, seen } = await serve(t, once(status, { [header]: "true" }));
+    await tidegate().fetch(url, { method: "POST", ...init }, options);
+    return seen.length;
+  };
+  for (const status of [500, 503, 529]) assert.equal(await fetched(status, "x-should-retry"), 2);
+  assert.equal(await fetched(500, "Stripe-Should-Retry"), 2);
+  assert.equal(await fetched(500, "x-should-retry", {}, { retry: false }), 1);
+  assert.equal(await fetched(500, "x-should-retry", {}, { retry: "throttled" }), 1);
+  assert.equal(await fetched(500, "x-should-retry", { body: new Blob(["once"]).stream(), duplex: "half" }), 1);
+  for (const headers of [{ "x-should-retry": "true" }, new Headers({ "x-should-retry": "true" })]) {
+    let sent = 0;
+    const work = () => (sent++ ? "served" : Promise.reject(Object.assign(new Error(), { status: 500, headers })));
+    assert.equal(await tidegate().run(work), "served");
+  }
+});
+
+test("an SDK whose calls all are POST is served after an overload, as in the README", async (t) => {
+  const { url, seen } = await serve(t, (number) => (number === 1 ? { status: 503 } : { status: 200, headers: { "content-type": "application/json" }, text: "{}" }));
+  const client = new OpenAI({ apiKey: "none", baseURL: url, fetch: tidegate().with({ retry: true }).fetch, maxRetries: 0 });
+  await client.chat.completions.create({ model: "m", messages: [] });
+  assert.equal(seen.length, 2);
+});
+
+/** How an HTTP/2 server refuses a call that it has not processed, and a call that it may have processed. */
+const REFUSALS = {
+  "a refused stream": [(stream) => stream.close(http2.constants.NGHTTP2_REFUSED_STREAM), 2],
+  "a stream above the last one of a GOAWAY": [({ session }) => session.goaway(0, 1), 2],
+  "a cancelled stream": [(stream) => stream.close(http2.constants.NGHTTP2_CANCEL), 1],
+};
+for (const [name, [refuse, expected]] of Object.entries(REFUSALS)) {
+  test(`${name} of HTTP/2 is sent ${expected === 2 ? "again with any method" : "once"}`, async (t) => {
+    const server = http2.createServer();
+    let seen = 0;
+    server.on("stream", (stream, headers) => {
+      stream.on("error", () => {});
+      if (headers[":method"] === "GET") return;
+      if (++seen === 1) return refuse(stream);
+      stream.respond({ ":status": 200 });
+      stream.end();
+    });
+    await event(server.listen(0), "listening");
+    const sessions = [];
+    t.after(() => (sessions.forEach((session) => session.destroy()), server.close()));
+    const post = () => new Promise((done, fail) => {
+      const session = http2.connect(`http://localhost:${server.address().port}`);
+      sessions.push(session);
+      // The first stream stays open.
+      for (const one of [session, session.request()]) one.on("error", () => {});
+      const stream = session.request({ ":method": "POST" });
+      stream.on("response", (headers) => done(new Response(null, { status: headers[":status"] })));
+      stream.on("error", fail);
+      // A stream that the server cancels has no error.
+      stream.on("close", () => fail(new Error("closed")));
+      stream.end("x");
+    });
+    // As `fetch` wraps it, as it is, and as later versions of undici name it.
+    const wrapped = [
+      async () => post().catch((cause) => Promise.reject(new TypeError("fetch failed", { cause }))),
+      post,
+      async () => post().catch(({ message }) => Promise.reject(Object.assign(new Error(), { http2ErrorCode: /REFUSED/.test(message) ? 7 : 8 }))),
+    ];
+    for (const fetch of wrapped) {
+      for (const options of [{}, { retry: "throttled" }]) {
+        seen = 0;
+        await tidegate({ fetch }).fetch("https://api/", { method: "POST" }, options).catch(() => {});
+        assert.equal(seen, expected);
+      }
+      seen = 0;
+      await tidegate({ fetch }).fetch("https://api/", { method: "POST" }, { retry: false }).catch(() => {});
+      assert.equal(seen, 1);
+    }
+  });
+}
+
+test("a wait for a cooldown is named so, also if the law's pacing follows it", async (t) => {
+  for (const [entry, make] of Object.entries(ENTRIES)) {
+    const { url } = await serve(t, once(429, { "retry-after": "30" }));
+    const key = new URL(url).origin;
+    const { options, advance } = testClock();
+    const gate = make({ ...options, warnAfter: Infinity });
+    const told = [];
+    gate.on("wait", ({ cause }) => told.push(cause));
+    const call = gate.fetch(url);
+    await new Promise((wake) => gate.on("wait", wake));
+    gate.fetch(url, {}, { deadline: 60_000 }).catch(() => {});
+    assert.deepEqual([told, gate.peek(key).cause, gate.stats().causes.cooldown], [["cooldown", "cooldown"], "cooldown", 2], entry);
+    gate.reset();
+    await advance(1_000);
+    assert.equal((await call).status, 200);
+    assert.notEqual(gate.peek(key).cause, "cooldown");
+  }
+  const { url } = await serve(t, () => ({ status: 429, headers: { "retry-after": "1" } }));
+  const gate = tidegate({ requests: { limit: 1, per: 3_600_000 }, warnAfter: Infinity });
+  await gate.fetch(url, {}, { retry: false });
+  assert.equal(gate.peek(new URL(url).origin).cause, "pacing", "the hour is the limit's, not the server's");
 });
 
 test("a body stream is not retried, and an event reports why", async (t) => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { DeadlineExceeded, tidegate } from "tidegate";
+import { DeadlineExceeded, tidegate, TidegateError } from "tidegate";
 import { serve } from "./http.mjs";
 
 const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
@@ -225,7 +225,7 @@ test("a final outcome is not retried, and errors of the outcome function are thr
   assert.equal((await gate.fetch(url, {}, { outcome: () => "final" })).status, 429);
   await assert.rejects(gate.run(() => { throw Object.assign(new Error("no"), { status: 429 }); }, { outcome: () => "final" }), /no/);
   await assert.rejects(gate.fetch(url, {}, { outcome: () => Promise.reject(new RangeError("mine")) }), /mine/);
-  await assert.rejects(gate.fetch(url, {}, { outcome: () => "fine" }), /the outcome is fine; it must be one of ok,/);
+  await assert.rejects(gate.fetch(url, {}, { outcome: () => "fine" }), /the outcome is "fine"; it must be one of ok,/);
   await gate.idle();
   const { ok, abandoned, inFlight } = gate.stats();
   assert.deepEqual([seen.length, ok, abandoned, inFlight], [3, 2, 2, 0]);
@@ -246,4 +246,34 @@ test('with retry: "throttled" a POST is retried after 429, and not after 503', a
     await tidegate().fetch(url, { method: "POST", body: "x" }, { retry: "throttled" });
     assert.equal(seen.length, calls, `${status}`);
   }
+});
+
+test("an attempt that hangs is aborted and repeated, and a slow body is not cut", async (t) => {
+  const aborted = [];
+  const { url, seen } = await serve(t, streams);
+  const hang = (signal) => new Promise((_, fail) => signal.addEventListener("abort", () => (aborted.push(signal.reason.code), fail(signal.reason))));
+  let sent = 0;
+  const gate = tidegate({ fetch: (input, init) => (++sent < 3 ? hang(init.signal) : fetch(input, init)) });
+  const settled = [];
+  gate.on("settled", ({ outcome }) => settled.push(outcome));
+  const answer = await gate.fetch(url, {}, { attemptTimeout: 300 });
+  assert.deepEqual([settled, aborted], [["failed", "failed", "ok"], ["ATTEMPT_TIMEOUT", "ATTEMPT_TIMEOUT"]]);
+  await sleep(400);
+  assert.equal(gate.stats().inFlight, 1);
+  seen.at(-1).end();
+  assert.match(await answer.text(), /^answer/);
+  assert.equal(gate.stats().inFlight, 0);
+});
+
+test("the last attempt that hangs ends with the reason, and other ends of a call with theirs", async () => {
+  const gate = tidegate({ law: "none", attempts: 2 });
+  const hangs = () => new Promise(() => {});
+  const ended = (options) => gate.run(hangs, { attemptTimeout: 20, retry: true, ...options }).catch((error) => error);
+  const error = await ended();
+  assert.ok(error instanceof TidegateError);
+  assert.deepEqual([error.code, error.message, gate.stats().failed], ["ATTEMPT_TIMEOUT", "the attempt took longer than attemptTimeout, 20 ms", 2]);
+  assert.equal((await ended({ deadline: 10 })).code, "DEADLINE_EXCEEDED");
+  assert.equal(await ended({ signal: AbortSignal.abort("stop") }), "stop");
+  assert.equal((await gate.with({ attemptTimeout: 20 }).run(hangs).catch((error) => error)).code, "ATTEMPT_TIMEOUT");
+  assert.equal(await gate.run(() => 1, { attemptTimeout: 20 }), 1);
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { tidegate } from "tidegate";
+import { pacing } from "tidegate/pacing";
 
 const MANY = 100_000;
 /** Forty bytes for each of them. */
@@ -20,6 +21,41 @@ test("a hundred thousand disposed gates need no more memory than a thousand", ()
   const before = round(1_000);
   const after = round(MANY);
   assert.ok(after - before < MOST, `${after - before} bytes more`);
+});
+
+test("twenty thousand gates that are dropped need no more memory than a thousand, and one with functions in use stays", { skip: !globalThis.gc }, async () => {
+  const { run, stats } = tidegate({ seed: 1 });
+  const permit = tidegate({ seed: 1 }).tryAcquire();
+  const round = async (gates) => {
+    for (let i = 0; i < gates; i++) {
+      await tidegate({ seed: i }).run(() => {});
+      if (i % 100) continue;
+      globalThis.gc();
+      await new Promise(setImmediate);
+    }
+    return process.memoryUsage().external;
+  };
+  const before = await round(1_000);
+  const after = await round(20_000);
+  assert.ok(after - before < MOST, `${after - before} bytes more`);
+  await run(() => {});
+  permit.settle();
+  assert.equal(stats().ok, 1);
+});
+
+test("pacing gates that are dropped need no memory", { skip: !globalThis.gc }, async () => {
+  const round = async (gates) => {
+    for (let i = 0; i < gates; i++) {
+      assert.ok(pacing({ limit: 1, per: 1 }).take());
+      if (i % 5_000) continue;
+      globalThis.gc();
+      await new Promise(setImmediate);
+    }
+    return process.memoryUsage().external;
+  };
+  const before = await round(20_000);
+  const after = await round(200_000);
+  assert.ok(after - before < 2 ** 20, `${after - before} bytes more`);
 });
 
 test("a hundred thousand keys need no more memory than the thousand that are kept", () => {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { PolicyError, tidegate } from "tidegate";
+import { LAWS, PolicyError, tidegate } from "tidegate";
 
 const nothing = () => {};
 const policyError = (message) => (error) => error instanceof PolicyError && message.test(error.message);
@@ -58,6 +58,8 @@ test("an invalid option of a call is reported for all kinds of calls", async () 
     [{ cost: -1 }, /^cost is -1; it is a whole number from 0/],
     [{ cost: NaN }, /^cost is NaN/],
     [{ cost: { tokens: 0.5 } }, /^cost\.tokens is 0\.5/],
+    [{ cost: { tokns: 5 } }, /^there is no option "tokns" of cost; the options are requests, tokens/],
+    [{ attemptTimeout: "5" }, /^attemptTimeout is "5"; it is a number from 0/],
     [{ key: 5 }, /^key is 5; it is a string/],
     [{ signal: "stop" }, /^signal is "stop"; it is an AbortSignal/],
     [{ retry: 3 }, /^retry is 3; it is true, false or "throttled"/],
@@ -71,14 +73,25 @@ test("an invalid option of a call is reported for all kinds of calls", async () 
     assert.throws(() => gate.with(options), policyError(message));
     if ("cost" in options || "key" in options) assert.throws(() => gate.tryAcquire(options), policyError(message));
   }
+  await assert.rejects(gate.run(nothing, { key: ["a"] }), policyError(/^key is \["a"\]; it is a string, or several in tidegate\/full/));
   await assert.rejects(gate.run(() => 1, { actualCost: () => -1 }), policyError(/^actualCost is -1/));
   for (const work of [undefined, Promise.resolve(1)]) {
     await assert.rejects(gate.run(work), policyError(/^work is .*; it is a function/));
     assert.throws(() => gate.wrap(work), policyError(/^work is .*; it is a function/));
   }
   assert.equal(gate.stats().failed, 0);
-  assert.throws(() => gate.tryAcquire().settle("fine"), policyError(/^the outcome is fine; it must be one of ok, throttled/));
+  assert.throws(() => gate.tryAcquire().settle("fine"), policyError(/^the outcome is "fine"; it must be one of ok, throttled/));
   assert.equal(gate.stats().rejected, 0);
+});
+
+test("an entry accepts the laws of its type", () => {
+  const few = ["adaptive", "fixed", "none", "backoff"];
+  const accepted = LAWS.filter((law) => {
+    try {
+      return tidegate({ law, requests: { limit: 1, per: 1 } });
+    } catch {}
+  });
+  assert.deepEqual(accepted, few);
 });
 
 test("a stated limit is kept with or without a stated law", async () => {

@@ -35,13 +35,41 @@ for (const version of ["typescript", "typescript-5.0"]) {
       options.push("--exactOptionalPropertyTypes");
       await assert.rejects(tsc(version, [...files, "wrong-types.ts"], options), ({ stdout }) => {
         const errors = stdout.match(/^\S+(?=: error TS)/gm) ?? [];
-        assert.equal(errors.filter((place) => place.startsWith("wrong-types.ts")).length, 7, stdout);
-        assert.equal(errors.length, 7, stdout);
+        assert.equal(errors.filter((place) => place.startsWith("wrong-types.ts")).length, 9, stdout);
+        assert.equal(errors.length, 9, stdout);
         return true;
       });
     });
   }
 }
+
+test("TypeScript 5 finds every entry as older CommonJS projects resolve it", async (t) => {
+  const folder = fs.mkdtempSync(path.join(here, "node_modules/.node10-"));
+  t.after(() => fs.rmSync(folder, { recursive: true }));
+  const { exports } = JSON.parse(fs.readFileSync(path.join(installed, "package.json"), "utf8"));
+  const entries = Object.keys(exports).filter((entry) => !/\.json$|durable/.test(entry)).map((entry) => path.posix.join("tidegate", entry));
+  fs.writeFileSync(path.join(folder, "program.ts"), entries.map((entry, i) => `import * as entry${i} from "${entry}";\nvoid entry${i};\n`).join(""));
+  const options = ["--module", "commonjs", "--moduleResolution", "node", "--lib", "es2022,dom", "--typeRoots", "none"];
+  await tsc("typescript-5.0", [path.join(folder, "program.ts")], options);
+});
+
+test("an error is an instance of the same class of every entry, imported or required", async () => {
+  const require = createRequire(import.meta.url);
+  const entries = ["tidegate", "tidegate/full", "tidegate/js", "tidegate/local"];
+  const copies = [...await Promise.all(entries.map((entry) => import(entry))), ...entries.map(require)];
+  const own = class QueueFull extends copies[0].TidegateError {};
+  for (const { tidegate } of copies) {
+    const gate = tidegate({ queue: 0 });
+    gate.close();
+    const error = await gate.run(() => 1).catch((error) => error);
+    for (const { Closed, QueueFull, TidegateError } of copies) {
+      assert.deepEqual([error instanceof Closed, error instanceof TidegateError, error instanceof QueueFull, error instanceof own], [true, true, false, false]);
+      assert.ok(new own("CLOSED", "") instanceof TidegateError);
+      for (const other of [undefined, null, 5, "text", {}, Object.create(null), new Error()]) assert.equal(other instanceof TidegateError, false);
+    }
+  }
+  assert.ok(new own("CLOSED", "") instanceof own);
+});
 
 // The entry for Durable Objects needs Cloudflare's runtime.
 test("each entry exports the values that its types declare, imported and required", async (t) => {

@@ -19,8 +19,13 @@ declare module "openai" {
     usage?: { total_tokens: number };
   }
   export default class OpenAI {
-    constructor(options: { maxRetries: number });
+    constructor(options: { maxRetries: number; timeout?: number; fetch?: typeof globalThis.fetch });
     chat: { completions: { create(body: { model: string; messages: { role: "user"; content: string }[] }, options: { signal: AbortSignal }): Promise<Completion> } };
+  }
+}
+declare module "@anthropic-ai/sdk" {
+  export default class Anthropic {
+    constructor(options: { maxRetries: number; timeout: number; fetch: typeof globalThis.fetch });
   }
 }
 declare module "@aws-sdk/client-s3" {

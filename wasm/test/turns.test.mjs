@@ -26,7 +26,7 @@ async function mostInATurn(calls) {
 }
 
 const waiting = (gate, work = nothing) => Array.from({ length: MANY }, () => gate.run(work));
-const hourly = (more) => tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 }, queue: MANY, ...more });
+const hourly = (more) => tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 }, queue: MANY + 1, ...more });
 
 test("many calls that are admitted at once do not block the event loop", async () => {
   const gate = hourly();
@@ -52,6 +52,21 @@ test("a gate that closes rejects waiting calls without blocking the event loop",
   await assert.rejects(calls[0], Closed);
   assert.ok((await mostInATurn(calls)) <= 2 * BATCH);
   await assert.rejects(calls[MANY - 1], Closed);
+});
+
+test("a signal that aborts many calls blocks the event loop no longer than others, and none of them is sent", async () => {
+  const gate = hourly();
+  gate.tryAcquire();
+  const controller = new AbortController();
+  let sent = 0;
+  const calls = Array.from({ length: MANY }, () => gate.run(() => sent++, { signal: controller.signal }));
+  const last = gate.run(() => "sent", { priority: 0 });
+  controller.abort("enough");
+  gate.setPolicy({ law: "none" });
+  assert.ok((await mostInATurn(calls)) <= 2 * BATCH);
+  await assert.rejects(calls[MANY - 1], (reason) => reason === "enough");
+  assert.equal(await last, "sent");
+  assert.deepEqual([sent, gate.stats().abandoned, gate.stats().waiting], [0, 0, 0]);
 });
 
 test("a gate that is closed while its calls are admitted does not affect the next gate", async () => {
@@ -106,6 +121,26 @@ test("a program with waiting calls continues until they are served", async () =>
   `);
   assert.deepEqual(stdout.split("\n").sort(), ["after the lost call's expiry", "first", "paced"]);
   assert.ok(ms >= 700);
+});
+
+test("a program ends if it only waits for a call that never ends, unless it says when that call is lost", async () => {
+  const stuck = (options) => `
+    const gate = tidegate({ concurrency: 1, warnAfter: Infinity, ${options} });
+    gate.run(() => new Promise(nothing));
+    gate.run(() => console.log("sent"), call).catch(({ code }) => console.log(code));`;
+  const { stdout, ms } = await lifeOf(`const call = {};${stuck("")}`);
+  assert.equal(stdout, "");
+  assert.ok(ms < 30_000);
+  assert.equal((await lifeOf(`const call = {};${stuck("expiry: 300")}`)).stdout, "sent");
+  assert.equal((await lifeOf(`const call = { deadline: 300 };${stuck("")}`)).stdout, "DEADLINE_EXCEEDED");
+  // A timer that lets the program end is replaced if a call has to wait for the rate.
+  const paced = await lifeOf(`
+    const gate = tidegate({ concurrency: 1, requests: { limit: 1, per: 500 }, warnAfter: Infinity });
+    let end;
+    gate.run(() => new Promise((done) => (end = done)));
+    for (const name of ["second", "third"]) gate.run(() => console.log(name));
+    setTimeout(() => end(), 100);`);
+  assert.equal(paced.stdout, "second\nthird");
 });
 
 test("a call inside a call waits for its turn like any other", async () => {

@@ -1,7 +1,7 @@
 // A program that uses what the types promise.
 
 import { DeadlineExceeded, QueueFull, tidegate, type Cause, type Gate, type Permit, type Policy } from "tidegate";
-import { tidegate as every } from "tidegate/full";
+import { tidegate as every, type Policy as EveryPolicy } from "tidegate/full";
 import { pacing } from "tidegate/pacing";
 
 const policy: Policy = { law: "fixed", requests: { limit: 100, per: 1_000 }, concurrency: 8 };
@@ -13,7 +13,9 @@ permit?.settle({ outcome: "throttled", retryAfter: 1_000 });
 const off: () => void = gate.on("wait", ({ cause }) => { const why: Cause = cause; void why; });
 const record: readonly (readonly [string, string])[] = every().snapshot().keys;
 const taken: boolean = pacing({ limit: 1, per: 10 }).take();
-every({ law: "vegas" });
+const laws: EveryPolicy = { law: "vegas" };
+every({ ...laws, law: "aimd" }).setPolicy(laws);
+for (const law of ["adaptive", "fixed", "none", "backoff"] as const) tidegate({ ...policy, law }).setPolicy({ law });
 answer.catch((error) => (error instanceof DeadlineExceeded ? error.wait : error instanceof QueueFull ? error.code : ""));
 const layered: Promise<number> = every({ key: ({ url }) => ["account", url] as const }).run(() => 1, { key: ["account", "model"] });
 const key: string[] = every().soonest([["account", "model"], ["other", "model"]]);

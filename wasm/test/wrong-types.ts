@@ -1,11 +1,13 @@
-// Seven mistakes that the types find.
+// Nine mistakes that the types find.
 
 import { tidegate } from "tidegate";
 import { tidegate as every } from "tidegate/full";
 
 tidegate({ law: "magic" });
 tidegate({ requests: { limit: 100 } });
+tidegate({ law: "vegas", requests: { limit: 100, per: 1_000 } });
 const gate = tidegate();
+gate.setPolicy({ law: "aimd" });
 gate.on("thrown", () => {});
 gate.run(() => 1, { deadline: "soon" });
 gate.tryAcquire()?.settle("fine");

@@ -82,6 +82,28 @@ export async function excerpt(copy: Response): Promise<Uint8Array> {
   return bytes.subarray(0, length);
 }
 
+/** Server-sent events before the content of a stream, and an error. */
+const BEFORE = /^(:|event: ?(ping|message_start|response\.(created|queued|in_progress))\b)/;
+const ERROR = /^(event: ?(error|response\.failed)\b|data: ?\{ ?"(error":|type": ?"error"))/m;
+
+/**
+ * Returns a function that gets a stream of server-sent events as it arrives, and nothing at its end. It returns whether
+ * an error came before the content, as soon as that is known.
+ */
+export function beginning(): (bytes?: Uint8Array) => boolean | undefined {
+  const decoder = new TextDecoder();
+  let text = "";
+  return (bytes) => {
+    text += decoder.decode(bytes, { stream: true });
+    for (let end; (end = /(\r?\n){2}/.exec(text)) || !bytes; text = text.slice(end.index + end[0].length)) {
+      const event = end ? text.slice(0, end.index) : text;
+      if (ERROR.test(event)) return true;
+      if (!end || !BEFORE.test(event)) return false;
+    }
+    return text.length < EXCERPT ? undefined : false;
+  };
+}
+
 /** Cancels the body of a response that will not be read. Returns whether there was one. */
 export function discard(value: unknown): boolean {
   const body = (value as Response | null | undefined)?.body;

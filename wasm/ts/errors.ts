@@ -9,6 +9,7 @@ export type Code =
   | "NEVER"
   | "RETRY_BUDGET"
   | "EXHAUSTED"
+  | "ATTEMPT_TIMEOUT"
   | "KEYS_FULL"
   | "MEMORY"
   | "COMPILE"
@@ -18,9 +19,13 @@ export type Code =
   | "MESSAGE"
   | "AWAY";
 
-/** The base class of all errors of this package. */
+/** The name of a class in every copy of this package that a program has loaded: of other entries, or imported and required. */
+const KIND = Symbol.for("tidegate.error");
+
+/** The base class of all errors of this package. `instanceof` also finds the errors of other entries, imported or required. */
 export class TidegateError extends Error {
-  override name = "TidegateError";
+  static readonly [KIND]: string = "TidegateError";
+  override name: string = (this.constructor as typeof TidegateError)[KIND];
   constructor(
     /** The reason, for programs. */
     readonly code: Code,
@@ -28,11 +33,19 @@ export class TidegateError extends Error {
   ) {
     super(message);
   }
+
+  static [Symbol.hasInstance](error: unknown): boolean {
+    // A subclass of a program has no name here, so it has only its own instances.
+    const own = Object.hasOwn(this, KIND) && this[KIND];
+    let kind = (error as object | null | undefined)?.constructor as typeof TidegateError | null | undefined;
+    while (kind && kind !== this && !(own && Object.hasOwn(kind, KIND) && kind[KIND] === own)) kind = Object.getPrototypeOf(kind);
+    return !!kind;
+  }
 }
 
 /** The queue of this key is full: see the option `queue`. */
 export class QueueFull extends TidegateError {
-  override name = "QueueFull";
+  static override readonly [KIND] = "QueueFull";
   constructor(most: number, key: string) {
     super("QUEUE_FULL", `${most} calls already wait for ${key || "the gate"}: send fewer, or raise the option queue`);
   }
@@ -40,7 +53,7 @@ export class QueueFull extends TidegateError {
 
 /** The call cannot be sent before its deadline, or did not end before it. */
 export class DeadlineExceeded extends TidegateError {
-  override name = "DeadlineExceeded";
+  static override readonly [KIND] = "DeadlineExceeded";
   constructor(
     /** How long the call would have waited, in milliseconds; 0 if it was in flight. */
     readonly wait: number,
@@ -51,12 +64,12 @@ export class DeadlineExceeded extends TidegateError {
 
 /** The call cannot be sent, now or later. `code` says why. */
 export class Rejected extends TidegateError {
-  override name = "Rejected";
+  static override readonly [KIND] = "Rejected";
 }
 
 /** The gate was closed. */
 export class Closed extends TidegateError {
-  override name = "Closed";
+  static override readonly [KIND] = "Closed";
   constructor() {
     super("CLOSED", "the gate is closed");
   }
@@ -64,7 +77,7 @@ export class Closed extends TidegateError {
 
 /** The options are invalid. */
 export class PolicyError extends TidegateError {
-  override name = "PolicyError";
+  static override readonly [KIND] = "PolicyError";
   constructor(message: string) {
     super("POLICY", message);
   }

@@ -10,7 +10,7 @@ const IDEMPOTENT = /^(GET|HEAD|OPTIONS|PUT|DELETE)$/i;
 type Go = (work: (signal: AbortSignal) => Promise<Response>, options: RunOptions<Response, Key>, manner: Manner<Response>, more: AbortSignal | null | undefined) => Promise<Response>;
 
 /** Creates the `fetch` of a gate. `go` runs its calls. */
-export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options<Key>, go: Go) =>
+export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Key>, "fetch" | "key">, go: Go) =>
   async (input: string | URL | Request, init?: RequestInit, call: FetchOptions<Key> = {}): Promise<Response> => {
     checkCall(call);
     const request = typeof input === "object" && "method" in input ? input : undefined;
@@ -25,7 +25,7 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options<Key>, g
     // A stream cannot be sent again. The body of a Request can: it is cloned.
     const own = init?.body;
     const once = typeof own === "object" && own !== null && ("getReader" in own || Symbol.asyncIterator in own);
-    const unsafe = !retry && rest.retry === undefined ? "method" : once ? "body" : undefined;
+    const unsafe = once ? "body" : !retry && rest.retry === undefined ? "method" : undefined;
     const copies = request && rest.retry !== false && !own && body;
     const wrapped = given ?? globalThis.fetch;
     const work = (...[signal]: [AbortSignal?]) => wrapped(copies ? request.clone() : input, signal ? { ...init, signal } : init);
@@ -38,6 +38,7 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Options<Key>, g
         if (!isTelling(core, response, target.method)) return response;
         return looked(response, async (copy) => ({ status: response.status, headers: response.headers, excerpt: await excerpt(copy) }));
       },
+      streams: (response, core) => response.status === 200 && isStream(core, response),
       hold(response, core, signal, free, end, look) {
         if (release === "headers") free();
         return held(response, signal, end, isStream(core, response) ? look : undefined);

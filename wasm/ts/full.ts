@@ -2,15 +2,23 @@
 
 import { compile, instance, lazily } from "./core.js";
 import { maker } from "./gate.js";
-import { LAWS } from "./law.js";
+import { LAWS, type Law } from "./law.js";
 import { several } from "./layers.js";
-import type { Key } from "./options.js";
+import type { Gate as OfEntry, Key, Options as OptionsOfEntry } from "./options.js";
+import type { Policy as PolicyOfEntry } from "./policy.js";
 import { PumpedLane } from "./pumped.js";
 import { snapshots, type Snapshots } from "./snapshot.js";
 import { common, packed } from "#packed/full";
 
 /** Creates a gate that accepts every law and several keys for a call, and has snapshots. */
-export const tidegate = maker<Snapshots, Key>(lazily(() => instance(compile(packed, common))), LAWS.length, PumpedLane, snapshots, several);
+export const tidegate = maker<Snapshots, Key, Law>(lazily(() => instance(compile(packed, common))), LAWS.length, PumpedLane, snapshots, several);
 
 export * from "./public.js";
 export type { Snapshot, Snapshots } from "./snapshot.js";
+
+/** The policy of a gate, with every law. */
+export type Policy = PolicyOfEntry<Law>;
+/** Options of a gate, with every law. */
+export type Options<K extends Key = string> = OptionsOfEntry<K, Law>;
+/** A gate with every law. */
+export type Gate<K extends Key = string> = OfEntry<K, Law>;

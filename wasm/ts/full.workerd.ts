@@ -2,7 +2,7 @@
 
 import { instance, lazily } from "./core.js";
 import { maker } from "./gate.js";
-import { LAWS } from "./law.js";
+import { LAWS, type Law } from "./law.js";
 import { several } from "./layers.js";
 import { LoneLane } from "./lone.js";
 import type { Key } from "./options.js";
@@ -10,7 +10,7 @@ import { snapshots, type Snapshots } from "./snapshot.js";
 import module from "./full.wasm";
 
 /** Creates a gate that accepts every law and several keys for a call, and has snapshots. */
-export const tidegate = maker<Snapshots, Key>(lazily(() => instance(module)), LAWS.length, LoneLane, snapshots, several);
+export const tidegate = maker<Snapshots, Key, Law>(lazily(() => instance(module)), LAWS.length, LoneLane, snapshots, several);
 
 export * from "./public.js";
 export type { Snapshot, Snapshots } from "./snapshot.js";

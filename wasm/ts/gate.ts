@@ -1,6 +1,6 @@
 /** The gate: keys, calls and retries. Lanes queue the calls. */
 
-import { discard } from "./body.js";
+import { beginning, discard } from "./body.js";
 import type { Core } from "./core.js";
 import { Closed, DeadlineExceeded, keepError, PolicyError, Rejected, TidegateError, type Code } from "./errors.js";
 import { fetcher } from "./fetch.js";
@@ -9,8 +9,9 @@ import {
   checkCall, checkCost, checkGate, checkKey, checkPolicy, COUNTERS, EVENTS, func,
   type Caller, type CallOptions, type Cost, type Events, type Gate, type Key, type Options, type Peek, type Permit, type RunOptions, type Stats, type Why,
 } from "./options.js";
-import { write, type Policy } from "./policy.js";
-import { isBlind, isHopeless, OUTCOMES, responseIn, tell, type Reply, type ResponseLike } from "./reply.js";
+import type { Law } from "./law.js";
+import { write, type Few, type Policy } from "./policy.js";
+import { isBlind, isHopeless, isInvited, isRefused, OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
 import { Guard, nap, race } from "./wait.js";
 
 /** The function that `run` runs. */
@@ -22,6 +23,8 @@ export interface Manner<T> {
   readonly unsafe: "method" | "body" | undefined;
   /** Reads the result, if the caller gives no outcome. */
   read(value: T, core: Core): Reply | Promise<Reply>;
+  /** Whether the result is a stream whose first events say whether the server is overloaded. */
+  streams(value: T, core: Core): boolean;
   /** Wraps the result for the caller: `free` returns the call's place, `end` also releases its signal, and `look` reads a stream. */
   hold(value: T, core: Core, signal: AbortSignal | null | undefined, free: () => void, end: () => void, look: (bytes?: Uint8Array) => void): T;
 }
@@ -92,12 +95,20 @@ export interface Several {
   peek(one: (key: string) => Peek): (key?: Key) => Peek;
 }
 
+/**
+ * Frees the slots of gates that the program has dropped without closing them. Some runtimes have no such class. It
+ * watches the map of lanes, which each function of a gate and each of its calls and permits refers to.
+ */
+const dropped = globalThis.FinalizationRegistry && new FinalizationRegistry<{ load: () => Core; slots: Set<number> }>(({ load, slots }) => slots.forEach((slot) => load().close(slot)));
+
 /** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class, its further methods, and whether calls have several keys. */
-export const maker = <M = unknown, K extends Key = string>(load: () => Core, laws: number, Kind: Lanes, more?: (inside: Inside) => M, several?: Several) => (options: Options<K> = {}): Gate<K> & M => {
+export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(load: () => Core, laws: number, Kind: Lanes, more?: (inside: Inside) => M, several?: Several) => (options: Options<K, L> = {}): Gate<K, L> & M => {
   checkGate(options);
   write(new Float64Array(18), options, laws, Kind.expiry);
   const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000, warnAfter = 5_000 } = options;
   const lanes = new Map<string, Lane>();
+  const slots = new Set<number>();
+  dropped?.register(lanes, { load, slots });
   /** The lane of a key if it has one, or all lanes. */
   const lanesOf = (key: string | undefined): Iterable<Lane> => {
     if (key === undefined) return lanes.values();
@@ -107,7 +118,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
   const listeners: { [E in keyof Events]?: Set<(event: Events[E]) => void> } = {};
   /** The counters of forgotten keys. */
   const past = nothing();
-  let policy: Policy = options;
+  let policy: Policy<Law> = options;
   let seed = options.seed;
   let closed = false;
   let latest: Lane | undefined;
@@ -158,6 +169,8 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
       timers,
       queue,
       paused: false,
+      cooldown: () => Math.min(house!.core.cooldown(), policy.maxCooldown ?? MAX_COOLDOWN),
+      places: () => (policy.expiry === undefined && policy.concurrency) || Infinity,
       waits(lane, { deadline }, cause, ms) {
         emit("wait", { key: lane.key, cause, ms });
         if (warned || deadline === deadline || warnAfter === Infinity) return;
@@ -202,6 +215,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     const slot = begin(house.core, entropy(), entropy());
     if (slot === -1) throw new TidegateError("MEMORY", "out of memory for another key: lower the option keys");
     if (slot < 0) throw impossible();
+    slots.add(slot);
     if (house.paused) house.core.pause(slot, true);
     return new Kind(key, slot, house);
   };
@@ -212,6 +226,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     if (latest === lane) latest = undefined;
     count(past, lane);
     past.inFlight = 0;
+    slots.delete(lane.gate);
     lane.close();
   };
 
@@ -288,10 +303,10 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     try {
       if (!manner) func("work", work);
       if (options && !manner) checkCall(options);
-      const { key = "", cost, priority = 0, deadline, signal: own } = options ?? NONE;
+      const { key = "", cost, priority = 0, deadline, attemptTimeout, signal: own } = options ?? NONE;
       let signal = own ?? more;
       // A separate signal: the listeners that `fetch` adds are dropped with it.
-      if (deadline !== undefined || (signal && manner)) {
+      if (deadline !== undefined || attemptTimeout !== undefined || (signal && manner)) {
         guard = new Guard([own, more].filter((signal) => !!signal));
         signal = guard.signal;
       }
@@ -317,19 +332,28 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     // The time at which it was admitted, just now.
     const sent = lane.used;
     const number = ++call.attempts;
-    if (number === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - now());
+    if (number === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - now(), () => new DeadlineExceeded(0));
     const waited = sent - call.since || 0;
     call.since = NaN;
     let result: Result<T>;
+    let by = signal;
+    let stop: (() => void) | undefined;
     try {
       // Another call that was admitted with it may have aborted it.
       signal?.throwIfAborted();
       if (listeners.sent) emit("sent", { key, attempt: number, waited });
-      const value = work((signal ?? (work.length ? new AbortController().signal : undefined))!);
-      result = { value: await (signal ? race(value, signal) : value) };
+      const most = options?.attemptTimeout;
+      if (most !== undefined) {
+        const own = new Guard([signal!]);
+        by = own.signal;
+        stop = own.arm(timers, most, () => new TidegateError("ATTEMPT_TIMEOUT", `the attempt took longer than attemptTimeout, ${most} ms`));
+      }
+      const value = work((by ?? (work.length ? new AbortController().signal : undefined))!);
+      result = { value: await (by ? race(value, by) : value) };
     } catch (error) {
       result = { error };
     }
+    stop?.();
     let reply: Reply | undefined;
     let cost: Cost | undefined;
     let time;
@@ -339,7 +363,18 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
       if (!reply && hasValue && manner) reply = await manner.read(result.value as T, core);
       reply ??= responseIn(hasValue ? result.value : result.error) ?? (hasValue ? "ok" : signal?.aborted ? "abandoned" : "failed");
       if (hasValue && options?.actualCost) checkCost("actualCost", (cost = await options.actualCost(result.value as T)));
-      time = lane.learn(permit, report(core, reply, cost));
+      const told = report(core, reply, cost);
+      if (!told && hasValue && !options?.outcome && !options?.actualCost && manner?.streams(result.value as T, core)) {
+        forget(call);
+        return hold(call, permit, result.value as T, manner, (isBusy) => {
+          const { status, headers } = reply as ResponseLike;
+          const time = lane.learn(permit, report(core, isBusy ? { status: 503, headers } : reply!, undefined));
+          const outcome = OUTCOMES[lane.outcome]!;
+          if (isBusy) pushedBack(lane, number, outcome, status);
+          if (listeners.settled) emit("settled", { key, attempt: number, outcome, status, ms: time - sent });
+        });
+      }
+      time = lane.learn(permit, told);
     } catch (error) {
       // A function of the caller has failed.
       if ("value" in result) discard(result.value);
@@ -370,10 +405,18 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     return result.value as T;
   };
 
-  /** Ends a call with a response, whose body may still arrive. */
-  const hold = <T>(call: Job<T>, permit: number | undefined, value: T, manner: Manner<T>): T => {
+  /** Ends a call with a response, whose body may still arrive. `learn` is called once the beginning of a stream is known. */
+  const hold = <T>(call: Job<T>, permit: number | undefined, value: T, manner: Manner<T>, learn?: (isBusy: boolean) => void): T => {
     const { lane, guard, signal } = call;
+    const begins = learn && beginning();
+    const know = (isBusy: boolean | undefined) => {
+      if (isBusy === undefined || !learn) return;
+      learn(isBusy);
+      learn = undefined;
+      if (lane.waiting) lane.changed();
+    };
     const free = () => {
+      know(false);
       if (permit !== undefined) lane.release(permit);
       permit = undefined;
       if (lane.waiting) lane.changed();
@@ -384,6 +427,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
       guard?.end();
     };
     value = manner.hold(value, lane.house.core, signal, free, end, (bytes) => {
+      if (learn) know(begins!(bytes));
       if (permit !== undefined) lane.stream(permit, bytes);
     });
     keepError(value, call.error);
@@ -415,6 +459,12 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     return attempt(call, permit);
   };
 
+  /** Emits the event of an attempt that was throttled, or whose server is overloaded. */
+  const pushedBack = ({ key, house }: Entry, attempt: number, outcome: Outcome, status: number | undefined) => {
+    const cooldown = house.cooldown();
+    emit("throttled", { key, attempt, outcome, status, cooldown: cooldown >= 0 ? cooldown : undefined });
+  };
+
   /** Frees the core's slot for a retried call. */
   const forget = ({ lane, slot }: Call & { lane: Entry }) => {
     if (slot >= 0) lane.house.core.forget(slot);
@@ -423,7 +473,8 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
   /** The delay in milliseconds until a call is retried; -1 if it is not. */
   const again = <T>(call: Job<T>, reply: Reply, error: unknown, time: number): number => {
     const { lane, attempts: attempt, options } = call;
-    const { key, outcome, house: { core } } = lane;
+    const { key, outcome, house } = lane;
+    const { core } = house;
     const name = OUTCOMES[outcome]!;
     const isPushback = name === "throttled" || name === "busy";
     if (name === "exhausted") {
@@ -433,20 +484,18 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     // The server has answered, or no caller waits any more.
     if ((!isPushback && name !== "failed") || lane.closed) return -1;
     const unsafe = call.manner?.unsafe;
-    // The server did not execute a throttled call, so every method can be repeated.
-    const onlyThrottled = unsafe === "method" || options?.retry === "throttled";
-    const isWanted = unsafe !== "body" && (onlyThrottled ? name === "throttled" : (options?.retry ?? isPushback));
+    const wish = unsafe === "method" ? undefined : options?.retry;
+    // What the server did not execute can be repeated with every method, and so can what it invites to repeat.
+    const isSafe = name === "throttled" || isRefused(error) || (wish !== "throttled" && isInvited(reply as Partial<ResponseLike>));
+    const isWanted = unsafe !== "body" && (typeof wish === "boolean" ? wish : isSafe || (!unsafe && !wish && isPushback));
     const isOver = isBlind(error) && attempt >= FEW_ATTEMPTS;
     const isRetried = isWanted && !isOver && !isHopeless(error);
-    const cooldown = Math.min(core.cooldown(), policy.maxCooldown ?? MAX_COOLDOWN);
+    const cooldown = house.cooldown();
     const slot = isRetried ? lane.retry(call, time) : -1;
     const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
     if (slot >= 0) call.slot = slot;
     const isLate = time + ms > call.deadline || slot === LATE;
-    if (isPushback) {
-      const { status } = reply as Partial<ResponseLike>;
-      emit("throttled", { key, attempt, outcome: name, status, cooldown: cooldown >= 0 ? cooldown : undefined });
-    }
+    if (isPushback) pushedBack(lane, attempt, name, (reply as Partial<ResponseLike>).status);
     if (ms >= 0 && !isLate) {
       emit("retry", { key, attempt: attempt + 1, ms: cooldown > ms ? cooldown : ms });
       return ms;
@@ -504,7 +553,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     if (!lane) return { wait: house?.paused ? Infinity : 0, cause: house?.paused ? "paused" : undefined, waiting: 0, inFlight: 0 };
     const { core, paused } = lane.house;
     const time = now();
-    const cause = paused ? "paused" : CAUSES[(core.why(lane.gate, -1, time, NaN, 1, 0) - 1) % 4];
+    const cause = paused ? "paused" : lane.cause(core.why(lane.gate, -1, time, NaN, 1, 0), time);
     const { waiting, inFlight } = stats(key);
     return { wait: paused ? Infinity : core.peek(lane.gate, time), cause, waiting, inFlight };
   };
@@ -529,12 +578,13 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     return () => void set.delete(listener);
   };
 
-  const setPolicy: Gate["setPolicy"] = (next) => {
+  const setPolicy: Gate<Key, Law>["setPolicy"] = (next) => {
     checkPolicy(next);
     const { core } = open();
     write(core.row(), next, laws, Kind.expiry);
     for (const lane of lanes.values()) {
       if (!core.follow(lane.gate, now())) throw impossible();
+      lane.cool(now() + (next.maxCooldown ?? MAX_COOLDOWN));
       lane.changed();
     }
     policy = next;
@@ -543,6 +593,7 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
   const reset: Gate["reset"] = (key) => {
     for (const lane of lanesOf(key)) {
       lane.house.core.reset(lane.gate, now());
+      lane.cool(0);
       lane.changed();
     }
   };
@@ -570,10 +621,11 @@ export const maker = <M = unknown, K extends Key = string>(load: () => Core, law
     latest = undefined;
     for (const lane of lanes.values()) lane.close();
     lanes.clear();
+    slots.clear();
   };
 
-  const gate: Gate<Key> = { ...caller(), stats, peek, soonest, on, setPolicy, reset, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
-  return { ...gate, ...more?.({ now, queue, lanes, make, retire, hasRoom, full }) } as Gate<K> & M;
+  const gate: Gate<Key, Law> = { ...caller(), stats, peek, soonest, on, setPolicy, reset, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
+  return { ...gate, ...more?.({ now, queue, lanes, make, retire, hasRoom, full }) } as Gate<K, L> & M;
 };
 
 /** Counters at zero. */

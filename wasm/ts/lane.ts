@@ -47,6 +47,10 @@ export interface House {
   readonly timers: Timers;
   readonly queue: number;
   paused: boolean;
+  /** The cooldown that the current reply causes, in milliseconds; NaN without one. */
+  cooldown(): number;
+  /** The limit of calls in flight, unless the program has said when a lost one gives its place back. */
+  places(): number;
   waits(lane: Lane, call: Call, cause: Cause, ms: number): void;
 }
 
@@ -60,6 +64,8 @@ export abstract class Lane {
   /** The waiting calls by queue slot, and their number. */
   readonly waiters: (Call | undefined)[] = [];
   waiting = 0;
+  /** How many of them have a deadline. */
+  dated = 0;
   /** Admitted calls: about to be sent, in flight, or between two attempts. */
   calls = 0;
   /** The number of waits by cause. */
@@ -71,6 +77,8 @@ export abstract class Lane {
   /** When it was last used. */
   used = 0;
   closed = false;
+  /** When the longest cooldown ends that a reply has caused. */
+  #cools = 0;
   /** What delays the first call, and therefore all others; cached. */
   #cause: Cause | undefined;
 
@@ -113,7 +121,7 @@ export abstract class Lane {
   /** Lets a call wait that has just joined. Resolves to its permit. */
   stay(call: Call): Promise<number> {
     const ms = this.house.core.given() - this.used;
-    const cause = this.house.paused ? "paused" : (this.#cause ??= CAUSES[(this.why(call) - 1) % 4] ?? "pacing");
+    const cause = this.house.paused ? "paused" : (this.#cause ??= this.cause(this.why(call), this.used) ?? "pacing");
     this.causes[cause]++;
     call.since = this.used;
     // Start to wait before the event: a listener may close the gate or change what the call waits for.
@@ -130,6 +138,7 @@ export abstract class Lane {
     if (answer < 0) {
       this.waiters[(call.place = -1 - answer)] = call;
       this.waiting++;
+      this.dated += +(deadline === deadline);
     } else if (answer !== answer) throw this.#rejection(time);
     return this.#count(answer);
   }
@@ -162,6 +171,16 @@ export abstract class Lane {
     return this.house.core.why(this.gate, slot, this.used, deadline, requests, tokens);
   }
 
+  /** The cause with a number. The core names the pacing that follows a cooldown, which is only its last interval. */
+  cause(number: number, time: number): Cause | undefined {
+    return number === 1 && this.#cools - time > this.house.core.interval(this.gate, 0, time) ? "cooldown" : CAUSES[(number - 1) % 4];
+  }
+
+  /** Ends the cooldown that its causes name, or shortens it. */
+  cool(until: number): void {
+    this.#cools = Math.min(this.#cools, until);
+  }
+
   /**
    * Reports a call's headers; the core's reply is prepared with this outcome. Returns the time. Call `changed`
    * afterwards.
@@ -169,6 +188,7 @@ export abstract class Lane {
   learn(permit: number, outcome: number): number {
     const time = this.house.now();
     this.outcome = outcome;
+    this.#cools = Math.max(this.#cools, time + this.house.cooldown() || 0);
     // After a close, the slot may belong to another key.
     if (!this.closed) this.house.core.learn(this.gate, permit, time);
     return time;
@@ -215,6 +235,7 @@ export abstract class Lane {
   #end(call: Call): void {
     this.waiters[call.place] = undefined;
     this.waiting--;
+    this.dated -= +(call.deadline === call.deadline);
     call.place = -1;
     call.stop?.();
   }

@@ -2,7 +2,8 @@
 
 import { PolicyError } from "./errors.js";
 import type { Cause } from "./lane.js";
-import { among, told, type Policy } from "./policy.js";
+import type { Law } from "./law.js";
+import { among, told, type Few, type Policy } from "./policy.js";
 import type { Outcome, Reply } from "./reply.js";
 import type { Timers } from "./wait.js";
 
@@ -23,8 +24,8 @@ export interface Target {
   readonly method: string;
 }
 
-/** Options of a gate. All are optional. `K` is the type of a key. */
-export interface Options<K extends Key = string> extends Policy {
+/** Options of a gate. All are optional. `K` is the type of a key, and `L` are the laws of the entry. */
+export interface Options<K extends Key = string, L extends Law = Few> extends Policy<L> {
   /** Returns the key of a request. Calls with the same key share a limit. @defaultValue the origin of the URL */
   key?: ((target: Target) => K) | undefined;
   /**
@@ -57,14 +58,19 @@ export interface CallOptions<K extends Key = string> {
   cost?: Cost | undefined;
   /** Time for the whole call, in milliseconds: waits, retries and, for `fetch`, the response's body. @defaultValue no limit */
   deadline?: number | undefined;
+  /**
+   * Time for one attempt, in milliseconds; for `fetch`, until the response's headers. An attempt that takes longer is
+   * aborted and counts as failed, so `run` repeats it only with `retry: true`. @defaultValue no limit
+   */
+  attemptTimeout?: number | undefined;
   /** From 0 to 7. Calls with a higher priority are sent first. @defaultValue 0 */
   priority?: number | undefined;
   /** Aborts the call, whether it waits or is in flight. */
   signal?: AbortSignal | null | undefined;
   /**
-   * Which calls are retried. `"throttled"`: only calls that the server did not execute (429). `true`: also calls that
-   * failed. `false`: none. @defaultValue for `run`, 429 and 503; for `fetch`, `true` if the method is idempotent or the
-   * request has an `Idempotency-Key`, else `"throttled"`
+   * Which calls are retried. `"throttled"`: only calls that the server did not execute (429, a refused HTTP/2 stream).
+   * `true`: also calls that failed. `false`: none. @defaultValue for `run`, 429 and 503; for `fetch`, `true` if the method
+   * is idempotent or the request has an `Idempotency-Key`, else `"throttled"`; for both, also what has `x-should-retry: true`
    */
   retry?: boolean | "throttled" | undefined;
 }
@@ -119,7 +125,10 @@ export interface Events {
   wait: { key: string; cause: Cause; ms: number };
   /** An attempt is sent, after `waited` milliseconds in the queue. */
   sent: { key: string; attempt: number; waited: number };
-  /** An attempt has its outcome, `ms` milliseconds after it was sent. */
+  /**
+   * An attempt has its outcome, `ms` milliseconds after it was sent. A stream of server-sent events has it at its first
+   * event with content, because an error before that counts as `"busy"`.
+   */
   settled: { key: string; attempt: number; outcome: Outcome; status: number | undefined; ms: number };
   /** A server throttled a call (429) or is overloaded (503). */
   throttled: { key: string; outcome: Outcome; status: number | undefined; cooldown: number | undefined; attempt: number };
@@ -172,7 +181,7 @@ export interface Caller<K extends Key = string> {
 }
 
 /** Decides when calls are sent, and learns from their responses. */
-export interface Gate<K extends Key = string> extends Caller<K> {
+export interface Gate<K extends Key = string, L extends Law = Few> extends Caller<K> {
   /** Returns the counters of all keys, or of one. */
   readonly stats: (key?: string) => Stats;
   /** Returns the state of a key. It charges nothing. @defaultValue the key of `run` */
@@ -188,7 +197,7 @@ export interface Gate<K extends Key = string> extends Caller<K> {
    * Replaces the policy for all keys. If the law stays the same, it keeps what it has learned. A cooldown that is longer
    * than the new `maxCooldown` is shortened to it.
    */
-  readonly setPolicy: (policy: Policy) => void;
+  readonly setPolicy: (policy: Policy<L>) => void;
   /**
    * Ends the cooldowns of all keys, or of one, and forgets what was learned: after a quota was bought, or a server was
    * repaired. Calls that wait are sent as soon as the policy allows. `requests`, `tokens`, `concurrency`, the retry
@@ -216,15 +225,15 @@ declare global {
 
 const POLICY = ["law", "requests", "tokens", "concurrency", "expiry", "maxCooldown", "backoff", "attempts", "elapsed", "retryBudget"];
 const GATE = [...POLICY, "key", "keys", "queue", "warnAfter", "fetch", "seed", "now", "timers"];
-const CALL = ["key", "cost", "deadline", "priority", "signal", "retry", "outcome", "actualCost", "release"];
+const CALL = ["key", "cost", "deadline", "attemptTimeout", "priority", "signal", "retry", "outcome", "actualCost", "release"];
 
 /** Throws if a policy has an unknown option. */
-export function checkPolicy(policy: Policy): void {
+export function checkPolicy(policy: Policy<Law>): void {
   among(policy, POLICY, "of a policy");
 }
 
 /** Throws if an option of a gate is unknown or invalid. `write` checks the policy's values. */
-export function checkGate(options: Options<Key>): void {
+export function checkGate(options: Options<Key, Law>): void {
   among(options, GATE, "of a gate", CALL);
   const { keys, queue, warnAfter, seed, timers } = options;
   number("keys", keys, 1, 2 ** 24, true);
@@ -238,10 +247,10 @@ export function checkGate(options: Options<Key>): void {
 /** Throws if an option of a call is unknown or invalid. */
 export function checkCall(options: CallOptions<Key> & { outcome?: unknown; actualCost?: unknown; release?: unknown }): void {
   among(options, CALL, "of a call");
-  const { key, cost, deadline, priority, signal, retry, release } = options;
+  const { key, cost, priority, signal, retry, release } = options;
   if (key !== undefined && !Array.isArray(key)) checkKey(key);
   checkCost("cost", cost);
-  number("deadline", deadline, 0, Infinity);
+  for (const name of ["deadline", "attemptTimeout"] as const) number(name, options[name], 0, Infinity);
   number("priority", priority, 0, 7, true);
   if (signal && typeof signal.addEventListener !== "function") throw wrong("signal", signal, "an AbortSignal");
   if (retry !== undefined && retry !== "throttled" && typeof retry !== "boolean") throw wrong("retry", retry, 'true, false or "throttled"');
@@ -257,6 +266,7 @@ export function checkKey(key: unknown): asserts key is string {
 /** Throws if a cost is invalid. */
 export function checkCost(name: string, cost: Cost | undefined): void {
   const isParts = typeof cost === "object" && cost !== null;
+  if (isParts) among(cost, ["requests", "tokens"], `of ${name}`);
   number(isParts ? `${name}.requests` : name, isParts ? cost.requests : cost, 0, 0xffffffff, true);
   if (isParts) number(`${name}.tokens`, cost.tokens, 0, 0xffffffff, true);
 }

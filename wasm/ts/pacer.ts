@@ -36,6 +36,9 @@ interface Exports {
   pacing_close(pacing: number): void;
 }
 
+/** Frees pacing gates that the program has dropped. Some runtimes have no such class. */
+const dropped = globalThis.FinalizationRegistry && new FinalizationRegistry<[Exports, number]>(([pacing, slot]) => pacing.pacing_close(slot));
+
 /** Creates the `pacing` of an entry. */
 export const of = (load: () => unknown) => {
   let core: Exports | undefined;
@@ -50,6 +53,8 @@ export const of = (load: () => unknown) => {
       if (ms !== ms) throw new RangeError(`a cost of ${cost} exceeds the burst of ${burst}`);
       return ms;
     };
+    // All functions of the gate refer to this one.
+    dropped?.register(take, [pacing, slot], take);
     return {
       take: (cost = 1) => take(cost, false) === 0,
       async wait(cost = 1, signal) {
@@ -68,6 +73,7 @@ export const of = (load: () => unknown) => {
       },
       [Symbol.dispose]() {
         if (open) pacing.pacing_close(slot);
+        dropped?.unregister(take);
         open = false;
       },
     };

@@ -3,6 +3,9 @@
 import { PolicyError } from "./errors.js";
 import { LAWS, type Law } from "./law.js";
 
+/** The laws that `tidegate` contains. */
+export type Few = (typeof LAWS)[0 | 1 | 2 | 3];
+
 /** A limit that you know. */
 export interface Quota {
   /** How many calls (or tokens) a period allows. */
@@ -16,21 +19,21 @@ export interface Quota {
   burst?: number | undefined;
 }
 
-/** The policy of a gate. All options are optional, and can be changed at run time. */
-export interface Policy {
+/** The policy of a gate. All options are optional, and can be changed at run time. `L` are the laws of the entry. */
+export interface Policy<L extends Law = Few> {
   /**
    * `"adaptive"` finds an unknown limit, and follows the server's hints. `"fixed"` never exceeds `requests` and
    * `tokens`. `"backoff"` sets no rate, and `"none"` sets neither a rate nor a delay between attempts. All of them
    * follow `Retry-After`. @defaultValue "fixed" if `requests` or `tokens` are given, else "adaptive"
    */
-  law?: Law | undefined;
+  law?: L | undefined;
   /** The limit of calls, if you know it. `fixed` keeps it, and so does `adaptive`, whose share may be smaller. */
   requests?: Quota | undefined;
   /** The limit of what `cost` counts as `tokens`. */
   tokens?: Quota | undefined;
   /** How many calls of a key may be in flight, from 1 to 65,535. @defaultValue no limit */
   concurrency?: number | undefined;
-  /** How long a call counts as in flight if its end is never seen, in milliseconds. @defaultValue 300000; 30000 in edge workers, where calls end with their request */
+  /** How long a call counts as in flight if its end is never seen, in milliseconds. If you set it, Node does not exit while calls wait for that. @defaultValue 300000; 30000 in edge workers, where calls end with their request */
   expiry?: number | undefined;
   /** The longest cooldown that a server can cause, in milliseconds. @defaultValue 3600000 */
   maxCooldown?: number | undefined;
@@ -50,7 +53,7 @@ export interface Policy {
 
 /** A value in an error's text. */
 export function told(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value) : String(value);
+  return typeof value === "string" || Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
 /** Throws if an object has an unknown property. `calls` are the options of a call. */
@@ -70,7 +73,7 @@ const MANY = 0xffffffff;
 const LONGEST_BURST = 4.6e12;
 
 /** Encodes the policy. Throws a `PolicyError` that names an invalid option. */
-export function write(row: Float64Array, policy: Policy, laws: number, expiry: number, places = 65_535): void {
+export function write(row: Float64Array, policy: Policy<Law>, laws: number, expiry: number, places = 65_535): void {
   const { requests, tokens, backoff, retryBudget } = policy;
   const law = LAWS.indexOf(policy.law ?? (requests || tokens ? "fixed" : "adaptive"));
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);

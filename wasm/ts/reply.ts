@@ -2,6 +2,7 @@
 
 import type { Core } from "./core.js";
 import { PolicyError } from "./errors.js";
+import { told } from "./policy.js";
 
 /**
  * The outcome of a call.
@@ -33,14 +34,14 @@ export type Reply = Outcome | { readonly outcome: Outcome; readonly retryAfter?:
 
 /** Prepares the core's reply, and returns its outcome's number. */
 export function tell(core: Core, reply: Reply): number {
-  if (typeof reply !== "object" || !reply) return told(core, reply, NaN);
-  if ("outcome" in reply) return told(core, reply.outcome, reply.retryAfter ?? NaN);
+  if (typeof reply !== "object" || !reply) return answer(core, reply, NaN);
+  if ("outcome" in reply) return answer(core, reply.outcome, reply.retryAfter ?? NaN);
   return read(core, reply);
 }
 
-function told(core: Core, outcome: Outcome, cooldown: number): number {
+function answer(core: Core, outcome: Outcome, cooldown: number): number {
   const number = OUTCOMES.indexOf(outcome);
-  if (number < 0) throw new PolicyError(`the outcome is ${String(outcome)}; it must be one of ${OUTCOMES.join(", ")}`);
+  if (number < 0) throw new PolicyError(`the outcome is ${told(outcome)}; it must be one of ${OUTCOMES.join(", ")}`);
   core.answer(number === FINAL ? 0 : number, cooldown);
   return number;
 }
@@ -93,6 +94,19 @@ export function responseIn(value: unknown): ResponseLike | undefined {
   if (typeof inner?.status === "number") return inner;
   const status = it.status ?? it.statusCode;
   if (typeof status === "number") return { status, headers: it.headers };
+}
+
+/** Whether the server says that the call may be repeated, whatever its method. */
+export function isInvited({ headers }: Partial<ResponseLike>): boolean {
+  const it = headers as (Partial<Headers> & Record<string, unknown>) | undefined;
+  return ["x-should-retry", "stripe-should-retry"].some((name) => (it?.get?.(name) ?? it?.[name]) === "true");
+}
+
+/** Whether the server has refused an HTTP/2 stream before it did anything: one above the last ID of a GOAWAY, too. */
+export function isRefused(error: unknown): boolean {
+  const { cause = error } = (error ?? {}) as { cause?: unknown };
+  const { http2ErrorCode, message } = (cause ?? {}) as { http2ErrorCode?: unknown; message?: unknown };
+  return http2ErrorCode === 7 || /REFUSED_STREAM/.test(String(message));
 }
 
 /** Whether another attempt would fail in the same way: an unknown host, a certificate, an invalid argument. */

@@ -1,7 +1,5 @@
 /** Timers and signals: waits that can be cancelled. */
 
-import { DeadlineExceeded } from "./errors.js";
-
 /** The timers of a gate: `globalThis`, or a test's clock. */
 export interface Timers {
   setTimeout(then: () => void, ms: number): unknown;
@@ -94,9 +92,11 @@ export class Guard {
     return this.#own.signal;
   }
 
-  /** Aborts after a time. */
-  arm(timers: Timers, ms: number): void {
-    this.#stops.push(after(timers, ms, () => this.#own.abort(new DeadlineExceeded(0))));
+  /** Aborts after a time; returns a function that cancels this. */
+  arm(timers: Timers, ms: number, reason: () => Error): () => void {
+    const stop = after(timers, ms, () => this.#own.abort(reason()));
+    this.#stops.push(stop);
+    return stop;
   }
 
   /** Stops listening. */

@@ -2,7 +2,7 @@
 
 import { PolicyError } from "../errors.js";
 import { LAWS, type Law } from "../law.js";
-import { write, type Policy } from "../policy.js";
+import { told, write, type Policy } from "../policy.js";
 
 /** The policy of a shared budget. It applies to the whole fleet as to one client. */
 export interface SharedPolicy extends Pick<Policy, "requests"> {
@@ -27,7 +27,7 @@ export interface SharedPolicy extends Pick<Policy, "requests"> {
 /** Encodes a budget's policy and returns its heartbeats. Throws a `PolicyError` that names an invalid option. */
 export function writeShared(row: Float64Array, { law, requests, maxCooldown, concurrency, expiry, heartbeat = 500 }: SharedPolicy): number {
   if ((law as Law) === "vegas") throw new PolicyError("the law vegas reacts to delays, so a shared budget cannot use it");
-  if (!(heartbeat > 0 && heartbeat <= 1e12)) throw new PolicyError(`heartbeat is ${heartbeat}; it must be a number above 0, in milliseconds`);
+  if (!(heartbeat > 0 && heartbeat <= 1e12)) throw new PolicyError(`heartbeat is ${told(heartbeat)}; it is a number above 0`);
   write(row, { law, requests, maxCooldown, concurrency }, LAWS.length, expiry ?? 30_000, 4096);
   return heartbeat;
 }
