@@ -16,10 +16,11 @@ const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
 /// The images of tools/bench/size. Each is compared with the empty one.
-const FLASH: [(&str, &str); 12] = [
+const FLASH: [(&str, &str); 13] = [
     ("adaptive", "controller with adaptive alone"),
     ("aimd", "controller with aimd alone"),
     ("fixed", "controller with fixed alone"),
+    ("fixed_costs", "controller with fixed, for calls with costs"),
     ("adaptive_retry", "controller with adaptive that retries and sleeps"),
     ("fixed_retry", "controller with fixed that retries and sleeps"),
     ("any", "controller with every law"),
@@ -189,7 +190,7 @@ impl Weights {
             "# Size\n\n\
              Bytes of code and constants that each part adds to a firmware image: the size of a minimal \
              image with it, less the size of the same image without it. A controller here has one \
-             limit and a policy in flash, without the feature `stats`, and the image holds its `new`, \
+             limit, calls that cost one each (`Single`) and a policy in flash, without the feature `stats`, and the image holds its `new`, \
              `poll` and `settle`; one that retries and sleeps has `retry`, `next_at` and the law's own policy too. \
              What a policy leaves out (a retry budget, a backoff) is not linked. Operations that a target lacks (64-bit division, \
              copying memory) are included. A throttle is a `static` that is started and whose calls are made \

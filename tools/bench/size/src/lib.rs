@@ -9,7 +9,7 @@ pub mod board;
 
 use tidegate::gate::Permit;
 use tidegate::law::Law;
-use tidegate::{Call, Decision, Instant, Policy, Reason, Reply, Rng, Single};
+use tidegate::{Call, Controller, Costs, Decision, Instant, Policy, Reason, Reply, Rng};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -21,18 +21,18 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
     unsafe { a_panic_is_reachable() }
 }
 
-/// A controller whose policy is in flash.
-pub type Gate<L> = Single<L, &'static Policy<L>>;
+/// A controller whose policy is in flash, and whose calls cost one each.
+pub type Gate<L, C = ()> = Controller<L, 1, &'static Policy<L>, C>;
 
 /// The functions of a controller with one limit that firmware uses.
 #[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Verbs<L: Law + 'static> {
-    new: fn(&'static Policy<L>, Rng, Instant) -> Gate<L>,
-    poll: fn(&mut Gate<L>, Instant, &Call<1, ()>) -> Decision<Permit<1, ()>>,
-    settle: fn(&mut Gate<L>, Instant, Permit<1, ()>, &'static Reply),
+pub struct Verbs<L: Law + 'static, C: Costs<1> + 'static = ()> {
+    new: fn(&'static Policy<L>, Rng, Instant) -> Gate<L, C>,
+    poll: fn(&mut Gate<L, C>, Instant, &Call<1, C>) -> Decision<Permit<1, C>>,
+    settle: fn(&mut Gate<L, C>, Instant, Permit<1, C>, &'static Reply),
 }
 
-impl<L: Law> Verbs<L> {
+impl<L: Law, C: Costs<1>> Verbs<L, C> {
     pub const ALL: Self = Self { new: Gate::with_rng, poll: Gate::poll, settle: Gate::settle };
 }
 
