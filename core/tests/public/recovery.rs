@@ -141,7 +141,7 @@ fn a_bucket_that_is_always_reported_empty_slows_a_client_only_to_a_bound() {
 
 #[test]
 fn an_hour_of_light_use_does_not_slow_the_job_after_it() {
-    let mut server = Server::new(10, SECOND, Some(100), Says::Nothing);
+    let mut server = Server::bucket(10, SECOND);
     let mut client = Client::new(7);
     let mut call = |client: &mut Client| {
         let permit = client.admitted();

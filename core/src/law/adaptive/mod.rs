@@ -319,13 +319,19 @@ impl Law for Adaptive {
             Phase::Open(open) => {
                 let gap = open.gap(state.interval);
                 let since = now.saturating_since(state.event_at);
+                // The program may call far more often than before. What was served during its light use says
+                // nothing about the limit.
+                let started = open.limit(since).is_none();
+                let rises = open.rises(now.saturating_since(state.fresh_at), round_trip);
+                if rises && started && !open.together {
+                    state.meter = Meter::new(now);
+                    open.measure_again();
+                }
                 if !open.probing
                     && let Some(sent) = open.send(&mut state.interval_end, now, round_trip)
-                    && open.limit(since).is_none()
+                    && started
                     && state.meter.mean(now, state.usual) > sent.octaves(2)
                 {
-                    // The program calls far more often than before. What was served during its
-                    // light use says nothing about the limit.
                     state.meter = Meter::new(now);
                 }
                 state.fresh_at = now.saturating_add(gap);

@@ -35,6 +35,8 @@ pub(super) struct Open {
     heard: u16,
     /// The number of calls that the pool refills within a round trip.
     refilled: u16,
+    /// Calls in a row that came much sooner than those of the last full block.
+    sooner: u8,
     /// The limit on calls in flight when doubling began. Last, so that the fields which begin as zero are whole words.
     pub(super) wide: u16,
 }
@@ -62,6 +64,7 @@ impl Open {
             left: 0,
             heard: 0,
             refilled: 0,
+            sooner: 0,
         }
     }
 
@@ -152,7 +155,18 @@ impl Open {
 
     /// Restarts the measurement.
     pub(super) fn measure_again(&mut self) {
-        (self.sends, self.measured) = (0, 0);
+        (self.sends, self.measured, self.sooner) = (0, 0, 0);
+    }
+
+    /// Handles a call that is sent this long after the previous one. Returns whether the load has risen: eight
+    /// calls in a row came after less than a quarter of the mean interval of the last full block, which is
+    /// longer than a round trip. (The bound is in whole octaves, which is cheap: an eighth to a quarter.)
+    pub(super) fn rises(&mut self, gap: Span, round_trip: Span) -> bool {
+        let octave = u32::try_from(self.measured >> 8).unwrap_or(0);
+        let fits = |span: Span, octave: u32| span.as_nanos().checked_shr(octave).unwrap_or(0) == 0;
+        let is_soon = fits(gap, octave.saturating_sub(2)) && fits(round_trip, octave);
+        self.sooner = if is_soon { self.sooner.saturating_add(1) } else { 0 };
+        self.sooner >= 8
     }
 
     /// The shortest time between the next call and the one after it. A fleet that begins at the
@@ -235,7 +249,7 @@ fn doublings(since: Span) -> u32 {
     u32::try_from(since.as_nanos() >> DOUBLING).unwrap_or(u32::MAX).min(MOST_DOUBLINGS)
 }
 
-fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, together: bool, cap: Option<Cap>, left: u16, heard: u16, refilled: u16 });
+fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, together: bool, cap: Option<Cap>, left: u16, heard: u16, refilled: u16, sooner: u8 });
 
 #[cfg(test)]
 mod tests {
@@ -289,6 +303,27 @@ mod tests {
             assert_eq!(open.send(&mut from, now, trip).is_some(), ends, "{sends} in {lasts} ns");
             assert_eq!(open.sends, if ends { 0 } else { sends + 1 });
         }
+    }
+
+    #[test]
+    fn the_load_rises_if_eight_calls_in_a_row_come_much_sooner_than_before() {
+        let (second, nano) = (Span::from_secs(1), Span::from_nanos(1));
+        let block = Open { measured: 30 << 8, ..Open::new() };
+        for (measured, gap, trip, expected) in [
+            (30 << 8, 1 << 28, nano, false),
+            (30 << 8, (1 << 28) - 1, nano, true),
+            (30 << 8, 0, second, true),
+            // Calls that overlap come in bursts.
+            (30 << 8, 0, second.saturating_add(second), false),
+            // There was no block.
+            (0, 0, nano, false),
+        ] {
+            let mut open = Open { measured, ..block };
+            let rises = [(); 8].map(|()| open.rises(Span::from_nanos(gap), trip));
+            assert_eq!(rises, [false, false, false, false, false, false, false, expected], "{gap}");
+        }
+        let mut open = Open { sooner: 7, ..block };
+        assert!(!open.rises(second, nano) && open.sooner == 0);
     }
 
     #[test]

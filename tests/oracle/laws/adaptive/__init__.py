@@ -147,10 +147,15 @@ class Adaptive(Law):
         self.leave_out_silence(now)
         if self.is_open():
             gap = self.phase.gap(self.apart)
+            slow = self.phase.limit(since(self.event_at, now)) is not None
+            rises = self.phase.rises(since(self.fresh_at, now), self.round_trip())
+            if rises and not slow and not self.phase.together:
+                self.meter = Meter(now)
+                self.phase.measure_again()
             if not self.phase.probing:
                 start = self.interval_end
                 self.interval_end = self.phase.send(start, now, self.round_trip())
-                if self.phase.sends == 0:
+                if self.phase.sends == 0 and not slow:
                     self.see_rise(now)
             self.fresh_at = within(now + gap)
             self.release = max(self.release, self.fresh_at)
@@ -172,9 +177,8 @@ class Adaptive(Law):
 
     def see_rise(self, now):
         """After slow start, a block four times as fast as what was served restarts the measurement."""
-        slow = self.phase.limit(since(self.event_at, now)) is not None
         mean = self.meter.mean(now, self.usual)
-        if not slow and mean > logs.octaves(logs.fine(self.phase.measured), 2):
+        if mean > logs.octaves(logs.fine(self.phase.measured), 2):
             self.meter = Meter(now)
 
     def see_cost(self, cost):
@@ -199,7 +203,7 @@ class Adaptive(Law):
             usual = self.phase.interval(self.interval_end, self.fresh_at, round_trip)
             if self.phase.is_silence(since(self.fresh_at, now), usual, round_trip):
                 self.meter = Meter(now)
-                self.phase.sends = self.phase.measured = 0
+                self.phase.measure_again()
             elif self.phase.is_new() and self.meter.is_empty():
                 # The first call.
                 self.meter, self.event_at = Meter(now), now
@@ -670,7 +674,8 @@ class Adaptive(Law):
 
 
 FIELDS = {
-    Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap left u16 heard u16 refilled u16",
+    Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap left u16 heard u16 refilled u16"
+    " sooner u8",
     Cap: "successes u16 length u8 grew flag",
     Paced: "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
     " base i32 rejected u8 new flag young flag reopened flag",

@@ -121,6 +121,7 @@ class Open:
         self.probing, self.together = False, together
         self.cap = None
         self.left = self.heard = self.refilled = 0
+        self.sooner = 0  # Calls in a row that came much sooner than those of the last full block.
 
     def limit(self, passed):
         """The limit on calls in flight at this time after doubling began."""
@@ -185,6 +186,17 @@ class Open:
             self.measured = fit(max(1, logs.coarse(log(lasted) - log(self.sends))), 16)
             start, self.sends = now, 0
         return start
+
+    def rises(self, gap, round_trip):
+        """Whether the load has risen: eight calls in a row came after less than a quarter of the mean interval of
+        the last full block, which is longer than a round trip."""
+        octave = max(self.measured, 0) >> 8
+        soon = gap >> max(octave - 2, 0) == 0 and round_trip >> octave == 0
+        self.sooner = within(self.sooner + 1, 255) if soon else 0
+        return self.sooner >= 8
+
+    def measure_again(self):
+        self.sends = self.measured = self.sooner = 0
 
     def is_silence(self, silence, usual, round_trip):
         knows = self.measured != 0 or self.sends > 1
