@@ -109,8 +109,6 @@ pub struct Controller<
     costs: PhantomData<C>,
     /// Number of admitted calls, modulo 256.
     admitted: u8,
-    /// Whether a call was sent since the latest cut and the latest message that answers no call.
-    sent_since: bool,
     /// By which it recognises its permits.
     mark: u8,
     /// How many more successes end a failure: see [`Outcome::count_down`].
@@ -134,7 +132,6 @@ impl<L: Law, const LIMITS: usize, P: Clone, C> Clone for Controller<L, LIMITS, P
             usual: self.usual.clone(),
             costs: PhantomData,
             admitted: self.admitted,
-            sent_since: self.sent_since,
             mark: self.mark,
             failing: self.failing,
             tries_again: self.tries_again,
@@ -222,7 +219,6 @@ where
             concurrency: rules.concurrency,
             calls: 0,
             admitted: 0,
-            sent_since: false,
             mark: rng.mark(),
             failing: 0,
             tries_again: false,
@@ -417,13 +413,17 @@ where
     /// assert!(matches!(gate.check(now, &Call::new()), Verdict::Wait(_)));
     /// ```
     pub fn report(&mut self, now: Instant, reply: impl AsReply<LIMITS>) {
-        let is_fresh = core::mem::take(&mut self.sent_since);
         reply.with_reply(|&Reply { outcome, hints, .. }| {
             if !outcome.is_retryable() && outcome != Outcome::Exhausted {
                 return;
             }
-            let parts =
-                self.limits.each_ref().map(|limit| Part { epoch: limit.epoch, ..Part::NONE });
+            let mut is_fresh = false;
+            let parts = self.limits.each_mut().map(|limit| {
+                let was_idle = core::mem::replace(&mut limit.idle, true);
+                is_fresh |= !was_idle;
+                let epoch = limit.epoch.wrapping_sub(u16::from(was_idle));
+                Part { epoch, ..Part::NONE }
+            });
             let (costs, number, mark) = (C::ONES, self.admitted, self.mark);
             let mut permit =
                 Permit { sent: now, costs, parts, attempt: 0, number, mark, learnt: true };
@@ -726,7 +726,6 @@ where
             self.retry_budget = opened(&new.rules);
         }
         self.concurrency = new.rules.concurrency;
-        self.sent_since = false;
         self.policy = policy;
     }
 
@@ -747,7 +746,6 @@ where
     /// ```
     pub fn reset(&mut self, now: Instant) {
         self.cooldown = Cooldown::default();
-        self.sent_since = false;
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |_, law, limit| {
             limit.restart(law, law, now);
             limit.pacing.end_cooldown();
@@ -832,7 +830,6 @@ where
         }
         let (number, mark) = (self.admitted, self.mark);
         self.admitted = number.wrapping_add(1);
-        self.sent_since = true;
         self.calls = self.calls.saturating_add(1);
         self.stats.count(|stats| &mut stats.admitted);
         let attempt = call.attempt;
@@ -968,7 +965,7 @@ where
             match law.observe(&mut limit.state, &mut limit.pacing, &sample, &mut self.rng) {
                 Move::Kept => {}
                 Move::Slower => {
-                    self.sent_since = false;
+                    limit.idle = true;
                     limit.epoch = limit.epoch.wrapping_add(1);
                     self.stats.count(|stats| &mut stats.slower);
                 }

@@ -16,6 +16,8 @@ pub(super) struct Limit<S> {
     pub(super) pacing: Pacing,
     /// Whether a call has waited for this limit since the previous call was admitted.
     pub(super) rate_limited: bool,
+    /// Whether no call was sent since the latest cut or the latest message that answers no call.
+    pub(super) idle: bool,
     /// Number of the law's cuts. A call in flight stores the number from when it was sent. After
     /// more than 65 535 cuts during one call, the call would wrongly count as fresh.
     pub(super) epoch: u16,
@@ -26,7 +28,14 @@ pub(super) struct Limit<S> {
 impl<S: Copy> Limit<S> {
     pub(super) fn new(law: &impl Law<State = S>, now: Instant) -> Self {
         let state = law.start(now);
-        Self { state, pacing: Pacing::new(now), rate_limited: false, epoch: 0, began: 0 }
+        Self {
+            state,
+            pacing: Pacing::new(now),
+            rate_limited: false,
+            idle: true, // not zero, so that small machines do not clear and copy the limit
+            epoch: 0,
+            began: 0,
+        }
     }
 
     /// Starts `law` in place of the law `before`, and keeps the room that is left in the pacing. Calls
@@ -41,7 +50,8 @@ impl<S: Copy> Limit<S> {
         let from = before.quota(&self.state);
         self.state = law.start(now);
         self.pacing.follow(now, from, law.quota(&self.state));
-        (self.rate_limited, self.epoch, self.began) = (false, began, began);
+        (self.rate_limited, self.idle) = (false, true);
+        (self.epoch, self.began) = (began, began);
     }
 
     /// Whether the policy or the server limits what a call cost, so that the cost can be learned.
@@ -151,6 +161,7 @@ impl<S: Copy> Limit<S> {
         if cost == 0 {
             return;
         }
+        self.idle = false;
         let waited = core::mem::take(&mut self.rate_limited);
         if let Some(quota) = law.quota(&self.state) {
             self.pacing.charge_late(now, waited, cost, quota);
