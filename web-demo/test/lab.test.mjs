@@ -594,8 +594,8 @@ test("every law has the registry's one-line description", () => {
   const offered = [...engine.laws(), "adaptive+vegas", "no-gate"];
   assert.ok(offered.length > 20, `${offered.length} laws`);
   for (const law of offered) assert.ok(lineOf(law), `${law} has no line`);
-  const readme = fs.readFileSync(path.join(import.meta.dirname, "../../README.md"), "utf8");
-  const table = [...readme.slice(readme.indexOf("## The laws")).matchAll(/^\| `([\w-]+)` \| (.+) \|$/gm)];
+  const guide = fs.readFileSync(path.join(import.meta.dirname, "../../docs/choosing.md"), "utf8");
+  const table = [...guide.slice(guide.indexOf("## All laws")).matchAll(/^\| `([\w-]+)` \| (.+) \|$/gm)];
   assert.ok(table.length >= 12);
   for (const [, law, line] of table) assert.equal(lineOf(law), line.replaceAll("`", ""), law);
 });

@@ -21,6 +21,10 @@ const LINES: Record<string, string> = {
   autosleeper: "for few and long calls: a delay that grows on failure and shrinks after ten successes",
   tchannel: "TChannel's limit for each second, which busy responses halve",
   "aws-cubic": "the adaptive mode of the AWS SDKs",
+  "nall-aimd": "Nall.RateLimiting.Adaptive for .NET, AIMD: adds to the rate, and cuts it by 30 % when throttled",
+  "nall-cubic": "Nall.RateLimiting.Adaptive for .NET, CUBIC: returns to the last rate, then searches faster",
+  "request-rate-limiter": "the Rust crate request-rate-limiter: 10 a second more with each success, a fifth less when throttled",
+  "lance-aimd": "lance-core's AIMD for object stores: adds to the rate, and halves it when throttled",
   "heroku-gradual": "the Heroku client's strategy: each success shortens the sleep by a constant",
   "heroku-proportional": "the Heroku client's strategy: each success shortens the sleep by a fraction",
   "heroku-remaining": "the Heroku client's strategy: a success shortens the sleep more if more calls are left",
@@ -33,6 +37,7 @@ const LINES: Record<string, string> = {
   "netflix-vegas": "Netflix concurrency-limits, Vegas: limits calls in flight by their latency",
   gradient2: "Netflix concurrency-limits, Gradient2: limits calls in flight by their latency",
   oracle: "sees the server and sends each call when it will be served: the best possible",
+  "oracle-obedient": "the oracle, but it obeys Retry-After as every client must",
 };
 
 /** A law's description; for a pair, both. */
