@@ -11,6 +11,8 @@
 mod backoff;
 #[path = "../../../core/src/config_error.rs"]
 mod config_error;
+#[path = "../../../core/src/costs.rs"]
+mod costs;
 #[path = "../../../core/src/digest.rs"]
 mod digest;
 #[path = "../../../core/src/fixed.rs"]
