@@ -141,27 +141,29 @@ fn a_bucket_that_is_always_reported_empty_slows_a_client_only_to_a_bound() {
 
 #[test]
 fn an_hour_of_light_use_does_not_slow_the_job_after_it() {
-    let mut server = Server::bucket(10, SECOND);
-    let mut client = Client::new(7);
-    let mut call = |client: &mut Client| {
-        let permit = client.admitted();
-        let reply = match server.call(client.now).outcome {
-            Outcome::Ok => Outcome::Ok.into(),
-            outcome => outcome.with(Hint::retry_after(Span::from_secs(2))),
+    for burst in [6, 10, 30, 100] {
+        let mut server = Server::new(10, SECOND, Some(burst), Says::Nothing);
+        let mut client = Client::new(7);
+        let mut call = |client: &mut Client| {
+            let permit = client.admitted();
+            let reply = match server.call(client.now).outcome {
+                Outcome::Ok => Outcome::Ok.into(),
+                outcome => outcome.with(Hint::retry_after(Span::from_secs(2))),
+            };
+            client.now += SECOND / 20;
+            client.gate.settle(at(client.now), permit, reply);
         };
-        client.now += SECOND / 20;
-        client.gate.settle(at(client.now), permit, reply);
-    };
-    for _ in 0..360 {
-        call(&mut client);
-        client.now += 10 * SECOND;
+        for _ in 0..360 {
+            call(&mut client);
+            client.now += 10 * SECOND;
+        }
+        let since = client.now;
+        for _ in 0..1_000 {
+            call(&mut client);
+        }
+        let took = client.now - since;
+        assert!(took < 200 * SECOND, "{} s instead of 100 with bursts of {burst}", took / SECOND);
     }
-    let since = client.now;
-    for _ in 0..1_000 {
-        call(&mut client);
-    }
-    let took = client.now - since;
-    assert!(took < 200 * SECOND, "{} s instead of 100", took / SECOND);
 }
 
 /// A broker that takes 30 messages a minute, drops others, and says so on a topic, since nothing answers a message.
