@@ -2,7 +2,9 @@
 
 use core::borrow::Borrow;
 
-use super::{Controller, cooldown, each::each};
+use super::Controller;
+use super::each::each;
+use super::learn::cooldown;
 use crate::costs::Costs;
 use crate::law::Law;
 use crate::linked::Linked;
