@@ -42,8 +42,8 @@ pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
 
 impl<T: Shared<LIMITS, Costs = [u32; LIMITS]>, const LIMITS: usize> Call<'_, T, LIMITS> {
     /// Sets the cost of the call for each limit (default 1). A call that costs 0 of a limit is not
-    /// subject to it. It needs a throttle whose calls have [costs](crate::Throttle#parameters). Costs that are known only from the response are [estimated](tidegate::Call::estimated) if the call
-    /// states no costs.
+    /// subject to it. It needs a throttle whose calls have [costs](crate::Throttle#parameters). Costs that are known only
+    /// from the response are [estimated](tidegate::Call::estimated) if the call states no costs.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
