@@ -1,8 +1,8 @@
 //! Servers and clients of mixed traffic do what they say: exact counts.
 
-use tidegate::{Instant, Outcome};
+use tidegate::{Instant, Outcome, Span};
 use tidegate_sim::metric::Metrics;
-use tidegate_sim::server::Server;
+use tidegate_sim::server::{Refusal, Server};
 use tidegate_sim::{Scenario, World};
 
 fn scenario(server: &str, clients: &str, world: &str) -> Scenario {
@@ -57,6 +57,39 @@ fn a_server_throttles_exactly_the_calls_beyond_its_limits() {
         (&extended, &[0, 1, 2, 50, 92, 182], "+ 1 9 9 9 +"),
     ] {
         assert_eq!(answers(server, tenths), expected, "{server}");
+    }
+}
+
+#[test]
+fn a_true_hint_is_true_although_a_call_does_not_reach_its_limit() {
+    const HINTS: &str =
+        "hints = { retry_after = 'honest', remaining = 'honest', reset = 'honest' }";
+    let bucket = format!("{HINTS}\nbucket = {{ burst = 4, rate = '1/s' }}");
+    let queue = format!("{HINTS}\nqueue = {{ workers = 1, places = 3, service = '1us' }}");
+    let ban = format!("{bucket}\nban = {{ after = 1, within = '1s', length = '9s' }}");
+    let flight = format!("{bucket}\nflight = 4\nwork = {{ constant = '7s' }}");
+    let also = format!("{bucket}\nalso = [{{ limit = 4, width = '8s', phase = '0s' }}]");
+    // After four calls at 0 s that are served: seconds until a retry, remaining calls, and seconds
+    // until it is full.
+    for (server, second, expected) in [
+        (&bucket, 3, [Some(0), Some(3), Some(1)]),
+        (&queue, 3, [Some(0), Some(4), None]),
+        (&flight, 3, [Some(4), Some(3), Some(1)]),
+        (&also, 3, [Some(5), Some(0), Some(1)]),
+        // The ban began with a fifth call.
+        (&ban, 3, [Some(6), Some(0), Some(1)]),
+        (&ban, 9, [Some(0), Some(4), Some(0)]),
+    ] {
+        let world = scenario(server, "", "");
+        let mut server = Server::new(world.server.get_ref(), 1);
+        let calls = 4 + usize::from(world.server.get_ref().ban.is_some());
+        let served = |_: &usize| server.arrive(Instant::ZERO).outcome == Outcome::Ok;
+        assert_eq!((0..calls).filter(served).count(), 4);
+        let hint =
+            server.refuse(Instant::from_nanos(second * 1_000_000_000), Refusal::TooLarge).hint;
+        let seconds = |span: Option<Span>| span.map(|span| span.as_nanos() / 1_000_000_000);
+        let told = [seconds(hint.retry_after), hint.remaining, seconds(hint.reset)];
+        assert_eq!(told, expected, "{world:?}");
     }
 }
 
@@ -115,7 +148,7 @@ fn calls_by_cron_arise_in_rounds_and_queue_at_the_client() {
 
 /// Published of `nall-aimd` are 90 % used, 56 throttled calls and 8 s. Where it starts is not.
 #[test]
-fn a_peer_does_in_its_scenario_what_its_source_publishes() {
+fn a_peer_comes_near_to_what_its_source_publishes_in_its_scenario() {
     let scenario = Scenario::read("scenarios/orders.toml".as_ref()).unwrap();
     let metrics = World::new(&scenario, "nall-aimd", 1).unwrap().run().unwrap().metrics;
     let [used, throttles, down] =

@@ -74,6 +74,12 @@ fn an_error_names_its_file_line_and_reason() {
             5,
             "exactly one of",
         ),
+        (
+            "[server.bucket]\nburst = 10\nrate = \"4/s\"\nsteps = [{ at = \"30s\", rate = \"2/s\" }]",
+            "flight = 1\n[server.queue]\nworkers = 1\nplaces = 1\nservice = \"1s\"",
+            5,
+            "need a bucket or a window",
+        ),
         ("burst = 10", "burst = 0", 5, "burst must be 1 or more"),
         ("burst = 10", "burst = -1", 9, "expected u32"),
         ("burst = 10", "burst = 10\nstart = 11", 5, "more than its burst"),

@@ -71,6 +71,13 @@ impl Autoscaling {
         }
     }
 
+    /// The bucket at `now`.
+    fn bucket(&self, now: Instant) -> Bucket {
+        let mut then = self.clone();
+        then.look(now);
+        then.bucket
+    }
+
     fn look(&mut self, now: Instant) {
         while now >= self.next_look {
             let load = f64::from(self.served) / self.spec.period.seconds();
@@ -94,26 +101,24 @@ impl Limit for Autoscaling {
         ruling
     }
 
-    fn remaining(&self) -> Option<u64> {
-        self.bucket.remaining()
+    fn remaining(&self, now: Instant) -> Option<u64> {
+        self.bucket(now).remaining(now)
     }
 
     fn level(&self, now: Instant) -> f64 {
-        let mut then = self.clone();
-        then.look(now);
-        then.bucket.level(now)
+        self.bucket(now).level(now)
     }
 
     fn next(&self, now: Instant) -> Option<Span> {
-        self.bucket.next(now)
+        self.bucket(now).next(now)
     }
 
     fn reset(&self, now: Instant) -> Option<Span> {
-        self.bucket.reset(now)
+        self.bucket(now).reset(now)
     }
 
     fn quota(&self, now: Instant) -> Option<(u64, Span)> {
-        self.bucket.quota(now)
+        self.bucket(now).quota(now)
     }
 
     fn capacity(&self, from: Instant, to: Instant) -> f64 {

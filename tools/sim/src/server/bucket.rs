@@ -67,6 +67,7 @@ impl Bucket {
         for &(at, rate) in self.rate.between(self.counted, now) {
             limit.set_rate(at.as_nanos(), rate.grains());
         }
+        limit.fits(now.as_nanos(), 0);
         limit
     }
 
@@ -82,26 +83,26 @@ impl Limit for Bucket {
         Ruling::served(self.limit.take(now.as_nanos(), 1))
     }
 
-    fn remaining(&self) -> Option<u64> {
-        Some(self.limit.remaining())
+    fn remaining(&self, now: Instant) -> Option<u64> {
+        Some(self.limit(now).remaining())
     }
 
     fn level(&self, now: Instant) -> f64 {
         as_calls(self.limit(now).parts(now.as_nanos()))
     }
 
-    fn next(&self, _: Instant) -> Option<Span> {
-        finite(self.limit.retry_after(1))
+    fn next(&self, now: Instant) -> Option<Span> {
+        finite(self.limit(now).retry_after(1))
     }
 
-    fn reset(&self, _: Instant) -> Option<Span> {
-        finite(self.limit.reset())
+    fn reset(&self, now: Instant) -> Option<Span> {
+        finite(self.limit(now).reset())
     }
 
     /// The burst, and the time that it takes to fill.
-    fn quota(&self, _: Instant) -> Option<(u64, Span)> {
-        let (burst, empty) = (self.limit.most(), self.limit.holding(0, 0));
-        Some((burst, finite(empty.reset())?))
+    fn quota(&self, now: Instant) -> Option<(u64, Span)> {
+        let empty = self.limit(now).holding(0, 0);
+        Some((empty.most(), finite(empty.reset())?))
     }
 
     fn capacity(&self, from: Instant, to: Instant) -> f64 {

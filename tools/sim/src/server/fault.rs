@@ -128,16 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn an_affected_call_takes_longer_and_has_the_configured_outcome_without_a_hint() {
-        for (reply, outcome) in [
-            (Reply::Ok, Outcome::Ok),
-            (Reply::Busy, Outcome::Busy),
-            (Reply::Failed, Outcome::Failed),
-            (Reply::Throttled, Outcome::Throttled),
-        ] {
-            let answer = fault(1.0, reply).answer(Span::from_millis(50));
-            let expected = Answer { outcome, delay: Span::from_millis(3_050), hint: Hint::NONE };
-            assert_eq!(answer, expected);
-        }
+    fn an_affected_call_takes_longer_and_has_no_hint() {
+        let answer = fault(1.0, Reply::Busy).answer(Span::from_millis(50));
+        assert_eq!((answer.delay, answer.hint), (Span::from_millis(3_050), Hint::NONE));
     }
 }

@@ -28,11 +28,11 @@ pub struct Ban {
 
 /// A limit with further ones. A call takes nothing from any of them if one throttles it.
 pub(super) struct Guard {
-    pub limit: Box<dyn Limit>,
-    pub also: Vec<Window>,
-    /// The most calls in flight, and how many those are a second.
-    pub flight: Option<(usize, f64)>,
-    pub ban: Option<Ban>,
+    limit: Box<dyn Limit>,
+    also: Vec<Window>,
+    /// The most calls in flight, and the calls a second that they allow.
+    flight: Option<(usize, f64)>,
+    ban: Option<Ban>,
     /// When the calls in flight leave.
     inside: BinaryHeap<Reverse<Instant>>,
     /// The latest throttled calls.
@@ -41,12 +41,6 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    pub fn new(limit: Box<dyn Limit>) -> Self {
-        let (inside, strikes) = (BinaryHeap::new(), VecDeque::new());
-        let (also, banned) = (Vec::new(), Instant::ZERO);
-        Self { limit, also, flight: None, ban: None, inside, strikes, banned }
-    }
-
     fn is_full(&self) -> bool {
         self.flight.is_some_and(|(most, _)| self.inside.len() >= most)
     }
@@ -95,8 +89,9 @@ impl Limit for Guard {
         }
     }
 
-    fn remaining(&self) -> Option<u64> {
-        self.limits().filter_map(Limit::remaining).min()
+    fn remaining(&self, now: Instant) -> Option<u64> {
+        let banned = (now < self.banned).then_some(0);
+        self.limits().filter_map(|limit| limit.remaining(now)).chain(banned).min()
     }
 
     fn level(&self, now: Instant) -> f64 {
@@ -135,6 +130,10 @@ impl Limit for Guard {
         self.limits().map(Limit::burst).chain(flight).fold(f64::INFINITY, f64::min)
     }
 
+    fn audit(&self) -> Option<&'static str> {
+        self.limit.audit()
+    }
+
     fn rate(&self) -> Vec<(Instant, f64)> {
         let others = self.also.iter().map(|window| latest(&window.rate(), Instant::ZERO));
         let least = others.chain(self.flight.map(|it| it.1)).fold(f64::INFINITY, f64::min);
@@ -143,20 +142,31 @@ impl Limit for Guard {
 }
 
 impl super::ServerSpec {
-    /// The limit with whatever the server requires in addition.
+    /// The limit with the server's further limits.
     pub(super) fn guarded(&self, limit: Box<dyn Limit>, chance: &mut Chance) -> Box<dyn Limit> {
-        if self.also.is_empty() && self.flight.is_none() && self.ban.is_none() {
+        if !self.is_guarded() {
             return limit;
         }
-        let mut guard = Guard::new(limit);
-        guard.also = self.also.iter().map(|window| Window::new(window, chance)).collect();
         let work = self.work.map_or(f64::EPSILON, |work| work.mean());
-        guard.flight = self.flight.map(|most| (most as usize, f64::from(most) / work));
-        guard.ban = self.ban;
-        Box::new(guard)
+        Box::new(Guard {
+            limit,
+            also: self.also.iter().map(|window| Window::new(window, chance)).collect(),
+            flight: self.flight.map(|most| (most as usize, f64::from(most) / work)),
+            ban: self.ban,
+            inside: BinaryHeap::new(),
+            strikes: VecDeque::new(),
+            banned: Instant::ZERO,
+        })
+    }
+
+    fn is_guarded(&self) -> bool {
+        !self.also.is_empty() || self.flight.is_some() || self.ban.is_some()
     }
 
     pub(super) fn guard_fault(&self) -> Option<&'static str> {
+        if self.is_guarded() && (self.queue.is_some() || self.autoscaling.is_some()) {
+            return Some("`also`, `flight` and `ban` need a bucket or a window");
+        }
         if self.flight == Some(0) || self.flight.is_some() && self.work.is_none() {
             return Some("a limit of calls in flight is at least 1, and needs `work`");
         }

@@ -124,7 +124,7 @@ impl HintSpec {
     pub fn about(&self, outcome: Outcome, limit: &dyn Limit, now: Instant) -> Hint {
         let throttled = outcome != Outcome::Ok;
         let retry_after = self.retry_after.tell(|| limit.next(now), scaled).filter(|_| throttled);
-        let remaining = self.remaining.tell(|| limit.remaining(), scaled_count);
+        let remaining = self.remaining.tell(|| limit.remaining(now), scaled_count);
         let reset = self.reset.tell(|| limit.reset(now), scaled);
         let quota = self.quota.tell(
             || limit.quota(now).map(|(limit, period)| QuotaSpec { limit, period: period.into() }),
@@ -173,7 +173,7 @@ mod tests {
         let now = Instant::from_nanos(100_000_001);
         for (form, of_window, of_bucket) in [
             (ResetForm::Seconds, 8_000_000_000, 2_000_000_000),
-            (ResetForm::Fraction, 7_300_000_000, 1_250_000_000),
+            (ResetForm::Fraction, 7_300_000_000, 1_150_000_000),
             (ResetForm::Epoch, 7_299_999_999, 1_899_999_999),
         ] {
             let spec = HintSpec { reset: Honesty::Honest, reset_form: form, ..HintSpec::default() };

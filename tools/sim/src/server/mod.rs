@@ -96,8 +96,8 @@ pub trait Limit {
     /// A call that it admitted leaves the server at `leaves`.
     fn admitted(&mut self, _leaves: Instant) {}
 
-    /// How many more calls it would serve now, if it counts that.
-    fn remaining(&self) -> Option<u64>;
+    /// How many more calls it would serve at `now`, if it counts that.
+    fn remaining(&self, now: Instant) -> Option<u64>;
 
     /// How many calls it would serve at `now` if they arrived at once. A bucket has fractions.
     fn level(&self, now: Instant) -> f64;
@@ -263,12 +263,12 @@ impl Server {
     /// Answers a call that can never be served, without the limit. If it is too large for the
     /// limit, it has the limit's hint.
     pub fn refuse(&self, now: Instant, bad: Refusal) -> Answer {
-        let (outcome, told) = match bad {
+        let (outcome, hints) = match bad {
             Refusal::Throttled => (Outcome::Throttled, None),
             Refusal::Failed => (Outcome::Failed, None),
             Refusal::TooLarge => (Outcome::Throttled, self.hints),
         };
-        let hint = told.map_or(Hint::NONE, |hints| hints.about(outcome, &*self.limit, now));
+        let hint = hints.map_or(Hint::NONE, |hints| hints.about(outcome, &*self.limit, now));
         Answer { outcome, delay: Span::ZERO, hint }
     }
 

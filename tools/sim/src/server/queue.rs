@@ -79,8 +79,9 @@ impl Queue {
         }
     }
 
-    fn room(&self) -> usize {
-        (self.workers + self.places).saturating_sub(self.inside.len())
+    fn room(&self, now: Instant) -> usize {
+        let inside = self.inside.iter().filter(|leaves| leaves.0 > now).count();
+        (self.workers + self.places).saturating_sub(inside)
     }
 
     fn mean(&self, now: Instant) -> Span {
@@ -94,7 +95,7 @@ impl Limit for Queue {
         while self.inside.peek().is_some_and(|leaves| leaves.0 <= now) {
             self.inside.pop();
         }
-        if self.room() == 0 {
+        if self.inside.len() >= self.workers + self.places {
             return Ruling { outcome: Outcome::Busy, delay: THROTTLING };
         }
         let free = self.free.pop().map_or(now, |free| free.0);
@@ -104,14 +105,13 @@ impl Limit for Queue {
         Ruling { outcome: Outcome::Ok, delay: done.saturating_since(now) }
     }
 
-    fn remaining(&self) -> Option<u64> {
-        u64::try_from(self.room()).ok()
+    fn remaining(&self, now: Instant) -> Option<u64> {
+        u64::try_from(self.room(now)).ok()
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a few places")]
     fn level(&self, now: Instant) -> f64 {
-        let inside = self.inside.iter().filter(|leaves| leaves.0 > now).count();
-        (self.workers + self.places).saturating_sub(inside) as f64
+        self.room(now) as f64
     }
 
     fn next(&self, now: Instant) -> Option<Span> {

@@ -43,7 +43,7 @@ impl SlidingSpec {
 #[derive(Clone, Debug)]
 pub struct Sliding {
     spec: SlidingSpec,
-    /// When the calls of a log arrived that count or will.
+    /// When the calls of a log arrived, if they count now or later.
     log: VecDeque<Instant>,
     /// The window of a counter, its calls, and those of the previous one.
     window: u64,
@@ -112,7 +112,7 @@ impl Limit for Sliding {
     }
 
     /// It is not counted without a call.
-    fn remaining(&self) -> Option<u64> {
+    fn remaining(&self, _: Instant) -> Option<u64> {
         None
     }
 

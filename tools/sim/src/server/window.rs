@@ -69,8 +69,8 @@ impl Limit for Window {
         Ruling::served(self.limit.take(now.as_nanos(), 1))
     }
 
-    fn remaining(&self) -> Option<u64> {
-        Some(self.limit.remaining())
+    fn remaining(&self, now: Instant) -> Option<u64> {
+        Some(self.limit(now).remaining())
     }
 
     fn level(&self, now: Instant) -> f64 {
