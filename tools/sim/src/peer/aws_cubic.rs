@@ -15,13 +15,13 @@
 
 use tidegate::{Instant, Span};
 
-use super::backoff::{asleep, seconds};
+use super::backoff::{asleep, in_seconds, seconds};
 use super::smithy::Smithy;
 use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Response, Throttle};
 
 /// The share of the rate that a cut keeps.
-const KEPT: f64 = 0.7;
+pub(super) const KEPT: f64 = 0.7;
 /// The steepness of the cubic function, in calls a second per cubic second.
 const SCALE: f64 = 0.4;
 /// The weight of the latest measurement.
@@ -126,18 +126,12 @@ impl Limiter {
             self.on = true;
             KEPT * self.plateau
         } else {
-            self.curve(in_seconds(now))
+            cubic(SCALE, self.plateau, in_seconds(now) - self.cut_at)
         };
         self.refill(now);
         self.rate = rate.min(2.0 * self.measured).max(FLOOR);
         self.capacity = self.rate.max(1.0);
         self.tokens = self.tokens.min(self.capacity);
-    }
-
-    fn curve(&self, now: f64) -> f64 {
-        let inflection = libm::cbrt(self.plateau * (1.0 - KEPT) / SCALE);
-        let distance = now - self.cut_at - inflection;
-        SCALE * distance * distance * distance + self.plateau
     }
 
     /// Measurements start with the last whole second, the bucket when it is first used.
@@ -165,8 +159,10 @@ impl Limiter {
     }
 }
 
-fn in_seconds(now: Instant) -> f64 {
-    now.as_nanos() as f64 / 1e9
+/// The function of CUBIC, so many seconds after a cut of `plateau` to [`KEPT`].
+pub(super) fn cubic(scale: f64, plateau: f64, passed: f64) -> f64 {
+    let distance = passed - libm::cbrt(plateau * (1.0 - KEPT) / scale);
+    scale * distance * distance * distance + plateau
 }
 
 #[cfg(test)]
@@ -176,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_vector_that_the_sdks_share_is_reproduced() {
-        // After ten calls a second that are cut at 5 s: the rates from 5 s to 11 s.
+        // After a cut of ten calls a second: the rates from then on, each second.
         let published = [
             7.0,
             9.64893600966,
@@ -186,9 +182,8 @@ mod tests {
             21.26626835427364,
             36.425998516920465,
         ];
-        let limiter = Limiter { plateau: 10.0, cut_at: 5.0, ..Limiter::default() };
-        for (second, expected) in (5..).zip(published) {
-            let rate = limiter.curve(f64::from(second));
+        for (second, expected) in (0..).zip(published) {
+            let rate = cubic(SCALE, 10.0, f64::from(second));
             assert!((rate - expected).abs() < 1e-9, "{second} s: {rate}, not {expected}");
         }
     }

@@ -70,6 +70,11 @@ pub(super) fn sleep(now: Instant, call: &mut Call, delay: Span) -> bool {
     true
 }
 
+/// The seconds since the start of the world.
+pub(super) fn in_seconds(now: Instant) -> f64 {
+    now.as_nanos() as f64 / 1e9
+}
+
 /// A span of `seconds`, rounded down to nanoseconds. Negative values become zero.
 pub(super) fn seconds(seconds: f64) -> Span {
     Span::from_nanos((seconds * 1e9) as u64)

@@ -12,8 +12,8 @@
 //! nevertheless. The mean rate of strangers is subtracted. If they arrive at random, some collide
 //! with the oracle's calls.
 //!
-//! The obedient oracle also sends nothing until a `Retry-After` is over, as a server demands. What it
-//! loses by that, every client loses.
+//! The obedient oracle also sends nothing until a `Retry-After` is over, as a server demands. Every
+//! client that obeys loses the same.
 
 use std::rc::Rc;
 
@@ -129,9 +129,11 @@ impl Throttle for Oracle {
 
 #[cfg(test)]
 mod tests {
+    use tidegate::Hint;
+
     use super::*;
     use crate::chance::Chance;
-    use crate::peer::tests::{at, call, outlook};
+    use crate::peer::tests::{self, at, call, outlook};
     use crate::throttle::Member;
 
     /// The arrivals, in order, of `calls` calls of as many threads in closed loops.
@@ -235,6 +237,17 @@ mod tests {
                 let filled = arrivals.iter().filter(|a| number(a) == window).count();
                 assert_eq!(filled, places, "window {window} of phase {phase}");
             }
+        }
+    }
+
+    #[test]
+    fn only_the_obedient_oracle_waits_for_a_retry_after() {
+        for (obeys, answer) in [(false, Answer::Admit(0)), (true, Answer::Wait(at(5.0)))] {
+            let known = Outlook { rate: vec![(at(0.0), 9.0)], burst: 9.0, start: 9.0, ..outlook() };
+            let (mut oracle, wait) = (Oracle::new(&Rc::new(known), obeys), Span::from_secs(4));
+            let response = Response { hint: Hint::retry_after(wait), ..tests::throttled(0) };
+            oracle.settle(at(1.0), 0, &response);
+            assert_eq!(oracle.poll(at(4.9), &call()), answer);
         }
     }
 

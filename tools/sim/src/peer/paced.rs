@@ -5,9 +5,9 @@
 //! | `nall-aimd` | the documentation of .NET's `Nall.RateLimiting.Adaptive` | 2/s more for the whole budget if 10 s have passed since the last change and calls waited; ×0.7 when throttled, at most once in 5 s |
 //! | `nall-cubic` | the same | ×0.7 of the lower one of the rate and the measured rate, at most once in 5 s, and the curve of CUBIC from there |
 //! | `request-rate-limiter` | the Rust crate, 0.2 | 10/s more with each success, ×0.8 with each throttled call, in whole calls a second |
-//! | `lance-aimd` | `lance-core` and `lance-io` 6.0 | each second 300/s more, or half as much if a call of it was throttled; a call is given up after 3 retries |
+//! | `lance-aimd` | `lance-core` and `lance-io` 6.0 | each second 300/s more, or ×0.5 if one of its calls was throttled; a call is given up after 3 retries |
 //!
-//! The budget of `nall-…` is shared evenly among the processes, as it advises. It honours
+//! The budget of `nall-…` is shared evenly among the processes, as it advises. `nall-…` obeys
 //! `Retry-After`. Its documentation does not say how many tokens its bucket holds; here it is a second's
 //! worth. Neither it nor `request-rate-limiter` retries: here a call is repeated after U(0, 100 ms).
 
@@ -15,27 +15,25 @@ use std::rc::Rc;
 
 use tidegate::{Instant, Span};
 
-use super::backoff::{asleep, seconds, sleep};
+use super::aws_cubic::{KEPT, cubic};
+use super::backoff::{asleep, in_seconds, seconds, sleep};
 use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Outlook, Response, Throttle};
 
 /// Sets the rate. Times are in seconds, rates in calls a second.
 pub(super) trait Rule {
+    /// Whether no call is sent until a `Retry-After` is over.
+    const PAUSES: bool = false;
+    /// Bounds of the delay before the next attempt of a call.
+    const DELAY: [f64; 2] = [0.0, 0.1];
+    /// How many attempts are made of a call.
+    const TRIES: u32 = u32::MAX;
+
     /// The rate after a response. `waited` is whether its call had to wait for a token.
     fn rate(&mut self, now: f64, rate: f64, throttled: bool, waited: bool) -> f64;
 
     /// The size of the bucket.
     fn burst(&self, rate: f64) -> f64;
-
-    /// Bounds of the delay before the next attempt of a call that failed so often. `None` gives up.
-    fn delay(&self, _failures: u32) -> Option<[f64; 2]> {
-        Some([0.0, 0.1])
-    }
-
-    /// Whether no call is sent until a `Retry-After` is over.
-    fn pauses(&self) -> bool {
-        false
-    }
 }
 
 /// The throttle of a rule.
@@ -79,15 +77,15 @@ impl<R: Rule> Throttle for Paced<R> {
         self.fill(now);
         let (throttled, waited) = (response.outcome.is_pushback(), response.waited > Span::ZERO);
         self.rate = self.rule.rate(in_seconds(now), self.rate, throttled, waited);
-        if let Some(wait) = response.hint.retry_after.filter(|_| self.rule.pauses()) {
+        if let Some(wait) = response.hint.retry_after.filter(|_| R::PAUSES) {
             self.pause = now.saturating_add(wait).max(self.pause);
         }
     }
 
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        let delay = self.rule.delay(call.attempt).filter(|_| response.outcome.is_retryable());
-        let drawn = delay.map(|[least, most]| seconds(self.chance.within(least, most)));
-        drawn.is_some_and(|drawn| sleep(now, call, drawn))
+        let [least, most] = R::DELAY;
+        let again = response.outcome.is_retryable() && call.attempt < R::TRIES;
+        again && sleep(now, call, seconds(self.chance.within(least, most)))
     }
 
     fn next_at(&self, now: Instant) -> Option<Instant> {
@@ -96,12 +94,7 @@ impl<R: Rule> Throttle for Paced<R> {
     }
 }
 
-fn in_seconds(now: Instant) -> f64 {
-    now.as_nanos() as f64 / 1e9
-}
-
-/// What a cut of `nall-…` leaves, and the time between two of them.
-const KEPT: f64 = 0.7;
+/// The time between two cuts of `nall-…`.
 const COOLDOWN: f64 = 5.0;
 /// Its rates for the whole budget: at the start, and at least.
 const FIRST: f64 = 10.0;
@@ -144,6 +137,8 @@ impl Nall {
 }
 
 impl Rule for Nall {
+    const PAUSES: bool = true;
+
     fn rate(&mut self, now: f64, rate: f64, throttled: bool, waited: bool) -> f64 {
         let measured = self.measure(now);
         if throttled {
@@ -155,10 +150,7 @@ impl Rule for Nall {
             return (KEPT * self.plateau).max(FLOOR * self.share);
         }
         if self.cubic {
-            let scale = 0.4 * self.share;
-            let inflection = libm::cbrt(self.plateau * (1.0 - KEPT) / scale);
-            let distance = now - self.cut.max(0.0) - inflection;
-            return (scale * distance * distance * distance + self.plateau).max(rate);
+            return cubic(0.4 * self.share, self.plateau, now - self.cut.max(0.0)).max(rate);
         }
         let grows = waited && now - self.changed >= 10.0;
         self.changed = if grows { now } else { self.changed };
@@ -167,10 +159,6 @@ impl Rule for Nall {
 
     fn burst(&self, rate: f64) -> f64 {
         rate.max(1.0)
-    }
-
-    fn pauses(&self) -> bool {
-        true
     }
 }
 
@@ -197,6 +185,9 @@ pub(super) struct Lance {
 }
 
 impl Rule for Lance {
+    const DELAY: [f64; 2] = [0.1, 0.3];
+    const TRIES: u32 = 4;
+
     fn rate(&mut self, now: f64, rate: f64, throttled: bool, _: bool) -> f64 {
         let mut next = rate;
         if now - self.since >= 1.0 {
@@ -212,10 +203,6 @@ impl Rule for Lance {
 
     fn burst(&self, _: f64) -> f64 {
         100.0
-    }
-
-    fn delay(&self, failures: u32) -> Option<[f64; 2]> {
-        (failures <= 3).then_some([0.1, 0.3])
     }
 }
 
@@ -235,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_sets_the_published_rates() {
+    fn each_rule_follows_its_description() {
         let known = Rc::new(outlook());
         let (aimd, first) = Nall::new(false, &known);
         assert_eq!(first, 10.0);
@@ -252,9 +239,5 @@ mod tests {
         let windows = [(0.5, false), (1.5, true), (2.4, false), (2.5, false), (3.5, false)];
         let expected = [2_000.0, 2_300.0, 2_300.0, 1_150.0, 1_450.0];
         assert_eq!(rates(Lance::default(), 2_000.0, &windows), expected);
-        assert_eq!(
-            [3, 4].map(|failures| Lance::default().delay(failures).is_some()),
-            [true, false]
-        );
     }
 }
