@@ -6,7 +6,7 @@ use indicatif::ProgressBar;
 use tidegate_sim::Scenario;
 use tidegate_sim::scenario::Demand;
 use tidegate_sim::worlds::{
-    self, Drawn, Family, Figures, Harm, Hints, Purpose, Score, Settings, harm, plan,
+    self, Drawn, Family, Figures, Harm, Hints, Purpose, Results, Score, Settings, harm, plan,
 };
 
 fn draw(purpose: Purpose, number: u64, worlds: u32, only: Option<Family>) -> Vec<Drawn> {
@@ -34,13 +34,15 @@ fn a_seed_draws_the_same_worlds_and_no_other_seed_does() {
 
 #[test]
 fn every_world_is_a_scenario_within_the_documented_ranges() {
-    for &family in Family::ALL {
+    for family in Family::ALL {
         for world in draw(Purpose::Validation, 3, 60, Some(family)) {
             for hints in Hints::ALL {
                 let name = world.file(hints);
                 let scenario = Scenario::parse(&world.text(hints), &name, &name).unwrap();
                 let server = scenario.server.get_ref();
                 assert_eq!(server.hints.is_silent(), hints == Hints::Blind, "{name}");
+                let closed = scenario.groups().next().unwrap().demand == Demand::Closed;
+                assert_eq!(closed, world.facts.saturated, "{name}");
             }
             if !worlds::MIXED.contains(&family) && family != Family::Fair {
                 check(&world);
@@ -68,7 +70,6 @@ fn check(world: &Drawn) {
     assert!((1..=60).contains(&group.processes), "{name}: {} clients", group.processes);
     assert!((1..=64).contains(&group.threads), "{name}: {} threads", group.threads);
     assert_eq!((facts.clients, facts.pool), (group.processes, pool), "{name}");
-    assert_eq!(group.demand == Demand::Closed, family.is_saturated(), "{name}");
     match family {
         Family::Small => assert!(pool < group.processes, "{name}"),
         Family::Strict => assert_eq!((pool, group.processes), (1, 1), "{name}"),
@@ -133,6 +134,46 @@ fn a_hint_hurts_if_it_costs_more_than_the_bounds() {
     let few = |share| Score { rejected: Some(share), ..blind };
     assert_eq!(harm(&none, &few(0.0029)), vec![]);
     assert_eq!(harm(&none, &few(0.0031)), vec![Harm::Rejected]);
+}
+
+#[test]
+fn a_harm_that_every_obedient_client_suffers_does_not_count() {
+    let worlds = draw(Purpose::Validation, 1, 1, Some(Family::Saturated));
+    let settings = settings(&["none"], &[Hints::Blind, Hints::RetryAfter]);
+    let of = |unused| Score { unused: Some(unused), ..Score::default() };
+    for (forced, hurt) in [(0.1, 1), (0.2, 0)] {
+        let mut results = Results::default();
+        for (hints, law, oracle) in [(Hints::Blind, 0.1, 0.1), (Hints::RetryAfter, 0.2, forced)] {
+            results.scores.insert((0, 0, hints), of(law));
+            results.obedient.insert((0, hints), of(oracle));
+        }
+        results.again.insert((0, 0), of(0.2));
+        let figures = Figures::new(&worlds, &settings, &results);
+        let judged = &figures.judged[0];
+        assert_eq!((figures.hurt.len(), judged.hurt, judged.by_chance), (hurt, hurt, hurt));
+    }
+}
+
+#[test]
+fn every_figure_of_mixed_traffic_is_finite_and_every_share_a_share() {
+    let draw = |&family| worlds::draw(Purpose::Validation, 1, family, 1);
+    let worlds: Vec<Drawn> = worlds::MIXED.iter().map(draw).collect();
+    let settings = Settings { seeds: 1, ..settings(&["adaptive"], &[Hints::Everything]) };
+    let results = worlds::run(&worlds, &settings, &ProgressBar::hidden()).unwrap();
+    assert!(results.failed.is_empty(), "{:?}", results.failed);
+    assert_eq!(results.scores.len(), 13);
+    for (&(world, ..), score) in &results.scores {
+        let (of, Drawn { family, facts, .. }) = (format!("{score:?}"), &worlds[world]);
+        let Score { rejected, unused, unfair, latency, job, up, down, back } = *score;
+        let shares = [rejected, unused, unfair].into_iter().flatten();
+        assert!(shares.into_iter().all(|share| (0.0..=1.0).contains(&share)), "{family:?}: {of}");
+        let rest = [latency, job, up, down, back].into_iter().flatten();
+        assert!(rest.into_iter().all(|it| it.is_finite() && it > 0.0), "{family:?}: {of}");
+        let judged = facts.saturated || *family == Family::Strangers;
+        assert_eq!((rejected.is_some(), unused.is_some()), (true, judged), "{family:?}: {of}");
+        assert_eq!([up, down].map(|it| it.is_some()), [*family == Family::Leaps; 2]);
+        assert_eq!(job.is_some(), *family == Family::Strangers, "{family:?}: {of}");
+    }
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct Drawn {
 /// What is known of a world in advance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts {
+    /// Whether clients request more than the limit all the time.
+    pub saturated: bool,
     /// How many clients it has.
     pub clients: u32,
     /// The server's rate at the start, in calls a second.
@@ -267,7 +269,21 @@ fn closed(
         clients: self::clients(clients, threads, CLOSED),
         ..Text::default()
     };
-    (text, facts(limit, clients))
+    (text, Facts { saturated: true, ..facts(limit, clients) })
+}
+
+/// Clients whose threads, so many of each, have this demand.
+fn open(
+    dice: &mut Dice,
+    way: &Way,
+    limit: &Limit,
+    clients: u32,
+    (threads, demand): (u32, String),
+    calls: f64,
+) -> (Text, Facts) {
+    let (mut text, facts) = closed(dice, way, limit, clients, threads, calls);
+    text.clients = self::clients(clients, threads, &demand);
+    (text, Facts { saturated: false, ..facts })
 }
 
 fn facts(limit: &Limit, clients: u32) -> Facts {
@@ -515,11 +531,7 @@ fn steps(dice: &mut Dice, times: [f64; 2], calls: [f64; 3], most: u32) -> (Text,
         rate(low)
     );
     let (mut text, facts) = closed(dice, &way, &limit, number, threads, 0.0);
-    if times[0] == 2.0 {
-        text.title.push_str(", twice the rate and then half of it");
-    } else {
-        _ = write!(text.title, ", {} times the rate and back", times[0]);
-    }
+    _ = write!(text.title, ", {} and then {} times the rate", times[0], times[1]);
     (text.end, text.bin) = (end, width);
     text.world = format!("stop_after_calls = {}\n", (3.0 * times[0] * end * r + 20_000.0).round());
     text.clients.push_str(&convergence("up_s", "up", up, down, width, high));

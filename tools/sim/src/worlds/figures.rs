@@ -89,20 +89,6 @@ pub struct Hurt {
     pub title: String,
 }
 
-/// A law in a world.
-#[derive(Clone, Debug, Serialize)]
-pub struct One {
-    /// The scenario: world and hints.
-    pub scenario: String,
-    /// The law.
-    pub law: String,
-    /// A description of the world.
-    pub title: String,
-    /// Its score.
-    #[serde(flatten)]
-    pub score: Score,
-}
-
 /// How often a set of hints hurts a law.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
@@ -127,29 +113,20 @@ pub struct Figures {
     pub judged: Vec<Judged>,
     /// The worlds in which a hint hurt.
     pub hurt: Vec<Hurt>,
-    /// Every world with each law and set of hints.
-    pub worlds: Vec<One>,
 }
 
 impl Figures {
     /// The figures of these results.
     pub fn new(worlds: &[Drawn], settings: &Settings, results: &Results) -> Self {
         let all = View { worlds, settings, results };
-        let one = |(&(world, law, hints), &score): (&(usize, usize, Hints), &Score)| One {
-            scenario: worlds[world].file(hints),
-            law: settings.laws[law].clone(),
-            title: worlds[world].title().into(),
-            score,
-        };
-        let worlds = results.scores.iter().map(one).collect();
-        let mut figures = Self { rows: Vec::new(), judged: Vec::new(), hurt: Vec::new(), worlds };
+        let mut figures = Self { rows: Vec::new(), judged: Vec::new(), hurt: Vec::new() };
         for law in 0..settings.laws.len() {
             for &hints in &settings.hints {
                 figures.hurt.extend(all.hurt(law, hints));
                 figures.judged.extend(all.judged(law, hints, &figures.hurt));
             }
         }
-        for &family in Family::ALL {
+        for family in Family::ALL {
             for law in 0..settings.laws.len() {
                 let rows = settings.hints.iter().map(|&hints| all.row(family, law, hints));
                 figures.rows.extend(rows.flatten());
@@ -203,15 +180,20 @@ impl View<'_> {
         })
     }
 
+    /// How a run is worse than `blind`, beyond what every client that obeys loses in this world.
+    fn harm(&self, world: usize, blind: &Score, other: &Score) -> Vec<&'static str> {
+        let obedient = |hints| self.results.obedient.get(&(world, hints));
+        let pair = obedient(Hints::Blind).zip(obedient(Hints::RetryAfter));
+        let forced = pair.map_or(vec![], |(blind, told)| harm(blind, told));
+        let own = harm(blind, other).into_iter().filter(|it| !forced.contains(it));
+        own.map(super::Harm::name).collect()
+    }
+
     fn hurt(&self, law: usize, hints: Hints) -> Vec<Hurt> {
         let shown = |it: &Score| [it.rejected, it.unused, it.unfair, it.latency];
         let hurt = |(world, blind, told): (usize, &Score, &Score)| {
-            let obedient = |hints| self.results.obedient.get(&(world, hints));
-            let pair = obedient(Hints::Blind).zip(obedient(Hints::RetryAfter));
-            let forced = pair.map_or(vec![], |(blind, told)| harm(blind, told));
+            let why = self.harm(world, blind, told);
             let world = &self.worlds[world];
-            let why = harm(blind, told).into_iter().filter(|it| !forced.contains(it));
-            let why: Vec<&str> = why.map(super::Harm::name).collect();
             (!why.is_empty()).then(|| Hurt {
                 scenario: world.file(hints),
                 hints: hints.name(),
@@ -231,7 +213,7 @@ impl View<'_> {
         let name = &self.settings.laws[law];
         let chance = self.pairs(law, hints).filter(|(world, blind, _)| {
             let again = self.results.again.get(&(*world, law));
-            again.is_some_and(|again| !harm(blind, again).is_empty())
+            again.is_some_and(|again| !self.harm(*world, blind, again).is_empty())
         });
         (worlds > 0).then(|| Judged {
             law: name.clone(),

@@ -37,21 +37,28 @@ impl Purpose {
 }
 
 macro_rules! families {
-    ($(#[$doc:meta] $family:ident: $name:literal,)*) => {
+    ($(#[doc = $about:literal] $family:ident: $name:literal,)*) => {
         /// A family of worlds.
         #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
         pub enum Family {
-            $(#[$doc] $family,)*
+            $(#[doc = $about] $family,)*
         }
 
         impl Family {
             /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$family),*];
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$family),*];
 
             /// Its name.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$family => $name,)*
+                }
+            }
+
+            /// A description.
+            const fn about(self) -> &'static str {
+                match self {
+                    $(Self::$family => $about,)*
                 }
             }
         }
@@ -114,12 +121,7 @@ families! {
 impl Family {
     /// The family with this name.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|family| family.name() == name)
-    }
-
-    /// Whether its clients request more than the limit all the time.
-    pub const fn is_saturated(self) -> bool {
-        !matches!(self, Self::App | Self::Cold | Self::Strangers) && !self.has_oracle()
+        Self::ALL.into_iter().find(|family| family.name() == name)
     }
 
     /// Whether latency is relative to that of the oracle.
@@ -141,16 +143,8 @@ pub const TURN: [Family; 20] = {
 };
 
 /// The families of mixed traffic, except the slow one.
-pub const MIXED: [Family; 13] = {
-    use Family::{
-        Bad, Bans, Cron, Delayed, Flight, Leaps, Near, Nested, Noise, Sliding, Strangers, Tenants,
-        Wake,
-    };
-    [
-        Noise, Bad, Strangers, Nested, Sliding, Delayed, Bans, Flight, Leaps, Tenants, Cron, Wake,
-        Near,
-    ]
-};
+pub const MIXED: &[Family] =
+    Family::ALL.split_at(Family::Fair as usize).0.split_at(Family::Noise as usize).1;
 
 /// This many worlds of some families in turn, and the index of each world in its family.
 pub fn plan(worlds: u32, turn: &[Family]) -> Vec<(Family, u32)> {

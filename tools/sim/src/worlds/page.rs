@@ -9,7 +9,7 @@ use super::{Family, Figure, Figures, Hints, Purpose, Row, Settings};
 pub(super) const OWN: &str = "adaptive";
 
 /// A description of a family.
-const fn about(family: Family) -> &'static str {
+fn about(family: Family) -> &'static str {
     match family {
         Family::Saturated => {
             "Clients request at least twice the limit. No limit is smaller than the number of clients."
@@ -45,18 +45,16 @@ const fn about(family: Family) -> &'static str {
              jitter of the travel time."
         }
         Family::Pools => "Limits of 5 to 40 calls, with no more clients than that and at most 8.",
-        Family::Second => "Windows of one second, whose end is stated in whole seconds.",
         Family::Streams => {
             "Saturated worlds in which the server works on a call for 2 seconds to \
         3 minutes."
         }
-        Family::Lying => "Saturated worlds in which every hint is false.",
         Family::Strangers => {
             "Jobs beside strangers. Time is relative to an even split of what they leave. A job that \
             is not completed counts with the observed time."
         }
         Family::Leaps => "Times are in units of a client's call interval before the rate rises.",
-        _ => "Mixed traffic.",
+        _ => family.about().trim_start(),
     }
 }
 
@@ -73,7 +71,7 @@ pub fn page(purpose: Purpose, number: u64, settings: &Settings, figures: &Figure
         settings.seeds,
     );
     text += &hurt(figures);
-    for &family in Family::ALL {
+    for family in Family::ALL {
         let rows: Vec<&Row> = figures.told().filter(|row| row.family == family.name()).collect();
         let Some(first) = rows.first() else { continue };
         let columns = columns(family);

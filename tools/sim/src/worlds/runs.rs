@@ -43,8 +43,8 @@ pub struct Results {
     /// The score of the law that latency is relative to: [`HAMMER`] in worlds whose clients request
     /// less than the limit, and the oracle in others.
     pub least: BTreeMap<usize, Score>,
-    /// The score of the obedient oracle without a hint and with `Retry-After`, by world. What it
-    /// loses by the hint, every client loses that obeys.
+    /// The score of the obedient oracle without a hint and with `Retry-After`, by world. Every
+    /// client that obeys loses the same by the hint.
     pub obedient: BTreeMap<(usize, Hints), Score>,
     /// The runs that violated a promise.
     pub failed: Vec<Failed>,

@@ -25,9 +25,9 @@ pub struct Score {
     pub latency: Option<f64>,
     /// Of a job: its time divided by the shortest possible.
     pub job: Option<f64>,
-    /// Of a doubled rate: the time until it was used, in former call intervals of a client.
+    /// Of a rate that rises: the time until it was used, in former call intervals of a client.
     pub up: Option<f64>,
-    /// Of a rate that fell to a quarter: like `up`.
+    /// Of a rate that falls: like `up`, in intervals before the fall; of `leaps` before the rise.
     pub down: Option<f64>,
     /// Of an outage: the time from its end until the rate was used again, divided by its length.
     pub back: Option<f64>,
@@ -37,9 +37,11 @@ impl Score {
     /// The score of one run. `spent` is the thread time per served call, in milliseconds.
     pub fn of(metrics: &Metrics, spent: Option<f64>, family: Family, facts: &Facts) -> Self {
         let get = |name| metrics.get(name);
-        let saturated = family.is_saturated();
+        let Facts { saturated, .. } = *facts;
         let only = |of: Family, value: Option<f64>| value.filter(|_| family == of);
         let steps = |name| get(name).filter(|_| matches!(family, Family::Steps | Family::Leaps));
+        // The rate has doubled before it falls.
+        let fall = if family == Family::Steps { 2.0 } else { 1.0 };
         Self {
             rejected: get(if saturated { "ss_throttled" } else { "throttled" }),
             unused: get("ss_util")
@@ -51,7 +53,7 @@ impl Score {
             job: Some(get("time_s").unwrap_or(facts.end) / facts.ideal)
                 .filter(|_| facts.ideal > 0.0),
             up: steps("up_s").map(|seconds| seconds / facts.interval()),
-            down: steps("down_s").map(|s| s / facts.interval() * 2.0),
+            down: steps("down_s").map(|s| s / facts.interval() * fall),
             back: only(Family::Outages, get("recovery_s").map(|s| s / facts.outage)),
         }
     }

@@ -54,12 +54,7 @@ fn law(name: &str) -> Result<String, String> {
 }
 
 fn family(name: &str) -> Result<Family, String> {
-    let unknown = || {
-        format!(
-            "there are {}",
-            Family::ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ")
-        )
-    };
+    let unknown = || format!("there are {}", Family::ALL.map(Family::name).join(", "));
     Family::named(name).ok_or_else(unknown)
 }
 
@@ -74,7 +69,7 @@ impl Worlds {
         let draw = |(family, index)| worlds::draw(purpose, self.seed, family, index);
         let turn = match &self.family {
             Some(family) => std::slice::from_ref(family),
-            None if self.mixed => &worlds::MIXED[..],
+            None if self.mixed => worlds::MIXED,
             None => &worlds::TURN[..],
         };
         let drawn: Vec<Drawn> = worlds::plan(self.worlds, turn).into_iter().map(draw).collect();

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{
-    CALLS, CLOSED, Dice, Facts, Limit, Text, WIDTHS, Way, bucket, clients, closed, facts, poisson,
-    rate, roomy, threads, time, title, way, whole, window, working,
+    CALLS, CLOSED, Dice, Facts, Limit, Text, WIDTHS, Way, bucket, clients, closed, open, poisson,
+    rate, roomy, threads, time, way, whole, window, working,
 };
 
 /// Clients at a limit, clients in a closed loop that no limit slows down, or clients that request
@@ -20,17 +20,17 @@ fn traffic(dice: &mut Dice) -> (Text, Facts) {
         let possible = f64::from(number * own) / way.trip;
         limit = Limit { rate: possible, ..bucket(dice, 4.0 * possible, 10 * number * own) };
     }
-    let (mut text, facts) = closed(dice, &way, &limit, number, own, calls);
     if kind == "random" {
         let most = f64::from(number) * 64.0 / way.trip / 3.0;
         let load = (dice.even(0.2, 0.8) * limit.rate).min(most);
-        let (own, demand) = poisson(number, load, way.trip);
-        text.title = title(&way, &limit, number, own, &format!(", {} in all", rate(load)));
-        text.clients = clients(number, own, &demand);
-        _ = writeln!(text.world, "offered = \"{}\"", rate(load));
-    } else if kind == "loop" {
-        text.title =
-            format!("{number}x{own}, without a limit, round trip {:.0} ms", way.trip * 1e3);
+        let demand = poisson(number, load, way.trip);
+        let (mut text, facts) = open(dice, &way, &limit, number, demand, calls);
+        _ = write!(text.title, ", {} requested", rate(load));
+        return (text, facts);
+    }
+    let (mut text, facts) = closed(dice, &way, &limit, number, own, calls);
+    if kind == "loop" {
+        text.title.push_str(", a limit that is never reached");
         _ = writeln!(text.world, "offered = \"{}\"", rate(limit.rate));
     }
     (text, facts)
@@ -96,31 +96,19 @@ pub(super) fn strangers(dice: &mut Dice) -> (Text, Facts) {
     };
     limit.text.push_str("start = 0\n");
     let share = dice.even(0.1, 0.9);
-    let (how, text) = beside(dice, &limit, limit.rate * share);
+    let (how, strangers) = beside(dice, &limit, limit.rate * share);
     let own = threads(dice, number, limit.rate, way.trip);
     let each = (f64::from(number) * dice.log(300.0, 2_000.0) / f64::from(number * own)).ceil();
     let job = each * f64::from(number * own);
     let ideal = job / (limit.rate * (1.0 - share)) + way.trip;
     let end = 12.0 * ideal + 60.0;
-    let text = Text {
-        title: title(
-            &way,
-            &limit,
-            number,
-            own,
-            &format!(", a job of {job} beside {:.0} % of strangers {how}", share * 100.0),
-        ),
-        end,
-        bin: end / 3_000.0,
-        latency: way.text.clone(),
-        world: "stop_when_work_is_done = true\n".into(),
-        server: format!("strangers = {text}\n"),
-        limit: limit.text.clone(),
-        reset_form: dice.pick(&["seconds", "epoch", "fraction"]),
-        clients: clients(number, own, &format!("{{ work = {each} }}")),
-        ..Text::default()
-    };
-    (text, Facts { ideal, end, ..facts(&limit, number) })
+    let work = (own, format!("{{ work = {each} }}"));
+    let (mut text, facts) = open(dice, &way, &limit, number, work, 0.0);
+    _ = write!(text.title, ", a job of {job} beside {:.0} % of strangers {how}", share * 100.0);
+    (text.end, text.bin) = (end, end / 3_000.0);
+    text.world = "stop_when_work_is_done = true\n".into();
+    text.server = format!("strangers = {strangers}\n");
+    (text, Facts { ideal, end, ..facts })
 }
 
 /// Adds strangers that take 10 to 40 % of a limit, in one world of four.
@@ -228,7 +216,7 @@ pub(super) fn tenants(dice: &mut Dice) -> (Text, Facts) {
     _ = write!(text.title, ", of which {come} come and go every {phase:.0} s");
     let demand = format!("{{ on_off = {{ on = \"{0}\", off = \"{0}\" }} }}", time(phase));
     text.clients = clients(number - come, own, CLOSED);
-    // Whoever joins late is not compared with the others.
+    // Jain's index leaves out clients that join later.
     _ = write!(text.clients, "\n{}from = \"1ms\"\n", clients(come, own, &demand));
     (text, facts)
 }
@@ -242,11 +230,9 @@ fn rounds(dice: &mut Dice, number: u32, own: u32, each: u32, busy: f64) -> (Text
     let burst = dice.count(2, (calls / 4.0).max(2.0));
     let limit = bucket(dice, per_second, burst);
     let every = calls / per_second / busy;
-    let shown = format!(", {each} calls every {every:.0} s");
-    let (mut text, facts) = closed(dice, &way, &limit, number, own, 0.0);
-    text.title = title(&way, &limit, number, own, &shown);
     let demand = format!("{{ cron = {{ calls = {each}, every = \"{}\" }} }}", time(every));
-    text.clients = clients(number, own, &demand);
+    let (mut text, facts) = open(dice, &way, &limit, number, (own, demand), 0.0);
+    _ = write!(text.title, ", {each} calls every {every:.0} s");
     text.end = every * (8_000.0 / calls).clamp(8.0, 40.0);
     text.bin = text.end / 300.0;
     text.world = String::new();
@@ -270,11 +256,9 @@ pub(super) fn near(dice: &mut Dice) -> (Text, Facts) {
     let burst = dice.count(number + 2, 30.0 * per_second);
     let limit = bucket(dice, per_second, burst);
     let load = per_second * dice.even(0.85, 0.97);
-    let (own, demand) = poisson(number, load, way.trip);
-    let (mut text, facts) = closed(dice, &way, &limit, number, own, 4_000.0);
-    let shown = format!(", {:.0} % requested", 100.0 * load / per_second);
-    text.title = title(&way, &limit, number, own, &shown);
-    text.clients = clients(number, own, &demand);
+    let demand = poisson(number, load, way.trip);
+    let (mut text, facts) = open(dice, &way, &limit, number, demand, 4_000.0);
+    _ = write!(text.title, ", {:.0} % requested", 100.0 * load / per_second);
     (text, facts)
 }
 
