@@ -59,7 +59,7 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
 }
 
 /// `part / whole`. `None` if `whole` is zero.
-fn share(part: f64, whole: f64) -> Option<f64> {
+pub(crate) fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 

@@ -20,8 +20,9 @@ use std::rc::Rc;
 use tidegate::{Instant, Span};
 
 use super::backoff::sleep;
-use super::supply::{Supply, in_seconds};
+use super::supply::Supply;
 use super::threads::Threads;
+use crate::scenario::units::Time;
 use crate::throttle::{Answer, Call, Ledger, Outlook, Response, Throttle};
 
 /// The throttle of one process. All processes share the ledger in the outlook.
@@ -60,7 +61,7 @@ impl Oracle {
         if !ledger.open {
             ledger.tokens = self.outlook.start;
         }
-        let reserve = self.supply.at(arrives) * in_seconds(spread);
+        let reserve = self.supply.at(arrives) * Time::from(spread).seconds();
         let depth = (self.outlook.burst - reserve).max(1.0);
         let tokens = (ledger.tokens + self.supply.between(ledger.at, arrives)).min(depth);
         // If a token has to refill first, the call finds the bucket empty and leaves it empty.
@@ -78,7 +79,8 @@ impl Oracle {
         ledger: &mut Ledger,
         from: Instant,
     ) -> Instant {
-        let places = libm::round(self.supply.at(from) * in_seconds(width)).max(1.0) as u32;
+        let places =
+            libm::round(self.supply.at(from) * Time::from(width).seconds()).max(1.0) as u32;
         let width = width.as_nanos();
         // Counted from one width before the first full window, so that all numbers are positive.
         let number = |at: u64| (at + width - phase.as_nanos() % width) / width;

@@ -2,6 +2,7 @@
 
 use tidegate::{Instant, Span};
 
+use crate::server::{latest, seconds};
 use crate::throttle::Outlook;
 
 /// Calls a second in steps: the server's rate minus the mean rate of strangers.
@@ -33,7 +34,7 @@ impl Supply {
         let mut sum = 0.0;
         while from < to {
             let until = self.change(from).min(to);
-            sum += self.at(from) * in_seconds(until.saturating_since(from));
+            sum += self.at(from) * seconds(from, until);
             from = until;
         }
         sum
@@ -48,7 +49,7 @@ impl Supply {
             if done <= until {
                 return done;
             }
-            missing -= rate * in_seconds(until.saturating_since(from));
+            missing -= rate * seconds(from, until);
             from = until;
         }
         from
@@ -59,17 +60,6 @@ impl Supply {
         let next = self.0.partition_point(|(from, _)| *from <= at);
         self.0.get(next).map_or(Instant::MAX, |(from, _)| *from)
     }
-}
-
-/// The rate of the last step at or before `at`.
-fn latest(steps: &[(Instant, f64)], at: Instant) -> f64 {
-    let after = steps.partition_point(|(from, _)| *from <= at);
-    after.checked_sub(1).map_or(0.0, |last| steps[last].1)
-}
-
-/// A span in seconds.
-pub(super) fn in_seconds(span: Span) -> f64 {
-    span.as_nanos() as f64 / 1e9
 }
 
 #[cfg(test)]

@@ -360,7 +360,7 @@ impl Server {
 }
 
 /// The rate of the last step at or before a time.
-fn latest(steps: &[(Instant, f64)], time: Instant) -> f64 {
+pub(crate) fn latest(steps: &[(Instant, f64)], time: Instant) -> f64 {
     let after = steps.partition_point(|step| step.0 <= time);
     after.checked_sub(1).map_or(0.0, |last| steps[last].1)
 }

@@ -257,19 +257,25 @@ fn closed(
     calls: f64,
 ) -> (Text, Facts) {
     let end = length(limit, clients, calls, way.trip);
-    let calls = (3.0 * end * limit.rate + 20_000.0).round();
+    let most = (3.0 * end * limit.rate + 20_000.0).round();
+    let (&Limit { rate, pool, width, .. }, trip) = (limit, way.trip * 1e3);
+    let server = match width {
+        Some(width) => format!("window of {pool} in {width} s"),
+        None => format!("bucket of {pool} at {}", self::rate(short(rate))),
+    };
     let text = Text {
-        title: title(way, limit, clients, threads, ""),
+        title: format!("{server}, {clients}x{threads}, round trip {trip:.0} ms"),
         end,
         bin: end / 300.0,
         latency: way.text.clone(),
-        world: format!("stop_after_calls = {calls}\n"),
+        world: format!("stop_after_calls = {most}\n"),
         limit: limit.text.clone(),
         reset_form: dice.pick(&["seconds", "epoch", "fraction"]),
         clients: self::clients(clients, threads, CLOSED),
         ..Text::default()
     };
-    (text, Facts { saturated: true, ..facts(limit, clients) })
+    let window = width.is_some();
+    (text, Facts { saturated: true, clients, rate, pool, window, ..Facts::default() })
 }
 
 /// Clients whose threads, so many of each, have this demand.
@@ -284,21 +290,6 @@ fn open(
     let (mut text, facts) = closed(dice, way, limit, clients, threads, calls);
     text.clients = self::clients(clients, threads, &demand);
     (text, Facts { saturated: false, ..facts })
-}
-
-fn facts(limit: &Limit, clients: u32) -> Facts {
-    let Limit { rate, pool, width, .. } = *limit;
-    Facts { clients, rate, pool, window: width.is_some(), ..Facts::default() }
-}
-
-fn title(way: &Way, limit: &Limit, clients: u32, threads: u32, demand: &str) -> String {
-    let Limit { pool, rate, width, .. } = limit;
-    let server = match width {
-        Some(width) => format!("window of {pool} in {width} s"),
-        None => format!("bucket of {pool} at {}", self::rate(short(*rate))),
-    };
-    let trip = way.trip * 1e3;
-    format!("{server}, {clients}x{threads}{demand}, round trip {trip:.0} ms")
 }
 
 /// A number with four digits.
@@ -361,55 +352,50 @@ fn app(dice: &mut Dice) -> (Text, Facts) {
         (limit, f64::from(burst) / rate)
     };
     let pool = f64::from(limit.pool);
-    let mut text = Text { latency: way.text.clone(), ..Text::default() };
-    let mut busy = way.trip;
+    let (mut busy, mut server, mut world) = (way.trip, String::new(), "");
     if dice.happens(0.15) {
         let work = dice.log(2.0, 60.0);
         busy += work;
-        text.server = working(work);
+        server = working(work);
     }
-    let demand;
-    let threads;
-    match dice.pick(&["poisson", "job", "bursts"]) {
+    let (threads, demand, end) = match dice.pick(&["poisson", "job", "bursts"]) {
         "poisson" => {
             // Chance alone rarely takes this many calls beyond the limit.
             let most = 1.0 - (4.0 / pool.sqrt()).min(0.9);
             let wanted = dice.even(0.05, 0.9).min(most) * limit.rate;
             let most = f64::from(processes) * 64.0 / busy / 3.0;
             let load = wanted.min(most);
-            (threads, demand) = poisson(processes, load, busy);
-            text.end = (1_500.0 / load).max(3.0 * refill).max(10.0 * busy);
+            let (threads, demand) = poisson(processes, load, busy);
+            (threads, demand, (1_500.0 / load).max(3.0 * refill).max(10.0 * busy))
         }
         "job" => {
             let calls = pool * dice.even(0.1, 0.95);
-            threads = dice.count(1, (calls / f64::from(processes)).min(16.0));
+            let threads = dice.count(1, (calls / f64::from(processes)).min(16.0));
             let own = (calls / f64::from(processes * threads)).floor().clamp(1.0, 1_500.0);
-            demand = format!("{{ work = {own} }}");
-            text.end = 2.0 * refill + 4.0 * own * busy + 600.0;
-            text.world = "stop_when_work_is_done = true\n".into();
+            world = "stop_when_work_is_done = true\n";
             if limit.width.is_some() {
                 limit.text.push_str("phase = \"0s\"\n");
             }
+            let end = 2.0 * refill + 4.0 * own * busy + 600.0;
+            (threads, format!("{{ work = {own} }}"), end)
         }
         _ => {
             // A thread makes one call per round trip, and one more that ends later.
-            threads = dice.count(1, (pool / 4.0 / f64::from(processes)).min(16.0));
+            let threads = dice.count(1, (pool / 4.0 / f64::from(processes)).min(16.0));
             let each = pool * dice.even(0.2, 0.8) / f64::from(processes * threads);
             let on = ((each - 1.0).max(0.5) * busy).min(refill);
             let off = (3.0 * refill).max(5.0);
-            demand = format!("{{ on_off = {{ on = \"{}\", off = \"{}\" }} }}", time(on), time(off));
-            text.end = 12.0 * (on + off);
+            let demand =
+                format!("{{ on_off = {{ on = \"{}\", off = \"{}\" }} }}", time(on), time(off));
+            (threads, demand, 12.0 * (on + off))
         }
-    }
+    };
     let shown = format!(", {}", demand.replace(['"', '{', '}'], "").replace("= ", "").trim());
-    text.title = title(&way, &limit, processes, threads, &shown);
-    text.bin = text.end / 300.0;
-    text.reset_form = dice.pick(&["seconds", "epoch", "fraction"]);
-    text.clients = clients(processes, threads, &demand);
-    let calls = (3.0 * text.end * limit.rate + 20_000.0).min(300_000.0).round();
-    _ = writeln!(text.world, "stop_after_calls = {calls}");
-    let facts = facts(&limit, processes);
-    text.limit = limit.text;
+    let (mut text, facts) = open(dice, &way, &limit, processes, (threads, demand), 0.0);
+    let calls = (3.0 * end * limit.rate + 20_000.0).min(300_000.0).round();
+    (text.end, text.bin, text.server) = (end, end / 300.0, server);
+    text.world = format!("{world}stop_after_calls = {calls}\n");
+    text.title += &shown;
     (text, facts)
 }
 
@@ -466,24 +452,13 @@ fn cold(dice: &mut Dice) -> (Text, Facts) {
     let ideal = ideal.max(rounds(calls));
     let end = 20.0 * ideal + 60.0;
     let most = (20.0 * calls + 20_000.0).round();
-    let text = Text {
-        title: title(
-            &way,
-            &limit,
-            processes,
-            threads,
-            &format!(", a job of {calls}, {} at first", if empty { "empty" } else { "full" }),
-        ),
-        end,
-        bin: end / 300.0,
-        latency: way.text.clone(),
-        world: format!("stop_when_work_is_done = true\nstop_after_calls = {most}\n"),
-        limit: limit.text.clone(),
-        reset_form: dice.pick(&["seconds", "epoch", "fraction"]),
-        clients: clients(processes, threads, &format!("{{ work = {own} }}")),
-        ..Text::default()
-    };
-    (text, Facts { ideal, end, ..facts(&limit, processes) })
+    let work = (threads, format!("{{ work = {own} }}"));
+    let (mut text, facts) = open(dice, &way, &limit, processes, work, 0.0);
+    let start = if empty { "empty" } else { "full" };
+    _ = write!(text.title, ", a job of {calls}, {start} at first");
+    (text.end, text.bin) = (end, end / 300.0);
+    text.world = format!("stop_when_work_is_done = true\nstop_after_calls = {most}\n");
+    (text, Facts { ideal, end, ..facts })
 }
 
 /// A named convergence: the first stretch of `width` from `at` on that shows it.

@@ -46,23 +46,12 @@ pub struct Row {
     pub law: String,
     /// How many worlds of the family were run.
     pub worlds: usize,
-    /// As in [`Score`].
-    pub rejected: Option<Figure>,
-    /// As in [`Score`].
-    pub unused: Option<Figure>,
-    /// As in [`Score`].
-    pub unfair: Option<Figure>,
+    /// The figures of the scores.
+    #[serde(flatten)]
+    pub score: Score<Figure>,
     /// Mean latency divided by that of an oracle that never delays a call needlessly, which is the
     /// latency without pacing, in worlds where that is almost never throttled.
     pub wait: Option<Figure>,
-    /// As in [`Score`].
-    pub job: Option<Figure>,
-    /// As in [`Score`].
-    pub up: Option<Figure>,
-    /// As in [`Score`].
-    pub down: Option<Figure>,
-    /// As in [`Score`].
-    pub back: Option<Figure>,
     /// The share of the server that uncoordinated calls can use minus the share that is used, at
     /// the same number of throttled calls, in worlds whose limit admits one call at a time.
     pub bound: Option<Figure>,
@@ -134,9 +123,7 @@ impl Figures {
         }
         figures
     }
-}
 
-impl Figures {
     /// Whether a law uses more hints than `Retry-After`.
     pub(super) fn reads_more(&self, law: &str) -> bool {
         let own = || self.rows.iter().filter(|row| row.law == law);
@@ -237,8 +224,7 @@ impl View<'_> {
         if all.is_empty() {
             return None;
         }
-        let figure =
-            |of: fn(&Score) -> Option<f64>| Figure::of(all.iter().filter_map(|it| of(it.2)));
+        let scores: Vec<Score> = all.iter().map(|it| *it.2).collect();
         let waits = all.iter().filter_map(|(world, _, score)| self.wait(*world, score));
         let bounds = all.iter().filter_map(|(_, facts, score)| bound(facts, score));
         Some(Row {
@@ -246,14 +232,8 @@ impl View<'_> {
             hints: hints.name(),
             law: self.settings.laws[law].clone(),
             worlds: all.len(),
-            rejected: figure(|score| score.rejected),
-            unused: figure(|score| score.unused),
-            unfair: figure(|score| score.unfair),
+            score: Score::over(&scores, Figure::of),
             wait: Figure::of(waits),
-            job: figure(|score| score.job),
-            up: figure(|score| score.up),
-            down: figure(|score| score.down),
-            back: figure(|score| score.back),
             bound: Figure::of(bounds).filter(|_| family == Family::Small),
         })
     }

@@ -146,9 +146,9 @@ fn hurt(figures: &Figures) -> String {
 /// A column of a family: its name, its figure, and a factor.
 type Column = (&'static str, fn(&Row) -> Option<Figure>, f64);
 
-const REJECTED: Column = ("rejected %", |row| row.rejected, 100.0);
-const UNUSED: Column = ("unused %", |row| row.unused, 100.0);
-const UNFAIR: Column = ("1 − Jain", |row| row.unfair, 1.0);
+const REJECTED: Column = ("rejected %", |row| row.score.rejected, 100.0);
+const UNUSED: Column = ("unused %", |row| row.score.unused, 100.0);
+const UNFAIR: Column = ("1 − Jain", |row| row.score.unfair, 1.0);
 
 /// The columns of a family.
 fn columns(family: Family) -> Vec<Column> {
@@ -156,16 +156,18 @@ fn columns(family: Family) -> Vec<Column> {
         Family::App | Family::Cron | Family::Wake | Family::Near => {
             return vec![("latency over oracle's", |row| row.wait, 1.0), REJECTED, UNFAIR];
         }
-        Family::Cold => return vec![("time over ideal", |row| row.job, 1.0), REJECTED, UNFAIR],
-        Family::Strangers => vec![("time over even split", |row| row.job, 1.0)],
+        Family::Cold => {
+            return vec![("time over ideal", |row| row.score.job, 1.0), REJECTED, UNFAIR];
+        }
+        Family::Strangers => vec![("time over even split", |row| row.score.job, 1.0)],
         Family::Steps => vec![
-            ("×2 found, intervals", |row| row.up, 1.0),
-            ("×1/4 found, intervals", |row| row.down, 1.0),
+            ("×2 found, intervals", |row| row.score.up, 1.0),
+            ("×1/4 found, intervals", |row| row.score.down, 1.0),
         ],
         Family::Leaps => {
-            vec![("rise found", |row| row.up, 1.0), ("fall found", |row| row.down, 1.0)]
+            vec![("rise found", |row| row.score.up, 1.0), ("fall found", |row| row.score.down, 1.0)]
         }
-        Family::Outages => vec![("back over outage", |row| row.back, 1.0)],
+        Family::Outages => vec![("back over outage", |row| row.score.back, 1.0)],
         Family::Small => vec![("below the bound, points", |row| row.bound, 100.0)],
         _ => vec![],
     };

@@ -29,14 +29,14 @@ const PANELS: [Panel; 3] = [
     Panel {
         head: "rejected, saturated worlds",
         family: Family::Saturated,
-        of: |row| row.rejected,
+        of: |row| row.score.rejected,
         axis: 1e-4..1.0,
         tick: share,
     },
     Panel {
         head: "unused, saturated worlds",
         family: Family::Saturated,
-        of: |row| row.unused,
+        of: |row| row.score.unused,
         axis: 1e-4..1.0,
         tick: share,
     },

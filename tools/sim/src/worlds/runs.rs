@@ -9,6 +9,7 @@ use tidegate::Instant;
 
 use super::{Drawn, Family, Hints, Score};
 use crate::chance::Stream;
+use crate::metric::share;
 use crate::place::{Place, outlook};
 use crate::server::{Server, seconds};
 use crate::{Scenario, ScenarioError, World, controllers};
@@ -112,7 +113,7 @@ pub fn run(
         let scores: Vec<Score> = done.iter().filter_map(|score| score.clone().ok()).collect();
         results.failed.extend(done.iter().filter_map(|score| score.clone().err()));
         let (Some(&(world, what, _)), false) = (jobs.first(), scores.is_empty()) else { continue };
-        let score = Score::mean(&scores);
+        let score = Score::over(&scores, |all| share(all.iter().sum(), all.len() as f64));
         match what {
             For::Score(law, hints) => _ = results.scores.insert((world, law, hints), score),
             For::Again(law) => _ = results.again.insert((world, law), score),

@@ -7,30 +7,30 @@ use crate::metric::Metrics;
 use super::{Facts, Family};
 
 /// The score of a law in a world with one set of hints: means over all seeds. Figures that do not
-/// apply are absent.
+/// apply are absent. With `Figure` as `T`, the figures over many worlds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Score {
+pub struct Score<T = f64> {
     /// The share of calls that were throttled or failed: in the second half of the run if clients
     /// request more than the limit, else in the whole run.
-    pub rejected: Option<f64>,
+    pub rejected: Option<T>,
     /// The share of the server's supply in the second half of the run that was not used, if clients
     /// request more than the limit; or of what they request.
-    pub unused: Option<f64>,
+    pub unused: Option<T>,
     /// 1 − Jain's index over the clients; of long runs in their last quarter.
-    pub unfair: Option<f64>,
+    pub unfair: Option<T>,
     /// The mean time from a call's beginning until it was served, in milliseconds. If clients
     /// request more than the limit, it is the time of all threads divided by the calls served.
     /// Otherwise calls that still wait at the end would be omitted, and the latency of a law that
     /// starves some would be too low.
-    pub latency: Option<f64>,
+    pub latency: Option<T>,
     /// Of a job: its time divided by the shortest possible.
-    pub job: Option<f64>,
+    pub job: Option<T>,
     /// Of a rate that rises: the time until it was used, in former call intervals of a client.
-    pub up: Option<f64>,
+    pub up: Option<T>,
     /// Of a rate that falls: like `up`, in intervals before the fall; of `leaps` before the rise.
-    pub down: Option<f64>,
+    pub down: Option<T>,
     /// Of an outage: the time from its end until the rate was used again, divided by its length.
-    pub back: Option<f64>,
+    pub back: Option<T>,
 }
 
 impl Score {
@@ -58,21 +58,18 @@ impl Score {
         }
     }
 
-    /// The mean of some scores.
-    pub fn mean(scores: &[Self]) -> Self {
-        let mean = |of: fn(&Self) -> Option<f64>| {
-            let values: Vec<f64> = scores.iter().filter_map(of).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        Self {
-            rejected: mean(|score| score.rejected),
-            unused: mean(|score| score.unused),
-            unfair: mean(|score| score.unfair),
-            latency: mean(|score| score.latency),
-            job: mean(|score| score.job),
-            up: mean(|score| score.up),
-            down: mean(|score| score.down),
-            back: mean(|score| score.back),
+    /// Each figure of some scores, combined by `of`.
+    pub fn over<T>(scores: &[Self], of: impl Fn(Vec<f64>) -> Option<T>) -> Score<T> {
+        let all = |figure: fn(&Self) -> Option<f64>| of(scores.iter().filter_map(figure).collect());
+        Score {
+            rejected: all(|score| score.rejected),
+            unused: all(|score| score.unused),
+            unfair: all(|score| score.unfair),
+            latency: all(|score| score.latency),
+            job: all(|score| score.job),
+            up: all(|score| score.up),
+            down: all(|score| score.down),
+            back: all(|score| score.back),
         }
     }
 }
