@@ -51,8 +51,8 @@ pub fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
         .collect();
     Outlook {
         rate: server.rate(),
-        burst: server.limit().burst(),
-        start: server.limit().start(),
+        burst: server.nodes() * server.limit().burst(),
+        start: server.nodes() * server.limit().start(),
         window: server.limit().windows(),
         way: way(scenario.latency.get_ref()),
         strangers: scenario.server.get_ref().strangers.map_or(0.0, Strangers::mean),

@@ -320,6 +320,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
 
     fn arrive(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
         let now = self.now;
+        self.server.reach(index as usize);
         let mut answer = match self.threads[index as usize].bad {
             Some(bad) => self.server.refuse(now, bad),
             None => self.server.arrive(now),
@@ -462,6 +463,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let Some((chance, strangers, count)) = &mut self.strangers else { return Ok(()) };
         *count += 1;
         self.agenda.enter(strangers.next(self.now, *count, chance), Event::Stranger);
+        self.server.reach(*count as usize);
         let answer = self.server.arrive(self.now);
         self.tally.stranger(self.now, answer.outcome);
         match self.server.limit().audit() {

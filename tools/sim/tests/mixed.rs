@@ -61,6 +61,23 @@ fn a_server_throttles_exactly_the_calls_beyond_its_limits() {
 }
 
 #[test]
+fn a_connection_meets_only_the_limit_of_its_node() {
+    let world = scenario("nodes = 3\nbucket = { burst = 2, rate = '1/s' }", "", "");
+    let mut server = Server::new(world.server.get_ref(), 1);
+    let mut served = |connection| {
+        server.reach(connection);
+        server.arrive(Instant::ZERO).outcome == Outcome::Ok
+    };
+    let expected = [(0, true), (3, true), (0, false), (1, true), (6, false), (4, true), (7, false)];
+    for (connection, serves) in expected {
+        assert_eq!(served(connection), serves, "{connection}");
+    }
+    let second = Instant::from_nanos(1_000_000_000);
+    assert_eq!((server.level(second), server.rate_at(second)), (1.0 + 1.0 + 2.0, 3.0));
+    assert_eq!(server.capacity(Instant::ZERO, second, None), 9.0);
+}
+
+#[test]
 fn a_true_hint_is_true_although_a_call_does_not_reach_its_limit() {
     const HINTS: &str =
         "hints = { retry_after = 'honest', remaining = 'honest', reset = 'honest' }";

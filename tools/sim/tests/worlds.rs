@@ -161,7 +161,7 @@ fn every_figure_of_mixed_traffic_is_finite_and_every_share_a_share() {
     let settings = Settings { seeds: 1, ..settings(&["adaptive"], &[Hints::Everything]) };
     let results = worlds::run(&worlds, &settings, &ProgressBar::hidden()).unwrap();
     assert!(results.failed.is_empty(), "{:?}", results.failed);
-    assert_eq!(results.scores.len(), 13);
+    assert_eq!(results.scores.len(), 14);
     for (&(world, ..), score) in &results.scores {
         let (of, Drawn { family, facts, .. }) = (format!("{score:?}"), &worlds[world]);
         let Score { rejected, unused, unfair, latency, job, up, down, back } = *score;

@@ -57,6 +57,10 @@ pub struct ServerSpec {
     /// A ban of clients that are throttled too often: of all clients, as one.
     #[cfg(feature = "full")]
     pub ban: Option<Ban>,
+    /// How many equal nodes it has, each with this limit: 1 if absent. Connections are assigned to
+    /// them in turn.
+    #[serde(default)]
+    pub nodes: u16,
     /// Periods in which every call fails.
     #[serde(default)]
     pub outages: Vec<Outage>,
@@ -175,7 +179,10 @@ pub struct Answer {
 
 /// The server of a world.
 pub struct Server {
-    limit: Box<dyn Limit>,
+    /// The limit of each node.
+    limits: Vec<Box<dyn Limit>>,
+    /// The node that the present call reaches.
+    node: usize,
     outages: Vec<Outage>,
     #[cfg(feature = "full")]
     work: Option<Spread>,
@@ -228,28 +235,35 @@ impl ServerSpec {
         let fault = fault.or_else(|| self.guard_fault());
         fault.or_else(|| self.hints.fault())
     }
+
+    /// The limit of a node.
+    fn limit(&self, chance: &mut Chance) -> Box<dyn Limit> {
+        let limit: Box<dyn Limit> = match self {
+            Self { bucket: Some(bucket), .. } => Box::new(Bucket::new(bucket)),
+            Self { window: Some(window), .. } => Box::new(Window::new(window, chance)),
+            #[cfg(feature = "full")]
+            Self { queue: Some(queue), .. } => Box::new(Queue::new(queue)),
+            #[cfg(feature = "full")]
+            Self { autoscaling: Some(scaling), .. } => Box::new(Autoscaling::new(scaling)),
+            #[cfg(feature = "full")]
+            Self { sliding: Some(sliding), .. } => Box::new(Sliding::new(sliding)),
+            _ => unreachable!("the scenario was checked to have a server"),
+        };
+        #[cfg(feature = "full")]
+        let limit = self.guarded(limit, chance);
+        limit
+    }
 }
 
 impl Server {
     /// The server that `spec` describes, in the run of `seed`.
     pub fn new(spec: &ServerSpec, seed: u64) -> Self {
         let mut chance = Chance::new(seed, Stream::Server);
-        let limit: Box<dyn Limit> = match spec {
-            ServerSpec { bucket: Some(bucket), .. } => Box::new(Bucket::new(bucket)),
-            ServerSpec { window: Some(window), .. } => Box::new(Window::new(window, &mut chance)),
-            #[cfg(feature = "full")]
-            ServerSpec { queue: Some(queue), .. } => Box::new(Queue::new(queue)),
-            #[cfg(feature = "full")]
-            ServerSpec { autoscaling: Some(scaling), .. } => Box::new(Autoscaling::new(scaling)),
-            #[cfg(feature = "full")]
-            ServerSpec { sliding: Some(sliding), .. } => Box::new(Sliding::new(sliding)),
-            _ => unreachable!("the scenario was checked to have a server"),
-        };
-        #[cfg(feature = "full")]
-        let limit = spec.guarded(limit, &mut chance);
+        let limits = (0..spec.nodes.max(1)).map(|_| spec.limit(&mut chance)).collect();
         let hints = (!spec.hints.is_silent()).then_some(spec.hints);
         Self {
-            limit,
+            limits,
+            node: 0,
             outages: spec.outages.clone(),
             #[cfg(feature = "full")]
             work: spec.work,
@@ -260,6 +274,11 @@ impl Server {
         }
     }
 
+    /// The present call is of this connection.
+    pub fn reach(&mut self, connection: usize) {
+        self.node = connection % self.limits.len();
+    }
+
     /// Answers a call that can never be served, without the limit. If it is too large for the
     /// limit, it has the limit's hint.
     pub fn refuse(&self, now: Instant, bad: Refusal) -> Answer {
@@ -268,7 +287,7 @@ impl Server {
             Refusal::Failed => (Outcome::Failed, None),
             Refusal::TooLarge => (Outcome::Throttled, self.hints),
         };
-        let hint = hints.map_or(Hint::NONE, |hints| hints.about(outcome, &*self.limit, now));
+        let hint = hints.map_or(Hint::NONE, |hints| hints.about(outcome, self.limit(), now));
         Answer { outcome, delay: Span::ZERO, hint }
     }
 
@@ -281,7 +300,7 @@ impl Server {
         if let Some(fault) = Fault::that_hits(&self.faults, true, now, &mut self.chance) {
             return fault.answer(Span::ZERO);
         }
-        let ruling = self.limit.arrive(now, &mut self.chance);
+        let ruling = self.limits[self.node].arrive(now, &mut self.chance);
         #[cfg(feature = "full")]
         if ruling.outcome == Outcome::Ok
             && let Some(fault) = Fault::that_hits(&self.faults, false, now, &mut self.chance)
@@ -297,31 +316,34 @@ impl Server {
             _ => delay,
         };
         if outcome == Outcome::Ok {
-            self.limit.admitted(now.saturating_add(delay));
+            self.limits[self.node].admitted(now.saturating_add(delay));
         }
-        let tell = |hints: &HintSpec| hints.about(outcome, &*self.limit, now);
+        let tell = |hints: &HintSpec| hints.about(outcome, self.limit(), now);
         Answer { outcome, delay, hint: self.hints.as_ref().map_or(Hint::NONE, tell) }
     }
 
     /// How many calls could have been served between two times, without outages and at most
     /// `offered`, if given. Includes the calls that were available at the start.
     pub fn capacity(&self, from: Instant, to: Instant, offered: Option<Rate>) -> f64 {
-        let start =
-            if from == Instant::ZERO && offered.is_none() { self.limit.start() } else { 0.0 };
+        let start = if from == Instant::ZERO && offered.is_none() {
+            self.nodes() * self.limit().start()
+        } else {
+            0.0
+        };
         start + self.flow(from, to, offered)
     }
 
     /// Like [`capacity`](Self::capacity), without the calls that were available at the start.
     pub fn flow(&self, from: Instant, to: Instant, offered: Option<Rate>) -> f64 {
         let mut cuts: Vec<Instant> = vec![from, to];
-        cuts.extend(self.limit.rate().iter().map(|step| step.0));
+        cuts.extend(self.limit().rate().iter().map(|step| step.0));
         cuts.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
         cuts.retain(|cut| (from..=to).contains(cut));
         sort_few(&mut cuts, |one, other| one < other);
         let flow = |pair: &[Instant]| match *pair {
             [a, b] if !self.is_down(a) => {
                 let most = offered.map_or(f64::INFINITY, |r| r.as_per_second() * seconds(a, b));
-                self.limit.capacity(a, b).min(most)
+                (self.nodes() * self.limit().capacity(a, b)).min(most)
             }
             _ => 0.0,
         };
@@ -330,32 +352,38 @@ impl Server {
 
     /// The rate over time, as far as it is known in advance, with 0 for outages.
     pub fn rate(&self) -> Vec<(Instant, f64)> {
-        let steps = self.limit.rate();
+        let steps = self.limit().rate();
         let mut times: Vec<Instant> = steps.iter().map(|step| step.0).collect();
         times.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
         sort_few(&mut times, |one, other| one < other);
         times.dedup();
-        let at = |time| if self.is_down(time) { 0.0 } else { latest(&steps, time) };
+        let at = |time| if self.is_down(time) { 0.0 } else { self.nodes() * latest(&steps, time) };
         times.into_iter().map(|time| (time, at(time))).collect()
     }
 
     /// How many calls it would serve at `now` if they arrived at once.
     pub fn level(&self, now: Instant) -> f64 {
-        if self.is_down(now) { 0.0 } else { self.limit.level(now) }
+        if self.is_down(now) { 0.0 } else { self.limits.iter().map(|it| it.level(now)).sum() }
     }
 
     /// The rate at `now`, in calls a second.
     pub fn rate_at(&self, now: Instant) -> f64 {
-        if self.is_down(now) { 0.0 } else { latest(&self.limit.rate(), now) }
+        if self.is_down(now) { 0.0 } else { self.nodes() * latest(&self.limit().rate(), now) }
     }
 
     fn is_down(&self, now: Instant) -> bool {
         self.outages.iter().any(|outage| outage.covers(now))
     }
 
-    /// The limit.
+    /// The limit of the node that the present call reaches.
     pub fn limit(&self) -> &dyn Limit {
-        &*self.limit
+        &*self.limits[self.node]
+    }
+
+    /// How many nodes it has.
+    #[expect(clippy::cast_precision_loss, reason = "at most 16 bits")]
+    pub fn nodes(&self) -> f64 {
+        self.limits.len() as f64
     }
 }
 

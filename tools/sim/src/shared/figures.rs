@@ -86,8 +86,8 @@ impl Tally {
     pub fn new(fleet: &Fleet) -> Self {
         let stretches = fleet.stretches.iter().map(|stretch| Count::new(fleet, stretch));
         let server = Server::new(&fleet.server, 0);
-        let rate =
-            server.limit().capacity(Instant::ZERO, Instant::from_nanos(60_000_000_000)) / 60.0;
+        let minute = Instant::from_nanos(60_000_000_000);
+        let rate = server.nodes() * server.limit().capacity(Instant::ZERO, minute) / 60.0;
         Self {
             stretches: stretches.collect(),
             available_leases: vec![0; fleet.members as usize],

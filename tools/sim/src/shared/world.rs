@@ -376,6 +376,7 @@ impl<'f> World<'f> {
     }
 
     fn arrive(&mut self, call: usize) {
+        self.server.reach(self.calls[call].leaf);
         let answer = self.server.arrive(self.now);
         self.tally.arrived(self.now, answer.outcome);
         self.calls[call].answer = (answer.outcome, answer.hint);

@@ -101,6 +101,7 @@ pub fn draw(purpose: Purpose, number: u64, family: Family, index: u32) -> Drawn 
         Family::Cron => mixed::cron(dice),
         Family::Wake => mixed::wake(dice),
         Family::Near => mixed::near(dice),
+        Family::Nodes => mixed::nodes(dice),
         Family::Fair => mixed::fair(dice),
     };
     Drawn { name, family, facts, text }

@@ -114,6 +114,8 @@ families! {
     Wake: "wake",
     /// Clients that request almost the limit.
     Near: "near",
+    /// Connections to equal nodes with a limit of each.
+    Nodes: "nodes",
     /// Equal clients with 100,000 calls each.
     Fair: "fair",
 }

@@ -262,6 +262,21 @@ pub(super) fn near(dice: &mut Dice) -> (Text, Facts) {
     (text, facts)
 }
 
+pub(super) fn nodes(dice: &mut Dice) -> (Text, Facts) {
+    let (way, number, own) = (way(dice), dice.count(1, 8.0), dice.pick(&[2, 4, 16]));
+    let share = dice.pick(&[1, 2]);
+    let nodes = number * own / share;
+    let per_second = dice.log(0.01, (f64::from(share) / 2.0 / way.trip).min(50.0));
+    let burst = dice.count(2 * share, 30.0 * per_second);
+    let node = bucket(dice, per_second, burst);
+    let limit = Limit { rate: f64::from(nodes) * per_second, pool: nodes * burst, ..node };
+    let calls = dice.pick(&CALLS);
+    let (mut text, facts) = closed(dice, &way, &limit, number, own, calls);
+    _ = write!(text.title, ", evenly on {nodes} nodes");
+    text.server = format!("nodes = {nodes}\n");
+    (text, facts)
+}
+
 pub(super) fn fair(dice: &mut Dice) -> (Text, Facts) {
     let (way, number) = (way(dice), dice.pick(&[4, 8, 16]));
     let per_second = 10.0 * f64::from(number);
