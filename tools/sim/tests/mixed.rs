@@ -163,6 +163,16 @@ fn calls_by_cron_arise_in_rounds_and_queue_at_the_client() {
     assert!((775.0..=785.0).contains(&mean), "{mean}");
 }
 
+#[test]
+fn the_least_share_is_relative_to_an_even_one() {
+    // One thread makes 20 calls a second, and three make 60: half of an even share of 80.
+    let server = "bucket = { burst = 9000, rate = '80/s' }";
+    let stretch = "name = 'both'\nfrom = '10s'\nto = '90s'\nshow = ['least']";
+    let clients = format!("[[clients]]\nthreads = 3\n[[stretch]]\n{stretch}");
+    let least = run(server, &clients, "").get("both_least").unwrap();
+    assert!((least - 0.5).abs() < 0.001, "{least}");
+}
+
 /// Published of `nall-aimd` are 90 % used, 56 throttled calls and 8 s. Where it starts is not.
 #[test]
 fn a_peer_comes_near_to_what_its_source_publishes_in_its_scenario() {

@@ -161,17 +161,23 @@ fn every_figure_of_mixed_traffic_is_finite_and_every_share_a_share() {
     let settings = Settings { seeds: 1, ..settings(&["adaptive"], &[Hints::Everything]) };
     let results = worlds::run(&worlds, &settings, &ProgressBar::hidden()).unwrap();
     assert!(results.failed.is_empty(), "{:?}", results.failed);
-    assert_eq!(results.scores.len(), 14);
+    assert_eq!(results.scores.len(), 15);
     for (&(world, ..), score) in &results.scores {
         let (of, Drawn { family, facts, .. }) = (format!("{score:?}"), &worlds[world]);
-        let Score { rejected, unused, unfair, latency, job, up, down, back } = *score;
-        let shares = [rejected, unused, unfair].into_iter().flatten();
+        let Score { rejected, unused, unfair, latency, job, up, down, lacking, back } = *score;
+        let shares = [rejected, unused, unfair, lacking].into_iter().flatten();
         assert!(shares.into_iter().all(|share| (0.0..=1.0).contains(&share)), "{family:?}: {of}");
-        let rest = [latency, job, up, down, back].into_iter().flatten();
+        let (leaps, joins) = (*family == Family::Leaps, *family == Family::Latecomer);
+        // A doubled rate can be found within a second.
+        let rest = [latency, job, up.filter(|_| !joins), down, back].into_iter().flatten();
         assert!(rest.into_iter().all(|it| it.is_finite() && it > 0.0), "{family:?}: {of}");
         let judged = facts.saturated || *family == Family::Strangers;
         assert_eq!((rejected.is_some(), unused.is_some()), (true, judged), "{family:?}: {of}");
-        assert_eq!([up, down].map(|it| it.is_some()), [*family == Family::Leaps; 2]);
+        assert_eq!(
+            [up, down, lacking].map(|it| it.is_some()),
+            [leaps || joins, leaps, joins],
+            "{family:?}: {of}"
+        );
         assert_eq!(job.is_some(), *family == Family::Strangers, "{family:?}: {of}");
     }
 }

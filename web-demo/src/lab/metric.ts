@@ -92,7 +92,7 @@ export const head = (name: string): string =>
   ({ jain_process: "fairness, programs", jain_worker: "fairness, workers", util: "used", throttled: "throttled", ss_util: "used, 2nd half", ss_throttled: "throttled, 2nd half" })[name]
   ?? name.replace(/_(ms|s)$/, "").replace(/_p(\d+)$/, " p$1").replaceAll("_", " ");
 
-export const isBetterHigh = (name: string): boolean => name.split("_").some((part) => part === "util" || part === "jain");
+export const isBetterHigh = (name: string): boolean => name.split("_").some((part) => ["util", "jain", "least"].includes(part));
 
 /** Metrics that are neither good nor bad. */
 const NEUTRAL = ["calls", "stdev_worker"];
@@ -110,7 +110,7 @@ export function best(name: string, figures: (number | null | undefined)[]): numb
 /** A value with three significant digits. */
 export function written(name: string, figure: number | null | undefined): string {
   if (figure == null) return "–";
-  if (["util", "throttled"].some((end) => name.endsWith(end))) return `${digits(figure * 100)} %`;
+  if (["util", "throttled", "least"].some((end) => name.endsWith(end))) return `${digits(figure * 100)} %`;
   if (name.endsWith("_ms")) return figure >= 1_000 ? `${digits(figure / 1_000)} s` : `${digits(figure)} ms`;
   if (name.endsWith("_s")) return `${digits(figure)} s`;
   if (name.includes("jain") || name === "time_over_limit") return figure.toFixed(3);

@@ -31,13 +31,14 @@ impl View<'_> {
         self.bin_of(time.span())
     }
 
-    /// Jain's index in some bins, over the processes under test for which `there` is true.
-    fn jain(&self, bins: Range<usize>, there: impl Fn(&Clients) -> bool) -> Option<f64> {
+    /// Calls served in some bins, of each process under test for which `there` is true.
+    fn served(&self, bins: Range<usize>, there: impl Fn(&Clients) -> bool) -> Vec<f64> {
         let groups = self.scenario.groups();
         let groups = groups.flat_map(|group| (0..group.processes).map(move |_| group));
         let present = groups.zip(&self.tally.served_by);
         let present = present.filter(|(group, _)| !group.are_strangers() && there(group));
-        jain(present.map(|(_, counts)| counts[bins.clone()].iter().copied().map(f64::from).sum()))
+        let sum = |counts: &[u32]| counts[bins.clone()].iter().copied().map(f64::from).sum();
+        present.map(|(_, counts)| sum(counts)).collect()
     }
 
     fn stretch(&self, stretch: &Stretch, show: Show) -> Option<f64> {
@@ -53,11 +54,12 @@ impl View<'_> {
     fn look_at(&self, stretch: &Stretch, from: Time, to: Time, show: Show) -> Option<f64> {
         let bins = self.bin(from)..self.bin(to);
         let sums = self.sums(bins.clone());
+        let flow = || self.server.flow(from.instant(), to.instant(), stretch.offered);
+        let possible = || flow() + stretch.credit as f64;
+        let there =
+            |group: &Clients| group.from <= from && group.to.is_none_or(|leaves| leaves >= to);
         match show {
-            Show::Util => {
-                let flow = self.server.flow(from.instant(), to.instant(), stretch.offered);
-                share(sums.served, flow + stretch.credit as f64)
-            }
+            Show::Util => share(sums.served, possible()),
             Show::Throttled => share(sums.bad, sums.all()),
             Show::Throttles => Some(sums.bad),
             Show::Load => share(sums.all(), to.seconds() - from.seconds()),
@@ -65,9 +67,12 @@ impl View<'_> {
                 let busiest = bins.map(|bin| self.tally.served[bin] + self.tally.bad[bin]).max();
                 busiest.and_then(|busiest| share(f64::from(busiest), self.bin_seconds()))
             }
-            Show::Jain => self.jain(bins, |group| {
-                group.from <= from && group.to.is_none_or(|leaves| leaves >= to)
-            }),
+            Show::Jain => jain(self.served(bins, there)),
+            Show::Least => {
+                let all = self.served(bins, there);
+                let least = all.iter().copied().reduce(f64::min)?;
+                share(least * all.len() as f64, possible())
+            }
         }
     }
 
@@ -94,7 +99,7 @@ impl View<'_> {
             match toward {
                 Toward::Up => sums.served >= 0.9 * wanted,
                 Toward::Down => sums.bad <= 0.05 * sums.all() && sums.served >= 0.8 * wanted,
-                Toward::Fair => self.jain(bins, there).is_some_and(|jain| jain >= 0.9),
+                Toward::Fair => jain(self.served(bins, there)).is_some_and(|jain| jain >= 0.9),
             }
         };
         let bins = (first..last.saturating_sub(width)).find(shows).unwrap_or(last) - first;

@@ -63,7 +63,9 @@ impl Tally {
         });
         let fair = |toward| toward == Toward::Fair;
         let by_process = scenario.convergences.iter().any(|c| fair(c.get_ref().toward))
-            || scenario.stretches.iter().any(|s| s.get_ref().show.contains(&Show::Jain));
+            || scenario.stretches.iter().any(|stretch| {
+                stretch.get_ref().show.iter().any(|show| matches!(show, Show::Jain | Show::Least))
+            });
         let bins = scenario.bins() as usize + 1;
         Self {
             served: vec![0; bins],

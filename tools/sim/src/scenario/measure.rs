@@ -43,8 +43,10 @@ pub enum Show {
     Load,
     /// The rate of calls in the busiest bin.
     Peak,
-    /// Jain's index of the calls served, over the processes that are always present.
+    /// Jain's index of the calls served, over the processes that are present throughout.
     Jain,
+    /// Calls served of the process with the fewest, as a share of an even split of the possible.
+    Least,
 }
 
 impl Show {
@@ -57,6 +59,7 @@ impl Show {
             Self::Load => "load",
             Self::Peak => "peak",
             Self::Jain => "jain",
+            Self::Least => "least",
         }
     }
 }

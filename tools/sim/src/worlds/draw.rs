@@ -102,6 +102,7 @@ pub fn draw(purpose: Purpose, number: u64, family: Family, index: u32) -> Drawn 
         Family::Wake => mixed::wake(dice),
         Family::Near => mixed::near(dice),
         Family::Nodes => mixed::nodes(dice),
+        Family::Latecomer => mixed::latecomer(dice),
         Family::Fair => mixed::fair(dice),
     };
     Drawn { name, family, facts, text }
@@ -167,7 +168,12 @@ struct Way {
 }
 
 fn way(dice: &mut Dice) -> Way {
-    let trip = dice.log(0.002, 2.0);
+    travel(dice, 2.0)
+}
+
+/// Travel times with a round trip of at most this many seconds on average.
+fn travel(dice: &mut Dice, most: f64) -> Way {
+    let trip = dice.log(0.002, most);
     let one = trip / 2.0;
     let between = |least: f64, most: f64| {
         format!("{{ uniform = [\"{}\", \"{}\"] }}", time(one * least), time(one * most))

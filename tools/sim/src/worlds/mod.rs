@@ -116,6 +116,8 @@ families! {
     Near: "near",
     /// Connections to equal nodes with a limit of each.
     Nodes: "nodes",
+    /// A rate that doubles for a settled client, and a second client that joins it.
+    Latecomer: "latecomer",
     /// Equal clients with 100,000 calls each.
     Fair: "fair",
 }

@@ -167,6 +167,11 @@ fn columns(family: Family) -> Vec<Column> {
         Family::Leaps => {
             vec![("rise found", |row| row.score.up, 1.0), ("fall found", |row| row.score.down, 1.0)]
         }
+        // The interval of its client is 10 ms.
+        Family::Latecomer => vec![
+            ("lacking %", |row| row.score.lacking, 100.0),
+            ("×2 found, s", |row| row.score.up, 0.01),
+        ],
         Family::Outages => vec![("back over outage", |row| row.score.back, 1.0)],
         Family::Small => vec![("below the bound, points", |row| row.bound, 100.0)],
         _ => vec![],

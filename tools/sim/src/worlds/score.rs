@@ -29,6 +29,9 @@ pub struct Score<T = f64> {
     pub up: Option<T>,
     /// Of a rate that falls: like `up`, in intervals before the fall; of `leaps` before the rise.
     pub down: Option<T>,
+    /// Of a client that joins: the part of an even share that the client with fewer calls lacks in
+    /// the minute after.
+    pub lacking: Option<T>,
     /// Of an outage: the time from its end until the rate was used again, divided by its length.
     pub back: Option<T>,
 }
@@ -38,8 +41,6 @@ impl Score {
     pub fn of(metrics: &Metrics, spent: Option<f64>, family: Family, facts: &Facts) -> Self {
         let get = |name| metrics.get(name);
         let Facts { saturated, .. } = *facts;
-        let only = |of: Family, value: Option<f64>| value.filter(|_| family == of);
-        let steps = |name| get(name).filter(|_| matches!(family, Family::Steps | Family::Leaps));
         // The rate has doubled before it falls.
         let fall = if family == Family::Steps { 2.0 } else { 1.0 };
         Self {
@@ -52,9 +53,10 @@ impl Score {
             // A job that was not completed took at least the observed time.
             job: Some(get("time_s").unwrap_or(facts.end) / facts.ideal)
                 .filter(|_| facts.ideal > 0.0),
-            up: steps("up_s").map(|seconds| seconds / facts.interval()),
-            down: steps("down_s").map(|s| s / facts.interval() * fall),
-            back: only(Family::Outages, get("recovery_s").map(|s| s / facts.outage)),
+            up: get("up_s").map(|seconds| seconds / facts.interval()),
+            down: get("down_s").map(|s| s / facts.interval() * fall),
+            lacking: get("join_least").map(|least| (1.0 - least).max(0.0)),
+            back: get("recovery_s").map(|seconds| seconds / facts.outage),
         }
     }
 
@@ -69,6 +71,7 @@ impl Score {
             job: all(|score| score.job),
             up: all(|score| score.up),
             down: all(|score| score.down),
+            lacking: all(|score| score.lacking),
             back: all(|score| score.back),
         }
     }

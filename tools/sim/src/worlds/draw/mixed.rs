@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{
-    CALLS, CLOSED, Dice, Facts, Limit, Text, WIDTHS, Way, bucket, clients, closed, open, poisson,
-    rate, roomy, threads, time, way, whole, window, working,
+    CALLS, CLOSED, Dice, Facts, Limit, Text, WIDTHS, Way, bucket, clients, closed, convergence,
+    open, poisson, rate, roomy, threads, time, travel, way, whole, window, working,
 };
 
 /// Clients at a limit, clients in a closed loop that no limit slows down, or clients that request
@@ -274,6 +274,29 @@ pub(super) fn nodes(dice: &mut Dice) -> (Text, Facts) {
     let (mut text, facts) = closed(dice, &way, &limit, number, own, calls);
     _ = write!(text.title, ", evenly on {nodes} nodes");
     text.server = format!("nodes = {nodes}\n");
+    (text, facts)
+}
+
+pub(super) fn latecomer(dice: &mut Dice) -> (Text, Facts) {
+    let (way, limit) = (travel(dice, 0.2), bucket(dice, 100.0, 20));
+    let own = threads(dice, 1, 200.0, way.trip);
+    let [up, joins] = [(20.0, 120.0), (300.0, 600.0)].map(|(a, b)| dice.even(a, b).round());
+    let (down, end) = (up + 60.0, joins + 60.0);
+    let (mut text, facts) = closed(dice, &way, &limit, 1, own, 0.0);
+    _ = write!(text.title, ", twice the rate at {up} s for a minute, another client at {joins} s");
+    _ = writeln!(
+        text.limit,
+        "steps = [{{ at = \"{up}s\", rate = \"200/s\" }}, {{ at = \"{down}s\", rate = \"100/s\" }}]"
+    );
+    (text.end, text.bin) = (end, 1.0);
+    text.world = format!("stop_after_calls = {}\n", 300.0 * end + 20_000.0);
+    text.clients += &convergence("up_s", "up", up, down, 1.0, 200.0);
+    _ = write!(
+        text.clients,
+        "\n[[stretch]]\nname = \"join\"\nfrom = \"{joins}s\"\nto = \"{end}s\"\nshow = [\"least\"]\n\
+         \n{}from = \"{joins}s\"\n",
+        clients(1, own, CLOSED)
+    );
     (text, facts)
 }
 
