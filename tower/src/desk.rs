@@ -1,6 +1,6 @@
 //! A gate, its queue, and the tasks of the calls that wait.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::mem::take;
 use std::ops::Deref;
 use std::task::{Context, Poll, Waker, ready};
@@ -12,9 +12,6 @@ use crate::alarm::Alarm;
 use crate::timer::Timer;
 use crate::waiters::Waiters;
 
-/// How many decided calls are searched for one that was taken.
-const LOOKS: usize = 64;
-
 /// See the module's documentation. A lane has one behind a lock.
 pub(crate) struct Desk<G: Gate<LIMITS>, const LIMITS: usize = 1> {
     pub(crate) gate: G,
@@ -22,11 +19,12 @@ pub(crate) struct Desk<G: Gate<LIMITS>, const LIMITS: usize = 1> {
     waiters: Waiters,
     /// How late a task may be before another one takes over.
     patience: Span,
-    /// How long a decided call may take to take the decision.
+    /// How long an admitted call may take to take its permit.
     take_within: Span,
-    /// The decided calls, and until when their tasks must take the decision. They usually do so in about this order. A
-    /// call that was taken far out of order stays until then.
-    decided: VecDeque<(Ticket, Instant)>,
+    /// The calls that did not take a permit in time and wait again, and how long they may take.
+    late: HashMap<Ticket, Span>,
+    /// The admitted calls by the time at which their permits lapse. They usually take them in about this order.
+    admitted: VecDeque<(Ticket, Instant)>,
     /// When to check the queue without an event.
     until: Instant,
     /// When a waiting task polls its lane even if the queue needs no check.
@@ -57,8 +55,6 @@ pub(crate) enum Wait<P> {
     Admitted(P),
     /// It will not be sent.
     Rejected(Reason),
-    /// It was decided, and did not take the decision in time. It must join again.
-    Lapsed,
     /// It waits. Poll again at this time, or when woken.
     Until(Instant),
 }
@@ -75,7 +71,8 @@ where
             waiters: Waiters::default(),
             patience,
             take_within,
-            decided: VecDeque::new(),
+            late: HashMap::new(),
+            admitted: VecDeque::new(),
             until: Instant::MAX,
             look_again: Instant::MAX,
             wakes: Wakes::default(),
@@ -94,8 +91,8 @@ where
             return self.rejoin(now, call, *place);
         }
         *place = self.queue.place(place.priority());
-        if !self.decided.is_empty() {
-            self.pump(now); // A decision that was not taken in time leaves room for this call.
+        if !self.admitted.is_empty() {
+            self.pump(now); // A permit that was not taken in time leaves room for this call.
         }
         let joined = self.queue.admit_or_join(now, &mut self.gate, call, *place)?;
         self.decide(now, joined)
@@ -135,26 +132,45 @@ where
         decided
     }
 
-    /// The state of a waiting call.
-    pub(crate) fn wait(&mut self, now: Instant, ticket: Ticket, waker: &Waker) -> Wait<G::Permit> {
+    /// The state of a waiting call. One that did not take its permit in time joins again, and gets another ticket.
+    pub(crate) fn wait(
+        &mut self,
+        now: Instant,
+        ticket: &mut Ticket,
+        waker: &Waker,
+        call: &Call<LIMITS>,
+        place: Place,
+    ) -> Wait<G::Permit> {
         // A decision is taken, however late, unless it has lapsed because of another event.
-        let mut turn = self.queue.take(ticket);
+        let mut turn = self.queue.take(*ticket);
         if matches!(turn, Turn::Waiting) {
             self.pump(now);
-            turn = self.queue.take(ticket);
+            turn = self.queue.take(*ticket);
+        }
+        if matches!(turn, Turn::Unknown) {
+            let within = self.late.remove(ticket).unwrap_or(self.take_within);
+            turn = match self.rejoin(now, call, place) {
+                Ok(Joined::Admitted(permit)) => Turn::Admitted(permit),
+                Err(reason) => Turn::Rejected(reason),
+                Ok(Joined::Waits(again)) => {
+                    *ticket = again;
+                    // A task that always runs late has enough time in the end.
+                    self.late.insert(again, within.saturating_mul(2));
+                    Turn::Waiting
+                }
+            };
         }
         let wait = match turn {
-            Turn::Waiting => {
+            Turn::Admitted(permit) => Wait::Admitted(permit),
+            Turn::Rejected(reason) => Wait::Rejected(reason),
+            Turn::Waiting | Turn::Unknown => {
                 let (until, spent) =
-                    self.waiters.wait(ticket, waker, now, self.until, self.patience);
+                    self.waiters.wait(*ticket, waker, now, self.until, self.patience);
                 self.wakes.spent = spent;
                 return Wait::Until(until);
             }
-            Turn::Admitted(permit) => Wait::Admitted(permit),
-            Turn::Rejected(reason) => Wait::Rejected(reason),
-            Turn::Unknown => Wait::Lapsed,
         };
-        self.forget(ticket);
+        self.forget(*ticket);
         wait
     }
 
@@ -192,7 +208,7 @@ where
 
     /// Decides the calls that are due, after each event. Returns the tasks to wake.
     pub(crate) fn settle_down(&mut self, now: Instant) -> Wakes {
-        if self.queue.waiting() > 0 || !self.decided.is_empty() {
+        if self.queue.waiting() > 0 || !self.admitted.is_empty() {
             self.pump(now);
             if self.queue.waiting() > 0 {
                 let late = self.waiters.watch(now, self.until, self.patience);
@@ -210,34 +226,38 @@ where
 
     /// Decides the calls that are due.
     fn pump(&mut self, now: Instant) {
-        let Self { gate, queue, waiters, decided, wakes, .. } = self;
-        while let Some(&(ticket, by)) = decided.front()
+        let Self { gate, queue, waiters, late, admitted, wakes, take_within, .. } = self;
+        while let Some(&(ticket, by)) = admitted.front()
             && by <= now
         {
-            decided.pop_front();
+            admitted.pop_front();
             queue.cancel(now, gate, ticket);
         }
         let until = loop {
             match queue.poll(now, gate) {
                 Step::Wake(ticket) => {
                     wakes.woken.extend(waiters.leave(ticket));
-                    if self.take_within < Span::MAX {
-                        decided.push_back((ticket, now.saturating_add(self.take_within)));
+                    if queue.is_admitted(ticket) {
+                        let within = late.get(&ticket).unwrap_or(take_within);
+                        let by = now.saturating_add(*within);
+                        let at = admitted.partition_point(|(_, other)| *other <= by);
+                        admitted.insert(at, (ticket, by));
                     }
                 }
                 Step::Sleep(at) => break at.unwrap_or(Instant::MAX),
             }
         };
-        let lapses = decided.front().map_or(Instant::MAX, |(_, by)| *by);
+        let lapses = admitted.front().map_or(Instant::MAX, |(_, by)| *by);
         self.until = until.min(lapses).min(self.look_again);
     }
 
     /// A call was taken or given up.
     fn forget(&mut self, ticket: Ticket) {
         self.wakes.spent = self.waiters.leave(ticket);
-        let is_it = |(decided, _): &(Ticket, Instant)| *decided == ticket;
-        if let Some(at) = self.decided.iter().take(LOOKS).position(is_it) {
-            self.decided.remove(at);
+        self.late.remove(&ticket);
+        let is_it = |(admitted, _): &(Ticket, Instant)| *admitted == ticket;
+        if let Some(at) = self.admitted.iter().position(is_it) {
+            self.admitted.remove(at);
         }
     }
 }
@@ -263,8 +283,14 @@ pub(crate) trait Lock<const LIMITS: usize = 1> {
     }
 
     /// See [`Desk::wait`].
-    fn wait(&self, ticket: Ticket, waker: &Waker) -> (Wait<Self::Permit>, Instant) {
-        self.act(|desk, now| (desk.wait(now, ticket, waker), now))
+    fn wait(
+        &self,
+        ticket: &mut Ticket,
+        waker: &Waker,
+        call: &Call<LIMITS>,
+        place: Place,
+    ) -> (Wait<Self::Permit>, Instant) {
+        self.act(|desk, now| (desk.wait(now, ticket, waker, call, place), now))
     }
 
     /// See [`Desk::cancel`].
@@ -312,7 +338,7 @@ impl<H: Deref<Target = L>, L: Lock<LIMITS>, const LIMITS: usize> Queued<H, LIMIT
     ) -> Poll<Decided<H, L::Permit, LIMITS>> {
         loop {
             let Some(lane) = &self.lane else { return Poll::Pending };
-            let (now, decision) = match self.ticket {
+            let (now, decision) = match &mut self.ticket {
                 None if !lane.may_join(&self.call) => {
                     ready!(alarm.poll(lane.timer(), self.call.not_before(), cx));
                     continue;
@@ -327,13 +353,9 @@ impl<H: Deref<Target = L>, L: Lock<LIMITS>, const LIMITS: usize> Queued<H, LIMIT
                         (now, Err(reason)) => (now, Err(reason)),
                     }
                 }
-                Some(ticket) => match lane.wait(ticket, cx.waker()) {
+                Some(ticket) => match lane.wait(ticket, cx.waker(), &self.call, self.place) {
                     (Wait::Until(until), _) => {
                         ready!(alarm.poll(lane.timer(), until, cx));
-                        continue;
-                    }
-                    (Wait::Lapsed, _) => {
-                        self.ticket = None;
                         continue;
                     }
                     (Wait::Admitted(permit), now) => (now, Ok(permit)),

@@ -301,11 +301,12 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         self
     }
 
-    /// How long an admitted call keeps a permit that its task does not take, because its future is not polled. Then the
-    /// next call gets the permit, and this one is the first in the queue as soon as it is polled again. One second by
-    /// default.
+    /// How long an admitted call keeps a permit that its task does not take, because its future is not polled. One
+    /// second by default, and at least a millisecond. Then the next call gets the permit. This one waits at its old
+    /// place in the queue once it is polled again, and then has twice as long, so a call whose task always runs late
+    /// is sent too.
     pub fn take_within(mut self, patience: Duration) -> Self {
-        self.take_within = span(patience);
+        self.take_within = span(patience).max(Span::from_millis(1));
         self
     }
 

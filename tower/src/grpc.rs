@@ -13,16 +13,23 @@ pub(crate) fn reply<const LIMITS: usize>(headers: &HeaderMap) -> Option<Reply<LI
     let code = headers.get("grpc-status")?.to_str().ok()?.parse().unwrap_or(u32::MAX);
     let value = |name| headers.get(name).map(|value: &http::HeaderValue| value.as_bytes());
     let delay = value("grpc-status-details-bin").and_then(grpc::retry_delay_base64);
-    let delay = delay.or_else(|| value("retry-after").and_then(retry_after));
-    let message = value("grpc-message").unwrap_or_default();
-    Some(grpc::reply(code, message, value("grpc-retry-pushback-ms"), delay))
+    Some(read(code, value("grpc-message").unwrap_or_default(), delay, value))
 }
 
-/// The delay of the metadata `retry-after`, which some servers send instead of `RetryInfo`.
-pub(crate) fn retry_after(value: &[u8]) -> Option<Span> {
-    let mut reading = Reading::new(429);
-    reading.header("retry-after", value);
-    reading.finish(since_1970()).hint.retry_after
+/// The reply of a status with the `delay` of its `RetryInfo`, or of the metadata `retry-after`, which some servers send
+/// instead.
+pub(crate) fn read<'a, const LIMITS: usize>(
+    code: u32,
+    message: &[u8],
+    delay: Option<Span>,
+    value: impl Fn(&'static str) -> Option<&'a [u8]>,
+) -> Reply<LIMITS> {
+    let retry_after = || {
+        let mut reading = Reading::new(429);
+        reading.header("retry-after", value("retry-after")?);
+        reading.finish(since_1970()).hint.retry_after
+    };
+    grpc::reply(code, message, value("grpc-retry-pushback-ms"), delay.or_else(retry_after))
 }
 
 /// Whether a response is one of gRPC whose trailers will contain the outcome.

@@ -26,8 +26,6 @@ struct Table<const LIMITS: usize, T> {
     policy: Policy<AnyLaw, LIMITS>,
     /// The keys that may be evicted, as far as is known, the least recently used first.
     free: LinkedHashMap<Arc<str>, Slot<LIMITS, T>, RandomState>,
-    /// The last of `free`, if it was found last.
-    last: Option<Arc<Lane<LIMITS, T>>>,
     /// The keys that a call used or a cooldown kept when room was needed, and until when.
     kept: HashMap<Arc<str>, (Instant, Slot<LIMITS, T>)>,
     /// Those of `kept` that are under a cooldown, by its end.
@@ -73,7 +71,6 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         let table = Table {
             policy,
             free: LinkedHashMap::default(),
-            last: None,
             kept: HashMap::new(),
             ends: BTreeSet::new(),
             lanes: Slots::EMPTY,
@@ -206,16 +203,16 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
     }
 
     fn find(&mut self, key: &str) -> Option<Held<LIMITS, T>> {
-        if let Some(lane) = &self.last
-            && *lane.key == *key
+        if let Some((last, (lane, _))) = self.free.back()
+            && **last == *key
         {
             return Some(Held::new(lane));
         }
-        let lane = match self.free.to_back(key) {
-            Some((lane, _)) => lane.clone(),
-            None => self.put_back(key)?.0.clone(),
+        let (lane, _) = match self.free.to_back(key) {
+            Some(slot) => slot,
+            None => self.put_back(key)?,
         };
-        Some(Held::new(self.last.insert(lane)))
+        Some(Held::new(lane))
     }
 
     fn find_all(&mut self, names: &Names) -> Option<Lanes<LIMITS, T>> {
@@ -229,7 +226,6 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
     /// A kept key may be evicted again, after all others.
     fn put_back(&mut self, key: &str) -> Option<&Slot<LIMITS, T>> {
         let (key, (until, slot)) = self.kept.remove_entry(key)?;
-        self.last = None;
         let kept = (until, key);
         self.ends.remove(&kept);
         Some(self.free.entry(kept.1).or_insert(slot))
@@ -267,7 +263,6 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
         }
         let lane = Arc::new(lane);
         let slot = self.lanes.put(lane.clone());
-        self.last = None;
         &self.free.entry(lane.key.clone()).or_insert((lane, slot)).0
     }
 
@@ -282,7 +277,6 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
         if self.len() < most {
             return Ok(());
         }
-        self.last = None;
         for key in shared.line.returned() {
             self.put_back(&key);
         }

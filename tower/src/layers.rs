@@ -236,26 +236,21 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
                 ready!(alarm.poll(lane.timer(), call.not_before(), cx));
             }
         }
-        while let Some((at, ticket)) = self.turn {
-            let lane = &self.layers[at].lane;
-            let (wait, now) = lane.wait(ticket, cx.waker());
+        while let Some((at, ticket)) = &mut self.turn {
+            let at = *at;
+            let Layer { lane, call, place, .. } = &self.layers[at];
+            let (wait, now) = lane.wait(ticket, cx.waker(), call, *place);
             let decided = match wait {
                 Wait::Until(mut until) => {
                     #[cfg(feature = "metrics")]
-                    self.waits.get_or_insert_with(|| {
-                        (at, observe::cause(lane, self.layers[at].call.attempt()), now)
-                    });
+                    self.waits
+                        .get_or_insert_with(|| (at, observe::cause(lane, call.attempt()), now));
                     if now < self.keeps_until {
                         until = until.min(self.keeps_until);
                     } else {
                         self.refund();
                     }
                     ready!(alarm.poll(&self.layers[at].lane.shared.timer, until, cx));
-                    continue;
-                }
-                Wait::Lapsed => {
-                    self.turn = None;
-                    self.take_others(None, now)?;
                     continue;
                 }
                 Wait::Admitted(permit) => Ok(permit),

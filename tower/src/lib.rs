@@ -42,9 +42,10 @@
 //!   another.
 //! - Any future may be dropped at any time. A call that was not sent costs nothing. A call in flight is
 //!   abandoned: its place is free, and the gate learns nothing.
-//! - A future that waits and is no longer polled delays others by at most two seconds: it loses a permit that it does
-//!   not take [within one](Builder::take_within). When it is polled again, it is first in the queue. A call in flight
-//!   keeps its place until its permit, response or [`run`](Gate::run) ends or is dropped.
+//! - Each future that waits and is no longer polled delays others by at most two seconds: it loses a permit that it
+//!   does not take [within one](Builder::take_within). When it is polled again, it waits at its old place in the queue,
+//!   and has twice as long. A call in flight keeps its place until its permit, response or [`run`](Gate::run) ends or
+//!   is dropped.
 //! - It spawns no task. Memory grows with the number of waiting calls and keys.
 //!
 //! # Features

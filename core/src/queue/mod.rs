@@ -386,6 +386,13 @@ where
         }
     }
 
+    /// Whether a call is admitted, and its permit was not taken.
+    #[must_use]
+    pub fn is_admitted(&self, ticket: Ticket) -> bool {
+        let slot = self.slots.get(ticket.slot).filter(|slot| slot.is_of(ticket));
+        matches!(slot, Some(Slot::Decided { decision: Ok(_), .. }))
+    }
+
     /// Removes a call that was not taken, in any state. A spent ticket is harmless. Then poll.
     pub fn cancel(
         &mut self,

@@ -282,6 +282,7 @@ pub struct Calls<G> {
     turn: fn(&Line, Instant, &G, &Call<2>, u8) -> Instant,
     poll: fn(&mut Line, Instant, &mut G) -> Step,
     take: fn(&mut Line, Ticket) -> Turn<Permit<2>>,
+    is_admitted: fn(&Line, Ticket) -> bool,
     cancel: fn(&mut Line, Instant, &mut G, Ticket),
 }
 
@@ -295,6 +296,7 @@ impl<G: queue::Gate<2, Permit = Permit<2>>> Calls<G> {
         turn: Queue::turn,
         poll: Queue::poll,
         take: Queue::take,
+        is_admitted: Queue::is_admitted,
         cancel: Queue::cancel,
     };
 }

@@ -14,7 +14,6 @@ use tidegate::{Outcome, Reply};
 use crate::call::Call;
 use crate::classify::{Classify, Responses, Standard};
 use crate::gate::Gate;
-use crate::grpc::retry_after;
 use crate::layer::ThrottleLayer;
 use crate::request::{Describe, Repeat};
 use crate::timer::Timer;
@@ -179,9 +178,7 @@ impl<const LIMITS: usize> Classify<Status, LIMITS> for Standard {
     fn classify(&self, status: &Status) -> Reply<LIMITS> {
         let value = |name| status.metadata().get(name).map(|value| value.as_encoded_bytes());
         let delay = grpc::retry_delay(status.details());
-        let delay = delay.or_else(|| value("retry-after").and_then(retry_after));
         let code = i32::from(status.code()).unsigned_abs();
-        let message = status.message().as_bytes();
-        grpc::reply(code, message, value("grpc-retry-pushback-ms"), delay)
+        crate::grpc::read(code, status.message().as_bytes(), delay, value)
     }
 }

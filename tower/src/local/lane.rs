@@ -142,25 +142,23 @@ impl Lane {
 
     /// The request that is due, if any.
     fn request(&self) -> Option<Vec<u8>> {
-        let (request, trouble) = self.with(|state, now| {
-            let (mut room, mut trouble) = ([0; REQUEST_BYTES], None);
+        self.with(|state, now| {
+            let mut room = [0; REQUEST_BYTES];
             while state.due() <= now {
                 let waiting = state.waiting();
                 if let Some(length) = state.desk.gate.request(now, waiting, &mut room) {
-                    return (Some(room[..length].to_vec()), trouble);
+                    return Some(room[..length].to_vec());
                 }
-                trouble = state.heard(Err(LocalError::new("no answer arrived in time")));
+                state.trouble = Some(LocalError::new("no answer arrived in time"));
                 state.desk.queue.changed();
             }
-            (None, trouble)
-        });
-        trouble.inspect(|trouble| self.post.report(trouble));
-        request
+            None
+        })
     }
 
     /// Handles an answer, or its absence.
     fn hear(&self, answer: Result<Vec<u8>, LocalError>) {
-        let trouble = self.with(|state, now| {
+        self.with(|state, now| {
             let waiting = state.waiting();
             let heard = state.desk.change(|member| {
                 let heard = answer.and_then(|grant| {
@@ -172,9 +170,8 @@ impl Lane {
                 }
                 heard
             });
-            state.heard(heard)
+            state.trouble = heard.err();
         });
-        trouble.inspect(|trouble| self.post.report(trouble));
     }
 
     /// When the courier checks next.
@@ -240,12 +237,6 @@ impl State {
         u16::try_from(self.desk.queue.waiting()).unwrap_or(u16::MAX)
     }
 
-    /// Stores the result of a request. Returns a trouble that is new.
-    fn heard(&mut self, result: Result<(), LocalError>) -> Option<LocalError> {
-        let before = std::mem::replace(&mut self.trouble, result.err());
-        self.trouble.clone().filter(|_| self.trouble != before)
-    }
-
     /// When the courier must check next.
     fn due(&self) -> Instant {
         let asks = !self.left || self.desk.queue.waiting() > 0;
@@ -280,6 +271,8 @@ impl Courier {
                     exchange =
                         Some(Box::pin(async move { post.carry(Some((&key, &request))).await }));
                 }
+                let trouble = lane.lock().trouble.clone();
+                trouble.inspect(|trouble| lane.post.report(trouble));
                 let until = lane.arm();
                 let (clock, is_due) = (lane.clock, until < Instant::MAX);
                 async move {

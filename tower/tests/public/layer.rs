@@ -55,6 +55,18 @@ async fn a_call_that_waits_for_the_end_of_a_cooldown_is_sent_when_its_key_is_res
     assert_eq!(call.await.unwrap().unwrap().status(), 200);
 }
 
+#[test]
+fn the_future_of_a_call_holds_a_request_and_its_copy_and_two_while_it_is_sent() {
+    type Large = Request<[u8; 1 << 14]>;
+    let inner = tower::service_fn(|_: Large| async {
+        Ok::<_, std::io::Error>(http::Response::new(Full::<Bytes>::default()))
+    });
+    let repeat = |request: &mut Large| Some(request.clone());
+    let mut service = ThrottleLayer::new(Gate::adaptive()).repeat(repeat).layer(inner);
+    let call = service.call(Request::new([0; 1 << 14]));
+    assert!(size_of_val(&*call) < 5 * size_of::<Large>(), "{}", size_of_val(&*call));
+}
+
 #[tokio::test]
 async fn a_request_is_repeated_only_if_it_is_idempotent_and_otherwise_the_response_says_why() {
     let repeated = async |request: fn(String) -> Request<Full<Bytes>>, path: &str| {
