@@ -18,19 +18,15 @@ export class PumpedLane extends Lane {
   #timer: unknown;
   #wakes = 0;
   #weak = false;
-  /** Aborted calls that still have their places in the queue. */
-  readonly #aborted: Call[] = [];
+  /** Calls that still have their places in the queue: aborted ones, and all after a close. */
+  readonly #ended: Call[] = [];
 
   wait(call: Call): Promise<number> {
     return new Promise((done, fail) => {
       call.done = done;
       call.fail = fail;
       const { signal } = call;
-      if (signal) {
-        call.stop = listen(signal, () => {
-          if (this.#aborted.push(call) === 1) queueMicrotask(this.#sweep);
-        });
-      }
+      if (signal) call.stop = listen(signal, () => this.#reject(call));
       this.#pump(this.used);
     });
   }
@@ -43,33 +39,27 @@ export class PumpedLane extends Lane {
   override close(): void {
     super.close();
     this.house.timers.clearTimeout(this.#timer);
-    if (!this.waiting) return;
-    const error = new Closed();
-    const calls = this.waiters.filter((call) => call);
-    const some = () => {
-      for (const call of calls.splice(0, BATCH)) {
-        this.leave(call!);
-        call!.fail!(error);
-      }
-      if (calls.length) turn(some);
-    };
-    some();
+    for (const call of this.waiters) if (call) this.#reject(call);
   }
 
-  /** Rejects aborted calls. One signal may abort all. */
+  /** One signal may abort all calls, so they are rejected in batches. */
+  #reject(call: Call): void {
+    if (this.#ended.push(call) === 1) queueMicrotask(this.#sweep);
+  }
+
   readonly #sweep = (): void => {
-    for (const call of this.#aborted.splice(0, BATCH)) {
+    for (const call of this.#ended.splice(0, BATCH)) {
       if (call.place < 0) continue;
       this.leave(call);
-      call.fail!(call.signal!.reason);
+      call.fail!(call.signal?.aborted ? call.signal.reason : new Closed());
     }
-    if (this.#aborted.length) turn(this.#sweep);
+    if (this.#ended.length) turn(this.#sweep);
     else this.changed();
   };
 
   #pump(time: number): void {
     // After a close, the slot may belong to another key. And no aborted call is admitted.
-    if (this.closed || this.#aborted.length) return;
+    if (this.closed || this.#ended.length) return;
     let next = 0;
     while (this.#left && (next = this.next(time)) >= 0) {
       if (!--this.#left) {
@@ -81,11 +71,9 @@ export class PumpedLane extends Lane {
     }
     if (next >= 0) return;
     const due = time - next;
-    const isKept = due < Infinity && this.#wakes > time && this.#wakes <= due + 1;
-    if (isKept && !this.#weak) return;
     // A program that only waits for calls in flight that never end may end.
-    const isWeak = due < Infinity && !this.dated && this.calls >= this.house.places();
-    if (isKept && isWeak) return;
+    const isWeak = !this.dated && this.calls >= this.house.places();
+    if (due < Infinity && this.#wakes > time && this.#wakes <= due + 1 && this.#weak === isWeak) return;
     this.house.timers.clearTimeout(this.#timer);
     this.#wakes = 0;
     if (due === Infinity) return;
