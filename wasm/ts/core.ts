@@ -100,16 +100,15 @@ export function compile(packed: string, common: string): object {
  * character. Gzip then sees whole bytes, and the result is a fifth smaller than base 64.
  */
 export function unpack(text: string, common: string): Uint8Array<ArrayBuffer> {
-  // Typed arrays, because this runs once, and before it is compiled.
-  const order = new Uint8Array(256);
-  const bytes = new Uint8Array(text.length);
-  let length = 0;
+  const order: number[] = [];
   for (const wanted of [1, 0]) {
     for (let byte = 0; byte < 256; byte++) {
-      if (((parseInt(common[byte >> 2]!, 16) >> (byte & 3)) & 1) === wanted) order[length++] = byte;
+      if (((parseInt(common[byte >> 2]!, 16) >> (byte & 3)) & 1) === wanted) order.push(byte);
     }
   }
-  length = 0;
+  // Typed, because this runs once, and before it is compiled.
+  const bytes = new Uint8Array(text.length);
+  let length = 0;
   let ahead = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
