@@ -84,14 +84,13 @@ test("an invalid option of a call is reported for all kinds of calls", async () 
   assert.equal(gate.stats().rejected, 0);
 });
 
-test("an entry accepts the laws of its type", () => {
-  const few = ["adaptive", "fixed", "none", "backoff"];
+test("an entry accepts four laws", () => {
   const accepted = LAWS.filter((law) => {
     try {
       return tidegate({ law, requests: { limit: 1, per: 1 } });
     } catch {}
   });
-  assert.deepEqual(accepted, few);
+  assert.deepEqual(accepted, ["adaptive", "fixed", "none", "backoff"]);
 });
 
 test("a stated limit is kept with or without a stated law", async () => {

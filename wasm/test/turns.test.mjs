@@ -60,7 +60,7 @@ test("a signal that aborts many calls blocks the event loop no longer than other
   const controller = new AbortController();
   let sent = 0;
   const calls = Array.from({ length: MANY }, () => gate.run(() => sent++, { signal: controller.signal }));
-  const last = gate.run(() => "sent", { priority: 0 });
+  const last = gate.run(() => "sent");
   controller.abort("enough");
   gate.setPolicy({ law: "none" });
   assert.ok((await mostInATurn(calls)) <= 2 * BATCH);
@@ -128,9 +128,7 @@ test("a program ends if it only waits for a call that never ends, unless it says
     const gate = tidegate({ concurrency: 1, warnAfter: Infinity, ${options} });
     gate.run(() => new Promise(nothing));
     gate.run(() => console.log("sent"), call).catch(({ code }) => console.log(code));`;
-  const { stdout, ms } = await lifeOf(`const call = {};${stuck("")}`);
-  assert.equal(stdout, "");
-  assert.ok(ms < 30_000);
+  assert.equal((await lifeOf(`const call = {};${stuck("")}`)).stdout, "");
   assert.equal((await lifeOf(`const call = {};${stuck("expiry: 300")}`)).stdout, "sent");
   assert.equal((await lifeOf(`const call = { deadline: 300 };${stuck("")}`)).stdout, "DEADLINE_EXCEEDED");
   // A timer that lets the program end is replaced if a call has to wait for the rate.
