@@ -95,20 +95,12 @@ export interface Several {
   peek(one: (key: string) => Peek): (key?: Key) => Peek;
 }
 
-/**
- * Frees the slots of gates that the program has dropped without closing them. Some runtimes have no such class. It
- * watches the map of lanes, which each function of a gate and each of its calls and permits refers to.
- */
-const dropped = globalThis.FinalizationRegistry && new FinalizationRegistry<{ load: () => Core; slots: Set<number> }>(({ load, slots }) => slots.forEach((slot) => load().close(slot)));
-
 /** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class, its further methods, and whether calls have several keys. */
 export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(load: () => Core, laws: number, Kind: Lanes, more?: (inside: Inside) => M, several?: Several) => (options: Options<K, L> = {}): Gate<K, L> & M => {
   checkGate(options);
   write(new Float64Array(18), options, laws, Kind.expiry);
   const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000, warnAfter = 5_000 } = options;
   const lanes = new Map<string, Lane>();
-  const slots = new Set<number>();
-  dropped?.register(lanes, { load, slots });
   /** The lane of a key if it has one, or all lanes. */
   const lanesOf = (key: string | undefined): Iterable<Lane> => {
     if (key === undefined) return lanes.values();
@@ -215,7 +207,6 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     const slot = begin(house.core, entropy(), entropy());
     if (slot === -1) throw new TidegateError("MEMORY", "out of memory for another key: lower the option keys");
     if (slot < 0) throw impossible();
-    slots.add(slot);
     if (house.paused) house.core.pause(slot, true);
     return new Kind(key, slot, house);
   };
@@ -226,7 +217,6 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     if (latest === lane) latest = undefined;
     count(past, lane);
     past.inFlight = 0;
-    slots.delete(lane.gate);
     lane.close();
   };
 
@@ -621,7 +611,6 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     latest = undefined;
     for (const lane of lanes.values()) lane.close();
     lanes.clear();
-    slots.clear();
   };
 
   const gate: Gate<Key, Law> = { ...caller(), stats, peek, soonest, on, setPolicy, reset, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };

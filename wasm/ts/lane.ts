@@ -5,7 +5,7 @@
  */
 
 import type { Core } from "./core.js";
-import type { Timers } from "./wait.js";
+import { dropped, type Timers } from "./wait.js";
 import { Closed, DeadlineExceeded, QueueFull, Rejected, type Code } from "./errors.js";
 
 /** Why a call waits. */
@@ -87,7 +87,10 @@ export abstract class Lane {
     /** The core's slot. */
     readonly gate: number,
     readonly house: House,
-  ) {}
+  ) {
+    // An arrow function would keep this lane.
+    dropped?.register(this, house.core.close.bind(undefined, gate), this);
+  }
 
   /**
    * Resolves to the permit of a call in the queue, when it is admitted. The promise of the caller then runs the call, in
@@ -222,6 +225,7 @@ export abstract class Lane {
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    dropped?.unregister(this);
     this.house.core.close(this.gate);
   }
 

@@ -1,6 +1,6 @@
 /** A pacing gate: each call gets its time on arrival and sleeps until then. */
 
-import { nap, type Timers } from "./wait.js";
+import { dropped, nap, type Timers } from "./wait.js";
 
 /** The quota. */
 export interface PacingOptions {
@@ -36,9 +36,6 @@ interface Exports {
   pacing_close(pacing: number): void;
 }
 
-/** Frees pacing gates that the program has dropped. Some runtimes have no such class. */
-const dropped = globalThis.FinalizationRegistry && new FinalizationRegistry<[Exports, number]>(([pacing, slot]) => pacing.pacing_close(slot));
-
 /** Creates the `pacing` of an entry. */
 export const of = (load: () => unknown) => {
   let core: Exports | undefined;
@@ -54,7 +51,7 @@ export const of = (load: () => unknown) => {
       return ms;
     };
     // All functions of the gate refer to this one.
-    dropped?.register(take, [pacing, slot], take);
+    dropped?.register(take, pacing.pacing_close.bind(undefined, slot), take);
     return {
       take: (cost = 1) => take(cost, false) === 0,
       async wait(cost = 1, signal) {

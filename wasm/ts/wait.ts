@@ -6,6 +6,9 @@ export interface Timers {
   clearTimeout(timer: any): void;
 }
 
+/** Frees what belongs to an object that the program has dropped. Some runtimes have no such class. */
+export const dropped = globalThis.FinalizationRegistry && new FinalizationRegistry<() => void>((free) => free());
+
 /** The longest delay that a timer takes, 24.8 days; longer ones fire at once. */
 const LONGEST = 0x7fffffff;
 
