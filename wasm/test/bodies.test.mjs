@@ -99,7 +99,7 @@ test("a stream is charged the tokens that it reports at its end, and the next ca
   }
 });
 
-test("a stream that begins with an error counts as busy, and one with content as ok", async (t) => {
+test("a stream that begins with an error has the error's outcome, and one with content is ok", async (t) => {
   const overloaded = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n';
   const start = 'event: message_start\ndata: {"type":"message_start","message":{"content":[]}}\n\nevent: ping\ndata: {"type":"ping"}\n\n';
   const content = 'event: content_block_delta\ndata: {"type":"content_block_delta","delta":{"text":"Hello"}}\n\n';
@@ -109,6 +109,8 @@ test("a stream that begins with an error counts as busy, and one with content as
     ['data: {"error":{"message":"The server had an error","type":"server_error"}}\n\n', "busy"],
     ['event: response.created\ndata: {}\n\nevent: response.failed\ndata: {}\n\n', "busy"],
     ['data: {"error":{}}', "busy"],
+    [`${start}event: error\r\ndata: {"type":"error",\r\ndata:"error":{"type":"rate_limit_error"}}\r\n\r\n`, "throttled"],
+    ['data: {"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}\n\n', "exhausted"],
     [`${start}${content}${overloaded}`, "ok"],
     ['data: {"choices":[{"delta":{"content":"\\ndata: {\\"error\\":1}"}}]}\n\n', "ok"],
     ["", "ok"],
@@ -122,22 +124,33 @@ test("a stream that begins with an error counts as busy, and one with content as
     const settled = outcomes(gate);
     const answer = await gate.fetch(url, { method: "POST" });
     assert.equal(await answer.text(), text);
-    assert.deepEqual([settled, told], [[`200 ${outcome}`], outcome === "busy" ? [[200, "busy", 1]] : []], text.slice(0, 200));
-    const { ok, busy, inFlight } = gate.stats();
-    assert.deepEqual({ [outcome]: 1, inFlight: 0 }, outcome === "busy" ? { busy, inFlight } : { ok, inFlight });
+    const isTold = outcome === "busy" || outcome === "throttled";
+    assert.deepEqual([settled, told], [[`200 ${outcome}`], isTold ? [[200, outcome, 1]] : []], text.slice(0, 200));
+    const { inFlight, [outcome]: counted = 1 } = gate.stats();
+    assert.deepEqual([counted, inFlight, errorOf(answer)?.code], [1, 0, outcome === "exhausted" ? "EXHAUSTED" : undefined]);
     assert.equal(seen.length, 1, "the program has its response");
   }
 });
 
 test("a stream whose content is not known when its call ends counts as ok", async (t) => {
-  const ends = { "headers": (answer) => answer.body.cancel(), "body": (answer) => answer.body.cancel() };
-  for (const [release, end] of Object.entries(ends)) {
+  for (const release of ["headers", "body"]) {
     const { url, seen } = await serve(t, () => ({ status: 200, headers: { "content-type": "text/event-stream" }, text: ": wait\n", streams: true }));
     const gate = tidegate();
     const answer = await gate.fetch(url, {}, { release });
-    await end(answer);
+    assert.equal(gate.stats().ok, release === "headers" ? 1 : 0);
+    await answer.body.cancel();
     assert.deepEqual([gate.stats().ok, gate.stats().inFlight, seen.length], [1, 0, 1], release);
   }
+});
+
+test("a listener that ends a stream at its first event hears of it once", async (t) => {
+  const { url } = await serve(t, () => ({ status: 200, headers: { "content-type": "text/event-stream" }, text: "event: error\ndata: {}\n\n", streams: true }));
+  const gate = tidegate();
+  const settled = outcomes(gate);
+  const reader = (await gate.fetch(url)).body.getReader();
+  gate.on("settled", () => reader.cancel());
+  await reader.read();
+  assert.deepEqual([settled, gate.stats().busy, gate.stats().inFlight], [["200 busy"], 1, 0]);
 });
 
 test("GitHub's secondary limit without a Retry-After delays all calls by a minute", async (t) => {

@@ -116,7 +116,7 @@ test("a call is retried with any method if the server asks for that", async (t) 
   assert.equal(await fetched(500, "x-should-retry", {}, { retry: false }), 1);
   assert.equal(await fetched(500, "x-should-retry", {}, { retry: "throttled" }), 1);
   assert.equal(await fetched(500, "x-should-retry", { body: new Blob(["once"]).stream(), duplex: "half" }), 1);
-  for (const headers of [{ "x-should-retry": "true" }, new Headers({ "x-should-retry": "true" })]) {
+  for (const headers of [{ "x-should-retry": "true" }, { "X-Should-Retry": "True" }, new Headers({ "x-should-retry": "true" })]) {
     let sent = 0;
     const work = () => (sent++ ? "served" : Promise.reject(Object.assign(new Error(), { status: 500, headers })));
     assert.equal(await tidegate().run(work), "served");

@@ -87,20 +87,20 @@ const BEFORE = /^(:|event: ?(ping|message_start|response\.(created|queued|in_pro
 const ERROR = /^(event: ?(error|response\.failed)\b|data: ?\{ ?"(error":|type": ?"error"))/m;
 
 /**
- * Returns a function that gets a stream of server-sent events as it arrives, and nothing at its end. It returns whether
- * an error came before the content, as soon as that is known.
+ * Returns a function that gets a stream of server-sent events as it arrives, and nothing at its end. It returns the
+ * data of an error that came before the content, or "" without one, as soon as that is known.
  */
-export function beginning(): (bytes?: Uint8Array) => boolean | undefined {
+export function beginning(): (bytes?: Uint8Array) => string | undefined {
   const decoder = new TextDecoder();
   let text = "";
   return (bytes) => {
     text += decoder.decode(bytes, { stream: true });
     for (let end; (end = /(\r?\n){2}/.exec(text)) || !bytes; text = text.slice(end.index + end[0].length)) {
       const event = end ? text.slice(0, end.index) : text;
-      if (ERROR.test(event)) return true;
-      if (!end || !BEFORE.test(event)) return false;
+      if (ERROR.test(event)) return event.replace(/^(data:|.+)/gm, " ");
+      if (!end || !BEFORE.test(event)) return "";
     }
-    return text.length < EXCERPT ? undefined : false;
+    return text.length < EXCERPT ? undefined : "";
   };
 }
 

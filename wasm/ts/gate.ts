@@ -356,11 +356,12 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       const told = report(core, reply, cost);
       if (!told && hasValue && !options?.outcome && !options?.actualCost && manner?.streams(result.value as T, core)) {
         forget(call);
-        return hold(call, permit, result.value as T, manner, (isBusy) => {
+        return hold(call, permit, result.value as T, manner, (error) => {
           const { status, headers } = reply as ResponseLike;
-          const time = lane.learn(permit, report(core, isBusy ? { status: 503, headers } : reply!, undefined));
+          const excerpt = new TextEncoder().encode(error);
+          const time = lane.learn(permit, report(core, error ? { status: 503, headers, excerpt } : reply!, undefined));
           const outcome = OUTCOMES[lane.outcome]!;
-          if (isBusy) pushedBack(lane, number, outcome, status);
+          noteLimit(call, outcome, status);
           if (listeners.settled) emit("settled", { key, attempt: number, outcome, status, ms: time - sent });
         });
       }
@@ -396,17 +397,20 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   };
 
   /** Ends a call with a response, whose body may still arrive. `learn` is called once the beginning of a stream is known. */
-  const hold = <T>(call: Job<T>, permit: number | undefined, value: T, manner: Manner<T>, learn?: (isBusy: boolean) => void): T => {
+  const hold = <T>(call: Job<T>, permit: number | undefined, value: T, manner: Manner<T>, learn?: (error: string) => void): T => {
     const { lane, guard, signal } = call;
     const begins = learn && beginning();
-    const know = (isBusy: boolean | undefined) => {
-      if (isBusy === undefined || !learn) return;
-      learn(isBusy);
+    const know = (error: string | undefined) => {
+      if (error === undefined || !learn) return;
+      // Listeners may end the call.
+      const once = learn;
       learn = undefined;
+      once(error);
+      keepError(value, call.error);
       if (lane.waiting) lane.changed();
     };
     const free = () => {
-      know(false);
+      know("");
       if (permit !== undefined) lane.release(permit);
       permit = undefined;
       if (lane.waiting) lane.changed();
@@ -449,10 +453,14 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return attempt(call, permit);
   };
 
-  /** Emits the event of an attempt that was throttled, or whose server is overloaded. */
-  const pushedBack = ({ key, house }: Entry, attempt: number, outcome: Outcome, status: number | undefined) => {
+  /** Emits the event of an attempt that was throttled, whose server is overloaded, or whose quota is exhausted. */
+  const noteLimit = <T>(call: Job<T>, outcome: Outcome, status: number | undefined) => {
+    const { lane: { key, house }, attempts: attempt } = call;
     const cooldown = house.cooldown();
-    emit("throttled", { key, attempt, outcome, status, cooldown: cooldown >= 0 ? cooldown : undefined });
+    if (outcome === "throttled" || outcome === "busy") emit("throttled", { key, attempt, outcome, status, cooldown: cooldown >= 0 ? cooldown : undefined });
+    if (outcome !== "exhausted") return;
+    call.error = new Rejected("EXHAUSTED", "the server's quota is used up, or the account is not allowed to make this call");
+    emit("gaveUp", { key, attempt, why: outcome });
   };
 
   /** Frees the core's slot for a retried call. */
@@ -467,10 +475,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     const { core } = house;
     const name = OUTCOMES[outcome]!;
     const isPushback = name === "throttled" || name === "busy";
-    if (name === "exhausted") {
-      call.error = new Rejected("EXHAUSTED", "the server's quota is used up, or the account is not allowed to make this call");
-      emit("gaveUp", { key, attempt, why: name });
-    }
+    if (name === "exhausted") noteLimit(call, name, undefined);
     // The server has answered, or no caller waits any more.
     if ((!isPushback && name !== "failed") || lane.closed) return -1;
     const unsafe = call.manner?.unsafe;
@@ -485,7 +490,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
     if (slot >= 0) call.slot = slot;
     const isLate = time + ms > call.deadline || slot === LATE;
-    if (isPushback) pushedBack(lane, attempt, name, (reply as Partial<ResponseLike>).status);
+    if (isPushback) noteLimit(call, name, (reply as Partial<ResponseLike>).status);
     if (ms >= 0 && !isLate) {
       emit("retry", { key, attempt: attempt + 1, ms: cooldown > ms ? cooldown : ms });
       return ms;

@@ -65,19 +65,23 @@ function mediaType(core: Core, headers: Headers): number {
   return encoder.encodeInto(headers?.get?.("content-type") ?? "", core.room()).written;
 }
 
+/** Calls back for each header of `Headers`, or of an object. */
+function each(headers: unknown, header: (value: unknown, name: string) => void): void {
+  if (typeof (headers as Headers)?.forEach === "function") (headers as Headers).forEach(header);
+  else if (headers) for (const [name, value] of Object.entries(headers)) header(value, name);
+}
+
 function read(core: Core, { status, headers, excerpt }: ResponseLike): number {
   encoder ??= new TextEncoder();
   const room = core.room();
   core.status(status);
-  const header = (value: unknown, name: string) => {
+  each(headers, (value, name) => {
     const start = encoder!.encodeInto(name, room).written;
     const text = String(value);
     const { read, written } = encoder!.encodeInto(text, room.subarray(start));
     // A header that exceeds the buffer describes no limit.
     if (read === text.length) core.header(start, start + written);
-  };
-  if (typeof (headers as Headers)?.forEach === "function") (headers as Headers).forEach(header);
-  else if (headers) for (const [name, value] of Object.entries(headers)) header(value, name);
+  });
   for (let at = 0; excerpt && at < excerpt.length; at += room.length) {
     const piece = excerpt.subarray(at, at + room.length);
     room.set(piece);
@@ -98,8 +102,9 @@ export function responseIn(value: unknown): ResponseLike | undefined {
 
 /** Whether the server says that the call may be repeated, whatever its method. */
 export function isInvited({ headers }: Partial<ResponseLike>): boolean {
-  const it = headers as (Partial<Headers> & Record<string, unknown>) | undefined;
-  return ["x-should-retry", "stripe-should-retry"].some((name) => (it?.get?.(name) ?? it?.[name]) === "true");
+  let isInvited = false;
+  each(headers, (value, name) => (isInvited ||= /^(x|stripe)-should-retry: true$/i.test(`${name}: ${value}`)));
+  return isInvited;
 }
 
 /** Whether the server has refused an HTTP/2 stream before it did anything: one above the last ID of a GOAWAY, too. */
