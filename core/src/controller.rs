@@ -262,6 +262,7 @@ where
 
     /// The gate that delays `call`, or `None` if it may be sent. If the call would miss its
     /// deadline, this is the gate whose wait is too long, or `None` if the deadline has passed.
+    /// Pacing that follows a cooldown counts as the cooldown if that is longer.
     #[must_use]
     pub fn why(&self, now: Instant, call: &Call<LIMITS, C>) -> Option<Gate> {
         let (verdict, dues) = self.look(now, call);
@@ -270,7 +271,10 @@ where
             Verdict::Full => Some(Gate::Concurrency),
             Verdict::Reject(Reason::RetryBudget) => Some(Gate::RetryBudget),
             Verdict::Wait(until) | Verdict::Reject(Reason::Late(until)) => {
-                match dues.contains(&until) {
+                // The last interval of a wait is always the pacing's, also after a long cooldown.
+                let (wait, cooldown) =
+                    (until.saturating_since(now), self.cooldown.until().saturating_since(now));
+                match dues.contains(&until) && cooldown <= wait.halved(1) {
                     _ if until <= now => None,
                     true => Some(Gate::Pacing),
                     false => Some(Gate::Cooldown),

@@ -307,7 +307,7 @@ class Controller:
                 limit.is_due_at(now, cost, self.in_flight, call.attempt > 0, until)
                 for limit, cost in zip(self.limits, self.costs(call))
             ]
-            if until > now and any(dues):
+            if until > now and any(dues) and max(self.cooldown.until - now, 0) <= (until - now) // 2:
                 return "pacing"
             return "cooldown" if until > now else None
         return {"admit": None, "full": "concurrency", "retry_budget": "retry_budget"}.get(verdict[0], "pacing")

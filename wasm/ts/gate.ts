@@ -161,7 +161,6 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       timers,
       queue,
       paused: false,
-      cooldown: () => Math.min(house!.core.cooldown(), policy.maxCooldown ?? MAX_COOLDOWN),
       places: () => (policy.expiry === undefined && policy.concurrency) || Infinity,
       waits(lane, { deadline }, cause, ms) {
         emit("wait", { key: lane.key, cause, ms });
@@ -172,6 +171,9 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
         }
       },
     });
+
+  /** The cooldown that the current reply causes, in milliseconds; NaN without one. */
+  const currentCooldown = () => Math.min(house!.core.cooldown(), policy.maxCooldown ?? MAX_COOLDOWN);
 
   const entropy = (): number => {
     if (seed !== undefined) return (seed = (seed + 1) >>> 0);
@@ -455,8 +457,8 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
 
   /** Emits the event of an attempt that was throttled, whose server is overloaded, or whose quota is exhausted. */
   const noteLimit = <T>(call: Job<T>, outcome: Outcome, status: number | undefined) => {
-    const { lane: { key, house }, attempts: attempt } = call;
-    const cooldown = house.cooldown();
+    const { lane: { key }, attempts: attempt } = call;
+    const cooldown = currentCooldown();
     if (outcome === "throttled" || outcome === "busy") emit("throttled", { key, attempt, outcome, status, cooldown: cooldown >= 0 ? cooldown : undefined });
     if (outcome !== "exhausted") return;
     call.error = new Rejected("EXHAUSTED", "the server's quota is used up, or the account is not allowed to make this call");
@@ -471,8 +473,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   /** The delay in milliseconds until a call is retried; -1 if it is not. */
   const again = <T>(call: Job<T>, reply: Reply, error: unknown, time: number): number => {
     const { lane, attempts: attempt, options } = call;
-    const { key, outcome, house } = lane;
-    const { core } = house;
+    const { key, outcome, house: { core } } = lane;
     const name = OUTCOMES[outcome]!;
     const isPushback = name === "throttled" || name === "busy";
     if (name === "exhausted") noteLimit(call, name, undefined);
@@ -485,7 +486,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     const isWanted = unsafe !== "body" && (typeof wish === "boolean" ? wish : isSafe || (!unsafe && !wish && isPushback));
     const isOver = isBlind(error) && attempt >= FEW_ATTEMPTS;
     const isRetried = isWanted && !isOver && !isHopeless(error);
-    const cooldown = house.cooldown();
+    const cooldown = currentCooldown();
     const slot = isRetried ? lane.retry(call, time) : -1;
     const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
     if (slot >= 0) call.slot = slot;
@@ -548,7 +549,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     if (!lane) return { wait: house?.paused ? Infinity : 0, cause: house?.paused ? "paused" : undefined, waiting: 0, inFlight: 0 };
     const { core, paused } = lane.house;
     const time = now();
-    const cause = paused ? "paused" : lane.cause(core.why(lane.gate, -1, time, NaN, 1, 0), time);
+    const cause = paused ? "paused" : CAUSES[(core.why(lane.gate, -1, time, NaN, 1, 0) - 1) % 4];
     const { waiting, inFlight } = stats(key);
     return { wait: paused ? Infinity : core.peek(lane.gate, time), cause, waiting, inFlight };
   };
@@ -579,7 +580,6 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     write(core.row(), next, laws, Kind.expiry);
     for (const lane of lanes.values()) {
       if (!core.follow(lane.gate, now())) throw impossible();
-      lane.cool(now() + (next.maxCooldown ?? MAX_COOLDOWN));
       lane.changed();
     }
     policy = next;
@@ -588,7 +588,6 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   const reset: Gate["reset"] = (key) => {
     for (const lane of lanesOf(key)) {
       lane.house.core.reset(lane.gate, now());
-      lane.cool(0);
       lane.changed();
     }
   };

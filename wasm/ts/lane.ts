@@ -11,7 +11,7 @@ import { Closed, DeadlineExceeded, QueueFull, Rejected, type Code } from "./erro
 /** Why a call waits. */
 export type Cause = (typeof CAUSES)[number];
 
-/** The causes in the core's order, and "paused", which the core knows as a limit of no calls. */
+/** The core's causes 1 to 4, and "paused", which the core knows as a limit of no calls. Its cause 5, a lack of leases, is pacing. */
 export const CAUSES = ["pacing", "cooldown", "concurrency", "retryBudget", "paused"] as const;
 
 /** A call in progress: its request and its state. */
@@ -47,8 +47,6 @@ export interface House {
   readonly timers: Timers;
   readonly queue: number;
   paused: boolean;
-  /** The cooldown that the current reply causes, in milliseconds; NaN without one. */
-  cooldown(): number;
   /** The limit of calls in flight, unless the program has said when a lost one gives its place back. */
   places(): number;
   waits(lane: Lane, call: Call, cause: Cause, ms: number): void;
@@ -77,8 +75,6 @@ export abstract class Lane {
   /** When it was last used. */
   used = 0;
   closed = false;
-  /** When the longest cooldown ends that a reply has caused. */
-  #cools = 0;
   /** What delays the first call, and therefore all others; cached. */
   #cause: Cause | undefined;
 
@@ -124,7 +120,7 @@ export abstract class Lane {
   /** Lets a call wait that has just joined. Resolves to its permit. */
   stay(call: Call): Promise<number> {
     const ms = this.house.core.given() - this.used;
-    const cause = this.house.paused ? "paused" : (this.#cause ??= this.cause(this.why(call), this.used) ?? "pacing");
+    const cause = this.house.paused ? "paused" : (this.#cause ??= CAUSES[(this.why(call) - 1) % 4] ?? "pacing");
     this.causes[cause]++;
     call.since = this.used;
     // Start to wait before the event: a listener may close the gate or change what the call waits for.
@@ -174,16 +170,6 @@ export abstract class Lane {
     return this.house.core.why(this.gate, slot, this.used, deadline, requests, tokens);
   }
 
-  /** The cause with a number. The core names the pacing that follows a cooldown, which is only its last interval. */
-  cause(number: number, time: number): Cause | undefined {
-    return number === 1 && this.#cools - time > this.house.core.interval(this.gate, 0, time) ? "cooldown" : CAUSES[(number - 1) % 4];
-  }
-
-  /** Ends the cooldown that its causes name, or shortens it. */
-  cool(until: number): void {
-    this.#cools = Math.min(this.#cools, until);
-  }
-
   /**
    * Reports a call's headers; the core's reply is prepared with this outcome. Returns the time. Call `changed`
    * afterwards.
@@ -191,7 +177,6 @@ export abstract class Lane {
   learn(permit: number, outcome: number): number {
     const time = this.house.now();
     this.outcome = outcome;
-    this.#cools = Math.max(this.#cools, time + this.house.cooldown() || 0);
     // After a close, the slot may belong to another key.
     if (!this.closed) this.house.core.learn(this.gate, permit, time);
     return time;

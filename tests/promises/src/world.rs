@@ -247,12 +247,11 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.told = until;
         let wait = until.saturating_since(self.now);
         assert!(self.terms.longest.is_none_or(|longest| wait <= longest), "it waits {wait:?}");
-        if why == Some(Gate::Cooldown) {
-            assert!(
-                until <= self.cooldown.max(call.not_before()),
-                "a cooldown exceeds its ceiling"
-            );
-        }
+        let ended = self.cooldown.max(call.not_before()).max(self.now);
+        let later = self.gate.why(ended, call);
+        assert_ne!(later, Some(Gate::Cooldown), "a cooldown exceeds its ceiling");
+        // The pacing that follows a cooldown may count as the cooldown.
+        let why = if until > ended { Some(Gate::Pacing) } else { why };
         if LIMITS > 1 && self.halves_where_a_second_ends() {
             return;
         }
