@@ -38,10 +38,10 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Ke
         if (!isTelling(core, response, target.method)) return response;
         return looked(response, async (copy) => ({ status: response.status, headers: response.headers, excerpt: await excerpt(copy) }));
       },
-      streams: (response, core) => response.status === 200 && isStream(core, response),
-      hold(response, core, signal, free, end, look) {
+      streams: (response, core) => release !== "headers" && isStream(core, response),
+      hold(response, signal, free, end, look) {
         if (release === "headers") free();
-        return held(response, signal, end, isStream(core, response) ? look : undefined);
+        return held(response, signal, end, look);
       },
     };
     const options = {

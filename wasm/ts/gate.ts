@@ -9,8 +9,8 @@ import {
   checkCall, checkCost, checkGate, checkKey, checkPolicy, COUNTERS, EVENTS, func,
   type Caller, type CallOptions, type Cost, type Events, type Gate, type Key, type Options, type Peek, type Permit, type RunOptions, type Stats, type Why,
 } from "./options.js";
-import type { Law } from "./law.js";
-import { write, type Few, type Policy } from "./policy.js";
+import type { Few, Law } from "./law.js";
+import { write, type Policy } from "./policy.js";
 import { isBlind, isHopeless, isInvited, isRefused, OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
 import { Guard, nap, race } from "./wait.js";
 
@@ -23,10 +23,10 @@ export interface Manner<T> {
   readonly unsafe: "method" | "body" | undefined;
   /** Reads the result, if the caller gives no outcome. */
   read(value: T, core: Core): Reply | Promise<Reply>;
-  /** Whether the result is a stream whose first events say whether the server is overloaded. */
+  /** Whether the result is a stream that is read until it ends: it may begin with an error, and report tokens. */
   streams(value: T, core: Core): boolean;
   /** Wraps the result for the caller: `free` returns the call's place, `end` also releases its signal, and `look` reads a stream. */
-  hold(value: T, core: Core, signal: AbortSignal | null | undefined, free: () => void, end: () => void, look: (bytes?: Uint8Array) => void): T;
+  hold(value: T, signal: AbortSignal | null | undefined, free: () => void, end: () => void, look: ((bytes?: Uint8Array) => void) | undefined): T;
 }
 
 /** A call and its purpose. */
@@ -323,8 +323,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     const { key, house: { core } } = lane;
     // The time at which it was admitted, just now.
     const sent = lane.used;
-    const number = ++call.attempts;
-    if (number === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - now(), () => new DeadlineExceeded(0));
+    if (++call.attempts === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - now(), () => new DeadlineExceeded(0));
     const waited = sent - call.since || 0;
     call.since = NaN;
     let result: Result<T>;
@@ -333,12 +332,12 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     try {
       // Another call that was admitted with it may have aborted it.
       signal?.throwIfAborted();
-      if (listeners.sent) emit("sent", { key, attempt: number, waited });
-      const most = options?.attemptTimeout;
-      if (most !== undefined) {
+      if (listeners.sent) emit("sent", { key, attempt: call.attempts, waited });
+      const limit = options?.attemptTimeout;
+      if (limit !== undefined) {
         const own = new Guard([signal!]);
         by = own.signal;
-        stop = own.arm(timers, most, () => new TidegateError("ATTEMPT_TIMEOUT", `the attempt took longer than attemptTimeout, ${most} ms`));
+        stop = own.arm(timers, limit, () => new TidegateError("ATTEMPT_TIMEOUT", `the attempt took longer than attemptTimeout, ${limit} ms`));
       }
       const value = work((by ?? (work.length ? new AbortController().signal : undefined))!);
       result = { value: await (by ? race(value, by) : value) };
@@ -349,25 +348,27 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     let reply: Reply | undefined;
     let cost: Cost | undefined;
     let time;
+    let isStream = false;
     try {
       const hasValue = "value" in result;
       if (options?.outcome) reply = await options.outcome(result as { value?: T; error?: unknown });
       if (!reply && hasValue && manner) reply = await manner.read(result.value as T, core);
       reply ??= responseIn(hasValue ? result.value : result.error) ?? (hasValue ? "ok" : signal?.aborted ? "abandoned" : "failed");
       if (hasValue && options?.actualCost) checkCost("actualCost", (cost = await options.actualCost(result.value as T)));
-      const told = report(core, reply, cost);
-      if (!told && hasValue && !options?.outcome && !options?.actualCost && manner?.streams(result.value as T, core)) {
+      isStream = hasValue && !!manner?.streams(result.value as T, core);
+      const number = report(core, reply, cost);
+      if (isStream && !number && (reply as Partial<ResponseLike>).status === 200 && !options?.outcome && !options?.actualCost) {
         forget(call);
-        return hold(call, permit, result.value as T, manner, (error) => {
+        return hold(call, permit, result.value as T, manner!, isStream, (error) => {
           const { status, headers } = reply as ResponseLike;
           const excerpt = new TextEncoder().encode(error);
           const time = lane.learn(permit, report(core, error ? { status: 503, headers, excerpt } : reply!, undefined));
           const outcome = OUTCOMES[lane.outcome]!;
           noteLimit(call, outcome, status);
-          if (listeners.settled) emit("settled", { key, attempt: number, outcome, status, ms: time - sent });
+          if (listeners.settled) emit("settled", { key, attempt: call.attempts, outcome, status, ms: time - sent });
         });
       }
-      time = lane.learn(permit, told);
+      time = lane.learn(permit, number);
     } catch (error) {
       // A function of the caller has failed.
       if ("value" in result) discard(result.value);
@@ -377,19 +378,19 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     const outcome = OUTCOMES[lane.outcome]!;
     // The retry follows from the reply as it is now; listeners may make calls that change it.
     const more = again(call, reply, result.error, time);
-    if (listeners.settled) emit("settled", { key, attempt: number, outcome, status: (reply as Partial<ResponseLike>).status, ms: time - sent });
-    if (more < 0) return conclude(call, permit, result, time);
+    if (listeners.settled) emit("settled", { key, attempt: call.attempts, outcome, status: (reply as Partial<ResponseLike>).status, ms: time - sent });
+    if (more < 0) return conclude(call, permit, result, time, isStream);
     lane.release(permit);
     if (lane.waiting) lane.changed(time);
     return retry(call, more, result);
   };
 
   /** Ends a call with its result. A call that is not in flight has no permit. */
-  const conclude = <T>(call: Job<T>, permit: number | undefined, result: Result<T>, time?: number): T => {
+  const conclude = <T>(call: Job<T>, permit: number | undefined, result: Result<T>, time?: number, isStream = false): T => {
     const { lane, guard, manner } = call;
     const hasValue = "value" in result;
     forget(call);
-    if (hasValue && manner) return hold(call, permit, result.value as T, manner);
+    if (hasValue && manner) return hold(call, permit, result.value as T, manner, isStream);
     keepError(hasValue ? result.value : result.error, call.error);
     if (permit !== undefined) lane.release(permit);
     if (lane.waiting) lane.changed(time);
@@ -399,7 +400,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   };
 
   /** Ends a call with a response, whose body may still arrive. `learn` is called once the beginning of a stream is known. */
-  const hold = <T>(call: Job<T>, permit: number | undefined, value: T, manner: Manner<T>, learn?: (error: string) => void): T => {
+  const hold = <T>(call: Job<T>, permit: number | undefined, value: T, manner: Manner<T>, isStream: boolean, learn?: (error: string) => void): T => {
     const { lane, guard, signal } = call;
     const begins = learn && beginning();
     const know = (error: string | undefined) => {
@@ -422,10 +423,11 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       free();
       guard?.end();
     };
-    value = manner.hold(value, lane.house.core, signal, free, end, (bytes) => {
+    const look = (bytes?: Uint8Array) => {
       if (learn) know(begins!(bytes));
       if (permit !== undefined) lane.stream(permit, bytes);
-    });
+    };
+    value = manner.hold(value, signal, free, end, isStream ? look : undefined);
     keepError(value, call.error);
     return value;
   };

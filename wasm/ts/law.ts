@@ -2,6 +2,7 @@
 
 /** The number of laws that `tidegate` contains, the first ones. `tidegate/full` contains all. */
 export const FEW = 4;
+export type Few = (typeof LAWS)[0 | 1 | 2 | 3];
 
 /** The name of every law. */
 export const LAWS = [

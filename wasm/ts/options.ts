@@ -2,8 +2,8 @@
 
 import { PolicyError } from "./errors.js";
 import type { Cause } from "./lane.js";
-import type { Law } from "./law.js";
-import { among, told, type Few, type Policy } from "./policy.js";
+import type { Few, Law } from "./law.js";
+import { among, told, type Policy } from "./policy.js";
 import type { Outcome, Reply } from "./reply.js";
 import type { Timers } from "./wait.js";
 

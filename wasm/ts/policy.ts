@@ -1,10 +1,7 @@
 /** The policy: named options with units, encoded as an array of numbers for the core. */
 
 import { PolicyError } from "./errors.js";
-import { LAWS, type Law } from "./law.js";
-
-/** The laws that `tidegate` contains. */
-export type Few = (typeof LAWS)[0 | 1 | 2 | 3];
+import { LAWS, type Few, type Law } from "./law.js";
 
 /** A limit that you know. */
 export interface Quota {
@@ -33,7 +30,10 @@ export interface Policy<L extends Law = Few> {
   tokens?: Quota | undefined;
   /** How many calls of a key may be in flight, from 1 to 65,535. @defaultValue no limit */
   concurrency?: number | undefined;
-  /** How long a call counts as in flight if its end is never seen, in milliseconds. If you set it, Node does not exit while calls wait for that. @defaultValue 300000; 30000 in edge workers, where calls end with their request */
+  /**
+   * How long a call counts as in flight if its end is never seen, in milliseconds. Node exits before that, unless you
+   * set it. @defaultValue 300000; 30000 in edge workers, where calls end with their request
+   */
   expiry?: number | undefined;
   /** The longest cooldown that a server can cause, in milliseconds. @defaultValue 3600000 */
   maxCooldown?: number | undefined;
