@@ -339,6 +339,18 @@ macro_rules! numbers {
 
 numbers!(u8 u16 u32 u64);
 
+impl Field for i8 {
+    const BYTES: usize = 1;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u8(self.cast_unsigned());
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        input.u8().cast_signed()
+    }
+}
+
 impl Field for i16 {
     const BYTES: usize = 2;
 

@@ -38,6 +38,9 @@ class Writer:
     def u64(self, value):
         self.number(value, 8)
 
+    def i8(self, value):
+        self.number(value & 0xFF, 1)
+
     def i16(self, value):
         self.number(value & 0xFFFF, 2)
 
@@ -90,6 +93,9 @@ class Reader:
     def signed(self, size):
         value = self.number(size)
         return value - (1 << 8 * size) if value >> 8 * size - 1 else value
+
+    def i8(self):
+        return self.signed(1)
 
     def i16(self):
         return self.signed(2)

@@ -57,7 +57,7 @@ def config(dice):
     few = lambda: 1 + dice.below(5)
     settings = {
         "fixed": {"quota": dice.burst},
-        "adaptive": {"quota": dice.quota},
+        "adaptive": {"quota": dice.quota, "tolerance": dice.ratio},
         "aimd": {
             "start": lambda: [1 + dice.below(30), SECOND, few()],
             "floor": lambda: [1, SECOND],

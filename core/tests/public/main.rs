@@ -19,6 +19,7 @@ mod costs;
 mod days;
 mod growth;
 mod long_time;
+mod noise;
 mod promises;
 mod recovery;
 mod server;

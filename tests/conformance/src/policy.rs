@@ -110,7 +110,13 @@ pub(crate) fn quota(value: &Value) -> Read<Quota> {
 fn law(value: &Value) -> Read<AnyLaw> {
     let quoted = value.get("quota").map_or(Ok(None), |value| given(value, quota))?;
     Ok(match text(field(value, "law")?)? {
-        "adaptive" => quoted.map_or(Adaptive::DEFAULT, Adaptive::with_quota).into(),
+        "adaptive" => {
+            let law = quoted.map_or(Adaptive::DEFAULT, Adaptive::with_quota);
+            match value.get("tolerance") {
+                Some(share) => law.tolerance(ratio(share)?).into(),
+                None => law.into(),
+            }
+        }
         "fixed" => quoted.map_or(Fixed::UNLIMITED, Fixed::new).into(),
         "aimd" => aimd(value)?.into(),
         "tchannel" => tchannel(value)?.into(),

@@ -11,6 +11,7 @@ CONFIGS = [
     ("of a quota", {"laws": [{"law": "adaptive", "quota": [100, 60 * SECOND]}]}),
     ("of a quota with a burst", {"laws": [{"law": "adaptive", "quota": [7, 60 * SECOND, 3]}]}),
     ("of the largest quota", {"laws": [{"law": "adaptive", "quota": [2**40, 1]}]}),
+    ("with a tolerance", {"laws": [{"law": "adaptive", "tolerance": [1, 8]}]}),
     (
         "of requests and tokens",
         {"laws": [{"law": "adaptive"}, {"law": "adaptive"}], "backoff": None},
@@ -43,6 +44,29 @@ def paced(name, *flags, interval=50 * MS, took=5 * MS, seed=7, policy=None):
     script.calls(12, "ok", took)
     script.intervals()
     return script
+
+
+def noise():
+    """Rejections that do not depend on the rate, with several tolerances, and hints that end them."""
+    for tolerance in ([0, 1], [1, 64], [1, 8], [7, 3]):
+        for every in (5, 12, 30, 90):
+            policy = {"laws": [{"law": "adaptive", "tolerance": tolerance}]}
+            script = paced(f"one call in {every} rejected at any rate, {tolerance}", policy=policy, seed=every)
+            dice = Dice(every)
+            for turn in range(40):
+                script.calls(1 + dice.below(2 * every), "ok", 5 * MS)
+                script.calls(1 + (turn % 13 == 12), "throttled", 5 * MS)
+                if turn % 10 == 9:
+                    script.intervals()
+                    script.save()
+                    script.restore(now=script.now, away=0)
+            script.calls(1, {"outcome": "throttled", "after": MS}, 5 * MS)
+            script.calls(30, "ok", 5 * MS)
+            script.calls(1, "throttled", 5 * MS)
+            script.calls(5, {"outcome": "ok", "left": 900}, 5 * MS)
+            script.calls(1, "throttled", 5 * MS)
+            script.intervals()
+            yield script
 
 
 def throttled(**hint):
@@ -762,11 +786,11 @@ def moves():
             yield script
     # The law's own bytes follow the gates, the pacing, and the tag of the law.
     for phase in ("open", "paced"):
-        for place in range(40, 164, 1 if phase == "paced" else 2):
+        for place in range(40, 174, 1 if phase == "paced" else 2):
             script = scripted(f"restored {phase} with another byte {place}", "HostileRecord")
             at_work(script, phase)
             script.save()
-            script.restore(now=script.now, away=0, damage=[["put", place, 255 if place % 4 < 3 else 1]])
+            script.restore(now=script.now, away=0, damage=[["put", place, 255 if (place - 11) % 4 < 3 else 1]])
             script.next_at()
             script.calls(3, "ok", 30 * MS)
             script.call(throttled(after=3 * SECOND), 30 * MS)
@@ -780,7 +804,7 @@ def moves():
 def vectors():
     yield from scripts("adaptive", CONFIGS)
     for family in (worlds, tokens, grid, boundaries, slow_start, at_once, few_left, two_windows, weeks, rescaled, room, silences,
-                   first_rejections, epochs, cycles, deep_cuts, chance, misses, one_call, lower_ceilings, retry_afters, cooldowns, ceilings, quotas, remaining,
+                   first_rejections, epochs, noise, cycles, deep_cuts, chance, misses, one_call, lower_ceilings, retry_afters, cooldowns, ceilings, quotas, remaining,
                    mixed_costs, corrections, moves):  # fmt: skip
         for script in family():
             yield script.vector()

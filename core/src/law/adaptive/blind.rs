@@ -3,6 +3,7 @@
 use super::cooldown::{LONGEST_GAP, SHORTEST};
 use super::log::{Coarse, Log, coarse};
 use super::meter::{FEW, Meter};
+use super::noise::{Cause, Noise};
 use super::open::Open;
 use super::paced::MOST_DOUBLINGS;
 use super::{AdaptiveState, Paced, Phase, SLOWEST};
@@ -48,12 +49,12 @@ impl AdaptiveState {
     }
 
     /// The server rejected a call.
-    pub(super) fn reject(&mut self, sample: &Sample<'_>, rng: &mut Rng) -> Move {
+    pub(super) fn reject(&mut self, sample: &Sample<'_>, tolerance: u16, rng: &mut Rng) -> Move {
         let (now, busy) = (sample.now, sample.outcome == Outcome::Busy);
         let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
         let told = sample.hint.cooldown().is_some() || sample.hint.describes_limit();
         let begins = self.calls == 0;
-        let cuts = sample.fresh && self.is_evident(sample, told);
+        let cuts = sample.fresh && self.is_evident(sample, told, tolerance);
         if cuts {
             (self.suspects, self.score) = (0, 0);
         }
@@ -95,7 +96,7 @@ impl AdaptiveState {
     /// Whether a rejection shows that the rate is too high, and not that the server rejects this call
     /// each time and serves all others. What the server says about its limit does, and so does the first
     /// rejection of a run once there is a rate, unless it may be chance.
-    fn is_evident(&mut self, sample: &Sample<'_>, told: bool) -> bool {
+    fn is_evident(&mut self, sample: &Sample<'_>, told: bool, tolerance: u16) -> bool {
         let (retry, begins) = (sample.attempt > 0, self.calls == 0);
         if let Phase::Open(open) = &self.phase {
             // The server has already shown that it has a limit.
@@ -107,7 +108,20 @@ impl AdaptiveState {
             self.own = if many { 0 } else { self.own };
             return many;
         }
-        begins && !self.is_chance()
+        // What a server says about its limit is never noise.
+        let tolerance = if told || self.hinted.knows() { 0 } else { tolerance };
+        begins && !self.is_chance() && (tolerance == 0 || !self.is_noise(tolerance))
+    }
+
+    /// Whether the first rejection of a run is noise. If so were the latest hits, the rate returns.
+    fn is_noise(&mut self, tolerance: u16) -> bool {
+        let Phase::Paced(paced) = &mut self.phase else { return false };
+        let cause = paced.noise.judge(self.interval, &paced.probe, tolerance);
+        if let Cause::NoiseSince(interval) = cause {
+            paced.probe.begin_at(interval);
+            (self.interval, paced.target) = (interval, interval);
+        }
+        !matches!(cause, Cause::Rate)
     }
 
     /// Before there is a rate, the rejection of a first attempt is evidence once others confirm it: four
@@ -122,10 +136,13 @@ impl AdaptiveState {
         }
         self.suspects = self.suspects.saturating_add(1);
         self.score = self.score.saturating_add(3);
-        self.busy = sample.outcome == Outcome::Busy;
+        let busy = sample.outcome == Outcome::Busy;
+        if let Phase::Open(open) = &mut self.phase {
+            open.busy = busy;
+        }
         self.calls >= ROW - 1
             || self.score >= SCORE
-            || self.busy && self.suspects > 1 && !sample.tries_again
+            || busy && self.suspects > 1 && !sample.tries_again
     }
 
     /// Whether a rejection is confirmed by the next response, if it is not to the call's own retry: the
@@ -133,10 +150,9 @@ impl AdaptiveState {
     /// too many.
     pub(super) fn confirm(&mut self, sample: &Sample<'_>) -> bool {
         let served = sample.outcome == Outcome::Ok && sample.attempt > 0;
-        let confirmed = self.is_open()
+        let confirmed = matches!(&self.phase, Phase::Open(open) if !open.busy)
             && sample.fresh
             && self.suspects > 0
-            && !self.busy
             && (served || !sample.tries_again);
         if confirmed {
             let event = if self.misses > 0 { self.missed_at } else { sample.now };
@@ -218,6 +234,7 @@ impl AdaptiveState {
         }
         // If each rejection costs a cooldown, an epoch lasts several cooldowns.
         if cooldown > Span::ZERO {
+            paced.noise = Noise::new();
             let lost = Log::of_span(cooldown.min(Span::from_secs(1))) - self.interval;
             paced.probe.cover_cooldowns(lost.coarse(), &before);
         }
@@ -247,6 +264,9 @@ impl AdaptiveState {
         let judged = sample.fresh && self.is_probing_cooldown() && self.judge(sample.now);
         let reopened = sample.fresh && self.reopen(sample.now);
         self.meter.count(sample.cost);
+        if let Phase::Paced(paced) = &mut self.phase {
+            paced.noise.serve(&paced.probe);
+        }
         if judged {
             return Move::Slower;
         }

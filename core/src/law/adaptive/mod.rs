@@ -7,6 +7,7 @@ mod cost;
 mod hinted;
 mod log;
 mod meter;
+mod noise;
 mod open;
 mod paced;
 mod probe;
@@ -23,6 +24,7 @@ use meter::Meter;
 use open::Open;
 use paced::Paced;
 
+use crate::fixed::Ratio;
 use crate::gate::{LATENESS, Pacing};
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
@@ -51,21 +53,51 @@ use crate::verdict::{Reason, Verdict};
 /// gate.settle(later, second, Outcome::Throttled.with(Hint::remaining(0)));
 /// assert!(matches!(gate.poll(later, &Call::new()), Decision::Wait(_)));
 /// ```
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Adaptive {
     quota: Option<Quota>,
+    /// In 2^-12.
+    tolerance: u16,
+}
+
+impl Default for Adaptive {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
 }
 
 impl Adaptive {
     /// The law without a known limit.
-    pub const DEFAULT: Self = Self { quota: None };
+    pub const DEFAULT: Self = Self { quota: None, tolerance: 0 };
 
     /// The law with a known limit that all clients share. From the first call on, the pacing holds
     /// the client to that limit, with its burst. Its own share may be smaller and is learned.
     #[must_use]
     pub const fn with_quota(quota: Quota) -> Self {
-        Self { quota: Some(quota) }
+        Self { quota: Some(quota), ..Self::DEFAULT }
+    }
+
+    /// The law for a server that rejects up to this share of the calls whatever the rate is: at random, or because
+    /// others use its limit without regard for anybody. The law finds the share by itself, and no longer slows down
+    /// for it. At most an eighth; [`DEFAULT`](Self::DEFAULT) has none.
+    ///
+    /// Where the rate is the cause, up to this share may be rejected in addition, for a rate that is higher by as
+    /// much.
+    ///
+    /// ```
+    /// use tidegate::{Policy, Ratio, law::Adaptive};
+    ///
+    /// let beside_strangers = Adaptive::DEFAULT.tolerance(Ratio::new(1, 8).unwrap());
+    /// let policy = Policy::adaptive().limits([beside_strangers]);
+    /// # assert_ne!(policy.laws(), Policy::adaptive().laws());
+    /// ```
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "it fits")]
+    pub const fn tolerance(self, share: Ratio) -> Self {
+        let share = share.floor_of(1 << 12);
+        let tolerance = if share < noise::MOST as u64 { share as u16 } else { noise::MOST };
+        Self { tolerance, ..self }
     }
 
     /// The interval of the configured quota; zero if there is none.
@@ -77,7 +109,7 @@ impl Adaptive {
     }
 }
 
-/// What [`Adaptive`] remembers: 136 bytes at most.
+/// What [`Adaptive`] remembers: 144 bytes at most.
 ///
 /// ```
 /// use tidegate::law::{Adaptive, AdaptiveState, Law, Move, Sample};
@@ -121,10 +153,8 @@ pub struct AdaptiveState {
     /// Misses of retries since the last retry was served, and how often they double the time to the next
     /// one.
     own: u8,
-    /// Rejections of first attempts that nothing has confirmed yet, and whether the latest said that the
-    /// server is too busy.
+    /// Rejections of first attempts that nothing has confirmed yet.
     suspects: u8,
-    busy: bool,
     /// Three for each rejection of a first attempt, less one for each success.
     score: u8,
     /// Whether the present event is an outage.
@@ -138,7 +168,7 @@ pub struct AdaptiveState {
     hinted: Hinted,
 }
 
-const _: () = assert!(size_of::<AdaptiveState>() <= 136);
+const _: () = assert!(size_of::<AdaptiveState>() <= 144);
 
 /// Whether a limit has been met.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -219,6 +249,7 @@ impl AdaptiveState {
             Phase::Paced(paced) => {
                 self.interval = self.interval.octaves(octaves).min(SLOWEST);
                 paced.target = paced.target.octaves(octaves).min(SLOWEST);
+                paced.noise.rescale(octaves);
             }
         }
     }
@@ -241,7 +272,6 @@ impl Law for Adaptive {
             calls: 0,
             own: 0,
             suspects: 0,
-            busy: false,
             score: 0,
             down: false,
             fresh_at: Instant::ZERO,
@@ -409,6 +439,6 @@ impl Law for Adaptive {
                 return moved;
             }
         }
-        or_slower(state.reject(sample, rng))
+        or_slower(state.reject(sample, self.tolerance, rng))
     }
 }

@@ -1,6 +1,7 @@
 //! Paced: calls are sent an interval apart.
 
 use super::log::Log;
+use super::noise::Noise;
 use super::probe::Probe;
 use super::{AdaptiveState, Phase};
 use crate::gate::{LATENESS, LONGEST_DEBT};
@@ -20,6 +21,7 @@ pub(super) struct Paced {
     /// The interval to return to after a dark time or an outage: that of the last good rate.
     pub(super) target: Log,
     pub(super) probe: Probe,
+    pub(super) noise: Noise,
     /// Rejections since the cut that did not cut: those that were regarded as chance, and, if an
     /// epoch is longer because of the calls in flight, those of calls from before the cut.
     pub(super) rejected: u8,
@@ -39,6 +41,7 @@ impl Paced {
         Self {
             target: interval,
             probe: Probe::new(),
+            noise: Noise::new(),
             rejected: 0,
             new: true,
             young: true,
@@ -176,4 +179,12 @@ impl AdaptiveState {
     }
 }
 
-fields!(Paced { target: Log, probe: Probe, rejected: u8, new: bool, young: bool, reopened: bool });
+fields!(Paced {
+    target: Log,
+    probe: Probe,
+    noise: Noise,
+    rejected: u8,
+    new: bool,
+    young: bool,
+    reopened: bool
+});

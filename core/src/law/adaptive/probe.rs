@@ -57,7 +57,7 @@ impl Probe {
     }
 
     /// log2 of the present K, coarsely.
-    fn length(&self) -> i16 {
+    pub(super) fn length(&self) -> i16 {
         let learned = i16::from(self.length).saturating_mul(256);
         learned.saturating_add(self.flight()).max(self.least)
     }
@@ -107,6 +107,16 @@ impl Probe {
         Log::of_growth(growth.min(most))
     }
 
+    /// log2 of n, coarsely.
+    pub(super) fn progress(&self) -> Coarse {
+        coarse(self.progress >> 8)
+    }
+
+    /// Whether a quarter of K or more was served, so that the rate is near that of the latest hit or above.
+    pub(super) fn is_high(&self) -> bool {
+        self.progress >= power(self.length().saturating_sub(2 << 8).into())
+    }
+
     /// Whether the rate is above that of the latest hit.
     pub(super) fn is_past_plateau(&self) -> bool {
         self.progress >= power(self.length().into())
@@ -143,6 +153,12 @@ impl Probe {
         let part = Log::of_cut(crate::fixed::div(rejected << 16, all));
         let taken = Log::of_cut(power(self.depth().saturating_add(8 << 8)));
         (part - taken).max(Log::ZERO).halved()
+    }
+
+    /// Begins an epoch at its plateau.
+    pub(super) fn begin_at(&mut self, interval: Log) {
+        self.begin();
+        self.base = interval;
     }
 
     /// Begins an epoch.

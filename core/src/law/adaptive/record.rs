@@ -26,7 +26,6 @@ fields!(AdaptiveState {
     calls: u8,
     own: u8,
     suspects: u8,
-    busy: bool,
     score: u8,
     down: bool,
     fresh_at: Instant,

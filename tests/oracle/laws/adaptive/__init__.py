@@ -1,6 +1,6 @@
 """`adaptive`: slow start, a search for the rate, and the server's hints."""
 
-from exact import END, SECOND, U16, U32, since, within
+from exact import END, SECOND, U16, U32, part, since, within
 from laws.adaptive import logs
 from laws.adaptive.logs import add, fit, log
 from laws.adaptive.parts import (
@@ -10,6 +10,7 @@ from laws.adaptive.parts import (
     UNKNOWN,
     Cap,
     Meter,
+    Noise,
     Open,
     Paced,
     Hinted,
@@ -30,7 +31,7 @@ DARK = 4
 """After this many consecutive rejections, the server is assumed to serve nothing for a while."""
 MOST_OWN = 8
 """As many misses of retries, without one of a first attempt, are evidence."""
-PHASE_BYTES = 25
+PHASE_BYTES = 36
 CAP_BYTES = 5
 INSTANTS = ("release", "fresh_at", "interval_end")
 
@@ -43,7 +44,7 @@ def weight_of(interval):
 class Adaptive(Law):
     TAG = 0
     NAME = "adaptive"
-    DEFAULT = {"quota": None}
+    DEFAULT = {"quota": None, "tolerance": [0, 1]}
     NAMED = {
         "adaptive": {"laws": [{"law": "adaptive"}], "backoff": None, "cooldown": [3600 * SECOND, [0, 1]]},
     }
@@ -63,9 +64,9 @@ class Adaptive(Law):
         # The evidence before there is a rate: rejections without confirmation, those before the first
         # response to a retry, and a score.
         self.suspects = self.score = 0
-        self.busy = False  # The latest suspect.
         self.fresh_at, self.missed_at = 0, now
         self.hinted = Hinted()
+        self.tolerance = min(part(config["tolerance"], 1 << 12), 512)
         self.configured = Quota(*config["quota"]) if config["quota"] else None
 
     # Decisions.
@@ -190,6 +191,7 @@ class Adaptive(Law):
         else:
             self.apart = min(logs.octaves(self.apart, octaves), SLOWEST)
             self.phase.target = min(logs.octaves(self.phase.target, octaves), SLOWEST)
+            self.phase.noise.rescale(octaves)
 
     def leave_out_silence(self, now):
         """After a long silence nothing is made up, and the silence is not measured."""
@@ -278,7 +280,7 @@ class Adaptive(Law):
         """A rejection before there is a rate is confirmed if the program does not try the call again, or if
         a retry is served."""
         served = sample.outcome == "ok" and sample.attempt > 0
-        pending = self.is_open() and sample.fresh and self.suspects > 0 and not self.busy
+        pending = self.is_open() and sample.fresh and self.suspects > 0 and not self.phase.busy
         if not (pending and (served or not sample.tries_again)):
             return False
         event = self.missed_at if self.misses > 0 else sample.now
@@ -381,7 +383,20 @@ class Adaptive(Law):
         chance = not paced.new and paced.successes < 4 and paced.rejected < paced.successes
         if first and chance:
             paced.rejected = min(paced.rejected + 1, 255)
-        return first and not chance
+        return first and not chance and not self.is_noise(told)
+
+    def is_noise(self, told):
+        """Whether the first rejection of a run is noise. What a server says about its limit never is."""
+        hinted = self.hinted
+        knows = hinted.left != UNKNOWN or hinted.unit != 0 or hinted.limit > 0 or hinted.lasts
+        if told or knows or self.tolerance == 0:
+            return False
+        noise = self.phase.noise.judge(self.apart, self.phase, self.tolerance)
+        if isinstance(noise, bool):
+            return noise
+        self.phase.begin_at(noise)
+        self.apart = self.phase.target = noise
+        return True
 
     def is_confirmed(self, sample):
         """Before there is a rate, the rejection of a first attempt is evidence if it is the fifth in a row,
@@ -390,8 +405,8 @@ class Adaptive(Law):
             return False
         self.suspects = min(self.suspects + 1, 255)
         self.score = min(self.score + 3, 255)
-        self.busy = sample.outcome == "busy"
-        alone = self.busy and self.suspects > 1 and not sample.tries_again
+        self.phase.busy = sample.outcome == "busy"
+        alone = self.phase.busy and self.suspects > 1 and not sample.tries_again
         return self.calls >= 4 or self.score >= 48 or alone
 
     def cut(self, now, event, cooldown):
@@ -473,6 +488,7 @@ class Adaptive(Law):
             if cooldown > 0:
                 paced.fall(fall >> 1)
         if cooldown > 0:
+            paced.noise = Noise()
             lost = fit(log(min(cooldown, SECOND)) - self.apart)
             paced.cover_cooldowns(logs.coarse(lost), successes, ripe)
         self.apart = min(self.apart, SLOWEST)
@@ -541,6 +557,8 @@ class Adaptive(Law):
         judged = sample.fresh and probing and self.judge(sample.now)
         reopened = sample.fresh and self.reopen(sample.now)
         self.meter.count(sample.cost)
+        if not self.is_open():
+            self.phase.noise.serve(self.phase)
         if judged or (confirmed and self.misses == 0):
             return "slower"
         if reopened:
@@ -675,13 +693,14 @@ class Adaptive(Law):
 
 FIELDS = {
     Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap left u16 heard u16 refilled u16"
-    " sooner u8",
+    " busy flag sooner u8",
     Cap: "successes u16 length u8 grew flag",
     Paced: "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
-    " base i32 rejected u8 new flag young flag reopened flag",
+    " base i32 noise noise rejected u8 new flag young flag reopened flag",
+    Noise: "share u16 credit u16 apart u16 began i16 early u8 calls i8 rejected i8",
     Meter: "start instant lasted i32 served u32 before u32 scale i16 set flag",
     Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
-    " calls u8 own u8 suspects u8 busy flag score u8 down flag fresh_at instant missed_at instant",
+    " calls u8 own u8 suspects u8 score u8 down flag fresh_at instant missed_at instant",
     Usual: "mean u32 octave u8",
     Hinted: "unit i32 limit u32 left u32 most u32 stale u16 busy u8 lasts flag",
 }
@@ -697,6 +716,8 @@ def write(out, thing):
         value = getattr(thing, name)
         if kind == "cap":
             out.variant(CAP_BYTES, value is not None, lambda out: value and write(out, value))
+        elif kind == "noise":
+            write(out, value)
         else:
             getattr(out, kind)(value)
 
@@ -706,6 +727,8 @@ def read(source, thing):
         if kind == "cap":
             kinds = {0: lambda source: None, 1: lambda source: read(source, Cap())}
             thing.cap = source.variant(CAP_BYTES, kinds)
+        elif kind == "noise":
+            thing.noise = read(source, Noise())
         else:
             value = getattr(source, kind)()
             if kind == "i32":  # a logarithm

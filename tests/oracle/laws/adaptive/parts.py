@@ -121,6 +121,7 @@ class Open:
         self.probing, self.together = False, together
         self.cap = None
         self.left = self.heard = self.refilled = 0
+        self.busy = False  # The latest suspect.
         self.sooner = 0  # Calls in a row that came much sooner than those of the last full block.
 
     def limit(self, passed):
@@ -214,6 +215,60 @@ class Open:
         return min(log(lasted) - log(max(1, self.sends)), log(20 * SECOND))
 
 
+class Noise:
+    """The share of calls that are rejected at every rate, with 12 fractional bits, and a credit of rejections."""
+
+    def __init__(self):
+        self.share = self.credit = 0
+        self.apart = 0  # The mean number of successes between two hits, in eighths.
+        self.began = self.early = 0  # The evidence, in sixteenths of an octave, and the interval when it began.
+        self.calls = self.rejected = 0  # The mean sides of successes, and of rejections beyond that.
+
+    @staticmethod
+    def nearer(mean, latest, shift):
+        return fit(mean + (latest - mean >> shift), 8)
+
+    def serve(self, paced):
+        if self.share > 0:
+            self.credit = min(self.credit + self.share, 4 << 12)
+            self.calls = self.nearer(self.calls, paced.side(), 4)
+
+    def rescale(self, octaves):
+        self.began = fit(self.began + (octaves << 8), 16)
+
+    def judge(self, interval, paced, tolerance):
+        """Whether the first rejection of a run is noise; a number is the interval to return to."""
+        at = fit(logs.coarse(interval), 16)
+        if self.share > 0:
+            self.rejected = self.nearer(self.rejected, paced.side() - self.calls, 3)
+            if self.rejected > 56:  # They come at the higher rates.
+                self.rejected = self.early = 0
+                self.share, self.began = self.share // 2, at
+        if self.credit >= 1 << 12 and at >= self.began:
+            self.credit -= 1 << 12
+            return True
+        served = min(paced.successes, 8_000)
+        self.apart = within(self.apart - self.apart // 8 + served, U16) if self.apart else served * 8
+        if served < 4:
+            return False
+        if self.early == 0:
+            self.began = at
+        sooner = paced.aim() - logs.rough(paced.progress >> 8) - (2 << 8)
+        early = self.early + max(sooner >> 4, -32)
+        self.early = max(0, min(early, 255))
+        if early <= 0:
+            self.share -= -(-self.share // 64)
+        if early <= 64:
+            return False
+        self.early = 0
+        found = within((8 << 12) // self.apart if self.apart else 0, U16)
+        if self.share + found > tolerance:
+            return False
+        self.share = min(self.share + found + found // 2, tolerance)
+        self.credit = max(self.credit, 1 << 12)
+        return at > self.began and logs.fine(self.began)
+
+
 class Paced:
     """The cubic search for the rate: an epoch lasts from one cut to the next, and aims at K successes,
     which are 2^length or more."""
@@ -224,6 +279,7 @@ class Paced:
         self.progress = self.successes = self.rejected = self.gap = self.base = 0
         self.new = self.young = True
         self.reopened = False
+        self.noise = Noise()
 
     def wide(self):
         """The limit on calls in flight during the search for the first rate."""
@@ -236,6 +292,15 @@ class Paced:
     def depth(self):
         """How much a hit cuts, as a coarse logarithm."""
         return -int(self.aim() / 2)
+
+    def side(self):
+        """Whether the rate is near its plateau or above, after a quarter of K."""
+        return 127 if self.progress >= logs.power(fit(self.aim() - (2 << 8), 16)) else -127
+
+    def begin_at(self, interval):
+        """Begins an epoch at its plateau."""
+        self.progress = self.successes = self.gap = 0
+        self.base = interval
 
     def is_past_plateau(self):
         return self.progress >= logs.power(self.aim())
