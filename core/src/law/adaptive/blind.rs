@@ -1,6 +1,6 @@
 //! Learning from rejections and successes without hints.
 
-use super::cooldown::{LONGEST_GAP, SHORTEST};
+use super::cooldown::SHORTEST;
 use super::log::{Coarse, Log, coarse};
 use super::meter::{FEW, Meter};
 use super::noise::{Cause, Noise};
@@ -168,11 +168,12 @@ impl AdaptiveState {
     /// Cuts the rate for a rejection that arrived at `event`.
     fn cut(&mut self, now: Instant, event: Instant, cooldown: Span) {
         (self.suspects, self.score) = (0, 0);
-        let Phase::Open(open) = self.phase else { return self.hit(event, cooldown) };
-        self.leave_open(&open, now);
+        if let Phase::Open(open) = self.phase {
+            self.leave_open(&open, now);
+            // Until all calls in flight have returned, another call would give no new information.
+            self.begin_at(now.saturating_add(self.round_trip()));
+        }
         self.hit(event, cooldown);
-        // Until all calls in flight have returned, another call would give no new information.
-        self.begin_at(now.saturating_add(self.round_trip()));
     }
 
     /// Another consecutive miss; `new` if it is not that of a call which missed before. A server that
@@ -214,14 +215,6 @@ impl AdaptiveState {
             if cooldown > Span::ZERO { Log::OCTAVE.octaves(1) } else { Log::OCTAVE.halved() };
         self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
         paced.rejected = 0;
-        if paced.young && cooldown > Span::ZERO {
-            // If each rejection during the search costs a cooldown, the rate moves halfway to what
-            // was served, on a logarithmic scale.
-            let calls = self.meter.calls(self.usual).max(1);
-            let cycle = Log::of_span(self.meter.cycle(now.saturating_add(cooldown)));
-            let slower = cycle - Log::of(calls.into()) - self.interval;
-            self.interval = self.interval + slower.max(Log::ZERO).halved();
-        }
         self.meter.turn(now, self.usual);
         if let (true, Some(reading)) = (soon, self.meter.reading_before(self.usual)) {
             // Not faster than what was served between the two hits. If the server asks for
@@ -246,13 +239,9 @@ impl AdaptiveState {
     /// The first rejection ends slow start: from now on calls are paced.
     pub(super) fn leave_open(&mut self, open: &Open, now: Instant) {
         let sent = open.interval(self.interval_end, now, self.round_trip());
-        // The rate served since the load last rose is the better estimate, within two octaves.
-        let served = self.meter.mean(now, self.usual);
-        let rate = sent.max(served.min(sent.octaves(2)));
-        self.interval = rate.min(SLOWEST);
-        let reopened = open.together;
-        self.phase = Phase::Paced(Paced { reopened, ..Paced::new(self.interval) });
-        self.begin_at(now);
+        // With the cut of a quarter that follows, the rate is slightly less than half of what was measured.
+        self.interval = (sent + Log::of_ratio(7, 4)).min(SLOWEST);
+        self.phase = Phase::Paced(Paced::new(self.interval));
     }
 
     /// A call was served.
@@ -262,8 +251,11 @@ impl AdaptiveState {
             self.own = 0;
         }
         let judged = sample.fresh && self.is_probing_cooldown() && self.judge(sample.now);
-        let reopened = sample.fresh && self.reopen(sample.now);
+        let again = sample.fresh && self.begin_again(sample.now);
         self.meter.count(sample.cost);
+        if again {
+            return Move::Faster;
+        }
         if let Phase::Paced(paced) = &mut self.phase {
             paced.noise.serve(&paced.probe);
         }
@@ -272,9 +264,6 @@ impl AdaptiveState {
         }
         if confirmed && self.misses == 0 {
             return Move::Kept;
-        }
-        if reopened {
-            return Move::Faster;
         }
         if sample.fresh && self.misses > 0 {
             // If the call has not been tried before, the failures of one call were its own.
@@ -287,7 +276,6 @@ impl AdaptiveState {
         }
         let Phase::Paced(paced) = &mut self.phase else { return Move::Kept };
         paced.probe.successes = paced.probe.successes.saturating_add(1);
-        paced.young &= paced.probe.successes < 8;
         if !sample.rate_limited || self.misses > 0 {
             return Move::Kept;
         }
@@ -315,25 +303,16 @@ impl AdaptiveState {
         }
     }
 
-    /// Handles the first success after a dark time during the search for the first rate. That
-    /// search lowered the rate as long as nothing was served, so the result says nothing about the
-    /// server. Slow start therefore begins again, but only once. Returns whether it does.
-    fn reopen(&mut self, now: Instant) -> bool {
-        if self.misses < DARK || self.down {
+    /// The first success after a dark time before which nothing was served: other clients had used the whole limit,
+    /// and the search for the first rate slowed down meanwhile, which says nothing about the server. Slow start
+    /// begins again. Returns whether it does.
+    fn begin_again(&mut self, now: Instant) -> bool {
+        let searches = matches!(&self.phase, Phase::Paced(paced) if paced.new);
+        if !searches || self.misses < DARK || self.down || self.meter.calls(self.usual) > 0 {
             return false;
         }
-        let dark = now.saturating_since(self.event_at);
-        let calls = self.meter.calls(self.usual);
-        let Phase::Paced(paced) = &self.phase else { return false };
-        if !paced.new || paced.reopened || calls >= FEW || dark <= SHORTEST {
-            return false;
-        }
-        if calls == 0 {
-            // Other clients had used the whole limit.
-            self.meter = Meter::new(now);
-        }
+        self.meter = Meter::new(now);
         self.phase = Phase::Open(Open::again());
-        self.interval = Log::of_span(dark.halved(4).min(LONGEST_GAP));
         (self.misses, self.calls) = (0, 0);
         self.event_at = now;
         self.begin_at(now);
@@ -358,9 +337,10 @@ impl AdaptiveState {
             paced.target = self.interval;
         }
         if misses >= if self.down { DARK } else { 2 } && !self.is_open() {
-            let probing = self.doubled(self.doublings(misses), now);
             let down = self.down;
-            let trusted = misses >= DARK && !down && self.read_meter(now);
+            if misses >= DARK && !down {
+                self.read_meter(now);
+            }
             let Phase::Paced(paced) = &mut self.phase else { return };
             if down {
                 // The limit was not the cause: start with half of the last good rate, and return to
@@ -371,11 +351,6 @@ impl AdaptiveState {
                 paced.target = self.interval;
             } else {
                 self.interval = paced.target;
-            }
-            if paced.young && !down && !trusted {
-                // The old rate says nothing about the server's present rate: the served probe is
-                // closer.
-                self.interval = self.interval.max(probing);
             }
             paced.probe.restart_growth();
             self.hasten(now, misses, rng);
@@ -396,19 +371,18 @@ impl AdaptiveState {
 
     /// Ends a dark time. If the server's capacity runs out before the end of a window, the right
     /// rate is what was served in a whole cycle of bright and dark time. The target follows that
-    /// reading. Returns whether it can be trusted: with enough calls, and dark for a quarter of the
-    /// cycle.
-    fn read_meter(&mut self, now: Instant) -> bool {
+    /// reading: all of the way if it can be trusted, with enough calls, and dark for a quarter of the cycle.
+    fn read_meter(&mut self, now: Instant) {
         let calls = self.meter.calls(self.usual);
         let cycle = self.meter.cycle(now);
         let dark = now.saturating_since(self.event_at);
         let is_known = self.meter.end_cycle(now);
-        let Phase::Paced(paced) = &mut self.phase else { return false };
+        let Phase::Paced(paced) = &mut self.phase else { return };
         if !is_known {
             // The end of a longer window, such as the hour beside the minute. What was served since
             // the shorter one ended is not what the longer one serves.
             paced.target = self.interval;
-            return false;
+            return;
         }
         // Plan for the calls to last slightly longer than the window.
         const SPARE: Log = Log::of_ratio(33, 32);
@@ -427,7 +401,6 @@ impl AdaptiveState {
         }
         .min(SLOWEST);
         paced.probe.cover(calls);
-        trusted
     }
 
     /// log2 of the number of calls in flight at this rate, coarsely.

@@ -13,9 +13,6 @@ use crate::time::{Instant, Span};
 /// second.
 pub(super) const SHORTEST: Span = Span::from_secs(1);
 
-/// The clocks of a fleet, and cooldowns in whole seconds, differ by less than a few such gaps.
-pub(super) const LONGEST_GAP: Span = Span::from_millis(500);
-
 impl AdaptiveState {
     /// The server rejected a fresh call and named the time when it serves again. `None` if that is
     /// so soon that it is only pacing.
@@ -66,7 +63,6 @@ impl AdaptiveState {
             // probe once per ceiling.
             let spread = if hinted > end { wait } else { spread };
             self.interval_end = hinted.saturating_add(spread).max(before);
-            self.interval = Log::of_span(spread.halved(4).min(LONGEST_GAP));
         }
         Some(Move::Slower)
     }
@@ -105,7 +101,7 @@ impl AdaptiveState {
         self.interval = (cycle - Log::of(calls.into())).min(SLOWEST);
         self.phase = Phase::Paced(Paced::new(self.interval));
         if let Phase::Paced(paced) = &mut self.phase {
-            (paced.new, paced.young) = (false, false);
+            paced.new = false;
             paced.probe.cover(calls);
         }
         (self.misses, self.calls, self.down) = (0, 0, false);

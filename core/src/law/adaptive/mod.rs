@@ -69,7 +69,7 @@ impl Default for Adaptive {
 
 impl Adaptive {
     /// The law without a known limit.
-    pub const DEFAULT: Self = Self { quota: None, tolerance: 0 };
+    pub const DEFAULT: Self = Self { quota: None, tolerance: 64 };
 
     /// The law with a known limit that all clients share. From the first call on, the pacing holds
     /// the client to that limit, with its burst. Its own share may be smaller and is learned.
@@ -80,7 +80,7 @@ impl Adaptive {
 
     /// The law for a server that rejects up to this share of the calls whatever the rate is: at random, or because
     /// others use its limit without regard for anybody. The law finds the share by itself, and no longer slows down
-    /// for it. At most an eighth; [`DEFAULT`](Self::DEFAULT) has none.
+    /// for it. At most an eighth; [`DEFAULT`](Self::DEFAULT) has a 64th.
     ///
     /// Where the rate is the cause, up to this share may be rejected in addition, for a rate that is higher by as
     /// much.
@@ -125,9 +125,9 @@ impl Adaptive {
 /// let (mut rejected, none_left) = (Sample::new(now, start, Outcome::Throttled), Hint::remaining(0));
 /// rejected.hint = &none_left;
 /// assert_eq!(law.observe(&mut state, &mut pacing, &rejected, &mut rng), Move::Slower);
-/// // One call was sent in 100 ms. It was rejected, so the law halves that rate.
+/// // One call was sent in 100 ms. It was rejected, so the law begins at three sevenths of that rate.
 /// let interval = law.interval(&state, now).unwrap();
-/// assert_eq!((interval.as_nanos() + 500_000) / 1_000_000, 200);
+/// assert_eq!((interval.as_nanos() + 500_000) / 1_000_000, 233);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -312,10 +312,7 @@ impl Law for Adaptive {
 
     fn concurrency(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
         let since = now.saturating_since(state.event_at);
-        let open = match &state.phase {
-            Phase::Open(open) => open,
-            Phase::Paced(paced) => return open::limit(paced.wide()?, since),
-        };
+        let Phase::Open(open) = &state.phase else { return None };
         match (open.limit(since), state.hinted.calls_left(open.refilled())) {
             (Some(limit), Some(left)) => Some(limit.min(left)),
             (limit, left) => limit.or(left),
@@ -347,7 +344,6 @@ impl Law for Adaptive {
         let shortest = self.shortest(state);
         match &mut state.phase {
             Phase::Open(open) => {
-                let gap = open.gap(state.interval);
                 let since = now.saturating_since(state.event_at);
                 // The program may call far more often than before. What was served during its light use says
                 // nothing about the limit.
@@ -364,7 +360,7 @@ impl Law for Adaptive {
                 {
                     state.meter = Meter::new(now);
                 }
-                state.fresh_at = now.saturating_add(gap);
+                state.fresh_at = now;
                 state.release = state.release.max(state.fresh_at);
                 if state.is_out() {
                     state.back_off(now, Span::ZERO, 0, rng);

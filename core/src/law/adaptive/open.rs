@@ -172,15 +172,6 @@ impl Open {
         self.sooner >= 8
     }
 
-    /// The shortest time between the next call and the one after it. A fleet that begins at the
-    /// same time spaces its first calls, so that a client that begins slightly earlier does not use
-    /// the whole limit. The gap halves after every eight calls.
-    pub(super) fn gap(&self, first: Log) -> Span {
-        let halvings = i32::from(self.sends >> 3);
-        let apart = self.together && !self.probing && self.measured == 0 && halvings < 3;
-        if apart { first.octaves(halvings.saturating_neg()).span() } else { Span::ZERO }
-    }
-
     /// Counts a call that is sent. `from` is the start of the present block. Returns the mean
     /// interval of the block if it ends with this call.
     pub(super) fn send(
@@ -267,18 +258,6 @@ mod tests {
             let next = (doublings < 10).then(|| after(doublings + 1));
             let last = after(doublings + 1).saturating_sub(Span::from_nanos(1));
             assert_eq!([after(doublings), last].map(doubles_after), [next; 2]);
-        }
-    }
-
-    #[test]
-    fn a_fleet_that_begins_together_spaces_its_first_24_calls() {
-        let first = Log::of_span(Span::from_nanos(1 << 20));
-        for (sends, shift) in [(0, 20), (7, 20), (8, 19), (23, 18)] {
-            let open = Open { sends, ..Open::again() };
-            assert_eq!(open.gap(first), Span::from_nanos(1 << shift), "{sends}");
-        }
-        for open in [Open { sends: 24, ..Open::again() }, Open { sends: 3, ..Open::new() }] {
-            assert_eq!(open.gap(first), Span::ZERO);
         }
     }
 

@@ -27,10 +27,6 @@ pub(super) struct Paced {
     pub(super) rejected: u8,
     /// Whether no call was served since the first rejection.
     pub(super) new: bool,
-    /// Whether there was no run of eight served calls since a hit.
-    pub(super) young: bool,
-    /// Whether slow start was already restarted once.
-    pub(super) reopened: bool,
 }
 
 /// While other calls are served, retries wait up to 2^4 intervals after another one has missed.
@@ -38,15 +34,7 @@ pub(super) const MOST_DOUBLINGS: u8 = 4;
 
 impl Paced {
     pub(super) const fn new(interval: Log) -> Self {
-        Self {
-            target: interval,
-            probe: Probe::new(),
-            noise: Noise::new(),
-            rejected: 0,
-            new: true,
-            young: true,
-            reopened: false,
-        }
+        Self { target: interval, probe: Probe::new(), noise: Noise::new(), rejected: 0, new: true }
     }
 
     /// Counts the rejection of a call from before the cut.
@@ -66,12 +54,6 @@ impl Paced {
         }
         Some(self.probe.deepen(core::mem::take(&mut self.rejected)))
             .filter(|more| *more > Log::ZERO)
-    }
-
-    /// The limit on calls in flight during the search for the first rate: one, and one more for
-    /// each success since the cut. More calls would be rejected together.
-    pub(super) fn wide(&self) -> Option<u16> {
-        self.young.then_some(self.probe.successes.saturating_add(1))
     }
 }
 
@@ -149,11 +131,7 @@ impl AdaptiveState {
 
     /// About an interval from now, and after the cooldown.
     fn about(&self, interval: Span, now: Instant, cooldown: Span, rng: &mut Rng) -> Instant {
-        // The search for the first rate starts above the limit, so the calls in flight will also be
-        // rejected.
-        let young = matches!(&self.phase, Phase::Paced(paced) if paced.young);
-        let least = if young { self.round_trip().max(cooldown) } else { cooldown };
-        let next = rng.within(interval, interval.halved(1)).max(least);
+        let next = rng.within(interval, interval.halved(1)).max(cooldown);
         now.saturating_add(next).min(now.saturating_add(self.longest_wait(self.interval)))
     }
 
@@ -179,12 +157,4 @@ impl AdaptiveState {
     }
 }
 
-fields!(Paced {
-    target: Log,
-    probe: Probe,
-    noise: Noise,
-    rejected: u8,
-    new: bool,
-    young: bool,
-    reopened: bool
-});
+fields!(Paced { target: Log, probe: Probe, noise: Noise, rejected: u8, new: bool });

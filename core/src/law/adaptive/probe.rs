@@ -123,21 +123,19 @@ impl Probe {
     }
 
     /// A hit while 2^`flight` calls are in flight: ends an epoch and begins another. Returns the
-    /// growth of the interval: L, and more if few calls were served since the previous cut. At most
-    /// `gained` of what the rate has gained since the previous hit counts.
+    /// growth of the interval: L, and at most `gained` of what the rate has gained since the previous hit.
     pub(super) fn cut(&mut self, interval: Log, flight: Coarse, gained: Log) -> Log {
         if self.is_ripe() {
             self.length = self.length.saturating_add(1).min(MOST);
         }
         self.flight = u8::try_from(flight.saturating_sub(4 << 8).max(0) >> 4).unwrap_or(u8::MAX);
         let depth = power(self.depth().saturating_add(8 << 8));
-        let served = crate::fixed::div(65_536, u32::from(self.successes).saturating_add(2));
         self.begin();
         // A hit above the level of the previous one takes back three quarters of the gain.
         let above = (self.base - interval).max(Log::ZERO).min(gained);
         let back = above - above.halved().halved();
         self.base = interval + back;
-        back + Log::of_cut(depth.max(served))
+        back + Log::of_cut(depth)
     }
 
     /// Whether the epoch is longer because of the calls in flight.

@@ -31,7 +31,7 @@ DARK = 4
 """After this many consecutive rejections, the server is assumed to serve nothing for a while."""
 MOST_OWN = 8
 """As many misses of retries, without one of a first attempt, are evidence."""
-PHASE_BYTES = 36
+PHASE_BYTES = 34
 CAP_BYTES = 5
 INSTANTS = ("release", "fresh_at", "interval_end")
 
@@ -44,7 +44,7 @@ def weight_of(interval):
 class Adaptive(Law):
     TAG = 0
     NAME = "adaptive"
-    DEFAULT = {"quota": None, "tolerance": [0, 1]}
+    DEFAULT = {"quota": None, "tolerance": [1, 64]}
     NAMED = {
         "adaptive": {"laws": [{"law": "adaptive"}], "backoff": None, "cooldown": [3600 * SECOND, [0, 1]]},
     }
@@ -129,7 +129,7 @@ class Adaptive(Law):
     def concurrency(self, now):
         passed = since(self.event_at, now)
         if not self.is_open():
-            return limit(self.phase.wide(), passed) if self.phase.young else None
+            return None
         limits = [self.phase.limit(passed), self.hinted.calls_left(self.phase.refilled)]
         return min([limit for limit in limits if limit is not None], default=None)
 
@@ -147,7 +147,6 @@ class Adaptive(Law):
         self.see_cost(cost)
         self.leave_out_silence(now)
         if self.is_open():
-            gap = self.phase.gap(self.apart)
             slow = self.phase.limit(since(self.event_at, now)) is not None
             rises = self.phase.rises(since(self.fresh_at, now), self.round_trip())
             if rises and not slow and not self.phase.together:
@@ -158,7 +157,7 @@ class Adaptive(Law):
                 self.interval_end = self.phase.send(start, now, self.round_trip())
                 if self.phase.sends == 0 and not slow:
                     self.see_rise(now)
-            self.fresh_at = within(now + gap)
+            self.fresh_at = now
             self.release = max(self.release, self.fresh_at)
             if self.is_out():
                 self.back_off(now, 0, 0, chance)
@@ -412,12 +411,11 @@ class Adaptive(Law):
     def cut(self, now, event, cooldown):
         """Cuts the rate for what happened at `event`."""
         self.suspects = self.score = 0
-        opened = self.is_open()
-        if opened:
+        if self.is_open():
             self.leave_open(now)
-        self.hit(event, cooldown)
-        if opened:
+            # Until all calls in flight have returned, another call would give no new information.
             self.begin_at(within(now + self.round_trip()))
+        self.hit(event, cooldown)
 
     def note_miss(self, now, new, busy):
         if self.misses == 0:
@@ -450,18 +448,12 @@ class Adaptive(Law):
 
     def about(self, interval, now, cooldown, chance):
         following = chance.between(interval - interval // 2, within(interval + interval // 2))
-        if not self.is_open() and self.phase.young:
-            following = max(following, self.round_trip())
         return within(now + min(max(following, cooldown), self.longest_wait(self.apart)))
 
     def leave_open(self, now):
         sent = self.phase.interval(self.interval_end, now, self.round_trip())
-        served = self.meter.mean(now, self.usual)
-        self.apart = min(max(sent, min(served, logs.octaves(sent, 2))), SLOWEST)
-        reopened = self.phase.together
+        self.apart = min(add(sent, logs.ratio(7, 4)), SLOWEST)
         self.phase = Paced(self.apart)
-        self.phase.reopened = reopened
-        self.begin_at(now)
 
     def flight(self):
         """The number of calls in flight at this rate, as a coarse logarithm."""
@@ -474,12 +466,6 @@ class Adaptive(Law):
         successes, ripe = paced.successes, paced.is_ripe()
         gained = logs.OCTAVE * 2 if cooldown > 0 else logs.OCTAVE // 2
         self.apart = add(self.apart, paced.cut(self.apart, self.flight(), gained))
-        if paced.young and cooldown > 0:
-            # The search moves halfway to the served rate, on a logarithmic scale.
-            calls = max(1, self.meter.calls(self.usual))
-            cycle = log(self.meter.cycle(within(now + cooldown)))
-            slower = fit(fit(cycle - log(calls)) - self.apart)
-            self.apart = add(self.apart, max(0, slower) >> 1)
         self.meter.turn(now, self.usual)
         reading = self.meter.reading_before(self.usual)
         if soon and reading is not None:
@@ -524,7 +510,6 @@ class Adaptive(Law):
         if self.is_open():
             spread = wait if hinted > end else spread
             self.interval_end = max(within(hinted + spread), before)
-            self.apart = log(min(spread // 16, SECOND // 2))
         return "slower"
 
     def judge(self, now):
@@ -543,7 +528,7 @@ class Adaptive(Law):
         counted = calls + 1 if calls < FEW else calls
         self.apart = min(log(self.meter.cycle(now)) - log(counted), SLOWEST)
         self.phase = Paced(self.apart)
-        self.phase.new = self.phase.young = False
+        self.phase.new = False
         self.phase.cover(counted)
         self.misses, self.calls, self.down = 0, 0, False
         self.meter = Meter(now, True)
@@ -555,14 +540,14 @@ class Adaptive(Law):
         self.own = 0 if retried else self.own
         probing = self.is_open() and self.phase.probing
         judged = sample.fresh and probing and self.judge(sample.now)
-        reopened = sample.fresh and self.reopen(sample.now)
+        again = sample.fresh and self.begin_again(sample.now)
         self.meter.count(sample.cost)
+        if again:
+            return "faster"
         if not self.is_open():
             self.phase.noise.serve(self.phase)
         if judged or (confirmed and self.misses == 0):
             return "slower"
-        if reopened:
-            return "faster"
         if sample.fresh and self.misses > 0:
             # Another call ends only the run of its like.
             misses = self.misses if retried else self.calls
@@ -574,7 +559,6 @@ class Adaptive(Law):
             return None
         paced = self.phase
         paced.succeed()
-        paced.young &= paced.successes < 8
         if not sample.rate_limited or self.misses > 0:
             return None
         flight = self.flight()
@@ -592,17 +576,11 @@ class Adaptive(Law):
         paced.target = min(paced.target, self.apart)
         return "faster"
 
-    def reopen(self, now):
-        """The first success after a dark time without an earlier rate: slow start begins again, once."""
-        if self.is_open() or self.misses < DARK or self.down or not self.phase.new or self.phase.reopened:
+    def begin_again(self, now):
+        """The first success after a dark time before which nothing was served: slow start begins again."""
+        if self.is_open() or not self.phase.new or self.misses < DARK or self.down or self.meter.calls(self.usual):
             return False
-        dark, calls = since(self.event_at, now), self.meter.calls(self.usual)
-        if calls >= FEW or dark <= SECOND:
-            return False
-        if calls == 0:
-            self.meter = Meter(now)
-        self.phase = Open(together=True)
-        self.apart = log(min(dark // 16, SECOND // 2))
+        self.meter, self.phase = Meter(now), Open(together=True)
         self.misses = self.calls = 0
         self.event_at = now
         self.begin_at(now)
@@ -633,34 +611,32 @@ class Adaptive(Law):
             self.release = self.fresh_at
 
     def return_to_rate(self, now, misses, chance):
-        paced, probing = self.phase, self.doubled(self.doublings(misses), now)
+        paced = self.phase
         dark = misses >= DARK and not self.down
-        trusted = dark and self.read_meter(now)
+        if dark:
+            self.read_meter(now)
         if self.down:
             paced.target, self.apart = self.apart, min(logs.octaves(self.apart, 1), SLOWEST)
         elif dark:
             self.apart = paced.target
         else:
             paced.target = self.apart
-        if paced.young and not self.down and not trusted:
-            self.apart = max(self.apart, probing)
         paced.progress = 0
         interval = max(self.doubled(self.doublings(misses), now), self.quota_interval())
         self.shorten(within(now + chance.between(0, logs.span(interval))))
 
     def read_meter(self, now):
-        """Reads what was served in a whole cycle of bright and dark time. Returns whether it can be
-        trusted."""
+        """Reads what was served in a whole cycle of bright and dark time."""
         calls, cycle = self.meter.calls(self.usual), self.meter.cycle(now)
         reading = add(fit(log(cycle) - log(max(calls, FEW))), logs.ratio(33, 32))
         trusted = calls >= FEW and since(self.event_at, now) > cycle // 4
         target = self.apart
         known, self.meter = self.meter.scale, Meter(now, True)
         self.meter.scale = fit(logs.coarse(log(cycle)), 16)
-        if 0 < known < self.meter.scale - (2 << 8):
+        if known != 0 and self.meter.scale > fit(known + (2 << 8), 16):
             # The cycle is more than four times as long as the previous one: another, longer window.
             self.phase.target = target
-            return False
+            return
         if trusted and reading < target:
             self.phase.target = reading
         elif calls >= FEW:
@@ -670,7 +646,6 @@ class Adaptive(Law):
             self.phase.target = max(target, reading)
         self.phase.target = min(self.phase.target, SLOWEST)
         self.phase.cover(calls)
-        return trusted
 
     # Snapshots.
 
@@ -696,7 +671,7 @@ FIELDS = {
     " busy flag sooner u8",
     Cap: "successes u16 length u8 grew flag",
     Paced: "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
-    " base i32 noise noise rejected u8 new flag young flag reopened flag",
+    " base i32 noise noise rejected u8 new flag",
     Noise: "share u16 credit u16 apart u16 began i16 early u8 calls i8 rejected i8",
     Meter: "start instant lasted i32 served u32 before u32 scale i16 set flag",
     Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"

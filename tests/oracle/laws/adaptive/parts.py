@@ -130,12 +130,6 @@ class Open:
             return 1
         return (self.wide or None) if self.cap else limit(self.wide, passed)
 
-    def gap(self, first):
-        """A fleet that begins at the same time begins slowly: 24 calls are spaced, and the gap halves
-        after every eight."""
-        apart = self.together and not self.probing and self.measured == 0 and self.sends < 24
-        return logs.span(logs.octaves(first, -(self.sends // 8))) if apart else 0
-
     def serve(self, in_flight):
         if self.cap and in_flight + 1 >= self.wide:
             self.wide = self.cap.grow(self.wide)
@@ -277,13 +271,8 @@ class Paced:
         self.target, self.length, self.least, self.cooldowns = target, 4, 0, 2
         self.flight = 0
         self.progress = self.successes = self.rejected = self.gap = self.base = 0
-        self.new = self.young = True
-        self.reopened = False
+        self.new = True
         self.noise = Noise()
-
-    def wide(self):
-        """The limit on calls in flight during the search for the first rate."""
-        return within(self.successes + 1, U16) if self.young else None
 
     def aim(self):
         """K, as a coarse logarithm."""
@@ -336,7 +325,7 @@ class Paced:
         if self.is_ripe():
             self.length = min(self.length + 1, 8)
         self.flight = min(max(flight - (4 << 8), 0) >> 4, 255)
-        deep = max(logs.power(self.depth() + (8 << 8)), 65_536 // (self.successes + 2))
+        deep = logs.power(self.depth() + (8 << 8))
         self.progress = self.successes = self.rejected = self.gap = 0
         above = max(0, min(fit(self.base - interval), gained))
         back = above - (above >> 2)
