@@ -16,8 +16,7 @@ const PER_LIMIT: usize = 4;
 /// Number of limits in a row: requests and tokens.
 const ROWS: usize = 2;
 
-/// Length of a row. The last number is not part of a policy: the same buffer returns the counters,
-/// which need it.
+/// Length of a row. The same buffer returns the counters, which are as many.
 pub const WORDS: usize = PER_LIMIT * ROWS + 10;
 
 /// The policy of a row for the first of its limits and for `places` places, and how many of these
@@ -27,14 +26,17 @@ pub fn policy<const LIMITS: usize>(
     places: u16,
 ) -> Option<(Policy<Law, LIMITS>, u16)> {
     let (limits, gates) = row.split_first_chunk::<{ PER_LIMIT * ROWS }>()?;
-    let &[at_once, _, ceiling, base, most, attempts, elapsed, per_cent, reserve, _] = gates else {
+    let &[at_once, _, ceiling, base, most, attempts, elapsed, per_cent, reserve, tolerance] = gates
+    else {
         return None;
     };
     let (rows, _) = limits.as_chunks::<PER_LIMIT>();
     let named = named(count(rows.first()?[0]))?;
+    let tolerance =
+        if tolerance.is_nan() { None } else { Ratio::new(count(tolerance * 4096.0), 4096) };
     let mut laws = [Law::from(Fixed::UNLIMITED); LIMITS];
     for (law, row) in laws.iter_mut().zip(rows) {
-        *law = of_limit(named.laws(), row)?;
+        *law = of_limit(named.laws(), row, tolerance)?;
     }
     let mut policy = named.limits(laws);
     if let Some(ceiling) = span(ceiling) {
@@ -77,7 +79,11 @@ fn small(number: f64) -> u16 {
 }
 
 /// The law of a limit: the policy's, with the limit's own quota if it has one.
-fn of_limit([named]: [Law; 1], &[law, calls, period, burst]: &[f64; PER_LIMIT]) -> Option<Law> {
+fn of_limit(
+    [named]: [Law; 1],
+    &[law, calls, period, burst]: &[f64; PER_LIMIT],
+    tolerance: Option<Ratio>,
+) -> Option<Law> {
     let quota = match span(period) {
         None => None,
         Some(period) => Some(Quota::per(calls as u64, period).ok()?),
@@ -87,7 +93,10 @@ fn of_limit([named]: [Law; 1], &[law, calls, period, burst]: &[f64; PER_LIMIT]) 
         quota => quota,
     };
     Some(match (count(law), quota) {
-        (ADAPTIVE, Some(quota)) => Adaptive::with_quota(quota).into(),
+        (ADAPTIVE, quota) => {
+            let law = quota.map_or(Adaptive::DEFAULT, Adaptive::with_quota);
+            tolerance.map_or(law, |share| law.tolerance(share)).into()
+        }
         (FIXED, quota) => quota.map_or(Fixed::UNLIMITED, Fixed::new).into(),
         _ => named,
     })

@@ -39,12 +39,15 @@ test("an invalid option of a gate is reported with its value and the valid range
     [{ retryBudget: { percent: 10, reserve: 0 } }, /retryBudget\.reserve is 0/],
     [{ backoff: { base: 10, max: 5 } }, /backoff\.max/],
     [{ law: "fixed" }, /^the law "fixed" needs a limit: set requests or tokens, or leave law out/],
+    ...[-0.01, 0.13, NaN, "1%"].map((tolerance) => [{ tolerance }, /^tolerance is .*; it is a number from 0 to 0\.125/]),
+    ...["fixed", "none", "backoff", undefined].map((law) => [{ law, tolerance: 0.1, requests: { limit: 1, per: 1 } }, /^the law "\w+" has no tolerance: set law to "adaptive", or/]),
     [null, /^the options of a gate are null; they must be an object/],
   ];
   for (const [options, message] of wrong) assert.throws(() => tidegate(options), policyError(message));
   const gate = tidegate({ law: undefined, queue: undefined });
   assert.throws(() => gate.setPolicy({ keys: 5 }), policyError(/^there is no option "keys" of a policy/));
   assert.throws(() => gate.setPolicy({ law: "fixed" }), policyError(/set requests or tokens/));
+  assert.throws(() => gate.setPolicy({ law: "none", tolerance: 0 }), policyError(/leave tolerance out$/));
   assert.throws(() => gate.on("waits", nothing), policyError(/^there is no event "waits"; the events are wait, sent/));
   assert.throws(() => gate.on("wait"), policyError(/^listener is undefined; it is a function/));
 });
@@ -102,6 +105,25 @@ test("a stated limit is kept with or without a stated law", async () => {
     gate.setPolicy({ law: "none" });
     assert.ok(gate.tryAcquire());
   }
+});
+
+test("a tolerance keeps the rate although one call in a hundred is rejected at random", () => {
+  const rate = (tolerance) => {
+    let [now, full, served, state] = [0, 0, 0, 1];
+    const gate = tidegate({ tolerance, seed: 1, now: () => now });
+    for (let call = 0; call < 5_000; call++) {
+      let permit;
+      while (!(permit = gate.tryAcquire())) now += Math.max(gate.peek().wait, 0.01);
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+      // A hundred calls a second, ten at once.
+      const isServed = (full = Math.max(full, now)) - now < 100 && state / 2 ** 32 > 0.01;
+      if (isServed) [full, served] = [full + 10, served + 1];
+      permit.settle(isServed ? "ok" : "throttled");
+    }
+    return (served / now) * 1_000;
+  };
+  const [tolerant, not] = [0.125, 0].map(rate);
+  assert.ok(tolerant > 95 && not < 50, `${tolerant} and ${not} calls a second`);
 });
 
 test("nothing is compiled before the first call", (t) => {

@@ -452,6 +452,7 @@ test("the core accepts the full ranges of the options", () => {
     for (const policy of combine(Object.keys(ends))) {
       if (law === "fixed" && !policy.requests && !policy.tokens) continue;
       assert.doesNotThrow(() => gate.setPolicy({ law, ...policy }), JSON.stringify({ law, ...policy }));
+      if (law === "adaptive") for (const tolerance of [0, 0.125]) assert.doesNotThrow(() => gate.setPolicy({ tolerance, law, ...policy }));
     }
   }
 });

@@ -150,6 +150,7 @@ test("an invalid client or policy is rejected at once", () => {
   const shared = createClient();
   assert.throws(() => tidegate({ shared, requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
   assert.throws(() => tidegate({ shared, law: "vegas" }), PolicyError);
+  assert.throws(() => tidegate({ shared, law: "aimd", tolerance: 0.1 }), /^PolicyError: the law "aimd" has no tolerance/);
 });
 
 test("clients of both packages fit the types", async () => {

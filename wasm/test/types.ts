@@ -15,6 +15,8 @@ const record: readonly (readonly [string, string])[] = every().snapshot().keys;
 const taken: boolean = pacing({ limit: 1, per: 10 }).take();
 const laws: EveryPolicy = { law: "vegas" };
 every({ ...laws, law: "aimd" }).setPolicy(laws);
+const tolerant: Policy = { law: "adaptive", tolerance: 0.1 };
+tidegate({ ...tolerant, queue: 5 }).setPolicy({ tolerance: 0 });
 for (const law of ["adaptive", "fixed", "none", "backoff"] as const) tidegate({ ...policy, law }).setPolicy({ law });
 answer.catch((error) => (error instanceof DeadlineExceeded ? error.wait : error instanceof QueueFull ? error.code : ""));
 const layered: Promise<number> = every({ key: ({ url }) => ["account", url] as const }).run(() => 1, { key: ["account", "model"] });

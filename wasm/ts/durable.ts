@@ -41,7 +41,7 @@ const share = sharer(
 );
 
 /** Options that belong to the object's policy. */
-const POLICY = ["law", "requests", "maxCooldown", "concurrency", "expiry", "heartbeat"] satisfies (keyof SharedPolicy)[];
+const POLICY = ["law", "tolerance", "requests", "maxCooldown", "concurrency", "expiry", "heartbeat"] satisfies (keyof SharedPolicy)[];
 
 /** Creates a gate that shares the budget of each key with all other isolates. Create it at module scope. */
 export function tidegate({ shared, ...options }: DurableOptions): SharedGate {

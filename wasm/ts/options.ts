@@ -223,7 +223,7 @@ declare global {
   }
 }
 
-const POLICY = ["law", "requests", "tokens", "concurrency", "expiry", "maxCooldown", "backoff", "attempts", "elapsed", "retryBudget"];
+const POLICY = ["law", "requests", "tokens", "concurrency", "expiry", "maxCooldown", "backoff", "attempts", "elapsed", "retryBudget", "tolerance"];
 const GATE = [...POLICY, "key", "keys", "queue", "warnAfter", "fetch", "seed", "now", "timers"];
 const CALL = ["key", "cost", "deadline", "attemptTimeout", "priority", "signal", "retry", "outcome", "actualCost", "release"];
 

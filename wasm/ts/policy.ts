@@ -24,6 +24,12 @@ export interface Policy<L extends Law = Few> {
    * follow `Retry-After`. @defaultValue "fixed" if `requests` or `tokens` are given, else "adaptive"
    */
   law?: L | undefined;
+  /**
+   * For `adaptive`: the largest share of calls, from 0 to 0.125, that a server may reject whatever the rate is, without
+   * slowing the gate down. A larger one is for servers that reject at random, or whose limit strangers use without
+   * regard. Where the rate is the cause, up to this share may be rejected in addition. @defaultValue 1/64
+   */
+  tolerance?: number | undefined;
   /** The limit of calls, if you know it. `fixed` keeps it, and so does `adaptive`, whose share may be smaller. */
   requests?: Quota | undefined;
   /** The limit of what `cost` counts as `tokens`. */
@@ -79,6 +85,7 @@ export function write(row: Float64Array, policy: Policy<Law>, laws: number, expi
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
   if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/full`);
   if (policy.law === "fixed" && !requests && !tokens) throw new PolicyError('the law "fixed" needs a limit: set requests or tokens, or leave law out to find the limit');
+  if (policy.tolerance !== undefined && LAWS[law] !== "adaptive") throw new PolicyError(`the law "${LAWS[law]}" has no tolerance: set law to "adaptive", or leave tolerance out`);
   let at = 0;
   const put = (name: string, value: number | undefined, least: number, most: number, kind = "a number") => {
     if (value !== undefined && !(value >= least && value <= most && (kind !== WHOLE || Number.isInteger(value)))) {
@@ -109,4 +116,5 @@ export function write(row: Float64Array, policy: Policy<Law>, laws: number, expi
   put("elapsed", policy.elapsed, 0, 1e12);
   put("retryBudget.percent", retryBudget && (retryBudget.percent ?? NaN), 1, 1e6, WHOLE);
   put("retryBudget.reserve", retryBudget && (retryBudget.reserve ?? 10), 1, 1e6, WHOLE);
+  put("tolerance", policy.tolerance, 0, 0.125);
 }

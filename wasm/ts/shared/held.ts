@@ -38,10 +38,10 @@ const share = sharer(load, PumpedLane, () => {});
 
 /** Creates a gate, with the post that `open` creates. `open` also gets a function that makes all members rest. */
 export function held<Stats, Ended>(
-  { law, requests, maxCooldown, concurrency, expiry, heartbeat, ...options }: HeldOptions & Pick<Options, "timers">,
+  { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat, ...options }: HeldOptions & Pick<Options, "timers">,
   open: (desks: Desks, rest: () => void) => Post<Stats, Ended>,
 ) {
-  const policy = { law, requests, maxCooldown, concurrency, expiry, heartbeat };
+  const policy = { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat };
   writeShared(new Float64Array(18), policy);
   const { seed, now } = options;
   const lanes = new Set<LeasedLane>();

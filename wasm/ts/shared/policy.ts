@@ -5,7 +5,7 @@ import { LAWS, type Law } from "../law.js";
 import { told, write, type Policy } from "../policy.js";
 
 /** The policy of a shared budget. It applies to the whole fleet as to one client. */
-export interface SharedPolicy extends Pick<Policy, "requests"> {
+export interface SharedPolicy extends Pick<Policy, "requests" | "tolerance"> {
   /** The longest cooldown that a server can cause, in milliseconds. All members keep to it, and it cannot be ended. @defaultValue 3600000 */
   maxCooldown?: number;
   /** Any law except `vegas`: it reacts to delays, and would measure those of the leases. @defaultValue "adaptive" */
@@ -25,9 +25,9 @@ export interface SharedPolicy extends Pick<Policy, "requests"> {
 }
 
 /** Encodes a budget's policy and returns its heartbeats. Throws a `PolicyError` that names an invalid option. */
-export function writeShared(row: Float64Array, { law, requests, maxCooldown, concurrency, expiry, heartbeat = 500 }: SharedPolicy): number {
+export function writeShared(row: Float64Array, { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat = 500 }: SharedPolicy): number {
   if ((law as Law) === "vegas") throw new PolicyError("the law vegas reacts to delays, so a shared budget cannot use it");
   if (!(heartbeat > 0 && heartbeat <= 1e12)) throw new PolicyError(`heartbeat is ${told(heartbeat)}; it is a number above 0`);
-  write(row, { law, requests, maxCooldown, concurrency }, LAWS.length, expiry ?? 30_000, 4096);
+  write(row, { law, tolerance, requests, maxCooldown, concurrency }, LAWS.length, expiry ?? 30_000, 4096);
   return heartbeat;
 }
