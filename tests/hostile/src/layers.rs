@@ -23,8 +23,8 @@ const START: usize = 3;
 const DEADLINE: Duration = Duration::from_secs(3);
 /// A call that takes this long does not end. A busy machine takes some seconds more than the time limit.
 const LONG: Duration = Duration::from_secs(20);
-/// The pause of a worker after each call. Without the layer, the workers make 200 calls a second.
-const PAUSE: Duration = Duration::from_millis(20);
+/// The pause of a worker after each call. Without the layer, the workers make 67 calls a second.
+const PAUSE: Duration = Duration::from_millis(60);
 /// The most calls per second to a server that serves none.
 const MOST_THROTTLED: u64 = 50;
 /// The highest share of a processor. A client above it spins.
