@@ -37,16 +37,16 @@ def a_client(dice):
     release = dice.choice([fresh_at, dice.near(now, 100 * SECOND)])
     ceiling = dice.number(0, 2**14)
     flight = dice.choice([0, dice.number(0, 255)])
-    paced = [1, interval, dice.number(4, 8), least, flight, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    paced = [1, interval, dice.number(4, 8), least, flight, *[0] * 14]
     meter = [event, 0, 0, 0, 0, 0]
     hinted = [0, 0, U32, 0, 0, 16, 0]
-    missed = [misses, calls, own, 0, 0, 0, dice.flag(), fresh_at, event]
+    missed = [misses, calls, own, 0, 0, dice.flag(), fresh_at, event]
     return [*paced, *meter, interval_end, release, interval, event, 0, ceiling, *missed, 16, 0, *hinted], now
 
 
 def parts(state):
     """The length of the epoch, the interval's end, the release and the interval."""
-    return max(state[2] * 256 + state[4] * 16, state[3]), state[20], state[21], state[22]
+    return max(state[2] * 256 + state[4] * 16, state[3]), state[25], state[26], state[27]
 
 
 def recorded(*instants):
@@ -80,7 +80,7 @@ def with_chance(dice):
 
 def calm(dice):
     asked = with_chance(dice)
-    asked[26] = asked[27] = 0  # misses, and those of calls not tried before
+    asked[31] = asked[32] = 0  # misses, and those of calls not tried before
     return asked
 
 
@@ -90,10 +90,10 @@ def advance(*numbers):
     length, interval_end, retry, interval = parts(state)
     silence = most(span_of(interval + 6 * OCTAVE), LATENESS)
     width = span_of(interval + depth_of(length) * 2**16 - 2 * OCTAVE)
-    longest = longest_wait(interval, state[25] * 2**16)
+    longest = longest_wait(interval, state[30] * 2**16)
     grid, due = advanced(interval_end, now, silence, span_of(interval), width, longest, word, retry=retry)
     # A retry that has missed delays others.
-    release = max(state[21], due) if state[28] else due
+    release = max(state[26], due) if state[33] else due
     return tuple(recorded(grid, release, due))
 
 
@@ -108,15 +108,15 @@ def in_force(interval, misses, down, dark, ceiling, capped=least):
 
 
 def in_force_at(state, now, misses, ceiling):
-    event, down = state[23], state[32]
+    event, down = state[28], state[36]
     dark = log_of(max(now - event, 0)) - 2 * OCTAVE
-    return span_of(in_force(state[22], misses, bool(down), dark, ceiling))
+    return span_of(in_force(state[27], misses, bool(down), dark, ceiling))
 
 
 @step("in_force", lambda dice: [*a_client(dice)[0], dice.instant()])
 def in_force_of(*numbers):
     *state, now = numbers
-    return in_force_at(state, now, state[27], state[25] * 2**16)
+    return in_force_at(state, now, state[32], state[30] * 2**16)
 
 
 def backed_off(interval_end, fresh_at, now, interval, cooldown, longest, word, latest_of=least):
@@ -132,9 +132,9 @@ def back_off(*numbers):
     *state, _low, _high, now, ceiling, word = numbers
     _, interval_end, release, learnt = parts(state)
     ceiling = ((log_of(ceiling) >> 16) - 1) * 2**16
-    interval = in_force_at(state, now, min(state[27] + 1, 40), ceiling)
+    interval = in_force_at(state, now, min(state[32] + 1, 40), ceiling)
     longest = longest_wait(learnt, ceiling)
-    end, due = backed_off(interval_end, state[33], now, interval, 0, longest, word)
+    end, due = backed_off(interval_end, state[37], now, interval, 0, longest, word)
     return tuple(recorded(end, max(release, due), due))
 
 
@@ -152,7 +152,7 @@ def shift(*numbers):
     *state, _low, _high, now, later = numbers
     _, interval_end, release, interval = parts(state)
     move, by = put_off if later else sooner, span_of(interval)
-    return tuple(recorded(*(move(instant, now, by) for instant in (interval_end, release, state[33]))))
+    return tuple(recorded(*(move(instant, now, by) for instant in (interval_end, release, state[37]))))
 
 
 def held(now, end, spread, ceiling, word, latest_of=least):

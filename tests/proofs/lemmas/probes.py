@@ -69,14 +69,14 @@ def a_probe(dice):
     ],
 )
 def probe_cut(
-    length, shortest, flight, progress, successes, _gap, cooldowns, base, interval, coming, gained
+    length, shortest, flight, progress, _successes, _gap, cooldowns, base, interval, coming, gained
 ):
     base, interval = signed(base), signed(interval)
     ripe = progress >= power(aim(length, shortest, flight) - 768)
     length = next_length(length, ripe)
     flight = min(max(signed(coming) - 1024, 0) >> 4, U8)
     depth = depth_of(aim(length, shortest, flight))
-    cut = of_cut(max(power(depth + 2048), 65_536 // (successes + 2)))
+    cut = of_cut(power(depth + 2048))
     back = taken_back(base, interval, gained)
     grown, base = sum32(back, cut) & U32, sum32(interval, back) & U32
     return grown, length, shortest, flight, 0, 0, 0, cooldowns, base

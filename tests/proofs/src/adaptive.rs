@@ -27,14 +27,15 @@ const OPEN: &[Kind] = &[Two, Two, Two, Byte, Byte, Byte, Two, Byte, Byte, Two, T
 const LOG: &[Kind] = &[Four];
 const PROBE: &[Kind] = &[Byte, Two, Byte, Four, Two, Byte, Byte, Four];
 const USUAL: &[Kind] = &[Four, Byte];
-/// The layout of the state: paced calls, the meter, interval end and release, the interval, the
-/// event, the misses and their evidence, the usual call, and hints.
+/// The layout of the state: paced calls and the noise among them, the meter, interval end and
+/// release, the interval, the event, the misses and their evidence, the usual call, and hints.
 #[rustfmt::skip]
 const PACED: &[Kind] = &[
-    Byte, Four, Byte, Two, Byte, Four, Two, Byte, Byte, Four, Byte, Byte, Byte, Byte,
+    Byte, Four, Byte, Two, Byte, Four, Two, Byte, Byte, Four,
+    Two, Two, Two, Two, Byte, Byte, Byte, Byte, Byte,
     At, Four, Four, Four, Two, Byte,
     At, At, Four,
-    At, Four, Two, Byte, Byte, Byte, Byte, Byte, Byte, Byte, At, At,
+    At, Four, Two, Byte, Byte, Byte, Byte, Byte, Byte, At, At,
     Four, Byte,
     Four, Four, Four, Four, Two, Byte, Byte,
 ];
@@ -126,7 +127,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         _ => return None,
     };
     let after = hinted(&LAW, &state, PACED);
-    Some(draws.then_some(word).into_iter().chain([20, 21, 33].map(|index| after[index])).collect())
+    Some(draws.then_some(word).into_iter().chain([25, 26, 37].map(|index| after[index])).collect())
 }
 
 /// A wait that the server requests before there is a rate.

@@ -7,6 +7,8 @@ use crate::{Instant, Quota, Ratio, Rng, Span};
 
 /// Records store instants relative to this one, so all from 2 to 2^64 - 3 are exact.
 const MIDDLE: Instant = Instant::from_nanos(1 << 63);
+/// No state is longer, in bytes.
+const ROOM: usize = 256;
 
 pub struct Numbers {
     left: std::vec::IntoIter<u64>,
@@ -102,8 +104,8 @@ impl Numbers {
         law.read(&mut input).filter(|_| input.is_whole())
     }
 
-    fn record(&mut self, kinds: &[Kind]) -> [u8; 136] {
-        let mut record = [0; 136];
+    fn record(&mut self, kinds: &[Kind]) -> [u8; ROOM] {
+        let mut record = [0; ROOM];
         let mut out = Writer::new(&mut record, MIDDLE);
         for kind in kinds {
             match kind {
@@ -130,14 +132,14 @@ pub enum Kind {
 
 /// The content of a law's state as numbers.
 pub fn hinted<L: Record>(law: &L, state: &L::State, kinds: &[Kind]) -> Vec<u64> {
-    let mut record = [0; 136];
+    let mut record = [0; ROOM];
     law.write(state, &mut Writer::new(&mut record, MIDDLE));
     numbers(&record, kinds)
 }
 
 /// The content of a part of a state as numbers.
 pub fn hinted_field(field: &impl Field, kinds: &[Kind]) -> Vec<u64> {
-    let mut record = [0; 136];
+    let mut record = [0; ROOM];
     field.write(&mut Writer::new(&mut record, MIDDLE));
     numbers(&record, kinds)
 }
