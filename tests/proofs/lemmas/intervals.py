@@ -23,6 +23,7 @@ from lemmas.probes import LIMIT, depth_of
 LATENESS = 2_000_000
 DAY = 86_400 * SECOND
 PROBE = log_of(20 * SECOND)
+SIXTH = log_of(6) - log_of(1)
 DOUBLING = 2**28
 WIDEST = 1024
 
@@ -98,18 +99,18 @@ def advance(*numbers):
 
 
 def in_force(interval, misses, down, dark, ceiling, capped=least):
-    """`AdaptiveState::doubled`, after so many misses, where `dark` is a quarter of the time since the event."""
+    """`AdaptiveState::doubled`, after so many misses, where `dark` is the time since the first one."""
     doublings = minus(misses, ite(down, 3, 1))
-    widest = most(PROBE, interval + 2 * OCTAVE)
-    widest = ite(down, widest, most(widest, dark))
+    widest = ite(down, least(dark - SIXTH, PROBE), most(dark - 2 * OCTAVE, PROBE))
+    widest = most(widest, interval + 2 * OCTAVE)
     doubled = least(interval + doublings * OCTAVE, I32)
     probing = capped(least(doubled, widest), ceiling)
     return ite(doublings > 0, most(probing, interval), interval)
 
 
 def in_force_at(state, now, misses, ceiling):
-    event, down = state[28], state[36]
-    dark = log_of(max(now - event, 0)) - 2 * OCTAVE
+    missed, down = state[38], state[36]
+    dark = log_of(max(now - missed, 0))
     return span_of(in_force(state[27], misses, bool(down), dark, ceiling))
 
 
@@ -288,14 +289,15 @@ def no_reported_cost_delays_a_call_by_more_than_a_day(given, longest=least):
 
 @lemma("law/adaptive/blind.rs AdaptiveState::doubled", capped=lambda probe, ceiling: probe)
 def probes_are_no_closer_than_the_interval_and_no_further_than_the_ceiling(given, capped=least):
-    """And at most 20 s, four intervals, or (except in an outage) a quarter of the time for which the
-    server has been rejecting, whichever is longest. If the interval is longer than the ceiling, it is the
-    interval."""
+    """And at most four intervals or, if that is longer: in an outage a sixth of its time and 20 s; else 20 s
+    or a quarter of the time for which the server has been rejecting. If the interval is longer than the
+    ceiling, it is the interval."""
     interval, dark = given.numbers("interval dark", -2 * OCTAVE, 64 * OCTAVE)
     ceiling = given.number("ceiling", 0, 64 * OCTAVE)
     misses, down = given.number("misses", 0, U8), given.flag("down")
     made = in_force(interval, misses, down, dark, ceiling, capped)
-    furthest = most(most(PROBE, interval + 2 * OCTAVE), ite(down, 0, dark))
+    furthest = ite(down, least(dark - SIXTH, PROBE), most(PROBE, dark - 2 * OCTAVE))
+    furthest = most(furthest, interval + 2 * OCTAVE)
     return all_of(made >= interval, made <= most(interval, ceiling), made <= furthest)
 
 

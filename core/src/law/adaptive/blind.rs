@@ -409,20 +409,19 @@ impl AdaptiveState {
         coarse(self.round_trip).saturating_add(TO_NANOS).saturating_sub(self.interval.coarse())
     }
 
-    /// The interval with the delay of probes: doubled as often, up to 20 s, four intervals or a quarter
-    /// of the time since the event, whichever is longest.
+    /// The interval with the delay of probes: doubled as often, up to four intervals or, if that is longer:
+    /// in an outage a sixth of the time since the first miss and 20 s; else 20 s or a quarter of that time.
     pub(super) fn doubled(&self, doublings: u8, now: Instant) -> Log {
         const LEAST: Log = Log::of_span(Span::from_secs(20));
+        const SIXTH: Log = Log::of_ratio(6, 1);
         let interval = self.probing_interval();
         if doublings == 0 {
             return interval;
         }
-        let mut most = interval.octaves(2).max(LEAST);
-        if !self.down {
-            most = most.max(Log::of_span(now.saturating_since(self.event_at)).octaves(-2));
-        }
-        let probing = interval.octaves(doublings.into()).min(most).min(self.ceiling());
-        probing.max(interval)
+        let dark = Log::of_span(now.saturating_since(self.missed_at));
+        let most = if self.down { (dark - SIXTH).min(LEAST) } else { dark.octaves(-2).max(LEAST) };
+        let most = most.max(interval.octaves(2)).min(self.ceiling());
+        interval.octaves(doublings.into()).min(most).max(interval)
     }
 
     /// The interval that doubles: the learned one, or a tenth of a second without one.

@@ -98,9 +98,9 @@ class Adaptive(Law):
         base = self.base()
         if doublings == 0:
             return base
-        most = max(logs.octaves(base, 2), log(20 * SECOND))
-        if not self.down:
-            most = max(most, logs.octaves(log(since(self.event_at, now)), -2))
+        dark, some = log(since(self.missed_at, now)), log(20 * SECOND)
+        most = min(fit(dark - logs.ratio(6, 1)), some) if self.down else max(logs.octaves(dark, -2), some)
+        most = max(most, logs.octaves(base, 2))
         return max(min(logs.octaves(base, doublings), most, self.longest()), base)
 
     def current(self, now):
