@@ -16,10 +16,9 @@ fn is_per_thread(policy: &Policy) -> bool {
     matches!(policy.laws(), [AnyLaw::Heroku(_)])
 }
 
-/// The names of all laws, then of all peers that are not laws.
+/// The names of all laws, then of all peers.
 pub fn names() -> Vec<&'static str> {
-    let peers = peer::NAMES.iter().copied().filter(|name| !is_law(name));
-    Policy::NAMES.iter().copied().chain(peers).collect()
+    Policy::NAMES.iter().copied().chain(peer::names()).collect()
 }
 
 /// Whether a name is one of [`names`].
@@ -29,7 +28,7 @@ pub fn is_known(name: &str) -> bool {
 
 /// Whether a name is a peer's.
 pub fn is_peer(name: &str) -> bool {
-    peer::NAMES.contains(&name)
+    peer::names().any(|peer| peer == name)
 }
 
 /// Whether a name is one of tidegate's laws, or two of them as `ONE+OTHER`.
