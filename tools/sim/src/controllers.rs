@@ -193,23 +193,3 @@ impl Throttle for PerThread {
         self.gates.iter().map(Throttle::in_flight).sum()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::Scenario;
-    use crate::controllers::plain;
-    use crate::world::World;
-
-    #[test]
-    fn plain_laws_equal_the_laws_of_the_same_name() {
-        for name in ["l", "e-5-retry-after", "strangers"] {
-            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
-            let scenario = Scenario::read(format!("{folder}/{name}.toml").as_ref()).unwrap();
-            for law in ["none", "backoff", "adaptive"] {
-                let whole = World::new(&scenario, law, 1).unwrap().run().unwrap();
-                let world = World::with(&scenario, 1, |place| plain(law, &place)).unwrap();
-                assert_eq!(world.run().unwrap().digest, whole.digest, "{name} {law}");
-            }
-        }
-    }
-}

@@ -40,7 +40,7 @@ pub struct World<S> {
 }
 
 /// An event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Event {
     /// A thread polls its throttle.
     Poll(u32),

@@ -31,6 +31,10 @@ fn answers(server: &str, tenths: &[u64]) -> String {
 #[test]
 fn a_server_throttles_exactly_the_calls_beyond_its_limits() {
     const WIDE: &str = "bucket = { burst = 1000, rate = '1/d' }";
+    let steps =
+        "bucket = { burst = 2, start = 1, rate = '4/s', steps = [{ at = '10s', rate = '0.5/s' }] }";
+    let clock = "window = { limit = 2, width = '60s', phase = '50s', start = 1 }";
+    let credit = "autoscaling = { least = '1/s', most = '1/s', target = 0.7, period = '60s', credit = '3s' }";
     let window = "window = { limit = 2, width = '1s', phase = '0s' }";
     let nested = format!("{window}\nalso = [{{ limit = 3, width = '60s', phase = '0s' }}]");
     let log = "sliding = { limit = 2, width = '10s' }";
@@ -42,8 +46,13 @@ fn a_server_throttles_exactly_the_calls_beyond_its_limits() {
         "bucket = { burst = 1, rate = '1/s' }\nban = { after = 2, within = '5s', length = '9s' }";
     let extended = ban.replace("'9s'", "'9s', extends = true");
     for (server, tenths, expected) in [
+        // A fifth of a token is missing at the step. The next whole one takes two seconds.
+        (steps, &[0, 2, 3, 98, 98, 103, 104, 123, 124][..], "+ 1 + + + 1 + 1 +"),
+        // A call is left in the first window, which ends after 10 s.
+        (clock, &[0, 90, 100, 101, 102, 700], "+ 1 + + 60 +"),
+        (credit, &[0, 0, 0, 0, 10], "+ + + 1 +"),
         // The minute's limit is full after three calls, although the second's is not.
-        (nested.as_str(), &[0, 1, 2, 10, 11, 599, 600, 601][..], "+ + 1 + 59 1 + +"),
+        (nested.as_str(), &[0, 1, 2, 10, 11, 599, 600, 601], "+ + 1 + 59 1 + +"),
         (log, &[0, 40, 50, 99, 100, 110, 140], "+ + 5 1 + 3 +"),
         // The call at 5 s counts, so one at 10 s finds two: at 4 s and 5 s.
         (strict, &[0, 40, 50, 100, 140, 260], "+ + 9 5 6 +"),

@@ -15,7 +15,7 @@ pub use figures::{Figure, Figures, Judged, Row};
 pub use page::page;
 pub use picture::picture;
 pub use runs::{Failed, Results, Settings, run};
-pub use score::{Harm, Score, harm};
+pub use score::{Score, harm};
 
 /// The purpose of a set of worlds. The two sets are disjoint for every seed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
