@@ -98,7 +98,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let mut agenda = Agenda::new();
         let (mut processes, mut threads) = (Vec::new(), Vec::new());
         for group in scenario.groups() {
-            let from = group.from.instant();
+            let (group, from) = (Rc::new(group.clone()), group.from.instant());
             for _ in 0..group.processes {
                 let process = u32::try_from(processes.len()).ok()?;
                 let throttle = make(Place {
@@ -119,7 +119,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 });
                 for own in 0..group.threads {
                     let number = u32::try_from(threads.len()).ok()?;
-                    let mut thread = Thread::new(group, process, number, own, seed);
+                    let mut thread = Thread::new(&group, process, number, own, seed);
                     agenda.enter(thread.first(from), Event::Poll(number));
                     threads.push(thread);
                 }
@@ -360,7 +360,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         process.in_flight -= 1;
         process.throttle.settle(now, *permit, response);
         thread.call.attempt = thread.call.attempt.saturating_add(1);
-        let tries = thread.tries.is_none_or(|tries| thread.call.attempt < tries);
+        let tries = thread.group.tries.is_none_or(|tries| thread.call.attempt < tries);
         let again = tries && process.throttle.retry(now, &mut thread.call, response);
         if again && outcome == Outcome::Ok {
             return Err(Breach::Again { process: number });

@@ -1,6 +1,6 @@
 //! Servers and clients of mixed traffic do what they say: exact counts.
 
-use tidegate::{Instant, Outcome, Span};
+use tidegate::{Hint, Instant, Outcome, Span};
 use tidegate_sim::metric::Metrics;
 use tidegate_sim::server::{Refusal, Server};
 use tidegate_sim::{Scenario, World};
@@ -119,6 +119,32 @@ fn a_true_hint_is_true_although_a_call_does_not_reach_its_limit() {
     }
 }
 
+#[test]
+fn a_hint_is_true_skewed_false_or_absent() {
+    let (seconds, window) =
+        (Span::from_secs, "window = { limit = 7, width = '60s', phase = '50s' }");
+    let bucket = "bucket = { burst = 4500, start = 4499, rate = '4500/h' }";
+    let honest = "remaining = 'honest', reset = 'honest', quota = 'honest'";
+    let skewed = "reset = { times = 3.0 }, quota = { times = 0.5 }";
+    let lies = "reset = { always = '99s' }, quota = { always = { limit = 1, period = '2s' } }";
+    let quota =
+        |limit, period, reset| Hint::quota(limit, seconds(period)).and_reset(seconds(reset));
+    // After a call at 0 s. Two calls are missing in the bucket then, which takes 1.6 s.
+    for (server, hints, expected) in [
+        (window, honest, quota(7, 60, 10).and_remaining(6)),
+        (window, skewed, quota(3, 60, 30)),
+        (window, lies, quota(1, 2, 99)),
+        (bucket, honest, quota(4_500, 3_600, 2).and_remaining(4_498)),
+        (bucket, skewed, quota(2_250, 3_600, 5)),
+        // Only a throttled call is told when to retry.
+        (bucket, "retry_after = 'honest'", Hint::NONE),
+    ] {
+        let world = scenario(&format!("hints = {{ {hints} }}\n{server}"), "", "");
+        let mut server = Server::new(world.server.get_ref(), 1);
+        assert_eq!(server.arrive(Instant::ZERO).hint, expected, "{hints}");
+    }
+}
+
 /// The metrics of clients without a law, all of whose calls take 50 ms.
 fn run(server: &str, clients: &str, world: &str) -> Metrics {
     let scenario = scenario(server, clients, world);
@@ -141,6 +167,16 @@ fn random_rejections_take_nothing_from_the_limit() {
     assert_eq!((calls - rejected, lost), (300, 0));
     // Within four standard deviations.
     assert!((60..=140).contains(&rejected), "{rejected}");
+}
+
+#[test]
+fn a_fault_affects_the_calls_that_arrive_during_its_time() {
+    let fault =
+        "faults = [{ from = '10s', to = '20s', share = 1.0, delay = '3s', reply = 'busy' }]";
+    let [calls, refused, lost] = counts(&run(&format!("{fault}\n{FULL}"), "", ""));
+    // A call of 50 ms follows the other, but those at 10, 13, 16 and 19 s take 3 s longer.
+    assert_eq!((refused, lost), (4, 0));
+    assert!((1_755..=1_762).contains(&calls), "{calls}");
 }
 
 #[test]
