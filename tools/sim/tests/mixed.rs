@@ -217,3 +217,15 @@ fn the_least_share_is_relative_to_an_even_one() {
     let least = run(server, &clients, "").get("both_least").unwrap();
     assert!((least - 0.5).abs() < 0.001, "{least}");
 }
+
+/// Published of `nall-aimd` are 90 % used, 56 throttled calls and 8 s. Where it starts is not.
+#[test]
+fn a_peer_comes_near_to_what_its_source_publishes_in_its_scenario() {
+    let scenario = Scenario::read("scenarios/orders.toml".as_ref()).unwrap();
+    let metrics = World::new(&scenario, "nall-aimd", 1).unwrap().run().unwrap().metrics;
+    let [used, throttles, down] =
+        ["util", "throttles", "down_s"].map(|it| metrics.get(it).unwrap());
+    assert!((0.8..=0.95).contains(&used), "{used} used");
+    assert!((40.0..=100.0).contains(&throttles), "{throttles} throttled");
+    assert!((4.0..=10.0).contains(&down), "{down} s");
+}

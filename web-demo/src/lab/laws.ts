@@ -29,6 +29,10 @@ const LINES: Record<string, string> = {
   "sre-k2": "adaptive throttling of the Google SRE book: drops calls at the client",
   "retry-budget": "Finagle's retry budget: limits how many retries are sent",
   "netflix-vegas": "Netflix concurrency-limits, Vegas: limits calls in flight by their latency",
+  "nall-aimd": "Nall.RateLimiting.Adaptive for .NET, AIMD: adds to the rate, and cuts it by 30 % when throttled",
+  "nall-cubic": "Nall.RateLimiting.Adaptive for .NET, CUBIC: returns to the last rate, then searches faster",
+  "request-rate-limiter": "the Rust crate request-rate-limiter: 10 a second more with each success, a fifth less when throttled",
+  "lance-aimd": "lance-core's AIMD for object stores: adds to the rate, and halves it when throttled",
   oracle: "sees the server and sends each call when it will be served: the best possible",
   "oracle-obedient": "the oracle, but it obeys Retry-After as every client must",
 };

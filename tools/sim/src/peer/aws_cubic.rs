@@ -21,7 +21,7 @@ use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Response, Throttle};
 
 /// The share of the rate that a cut keeps.
-const KEPT: f64 = 0.7;
+pub(super) const KEPT: f64 = 0.7;
 /// The steepness of the cubic function, in calls a second per cubic second.
 const SCALE: f64 = 0.4;
 /// The weight of the latest measurement.
@@ -126,7 +126,7 @@ impl Limiter {
             self.on = true;
             KEPT * self.plateau
         } else {
-            cubic(self.plateau, in_seconds(now) - self.cut_at)
+            cubic(SCALE, self.plateau, in_seconds(now) - self.cut_at)
         };
         self.refill(now);
         self.rate = rate.min(2.0 * self.measured).max(FLOOR);
@@ -160,9 +160,9 @@ impl Limiter {
 }
 
 /// The function of CUBIC, so many seconds after a cut of `plateau` to [`KEPT`].
-fn cubic(plateau: f64, passed: f64) -> f64 {
-    let distance = passed - libm::cbrt(plateau * (1.0 - KEPT) / SCALE);
-    SCALE * distance * distance * distance + plateau
+pub(super) fn cubic(scale: f64, plateau: f64, passed: f64) -> f64 {
+    let distance = passed - libm::cbrt(plateau * (1.0 - KEPT) / scale);
+    scale * distance * distance * distance + plateau
 }
 
 #[cfg(test)]
@@ -183,7 +183,7 @@ mod tests {
             36.425998516920465,
         ];
         for (second, expected) in (0..).zip(published) {
-            let rate = cubic(10.0, f64::from(second));
+            let rate = cubic(SCALE, 10.0, f64::from(second));
             assert!((rate - expected).abs() < 1e-9, "{second} s: {rate}, not {expected}");
         }
     }

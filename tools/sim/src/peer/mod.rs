@@ -12,6 +12,9 @@
 //! | `retry-budget` | Finagle's `RetryBudget` | how many retries are sent |
 //! | `netflix-vegas` | Netflix concurrency-limits | calls in flight |
 //! | `aws-cubic` | the AWS SDKs, adaptive retry mode | the rate of each process |
+//! | `nall-aimd`, `nall-cubic` | .NET's `Nall.RateLimiting.Adaptive` | the rate of each process |
+//! | `request-rate-limiter` | the Rust crate | the rate of each process |
+//! | `lance-aimd` | `lance-core` | the rate of each process |
 //! | `oracle` | none: it knows the server | when each call is sent |
 //! | `oracle-obedient` | the same, and it obeys `Retry-After` | when each call is sent |
 //!
@@ -23,6 +26,7 @@ mod backoff;
 mod cenkalti;
 mod jitter;
 mod oracle;
+mod paced;
 mod retry_budget;
 mod smithy;
 mod sre;
@@ -39,6 +43,7 @@ use backoff::Backoff;
 use cenkalti::Cenkalti;
 use jitter::FullJitter;
 use oracle::Oracle;
+use paced::{Lance, Nall, Paced, PerCall};
 use retry_budget::RetryBudget;
 use sre::Sre;
 use vegas::Vegas;
@@ -53,9 +58,18 @@ const PEERS: &[(&str, Make)] = &[
     ("retry-budget", |chance, _| Box::new(Backoff::new(RetryBudget::default(), chance))),
     ("netflix-vegas", |chance, _| Box::new(Vegas::new(chance))),
     ("aws-cubic", |chance, _| Box::new(AwsCubic::new(chance))),
+    ("nall-aimd", |chance, outlook| nall(false, chance, outlook)),
+    ("nall-cubic", |chance, outlook| nall(true, chance, outlook)),
+    ("request-rate-limiter", |chance, _| Box::new(Paced::new(PerCall, 10.0, chance))),
+    ("lance-aimd", |chance, _| Box::new(Paced::new(Lance::default(), 2_000.0, chance))),
     ("oracle", |_, outlook| Box::new(Oracle::new(outlook, false))),
     ("oracle-obedient", |_, outlook| Box::new(Oracle::new(outlook, true))),
 ];
+
+fn nall(cubic: bool, chance: Chance, outlook: &Rc<Outlook>) -> Box<dyn Throttle> {
+    let (rule, first) = Nall::new(cubic, outlook);
+    Box::new(Paced::new(rule, first, chance))
+}
 
 /// The names that [`named`] knows.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -138,6 +152,8 @@ mod tests {
             ("retry-budget", 0.0, 1.0),
             ("netflix-vegas", 0.0, 0.1),
             ("aws-cubic", 0.0, 0.5),
+            ("nall-aimd", 0.0, 0.1),
+            ("lance-aimd", 0.1, 0.3),
             ("oracle", 0.0, 0.0),
         ];
         for (name, least, most) in table {
