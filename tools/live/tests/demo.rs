@@ -42,12 +42,26 @@ fn every_call_of_every_process_is_counted_under_each_policy() {
         let document = demo_json(&args.concat());
         let run = &document["runs"][0];
         assert_eq!(number(run, "lost"), 0.0, "{policy:?}: {run}");
+        assert_eq!(number(run, "ignored"), 0.0, "every header is understood, {policy:?}: {run}");
         assert!(number(run, "served") > 0.0 && number(run, "throttled") > 0.0, "{policy:?}: {run}");
         for row in run["processes"].as_array().unwrap() {
             let parts = ["served", "throttled", "outage"].map(|part| number(row, part));
             assert_eq!(parts.iter().sum::<f64>(), number(row, "offered"), "{policy:?}: {row}");
         }
     }
+}
+
+#[test]
+fn adaptive_follows_the_hints_for_calls_and_tokens() {
+    let api = ["--limit", "80", "--burst", "20", "--tokens", "30000/1s", "--hints", "openai"];
+    let fleet = ["--seconds", "6", "--processes", "2", "--workers", "4", "--law", "adaptive"];
+    let document = demo_json(&[fleet, api].concat());
+    let run = &document["runs"][0];
+    assert_eq!((number(run, "lost"), number(run, "ignored")), (0.0, 0.0), "{run}");
+    assert_eq!(number(run, "told"), number(run, "responses"), "{run}");
+    assert!(number(&run["tiers"], "remaining") > 0.0, "{run}");
+    // Generous bounds, so that a busy machine does not fail the test.
+    assert!(number(run, "throttled") < 0.4 && number(run, "utilisation") > 0.2, "{run}");
 }
 
 #[test]

@@ -3,16 +3,16 @@
 
 mod common;
 
-use common::{end, number, tidegate_live, until};
+use common::{Program, end, number, tidegate_live, until};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Output};
+use std::process::Output;
 
 /// A demo in its second second, in a separate process group like a job of a shell.
 struct Running {
-    child: Option<Child>,
+    program: Program,
     clients: Vec<u32>,
     /// The inode of the listening socket. Unlike a port, it cannot be reused by another process.
     listener: String,
@@ -33,11 +33,11 @@ impl Running {
         assert_eq!(clients.len(), 4, "the fleet has four processes");
         let own = sockets(child.id());
         let listener = listening().into_iter().find(|inode| own.contains(inode)).unwrap();
-        Running { child: Some(child), clients, listener }
+        Running { program: Program(Some(child)), clients, listener }
     }
 
     fn pid(&self) -> u32 {
-        self.child.as_ref().unwrap().id()
+        self.program.0.as_ref().unwrap().id()
     }
 
     fn assert_nothing_is_left(&self) {
@@ -45,14 +45,6 @@ impl Running {
             until("a client has ended", || !is_alive(*pid));
         }
         until("the port is free", || !listening().contains(&self.listener));
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-        }
     }
 }
 
@@ -115,7 +107,7 @@ fn a_signal_to_the_whole_group_ends_the_run_with_a_report() {
     for (law, signal) in [("aimd", ctrl_c), ("none", ctrl_c), ("aimd", hung_up)] {
         let mut running = Running::start(law);
         kill_process_group(id(running.pid()), signal).unwrap();
-        let output = end(running.child.take().unwrap());
+        let output = end(running.program.0.take().unwrap());
         assert_eq!(output.status.code(), Some(130));
         assert_reported(&output);
         running.assert_nothing_is_left();
@@ -126,7 +118,7 @@ fn a_signal_to_the_whole_group_ends_the_run_with_a_report() {
 fn a_signal_to_the_parent_alone_ends_the_run_with_a_report() {
     let mut running = Running::start("backoff");
     kill_process(id(running.pid()), Signal::TERM).unwrap();
-    let output = end(running.child.take().unwrap());
+    let output = end(running.program.0.take().unwrap());
     assert_eq!(output.status.code(), Some(130));
     assert_reported(&output);
     running.assert_nothing_is_left();
@@ -135,7 +127,7 @@ fn a_signal_to_the_parent_alone_ends_the_run_with_a_report() {
 #[test]
 fn clients_do_not_outlive_a_killed_parent() {
     let mut running = Running::start("none");
-    let mut parent = running.child.take().unwrap();
+    let mut parent = running.program.0.take().unwrap();
     parent.kill().unwrap();
     parent.wait().unwrap();
     running.assert_nothing_is_left();
@@ -148,7 +140,7 @@ fn the_run_continues_after_a_client_dies() {
     until("the client has ended", || !is_alive(running.clients[0]));
     assert!(running.clients[1..].iter().all(|pid| is_alive(*pid)), "the others continue");
     kill_process(id(running.pid()), Signal::INT).unwrap();
-    let output = end(running.child.take().unwrap());
+    let output = end(running.program.0.take().unwrap());
     assert_eq!(output.status.code(), Some(130));
     let document: Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
     assert!(number(&document["runs"][0], "served") > 0.0);

@@ -2,14 +2,13 @@
 
 mod common;
 
-use common::{end, tidegate_live, until};
-use rustix::process::{Pid, Signal, kill_process};
+use common::{Program, answer, end, tidegate_live, until};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout};
+use std::process::ChildStdout;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A small page on disk. Its content does not matter.
@@ -26,9 +25,9 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// A demo that serves a page. It is killed if a test fails.
+/// A demo that serves a page.
 struct Shown {
-    child: Option<Child>,
+    demo: Program,
     output: BufReader<ChildStdout>,
     page: SocketAddr,
     folder: PathBuf,
@@ -47,16 +46,12 @@ impl Shown {
         }
         let page = line.split(['/', ' ']).rfind(|word| word.contains(':') && word.contains('.'));
         let page = page.expect("an address").parse().unwrap();
-        Shown { child: Some(child), output, page, folder }
+        Shown { demo: Program(Some(child)), output, page, folder }
     }
 
     fn call(&self, path: &str, host: &str, more: &str) -> (String, Vec<u8>) {
-        let mut stream = TcpStream::connect(self.page).unwrap();
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).unwrap();
+        let headers = format!("Host: {host}\r\n{more}");
+        let mut answer = answer(self.page, &format!("GET {path}"), &headers);
         let gap = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
         (String::from_utf8(answer[..gap].to_vec()).unwrap(), answer.split_off(gap + 4))
     }
@@ -74,18 +69,13 @@ impl Shown {
         data.take_while(|data| data != "over").map(|data| serde_json::from_str(&data).unwrap())
     }
 
-    fn interrupt(&mut self) -> i32 {
-        let child = self.child.take().unwrap();
-        kill_process(Pid::from_raw(child.id().try_into().unwrap()).unwrap(), Signal::INT).unwrap();
-        end(child).status.code().unwrap()
+    fn interrupt(&mut self) -> Option<i32> {
+        self.demo.interrupt().status.code()
     }
 }
 
 impl Drop for Shown {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-        }
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -115,7 +105,7 @@ fn files_have_their_types_and_hashed_names_are_cached() {
     let (_, index) = shown.get("/");
     let index = String::from_utf8(index).unwrap();
     assert!(index.contains("<title>a page</title><meta name=\"tidegate-live\""), "{index}");
-    assert_eq!(shown.interrupt(), 0, "it exits with success on a signal");
+    assert_eq!(shown.interrupt(), Some(0), "it exits with success on a signal");
 }
 
 #[test]
@@ -161,7 +151,7 @@ fn the_page_receives_every_law_every_process_and_the_end() {
     let mut report = String::new();
     shown.output.read_to_string(&mut report).unwrap();
     assert!(report.contains("utilisation"), "{report}");
-    assert_eq!(end(shown.child.take().unwrap()).status.code(), Some(0));
+    assert_eq!(end(shown.demo.0.take().unwrap()).status.code(), Some(0));
 }
 
 #[test]
@@ -174,9 +164,7 @@ fn calls_of_the_page_are_counted_separately_from_the_fleet() {
         !moment["run"].is_null()
     });
     let address = api.trim_start_matches("http://").trim_end_matches('/');
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
-    stream.read_to_end(&mut Vec::new()).unwrap();
+    answer(address, "GET /", &format!("Host: {address}\r\n"));
     let seen = |moment: &Value| moment["others"]["offered"] == 1;
     assert!(shown.moments().take(50).any(|moment| seen(&moment)));
 }
@@ -197,7 +185,7 @@ fn stalled_readers_do_not_affect_the_demo() {
     let mut report = String::new();
     shown.output.read_to_string(&mut report).unwrap();
     assert!(report.contains("utilisation"), "{report}");
-    assert_eq!(end(shown.child.take().unwrap()).status.code(), Some(0));
+    assert_eq!(end(shown.demo.0.take().unwrap()).status.code(), Some(0));
     drop(stuck);
 }
 
@@ -211,5 +199,5 @@ fn with_keep_the_api_and_the_page_stay_after_the_run() {
     }
     let alone = |moment: &Value| moment["run"].is_null() && moment["api"]["url"].is_string();
     assert!(shown.moments().take(50).any(|moment| alone(&moment)));
-    assert_eq!(shown.interrupt(), 0);
+    assert_eq!(shown.interrupt(), Some(0));
 }

@@ -2,14 +2,11 @@
 
 mod common;
 
-use common::{end, tidegate_live};
-use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::Child;
+use common::{Program, answer, tidegate_live};
+use std::io::{BufRead, BufReader};
 
-/// A running `serve` and its address. It is killed if a test fails.
-struct Api(Option<Child>, String);
+/// A running `serve`, and its address.
+struct Api(Program, String);
 
 impl Api {
     fn start(args: &[&str]) -> Self {
@@ -23,59 +20,36 @@ impl Api {
         output.read_line(&mut line).unwrap();
         child.stdout = Some(output.into_inner());
         let address = line.split(['/', ' ']).nth(2).expect("it prints its address").to_owned();
-        Api(Some(child), address)
+        Api(Program(Some(child)), address)
     }
 
     fn get(&self, path: &str) -> String {
-        self.get_with(path, "")
+        self.call(&format!("GET {path}"), "")
     }
 
-    /// `head` is a complete header line, with its line end.
-    fn get_with(&self, path: &str, head: &str) -> String {
-        let mut stream = TcpStream::connect(&self.1).unwrap();
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: api\r\nConnection: close\r\n{head}\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        // The list of exposed header names is not a hint.
-        let told = |line: &&str| !line.starts_with("access-control-expose-headers");
-        answer.split_inclusive('\n').filter(told).collect()
-    }
-
-    fn stop(mut self) -> std::process::Output {
-        let child = self.0.take().unwrap();
-        let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
-        kill_process(pid, Signal::INT).unwrap();
-        end(child)
-    }
-}
-
-impl Drop for Api {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            let _ = child.kill();
-        }
+    fn call(&self, request: &str, headers: &str) -> String {
+        let answer = answer(&self.1, request, &format!("Host: api\r\n{headers}"));
+        String::from_utf8(answer).unwrap()
     }
 }
 
 #[test]
 fn a_window_reports_the_remaining_calls_and_when_to_retry() {
     let window = ["--policy", "window", "--limit", "2", "--period", "1h"];
-    let api = Api::start(&[&window[..], &["--hints", "discord"]].concat());
+    let mut api = Api::start(&[&window[..], &["--hints", "discord"]].concat());
     for remaining in ["1", "0"] {
         let answer = api.get("/");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         assert!(answer.contains("x-ratelimit-limit: 2\r\n"), "{answer}");
         assert!(answer.contains(&format!("x-ratelimit-remaining: {remaining}\r\n")), "{answer}");
-        assert!(!answer.contains("retry-after"), "{answer}");
+        assert!(!answer.contains("\nretry-after"), "{answer}");
     }
     let answer = api.get("/");
     assert!(answer.starts_with("HTTP/1.1 429"), "{answer}");
     assert!(answer.contains("retry-after: 3"), "most of the hour remains: {answer}");
     let counts = api.get("/counts");
     assert!(counts.contains(r#""offered":3,"served":2,"throttled":1"#), "{counts}");
-    let output = api.stop();
+    let output = api.0.interrupt();
     assert_eq!(output.status.code(), Some(0), "it exits with success on a signal");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("offered 3, served 2 of 2 possible, throttled 1"), "{text}");
@@ -96,7 +70,7 @@ fn two_limits_are_reported_separately_and_the_exhausted_one_throttles() {
 fn a_repeated_call_is_counted_twice_under_its_key() {
     let api = Api::start(&["--limit", "3", "--period", "1h", "--burst", "3"]);
     for key in ["one", "two", "two", "three"] {
-        api.get_with("/", &format!("Idempotency-Key: {key}\r\n"));
+        api.call("GET /", &format!("Idempotency-Key: {key}\r\n"));
     }
     let counts = api.get("/counts");
     // The last call was throttled, so no work was done.
@@ -123,14 +97,9 @@ fn during_an_outage_every_call_gets_503() {
 fn only_pages_of_this_machine_can_read_the_hints() {
     let api = Api::start(&["--hints", "ietf"]);
     let request = |method: &str, origin: &str| {
-        let mut stream = TcpStream::connect(&api.1).unwrap();
         let wants =
-            "Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: x-client";
-        let head = format!("{method} / HTTP/1.1\r\nHost: api\r\nOrigin: {origin}\r\n{wants}\r\n");
-        write!(stream, "{head}Connection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+            "Access-Control-Request-Method: GET\r\nAccess-Control-Request-Headers: x-client\r\n";
+        api.call(&format!("{method} /"), &format!("Origin: {origin}\r\n{wants}"))
     };
     let (here, foreign) = ("http://127.0.0.1:8433", "https://example.org");
     let preflight = request("OPTIONS", here);

@@ -1,6 +1,6 @@
 //! The event queue, ordered by time and then by order of entry. It is the simulator's clock.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tidegate::Instant;
@@ -8,18 +8,13 @@ use tidegate::Instant;
 /// The pending events of a world.
 #[derive(Debug)]
 pub struct Agenda<E> {
-    entries: BinaryHeap<Entry<E>>,
+    /// The events, each after its time and the order of its entry in one number, which is fast to
+    /// compare.
+    entries: BinaryHeap<Reverse<(u128, E)>>,
     entered: u64,
 }
 
-/// An event with its time and the order of its entry in one number, which is fast to compare.
-#[derive(Debug)]
-struct Entry<E> {
-    key: u128,
-    event: E,
-}
-
-impl<E> Agenda<E> {
+impl<E: Ord> Agenda<E> {
     /// Creates an empty queue.
     pub const fn new() -> Self {
         Self { entries: BinaryHeap::new(), entered: 0 }
@@ -28,17 +23,17 @@ impl<E> Agenda<E> {
     /// Adds an event.
     pub fn enter(&mut self, at: Instant, event: E) {
         let key = u128::from(at.as_nanos()) << 64 | u128::from(self.entered);
-        self.entries.push(Entry { key, event });
+        self.entries.push(Reverse((key, event)));
         self.entered += 1;
     }
 
     /// Removes the next event, unless it is later than `until`.
     pub fn take(&mut self, until: Instant) -> Option<(Instant, E)> {
-        let at = Instant::from_nanos((self.entries.peek()?.key >> 64) as u64);
+        let at = Instant::from_nanos((self.entries.peek()?.0.0 >> 64) as u64);
         if at > until {
             return None;
         }
-        self.entries.pop().map(|entry| (at, entry.event))
+        self.entries.pop().map(|Reverse((_, event))| (at, event))
     }
 
     /// Whether no event is pending.
@@ -51,27 +46,6 @@ impl<E> Agenda<E> {
         self.entered
     }
 }
-
-/// The earliest event is the greatest entry, which a heap returns first.
-impl<E> Ord for Entry<E> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key.cmp(&self.key)
-    }
-}
-
-impl<E> PartialOrd for Entry<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> PartialEq for Entry<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl<E> Eq for Entry<E> {}
 
 #[cfg(test)]
 mod tests {

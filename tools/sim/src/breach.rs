@@ -46,21 +46,10 @@ pub enum Breach {
         /// Permits that have not settled.
         permits: u32,
     },
-    /// A call is unaccounted for, or counted twice.
-    #[error("{begun} calls were begun, but {known} are known to be somewhere")]
-    Lost {
-        /// How many were begun.
-        begun: u64,
-        /// How many are accounted for.
-        known: u64,
-    },
     /// A served call was retried.
     #[error("process {process} wants to retry a call that was served")]
     Again {
         /// The process.
         process: u32,
     },
-    /// The server's accounts are inconsistent.
-    #[error("{0}")]
-    Server(&'static str),
 }

@@ -1,9 +1,12 @@
 //! A client's threads. Each has at most one outstanding call.
 
+use std::rc::Rc;
+
 use tidegate::{Hint, Instant, Outcome, Span};
 
 use crate::chance::{Chance, Stream};
-use crate::scenario::{Bad, Clients, Demand};
+use crate::scenario::units::Time;
+use crate::scenario::{Clients, Demand};
 use crate::server::Refusal;
 use crate::throttle::{Call, Response};
 
@@ -56,14 +59,8 @@ pub struct Thread {
     pub chance: Chance,
     /// How its call is refused, if it can never be served.
     pub bad: Option<Refusal>,
-    /// How many attempts its program makes of a call.
-    pub tries: Option<u32>,
-    bads: Option<Bad>,
-    demand: Demand,
-    steady: bool,
-    deadline: Option<Span>,
-    /// How long it waits for a response.
-    timeout: Option<Span>,
+    /// The settings of its group.
+    pub group: Rc<Clients>,
     /// How many of its calls must still be served.
     left: u64,
     /// When the latest call of an open loop arose.
@@ -83,7 +80,7 @@ pub struct Flight {
 
 impl Thread {
     /// The thread with `number` in the world and `own` in its process.
-    pub fn new(group: &Clients, process: u32, number: u32, own: u32, seed: u64) -> Self {
+    pub fn new(group: &Rc<Clients>, process: u32, number: u32, own: u32, seed: u64) -> Self {
         let blank = Instant::ZERO;
         let (outcome, hint) = (Outcome::Abandoned, Hint::NONE);
         let response = Response { outcome, hint, sent: blank, waited: Span::ZERO };
@@ -103,12 +100,7 @@ impl Thread {
             to: group.to.map_or(Instant::MAX, |to| to.instant()),
             chance: Chance::new(seed, Stream::Thread(number)),
             bad: None,
-            tries: group.tries,
-            bads: group.bad,
-            demand: group.demand,
-            steady: group.steady,
-            deadline: group.deadline.map(|deadline| deadline.span()),
-            timeout: group.timeout.map(|timeout| timeout.span()),
+            group: Rc::clone(group),
             left: if let Demand::Work(calls) = group.demand { calls } else { u64::MAX },
             arisen: group.from.instant(),
             round: 0,
@@ -117,8 +109,8 @@ impl Thread {
 
     /// The time of its first call, if it joins at `from`.
     pub fn first(&mut self, from: Instant) -> Instant {
-        if self.steady
-            && let Demand::Poisson(rate) = self.demand
+        if self.group.steady
+            && let Demand::Poisson(rate) = self.group.demand
         {
             self.arisen = from.saturating_add(self.chance.exponential(rate.interval()));
             return self.arisen;
@@ -128,10 +120,10 @@ impl Thread {
 
     /// Begins a call.
     pub fn begin(&mut self, now: Instant) {
-        let arises = matches!(self.demand, Demand::Poisson(_) | Demand::Cron { .. });
+        let arises = matches!(self.group.demand, Demand::Poisson(_) | Demand::Cron { .. });
         self.begun = if arises { self.arisen.min(now) } else { now };
-        let deadline =
-            self.deadline.map_or(Instant::MAX, |deadline| self.begun.saturating_add(deadline));
+        let ends = |deadline: Time| self.begun.saturating_add(deadline.span());
+        let deadline = self.group.deadline.map_or(Instant::MAX, ends);
         self.call = Call {
             thread: self.call.thread,
             core: tidegate::Call::new().deadline(deadline),
@@ -139,13 +131,13 @@ impl Thread {
             attempt: 0,
             not_before: Instant::ZERO,
         };
-        self.bad = self.bads.filter(|bad| self.chance.unit() < bad.share).map(|bad| bad.reply);
+        self.bad = self.group.bad.filter(|bad| self.chance.unit() < bad.share).map(|bad| bad.reply);
         self.asked = now;
     }
 
     /// When the client abandons an attempt whose response would arrive at `back`, if it does.
     pub fn gives_up(&self, back: Instant) -> Option<Instant> {
-        let until = self.flight.response.sent.saturating_add(self.timeout?);
+        let until = self.flight.response.sent.saturating_add(self.group.timeout?.span());
         (until < back).then_some(until)
     }
 
@@ -156,7 +148,7 @@ impl Thread {
         if self.left == 0 {
             return None;
         }
-        Some(match self.demand {
+        Some(match self.group.demand {
             Demand::Closed | Demand::Work(_) => now,
             Demand::Poisson(rate) => {
                 let gap = self.chance.exponential(rate.interval());
@@ -186,7 +178,7 @@ impl Thread {
     }
 
     /// Whether it has a fixed amount of work.
-    pub const fn has_fixed_work(&self) -> bool {
-        matches!(self.demand, Demand::Work(_))
+    pub fn has_fixed_work(&self) -> bool {
+        matches!(self.group.demand, Demand::Work(_))
     }
 }

@@ -16,10 +16,9 @@ fn is_per_thread(policy: &Policy) -> bool {
     matches!(policy.laws(), [AnyLaw::Heroku(_)])
 }
 
-/// The names of all laws, then of all peers that are not laws.
+/// The names of all laws, then of all peers.
 pub fn names() -> Vec<&'static str> {
-    let peers = peer::NAMES.iter().copied().filter(|name| !is_law(name));
-    Policy::NAMES.iter().copied().chain(peers).collect()
+    Policy::NAMES.iter().copied().chain(peer::names()).collect()
 }
 
 /// Whether a name is one of [`names`].
@@ -29,7 +28,7 @@ pub fn is_known(name: &str) -> bool {
 
 /// Whether a name is a peer's.
 pub fn is_peer(name: &str) -> bool {
-    peer::NAMES.contains(&name)
+    peer::names().any(|peer| peer == name)
 }
 
 /// Whether a name is one of tidegate's laws, or two of them as `ONE+OTHER`.
@@ -192,25 +191,5 @@ impl Throttle for PerThread {
 
     fn in_flight(&self) -> Option<u32> {
         self.gates.iter().map(Throttle::in_flight).sum()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::Scenario;
-    use crate::controllers::plain;
-    use crate::world::World;
-
-    #[test]
-    fn plain_laws_equal_the_laws_of_the_same_name() {
-        for name in ["l", "e-5-retry-after", "strangers"] {
-            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
-            let scenario = Scenario::read(format!("{folder}/{name}.toml").as_ref()).unwrap();
-            for law in ["none", "backoff", "adaptive"] {
-                let whole = World::new(&scenario, law, 1).unwrap().run().unwrap();
-                let world = World::with(&scenario, 1, |place| plain(law, &place)).unwrap();
-                assert_eq!(world.run().unwrap().digest, whole.digest, "{name} {law}");
-            }
-        }
     }
 }

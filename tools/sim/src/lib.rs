@@ -5,7 +5,6 @@
 //! integers, logarithms come from `libm`, and all random numbers from one seed.
 
 mod agenda;
-pub mod books;
 pub mod breach;
 pub mod chance;
 pub mod client;

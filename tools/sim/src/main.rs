@@ -15,7 +15,7 @@ use tidegate::Instant;
 use tidegate_sim::report::{self, Row};
 use tidegate_sim::runner::{self, Job};
 use tidegate_sim::shared::{Fleet, page};
-use tidegate_sim::{Scenario, ScenarioError, World, controllers, plot};
+use tidegate_sim::{Scenario, ScenarioError, World, controllers, plot, scenario};
 
 /// Simulates clients and rate-limited servers in virtual time
 #[derive(Parser)]
@@ -143,12 +143,8 @@ fn share(args: &SharedArgs) -> anyhow::Result<()> {
 }
 
 fn list(directory: &Path) -> anyhow::Result<()> {
-    let entries = std::fs::read_dir(directory)
+    let files = scenario::files(directory)
         .with_context(|| format!("cannot look for scenarios in {}", directory.display()))?;
-    let mut files: Vec<PathBuf> =
-        entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
-    files.sort();
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "scenarios in {}:", directory.display())?;
     for file in files {

@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use tidegate::{Instant, Outcome};
 
 use crate::scenario::Scenario;
-use crate::trace::{Step, What};
+use crate::trace::What;
 use crate::world::World;
 
 const SIZE: (u32, u32) = (1_200, 1_000);
@@ -29,12 +29,9 @@ pub(crate) const BLUE: RGBColor = RGBColor(43, 108, 196);
 const RED: RGBColor = RGBColor(214, 57, 57);
 pub(crate) const GREY: RGBColor = RGBColor(110, 110, 110);
 
-/// The data of a plot, collected step by step.
+/// The data of a plot. Times are in seconds.
 struct Picture {
     dots: Vec<Dot>,
-    /// One in this many calls is drawn as a dot.
-    one_in: usize,
-    calls: usize,
     end: f64,
     /// Calls served and not served, per line and part.
     lines: Vec<[[f64; PARTS]; 2]>,
@@ -52,67 +49,44 @@ fn seconds(nanos: u64) -> f64 {
 }
 
 impl Picture {
-    fn see(&mut self, step: &Step) {
-        match step.what {
-            What::Back { outcome, sent, waited } => {
-                if self.calls.is_multiple_of(self.one_in) {
-                    self.dots.push(Dot {
-                        sent: seconds(sent.as_nanos()),
-                        waited: seconds(waited.as_nanos()),
-                        served: outcome == Outcome::Ok,
-                    });
-                }
-                self.calls += 1;
-                if self.dots.len() > MOST_DOTS {
-                    let mut keep = false;
-                    self.dots.retain(|_| {
-                        keep = !keep;
-                        keep
-                    });
-                    self.one_in *= 2;
-                }
-            }
-            What::Decided(outcome) => {
-                let part = seconds(step.at.as_nanos()) / self.end * PARTS as f64;
-                let line = (step.process as usize).min(self.lines.len() - 1);
-                let bad = usize::from(outcome != Outcome::Ok);
-                self.lines[line][bad][(part as usize).min(PARTS - 1)] += 1.0;
-            }
+    /// Runs a scenario with a law and a seed.
+    fn of(scenario: &Scenario, law: &str, seed: u64) -> anyhow::Result<Self> {
+        let mut world = World::new(scenario, law, seed).context("there is no such law")?;
+        let (mut dots, mut decided) = (Vec::new(), Vec::new());
+        world.advance(Instant::MAX, &mut |step| match step.what {
+            What::Back { outcome, sent, waited } => dots.push(Dot {
+                sent: seconds(sent.as_nanos()),
+                waited: seconds(waited.as_nanos()),
+                served: outcome == Outcome::Ok,
+            }),
+            What::Decided(outcome) => decided.push((step.at, step.process, outcome)),
             _ => {}
+        })?;
+        let one_in = dots.len().div_ceil(MOST_DOTS).max(1);
+        let dots = dots.into_iter().step_by(one_in).collect();
+        let end = seconds(world.now().as_nanos());
+        let processes: usize = scenario.groups().map(|group| group.processes as usize).sum();
+        let lines = if processes > MOST_LINES { 1 } else { processes };
+        let mut picture = Self { dots, end, lines: vec![[[0.0; PARTS]; 2]; lines] };
+        for (at, process, outcome) in decided {
+            let part = (seconds(at.as_nanos()) / end * PARTS as f64) as usize;
+            let line = (process as usize).min(lines - 1);
+            let bad = usize::from(outcome != Outcome::Ok);
+            picture.lines[line][bad][part.min(PARTS - 1)] += 1.0;
         }
+        Ok(picture)
     }
 }
 
 /// Runs a scenario with a law and a seed, and plots it to a file: the delay of every request,
 /// coloured by its outcome; the rate of every process; the throttled share.
 pub fn draw(scenario: &Scenario, law: &str, seed: u64, file: &Path) -> anyhow::Result<()> {
-    let processes: usize = scenario.groups().map(|group| group.processes as usize).sum();
-    let ended = match scenario.stop_when_work_is_done || scenario.stop_at_remaining.is_some() {
-        true => end_of(scenario, law, seed)?,
-        false => scenario.end.get_ref().seconds(),
-    };
-    let mut picture = Picture {
-        dots: Vec::new(),
-        one_in: 1,
-        calls: 0,
-        end: ended,
-        lines: vec![[[0.0; PARTS]; 2]; if processes > MOST_LINES { 1 } else { processes }],
-    };
-    let mut world = World::new(scenario, law, seed).context("there is no such law")?;
-    world.advance(Instant::MAX, &mut |step| picture.see(step))?;
     let root = SVGBackend::new(file, SIZE).into_drawing_area();
     let all = format!("{} · {law} · seed {seed}", scenario.name);
-    picture
+    Picture::of(scenario, law, seed)?
         .paint(&root, &all, &scenario.title)
         .and_then(|()| root.present().map_err(|error| anyhow!("{error}")))
         .with_context(|| format!("cannot draw {}", file.display()))
-}
-
-/// The end of a run that stops early.
-fn end_of(scenario: &Scenario, law: &str, seed: u64) -> anyhow::Result<f64> {
-    let mut world = World::new(scenario, law, seed).context("there is no such law")?;
-    world.advance(Instant::MAX, &mut |_| {})?;
-    Ok(seconds(world.now().as_nanos()))
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -164,34 +138,38 @@ impl Picture {
             _ => ("h", 3_600.0),
         };
         let high = (most * scale * 1.08).max(1e-9);
-        let mut chart = panel(area, clock, self.end, 0.0..high, &format!("served/{unit}"), &short)?;
-        for (number, line) in self.lines.iter().enumerate() {
-            let points = self.parts().map(|(i, at)| (clock.shown(at), line[0][i] / part * scale));
-            chart.draw_series(LineSeries::new(points, self.colour(number).stroke_width(2)))?;
-        }
+        let rate = |[served, _]: [f64; 2]| served / part * scale;
+        self.curves(area, clock, high, &format!("served/{unit}"), rate)?;
         let names: Vec<String> = (0..self.lines.len()).map(|number| self.name(number)).collect();
         let colours = (0..names.len()).map(|number| self.colour(number));
         legend(area, names.iter().map(String::as_str).zip(colours))
     }
 
     fn shares(&self, area: &Area, clock: Clock) -> anyhow::Result<()> {
-        let share = |line: &[[f64; PARTS]; 2], index: usize| {
-            let (served, bad) = (line[0][index], line[1][index]);
-            if bad > 0.0 { 100.0 * bad / (served + bad) } else { 0.0 }
-        };
-        let shares = || self.lines.iter().flat_map(|line| (0..PARTS).map(|i| share(line, i)));
-        let high = (shares().fold(0.0, f64::max) * 1.08).clamp(1.0, 100.0);
-        let mut chart = panel(area, clock, self.end, 0.0..high, "throttled, %", &short)?;
-        for (number, line) in self.lines.iter().enumerate() {
-            let points = self.parts().map(|(i, at)| (clock.shown(at), share(line, i)));
+        let share =
+            |[served, bad]: [f64; 2]| if bad > 0.0 { 100.0 * bad / (served + bad) } else { 0.0 };
+        let parts = self.lines.iter().flat_map(|line| line[0].into_iter().zip(line[1]));
+        let most = parts.map(|(served, bad)| share([served, bad])).fold(0.0, f64::max);
+        self.curves(area, clock, (most * 1.08).clamp(1.0, 100.0), "throttled, %", share)
+    }
+
+    /// A curve per line of `value` of the calls served and not served in each part of the run.
+    fn curves(
+        &self,
+        area: &Area,
+        clock: Clock,
+        high: f64,
+        label: &str,
+        value: impl Fn([f64; 2]) -> f64,
+    ) -> anyhow::Result<()> {
+        let mut chart = panel(area, clock, self.end, 0.0..high, label, &short)?;
+        for (number, [served, bad]) in self.lines.iter().enumerate() {
+            let middle = |part: usize| (part as f64 + 0.5) * self.end / PARTS as f64;
+            let points = (0..PARTS)
+                .map(|part| (clock.shown(middle(part)), value([served[part], bad[part]])));
             chart.draw_series(LineSeries::new(points, self.colour(number).stroke_width(2)))?;
         }
         Ok(())
-    }
-
-    /// The number and the middle of each part of the run.
-    fn parts(&self) -> impl Iterator<Item = (usize, f64)> {
-        (0..PARTS).map(|index| (index, (index as f64 + 0.5) * self.end / PARTS as f64))
     }
 
     fn colour(&self, number: usize) -> RGBAColor {

@@ -20,29 +20,18 @@ pub struct Row {
     pub peer: bool,
     /// The seeds.
     pub seeds: Vec<u64>,
-    /// The median of each metric. `None` if the metric does not apply.
-    pub metrics: Figures<Option<f64>>,
+    /// The median of each metric, in order. `None` if the metric does not apply.
+    #[serde(serialize_with = "map")]
+    pub metrics: Vec<(String, Option<f64>)>,
     /// The minimum and maximum of each metric that applies.
-    pub spread: Figures<[f64; 2]>,
+    #[serde(serialize_with = "map")]
+    pub spread: Vec<(String, [f64; 2])>,
     /// The digest of each seed's trace.
     pub digests: Vec<String>,
 }
 
-/// Named figures in order, serialized as a map.
-#[derive(Clone, Debug)]
-pub struct Figures<T>(pub Vec<(String, T)>);
-
-impl<T: Serialize> Serialize for Figures<T> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(name, figure)| (name, figure)))
-    }
-}
-
-impl<T: Copy> Figures<T> {
-    /// The figure with this name.
-    pub fn get(&self, name: &str) -> Option<T> {
-        self.0.iter().find(|figure| figure.0 == name).map(|figure| figure.1)
-    }
+fn map<T: Serialize, S: Serializer>(figures: &[(String, T)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(figures.iter().map(|(name, figure)| (name, figure)))
 }
 
 impl Row {
@@ -64,10 +53,14 @@ impl Row {
             law: law.into(),
             peer: controllers::is_peer(law),
             seeds: seeds.into(),
-            metrics: Figures(metrics),
-            spread: Figures(spread),
+            metrics,
+            spread,
             digests: runs.iter().map(|run| run.digest.to_string()).collect(),
         }
+    }
+
+    fn figure(&self, name: &str) -> Option<f64> {
+        self.metrics.iter().find(|metric| metric.0 == name)?.1
     }
 }
 
@@ -92,14 +85,14 @@ pub fn tables(rows: &[Row]) -> String {
 }
 
 fn table(rows: &[&Row]) -> Table {
-    let means = |name: &str| rows.iter().any(|row| row.metrics.get(name).flatten().is_some());
+    let means = |name: &str| rows.iter().any(|row| row.figure(name).is_some());
     let dull = |name: &str| {
-        let losses = rows.iter().all(|row| row.metrics.get(name).flatten() == Some(0.0));
+        let losses = rows.iter().all(|row| row.figure(name) == Some(0.0));
         TOO_MUCH.contains(&name) || (name == "lost" && losses)
     };
     let names: Vec<&str> = rows
         .first()
-        .map(|row| row.metrics.0.iter().map(|metric| metric.0.as_str()).collect())
+        .map(|row| row.metrics.iter().map(|metric| metric.0.as_str()).collect())
         .unwrap_or_default();
     let names: Vec<&str> = names.into_iter().filter(|name| means(name) && !dull(name)).collect();
     let mut table = Table::new();
@@ -108,7 +101,7 @@ fn table(rows: &[&Row]) -> Table {
     table.set_header([String::from("law")].into_iter().chain(heads));
     for row in rows {
         let mark = if row.peer { " (peer)" } else { "" };
-        let cells = names.iter().map(|name| written(name, row.metrics.get(name).flatten()));
+        let cells = names.iter().map(|name| written(name, row.figure(name)));
         table.add_row([format!("{}{mark}", row.law)].into_iter().chain(cells));
     }
     for column in table.column_iter_mut().skip(1) {

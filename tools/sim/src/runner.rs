@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use anyhow::{Context, Result, anyhow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use tidegate::Instant;
 
-use crate::breach::Broken;
 use crate::scenario::Scenario;
 use crate::world::{Run, World};
 
@@ -21,32 +21,12 @@ pub struct Job<'a> {
     pub seed: u64,
 }
 
-/// Why a job has no result.
-#[derive(Clone, Debug, thiserror::Error, PartialEq)]
-pub enum JobError {
-    /// The law is unknown.
-    #[error("there is no law \"{0}\"; `tidegate-sim list` names all there are")]
-    NoSuchLaw(String),
-    /// The run violated a promise.
-    #[error("scenario {scenario} with law {law} and seed {seed} broke: {broken}")]
-    Broken {
-        /// The job's scenario.
-        scenario: String,
-        /// The job's law.
-        law: String,
-        /// The job's seed.
-        seed: u64,
-        /// What happened.
-        broken: Broken,
-    },
-}
-
 /// The number of progress steps per job.
 const STEPS: u64 = 50;
 
 /// Runs all jobs. The results are in the order of the jobs, and do not depend on the number of
 /// cores.
-pub fn run_all(jobs: &[Job], bar: &ProgressBar) -> Result<Vec<Run>, JobError> {
+pub fn run_all(jobs: &[Job], bar: &ProgressBar) -> Result<Vec<Run>> {
     bar.set_length(jobs.len() as u64 * STEPS);
     // Job lengths differ by a factor of a thousand, so any core must be able to take any job.
     let runs = jobs.par_iter().with_max_len(1).map(|job| run(job, bar)).collect();
@@ -77,19 +57,15 @@ pub fn late_progress_bar() -> ProgressBar {
     bar
 }
 
-fn run(job: &Job, bar: &ProgressBar) -> Result<Run, JobError> {
+fn run(job: &Job, bar: &ProgressBar) -> Result<Run> {
     let Job { scenario, law, seed } = *job;
-    let mut world =
-        World::new(scenario, law, seed).ok_or_else(|| JobError::NoSuchLaw(law.to_owned()))?;
+    let mut world = World::new(scenario, law, seed).context("there is no such law")?;
     bar.set_message(format!("{} · {law} · seed {seed}", scenario.name));
     let end = scenario.end.get_ref().span().as_nanos();
     for step in 1..=STEPS {
         let until = Instant::from_nanos(if step == STEPS { end } else { end / STEPS * step });
-        world.advance(until, &mut |_| {}).map_err(|broken| JobError::Broken {
-            scenario: scenario.name.clone(),
-            law: law.to_owned(),
-            seed,
-            broken,
+        world.advance(until, &mut |_| {}).map_err(|broken| {
+            anyhow!("scenario {} with law {law} and seed {seed} broke: {broken}", scenario.name)
         })?;
         bar.inc(1);
     }

@@ -8,7 +8,6 @@ use std::rc::Rc;
 use tidegate::{Hint, Instant, Outcome, Span};
 
 use crate::agenda::Agenda;
-use crate::books::Books;
 use crate::breach::{Breach, Broken};
 use crate::chance::{Chance, Stream};
 use crate::client::{Flight, State, Thread};
@@ -35,12 +34,16 @@ pub struct World<S> {
     digest: Digest,
     tally: Tally,
     strangers: Option<(Chance, Strangers, u64)>,
-    books: Books,
+    /// Calls that were given up.
+    lost: u64,
+    /// Threads that may still make calls, and those whose fixed amount of work is not done.
+    there: u64,
+    at_work: u64,
     over: bool,
 }
 
 /// An event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Event {
     /// A thread polls its throttle.
     Poll(u32),
@@ -98,7 +101,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let mut agenda = Agenda::new();
         let (mut processes, mut threads) = (Vec::new(), Vec::new());
         for group in scenario.groups() {
-            let from = group.from.instant();
+            let (group, from) = (Rc::new(group.clone()), group.from.instant());
             for _ in 0..group.processes {
                 let process = u32::try_from(processes.len()).ok()?;
                 let throttle = make(Place {
@@ -119,7 +122,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 });
                 for own in 0..group.threads {
                     let number = u32::try_from(threads.len()).ok()?;
-                    let mut thread = Thread::new(group, process, number, own, seed);
+                    let mut thread = Thread::new(&group, process, number, own, seed);
                     agenda.enter(thread.first(from), Event::Poll(number));
                     threads.push(thread);
                 }
@@ -130,7 +133,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
             agenda.enter(strangers.next(Instant::ZERO, 0, &mut chance), Event::Stranger);
             (chance, strangers, 0)
         });
-        let number_of_threads = threads.len() as u64;
+        let there = threads.len() as u64;
         let at_work = threads.iter().filter(|thread| thread.has_fixed_work()).count() as u64;
         Some(Self {
             tally: Tally::new(&scenario, &threads),
@@ -142,7 +145,9 @@ impl<S: Deref<Target = Scenario>> World<S> {
             now: Instant::ZERO,
             digest: Digest::new(),
             strangers,
-            books: Books::new(number_of_threads, at_work),
+            lost: 0,
+            there,
+            at_work,
             over: false,
         })
     }
@@ -158,9 +163,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let until = until.min(end);
         while !self.over {
             let Some((at, event)) = self.agenda.take(until) else {
-                if self.agenda.is_empty() && self.books.there() > 0 {
-                    let unfinished = self.books.there();
-                    return Err(self.broken(Breach::Idle { unfinished }));
+                if self.agenda.is_empty() && self.there > 0 {
+                    return Err(self.broken(Breach::Idle { unfinished: self.there }));
                 }
                 self.now = until;
                 self.over = until >= end;
@@ -169,12 +173,17 @@ impl<S: Deref<Target = Scenario>> World<S> {
             self.now = at;
             match event {
                 Event::Poll(thread) => self.poll(thread, watch).map(|_| ()),
-                Event::Arrive(thread) => self.arrive(thread, watch),
+                Event::Arrive(thread) => {
+                    self.arrive(thread, watch);
+                    Ok(())
+                }
                 Event::Return(thread) => self.take_back(thread, watch),
                 Event::Wake(process) => self.wake(process, watch),
-                Event::Stranger => self.stranger(),
+                Event::Stranger => {
+                    self.stranger();
+                    Ok(())
+                }
             }
-            .and_then(|()| self.books.check())
             .map_err(|what| self.broken(what))?;
         }
         Ok(!self.over)
@@ -188,7 +197,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
 
     /// The result so far.
     pub fn finish(&self) -> Run {
-        let metrics = self.tally.metrics(&self.scenario, &self.server, self.now, self.books.lost());
+        let metrics = self.tally.metrics(&self.scenario, &self.server, self.now, self.lost);
         let events = self.agenda.entered();
         Run { digest: self.digest, calls: self.tally.calls(), events, metrics }
     }
@@ -236,7 +245,6 @@ impl<S: Deref<Target = Scenario>> World<S> {
         }
         if thread.state == State::Idle {
             thread.begin(now);
-            self.books.begin();
         }
         let number = thread.process;
         let answer = self.processes[number as usize].throttle.poll(now, &thread.call);
@@ -293,7 +301,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 What::Queued
             }
             Answer::Reject(reason) => {
-                self.books.lose();
+                self.lost += 1;
                 self.end_call(index, now.saturating_add(REJECTED), false);
                 What::Rejected(reason)
             }
@@ -318,16 +326,13 @@ impl<S: Deref<Target = Scenario>> World<S> {
         }
     }
 
-    fn arrive(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
+    fn arrive(&mut self, index: u32, watch: &mut impl FnMut(&Step)) {
         let now = self.now;
         self.server.reach(index as usize);
         let mut answer = match self.threads[index as usize].bad {
             Some(bad) => self.server.refuse(now, bad),
             None => self.server.arrive(now),
         };
-        if let Some(fault) = self.server.limit().audit() {
-            return Err(Breach::Server(fault));
-        }
         let thread = &mut self.threads[index as usize];
         let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
         let mut back = now.saturating_add(answer.delay).saturating_add(way);
@@ -347,7 +352,6 @@ impl<S: Deref<Target = Scenario>> World<S> {
             self.over |= self.tally.calls() >= stop;
         }
         self.note(index, What::Decided(answer.outcome), watch);
-        Ok(())
     }
 
     fn take_back(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
@@ -360,7 +364,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         process.in_flight -= 1;
         process.throttle.settle(now, *permit, response);
         thread.call.attempt = thread.call.attempt.saturating_add(1);
-        let tries = thread.tries.is_none_or(|tries| thread.call.attempt < tries);
+        let tries = thread.group.tries.is_none_or(|tries| thread.call.attempt < tries);
         let again = tries && process.throttle.retry(now, &mut thread.call, response);
         if again && outcome == Outcome::Ok {
             return Err(Breach::Again { process: number });
@@ -375,10 +379,9 @@ impl<S: Deref<Target = Scenario>> World<S> {
             return self.poll(index, watch).map(|_| ());
         }
         if outcome == Outcome::Ok {
-            self.books.serve();
             self.tally.served(index, now, begun);
         } else {
-            self.books.lose();
+            self.lost += 1;
             self.note(index, What::GivenUp, watch);
         }
         match self.end_call(index, now, outcome == Outcome::Ok) {
@@ -402,9 +405,10 @@ impl<S: Deref<Target = Scenario>> World<S> {
             }
             None => {
                 thread.state = State::Gone;
-                self.books.leave(thread.has_fixed_work());
-                self.over |= self.books.at_work() == 0 && self.scenario.stop_when_work_is_done;
-                self.tally.work_done(self.books.at_work(), now);
+                self.there -= 1;
+                self.at_work -= u64::from(thread.has_fixed_work());
+                self.over |= self.at_work == 0 && self.scenario.stop_when_work_is_done;
+                self.tally.work_done(self.at_work, now);
             }
         }
         next
@@ -416,9 +420,9 @@ impl<S: Deref<Target = Scenario>> World<S> {
         thread.state = State::Gone;
         let Process { throttle, first, .. } = &mut self.processes[thread.process as usize];
         throttle.withdraw(self.now, index - *first);
-        self.books.leave(thread.has_fixed_work());
+        self.there -= 1;
+        self.at_work -= u64::from(thread.has_fixed_work());
         if had_call {
-            self.books.withdraw();
             self.note(index, What::Withdrawn, watch);
         }
     }
@@ -459,17 +463,13 @@ impl<S: Deref<Target = Scenario>> World<S> {
         self.serve(process, watch)
     }
 
-    fn stranger(&mut self) -> Result<(), Breach> {
-        let Some((chance, strangers, count)) = &mut self.strangers else { return Ok(()) };
+    fn stranger(&mut self) {
+        let Some((chance, strangers, count)) = &mut self.strangers else { return };
         *count += 1;
         self.agenda.enter(strangers.next(self.now, *count, chance), Event::Stranger);
         self.server.reach(*count as usize);
         let answer = self.server.arrive(self.now);
         self.tally.stranger(self.now, answer.outcome);
-        match self.server.limit().audit() {
-            Some(fault) => Err(Breach::Server(fault)),
-            None => Ok(()),
-        }
     }
 
     fn note(&mut self, thread: u32, what: What, watch: &mut impl FnMut(&Step)) {

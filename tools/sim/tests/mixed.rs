@@ -1,6 +1,6 @@
 //! Servers and clients of mixed traffic do what they say: exact counts.
 
-use tidegate::{Instant, Outcome, Span};
+use tidegate::{Hint, Instant, Outcome, Span};
 use tidegate_sim::metric::Metrics;
 use tidegate_sim::server::{Refusal, Server};
 use tidegate_sim::{Scenario, World};
@@ -31,6 +31,10 @@ fn answers(server: &str, tenths: &[u64]) -> String {
 #[test]
 fn a_server_throttles_exactly_the_calls_beyond_its_limits() {
     const WIDE: &str = "bucket = { burst = 1000, rate = '1/d' }";
+    let steps =
+        "bucket = { burst = 2, start = 1, rate = '4/s', steps = [{ at = '10s', rate = '0.5/s' }] }";
+    let clock = "window = { limit = 2, width = '60s', phase = '50s', start = 1 }";
+    let credit = "autoscaling = { least = '1/s', most = '1/s', target = 0.7, period = '60s', credit = '3s' }";
     let window = "window = { limit = 2, width = '1s', phase = '0s' }";
     let nested = format!("{window}\nalso = [{{ limit = 3, width = '60s', phase = '0s' }}]");
     let log = "sliding = { limit = 2, width = '10s' }";
@@ -42,8 +46,13 @@ fn a_server_throttles_exactly_the_calls_beyond_its_limits() {
         "bucket = { burst = 1, rate = '1/s' }\nban = { after = 2, within = '5s', length = '9s' }";
     let extended = ban.replace("'9s'", "'9s', extends = true");
     for (server, tenths, expected) in [
+        // A fifth of a token is missing at the step. The next whole one takes two seconds.
+        (steps, &[0, 2, 3, 98, 98, 103, 104, 123, 124][..], "+ 1 + + + 1 + 1 +"),
+        // A call is left in the first window, which ends after 10 s.
+        (clock, &[0, 90, 100, 101, 102, 700], "+ 1 + + 60 +"),
+        (credit, &[0, 0, 0, 0, 10], "+ + + 1 +"),
         // The minute's limit is full after three calls, although the second's is not.
-        (nested.as_str(), &[0, 1, 2, 10, 11, 599, 600, 601][..], "+ + 1 + 59 1 + +"),
+        (nested.as_str(), &[0, 1, 2, 10, 11, 599, 600, 601], "+ + 1 + 59 1 + +"),
         (log, &[0, 40, 50, 99, 100, 110, 140], "+ + 5 1 + 3 +"),
         // The call at 5 s counts, so one at 10 s finds two: at 4 s and 5 s.
         (strict, &[0, 40, 50, 100, 140, 260], "+ + 9 5 6 +"),
@@ -110,6 +119,32 @@ fn a_true_hint_is_true_although_a_call_does_not_reach_its_limit() {
     }
 }
 
+#[test]
+fn a_hint_is_true_skewed_false_or_absent() {
+    let (seconds, window) =
+        (Span::from_secs, "window = { limit = 7, width = '60s', phase = '50s' }");
+    let bucket = "bucket = { burst = 4500, start = 4499, rate = '4500/h' }";
+    let honest = "remaining = 'honest', reset = 'honest', quota = 'honest'";
+    let skewed = "reset = { times = 3.0 }, quota = { times = 0.5 }";
+    let lies = "reset = { always = '99s' }, quota = { always = { limit = 1, period = '2s' } }";
+    let quota =
+        |limit, period, reset| Hint::quota(limit, seconds(period)).and_reset(seconds(reset));
+    // After a call at 0 s. Two calls are missing in the bucket then, which takes 1.6 s.
+    for (server, hints, expected) in [
+        (window, honest, quota(7, 60, 10).and_remaining(6)),
+        (window, skewed, quota(3, 60, 30)),
+        (window, lies, quota(1, 2, 99)),
+        (bucket, honest, quota(4_500, 3_600, 2).and_remaining(4_498)),
+        (bucket, skewed, quota(2_250, 3_600, 5)),
+        // Only a throttled call is told when to retry.
+        (bucket, "retry_after = 'honest'", Hint::NONE),
+    ] {
+        let world = scenario(&format!("hints = {{ {hints} }}\n{server}"), "", "");
+        let mut server = Server::new(world.server.get_ref(), 1);
+        assert_eq!(server.arrive(Instant::ZERO).hint, expected, "{hints}");
+    }
+}
+
 /// The metrics of clients without a law, all of whose calls take 50 ms.
 fn run(server: &str, clients: &str, world: &str) -> Metrics {
     let scenario = scenario(server, clients, world);
@@ -132,6 +167,16 @@ fn random_rejections_take_nothing_from_the_limit() {
     assert_eq!((calls - rejected, lost), (300, 0));
     // Within four standard deviations.
     assert!((60..=140).contains(&rejected), "{rejected}");
+}
+
+#[test]
+fn a_fault_affects_the_calls_that_arrive_during_its_time() {
+    let fault =
+        "faults = [{ from = '10s', to = '20s', share = 1.0, delay = '3s', reply = 'busy' }]";
+    let [calls, refused, lost] = counts(&run(&format!("{fault}\n{FULL}"), "", ""));
+    // A call of 50 ms follows the other, but those at 10, 13, 16 and 19 s take 3 s longer.
+    assert_eq!((refused, lost), (4, 0));
+    assert!((1_755..=1_762).contains(&calls), "{calls}");
 }
 
 #[test]

@@ -86,18 +86,14 @@ fn the_number_of_calls_follows_the_demand() {
 fn steady_clients_start_at_random_and_others_at_once() {
     let arrivals = |steady| {
         let clients = format!("threads = 500\ndemand = {{ poisson = '0.1/s' }}\nsteady = {steady}");
-        let mut world = World::new(generous_of(&clients), "none", 1).unwrap();
+        let scenario = generous(&clients);
+        let mut world = World::new(&scenario, "none", 1).unwrap();
         world.advance(Instant::from_nanos(1_000_000_000), &mut |_| {}).unwrap();
         world.tally().calls()
     };
     // 500 threads within 20 ms, and 50 calls a second (those of the last 50 ms have not arrived).
     assert!((500..560).contains(&arrivals(false)));
     assert!((25..75).contains(&arrivals(true)));
-}
-
-/// Like [`generous`], owned by its world.
-fn generous_of(clients: &str) -> std::rc::Rc<Scenario> {
-    std::rc::Rc::new(generous(clients))
 }
 
 #[test]

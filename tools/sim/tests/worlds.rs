@@ -6,7 +6,7 @@ use indicatif::ProgressBar;
 use tidegate_sim::Scenario;
 use tidegate_sim::scenario::Demand;
 use tidegate_sim::worlds::{
-    self, Drawn, Family, Figures, Harm, Hints, Purpose, Results, Score, Settings, harm, plan,
+    self, Drawn, Family, Figures, Hints, Purpose, Results, Score, Settings, harm, plan,
 };
 
 fn draw(purpose: Purpose, number: u64, worlds: u32, only: Option<Family>) -> Vec<Drawn> {
@@ -115,25 +115,22 @@ fn a_hint_hurts_if_it_costs_more_than_the_bounds() {
         ..Score::default()
     };
     for (told, expected) in [
-        (Score { rejected: Some(0.0151), ..blind }, vec![Harm::Rejected]),
+        (Score { rejected: Some(0.0151), ..blind }, vec!["rejected"]),
         // Half as many again, but only 0.2 points of all calls.
         (Score { rejected: Some(0.0149), ..blind }, vec![]),
-        (Score { unused: Some(0.051), ..blind }, vec![Harm::Unused]),
+        (Score { unused: Some(0.051), ..blind }, vec!["unused"]),
         (Score { unused: Some(0.049), ..blind }, vec![]),
-        (Score { unfair: Some(0.151), ..blind }, vec![Harm::Unfair]),
-        (Score { latency: Some(111.0), ..blind }, vec![Harm::Latency]),
+        (Score { unfair: Some(0.151), ..blind }, vec!["unfair"]),
+        (Score { latency: Some(111.0), ..blind }, vec!["latency"]),
         (Score { latency: Some(109.0), unfair: None, ..blind }, vec![]),
-        (
-            Score { rejected: Some(0.5), latency: Some(1e6), ..blind },
-            vec![Harm::Rejected, Harm::Latency],
-        ),
+        (Score { rejected: Some(0.5), latency: Some(1e6), ..blind }, vec!["rejected", "latency"]),
     ] {
         assert_eq!(harm(&blind, &told), expected, "{told:?}");
     }
     let none = Score { rejected: Some(0.0), ..blind };
     let few = |share| Score { rejected: Some(share), ..blind };
-    assert_eq!(harm(&none, &few(0.0029)), vec![]);
-    assert_eq!(harm(&none, &few(0.0031)), vec![Harm::Rejected]);
+    assert!(harm(&none, &few(0.0029)).is_empty());
+    assert_eq!(harm(&none, &few(0.0031)), vec!["rejected"]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ export const PRESETS: Preset[] = [
   {
     name: "h", title: "A server that queues",
     hint: "Sixteen workers, a queue of sixty-four, then “busy”. Laws that watch the latency slow down before anything is throttled.",
-    laws: ["adaptive", "adaptive+vegas", "tchannel", "gradient2", "netflix-vegas", "vegas"],
+    laws: ["adaptive", "adaptive+vegas", "tchannel", "netflix-vegas", "vegas"],
   },
   {
     name: "i-4-1-drop", title: "Half a minute on, five minutes off",

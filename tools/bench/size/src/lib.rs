@@ -9,7 +9,10 @@ pub mod board;
 
 use tidegate::gate::Permit;
 use tidegate::law::Law;
-use tidegate::{Call, Controller, Costs, Decision, Instant, Policy, Reason, Reply, Rng};
+use tidegate::signal::http::{Answer, Common, Reading};
+use tidegate::{
+    Call, Controller, Costs, Decision, Hint, Instant, Policy, Reason, Reply, Rng, Span,
+};
 
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
@@ -51,4 +54,38 @@ impl<L: Law> RetryVerbs<L> {
     pub const fn all(policy: Policy<L>) -> Self {
         Self { gate: Verbs::ALL, policy, retry: Gate::retry, next_at: Gate::next_at }
     }
+}
+
+/// The parsers of HTTP rate limit headers.
+#[allow(dead_code, reason = "roots for the linker, never called")]
+pub struct Headers {
+    reading: fn(u16) -> Reading,
+    header: fn(&mut Reading, &[u8], &[u8]),
+    finish: fn(&mut Reading, Option<Span>) -> Answer,
+    last: fn(&Answer) -> Option<Hint>,
+}
+
+impl Headers {
+    pub const ALL: Self = Self {
+        reading: Reading::new,
+        header: |reading, name, value| reading.header(name, value),
+        finish: Reading::finish,
+        last: |answer| answer.limits().last().map(|limit| limit.hint),
+    };
+}
+
+/// The parser of the common HTTP dialects.
+#[allow(dead_code, reason = "roots for the linker, never called")]
+pub struct CommonHeaders {
+    reading: fn(u16) -> Reading<Common>,
+    header: fn(&mut Reading<Common>, &[u8], &[u8]),
+    finish: fn(&mut Reading<Common>, Option<u32>) -> Reply,
+}
+
+impl CommonHeaders {
+    pub const ALL: Self = Self {
+        reading: Reading::common,
+        header: |reading, name, value| reading.header(name, value),
+        finish: Reading::reply,
+    };
 }

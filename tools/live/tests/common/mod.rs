@@ -1,7 +1,10 @@
 //! Starts the real binary and reads its output.
 #![allow(dead_code)]
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -46,6 +49,35 @@ pub fn end(mut child: Child) -> Output {
         std::thread::sleep(Duration::from_millis(20));
     }
     child.wait_with_output().expect("its output can be read")
+}
+
+/// A program. It is killed if a test fails.
+pub struct Program(pub Option<Child>);
+
+impl Program {
+    /// Interrupts the program, and waits for it to end.
+    pub fn interrupt(&mut self) -> Output {
+        let child = self.0.take().unwrap();
+        kill_process(Pid::from_raw(child.id().try_into().unwrap()).unwrap(), Signal::INT).unwrap();
+        end(child)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+        }
+    }
+}
+
+/// The response to a request such as `GET /`. Each header has its line end.
+pub fn answer(server: impl ToSocketAddrs, request: &str, headers: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(server).unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nConnection: close\r\n{headers}\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    answer
 }
 
 pub fn number(run: &Value, key: &str) -> f64 {

@@ -6,13 +6,11 @@
 //!
 //! | name | source | what it adapts |
 //! |---|---|---|
-//! | `fulljit`, `fulljit.1` | AWS, full jitter from 1 s or from 0.1 s | a call's own delay |
-//! | `decorr` | AWS, decorrelated jitter from 0.1 s | a call's own delay |
+//! | `fulljit` | AWS, full jitter from 1 s | a call's own delay |
 //! | `cenkalti` | Go's `cenkalti/backoff`, v4 and v5 | a call's own delay, up to 15 minutes |
 //! | `sre-k2` | Google SRE book, adaptive throttling | the share of calls that are sent |
 //! | `retry-budget` | Finagle's `RetryBudget` | how many retries are sent |
 //! | `netflix-vegas` | Netflix concurrency-limits | calls in flight |
-//! | `gradient2` | Netflix concurrency-limits | calls in flight |
 //! | `aws-cubic` | the AWS SDKs, adaptive retry mode | the rate of each process |
 //! | `nall-aimd`, `nall-cubic` | .NET's `Nall.RateLimiting.Adaptive` | the rate of each process |
 //! | `request-rate-limiter` | the Rust crate | the rate of each process |
@@ -26,8 +24,6 @@
 mod aws_cubic;
 mod backoff;
 mod cenkalti;
-mod concurrency;
-mod gradient2;
 mod jitter;
 mod oracle;
 mod paced;
@@ -45,9 +41,7 @@ use crate::throttle::{Outlook, Throttle};
 use aws_cubic::AwsCubic;
 use backoff::Backoff;
 use cenkalti::Cenkalti;
-use concurrency::Concurrency;
-use gradient2::Gradient2;
-use jitter::{Decorrelated, FullJitter};
+use jitter::FullJitter;
 use oracle::Oracle;
 use paced::{Lance, Nall, Paced, PerCall};
 use retry_budget::RetryBudget;
@@ -58,14 +52,11 @@ use vegas::Vegas;
 type Make = fn(Chance, &Rc<Outlook>) -> Box<dyn Throttle>;
 
 const PEERS: &[(&str, Make)] = &[
-    ("fulljit", |chance, _| Box::new(Backoff::new(FullJitter::new(1.0), chance))),
-    ("fulljit.1", |chance, _| Box::new(Backoff::new(FullJitter::new(0.1), chance))),
-    ("decorr", |chance, _| Box::new(Backoff::new(Decorrelated::new(0.1), chance))),
+    ("fulljit", |chance, _| Box::new(Backoff::new(FullJitter, chance))),
     ("cenkalti", |chance, _| Box::new(Backoff::new(Cenkalti::default(), chance))),
     ("sre-k2", |chance, _| Box::new(Sre::new(chance))),
     ("retry-budget", |chance, _| Box::new(Backoff::new(RetryBudget::default(), chance))),
-    ("netflix-vegas", |chance, _| Box::new(Concurrency::new(Vegas::new(), chance))),
-    ("gradient2", |chance, _| Box::new(Concurrency::new(Gradient2::new(), chance))),
+    ("netflix-vegas", |chance, _| Box::new(Vegas::new(chance))),
     ("aws-cubic", |chance, _| Box::new(AwsCubic::new(chance))),
     ("nall-aimd", |chance, outlook| nall(false, chance, outlook)),
     ("nall-cubic", |chance, outlook| nall(true, chance, outlook)),
@@ -81,16 +72,8 @@ fn nall(cubic: bool, chance: Chance, outlook: &Rc<Outlook>) -> Box<dyn Throttle>
 }
 
 /// The names that [`named`] knows.
-pub const NAMES: &[&str] = &names();
-
-const fn names() -> [&'static str; PEERS.len()] {
-    let mut names = [""; PEERS.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = PEERS[i].0;
-        i += 1;
-    }
-    names
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PEERS.iter().map(|(name, _)| *name)
 }
 
 /// The peer with this name, for a process of the world that `outlook` describes. `seed` is the seed
@@ -103,7 +86,7 @@ pub fn named(name: &str, seed: u64, outlook: &Rc<Outlook>) -> Option<Box<dyn Thr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::throttle::{Answer, Call, Ledger, Member, Response};
+    use crate::throttle::{Call, Ledger, Member, Response};
     use std::cell::RefCell;
     use std::collections::BTreeSet;
     use tidegate::{Hint, Instant, Outcome, Span};
@@ -160,57 +143,10 @@ mod tests {
         }
     }
 
-    /// The polls, answers and planned retries of four threads in five minutes. Every third call is
-    /// served, and each takes 100 ms.
-    fn trace(name: &str, seed: u64) -> String {
-        let mut peer = named(name, seed, &Rc::new(outlook())).unwrap();
-        let mut threads = [0, 1, 2, 3].map(|thread| (Call { thread, ..call() }, None));
-        let (mut trace, mut calls) = (String::new(), 0_u32);
-        for step in 0..60_000_u64 {
-            let now = at(step as f64 * 0.005);
-            for (call, flight) in &mut threads {
-                if let Some((sent, permit)) = *flight {
-                    if now < at(0.1).saturating_add(Span::from_nanos(sent)) {
-                        continue;
-                    }
-                    *flight = None;
-                    calls += 1;
-                    let served = calls.is_multiple_of(3);
-                    let response = if served { accepted(sent) } else { throttled(sent) };
-                    peer.settle(now, permit, &response);
-                    call.attempt += 1;
-                    let again = peer.retry(now, call, &response);
-                    trace += &format!("{now:?} {again} {:?}\n", call.not_before);
-                    call.attempt = if again { call.attempt } else { 0 };
-                }
-                match peer.poll(now, call) {
-                    Answer::Admit(permit) => *flight = Some((now.as_nanos(), permit)),
-                    Answer::Wait(until) => assert!(until > now, "{name} waits for no time"),
-                    Answer::Full | Answer::Queued => {}
-                    Answer::Reject(reason) => panic!("{name} rejects: {reason}"),
-                }
-            }
-        }
-        trace
-    }
-
-    #[test]
-    fn peers_depend_on_their_seeds() {
-        for name in NAMES {
-            let [first, again, other] = [1, 1, 2].map(|seed| trace(name, seed));
-            assert!(first.len() > 1_000, "{name} makes few calls:\n{first}");
-            assert!(first == again, "{name} differs from itself");
-            let is_fixed = name.starts_with("oracle");
-            assert_eq!(first == other, is_fixed, "{name} and its seed");
-        }
-    }
-
     #[test]
     fn the_delay_after_a_first_failure_matches_the_name() {
         let table = [
             ("fulljit", 0.0, 1.0),
-            ("fulljit.1", 0.0, 0.1),
-            ("decorr", 0.1, 0.3),
             ("cenkalti", 0.25, 0.75),
             ("sre-k2", 0.0, 0.0),
             ("retry-budget", 0.0, 1.0),
@@ -238,12 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn every_listed_name_is_a_peer_and_no_other_name_is() {
-        let known = Rc::new(outlook());
-        assert!(NAMES.iter().all(|name| named(name, 1, &known).is_some()));
-        assert_eq!(NAMES.iter().collect::<BTreeSet<_>>().len(), NAMES.len());
-        assert!(named("magic", 1, &known).is_none());
-        // A name in a table must be unique.
-        assert!(tidegate::Policy::NAMES.iter().all(|law| !NAMES.contains(law)));
+    fn every_name_is_unique_among_peers_and_laws() {
+        let all: Vec<&str> = names().chain(tidegate::Policy::NAMES.iter().copied()).collect();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
     }
 }

@@ -17,7 +17,7 @@
 use tidegate::{Instant, Span};
 
 use super::backoff::{Schedule, earlier_failures};
-use super::jitter::FullJitter;
+use super::jitter::full_jitter;
 use crate::chance::Chance;
 use crate::throttle::{Call, Response};
 
@@ -44,7 +44,7 @@ impl Schedule for RetryBudget {
         chance: &mut Chance,
     ) -> Option<Span> {
         let paid = self.0.withdraw(milliseconds(now));
-        paid.then(|| FullJitter::new(1.0).sleep(earlier_failures(call), chance))
+        paid.then(|| full_jitter(earlier_failures(call), chance))
     }
 }
 

@@ -17,18 +17,18 @@
 
 use tidegate::{Instant, Outcome, Span};
 
-use super::backoff::{asleep, earlier_failures, seconds, sleep};
+use super::backoff::{earlier_failures, seconds, sleep};
+use super::jitter::rung;
 use super::threads::Threads;
 use crate::chance::Chance;
-use crate::throttle::{Answer, Call, Response, Throttle};
+use crate::throttle::{Call, Response};
 
 const ATTEMPTS: u32 = 3;
 const TOKENS: u32 = 500;
 const UNUSED: u32 = 1;
-const CAP: f64 = 20.0;
 const HINT_REACH: Span = Span::from_secs(5);
 
-/// The throttle.
+/// The retries of a client.
 pub(super) struct Smithy {
     tokens: u32,
     /// The cost of the last retry of each thread's call.
@@ -45,39 +45,9 @@ impl Smithy {
         let paid = if earlier_failures(call) == 0 { UNUSED } else { *self.paid.of(call.thread) };
         self.tokens = TOKENS.min(self.tokens + paid);
     }
-}
 
-/// The backoff's base in seconds, and the cost of a retry.
-fn terms(outcome: Outcome) -> Option<(f64, u32)> {
-    match outcome {
-        Outcome::Throttled => Some((0.5, 5)),
-        Outcome::Busy | Outcome::Failed => Some((0.1, 10)),
-        Outcome::Ok | Outcome::Abandoned | Outcome::Exhausted => None,
-    }
-}
-
-/// The maximum delay after this many earlier failures, in seconds.
-fn rung(base: f64, failures: u32) -> f64 {
-    libm::ldexp(base, failures.min(64) as i32).min(CAP)
-}
-
-/// Combines the delay with the server's Retry-After.
-fn hinted(delay: Span, retry_after: Option<Span>) -> Span {
-    retry_after.map_or(delay, |hint| hint.min(delay.saturating_add(HINT_REACH)).max(delay))
-}
-
-fn whole_milliseconds(span: Span) -> Span {
-    Span::from_millis(span.as_nanos() / 1_000_000)
-}
-
-impl Throttle for Smithy {
-    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        asleep(now, call).unwrap_or(Answer::Admit(0))
-    }
-
-    fn settle(&mut self, _: Instant, _: u64, _: &Response) {}
-
-    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
+    /// Plans the next attempt of a completed call by changing `call`. `false` if there is none.
+    pub fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
         if response.outcome == Outcome::Ok {
             self.succeed(call);
         }
@@ -91,10 +61,24 @@ impl Throttle for Smithy {
         let delay = whole_milliseconds(seconds(self.chance.within(0.0, top)));
         sleep(now, call, hinted(delay, response.hint.retry_after))
     }
+}
 
-    fn next_at(&self, _: Instant) -> Option<Instant> {
-        None
+/// The backoff's base in seconds, and the cost of a retry.
+fn terms(outcome: Outcome) -> Option<(f64, u32)> {
+    match outcome {
+        Outcome::Throttled => Some((0.5, 5)),
+        Outcome::Busy | Outcome::Failed => Some((0.1, 10)),
+        Outcome::Ok | Outcome::Abandoned | Outcome::Exhausted => None,
     }
+}
+
+/// Combines the delay with the server's Retry-After.
+fn hinted(delay: Span, retry_after: Option<Span>) -> Span {
+    retry_after.map_or(delay, |hint| hint.min(delay.saturating_add(HINT_REACH)).max(delay))
+}
+
+fn whole_milliseconds(span: Span) -> Span {
+    Span::from_millis(span.as_nanos() / 1_000_000)
 }
 
 #[cfg(test)]

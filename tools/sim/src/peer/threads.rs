@@ -13,16 +13,3 @@ impl<T: Default> Threads<T> {
         &mut self.0[index]
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_thread_has_separate_state() {
-        let mut threads = Threads::<u32>::default();
-        *threads.of(3) = 7;
-        *threads.of(0) = 1;
-        assert_eq!([0, 1, 2, 3, 4].map(|thread| *threads.of(thread)), [1, 0, 0, 7, 0]);
-    }
-}

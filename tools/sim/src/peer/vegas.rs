@@ -1,7 +1,12 @@
-//! Vegas: grows while the round trip is as short as ever, and shrinks when it shows a queue.
+//! Vegas: a concurrency limit that grows while the round trip is as short as ever, and shrinks when
+//! it shows a queue.
 //!
-//! Source: github.com/Netflix/concurrency-limits at 78a74b9, `VegasLimit.java`, defaults: the limit
-//! starts at 20 and stays within 1 to 1000. With log = max(1, floor(log10 limit)) and
+//! Source: github.com/Netflix/concurrency-limits at 78a74b9, `AbstractLimiter` with the
+//! `BlockingLimiter` that its documentation recommends for clients: at the limit the caller blocks
+//! until a call returns. A throttled call or failure is a *drop*, and an abandoned call is not
+//! sampled. The library does not retry. Here a dropped call is repeated after U(0, 100 ms).
+//!
+//! The limit is that of `VegasLimit.java` with its defaults: it starts at 20 and stays within 1 to 1000. With log = max(1, floor(log10 limit)) and
 //! queue = ceil(limit * (1 - shortest / rtt)), each sample moves the limit by
 //!
 //! - - log on a drop;
@@ -15,25 +20,56 @@
 //! measurement during a queue mistakes it for the unloaded round trip (concurrency-limits, issue 165), and then the
 //! limit drifts up.
 
-use tidegate::Span;
+use tidegate::{Instant, Outcome, Span};
 
-use super::concurrency::{Limit, Sample};
+use super::backoff::{asleep, seconds, sleep};
 use crate::chance::Chance;
+use crate::throttle::{Answer, Call, Response, Throttle};
 
 const PROBE_MULTIPLIER: f64 = 30.0;
+/// The longest delay before a dropped call is repeated, in seconds.
+const RETRY: f64 = 0.1;
 
-/// The limit.
+/// The throttle.
 pub(super) struct Vegas {
     limit: f64,
     max: f64,
+    in_flight: u32,
     /// The shortest round trip, assumed to be that of the unloaded server.
     shortest: Option<Span>,
     probe: Probe,
+    chance: Chance,
+}
+
+/// A completed call.
+#[derive(Clone, Copy)]
+struct Sample {
+    /// Its round-trip time. Never zero.
+    rtt: Span,
+    /// How many calls were in flight when it was sent, including itself.
+    in_flight: u32,
+    /// Whether it was throttled or failed.
+    dropped: bool,
 }
 
 impl Vegas {
-    pub fn new() -> Self {
-        Self { limit: 20.0, max: 1_000.0, shortest: None, probe: Probe::default() }
+    pub fn new(chance: Chance) -> Self {
+        let probe = Probe::default();
+        Self { limit: 20.0, max: 1_000.0, in_flight: 0, shortest: None, probe, chance }
+    }
+
+    /// Learns from a completed call.
+    fn sample(&mut self, sample: Sample) {
+        if self.probe.due(self.limit, &mut self.chance) {
+            self.shortest = Some(sample.rtt);
+            return;
+        }
+        match self.shortest {
+            Some(shortest) if sample.rtt >= shortest => {
+                self.limit = self.target(sample, shortest).clamp(1.0, self.max);
+            }
+            _ => self.shortest = Some(sample.rtt),
+        }
     }
 
     /// The next limit.
@@ -87,33 +123,48 @@ fn log10(limit: f64) -> f64 {
     f64::from((limit as u32).checked_ilog10().unwrap_or(0).max(1))
 }
 
-impl Limit for Vegas {
-    fn sample(&mut self, sample: Sample, chance: &mut Chance) {
-        if self.probe.due(self.limit, chance) {
-            self.shortest = Some(sample.rtt);
-            return;
+impl Throttle for Vegas {
+    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
+        if let Some(wait) = asleep(now, call) {
+            return wait;
         }
-        match self.shortest {
-            Some(shortest) if sample.rtt >= shortest => {
-                self.limit = self.target(sample, shortest).clamp(1.0, self.max);
-            }
-            _ => self.shortest = Some(sample.rtt),
+        if self.in_flight >= self.limit as u32 {
+            return Answer::Full;
+        }
+        self.in_flight += 1;
+        // The permit is the number of calls in flight, which the sample needs.
+        Answer::Admit(u64::from(self.in_flight))
+    }
+
+    fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
+        self.in_flight -= 1;
+        if response.outcome != Outcome::Abandoned {
+            self.sample(Sample {
+                rtt: now.saturating_since(response.sent).max(Span::from_nanos(1)),
+                in_flight: permit as u32,
+                dropped: response.outcome != Outcome::Ok,
+            });
         }
     }
 
-    fn limit(&self) -> u32 {
-        self.limit as u32
+    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
+        let delay = seconds(self.chance.within(0.0, RETRY));
+        response.outcome.is_retryable() && sleep(now, call, delay)
+    }
+
+    fn in_flight(&self) -> Option<u32> {
+        Some(self.in_flight)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate::Instant;
+    use crate::peer::tests::{accepted, at, call, throttled};
 
     /// A sample with this round trip in milliseconds.
     fn took(ms: u64, in_flight: u32) -> Sample {
-        Sample { at: Instant::ZERO, rtt: Span::from_millis(ms), in_flight, dropped: false }
+        Sample { rtt: Span::from_millis(ms), in_flight, dropped: false }
     }
 
     fn dropped(ms: u64) -> Sample {
@@ -122,16 +173,15 @@ mod tests {
 
     /// The limits after each sample.
     fn limits(mut vegas: Vegas, samples: &[Sample]) -> Vec<u32> {
-        let mut chance = Chance::of(1);
         let mut after = |sample: &Sample| {
-            vegas.sample(*sample, &mut chance);
-            vegas.limit()
+            vegas.sample(*sample);
+            vegas.limit as u32
         };
         samples.iter().map(&mut after).collect()
     }
 
     fn within(limit: f64, max: f64) -> Vegas {
-        Vegas { limit, max, ..Vegas::new() }
+        Vegas { limit, max, ..Vegas::new(Chance::of(1)) }
     }
 
     #[test]
@@ -170,7 +220,7 @@ mod tests {
     #[test]
     fn a_drop_subtracts_the_logarithm() {
         let samples = [took(100, 20), dropped(100), dropped(300), dropped(100)];
-        assert_eq!(limits(Vegas::new(), &samples), [20, 19, 18, 17]);
+        assert_eq!(limits(Vegas::new(Chance::of(1)), &samples), [20, 19, 18, 17]);
     }
 
     #[test]
@@ -181,20 +231,34 @@ mod tests {
         assert_eq!(limits(within(17.0, 20.0), &served), [17, 20, 20, 20]);
         // Always more in flight and never a queue: from 20 up to the published 1000.
         let busy = vec![took(100, 1_000); 1_000];
-        assert_eq!(limits(Vegas::new(), &busy).last(), Some(&1_000));
+        assert_eq!(limits(Vegas::new(Chance::of(1)), &busy).last(), Some(&1_000));
     }
 
     #[test]
     fn the_shortest_round_trip_is_measured_again_after_fifteen_to_thirty_limits() {
         for seed in 0..100 {
-            let (mut vegas, mut chance) = (Vegas::new(), Chance::of(seed));
+            let mut vegas = Vegas::new(Chance::of(seed));
             // Less than half of the limit in flight, so that the limit does not change.
-            vegas.sample(took(100, 1), &mut chance);
+            vegas.sample(took(100, 1));
             let probed = (2..).find(|_| {
-                vegas.sample(took(200, 1), &mut chance);
+                vegas.sample(took(200, 1));
                 vegas.shortest == Some(Span::from_millis(200))
             });
             assert!((300..=600).contains(&probed.unwrap()), "after {probed:?} samples");
         }
+    }
+    #[test]
+    fn a_call_over_the_limit_waits_until_another_completes_and_an_abandoned_one_is_no_sample() {
+        let mut vegas = within(2.0, 20.0);
+        let polls = [0, 1, 2].map(|_| vegas.poll(at(0.0), &call()));
+        assert_eq!(polls, [Answer::Admit(1), Answer::Admit(2), Answer::Full]);
+        vegas.settle(at(0.25), 2, &throttled(50_000_000));
+        assert_eq!((vegas.in_flight, vegas.shortest), (1, Some(Span::from_millis(200))));
+        vegas.settle(
+            at(0.3),
+            1,
+            &Response { outcome: Outcome::Abandoned, ..accepted(200_000_000) },
+        );
+        assert_eq!((vegas.in_flight, vegas.shortest), (0, Some(Span::from_millis(200))));
     }
 }

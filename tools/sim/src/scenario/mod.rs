@@ -8,7 +8,8 @@ mod law;
 mod measure;
 pub mod units;
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use tidegate::Policy;
@@ -191,6 +192,16 @@ impl Scenario {
         let bin = self.bin.get_ref().span().as_nanos();
         self.end.get_ref().span().as_nanos().div_ceil(bin)
     }
+}
+
+/// The scenario files of a folder, in the order of their names.
+pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder)?;
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort_by(|one, other| one.file_stem().cmp(&other.file_stem()));
+    Ok(files)
 }
 
 impl Clients {

@@ -167,21 +167,4 @@ mod tests {
         assert_eq!(server.rate(), [(at(0), 10.0), (at(60_000), 20.0), (at(120_000), 10.0)]);
         assert_eq!((server.start(), server.burst()), (300.0, 300.0));
     }
-
-    #[test]
-    fn credit_serves_a_burst_above_the_rate_until_it_is_used_up() {
-        let spec = AutoscalingSpec {
-            least: "1/s".parse().unwrap(),
-            most: "1/s".parse().unwrap(),
-            target: 0.7,
-            period: Span::from_secs(60).into(),
-            credit: Span::from_secs(300).into(),
-        };
-        let mut server = Autoscaling::new(&spec);
-        let mut chance = Chance::new(1, Stream::Server);
-        let served = (0..1_000)
-            .filter(|_| server.arrive(Instant::ZERO, &mut chance).outcome == Outcome::Ok)
-            .count();
-        assert_eq!(served, 300);
-    }
 }

@@ -101,35 +101,3 @@ impl Reply {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::chance::Stream;
-
-    fn fault(share: f64, reply: Reply) -> Fault {
-        let time = |seconds| Span::from_secs(seconds).into();
-        Fault { from: time(10), to: time(20), share, delay: time(3), reply }
-    }
-
-    #[test]
-    fn a_fault_affects_its_share_of_the_calls_during_its_time() {
-        let mut chance = Chance::new(1, Stream::Server);
-        let faults = [fault(0.25, Reply::Ok)];
-        for (seconds, least, most) in
-            [(9, 0, 0), (10, 2_380, 2_620), (19, 2_380, 2_620), (20, 0, 0)]
-        {
-            let now = Instant::ZERO.saturating_add(Span::from_secs(seconds));
-            let met = |_: &u32| Fault::that_hits(&faults, false, now, &mut chance).is_some();
-            // Within 2.8 standard deviations (43) of 10 000 draws.
-            let count = (0..10_000).filter(met).count();
-            assert!((least..=most).contains(&count), "{count} at {seconds} s");
-        }
-    }
-
-    #[test]
-    fn an_affected_call_takes_longer_and_has_no_hint() {
-        let answer = fault(1.0, Reply::Busy).answer(Span::from_millis(50));
-        assert_eq!((answer.delay, answer.hint), (Span::from_millis(3_050), Hint::NONE));
-    }
-}

@@ -130,10 +130,6 @@ impl Limit for Guard {
         self.limits().map(Limit::burst).chain(flight).fold(f64::INFINITY, f64::min)
     }
 
-    fn audit(&self) -> Option<&'static str> {
-        self.limit.audit()
-    }
-
     fn rate(&self) -> Vec<(Instant, f64)> {
         let others = self.also.iter().map(|window| latest(&window.rate(), Instant::ZERO));
         let least = others.chain(self.flight.map(|it| it.1)).fold(f64::INFINITY, f64::min);

@@ -130,11 +130,6 @@ pub trait Limit {
     /// Calls that can be served at once after a long silence.
     fn burst(&self) -> f64;
 
-    /// An inconsistency of its counts, if there is one.
-    fn audit(&self) -> Option<&'static str> {
-        None
-    }
-
     /// The rate over time, as far as it is known in advance.
     fn rate(&self) -> Vec<(Instant, f64)>;
 

@@ -133,11 +133,6 @@ impl Limit for Queue {
         (self.workers + self.places) as f64
     }
 
-    fn audit(&self) -> Option<&'static str> {
-        let full = self.inside.len() > self.workers + self.places;
-        full.then_some("more calls are in the server than it has room for")
-    }
-
     #[expect(clippy::cast_precision_loss, reason = "for ratios")]
     fn rate(&self) -> Vec<(Instant, f64)> {
         let rate = |mean: Span| self.workers as f64 / (mean.as_nanos() as f64 / 1e9);
@@ -175,7 +170,6 @@ mod tests {
         assert_eq!(queue.next(Instant::ZERO), Some(leaves[0]));
         let first = Instant::ZERO.saturating_add(leaves[0]);
         assert_eq!(queue.arrive(first, &mut chance).outcome, Outcome::Ok);
-        assert_eq!(queue.audit(), None);
     }
 
     #[test]

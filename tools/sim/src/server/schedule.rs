@@ -110,12 +110,4 @@ mod tests {
         assert_eq!(schedule.at(at(19)).as_per_second(), 20.0);
         assert_eq!(schedule.at(at(20)).as_per_second(), 0.0);
     }
-
-    #[test]
-    fn steps_must_be_in_order() {
-        let secs = |n| Time::from(Span::from_secs(n));
-        assert!(in_order([secs(1), secs(2)]));
-        assert!(!in_order([secs(0)]));
-        assert!(!in_order([secs(2), secs(2)]));
-    }
 }

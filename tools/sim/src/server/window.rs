@@ -107,27 +107,3 @@ impl Limit for Window {
         Some((u32::try_from(self.limit.most()).ok()?, self.width, Instant::from_nanos(first)))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::chance::Stream;
-
-    #[test]
-    fn a_window_follows_the_server_clock_and_starts_with_what_is_left() {
-        let secs = |n| Time::from(Span::from_secs(n));
-        let spec = WindowSpec { limit: 2, width: secs(60), phase: Some(secs(50)), start: Some(1) };
-        let mut chance = Chance::new(1, Stream::Server);
-        let mut window = Window::new(&spec, &mut chance);
-        for (second, served, level, next) in
-            [(0, true, 0.0, 10), (9, false, 0.0, 1), (10, true, 1.0, 60), (129, true, 1.0, 1)]
-        {
-            let now = Instant::ZERO.saturating_add(Span::from_secs(second));
-            assert_eq!(window.arrive(now, &mut chance), Ruling::served(served), "at {second} s");
-            let told = (window.level(now), window.next(now));
-            assert_eq!(told, (level, Some(Span::from_secs(next))), "at {second} s");
-        }
-        let first = Instant::ZERO.saturating_add(Span::from_secs(10));
-        assert_eq!(window.windows(), Some((2, Span::from_secs(60), first)));
-    }
-}

@@ -1,16 +1,13 @@
-//! The coordinators of a fleet: the root with the budget, and the branches between it and the
-//! members.
+//! The coordinator with the budget of a fleet.
 
 use tidegate::law::{AnyLaw, Fixed};
-use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Member, REQUEST_BYTES};
+use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Source};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
 
 use super::Fleet;
 
 /// Room for all calls that are leased or in flight at once.
 type Root = Coordinator<Leases<AnyLaw, 16_384>, 1_024>;
-/// A coordinator that grants from its own leases.
-type Branch = Coordinator<Member<4_096>, 1_024>;
 
 /// The root, which holds the budget.
 pub struct Desk {
@@ -48,12 +45,10 @@ impl Desk {
     }
 
     pub fn answer(&mut self, now: Instant, true_now: u64, request: &[u8]) -> Vec<u8> {
-        let mut grant = vec![0; GRANT_BYTES];
-        let length = self.root.answer(now, request, &mut grant).expect("requests are valid");
+        let grant = answer(&mut self.root, now, request);
         if self.always {
             self.write_down(now, true_now);
         }
-        grant.truncate(length);
         grant
     }
 
@@ -70,36 +65,14 @@ impl Desk {
     }
 }
 
-/// A branch of the tree, with its requests to the root.
-pub struct Limb {
-    branch: Box<Branch>,
-    buffer: Vec<u8>,
-}
-
-impl Limb {
-    pub fn new(number: u64, now: Instant) -> Self {
-        let alone = Quota::per_second(1).expect("one is a count");
-        let member = Member::new(number, alone, now);
-        Self { branch: Box::new(Coordinator::new(member, now)), buffer: vec![0; REQUEST_BYTES] }
-    }
-
-    pub fn answer(&mut self, now: Instant, request: &[u8]) -> Vec<u8> {
-        let mut grant = vec![0; GRANT_BYTES];
-        let length = self.branch.answer(now, request, &mut grant).expect("requests are valid");
-        grant.truncate(length);
-        grant
-    }
-
-    pub fn hear(&mut self, now: Instant, grant: &[u8]) {
-        self.branch.source_mut().hear(now, grant).expect("grants are valid");
-    }
-
-    pub fn request(&mut self, now: Instant) -> Option<Vec<u8>> {
-        let length = self.branch.request(now, &mut self.buffer)?;
-        Some(self.buffer[..length].to_vec())
-    }
-
-    pub fn request_at(&self) -> Option<Instant> {
-        self.branch.source().request_at()
-    }
+/// A coordinator's answer to a request.
+pub fn answer<S: Source, const MEMBERS: usize>(
+    coordinator: &mut Coordinator<S, MEMBERS>,
+    now: Instant,
+    request: &[u8],
+) -> Vec<u8> {
+    let mut grant = vec![0; GRANT_BYTES];
+    let length = coordinator.answer(now, request, &mut grant).expect("requests are valid");
+    grant.truncate(length);
+    grant
 }

@@ -4,7 +4,7 @@ use tidegate::{Instant, Outcome as Fate, Span};
 
 use super::{Demand, Fleet, Stretch, What};
 use crate::metric::{Micros, jain};
-use crate::server::Server;
+use crate::server::{Server, seconds};
 
 /// The results of the stretches of a run, in order.
 pub type Figures = Vec<Outcome>;
@@ -77,11 +77,6 @@ fn part(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for people")]
-fn seconds(span: Span) -> f64 {
-    span.as_nanos() as f64 / 1e9
-}
-
 impl Tally {
     pub fn new(fleet: &Fleet) -> Self {
         let stretches = fleet.stretches.iter().map(|stretch| Count::new(fleet, stretch));
@@ -116,7 +111,7 @@ impl Tally {
     }
 
     pub fn arrived(&mut self, now: Instant, outcome: Fate) {
-        let drained = self.rate * seconds(now.saturating_since(self.at));
+        let drained = self.rate * seconds(self.at, now);
         self.level = (self.level - drained).max(0.0) + 1.0;
         self.at = now;
         let level = self.level;
@@ -173,7 +168,7 @@ impl Count {
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     fn outcome(&self, fleet: &Fleet, server: &Server) -> Outcome {
         let served: u64 = self.served.iter().sum();
-        let length = seconds(self.to.saturating_since(self.from));
+        let length = seconds(self.from, self.to);
         let capacity = server.flow(self.from, self.to, None);
         let steps = fleet.faults.iter().any(|fault| matches!(fault.what, What::Load(_)));
         let asked = match fleet.demand {

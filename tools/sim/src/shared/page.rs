@@ -1,12 +1,13 @@
 //! The page: every fleet with each of its laws.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rayon::prelude::*;
 
 use super::{Fleet, Outcome, Stretch, run};
 use crate::metric::median;
+use crate::scenario::files;
 
 /// One line of the page: a stretch of a fleet with a law.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -21,16 +22,12 @@ pub struct Line {
     pub figures: Outcome,
 }
 
-/// The fleets of a directory, in the order of their names.
+/// The fleets of a folder, in the order of their names.
 ///
 /// # Errors
-/// The directory or one of its files cannot be read.
-pub fn fleets(directory: &Path) -> anyhow::Result<Vec<Fleet>> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(directory)?
-        .map(|entry| Ok(entry?.path()))
-        .collect::<std::io::Result<_>>()?;
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
-    files.sort_by(|one, other| one.file_stem().cmp(&other.file_stem()));
+/// The folder or one of its files cannot be read.
+pub fn fleets(folder: &Path) -> anyhow::Result<Vec<Fleet>> {
+    let files = files(folder)?;
     Ok(files.iter().map(|file| Fleet::read(file)).collect::<Result<_, _>>()?)
 }
 

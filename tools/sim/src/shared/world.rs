@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use tidegate::shared::{Member, REQUEST_BYTES};
+use tidegate::shared::{Coordinator, Member, REQUEST_BYTES};
 use tidegate::{Decision, Hint, Instant, Outcome, Quota, Span};
 
-use super::desk::{Desk, Limb};
+use super::desk::{Desk, answer};
 use super::figures::{Figures, Tally};
 use super::{Demand, Fleet, What};
 use crate::agenda::Agenda;
@@ -73,8 +73,9 @@ struct Leaf {
     chance: Chance,
 }
 
-struct Bough {
-    limb: Limb,
+/// A coordinator between the root and some members, which grants from its own leases.
+struct Branch {
+    coordinator: Box<Coordinator<Member<4_096>, 1_024>>,
     look: Instant,
 }
 
@@ -86,7 +87,7 @@ struct World<'f> {
     desk: Desk,
     /// The end of the coordinator's outage, and whether it runs.
     away_until: Instant,
-    boughs: Vec<Bough>,
+    branches: Vec<Branch>,
     leaves: Vec<Leaf>,
     calls: Vec<Call>,
     free: Vec<usize>,
@@ -134,7 +135,7 @@ impl<'f> World<'f> {
             server: Server::new(&fleet.server, seed),
             desk: Desk::new(fleet, law, Stream::Server.seed(seed) ^ 1, desk_now)?,
             away_until: Instant::ZERO,
-            boughs: Vec::new(),
+            branches: Vec::new(),
             leaves: Vec::new(),
             calls: Vec::new(),
             free: Vec::new(),
@@ -145,9 +146,9 @@ impl<'f> World<'f> {
             buffer: vec![0; REQUEST_BYTES],
         };
         for number in 0..fleet.branches {
-            let name = Stream::Throttle(number + (1 << 20)).seed(seed);
-            let limb = Limb::new(name, desk_now);
-            world.boughs.push(Bough { limb, look: Instant::MAX });
+            let member = member(number + (1 << 20), 0, seed, DESK_SKEW, Instant::ZERO);
+            let coordinator = Box::new(Coordinator::new(member, desk_now));
+            world.branches.push(Branch { coordinator, look: Instant::MAX });
         }
         for number in 0..fleet.members {
             let mut chance = Chance::new(seed, Stream::Thread(number));
@@ -299,16 +300,18 @@ impl<'f> World<'f> {
     fn look_of_branch(&mut self, index: usize) {
         let own = ahead(self.now, DESK_SKEW);
         for _ in 0..2 {
-            if let Some(bytes) = self.boughs[index].limb.request(own) {
+            let branch = &mut self.branches[index].coordinator;
+            if let Some(length) = branch.request(own, &mut self.buffer) {
+                let bytes = self.buffer[..length].to_vec();
                 self.send(Node::Branch(index), Node::Root, usize::MAX, bytes);
                 break;
             }
         }
-        let bough = &mut self.boughs[index];
-        let Some(at) = bough.limb.request_at() else { return };
+        let branch = &mut self.branches[index];
+        let Some(at) = branch.coordinator.source().request_at() else { return };
         let next = true_time(at, DESK_SKEW).max(ahead(self.now, Span::from_nanos(1)));
-        if bough.look <= self.now || next < bough.look {
-            bough.look = next;
+        if branch.look <= self.now || next < branch.look {
+            branch.look = next;
             self.agenda.enter(next, Event::Look(Node::Branch(index)));
         }
     }
@@ -346,11 +349,12 @@ impl<'f> World<'f> {
                 self.send(Node::Root, from, leaf, grant);
             }
             Node::Branch(index) if from == Node::Root => {
-                self.boughs[index].limb.hear(own, bytes);
+                let heard = self.branches[index].coordinator.source_mut().hear(own, bytes);
+                heard.map_err(|error| self.broken(&error.to_string()))?;
                 self.look_of_branch(index);
             }
             Node::Branch(index) => {
-                let grant = self.boughs[index].limb.answer(own, bytes);
+                let grant = answer(&mut self.branches[index].coordinator, own, bytes);
                 self.send(to, from, leaf, grant);
                 self.look_of_branch(index);
             }
@@ -462,7 +466,13 @@ fn due_at_once(grant: &[u8]) -> impl Iterator<Item = bool> + '_ {
     leases.chunks_exact(16).map(|lease| lease[8..].iter().all(|byte| *byte == 0))
 }
 
-fn member(number: u32, life: u32, seed: u64, skew: Span, now: Instant) -> Member<128> {
+fn member<const LEASES: usize>(
+    number: u32,
+    life: u32,
+    seed: u64,
+    skew: Span,
+    now: Instant,
+) -> Member<LEASES> {
     let name = Stream::Throttle(number).seed(seed) ^ u64::from(life);
     let alone = Quota::per_second(ALONE_PER_SECOND).expect("one is a count");
     Member::new(name, alone, ahead(now, skew))

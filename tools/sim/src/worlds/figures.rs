@@ -66,7 +66,7 @@ pub struct Hurt {
     pub hints: &'static str,
     /// The law.
     pub law: String,
-    /// How it hurt: the names of [`Harm`](super::Harm).
+    /// How it hurt: the result of [`harm`].
     pub why: Vec<&'static str>,
     /// The known explanation.
     pub reason: &'static str,
@@ -172,8 +172,7 @@ impl View<'_> {
         let obedient = |hints| self.results.obedient.get(&(world, hints));
         let pair = obedient(Hints::Blind).zip(obedient(Hints::RetryAfter));
         let forced = pair.map_or(vec![], |(blind, told)| harm(blind, told));
-        let own = harm(blind, other).into_iter().filter(|it| !forced.contains(it));
-        own.map(super::Harm::name).collect()
+        harm(blind, other).into_iter().filter(|it| !forced.contains(it)).collect()
     }
 
     fn hurt(&self, law: usize, hints: Hints) -> Vec<Hurt> {

@@ -15,7 +15,7 @@ pub use figures::{Figure, Figures, Judged, Row};
 pub use page::page;
 pub use picture::picture;
 pub use runs::{Failed, Results, Settings, run};
-pub use score::{Harm, Score, harm};
+pub use score::{Score, harm};
 
 /// The purpose of a set of worlds. The two sets are disjoint for every seed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,11 +37,11 @@ impl Purpose {
 }
 
 macro_rules! families {
-    ($(#[doc = $about:literal] $family:ident: $name:literal,)*) => {
+    ($($(#[doc = $about:literal])+ $family:ident: $name:literal,)*) => {
         /// A family of worlds.
         #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
         pub enum Family {
-            $(#[doc = $about] $family,)*
+            $($(#[doc = $about])+ $family,)*
         }
 
         impl Family {
@@ -55,10 +55,10 @@ macro_rules! families {
                 }
             }
 
-            /// A description.
+            /// A description, with a space before each line.
             const fn about(self) -> &'static str {
                 match self {
-                    $(Self::$family => $about,)*
+                    $(Self::$family => concat!($($about),+),)*
                 }
             }
         }
@@ -66,25 +66,33 @@ macro_rules! families {
 }
 
 families! {
-    /// Clients that request more than the limit, with no more clients than the size of the limit.
+    /// Clients request at least twice the limit. No limit is smaller than the number of clients.
     Saturated: "saturated",
-    /// Clients that request less than the limit.
+    /// Clients request less than the limit, so every wait is unnecessary. Latency is relative to an
+    /// oracle that knows the server and never delays a call unnecessarily: the latency without pacing,
+    /// in worlds where that has fewer than 0.2 % of its calls throttled.
     App: "app",
-    /// A job larger than what the server has available at the start.
+    /// A job larger than the calls available at the start, which are all or none. Time is relative to
+    /// the shortest possible. A job that is not completed counts with the observed time.
     Cold: "cold",
-    /// A rate that doubles, and then falls to a quarter.
+    /// A bucket whose rate doubles and then falls to a quarter. Times are in units of a client's call
+    /// interval before the step. A rate that is not found counts with the observed time.
     Steps: "steps",
-    /// A period in which every call fails.
+    /// An outage in which every call fails. The time until the rate is used again is relative to the
+    /// length of the outage.
     Outages: "outages",
-    /// Limits smaller than the number of clients.
+    /// Limits smaller than the number of clients. Uncoordinated calls find a token in a bucket of one
+    /// with probability 1/(1+ρ), so ρ/(1+ρ) of it is used while ρ/(1+ρ) are rejected. The first column
+    /// is how much less than that was used. Below 0, calls are coordinated.
     Small: "small",
-    /// One client, and a limit that admits one call at a time.
+    /// One client and a bucket of one, from one call an hour to an interval of twenty times the jitter
+    /// of the travel time.
     Strict: "strict",
-    /// Limits of 5 to 40 calls.
+    /// Limits of 5 to 40 calls, with no more clients than that and at most 8.
     Pools: "pools",
     /// Windows of a second, reported in whole seconds.
     Second: "second",
-    /// Calls on which the server works for seconds to minutes.
+    /// Saturated worlds in which the server works on a call for 2 seconds to 3 minutes.
     Streams: "streams",
     /// Saturated worlds in which every hint is false.
     Lying: "lying",
@@ -92,7 +100,8 @@ families! {
     Noise: "noise",
     /// One call in many that is never served.
     Bad: "bad",
-    /// Jobs beside strangers that take much of the limit.
+    /// Jobs beside strangers. Time is relative to an even split of what they leave. A job that is not
+    /// completed counts with the observed time.
     Strangers: "strangers",
     /// Several windows at once.
     Nested: "nested",
@@ -104,7 +113,8 @@ families! {
     Bans: "bans",
     /// A limit on calls in flight beside a rate.
     Flight: "flight",
-    /// A rate that rises to 10 or 100 times, and falls back.
+    /// A rate that rises to 10 or 100 times, and falls back. Times are in units of a client's call
+    /// interval before the rate rises.
     Leaps: "leaps",
     /// Clients that come and go.
     Tenants: "tenants",

@@ -8,56 +8,6 @@ use super::{Family, Figure, Figures, Hints, Purpose, Row, Settings};
 /// The law whose hurt worlds are listed.
 pub(super) const OWN: &str = "adaptive";
 
-/// A description of a family.
-fn about(family: Family) -> &'static str {
-    match family {
-        Family::Saturated => {
-            "Clients request at least twice the limit. No limit is smaller than the number of clients."
-        }
-        Family::App => {
-            "Clients request less than the limit, so every wait is unnecessary. Latency is \
-            relative to an oracle that knows the server and never delays a call unnecessarily: the \
-            latency without pacing, in worlds where that has fewer than 0.2 % of its calls \
-            throttled."
-        }
-        Family::Cold => {
-            "A job larger than the calls available at the start, which are all or none. Time is \
-            relative to the shortest possible. A job that is not completed counts with the \
-            observed time."
-        }
-        Family::Steps => {
-            "A bucket whose rate doubles and then falls to a quarter. Times are in units of a \
-            client's call interval before the step. A rate that is not found counts with the \
-            observed time."
-        }
-        Family::Outages => {
-            "An outage in which every call fails. The time until the rate is used again is \
-            relative to the length of the outage."
-        }
-        Family::Small => {
-            "Limits smaller than the number of clients. Uncoordinated calls find a token in a \
-            bucket of one with probability 1/(1+ρ), so ρ/(1+ρ) of it is used while ρ/(1+ρ) are \
-            rejected. The first column is how much less than that was used. Below 0, calls are \
-            coordinated."
-        }
-        Family::Strict => {
-            "One client and a bucket of one, from one call an hour to an interval of twenty times the \
-             jitter of the travel time."
-        }
-        Family::Pools => "Limits of 5 to 40 calls, with no more clients than that and at most 8.",
-        Family::Streams => {
-            "Saturated worlds in which the server works on a call for 2 seconds to \
-        3 minutes."
-        }
-        Family::Strangers => {
-            "Jobs beside strangers. Time is relative to an even split of what they leave. A job that \
-            is not completed counts with the observed time."
-        }
-        Family::Leaps => "Times are in units of a client's call interval before the rate rises.",
-        _ => family.about().trim_start(),
-    }
-}
-
 /// The page about these figures.
 pub fn page(purpose: Purpose, number: u64, settings: &Settings, figures: &Figures) -> String {
     let mut text = format!(
@@ -80,7 +30,7 @@ pub fn page(purpose: Purpose, number: u64, settings: &Settings, figures: &Figure
         text += &format!(
             "\n## {}\n\n{} {} worlds.\n\n| hints | law |{heads}\n|---|---|{lines}\n",
             family.name(),
-            about(family),
+            family.about().trim_start(),
             first.worlds
         );
         for hints in Hints::ALL {

@@ -77,41 +77,18 @@ impl Score {
     }
 }
 
-/// How a world was worse with a hint than without.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Harm {
-    /// Half as many calls again were throttled, and 0.3 points more.
-    Rejected,
-    /// 3 points less of the server were used.
-    Unused,
-    /// Jain's index fell by 0.1.
-    Unfair,
-    /// The mean latency rose by a tenth.
-    Latency,
-}
-
-impl Harm {
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rejected => "rejected",
-            Self::Unused => "unused",
-            Self::Unfair => "unfair",
-            Self::Latency => "latency",
-        }
-    }
-}
-
-/// How `told` is worse than `blind`. Empty if the hint did not hurt.
-pub fn harm(blind: &Score, told: &Score) -> Vec<Harm> {
+/// The names of the figures in which `told` is worse than `blind`: half as many calls again were
+/// throttled and 0.3 points more, 3 points less of the server were used, Jain's index fell by 0.1, or
+/// the mean latency rose by a tenth. Empty if the hint did not hurt.
+pub fn harm(blind: &Score, told: &Score) -> Vec<&'static str> {
     let worse = |of: fn(&Score) -> Option<f64>, test: fn(f64, f64) -> bool| {
         of(blind).zip(of(told)).is_some_and(|(before, after)| test(before, after))
     };
     let tests = [
-        (Harm::Rejected, worse(|it| it.rejected, |a, b| b > 1.5 * a && b > a + 0.003)),
-        (Harm::Unused, worse(|it| it.unused, |a, b| b > a + 0.03)),
-        (Harm::Unfair, worse(|it| it.unfair, |a, b| b > a + 0.1)),
-        (Harm::Latency, worse(|it| it.latency, |a, b| b > 1.1 * a)),
+        ("rejected", worse(|it| it.rejected, |a, b| b > 1.5 * a && b > a + 0.003)),
+        ("unused", worse(|it| it.unused, |a, b| b > a + 0.03)),
+        ("unfair", worse(|it| it.unfair, |a, b| b > a + 0.1)),
+        ("latency", worse(|it| it.latency, |a, b| b > 1.1 * a)),
     ];
     tests.into_iter().filter(|test| test.1).map(|test| test.0).collect()
 }

@@ -2,26 +2,10 @@
 #![no_std]
 #![no_main]
 
-use tidegate_size as _;
-
 use tidegate::Reply;
 use tidegate::signal::body::Body;
-use tidegate::signal::http::{Common, Reading};
-
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Parsers {
-    reading: fn(u16) -> Reading<Common>,
-    header: fn(&mut Reading<Common>, &[u8], &[u8]),
-    feed: fn(&mut Body, &[u8]),
-    refine: fn(&Body, u16, Reply) -> Reply,
-    finish: fn(&mut Reading<Common>, Option<u32>) -> Reply,
-}
+use tidegate_size::CommonHeaders;
 
 #[unsafe(no_mangle)]
-pub static ROOTS: Parsers = Parsers {
-    reading: Reading::common,
-    header: |reading, name, value| reading.header(name, value),
-    feed: |body, bytes| body.feed(bytes),
-    refine: Body::refine,
-    finish: Reading::reply,
-};
+pub static ROOTS: (CommonHeaders, fn(&mut Body, &[u8]), fn(&Body, u16, Reply) -> Reply) =
+    (CommonHeaders::ALL, |body, bytes| body.feed(bytes), Body::refine);
