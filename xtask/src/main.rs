@@ -6,7 +6,6 @@ mod demo;
 mod firmware;
 mod links;
 mod lint;
-mod newer;
 mod npm;
 mod page;
 mod programs;

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use crate::newer::is_newer;
+use crate::page;
+use crate::progress::step;
 use crate::setup::{self, rustup};
-use crate::workspace::{cargo, root};
-use crate::{page, progress};
+use crate::workspace::{cargo, is_newer, root};
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone, and the bytes of their stacks. The
@@ -107,7 +107,8 @@ pub fn build(out: &Path) -> Result<()> {
     }
     let mut pack = Command::new("node");
     pack.arg("build.mjs").arg(out).current_dir(folder());
-    step("build.mjs", pack)
+    step("build.mjs", pack)?;
+    Ok(())
 }
 
 /// Where packages are installed. All npm packages of the repository are one workspace.
@@ -131,13 +132,4 @@ pub fn install(package: &str) -> Result<()> {
     npm.current_dir(root());
     step(&format!("npm install, {package}"), npm)?;
     std::fs::write(&done, "").with_context(|| done.display().to_string())
-}
-
-/// Runs a command that must succeed, and shows its output if it fails.
-pub fn step(label: &str, command: Command) -> Result<()> {
-    let ended = progress::run(label, command, None).with_context(|| label.to_owned())?;
-    if !ended.success() {
-        bail!("{label} failed\n{}", ended.output);
-    }
-    Ok(())
 }

@@ -6,10 +6,10 @@ use std::{env, fs};
 
 use anyhow::{Context, Result};
 
-use crate::newer::{changed, is_newer};
-use crate::npm::{self, COMPACT, TARGET, step};
+use crate::npm::{self, COMPACT, TARGET};
+use crate::progress::step;
 use crate::setup::rustup;
-use crate::workspace::root;
+use crate::workspace::{changed, is_newer, root};
 
 /// The modules of the page: features of the crate, each built separately, and their optimisation by
 /// the compiler and by wasm-opt. Visitors wait for the story's module. The laboratory's is eight

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::npm::step;
+use crate::progress::step;
 use crate::setup::{self, aside};
 use crate::workspace::cargo;
 
@@ -25,7 +25,8 @@ pub fn build() -> Result<()> {
     step("cargo build, tidegate-live", live())?;
     let mut others = cargo("build");
     others.args(["--package", HOSTILE, "--package", MEMBER]);
-    step("cargo build, the other programs", others)
+    step("cargo build, the other programs", others)?;
+    Ok(())
 }
 
 /// Builds the demo's.

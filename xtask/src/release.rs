@@ -13,8 +13,8 @@ use crate::npm;
 use crate::site;
 use crate::tally::Tally;
 use crate::test::package::PUBLISHED;
-use crate::test::{docs, package, supply, wasm, written};
-use crate::workspace::{cargo, root};
+use crate::test::{package, parts, wasm, written};
+use crate::workspace::{self, empty, metadata, root};
 
 /// Options of `release`.
 #[derive(clap::Args)]
@@ -32,14 +32,14 @@ pub fn run(release: &Release) -> Result<ExitCode> {
     for (label, check) in PREPARED {
         match check(&version) {
             Err(error) if release.dry_run => tally.skip(label, &format!("{error:#}")),
-            result => tally.verdict(label, || result),
+            result => _ = tally.verdict(label, || result),
         }
     }
     tally.verdict("one version everywhere", || same(&version));
     package::run(&mut tally);
     wasm::package(&mut tally);
-    supply::run(&mut tally);
-    docs::run(&mut tally);
+    parts::supply(&mut tally);
+    parts::docs(&mut tally);
     tally.verdict("the site", site::build);
     if tally.failed == 0 {
         tally.verdict("the artifacts", || collect(&folder, &version));
@@ -66,16 +66,7 @@ const PREPARED: [(&str, Check); 4] = [
 
 /// The version of the crates.
 pub fn version() -> Result<String> {
-    let told = metadata()?;
-    let packages = told["packages"].as_array().into_iter().flatten();
-    let mut versions = packages.filter(|it| it["name"] == PUBLISHED[0]);
-    let version = versions.next().and_then(|it| it["version"].as_str());
-    Ok(version.context("cargo metadata knows no crate tidegate")?.to_owned())
-}
-
-fn metadata() -> Result<Value> {
-    let output = cargo("metadata").args(["--no-deps", "--format-version", "1"]).output()?;
-    serde_json::from_slice(&output.stdout).context("cargo metadata")
+    Ok(workspace::core()?["version"].as_str().context("core has no version")?.to_owned())
 }
 
 fn manifest() -> Result<Value> {
@@ -108,10 +99,8 @@ fn changelog(version: &str) -> Result<()> {
 
 /// The address of the public repository, from `[workspace.package]`.
 pub fn repository() -> Result<Option<String>> {
-    let told = metadata()?;
-    let mut packages = told["packages"].as_array().into_iter().flatten();
-    let core = packages.find(|it| it["name"] == PUBLISHED[0]);
-    let address = core.and_then(|it| it["repository"].as_str()).unwrap_or_default();
+    let core = workspace::core()?;
+    let address = core["repository"].as_str().unwrap_or_default();
     Ok((!address.is_empty()).then(|| address.trim_end_matches('/').to_owned()))
 }
 
@@ -180,10 +169,7 @@ fn tarball(version: &str) -> String {
 
 /// Copies the results of the checks.
 fn collect(folder: &Path, version: &str) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).context("cannot remove the previous artifacts")?;
-    }
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    empty(folder.to_owned())?;
     let copy = |from: PathBuf, name: String| {
         fs::copy(&from, folder.join(name)).with_context(|| from.display().to_string())
     };

@@ -1,10 +1,13 @@
-//! Paths, and which cargo and rustc are in use.
+//! Paths and files, and which cargo and rustc are in use.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 /// The folder of the workspace's `Cargo.toml`.
 pub fn root() -> &'static Path {
@@ -21,6 +24,20 @@ pub fn files() -> Result<Vec<String>> {
     }
     let names = String::from_utf8_lossy(&output.stdout);
     Ok(names.split_terminator('\0').map(str::to_owned).collect())
+}
+
+/// What cargo knows about the workspace.
+pub fn metadata() -> Result<Value> {
+    let output = cargo("metadata").args(["--no-deps", "--format-version", "1"]).output()?;
+    serde_json::from_slice(&output.stdout).context("cargo metadata")
+}
+
+/// What cargo knows about core.
+pub fn core() -> Result<Value> {
+    let mut metadata = metadata()?;
+    let mut packages = metadata["packages"].as_array_mut().into_iter().flatten();
+    let core = packages.find(|package| package["name"] == "tidegate");
+    Ok(core.context("cargo metadata knows no crate tidegate")?.take())
 }
 
 /// The active toolchain's cargo.
@@ -46,4 +63,28 @@ pub fn installed(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     folders.map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// Makes a folder that is empty.
+pub fn empty(folder: PathBuf) -> Result<PathBuf> {
+    _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    Ok(folder)
+}
+
+/// Whether a file is newer than all of these.
+pub fn is_newer(made: &Path, sources: &[&str]) -> bool {
+    let Some(made) = changed(made) else { return false };
+    sources.iter().all(|source| newest(&root().join(source)).is_some_and(|latest| latest < made))
+}
+
+/// When a file was changed; `None` if it is not there.
+pub fn changed(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|data| data.modified()).ok()
+}
+
+/// When a file, or the last of those in a folder, was changed.
+fn newest(path: &Path) -> Option<SystemTime> {
+    let inside = fs::read_dir(path).into_iter().flatten().flatten();
+    inside.map(|entry| newest(&entry.path())).fold(changed(path), Option::max)
 }

@@ -4,11 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::row::{self, Row, figure};
 use super::{boards, compiler, publish, thousands};
-use crate::progress;
+use crate::progress::step;
 use crate::setup;
 use crate::workspace::{cargo, root};
 
@@ -67,10 +67,7 @@ fn build(folder: &Path) -> Result<()> {
     command.args(["--config", "profile.release.codegen-units=1"]);
     command.args(["--config", "profile.release.lto=\"thin\""]);
     command.args(["--config", "profile.release.debug=\"line-tables-only\""]);
-    let ended = progress::run("building", command, None)?;
-    if !ended.success() {
-        bail!("tools/bench/cost does not build:\n{}", ended.output);
-    }
+    step("building tools/bench/cost", command)?;
     Ok(())
 }
 
@@ -81,13 +78,8 @@ fn count(folder: &Path, subject: &str) -> Result<u64> {
     command.args(["--tool=callgrind", "--toggle-collect=*meter::measured*"]);
     command.arg(format!("--callgrind-out-file={}", kept.display()));
     command.arg(folder.join("release/tidegate-cost")).arg(subject);
-    let ended = progress::run(&format!("counting {subject}"), command, None)
-        .context("valgrind does not start")?;
-    if !ended.success() {
-        bail!("the subject {subject} failed under callgrind:\n{}", ended.output);
-    }
-    per_call(&ended.output)
-        .with_context(|| format!("callgrind did not count {subject}:\n{}", ended.output))
+    let output = step(&format!("counting {subject}"), command)?;
+    per_call(&output).with_context(|| format!("callgrind did not count {subject}:\n{output}"))
 }
 
 /// Reads callgrind's sum, and the program's number of measured calls.

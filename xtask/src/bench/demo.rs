@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::npm::step;
 use crate::programs;
+use crate::progress::step;
 use crate::workspace::root;
 
 const LAWS: [(&str, &str); 2] = [("none", "without a throttle"), ("adaptive", "with adaptive")];

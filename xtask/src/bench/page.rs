@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context, Result};
 
 use super::publish;
-use crate::npm::step;
+use crate::progress::step;
 use crate::test::web;
 use crate::workspace::root;
 use crate::{page, setup};

@@ -8,8 +8,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::npm::{self, step};
+use crate::npm;
 use crate::programs;
+use crate::progress::step;
 use crate::workspace::root;
 
 /// Messages go to stderr: stdout is for the rows or the page.

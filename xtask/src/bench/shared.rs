@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use super::publish;
+use crate::progress::step;
 use crate::test::wasm;
 use crate::workspace::root;
 use crate::{npm, programs, setup};
@@ -52,7 +53,7 @@ pub fn run(fleet: Option<Fleet>) -> Result<()> {
         let mut table = Command::new("node");
         table.arg("fleet-table.mjs").arg(kind).arg(&file).current_dir(&folder);
         programs::tell(&mut table);
-        npm::step(&format!("{kind}, {time}"), table)?;
+        step(&format!("{kind}, {time}"), table)?;
         publish(&name, &fs::read_to_string(&file).with_context(|| file.display().to_string())?)?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::image::Image;
 use super::row::{self, Row};
 use super::{compiler, publish, thousands};
-use crate::progress;
+use crate::progress::step;
 use crate::setup::rustup;
 use crate::workspace::root;
 use anyhow::{Context, Result, bail};
@@ -141,10 +141,7 @@ fn build(target: &str) -> Result<PathBuf> {
     let mut command = rustup::cargo("build", target, root())?;
     command.args(["--profile", "size", "--locked", "--package", "tidegate-size", "--target-dir"]);
     command.arg(&output);
-    let ended = progress::run(&format!("linking for {target}"), command, None)?;
-    if !ended.success() {
-        bail!("tools/bench/size does not link for {target}:\n{}", ended.output);
-    }
+    step(&format!("linking tools/bench/size for {target}"), command)?;
     Ok(output.join(target).join("size"))
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::publish;
-use crate::npm::step;
+use crate::progress::step;
 use crate::workspace::{cargo, root};
 
 pub fn run(json: bool) -> Result<()> {

@@ -1,11 +1,10 @@
 //! Measures laws in random worlds: builds tidegate-sim and runs it.
 
-use std::io::Write;
 use std::os::unix::process::CommandExt;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::progress;
+use crate::progress::step;
 use crate::workspace::{cargo, root};
 
 const PROGRAM: [&str; 4] = ["--profile", "thorough", "--package", "tidegate-sim"];
@@ -17,11 +16,7 @@ const LAWS: &str = "adaptive,aimd,heroku-proportional,aws-cubic,backoff,none,ora
 pub fn run(seed: u64, worlds: Option<u32>, json: bool) -> Result<()> {
     let mut build = cargo("build");
     build.args(PROGRAM);
-    let ended = progress::run("building tidegate-sim", build, None)?;
-    if !ended.success() {
-        std::io::stderr().write_all(ended.output.as_bytes())?;
-        bail!("tidegate-sim does not build.");
-    }
+    step("building tidegate-sim", build)?;
     // `exec` through `cargo run`, so that signals and the exit status are the program's own.
     let mut program = cargo("run");
     program.arg("--quiet").args(PROGRAM).arg("--manifest-path").arg(root().join("Cargo.toml"));

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::Result;
 
 use super::need;
-use crate::progress;
+use crate::progress::brief;
 use crate::workspace::{self, root};
 
 /// Every target of tidegate's core, besides the host.
@@ -30,17 +30,11 @@ pub fn cargo(verb: &str, target: &str, folder: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// `rustup target add TARGET` or `rustup component add COMPONENT`. The error gives the reason.
-pub fn add(kind: &str, name: &str) -> Result<()> {
-    rustup(&[kind, "add", name])
-}
-
-fn rustup(args: &[&str]) -> Result<()> {
+/// Such as `rustup target add TARGET`. The error gives the reason.
+pub fn rustup(args: &[&str]) -> Result<()> {
     let mut command = Command::new("rustup");
     command.args(args).current_dir(root());
-    let ended = progress::run("rustup", command, Some(LIMIT)).context("rustup does not start")?;
-    ensure!(ended.success(), "rustup says: {}", ended.reason());
-    Ok(())
+    brief("rustup", command, Some(LIMIT))
 }
 
 /// Whether the toolchain has the subcommand of a component.
@@ -66,12 +60,7 @@ pub fn version(version: &str) -> Result<()> {
         return Ok(());
     }
     eprintln!("  setup Rust {version}: rustup toolchain install {version}");
-    if let Err(error) =
-        rustup(&["toolchain", "install", version, "--profile", "minimal", "--no-self-update"])
-    {
-        bail!("rustup cannot bring Rust {version}: {error:#}");
-    }
-    Ok(())
+    rustup(&["toolchain", "install", version, "--profile", "minimal", "--no-self-update"])
 }
 
 /// `cargo VERB` of this version, which must be installed, in the workspace's folder.

@@ -16,11 +16,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::wasm;
-use crate::npm::{self, step};
-use crate::progress;
+use crate::npm;
+use crate::progress::{self, step};
 use crate::setup::{self, aside};
 use crate::tally::Tally;
-use crate::workspace::root;
+use crate::workspace::{empty, root};
 
 /// The page that lists the guides and their common setup: its server runs beside each guide.
 const START: &str = "README";
@@ -32,27 +32,19 @@ const CHIP: &str = "thumbv7em-none-eabihf";
 const LIMIT: Duration = Duration::from_secs(1_800);
 
 pub fn run(tally: &mut Tally) {
-    let mut ready = false;
-    tally.verdict("pack and install", || {
+    let ready = tally.verdict("pack and install", || {
         setup::need(&[npm::TARGET, CHIP])?;
         // The guides build the package again only if it is outdated.
         npm::package()?;
         // The tests' tools, among them the Node version that the guides require.
         wasm::install()?;
         let (_, once) = start()?;
-        bash(START, &shell(&once, &output(START)?.join("step")))?;
-        ready = true;
-        Ok(())
+        bash(START, &shell(&once, &output(START)?.join("step")))
     });
     tally.verdict("redis-server", || setup::need(&["redis"]));
-    match pages() {
-        Ok(names) if ready => {
-            for name in names {
-                tally.verdict(&name, || follow(&name));
-            }
-        }
-        Ok(_) => (),
-        Err(error) => tally.verdict("the guides", || Err(error)),
+    let names = ready.and_then(|()| tally.verdict("the guides", pages));
+    for name in names.into_iter().flatten() {
+        tally.verdict(&name, || follow(&name));
     }
 }
 
@@ -84,12 +76,6 @@ fn start() -> Result<(Vec<Step>, Vec<Step>)> {
 /// An empty folder for the output of a page's steps.
 fn output(name: &str) -> Result<PathBuf> {
     empty(root().join("target/guides/output").join(name))
-}
-
-fn empty(folder: PathBuf) -> Result<PathBuf> {
-    _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    Ok(folder)
 }
 
 /// Follows a guide in an empty folder outside the checkout: inside, cargo would find a workspace.
@@ -165,10 +151,9 @@ fn types(folder: &Path, steps: &[Step]) -> Result<()> {
         tsc.args(["--module", "nodenext", "--types", "node", "--typeRoots"])
             .arg(tools.join("@types"));
     }
-    step("tsc", {
-        tsc.args(files);
-        tsc
-    })
+    tsc.args(files);
+    step("tsc", tsc)?;
+    Ok(())
 }
 
 /// A step of a guide.

@@ -1,27 +1,19 @@
 //! `cargo xtask test`: the test suite in parts. Without a name it runs the short suite.
 
 mod conformance;
-mod culprit;
-pub mod docs;
 mod embedded;
-mod features;
-mod firmware;
-mod fuzz;
 mod guides;
 mod host;
-mod hostile;
-mod msrv;
 mod no_panic;
 pub mod package;
-pub mod supply;
-mod trust;
+pub mod parts;
 pub mod wasm;
 pub mod web;
 mod wiring;
 pub mod written;
 
 use std::fmt::Write;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,7 +21,6 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::tally::Tally;
-use crate::workspace::cargo;
 use crate::{lint, no_such};
 
 /// Runs the checks of a part.
@@ -70,7 +61,7 @@ const PARTS: [Part; 18] = [
         embedded::run,
     )
     .quick(embedded::quick),
-    part("hostile", "clients against malicious servers", hostile::run),
+    part("hostile", "clients against malicious servers", parts::hostile),
     part("conformance", "the oracle's vectors on every runtime", conformance::run)
         .quick(conformance::quick),
     part(
@@ -78,17 +69,17 @@ const PARTS: [Part; 18] = [
         "formatting, clippy, scripts and workflow files; the same as `cargo xtask lint`",
         lint::run,
     )
-    .quick(lint::format),
-    part("features", "clippy for combinations of features", features::run),
-    part("exhaustive", "every order of six events under small policies", trust::exhaustive),
-    part("proofs", "lemmas about core's arithmetic", trust::proofs),
-    part("fuzz", "the fuzz corpus", fuzz::run),
-    part("docs", "documentation builds without warnings or dead links", docs::run)
-        .quick(docs::pages),
+    .quick(lint::quick),
+    part("features", "clippy for combinations of features", parts::features),
+    part("exhaustive", "every order of six events under small policies", parts::exhaustive),
+    part("proofs", "lemmas about core's arithmetic", parts::proofs),
+    part("fuzz", "the fuzz corpus", parts::fuzz),
+    part("docs", "documentation builds without warnings or dead links", parts::docs)
+        .quick(parts::pages),
     part("no-panic", "prove that core has no reachable panic", no_panic::run),
     part("package", "crates are complete and build from their packages", package::run),
-    part("msrv", "build with the minimum Rust version", msrv::run),
-    part("supply", "licences, sources and advisories of dependencies", supply::run),
+    part("msrv", "build with the minimum Rust version", parts::msrv),
+    part("supply", "licences, sources and advisories of dependencies", parts::supply),
     part("wiring", "the wiring for four chips links to images that start", wiring::run),
 ];
 
@@ -185,12 +176,6 @@ fn report(rows: &[Row]) -> Tally {
     }
     println!("{sum}");
     sum
-}
-
-fn cargo_test(package: &str, more: &[&str]) -> Command {
-    let mut command = cargo("test");
-    command.args(["--package", package]).args(more);
-    command
 }
 
 #[cfg(test)]

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
 use crate::tally::Tally;
-use crate::workspace::{cargo, root};
+use crate::workspace::{cargo, metadata, root};
 
 /// The crates on crates.io, in the order of their dependencies.
 pub const PUBLISHED: [&str; 3] = ["tidegate", "tidegate-embassy", "tidegate-tower"];
@@ -67,8 +66,7 @@ fn package() -> Command {
 }
 
 fn manifests() -> Result<()> {
-    let output = cargo("metadata").args(["--no-deps", "--format-version", "1"]).output()?;
-    let told: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let told = metadata()?;
     let packages = told["packages"].as_array().context("cargo metadata names no packages")?;
     // `publish = false` is an empty list of registries.
     let mut published: Vec<_> = packages.iter().filter(|it| it["publish"].is_null()).collect();

@@ -1,18 +1,17 @@
 //! The npm package: the crate's tests, the build, and the installed package in every runtime.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 
 use crate::bench::providers;
-use crate::npm::{self, step};
-use crate::programs;
-use crate::setup;
-use crate::tally::Tally;
-use crate::workspace::{cargo, root};
+use crate::progress::step;
+use crate::tally::{Outcome, Tally};
+use crate::workspace::{cargo, empty, root};
+use crate::{npm, programs, setup};
 
 /// The test files in `wasm/test`, one check each. The longest come first, for even scheduling.
 const FILES: [&str; 28] = [
@@ -26,21 +25,24 @@ const LANES: usize = 3;
 pub fn run(tally: &mut Tally) {
     // There are no tests for `pacing`.
     for module in ["gate", "full", "shared"] {
-        the_crate(module, tally);
+        let mut command = cargo("test");
+        command.args(["--package", "tidegate-wasm", "--no-default-features", "--features", module]);
+        tally.tests(&format!("the crate, {module}"), command);
     }
-    let mut built = false;
-    tally.verdict("build", || {
-        npm::package()?;
-        built = true;
-        Ok(())
-    });
-    if built {
-        for module in TRACED {
-            tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
-        }
-        in_runtimes(tally);
-        at_providers(tally);
+    if tally.verdict("build", npm::package).is_none() {
+        return;
     }
+    for module in TRACED {
+        tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
+    }
+    if tally.verdict("pack and install", install).is_some() {
+        tally.verdict("the browser", || setup::need(&["chromium"]));
+        tally.verdict("redis-server", || setup::need(&["redis"]));
+        tally.verdict("the programs", programs::build);
+        let run = |file: &str| Outcome::command(file, node(file));
+        tally.at_once(LANES, FILES.map(|file| (file.to_owned(), run)).into());
+    }
+    at_providers(tally);
 }
 
 /// A short run of the bench with limits of real providers.
@@ -54,51 +56,21 @@ fn at_providers(tally: &mut Tally) {
 
 /// The package as published: its source map, types, licences and size, and whether a second build gives the same files.
 pub fn package(tally: &mut Tally) {
-    let mut ready = false;
-    tally.verdict("build, pack and install", || {
-        npm::package()?;
-        install()?;
-        ready = true;
-        Ok(())
-    });
-    if ready {
-        tally.check("package", node("package", &npm::folder().join("test")));
+    let ready =
+        tally.verdict("build, pack and install", || npm::package().and_then(|()| install()));
+    if ready.is_some() {
+        tally.check("package", node("package"));
         tally.verdict("reproducible build", repeat);
     }
 }
 
-/// The crate's tests, built as one of the modules.
-fn the_crate(module: &str, tally: &mut Tally) {
-    let mut command = cargo("test");
-    command.args(["--package", "tidegate-wasm", "--no-default-features", "--features", module]);
-    tally.tests(&format!("the crate, {module}"), command);
-}
-
-/// Runs the test files against the installed package.
-fn in_runtimes(tally: &mut Tally) {
-    let folder = npm::folder().join("test");
-    let mut ready = false;
-    tally.verdict("pack and install", || {
-        install()?;
-        ready = true;
-        Ok(())
-    });
-    if !ready {
-        return;
-    }
-    tally.verdict("the browser", || setup::need(&["chromium"]));
-    tally.verdict("redis-server", || setup::need(&["redis"]));
-    tally.verdict("the programs", programs::build);
-    tally.checks(LANES, FILES.iter().map(|&file| (file.to_owned(), node(file, &folder))));
-}
-
-fn node(file: &str, folder: &Path) -> Command {
+fn node(file: &str) -> Command {
     let mut command = Command::new("node");
     // One test at a time, because tests measure the rates of real servers.
     command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
     // Miniflare sometimes leaves a handle open, and then Node would not exit.
     command.args(["--test-force-exit", "--test-timeout=1800000"]);
-    command.arg(format!("{file}.test.mjs")).current_dir(folder);
+    command.arg(format!("{file}.test.mjs")).current_dir(npm::folder().join("test"));
     programs::tell(&mut command);
     command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
     for module in TRACED {
@@ -112,16 +84,10 @@ fn node(file: &str, folder: &Path) -> Command {
 fn repeat() -> Result<()> {
     let _dist = npm::DIST.lock();
     let before = dist()?;
-    let elsewhere = root().join("target/npm-again");
-    if elsewhere.exists() {
-        fs::remove_dir_all(&elsewhere).context("cannot remove the previous build")?;
-    }
-    npm::build(&elsewhere)?;
-    let differ: Vec<String> =
-        dist()?.into_iter().filter(|file| !before.contains(file)).map(|(name, _)| name).collect();
-    if !differ.is_empty() {
-        bail!("the second build differs in {}", differ.join(", "));
-    }
+    npm::build(&empty(root().join("target/npm-again"))?)?;
+    let differ = dist()?.into_iter().filter(|file| !before.contains(file));
+    let differ: Vec<String> = differ.map(|(name, _)| name).collect();
+    ensure!(differ.is_empty(), "the second build differs in {}", differ.join(", "));
     Ok(())
 }
 
@@ -152,9 +118,8 @@ fn trace(module: &str) -> Result<()> {
     command.args(["--quiet", "--package", "tidegate-wasm", "--example", "trace"]);
     command.args(["--no-default-features", "--features", module]);
     let output = command.output().context("cannot start cargo")?;
-    if !output.status.success() {
-        bail!("the trace failed\n{}", String::from_utf8_lossy(&output.stderr));
-    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the trace failed\n{errors}");
     fs::write(traced(module), output.stdout).context("cannot write the trace")
 }
 

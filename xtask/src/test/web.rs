@@ -5,40 +5,25 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::cargo_test;
-use crate::tally::Tally;
+use crate::tally::{Outcome, Tally};
+use crate::workspace::cargo;
 use crate::{page, programs, setup};
 
 pub fn run(tally: &mut Tally) {
-    let mut built = false;
-    tally.verdict("build", || {
-        page::build()?;
-        built = true;
-        Ok(())
-    });
+    let built = tally.verdict("build", page::build);
     tally.verdict("the browser", || setup::need(&["chromium"]));
     tally.verdict("the programs", programs::build);
-    if !built {
+    if built.is_none() {
         return;
     }
-    tally.tests("the simulator", simulator());
-    match files() {
-        Ok(files) => tally.checks(
-            2,
-            files.into_iter().map(|file| {
-                let command = node(&file);
-                (file, command)
-            }),
-        ),
-        Err(error) => tally.verdict("the tests", || Err(error)),
-    }
-}
-
-/// Compares the figures of the laboratory's module with those of the native simulator.
-fn simulator() -> Command {
-    let mut command = cargo_test("tidegate-sim", &["--test", "wasm"]);
-    command.args(["--", "--ignored"]).env("TIDEGATE_SIM_WASM", page::module("lab"));
-    command
+    // Compares the figures of the laboratory's module with those of the native simulator.
+    let mut simulator = cargo("test");
+    simulator.args(["--package", "tidegate-sim", "--test", "wasm", "--", "--ignored"]);
+    simulator.env("TIDEGATE_SIM_WASM", page::module("lab"));
+    tally.tests("the simulator", simulator);
+    let files = tally.verdict("the tests", files).into_iter().flatten();
+    let run = |file: &str| Outcome::command(file, node(file));
+    tally.at_once(2, files.map(|file| (file, run)).collect());
 }
 
 /// Runs a script of the page's tests in `node`.
@@ -69,12 +54,7 @@ fn files() -> Result<Vec<String>> {
 fn node(file: &str) -> Command {
     let mut command = program();
     // One test at a time, because tests render the page and measure the rates of real servers.
-    command.args([
-        "--test",
-        "--test-concurrency=1",
-        "--test-reporter=spec",
-        "--test-timeout=1800000",
-    ]);
-    command.arg(format!("{file}.test.mjs"));
+    command.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]);
+    command.arg("--test-timeout=1800000").arg(format!("{file}.test.mjs"));
     command
 }

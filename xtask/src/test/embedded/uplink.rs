@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
 use super::cable::Cable;
 use crate::children::Program;
@@ -36,7 +37,7 @@ const LOST_AT: &str = "uplink: 120 of";
 const LOST_FOR: Duration = Duration::from_secs(5);
 
 /// With a server that sends what is left, in one header family or another.
-pub fn told_more(board: Board, folder: &PathBuf) -> Result<String> {
+pub fn told_more(board: Board, folder: &Path) -> Result<String> {
     let hints = match board {
         Board::Virt => "discord",
         Board::Microbit | Board::Mps2 => "openai",
@@ -45,12 +46,12 @@ pub fn told_more(board: Board, folder: &PathBuf) -> Result<String> {
 }
 
 /// With a server that sends only Retry-After with a throttled call.
-pub fn told_least(board: Board, folder: &PathBuf) -> Result<String> {
+pub fn told_least(board: Board, folder: &Path) -> Result<String> {
     run("uplink, Retry-After alone", "retry-after", board, folder)
 }
 
 /// Runs it, and compares the board's log with the server's counts. Returns the figures.
-fn run(name: &str, hints: &str, board: Board, folder: &PathBuf) -> Result<String> {
+fn run(name: &str, hints: &str, board: Board, folder: &Path) -> Result<String> {
     let server = Server::start(hints)?;
     let neighbour = Neighbour::of(server.port);
     let cable = Cable::new(board, 80, server.port);
@@ -159,21 +160,19 @@ impl Server {
     /// Requests its counts.
     fn counts(&self) -> Result<(Counts, Works)> {
         let answer = get(self.port, "/counts")?;
-        let count = |name: &str| -> Result<u64> {
-            let found = answer.split_once(&format!("\"{name}\":"));
-            let digits = found.map(|(_, rest)| rest.split([',', '}']).next().unwrap_or_default());
-            let number = digits.and_then(|digits| digits.trim().parse().ok());
-            number.with_context(|| format!("the server does not count `{name}`: {answer}"))
+        let (_, body) = answer.split_once("\r\n\r\n").context("no response")?;
+        let told: Value = serde_json::from_str(body).with_context(|| answer.clone())?;
+        let count = |of: &Value, name: &str| {
+            of[name].as_u64().with_context(|| format!("no `{name}` in the counts: {answer}"))
         };
         let counts = Counts {
-            served: count("served")?,
-            throttled: count("throttled")?,
-            outage: count("outage")?,
+            served: count(&told, "served")?,
+            throttled: count(&told, "throttled")?,
+            outage: count(&told, "outage")?,
         };
-        // `"works":{"7":{"served":1,"delivered":1},…`
-        let works = answer.split_once("\"works\":").context("the server does not count by key")?.1;
-        let works = numbers(works)?.chunks_exact(3).map(|work| (work[0], work[1])).collect();
-        Ok((counts, works))
+        let works = told["works"].as_object().context("the server does not count by key")?;
+        let works = works.iter().map(|(key, work)| Ok((key.parse()?, count(work, "served")?)));
+        Ok((counts, works.collect::<Result<_>>()?))
     }
 }
 

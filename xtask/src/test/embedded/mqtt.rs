@@ -1,7 +1,7 @@
 //! `mqtt`: 120 messages through mosquitto, which accepts few at once and is restarted in the
 //! middle; and through a broker that sends codes that mosquitto never does.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const RESTART_AT: &str = "mqtt: 40 of";
 const AWAY: Duration = Duration::from_secs(2);
 
 /// With mosquitto. Returns the figures.
-pub fn mosquitto(board: Board, folder: &PathBuf) -> Result<String> {
+pub fn mosquitto(board: Board, folder: &Path) -> Result<String> {
     let mut broker = Mosquitto::start(&format!("mosquitto-{}", board.name()), MOST)?;
     let cable = Cable::new(board, PORT, broker.port);
     let options = cable.options()?;
@@ -74,7 +74,7 @@ fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<String> {
 }
 
 /// With the small broker. Returns the figures.
-pub fn reasons(board: Board, folder: &PathBuf) -> Result<String> {
+pub fn reasons(board: Board, folder: &Path) -> Result<String> {
     let broker = Broker::start()?;
     // Kept to the end: dropping it removes QEMU's socket.
     let cable = Cable::new(board, PORT, broker.port);
