@@ -1,10 +1,10 @@
 //! Paths and files, and which cargo and rustc are in use.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -43,13 +43,20 @@ pub fn core() -> Result<Value> {
 /// The active toolchain's cargo.
 pub fn program() -> OsString {
     // `cargo run` names itself in CARGO; a binary started by hand finds cargo on the PATH.
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// `cargo VERB`, in the workspace's folder.
 pub fn cargo(verb: &str) -> Command {
     let mut command = Command::new(program());
     command.arg(verb).current_dir(root());
+    command
+}
+
+/// The active toolchain's rustc, in the workspace's folder.
+pub fn rustc() -> Command {
+    let mut command = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    command.current_dir(root());
     command
 }
 
@@ -60,8 +67,8 @@ pub fn on_path(program: &str) -> bool {
 
 /// The path of an installed program. Services are in a folder that a user's PATH may lack.
 pub fn installed(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     folders.map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 

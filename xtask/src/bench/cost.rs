@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::row::{self, Row, figure};
-use super::{boards, compiler, publish, thousands};
+use super::table::{self, Row, figure, thousands};
+use super::{boards, compiler, publish};
 use crate::progress::step;
 use crate::setup;
 use crate::workspace::{cargo, root};
@@ -41,20 +41,19 @@ pub fn run(json: bool) -> Result<()> {
     setup::need(&["valgrind"])?;
     let folder = root().join("target/cost");
     build(&folder)?;
-    let target = host()?;
+    let (compiler, target) = compiler()?;
     let empty = count(&folder, EMPTY)?;
     let rows = SUBJECTS.map(|(subject, what)| {
-        let counted = count(&folder, subject)?;
-        Ok(Row { what, target: target.clone(), figure: counted.saturating_sub(empty) })
+        let figure = count(&folder, subject)?.saturating_sub(empty);
+        Ok(Row { what: what.into(), target: target.clone(), figure })
     });
-    let mut rows = rows.into_iter().collect::<Result<Vec<Row>>>()?;
+    let rows = rows.into_iter().collect::<Result<Vec<Row>>>()?;
     let counted = boards::count()?;
     if json {
-        rows.extend(counted.instructions);
-        println!("{}", row::json(&rows, "instructions"));
+        println!("{}", table::json(rows.iter().chain(&counted.instructions), "instructions"));
         return Ok(());
     }
-    publish("cost.md", &(page(&rows, &target) + &boards::section(&counted)))
+    publish("cost.md", &(page(&rows, &target, &compiler) + &boards::section(&counted)))
 }
 
 fn build(folder: &Path) -> Result<()> {
@@ -90,15 +89,7 @@ fn per_call(output: &str) -> Option<u64> {
     (collected > 0).then(|| (collected + calls / 2).checked_div(calls))?
 }
 
-fn host() -> Result<String> {
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    let output = rustc.arg("-vV").current_dir(root()).output().context("rustc does not start")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).context("rustc does not report its host")
-}
-
-fn page(rows: &[Row], target: &str) -> String {
+fn page(rows: &[Row], target: &str, compiler: &str) -> String {
     let mut page = String::from(
         "# Cost\n\n\
          Instructions of one decision, as callgrind counts them: the mean of 10 000 calls after 2000 \
@@ -117,15 +108,12 @@ fn page(rows: &[Row], target: &str) -> String {
     };
     let mut bar = |name: &str, goal: Option<u64>, is: Option<u64>| {
         if let (Some(goal), Some(is)) = (goal, is) {
-            row::bar(&mut page, name, goal, is);
+            table::bar(&mut page, name, goal, is);
         }
     };
     for tier in ["open", "blind", "remaining", "period"] {
-        bar(
-            &format!("adaptive, {tier}: poll + settle"),
-            Some(PAIR),
-            of(&format!("adaptive-{tier}")),
-        );
+        let name = format!("adaptive, {tier}: poll + settle");
+        bar(&name, Some(PAIR), of(&format!("adaptive-{tier}")));
     }
     bar("plain GCRA against governor's check", of("governor"), of("pacing"));
     bar(
@@ -135,10 +123,9 @@ fn page(rows: &[Row], target: &str) -> String {
     );
     _ = write!(
         page,
-        "\nCompiled by {}. Written by `cargo xtask bench cost`, which keeps callgrind's data in \
+        "\nCompiled by {compiler}. Written by `cargo xtask bench cost`, which keeps callgrind's data in \
          target/cost: `callgrind_annotate target/cost/adaptive-blind.callgrind` shows the cost \
-         of each line.\n",
-        compiler()
+         of each line.\n"
     );
     page
 }

@@ -45,9 +45,8 @@ pub fn has_verb(verb: &str) -> bool {
 
 /// Whether the active toolchain has a target's core library. Its folder may exist and be empty.
 pub fn has_target(target: &str) -> bool {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let mut command = Command::new(rustc);
-    command.args(["--print", "target-libdir", "--target", target]).current_dir(root());
+    let mut command = workspace::rustc();
+    command.args(["--print", "target-libdir", "--target", target]);
     let Ok(output) = command.output() else { return false };
     let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     let mut entries = folder.read_dir().into_iter().flatten().flatten();

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::bench::providers;
+use crate::bench::programs::{install_providers, providers_folder};
 use crate::progress::step;
 use crate::tally::{Outcome, Tally};
 use crate::workspace::{cargo, empty, root};
@@ -47,10 +47,10 @@ pub fn run(tally: &mut Tally) {
 
 /// A short run of the bench with limits of real providers.
 fn at_providers(tally: &mut Tally) {
-    tally.verdict("build and install, providers", providers::install);
+    tally.verdict("build and install, providers", install_providers);
     let mut command = Command::new("node");
     command.args(["--test", "--test-reporter=spec", "providers.test.mjs"]);
-    programs::tell(command.current_dir(providers::folder()));
+    programs::tell(command.current_dir(providers_folder()));
     tally.check("providers", command);
 }
 
