@@ -34,7 +34,7 @@ pub fn build() -> Result<()> {
     let work = empty(root().join("target/site-build"))?;
     let (staged, site) = (work.join("pages"), work.join("site"));
     let repository = release::repository()?;
-    pages::stage(root(), &staged, repository.as_deref())?;
+    pages::stage(&staged, repository.as_deref())?;
     let mut book = setup::tool("mdbook")?;
     book.arg("build").arg(&staged).arg("--dest-dir").arg(&site);
     if let Some(repository) = repository {
@@ -94,14 +94,7 @@ fn complete(rust: &Path) -> Result<()> {
 
 /// Copies a folder and everything in it.
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
-    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
-        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
-        if path.is_dir() {
-            copy(&path, &to.join(name))?;
-        } else {
-            fs::copy(&path, to.join(name)).with_context(|| path.display().to_string())?;
-        }
-    }
-    Ok(())
+    let mut copy = Command::new("cp");
+    copy.arg("-R").arg(from).arg(to);
+    step("cp", copy).map(drop)
 }

@@ -21,6 +21,8 @@ const TABLES: [&str; 2] = ["tests/golden", "wasm/test"];
 const WRITE: &str = "BLESS=1 cargo test -p xtask written";
 const INSTALL: &str = "<!-- install ";
 const END: &str = "<!-- install end -->";
+/// Between comments, the lines for a clone, and those for what is published.
+const LINES: &str = include_str!("installs.txt");
 
 /// Compares all pages with what decides them. With `BLESS` set, writes them.
 pub fn check(root: &Path) -> Result<()> {
@@ -132,123 +134,14 @@ fn installs(text: &str, published: bool, version: &str) -> Result<String> {
         let (name, after) = after.split_once(" -->").context("a comment does not end")?;
         let (_, next) =
             after.split_once(END).with_context(|| format!("install {name} has no end"))?;
-        let row = LINES.iter().find(|row| row.0 == name);
-        let (_, clone, registry) = row.with_context(|| format!("no install {name}"))?;
-        let lines = if published { registry } else { clone }.replace("VERSION", version);
+        let begin = format!("<!-- {name}: {} -->", if published { "published" } else { "clone" });
+        let (_, lines) = LINES.split_once(&begin).with_context(|| format!("no {begin}"))?;
+        let lines = lines.split("<!-- ").next().unwrap_or_default().replace("VERSION", version);
         written += &format!("{before}{INSTALL}{name} -->{lines}{END}");
         rest = next;
     }
     Ok(written + rest)
 }
-
-/// What depends on it: a name, the text for a clone, and the text for what is published.
-const LINES: [(&str, &str, &str); 7] = [
-    (
-        "badges",
-        "",
-        "
-[![npm](https://img.shields.io/npm/v/tidegate)](https://www.npmjs.com/package/tidegate)
-[![crates.io](https://img.shields.io/crates/v/tidegate)](https://crates.io/crates/tidegate)
-[![docs.rs](https://img.shields.io/docsrs/tidegate)](https://docs.rs/tidegate)
-",
-    ),
-    (
-        "all",
-        "
-Nothing is published on npm or crates.io yet. Until then, build the npm package in a clone of this repository:
-
-```sh
-cargo xtask build wasm && npm pack ./wasm --pack-destination target/npm
-export TIDEGATE=\"$PWD\"
-```
-
-Then, in your project:
-
-```sh
-npm install \"$TIDEGATE/target/npm/tidegate-VERSION.tgz\"          # Node, browsers, edge workers
-cargo add --path \"$TIDEGATE/tower\" --features reqwest          # a Rust service
-cargo add --path \"$TIDEGATE/embedded\"                          # firmware
-```
-",
-        "
-```sh
-npm install tidegate                          # Node, browsers, edge workers
-cargo add tidegate-tower --features reqwest   # a Rust service
-cargo add tidegate-embassy                    # firmware
-```
-",
-    ),
-    (
-        "npm",
-        "
-Not on npm yet. Build it in a clone of the repository, and install it from there:
-
-```sh
-cargo xtask build wasm && npm pack ./wasm --pack-destination target/npm
-cd YOUR_PROJECT && npm install \"$OLDPWD/target/npm/tidegate-VERSION.tgz\"
-```
-",
-        "
-```sh
-npm install tidegate
-```
-",
-    ),
-    (
-        "tower",
-        "
-Not on crates.io yet. With `TIDEGATE` as the path of a clone of the repository:
-
-```sh
-cargo new start && cd start
-cargo add --path \"$TIDEGATE/tower\" --features reqwest
-cargo add reqwest
-cargo add tokio --features full
-```
-",
-        "
-```sh
-cargo new start && cd start
-cargo add tidegate-tower --features reqwest
-cargo add reqwest
-cargo add tokio --features full
-```
-",
-    ),
-    (
-        "embassy",
-        "
-Not on crates.io yet. With a clone of the repository in `../tidegate`:
-
-```toml
-[dependencies]
-tidegate = { path = \"../tidegate/core\", default-features = false }
-tidegate-embassy = { path = \"../tidegate/embedded\", features = [\"defmt\"] }
-```
-",
-        "
-```toml
-[dependencies]
-tidegate = { version = \"VERSION\", default-features = false }
-tidegate-embassy = { version = \"VERSION\", features = [\"defmt\"] }
-```
-",
-    ),
-    (
-        "guides",
-        "
-Nothing is published yet, so the guides install tidegate from a clone of the repository.
-",
-        "
-The guides install tidegate from a clone of the repository, as the tests do.
-",
-    ),
-    (
-        "page",
-        "<span>Not on npm or crates.io yet: <code>cargo xtask build wasm</code> in a clone builds the package.</span>",
-        "<code>npm install tidegate</code> <code>cargo add tidegate-tower</code> <a href=\"https://www.npmjs.com/package/tidegate\">npm</a> <a href=\"https://docs.rs/tidegate-tower\">docs.rs</a>",
-    ),
-];
 
 #[cfg(test)]
 mod tests {
