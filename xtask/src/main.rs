@@ -83,7 +83,7 @@ enum Verb {
     /// changes, or if Cargo.toml does not have these two values:
     ///
     /// `repository` below `[workspace.package]`: the address of the public repository. The crates inherit it, the npm
-    /// package gets it, and the site links source files to it.
+    /// package must have the same, and the site links source files to it.
     ///
     /// `published` below `[workspace.metadata.tidegate]`: whether npm and crates.io have the packages. Install lines,
     /// badges and links follow it.

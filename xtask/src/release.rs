@@ -1,7 +1,6 @@
 //! `cargo xtask release`: builds and checks everything that is published, in one folder, and prints
 //! the commands that publish it. It publishes nothing itself.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -116,38 +115,14 @@ fn installable(_: &str) -> Result<()> {
     written::check(root())
 }
 
-/// Writes the repository into the npm package's manifest.
+/// The crates and the npm package name the repository.
 fn named(_: &str) -> Result<()> {
     let address = repository()?
         .context("no repository: set `repository` below [workspace.package] in Cargo.toml")?;
-    let file = npm::folder().join("package.json");
-    let text = fs::read_to_string(&file).context("wasm/package.json")?;
-    let derived = with_repository(&text, &address);
-    if derived != text {
-        fs::write(&file, derived).context("wasm/package.json")?;
-    }
+    let url = format!("git+{address}.git");
+    let is = &manifest()?["repository"]["url"];
+    ensure!(*is == *url, "wasm/package.json: `repository.url` is {is}, and should be {url}");
     Ok(())
-}
-
-/// The manifest with the fields that depend on the repository's address.
-fn with_repository(manifest: &str, address: &str) -> String {
-    const DERIVED: [&str; 3] = ["  \"repository\":", "  \"homepage\":", "  \"bugs\":"];
-    let mut text = String::new();
-    for line in manifest.lines() {
-        if DERIVED.iter().any(|field| line.starts_with(field)) {
-            continue;
-        }
-        _ = writeln!(text, "{line}");
-        if line.starts_with("  \"license\":") {
-            _ = writeln!(
-                text,
-                "  \"repository\": {{ \"type\": \"git\", \"url\": \"git+{address}.git\", \"directory\": \"wasm\" }},"
-            );
-            _ = writeln!(text, "  \"homepage\": \"{address}#readme\",");
-            _ = writeln!(text, "  \"bugs\": \"{address}/issues\",");
-        }
-    }
-    text
 }
 
 fn clean(_: &str) -> Result<()> {
@@ -159,10 +134,6 @@ fn clean(_: &str) -> Result<()> {
     Ok(())
 }
 
-fn crate_file(name: &str, version: &str) -> String {
-    format!("{name}-{version}.crate")
-}
-
 fn tarball(version: &str) -> String {
     format!("tidegate-{version}.tgz")
 }
@@ -170,15 +141,14 @@ fn tarball(version: &str) -> String {
 /// Copies the results of the checks.
 fn collect(folder: &Path, version: &str) -> Result<()> {
     empty(folder.to_owned())?;
-    let copy = |from: PathBuf, name: String| {
+    let copy = |from: PathBuf, name: &str| {
         fs::copy(&from, folder.join(name)).with_context(|| from.display().to_string())
     };
     for name in PUBLISHED {
-        let file = crate_file(name, version);
-        copy(package::folder().join("package").join(&file), file)?;
+        let name = format!("{name}-{version}.crate");
+        copy(package::folder().join("package").join(&name), &name)?;
     }
-    copy(wasm::packed(), tarball(version))?;
-    Ok(())
+    copy(wasm::packed(), &tarball(version)).map(drop)
 }
 
 fn npm_publish(folder: &Path, version: &str) -> Command {
@@ -205,25 +175,5 @@ mod tests {
     #[test]
     fn everything_has_one_version() {
         same(&version().unwrap()).unwrap();
-    }
-
-    #[test]
-    fn the_npm_package_gets_its_addresses_from_the_repository() {
-        let manifest =
-            "{\n  \"license\": \"MIT\",\n  \"bugs\": \"old\",\n  \"type\": \"module\"\n}\n";
-        let text = with_repository(manifest, "https://a.org/b");
-        let value: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(value["repository"]["url"], "git+https://a.org/b.git");
-        assert_eq!(value["bugs"], "https://a.org/b/issues");
-        assert_eq!(with_repository(&text, "https://a.org/b"), text);
-    }
-
-    #[test]
-    fn crates_are_published_before_their_dependents() {
-        let text = commands(Path::new("a"), "1.2.3");
-        let at = |what: &str| text.find(what).unwrap();
-        assert!(at("git tag v1.2.3") < at("--package tidegate\n"));
-        assert!(at("--package tidegate\n") < at("--package tidegate-tower"));
-        assert!(text.contains("npm publish --access public a/tidegate-1.2.3.tgz"));
     }
 }

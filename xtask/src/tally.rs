@@ -108,24 +108,12 @@ impl Tally {
     where
         J: FnOnce(&str) -> Outcome + Send,
     {
-        let waiting = Mutex::new(jobs.into_iter());
-        let (sender, ended) = mpsc::channel();
-        thread::scope(|scope| {
-            for sender in vec![sender; lanes] {
-                scope.spawn(|| {
-                    let sender = sender; // dropped with the lane; the last one ends the printing
-                    let next = || waiting.lock().ok()?.next();
-                    while let Some((label, job)) = next() {
-                        let since = Instant::now();
-                        let outcome = job(&label);
-                        _ = sender.send((label, outcome, since.elapsed()));
-                    }
-                });
-            }
-            for (label, outcome, took) in ended {
-                self.tell(&label, outcome, took);
-            }
-        });
+        let work = |(label, job): (String, J)| {
+            let since = Instant::now();
+            let outcome = job(&label);
+            (label, outcome, since.elapsed())
+        };
+        in_lanes(lanes, jobs, work, |(label, outcome, took)| self.tell(&label, outcome, took));
     }
 
     fn examine(&mut self, label: &str, check: impl FnOnce() -> Outcome) {
@@ -166,6 +154,28 @@ impl Tally {
     pub fn exit_code(self) -> ExitCode {
         ExitCode::from(u8::from(self.failed > 0))
     }
+}
+
+/// Does jobs that mostly wait, `lanes` at a time, and passes on each result as it comes.
+pub fn in_lanes<J: Send, R: Send>(
+    lanes: usize,
+    jobs: Vec<J>,
+    work: impl Fn(J) -> R + Sync,
+    ended: impl FnMut(R),
+) {
+    let (waiting, work) = (&Mutex::new(jobs.into_iter()), &work);
+    let (sender, results) = mpsc::channel();
+    thread::scope(|scope| {
+        for sender in vec![sender; lanes] {
+            scope.spawn(move || {
+                let next = || waiting.lock().ok()?.next();
+                while let Some(job) = next() {
+                    _ = sender.send(work(job));
+                }
+            });
+        }
+        results.into_iter().for_each(ended);
+    });
 }
 
 impl Display for Tally {

@@ -14,13 +14,11 @@ pub mod written;
 
 use std::fmt::Write;
 use std::process::ExitCode;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::tally::Tally;
+use crate::tally::{Tally, in_lanes};
 use crate::{lint, no_such};
 
 /// Runs the checks of a part.
@@ -128,50 +126,33 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
         asked => asked.iter().any(|asked| named(part.name, asked)).then_some(part.all),
     };
     let parts: Vec<_> = PARTS.iter().filter_map(|part| Some((part, wanted(part)?))).collect();
-    let (number, parts, rows) = (parts.len(), Mutex::new(parts.into_iter()), Mutex::default());
-    thread::scope(|scope| {
-        for _ in 0..LANES {
-            scope.spawn(|| {
-                let next = || lock(&parts).next();
-                while let Some((part, check)) = next() {
-                    let ended = take(part, check, &rows);
-                    println!("{ended} of {number} parts have ended\n");
-                }
-            });
-        }
+    let (number, mut rows) = (parts.len(), Vec::new());
+    in_lanes(LANES, parts, take, |row| {
+        rows.push(row);
+        println!("{} of {number} parts have ended\n", rows.len());
     });
-    let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
-    rows.sort_by_key(|(name, ..)| names.iter().position(|known| known == name));
+    rows.sort_by_key(|(tally, _)| names.iter().position(|name| *name == tally.part));
     Ok(report(&rows).exit_code())
 }
 
-/// The result and duration of a part.
-type Row = (&'static str, Tally, Duration);
-
-/// Runs a part, and returns how many have ended.
-fn take(part: &Part, check: Check, rows: &Mutex<Vec<Row>>) -> usize {
+/// Runs a part. Returns its result and duration.
+fn take((part, check): (&Part, Check)) -> (Tally, Duration) {
     println!("{}: {}", part.name, part.about);
     let since = Instant::now();
     let mut tally = Tally { part: part.name, ..Tally::default() };
     check(&mut tally);
     let took = since.elapsed();
     println!("{}: {tally} ({} s)", part.name, took.as_secs());
-    let mut rows = lock(rows);
-    rows.push((part.name, tally, took));
-    rows.len()
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+    (tally, took)
 }
 
 /// Prints the table of parts, and the sums on the last line.
-fn report(rows: &[Row]) -> Tally {
+fn report(rows: &[(Tally, Duration)]) -> Tally {
     println!("{:<11} {:>7} {:>7} {:>7} {:>8}", "part", "passed", "failed", "skipped", "seconds");
     let mut sum = Tally::default();
-    for (name, tally, took) in rows {
-        let Tally { passed, failed, skipped, .. } = tally;
-        println!("{name:<11} {passed:>7} {failed:>7} {skipped:>7} {:>8}", took.as_secs());
+    for (tally, took) in rows {
+        let Tally { part, passed, failed, skipped } = tally;
+        println!("{part:<11} {passed:>7} {failed:>7} {skipped:>7} {:>8}", took.as_secs());
         sum.add(*tally);
     }
     println!("{sum}");

@@ -65,7 +65,13 @@ fn run(name: &str, hints: &str, board: Board, folder: &Path) -> Result<String> {
         }
     })?;
     let (counts, works) = server.counts()?;
-    let counts = counts.without(neighbour.counts());
+    // Without those of the other caller.
+    let other = *neighbour.counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let counts = Counts {
+        served: counts.served - other.served,
+        throttled: counts.throttled - other.throttled,
+        outage: counts.outage - other.outage,
+    };
     judge(&log, counts, &works).with_context(|| format!("the log:\n{log}"))
 }
 
@@ -75,17 +81,6 @@ struct Counts {
     served: u64,
     throttled: u64,
     outage: u64,
-}
-
-impl Counts {
-    /// The results of all callers but one.
-    fn without(self, one: Self) -> Self {
-        Self {
-            served: self.served.saturating_sub(one.served),
-            throttled: self.throttled.saturating_sub(one.throttled),
-            outage: self.outage.saturating_sub(one.outage),
-        }
-    }
 }
 
 /// How often the server has served each batch, by the board's number for it.
@@ -162,16 +157,18 @@ impl Server {
         let answer = get(self.port, "/counts")?;
         let (_, body) = answer.split_once("\r\n\r\n").context("no response")?;
         let told: Value = serde_json::from_str(body).with_context(|| answer.clone())?;
-        let count = |of: &Value, name: &str| {
-            of[name].as_u64().with_context(|| format!("no `{name}` in the counts: {answer}"))
-        };
+        let callers = told["callers"].as_array().context("the server counts no callers")?;
+        let count = |name: &str| callers.iter().filter_map(|caller| caller[name].as_u64()).sum();
         let counts = Counts {
-            served: count(&told, "served")?,
-            throttled: count(&told, "throttled")?,
-            outage: count(&told, "outage")?,
+            served: count("served"),
+            throttled: count("throttled"),
+            outage: count("outage"),
         };
         let works = told["works"].as_object().context("the server does not count by key")?;
-        let works = works.iter().map(|(key, work)| Ok((key.parse()?, count(work, "served")?)));
+        let works = works.iter().map(|(key, work)| {
+            let times = work["served"].as_u64().context("the server does not count by key")?;
+            Ok((key.parse()?, times))
+        });
         Ok((counts, works.collect::<Result<_>>()?))
     }
 }
@@ -200,10 +197,6 @@ impl Neighbour {
                 _ => (),
             }
         }
-    }
-
-    fn counts(&self) -> Counts {
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
