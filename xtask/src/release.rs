@@ -112,7 +112,7 @@ pub fn published() -> Result<bool> {
 /// The pages in the packages say how to install them.
 fn installable(_: &str) -> Result<()> {
     ensure!(published()?, "set `published` below [workspace.metadata.tidegate] in Cargo.toml");
-    written::check(root())
+    written::check()
 }
 
 /// The crates and the npm package name the repository.

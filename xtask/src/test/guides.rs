@@ -70,7 +70,7 @@ fn read(name: &str) -> Result<Vec<Step>> {
 
 /// The common steps: those that run beside each guide, and those that run once.
 fn start() -> Result<(Vec<Step>, Vec<Step>)> {
-    Ok(read(START)?.into_iter().partition(Step::goes_on))
+    Ok(read(START)?.into_iter().partition(|step| matches!(step, Step::Run { goes_on: true, .. })))
 }
 
 /// An empty folder for the output of a page's steps.
@@ -106,10 +106,10 @@ fn follow_in(folder: &Path, name: &str) -> Result<()> {
 fn bash(name: &str, script: &str) -> Result<()> {
     let redis = aside::command("redis-server");
     let libraries = redis.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    let libraries: Vec<_> = libraries
-        .map(|(name, value)| format!("{}='{}'", name.display(), value.display()))
-        .collect();
-    let redis = format!("{} command '{}'", libraries.join(" "), redis.get_program().display());
+    let libraries =
+        libraries.map(|(name, value)| format!("{}='{}'", name.display(), value.display()));
+    let libraries = libraries.collect::<String>();
+    let redis = format!("{libraries} command '{}'", redis.get_program().display());
     let mut command = Command::new("bash");
     command.arg("-c").arg(format!("redis-server() {{ {redis} \"$@\"; }}\n{BEFORE}{script}"));
     command.current_dir(root()).env("TIDEGATE", root());
@@ -134,7 +134,11 @@ trap 'code=$?; trap "" TERM; [ $code = 0 ] || tail -n 40 "$OUTPUT"*; kill 0; exi
 
 /// Type-checks a guide's TypeScript with strict settings.
 fn types(folder: &Path, steps: &[Step]) -> Result<()> {
-    let files: Vec<&str> = steps.iter().filter_map(Step::typescript).collect();
+    let files = steps.iter().filter_map(|step| match step {
+        Step::File { path, .. } => Some(path).filter(|path| path.ends_with(".ts")),
+        Step::Run { .. } => None,
+    });
+    let files: Vec<&String> = files.collect();
     if files.is_empty() {
         return Ok(());
     }
@@ -163,19 +167,6 @@ enum Step {
     File { path: String, text: String },
     /// Run these commands, in the background or to their end.
     Run { commands: String, goes_on: bool, prints: String },
-}
-
-impl Step {
-    fn goes_on(&self) -> bool {
-        matches!(self, Self::Run { goes_on: true, .. })
-    }
-
-    fn typescript(&self) -> Option<&str> {
-        match self {
-            Self::File { path, .. } => Some(path.as_str()).filter(|path| path.ends_with(".ts")),
-            Self::Run { .. } => None,
-        }
-    }
 }
 
 /// The code blocks of a page.
@@ -229,26 +220,16 @@ fn shell(steps: &[Step], output: &Path) -> String {
     let mut script = format!("OUTPUT='{}'\n", output.display());
     for (number, step) in steps.iter().enumerate() {
         _ = match step {
-            Step::File { path, text } => {
-                write!(
-                    script,
-                    "mkdir -p \"$(dirname {path})\"\ncat > {path} <<'END OF FILE'\n{text}END OF FILE\n"
-                )
-            }
-            Step::Run { commands, goes_on: false, prints } => {
-                write!(
-                    script,
-                    "{{\n{commands}}} > \"$OUTPUT-{number}\" 2>&1 < /dev/null\n{}",
-                    expect(prints, number, false)
-                )
-            }
-            Step::Run { commands, goes_on: true, prints } => {
-                write!(
-                    script,
-                    "{{\n{commands}}} > \"$OUTPUT-{number}\" 2>&1 < /dev/null &\n{}",
-                    expect(prints, number, true)
-                )
-            }
+            Step::File { path, text } => write!(
+                script,
+                "mkdir -p \"$(dirname {path})\"\ncat > {path} <<'END OF FILE'\n{text}END OF FILE\n"
+            ),
+            Step::Run { commands, goes_on, prints } => write!(
+                script,
+                "{{\n{commands}}} > \"$OUTPUT-{number}\" 2>&1 < /dev/null{}\n{}",
+                if *goes_on { " &" } else { "" },
+                expect(prints, number, *goes_on)
+            ),
         };
     }
     script
@@ -259,14 +240,11 @@ fn expect(prints: &str, number: usize, goes_on: bool) -> String {
     let mut script = String::new();
     for line in prints.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...") {
         let found = format!("grep -Eq -e '{}' \"$OUTPUT-{number}\"", pattern(line));
+        let line = line.replace('\'', "'\\''");
         _ = if goes_on {
             writeln!(script, "until {found}; do kill -0 $!; sleep 0.1; done")
         } else {
-            writeln!(
-                script,
-                "{found} || {{ echo 'not printed: {}'; exit 1; }}",
-                line.replace('\'', "'\\''")
-            )
+            writeln!(script, "{found} || {{ echo 'not printed: {line}'; exit 1; }}")
         };
     }
     script
@@ -277,12 +255,10 @@ fn pattern(line: &str) -> String {
     let mut pattern = String::new();
     let mut last = ' ';
     for c in line.chars() {
-        let class = if c.is_ascii_digit() {
-            '0'
-        } else if c.is_whitespace() {
-            ' '
-        } else {
-            c
+        let class = match c {
+            '0'..='9' => '0',
+            c if c.is_whitespace() => ' ',
+            c => c,
         };
         match class {
             '0' | ' ' if class == last => (),
@@ -305,17 +281,17 @@ mod tests {
     #[test]
     fn a_block_is_a_file_a_command_or_the_output_of_a_command() {
         let page = "Words.\n\n```ts\n// src/main.ts\nmain();\n```\n\n```sh\nnode src/main.ts\n```\n\n```text\n3 served\n```\n\n```sh background\nserve\n```\n";
-        let run = |commands: &str, goes_on, prints: &str| {
-            let [commands, prints] = [commands, prints].map(str::to_owned);
-            Step::Run { commands, goes_on, prints }
+        let run = |commands: &str, goes_on, prints: &str| Step::Run {
+            commands: commands.into(),
+            goes_on,
+            prints: prints.into(),
         };
-        let file = |path: &str, text: &str| {
-            let [path, text] = [path, text].map(str::to_owned);
-            Step::File { path, text }
-        };
-        let main = file("src/main.ts", "// src/main.ts\nmain();\n");
-        let expected =
-            [main, run("node src/main.ts\n", false, "3 served\n"), run("serve\n", true, "")];
+        let main = "// src/main.ts\nmain();\n";
+        let expected = [
+            Step::File { path: "src/main.ts".into(), text: main.into() },
+            run("node src/main.ts\n", false, "3 served\n"),
+            run("serve\n", true, ""),
+        ];
         assert_eq!(steps(page).unwrap(), expected);
         for page in ["```ts\nmain();\n```", "```text\n3 served\n```", "    main();\n"] {
             assert!(steps(page).is_err(), "{page}");
