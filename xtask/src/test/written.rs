@@ -101,7 +101,7 @@ fn with(text: &str, value: f64) -> Result<String> {
 }
 
 /// The figure at this place of a table.
-fn lookup(text: &str, names: &[String]) -> Result<f64> {
+pub fn lookup(text: &str, names: &[String]) -> Result<f64> {
     let (column, keys) = names.split_last().context("no column")?;
     let (mut heading, mut head, mut found) = ("", Vec::new(), Vec::new());
     for line in text.lines() {

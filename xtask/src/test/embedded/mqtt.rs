@@ -2,7 +2,6 @@
 //! middle; and through a broker that sends codes that mosquitto never does.
 
 use std::path::Path;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -30,28 +29,14 @@ pub fn mosquitto(board: Board, folder: &Path) -> Result<String> {
     let cable = Cable::new(board, PORT, broker.port);
     let options = cable.options()?;
     let run = Run { name: "mqtt, mosquitto", board, folder, image: "mqtt", options, limit: LIMIT };
-    // Keep reading the log while the broker is down.
-    let (restart, when) = mpsc::channel();
-    let (log, restarted) = std::thread::scope(|scope| {
-        let broker = &mut broker;
-        let restarting = scope.spawn(move || match when.recv() {
-            Ok(()) => broker.restart(AWAY),
-            Err(_) => bail!("the board did not reach the step that restarts mosquitto"),
-        });
-        let log = run.to_its_end(|line| {
-            if line.contains(RESTART_AT) {
-                _ = restart.send(());
-            }
-        });
-        drop(restart);
-        (log, restarting.join())
-    });
-    let log = log?;
-    let judged = match restarted {
-        Ok(restarted) => restarted.and_then(|()| through_mosquitto(&log, &broker)),
-        Err(_) => bail!("the restart has panicked"),
-    };
-    judged.with_context(|| format!("the log:\n{log}"))
+    let mut restarted = None;
+    let log = run.to_its_end(|line| {
+        if line.contains(RESTART_AT) {
+            restarted.get_or_insert_with(|| broker.restart(AWAY));
+        }
+    })?;
+    restarted.context("the board did not reach the step that restarts mosquitto")??;
+    through_mosquitto(&log, &broker).with_context(|| format!("the log:\n{log}"))
 }
 
 fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<String> {
@@ -79,14 +64,8 @@ pub fn reasons(board: Board, folder: &Path) -> Result<String> {
     // Kept to the end: dropping it removes QEMU's socket.
     let cable = Cable::new(board, PORT, broker.port);
     let options = cable.options()?;
-    let run = Run {
-        name: "mqtt, rare reason codes",
-        board,
-        folder,
-        image: "mqtt",
-        options,
-        limit: LIMIT,
-    };
+    let (name, image) = ("mqtt, rare reason codes", "mqtt");
+    let run = Run { name, board, folder, image, options, limit: LIMIT };
     let log = run.to_its_end(|_| ())?;
     through_reasons(&log, &broker).with_context(|| format!("the log:\n{log}"))
 }
