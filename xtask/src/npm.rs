@@ -37,7 +37,7 @@ pub const SOURCES: [&str; 13] = [
 ];
 
 /// Repeated code is not inlined, unrolled or precomputed. LLVM's defaults produce an eighth more bytes.
-pub const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
+const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
     ['-Cllvm-args=-inline-threshold=0', '-Cllvm-args=-unroll-count=1', \
     '-Cllvm-args=-enable-pre=false']";
 
@@ -92,13 +92,8 @@ pub fn package() -> Result<()> {
 pub fn build(out: &Path) -> Result<()> {
     install("tidegate")?;
     for (module, stack) in MODULES {
-        let mut build = rustup::cargo("build", TARGET, root())?;
-        build.args(["--package", "tidegate-wasm", "--profile", "wasm", "--no-default-features"]);
-        build.args(["--features", module, "--target-dir"]).arg(out);
         let stack = format!("target.{TARGET}.rustflags=['-Clink-arg=-zstack-size={stack}']");
-        build.args(["--config", COMPACT, "--config", &stack]);
-        step(&format!("cargo build, {module}"), build)?;
-        let made = out.join(TARGET).join("wasm/tidegate_wasm.wasm");
+        let made = compact("tidegate-wasm", module, out, &[&stack])?;
         let named = out.join(format!("{module}.wasm"));
         std::fs::copy(&made, &named).with_context(|| made.display().to_string())?;
         let mut bind = cargo("run");
@@ -109,6 +104,19 @@ pub fn build(out: &Path) -> Result<()> {
     pack.arg("build.mjs").arg(out).current_dir(folder());
     step("build.mjs", pack)?;
     Ok(())
+}
+
+/// Builds a crate with one feature as a small module, and returns its file.
+pub fn compact(package: &str, feature: &str, out: &Path, config: &[&str]) -> Result<PathBuf> {
+    let mut build = rustup::cargo("build", TARGET, root())?;
+    build.args(["--package", package, "--profile", "wasm", "--no-default-features"]);
+    build.args(["--features", feature, "--target-dir"]).arg(out).args(["--config", COMPACT]);
+    for config in config {
+        build.args(["--config", config]);
+    }
+    step(&format!("cargo build, {package} {feature}"), build)?;
+    let file = package.replace('-', "_");
+    Ok(out.join(TARGET).join("wasm").join(file).with_extension("wasm"))
 }
 
 /// Where packages are installed. All npm packages of the repository are one workspace.

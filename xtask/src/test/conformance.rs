@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::firmware::{self, Board, Run};
 use crate::npm;
 use crate::progress::{self, step};
-use crate::setup::{self, rustup};
+use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
@@ -62,18 +62,16 @@ fn at_random() -> Result<String> {
 
 /// Runs the module, compiled like the package's, in these runtimes: V8 in Node, JavaScriptCore in Bun.
 fn in_wasm(runners: &[&str], tally: &mut Tally) {
-    let target = root().join("target/conformance");
-    let module = target.join(npm::TARGET).join("wasm/tidegate_conformance_wasm.wasm");
     let built = tally.verdict("build for wasm", || {
-        let mut build = rustup::cargo("build", npm::TARGET, root())?;
-        build.args(["--package", "tidegate-conformance-wasm", "--profile", "wasm"]);
-        build.arg("--target-dir").arg(&target).args(["--config", npm::COMPACT]);
-        step("cargo build, wasm", build)?;
         setup::need(&["node"])?;
         // Bun is a package of npm.
-        if runners.contains(&"bun") { npm::install("tidegate-conformance") } else { Ok(()) }
+        if runners.contains(&"bun") {
+            npm::install("tidegate-conformance")?;
+        }
+        npm::compact("tidegate-conformance-wasm", "", &root().join("target/conformance"), &[])
     });
-    for runner in runners.iter().filter(|_| built.is_some()) {
+    let Some(module) = built else { return };
+    for runner in runners {
         let bun = npm::installed().join(".bin/bun");
         let mut command = Command::new(if *runner == "bun" { bun } else { runner.into() });
         command.arg("run.mjs").arg(&module).current_dir(root().join("tests/conformance"));

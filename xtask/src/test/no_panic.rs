@@ -111,31 +111,3 @@ fn calls(assembly: &str) -> Vec<String> {
     }
     calls
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ASSEMBLY: &str = "
-	.file	7 \"/rustc/hash\" \"library/core/src/iter/traits/accum.rs\"
-	.file	8 \"core/src/rate.rs\"
-_ZN8tidegate4rate5quota17h0123456789abcdefE:
-	.loc	8 10 4
-	bl	memcpy
-	.loc	7 53 28 is_stmt 1
-	bl	_ZN4core9panicking11panic_const24panic_const_add_overflow17h0123456789abcdefE
-.Lfunc_end1:
-_ZN4core9panicking11panic_const24panic_const_add_overflow17h0123456789abcdefE:
-	.loc	8 99 1
-	bl	_ZN4core9panicking9panic_fmt17h0123456789abcdefE
-";
-
-    #[test]
-    fn the_caller_and_its_line_are_reported_without_the_panic_machinery() {
-        assert_eq!(
-            calls(ASSEMBLY),
-            ["tidegate::rate::quota calls core::panicking::panic_const::panic_const_add_overflow \
-              at library/core/src/iter/traits/accum.rs:53"]
-        );
-    }
-}

@@ -46,11 +46,11 @@ fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<String> {
         "the board has not connected again, or has not been told that {MOST} may be in flight"
     );
     let again = sent_again(log)?;
-    let heard = broker.heard(MESSAGES);
+    let heard = broker.heard(MESSAGES)?;
     let missing = (1..=MESSAGES).filter(|number| !heard.contains_key(&number.to_string()));
     let missing: Vec<usize> = missing.collect();
     ensure!(missing.is_empty(), "messages are lost: {missing:?}");
-    let twice: u64 = heard.values().map(|times| u64::from(*times) - 1).sum();
+    let twice: u64 = heard.values().map(|times| times - 1).sum();
     ensure!(
         twice <= again,
         "{twice} messages arrived twice, but only {again} had no acknowledgement"
