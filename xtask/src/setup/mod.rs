@@ -15,99 +15,78 @@ use anyhow::{Context, Result, ensure};
 use crate::no_such;
 use crate::progress::brief;
 use crate::workspace::{self, cargo, installed, on_path, root};
-use How::{Component, Install, Solver, Target, Unpack};
+use How::{Install, Rustup, Solver, Unpack};
+use rustup::TARGETS;
 
 /// Something to install.
 struct Step {
     name: &'static str,
     why: &'static str,
     how: How,
-    /// It is there when all of these programs are. The name of a component is that of a subcommand.
-    programs: &'static [&'static str],
+    /// It is there when all of these are: programs, subcommands of cargo or a target.
+    holds: Names,
 }
 
+type Names = &'static [&'static str];
+
 enum How {
-    /// A component of the active toolchain.
-    Component,
-    /// A target of the active toolchain.
-    Target,
+    /// A component or a target of the active toolchain.
+    Rustup(&'static str),
     /// Debian packages.
-    Install(&'static [&'static str]),
+    Install(Names),
     /// Debian packages, unpacked below the target folder; see [`aside`].
-    Unpack(&'static [&'static str]),
+    Unpack(Names),
     Solver,
 }
 
-const fn step(
-    name: &'static str,
-    why: &'static str,
-    how: How,
-    programs: &'static [&'static str],
-) -> Step {
-    Step { name, why, how, programs }
+const fn step(name: &'static str, why: &'static str, how: How, holds: Names) -> Step {
+    Step { name, why, how, holds }
 }
 
 const STEPS: [Step; 16] = [
-    step("rustfmt", "formats", Component, &["fmt"]),
-    step("clippy", "lints", Component, &["clippy"]),
-    step(rustup::TARGETS[0], "the npm package and the page", Target, &[]),
-    step(rustup::TARGETS[1], "firmware", Target, &[]),
-    step(rustup::TARGETS[2], "firmware", Target, &[]),
-    step(rustup::TARGETS[3], "firmware", Target, &[]),
-    step(rustup::TARGETS[4], "firmware", Target, &[]),
+    step("rustfmt", "formats", Rustup("component"), &["fmt"]),
+    step("clippy", "lints", Rustup("component"), &["clippy"]),
+    step(TARGETS[0], "the npm package and the page", Rustup("target"), &[TARGETS[0]]),
+    step(TARGETS[1], "firmware", Rustup("target"), &[TARGETS[1]]),
+    step(TARGETS[2], "firmware", Rustup("target"), &[TARGETS[2]]),
+    step(TARGETS[3], "firmware", Rustup("target"), &[TARGETS[3]]),
+    step(TARGETS[4], "firmware", Rustup("target"), &[TARGETS[4]]),
     step("node", "runs what is built for wasm", Install(&["nodejs"]), &["node"]),
     step("npm", "builds and tests the npm package", Install(&["npm"]), &["npm"]),
-    step(
-        "qemu",
-        "runs the firmware images",
-        Unpack(&QEMU),
-        &["qemu-system-arm", "qemu-system-riscv32"],
-    ),
-    step(
-        "mosquitto",
-        "is the MQTT broker that firmware meets",
-        Unpack(&MOSQUITTO),
-        &["mosquitto", "mosquitto_sub"],
-    ),
-    step(
-        "redis",
-        "is the Redis server of tests and of a guide",
-        Unpack(&["redis-server"]),
-        &["redis-server"],
-    ),
-    step(
-        "chromium",
-        "runs the tests of the page and of tabs",
-        Install(&["chromium"]),
-        &["chromium"],
-    ),
+    step("qemu", "runs the firmware images", Unpack(QEMU[0]), QEMU[1]),
+    step("mosquitto", "is the MQTT broker that firmware meets", Unpack(MQTT[0]), MQTT[1]),
+    step("redis", "is the Redis server of tests and of a guide", Unpack(REDIS), REDIS),
+    step("chromium", "runs the tests of the page and of tabs", Install(CHROMIUM), CHROMIUM),
     step("valgrind", "counts instructions on the host", Install(&["valgrind"]), &["valgrind"]),
     step("python", "runs the oracle that writes the vectors", Install(&["python3"]), &["python3"]),
-    step(solver::NAME, "proves the lemmas", Solver, &[]),
+    step(solver::NAME, "proves the lemmas", Solver, &["z3"]),
 ];
 /// How many of them, from the first, `demo`, `lint` and the short suite need.
 const NEEDED: usize = 9;
-const QEMU: [&str; 2] = ["qemu-system-arm", "qemu-system-misc"];
-const MOSQUITTO: [&str; 2] = ["mosquitto", "mosquitto-clients"];
+
+/// Packages, and programs of them.
+const QEMU: [Names; 2] =
+    [&["qemu-system-arm", "qemu-system-misc"], &["qemu-system-arm", "qemu-system-riscv32"]];
+const MQTT: [Names; 2] = [&["mosquitto", "mosquitto-clients"], &["mosquitto", "mosquitto_sub"]];
+const REDIS: Names = &["redis-server"];
+const CHROMIUM: Names = &["chromium"];
 
 impl Step {
     fn is_there(&self) -> bool {
-        let all =
-            |is_there: fn(&str) -> bool| self.programs.iter().all(|program| is_there(program));
-        match self.how {
-            Component => all(rustup::has_verb),
-            Target => rustup::has_target(self.name),
-            Install(_) => all(on_path),
-            Unpack(_) => all(|program| on_path(program) || aside::holds(program)),
-            Solver => solver::is_there(),
-        }
+        let is_there: fn(&str) -> bool = match self.how {
+            Rustup("target") => rustup::has_target,
+            Rustup(_) => rustup::has_verb,
+            Install(_) => on_path,
+            Unpack(_) => |program| on_path(program) || aside::holds(program),
+            Solver => |_| solver::is_there(),
+        };
+        self.holds.iter().all(|name| is_there(name))
     }
 
     /// The command that installs it, for messages.
     fn command(&self) -> String {
         match self.how {
-            Component => format!("rustup component add {}", self.name),
-            Target => format!("rustup target add {}", self.name),
+            Rustup(kind) => format!("rustup {kind} add {}", self.name),
             Install(packages) => format!("apt-get install {}", packages.join(" ")),
             Unpack(packages) => {
                 format!("apt-get download {}, unpacked below target", packages.join(" "))
@@ -118,8 +97,7 @@ impl Step {
 
     fn bring(&self) -> Result<()> {
         match self.how {
-            Component => rustup::rustup(&["component", "add", self.name]),
-            Target => rustup::rustup(&["target", "add", self.name]),
+            Rustup(kind) => rustup::rustup(&[kind, "add", self.name]),
             Install(packages) => install(packages),
             Unpack(packages) => aside::bring(packages),
             Solver => solver::bring(),

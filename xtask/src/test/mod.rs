@@ -36,49 +36,50 @@ struct Part {
 /// How many parts run beside each other. Some mostly wait for servers, browsers and clocks.
 const LANES: usize = 3;
 
-/// A part that runs only by name or with `all`.
-const fn part(name: &'static str, about: &'static str, all: Check) -> Part {
-    Part { name, about, all, quick: None }
-}
-
-impl Part {
-    const fn quick(self, quick: Check) -> Self {
-        Self { quick: Some(quick), ..self }
-    }
+const fn part(name: &'static str, about: &'static str, all: Check, quick: Option<Check>) -> Part {
+    Part { name, about, all, quick }
 }
 
 /// In the order in which they start: those first that take longest.
 const PARTS: [Part; 18] = [
-    part("wasm", "the npm package in every supported runtime", wasm::run),
-    part("guides", "follow each guide in an empty folder", guides::run),
-    part("web", "the page in a real browser", web::run),
-    part("host", "the tests of every crate on this machine", host::run).quick(host::quick),
+    part("wasm", "the npm package in every supported runtime", wasm::run, None),
+    part("guides", "follow each guide in an empty folder", guides::run, None),
+    part("web", "the page in a real browser", web::run, None),
+    part("host", "the tests of every crate on this machine", host::run, Some(host::quick)),
     part(
         "embedded",
         "embassy's throttle in virtual time, and firmware on emulated boards",
         embedded::run,
-    )
-    .quick(embedded::quick),
-    part("hostile", "clients against malicious servers", parts::hostile),
-    part("conformance", "the oracle's vectors on every runtime", conformance::run)
-        .quick(conformance::quick),
+        Some(embedded::quick),
+    ),
+    part("hostile", "clients against malicious servers", parts::hostile, None),
+    part(
+        "conformance",
+        "the oracle's vectors on every runtime",
+        conformance::run,
+        Some(conformance::quick),
+    ),
     part(
         "lint",
         "formatting, clippy, scripts and workflow files; the same as `cargo xtask lint`",
         lint::run,
-    )
-    .quick(lint::quick),
-    part("features", "clippy for combinations of features", parts::features),
-    part("exhaustive", "every order of six events under small policies", parts::exhaustive),
-    part("proofs", "lemmas about core's arithmetic", parts::proofs),
-    part("fuzz", "the fuzz corpus", parts::fuzz),
-    part("docs", "documentation builds without warnings or dead links", parts::docs)
-        .quick(parts::pages),
-    part("no-panic", "prove that core has no reachable panic", no_panic::run),
-    part("package", "crates are complete and build from their packages", package::run),
-    part("msrv", "build with the minimum Rust version", parts::msrv),
-    part("supply", "licences, sources and advisories of dependencies", parts::supply),
-    part("wiring", "the wiring for four chips links to images that start", wiring::run),
+        Some(lint::quick),
+    ),
+    part("features", "clippy for combinations of features", parts::features, None),
+    part("exhaustive", "every order of six events under small policies", parts::exhaustive, None),
+    part("proofs", "lemmas about core's arithmetic", parts::proofs, None),
+    part("fuzz", "the fuzz corpus", parts::fuzz, None),
+    part(
+        "docs",
+        "documentation builds without warnings or dead links",
+        parts::docs,
+        Some(parts::pages),
+    ),
+    part("no-panic", "prove that core has no reachable panic", no_panic::run, None),
+    part("package", "crates are complete and build from their packages", package::run, None),
+    part("msrv", "build with the minimum Rust version", parts::msrv, None),
+    part("supply", "licences, sources and advisories of dependencies", parts::supply, None),
+    part("wiring", "the wiring for four chips links to images that start", wiring::run, None),
 ];
 
 /// Stands for all parts except those of `BY_NAME`.
