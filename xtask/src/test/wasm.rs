@@ -23,12 +23,6 @@ const FILES: [&str; 28] = [
 const LANES: usize = 3;
 
 pub fn run(tally: &mut Tally) {
-    // There are no tests for `pacing`.
-    for module in ["gate", "full", "shared"] {
-        let mut command = cargo("test");
-        command.args(["--package", "tidegate-wasm", "--no-default-features", "--features", module]);
-        tally.tests(&format!("the crate, {module}"), command);
-    }
     if tally.verdict("build", npm::package).is_none() {
         return;
     }

@@ -19,10 +19,7 @@ use crate::programs;
 use crate::progress::step;
 use crate::setup;
 use crate::tally::{Outcome, Tally};
-use crate::workspace::cargo;
 
-/// The tick rates of the tests: a slow one, one without a finite decimal, and embassy's default.
-const RATES: [&str; 3] = ["1_000", "32_768", "1_000_000"];
 const PROOF: &str = "tidegate-embassy-no-panic";
 
 /// All images.
@@ -39,9 +36,6 @@ const JUMPING: [&str; 2] = ["-icount", "shift=5,sleep=off"];
 const LIMIT: Duration = Duration::from_secs(120);
 
 pub fn run(tally: &mut Tally) {
-    for rate in RATES {
-        virtual_time(rate, tally);
-    }
     no_panic::prove(PROOF, tally);
     tally.verdict("run panics only if it is polled after its end", || {
         no_panic::only_ends_async(PROOF, &["--features", "run"])
@@ -50,19 +44,6 @@ pub fn run(tally: &mut Tally) {
     if tally.verdict("the emulator", firmware::bring_tools).is_some() {
         on_boards(tally);
     }
-}
-
-/// Its promises at one tick rate.
-pub fn quick(tally: &mut Tally) {
-    virtual_time(RATES[2], tally);
-}
-
-/// One run per rate, because a program has one rate.
-fn virtual_time(rate: &str, tally: &mut Tally) {
-    let mut command = cargo("test");
-    command.args(["--package", "tidegate-embassy-host", "--no-default-features", "--features"]);
-    command.arg(format!("hz-{rate}"));
-    tally.tests(&format!("virtual time, {} Hz", rate.replace('_', " ")), command);
 }
 
 /// Builds all images, runs them, and checks their output. Each ends with an exit code, within a time limit.
