@@ -55,7 +55,7 @@ const PARTS: [Part; 18] = [
         embedded::run,
         Some(no_more),
     ),
-    part("hostile", "clients against malicious servers", parts::hostile, None),
+    part("hostile", "clients against malicious servers", wasm::hostile, None),
     part(
         "conformance",
         "the oracle's vectors on every runtime",

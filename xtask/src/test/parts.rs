@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::wasm;
 use crate::progress::{self, step};
 use crate::setup::{self, rustup};
 use crate::tally::Tally;
 use crate::workspace::{self, cargo, root};
-use crate::{links, npm, programs, site};
+use crate::{links, npm, site};
 
 /// The documentation builds without warnings, and has no dead links.
 pub fn docs(tally: &mut Tally) {
@@ -21,22 +20,6 @@ pub fn docs(tally: &mut Tally) {
 /// Checks the links between the Markdown pages.
 pub fn pages(tally: &mut Tally) {
     tally.verdict("links between pages", links::in_repository);
-}
-
-/// A hostile server on loopback, and the npm package's `fetch` in Node. The tests of the server's crate are those of
-/// tower's layers.
-pub fn hostile(tally: &mut Tally) {
-    let built = tally.verdict("build, pack and install", || {
-        programs::build()?;
-        npm::package()?;
-        wasm::install()
-    });
-    if built.is_some() {
-        let mut node = Command::new("node");
-        node.args(["--expose-gc", "--test", "--test-reporter=spec", "hostile.test.mjs"]);
-        programs::tell(node.current_dir(npm::folder().join("test")));
-        tally.check("fetch in Node", node);
-    }
 }
 
 /// What the minimum Rust version builds. The embassy throttle's `reqwless` needs a newer Rust.

@@ -8,17 +8,17 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 
 use crate::bench::programs::{install_providers, providers_folder};
+use crate::programs::{node_test, node_tests};
 use crate::progress::step;
 use crate::tally::{Outcome, Tally};
 use crate::workspace::{cargo, empty, root};
 use crate::{npm, programs, setup};
 
-/// The test files in `wasm/test`, one check each. The longest come first, for even scheduling.
-const FILES: [&str; 28] = [
-    "fleets", "tabs", "hints", "contexts", "trace", "queue", "redis", "local", "fetch", "bodies",
-    "life", "pacing", "memory", "keys", "layers", "turns", "caller", "snapshot", "options",
-    "workerd", "durable", "member", "edge", "runtimes", "bundles", "next", "examples", "package",
-];
+/// The longest of the test files in `wasm/test`. They start first.
+const LONGEST: [&str; 10] =
+    ["fleets", "tabs", "hints", "contexts", "trace", "queue", "redis", "local", "fetch", "bodies"];
+/// The file of another part.
+const HOSTILE: &str = "hostile";
 /// How many files are tested at a time. They wait for timers, servers and runtimes most of the time.
 const LANES: usize = 3;
 
@@ -33,19 +33,26 @@ pub fn run(tally: &mut Tally) {
         tally.verdict("the browser", || setup::need(&["chromium"]));
         tally.verdict("redis-server", || setup::need(&["redis"]));
         tally.verdict("the programs", programs::build);
-        let run = |file: &str| Outcome::command(file, node(file));
-        tally.at_once(LANES, FILES.map(|file| (file.to_owned(), run)).into());
+        let files = tally.verdict("the tests", || node_tests(&folder(), &LONGEST));
+        let files = files.into_iter().flatten().filter(|name| name != HOSTILE);
+        let run = |name: &str| Outcome::command(name, node(name));
+        tally.at_once(LANES, files.map(|name| (name, run)).collect());
     }
-    at_providers(tally);
+    // A short run of the bench with limits of real providers.
+    tally.verdict("build and install, providers", install_providers);
+    tally.check("providers", node_test(&providers_folder(), "providers", &[]));
 }
 
-/// A short run of the bench with limits of real providers.
-fn at_providers(tally: &mut Tally) {
-    tally.verdict("build and install, providers", install_providers);
-    let mut command = Command::new("node");
-    command.args(["--test", "--test-reporter=spec", "providers.test.mjs"]);
-    programs::tell(command.current_dir(providers_folder()));
-    tally.check("providers", command);
+/// Clients against a hostile server on loopback. The tests of the server's crate are those of tower's layers.
+pub fn hostile(tally: &mut Tally) {
+    let built = tally.verdict("build, pack and install", || {
+        programs::build()?;
+        npm::package()?;
+        install()
+    });
+    if built.is_some() {
+        tally.check("fetch in Node", node_test(&folder(), HOSTILE, &[]));
+    }
 }
 
 /// The package as published: its source map, types, licences and size, and whether a second build gives the same files.
@@ -58,14 +65,13 @@ pub fn package(tally: &mut Tally) {
     }
 }
 
-fn node(file: &str) -> Command {
-    let mut command = Command::new("node");
-    // One test at a time, because tests measure the rates of real servers.
-    command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
+fn folder() -> PathBuf {
+    npm::folder().join("test")
+}
+
+fn node(name: &str) -> Command {
     // Miniflare sometimes leaves a handle open, and then Node would not exit.
-    command.args(["--test-force-exit", "--test-timeout=1800000"]);
-    command.arg(format!("{file}.test.mjs")).current_dir(npm::folder().join("test"));
-    programs::tell(&mut command);
+    let mut command = node_test(&folder(), name, &["--test-force-exit"]);
     command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
     for module in TRACED {
         let variable = format!("TIDEGATE_TRACE_{}", module.to_uppercase());

@@ -1,10 +1,8 @@
 //! The web page in a real browser, against real servers on this machine.
 
-use std::fs;
 use std::process::Command;
 
-use anyhow::{Context, Result};
-
+use crate::programs::{node_test, node_tests};
 use crate::tally::{Outcome, Tally};
 use crate::workspace::cargo;
 use crate::{page, programs, setup};
@@ -21,9 +19,11 @@ pub fn run(tally: &mut Tally) {
     simulator.args(["--package", "tidegate-sim", "--test", "wasm", "--", "--ignored"]);
     simulator.env("TIDEGATE_SIM_WASM", page::module("lab"));
     tally.tests("the simulator", simulator);
-    let files = tally.verdict("the tests", files).into_iter().flatten();
-    let run = |file: &str| Outcome::command(file, node(file));
-    tally.at_once(2, files.map(|file| (file, run)).collect());
+    // The slowest file turns every control of the laboratory.
+    let folder = page::folder().join("test");
+    let files = tally.verdict("the tests", || node_tests(&folder, &["lab"])).unwrap_or_default();
+    let run = |name: &str| Outcome::command(name, node_test(&folder, name, &[]));
+    tally.at_once(2, files.into_iter().map(|name| (name, run)).collect());
 }
 
 /// Runs a script of the page's tests in `node`.
@@ -31,30 +31,5 @@ pub fn program() -> Command {
     let mut command = Command::new("node");
     command.current_dir(page::folder().join("test"));
     programs::tell(&mut command);
-    command
-}
-
-/// The slowest file: it turns every control of the laboratory.
-const LONGEST: &str = "lab";
-
-/// The names of the test files without the common suffix. Each file is one check.
-fn files() -> Result<Vec<String>> {
-    let folder = page::folder().join("test");
-    let mut names = Vec::new();
-    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        names.extend(name.strip_suffix(".test.mjs").map(str::to_owned));
-    }
-    names.sort();
-    // The slowest file starts first.
-    names.sort_by_key(|name| name != LONGEST);
-    Ok(names)
-}
-
-fn node(file: &str) -> Command {
-    let mut command = program();
-    // One test at a time, because tests render the page and measure the rates of real servers.
-    command.args(["--test", "--test-concurrency=1", "--test-reporter=spec"]);
-    command.arg("--test-timeout=1800000").arg(format!("{file}.test.mjs"));
     command
 }
