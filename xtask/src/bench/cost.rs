@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::table::{self, Row, figure, thousands};
+use super::table::{self, Row};
 use super::{boards, compiler, publish};
 use crate::progress::step;
 use crate::setup;
@@ -97,30 +97,20 @@ fn page(rows: &[Row], target: &str, compiler: &str) -> String {
          as an argument (unless stated otherwise), and compiled as users compile them. `adaptive` \
          meets a server of ten calls a second; throttled calls are included as they occur.\n\n",
     );
-    _ = writeln!(page, "| {target} | instructions |\n|---|---:|");
-    for row in rows {
-        _ = writeln!(page, "| {} | {} |", row.what, thousands(row.figure));
-    }
+    table::table(&mut page, "instructions", &[target], rows);
     page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
     let of = |subject: &str| {
-        let what = SUBJECTS.iter().find(|(name, _)| *name == subject)?.1;
-        figure(rows, what, target)
-    };
-    let mut bar = |name: &str, goal: Option<u64>, is: Option<u64>| {
-        if let (Some(goal), Some(is)) = (goal, is) {
-            table::bar(&mut page, name, goal, is);
-        }
+        let named = SUBJECTS.iter().zip(rows).find(|((name, _), _)| *name == subject);
+        named.map_or(0, |(_, row)| row.figure)
     };
     for tier in ["open", "blind", "remaining", "period"] {
         let name = format!("adaptive, {tier}: poll + settle");
-        bar(&name, Some(PAIR), of(&format!("adaptive-{tier}")));
+        table::bar(&mut page, &name, PAIR, of(&format!("adaptive-{tier}")));
     }
-    bar("plain GCRA against governor's check", of("governor"), of("pacing"));
-    bar(
-        "`poll` of `fixed` against governor's check with its clock",
-        of("governor-clock"),
-        of("fixed-poll"),
-    );
+    let check = "plain GCRA against governor's check";
+    table::bar(&mut page, check, of("governor"), of("pacing"));
+    let clock = "`poll` of `fixed` against governor's check with its clock";
+    table::bar(&mut page, clock, of("governor-clock"), of("fixed-poll"));
     _ = write!(
         page,
         "\nCompiled by {compiler}. Written by `cargo xtask bench cost`, which keeps callgrind's data in \

@@ -20,7 +20,7 @@ pub fn json<'a>(rows: impl IntoIterator<Item = &'a Row>, unit: &str) -> String {
 }
 
 /// The figure of a subject on a machine.
-pub fn figure(rows: &[Row], what: &str, target: &str) -> Option<u64> {
+fn figure(rows: &[Row], what: &str, target: &str) -> Option<u64> {
     rows.iter().find(|row| row.what == what && row.target == target).map(|row| row.figure)
 }
 
