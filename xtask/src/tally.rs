@@ -227,6 +227,7 @@ test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; fini
 test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.5s
 ";
         assert_eq!(count(output), (13, 3));
+        assert!(is_passed("test a_name ... ok") && !is_passed("test a_name ... FAILED"));
     }
 
     #[test]

@@ -95,3 +95,30 @@ fn newest(path: &Path) -> Option<SystemTime> {
     let inside = fs::read_dir(path).into_iter().flatten().flatten();
     inside.map(|entry| newest(&entry.path())).fold(changed(path), Option::max)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_output_is_outdated_when_a_file_in_its_sources_changes() {
+        let folder = env::temp_dir().join(format!("tidegate-newer-{}", std::process::id()));
+        let folder = empty(folder.join("from/deep")).map(|_| folder).unwrap();
+        let write = |name: &str, seconds: u64| {
+            let time = SystemTime::now() + Duration::from_secs(seconds);
+            File::create(folder.join(name)).unwrap().set_modified(time).unwrap();
+        };
+        let (made, sources) = (folder.join("made"), folder.join("from"));
+        let sources = sources.to_str().unwrap();
+        assert!(!is_newer(&made, &[sources]), "it is not there");
+        write("made", 60);
+        for (seconds, newer) in [(30, true), (90, false)] {
+            write("from/deep/source", seconds);
+            assert_eq!(is_newer(&made, &[sources]), newer, "changed after {seconds} s");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
