@@ -17,18 +17,10 @@ const TICK: Duration = Duration::from_millis(20);
 /// How long a tool may take to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Who receives the signal.
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Whom {
-    /// A tool and everything that it has started.
-    Group,
-    /// A program that has the terminal, and ends its own children.
-    Itself,
-}
-
 #[derive(Default)]
 struct Running {
-    whom: HashMap<Pid, Whom>,
+    /// Each child, and whether it leads a group with everything that it has started.
+    children: HashMap<Pid, bool>,
     /// This process is ending: nothing may start or continue.
     ending: bool,
 }
@@ -45,15 +37,15 @@ pub struct Program(pub Child);
 impl Program {
     /// Starts a tool in its own group, so that a signal reaches its children.
     pub fn tool(command: &mut Command) -> io::Result<Self> {
-        Self::start(command.process_group(0), Whom::Group)
+        Self::start(command.process_group(0), true)
     }
 
-    /// Starts a program that has the terminal.
+    /// Starts a program that has the terminal, and ends its own children.
     pub fn in_front(command: &mut Command) -> io::Result<Self> {
-        Self::start(command, Whom::Itself)
+        Self::start(command, false)
     }
 
-    fn start(command: &mut Command, whom: Whom) -> io::Result<Self> {
+    fn start(command: &mut Command, leads: bool) -> io::Result<Self> {
         let mut running = running();
         if running.ending {
             drop(running);
@@ -61,7 +53,7 @@ impl Program {
         }
         // Under the lock, so that a signal comes before the start or finds the child.
         let child = command.spawn()?;
-        running.whom.insert(Pid::from_child(&child), whom);
+        running.children.insert(Pid::from_child(&child), leads);
         Ok(Self(child))
     }
 
@@ -87,7 +79,7 @@ impl Drop for Program {
         _ = self.0.kill();
         _ = self.0.wait();
         let mut running = running();
-        running.whom.remove(&Pid::from_child(&self.0));
+        running.children.remove(&Pid::from_child(&self.0));
         if running.ending {
             drop(running);
             stay();
@@ -109,7 +101,7 @@ pub fn listen() -> io::Result<()> {
         let signal = signals.forever().next().unwrap_or(SIGTERM);
         tell(Signal::TERM);
         let since = Instant::now();
-        while !running().whom.is_empty() {
+        while !running().children.is_empty() {
             if since.elapsed() > PATIENCE {
                 tell(Signal::KILL);
             }
@@ -124,13 +116,13 @@ pub fn listen() -> io::Result<()> {
 fn tell(signal: Signal) {
     let mut running = running();
     running.ending = true;
-    for (&pid, whom) in &running.whom {
-        _ = match whom {
-            Whom::Group => kill_process_group(pid, signal),
+    for (&child, &leads) in &running.children {
+        if leads {
+            _ = kill_process_group(child, signal);
+        } else if signal != Signal::KILL {
             // A program that has the terminal must restore it, so it is not killed.
-            Whom::Itself if signal == Signal::KILL => Ok(()),
-            Whom::Itself => kill_process(pid, signal),
-        };
+            _ = kill_process(child, signal);
+        }
     }
 }
 

@@ -2,15 +2,16 @@
 //! minutes, so the fleet runs first.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::children::Program;
+use crate::progress::step;
 use crate::workspace::on_path;
-use crate::{page, programs, progress};
+use crate::{page, programs};
 
 /// Options that show nothing in a browser.
 const WITHOUT_PAGE: [&str; 4] = ["--no-page", "--json", "--help", "-h"];
@@ -21,12 +22,7 @@ const PAGE_ALONE: &str = "--page";
 /// Messages go to stderr: stdout belongs to the demo.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
     eprintln!("Building tools/live (the first time takes a minute) …");
-    let ended =
-        progress::run("building", programs::live(), None).context("cargo does not start")?;
-    if !ended.success() {
-        std::io::stderr().write_all(ended.output.as_bytes())?;
-        bail!("tools/live does not build.");
-    }
+    step("building tools/live", programs::live())?;
 
     let has = |option: &str| args.iter().any(|arg| arg == option);
     let mut demo = Command::new(programs::path(programs::LIVE));

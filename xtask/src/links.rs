@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use html5gum::{DefaultEmitter, Token, Tokenizer};
@@ -24,10 +24,9 @@ pub fn in_repository() -> Result<()> {
         let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
         pages.insert(name.clone(), Page::markdown(&text));
     }
-    let folders = |name: &str| {
-        name.match_indices('/').map(|(end, _)| name[..end].to_owned()).collect::<Vec<_>>()
-    };
-    let places = files.iter().flat_map(|name| folders(name)).chain(files.iter().cloned()).collect();
+    let folders =
+        files.iter().flat_map(|name| name.match_indices('/').map(|(end, _)| &name[..end]));
+    let places = folders.chain(files.iter().map(String::as_str)).map(str::to_owned).collect();
     check(&pages, &places)?;
     for (test, file) in pages.get(PROMISES).iter().flat_map(|page| &page.tests) {
         let path = resolve(PROMISES, file).unwrap_or_default();
@@ -40,9 +39,26 @@ pub fn in_repository() -> Result<()> {
 /// Checks every page of a site.
 pub fn in_site(folder: &Path) -> Result<()> {
     let (mut pages, mut files) = (Pages::new(), BTreeSet::new());
-    collect(folder, "", &mut files, &mut pages)?;
+    for path in walk(folder)? {
+        let name = path.strip_prefix(folder)?.to_string_lossy().into_owned();
+        if name.ends_with(".html") {
+            let text = fs::read_to_string(&path).with_context(|| name.clone())?;
+            pages.insert(name.clone(), Page::html(&text));
+        }
+        files.insert(name);
+    }
     ensure!(pages.contains_key("index.html"), "the site has no index.html");
     check(&pages, &files)
+}
+
+/// Every file in a folder and in those in it.
+fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.is_dir() { files.extend(walk(&path)?) } else { files.push(path) }
+    }
+    Ok(files)
 }
 
 /// Pages by their paths.
@@ -63,8 +79,8 @@ fn check(pages: &Pages, places: &BTreeSet<String>) -> Result<()> {
 
 /// What a page links to, and what can be linked to in it.
 #[derive(Default)]
-struct Page {
-    links: BTreeSet<String>,
+pub struct Page {
+    pub links: BTreeSet<String>,
     /// Code before a link in the same cell of a table: the start or end of a test's name, with the link.
     tests: Vec<(String, String)>,
     anchors: BTreeSet<String>,
@@ -73,9 +89,9 @@ struct Page {
 }
 
 impl Page {
-    fn markdown(text: &str) -> Self {
+    pub fn markdown(text: &str) -> Self {
         let mut page = Self::default();
-        let (mut heading, mut names) = (None::<String>, None::<Vec<_>>);
+        let (mut heading, mut names) = (None::<String>, None::<Vec<String>>);
         let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES;
         for event in Parser::new_ext(text, options) {
             match event {
@@ -92,14 +108,13 @@ impl Page {
                 }
                 Event::Start(Tag::TableCell) => names = Some(Vec::new()),
                 Event::End(TagEnd::TableCell) => names = None,
-                Event::Code(name) if names.is_some() => {
-                    let name = name.trim_matches(['…', ' ']).to_owned();
-                    names.get_or_insert_default().push(name);
+                Event::Text(words) | Event::Code(words) if heading.is_some() => {
+                    heading.get_or_insert_default().push_str(&words);
                 }
-                Event::Text(words) | Event::Code(words) => {
-                    if let Some(heading) = &mut heading {
-                        heading.push_str(&words);
-                    }
+                Event::Code(name) => {
+                    names
+                        .iter_mut()
+                        .for_each(|names| names.push(name.trim_matches(['…', ' ']).into()));
                 }
                 Event::Html(text) | Event::InlineHtml(text) => page.add_html(&text),
                 _ => (),
@@ -144,30 +159,6 @@ fn anchor(words: &str, taken: &BTreeSet<String>) -> String {
     let again = (1..).map(|n| format!("{kept}-{n}"));
     let mut free = std::iter::once(kept.clone()).chain(again).filter(|name| !taken.contains(name));
     free.next().unwrap_or_default()
-}
-
-/// Reads the pages, and lists all files with their paths from the site's root.
-fn collect(
-    folder: &Path,
-    prefix: &str,
-    files: &mut BTreeSet<String>,
-    pages: &mut Pages,
-) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = format!("{prefix}{name}");
-        if path.is_dir() {
-            collect(&path, &format!("{name}/"), files, pages)?;
-            continue;
-        }
-        if name.ends_with(".html") {
-            let text = fs::read_to_string(&path).with_context(|| name.clone())?;
-            pages.insert(name.clone(), Page::html(&text));
-        }
-        files.insert(name);
-    }
-    Ok(())
 }
 
 /// Checks the target of `link` from the page `from`. The error gives the reason.
@@ -220,29 +211,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headings_have_the_anchors_that_git_hosts_give_them() {
+    fn a_page_has_the_links_anchors_and_tests_that_git_hosts_show() {
         let page = Page::markdown(
-            "# The `fn` law: 5 rules\n\n## More\n\n## More\n\n```\n# no heading\n```\n",
+            "# The `fn` law: 5 rules\n\n## More\n\n## More\n\n```\n# no heading\n```\n\
+             [a](one.md)\n`[b](two.md)`\n\n[d]\n\n[d]: four\n\n<img src=\"five.svg\">\n\n\
+             [e](crate::Policy::named)\n\n| `b` | c |\n|---|---|\n| `d` | `e_…`, `… f` in [y](y.rs), ![c](3.svg): `g` |\n",
         );
-        let anchors: Vec<&str> = page.anchors.iter().map(String::as_str).collect();
-        assert_eq!(anchors, ["more", "more-1", "the-fn-law-5-rules"]);
-    }
-
-    #[test]
-    fn links_are_found_and_not_in_code() {
-        let page = Page::markdown(
-            "[a](one.md)\n`[b](two.md)`\n\n| t |\n|---|\n| ![c](three.svg) |\n\n[d]\n\n[d]: four\n\n\
-             <img src=\"five.svg\">\n\n[e](crate::Policy::named)\n",
-        );
-        let links: Vec<&str> = page.links.iter().map(String::as_str).collect();
-        assert_eq!(links, ["five.svg", "four", "one.md", "three.svg"]);
-    }
-
-    #[test]
-    fn the_tests_of_a_file_are_named_before_it() {
-        let page = Page::markdown(
-            "`a` in [x](x.rs)\n\n| `b` | c |\n|---|---|\n| `d` | `e_…`, `… f` in [y](y.rs), [z](z.rs): `g` |\n",
-        );
+        let has = |set: &BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(has(&page.anchors), "more more-1 the-fn-law-5-rules");
+        assert_eq!(has(&page.links), "3.svg five.svg four one.md y.rs");
         let tests: Vec<_> = page.tests.iter().map(|(test, file)| (&**test, &**file)).collect();
         assert_eq!(tests, [("e_", "y.rs"), ("f", "y.rs")]);
     }
@@ -261,18 +238,8 @@ mod tests {
         let places = ["index.html", "a/b.html", "a/index.html", "a/law.md", "c", "c/lib.rs"];
         let places = BTreeSet::from(places.map(str::to_owned));
         let from = |page: &str, link: &str| follow(page, link, &pages, &places);
-        for link in [
-            "../index.html#top",
-            "../",
-            "../c/lib.rs?v=2",
-            "./",
-            "#",
-            "../c/",
-            "../c",
-            "law.md#rules",
-            "https://a.org/b",
-            "data:a",
-        ] {
+        let inside = "../index.html#top ../ ../c/lib.rs?v=2 ./ # ../c/ ../c law.md#rules";
+        for link in inside.split(' ').chain(["https://a.org/b", "data:a"]) {
             assert_eq!(from("a/b.html", link), Ok(()), "{link}");
         }
         for (link, why) in [

@@ -5,8 +5,6 @@ mod children;
 mod demo;
 mod firmware;
 mod links;
-mod lint;
-mod newer;
 mod npm;
 mod page;
 mod programs;
@@ -22,8 +20,6 @@ mod workspace;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-use tally::Tally;
 
 /// Sets up, runs and checks tidegate.
 #[derive(Parser)]
@@ -84,7 +80,7 @@ enum Verb {
     /// changes, or if Cargo.toml does not have these two values:
     ///
     /// `repository` below `[workspace.package]`: the address of the public repository. The crates inherit it, the npm
-    /// package gets it, and the site links source files to it.
+    /// package must have the same, and the site links source files to it.
     ///
     /// `published` below `[workspace.metadata.tidegate]`: whether npm and crates.io have the packages. Install lines,
     /// badges and links follow it.
@@ -106,12 +102,7 @@ fn main() -> ExitCode {
         Verb::Relay { port } => relay::run(port),
         Verb::Site => site::run(),
         Verb::Release(release) => release::run(&release),
-        Verb::Lint => {
-            let mut tally = Tally::default();
-            lint::run(&mut tally);
-            println!("{tally}");
-            Ok(tally.exit_code())
-        }
+        Verb::Lint => test::run(&["lint".into()]),
     });
     result.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use crate::newer::is_newer;
+use crate::page;
+use crate::progress::step;
 use crate::setup::{self, rustup};
-use crate::workspace::{cargo, root};
-use crate::{page, progress};
+use crate::workspace::{cargo, is_newer, root};
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone, and the bytes of their stacks. The
@@ -37,7 +37,7 @@ pub const SOURCES: [&str; 13] = [
 ];
 
 /// Repeated code is not inlined, unrolled or precomputed. LLVM's defaults produce an eighth more bytes.
-pub const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
+const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
     ['-Cllvm-args=-inline-threshold=0', '-Cllvm-args=-unroll-count=1', \
     '-Cllvm-args=-enable-pre=false']";
 
@@ -92,13 +92,8 @@ pub fn package() -> Result<()> {
 pub fn build(out: &Path) -> Result<()> {
     install("tidegate")?;
     for (module, stack) in MODULES {
-        let mut build = rustup::cargo("build", TARGET, root())?;
-        build.args(["--package", "tidegate-wasm", "--profile", "wasm", "--no-default-features"]);
-        build.args(["--features", module, "--target-dir"]).arg(out);
         let stack = format!("target.{TARGET}.rustflags=['-Clink-arg=-zstack-size={stack}']");
-        build.args(["--config", COMPACT, "--config", &stack]);
-        step(&format!("cargo build, {module}"), build)?;
-        let made = out.join(TARGET).join("wasm/tidegate_wasm.wasm");
+        let made = compact("tidegate-wasm", module, out, &[&stack])?;
         let named = out.join(format!("{module}.wasm"));
         std::fs::copy(&made, &named).with_context(|| made.display().to_string())?;
         let mut bind = cargo("run");
@@ -107,7 +102,21 @@ pub fn build(out: &Path) -> Result<()> {
     }
     let mut pack = Command::new("node");
     pack.arg("build.mjs").arg(out).current_dir(folder());
-    step("build.mjs", pack)
+    step("build.mjs", pack)?;
+    Ok(())
+}
+
+/// Builds a crate with one feature as a small module, and returns its file.
+pub fn compact(package: &str, feature: &str, out: &Path, config: &[&str]) -> Result<PathBuf> {
+    let mut build = rustup::cargo("build", TARGET, root())?;
+    build.args(["--package", package, "--profile", "wasm", "--no-default-features"]);
+    build.args(["--features", feature, "--target-dir"]).arg(out).args(["--config", COMPACT]);
+    for config in config {
+        build.args(["--config", config]);
+    }
+    step(&format!("cargo build, {package} {feature}"), build)?;
+    let file = package.replace('-', "_");
+    Ok(out.join(TARGET).join("wasm").join(file).with_extension("wasm"))
 }
 
 /// Where packages are installed. All npm packages of the repository are one workspace.
@@ -131,13 +140,4 @@ pub fn install(package: &str) -> Result<()> {
     npm.current_dir(root());
     step(&format!("npm install, {package}"), npm)?;
     std::fs::write(&done, "").with_context(|| done.display().to_string())
-}
-
-/// Runs a command that must succeed, and shows its output if it fails.
-pub fn step(label: &str, command: Command) -> Result<()> {
-    let ended = progress::run(label, command, None).with_context(|| label.to_owned())?;
-    if !ended.success() {
-        bail!("{label} failed\n{}", ended.output);
-    }
-    Ok(())
 }

@@ -6,10 +6,9 @@ use std::{env, fs};
 
 use anyhow::{Context, Result};
 
-use crate::newer::{changed, is_newer};
-use crate::npm::{self, COMPACT, TARGET, step};
-use crate::setup::rustup;
-use crate::workspace::root;
+use crate::npm::{self, TARGET};
+use crate::progress::step;
+use crate::workspace::{changed, is_newer, root};
 
 /// The modules of the page: features of the crate, each built separately, and their optimisation by
 /// the compiler and by wasm-opt. Visitors wait for the story's module. The laboratory's is eight
@@ -96,18 +95,7 @@ fn modules() -> Result<()> {
     // The modules contain the names of source files.
     let private = format!("target.{TARGET}.rustflags=['--remap-path-prefix={}=~']", home.display());
     for (name, level, passes) in MODULES {
-        let mut build = rustup::cargo("build", TARGET, root())?;
-        build.args([
-            "--package",
-            "tidegate-sim-wasm",
-            "--profile",
-            "wasm",
-            "--no-default-features",
-        ]);
-        build.args(["--features", name, "--target-dir"]).arg(&out);
-        build.args(["--config", COMPACT, "--config", &private, "--config", level]);
-        step(&format!("cargo build, {name}"), build)?;
-        let made = out.join(TARGET).join("wasm/tidegate_sim_wasm.wasm");
+        let made = npm::compact("tidegate-sim-wasm", name, &out, &[&private, level])?;
         let bytes = fs::read(&made).with_context(|| made.display().to_string())?;
         // Both modules are built at the same place, so its time says nothing.
         let (raw, small) = (out.join(format!("{name}.raw")), module(name));

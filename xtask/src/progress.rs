@@ -1,12 +1,13 @@
 //! Runs other programs quietly: keeps their output and shows progress.
 
-use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::io::{self, BufRead, BufReader};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use anyhow::{Context, Result, ensure};
+use indicatif::{MultiProgress, ProgressBar, ProgressFinish, ProgressStyle};
 
 use crate::children::Program;
 
@@ -46,8 +47,22 @@ impl Ended {
     }
 }
 
+/// Runs a command that must succeed, and returns its output.
+pub fn step(label: &str, command: Command) -> Result<String> {
+    let ended = run(label, command, None)?;
+    ensure!(ended.success(), "{label} failed\n{}", ended.output);
+    Ok(ended.output)
+}
+
+/// Runs a command that must succeed before `limit`. The error is the reason without the output.
+pub fn brief(label: &str, command: Command, limit: Option<Duration>) -> Result<()> {
+    let ended = run(label, command, limit)?;
+    ensure!(ended.success(), "`{label}` says: {}", ended.reason());
+    Ok(())
+}
+
 /// Runs `command` to its end, or until `limit` is over.
-pub fn run(label: &str, command: Command, limit: Option<Duration>) -> io::Result<Ended> {
+pub fn run(label: &str, command: Command, limit: Option<Duration>) -> Result<Ended> {
     watch(label, command, Stdio::null(), limit, |_| ())
 }
 
@@ -58,10 +73,11 @@ pub fn watch(
     input: Stdio,
     limit: Option<Duration>,
     mut see: impl FnMut(&str),
-) -> io::Result<Ended> {
+) -> Result<Ended> {
     let (reader, writer) = io::pipe()?;
     command.stdin(input).stdout(writer.try_clone()?).stderr(writer);
-    let mut program = Program::tool(&mut command)?;
+    let program = Program::tool(&mut command);
+    let mut program = program.with_context(|| format!("{label}: it does not start"))?;
     let child = &mut program.0;
     drop(command); // its ends of the pipe would keep the reader waiting
 
@@ -74,14 +90,14 @@ pub fn watch(
         }
     });
 
-    let mut life = Life::new(label);
+    let (bar, mut beats) = (spinner(label), 0);
     let mut output = String::new();
     let mut exited = None;
     let mut quiet = Duration::ZERO;
     let status = loop {
         match lines.recv_timeout(TICK) {
             Ok(line) => {
-                life.show(&line);
+                bar.set_message(line.trim().to_owned());
                 see(&line);
                 output.push_str(&line);
                 output.push('\n');
@@ -93,63 +109,30 @@ pub fn watch(
             Err(RecvTimeoutError::Timeout) if exited.is_some() => quiet += TICK,
             Err(RecvTimeoutError::Timeout) => exited = child.try_wait()?,
         }
-        if exited.is_none() && limit.is_some_and(|limit| life.since.elapsed() > limit) {
+        if exited.is_none() && limit.is_some_and(|limit| bar.elapsed() > limit) {
             child.kill()?;
             child.wait()?;
             break None;
         }
-        life.beat();
+        if bar.is_hidden() && bar.elapsed() >= HEARTBEAT * (beats + 1) {
+            beats += 1;
+            eprintln!("  …     {label} ({} s so far)", bar.elapsed().as_secs());
+        }
     };
     Ok(Ended { status, output })
 }
 
-/// All spinners, so that parallel programs have a line each.
-static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
-
-/// Shows progress: a spinner with the latest line on a terminal, or a line now and then in a log.
-struct Life<'a> {
-    label: &'a str,
-    since: Instant,
-    beats: u32,
-    bar: Option<ProgressBar>,
-}
-
-impl<'a> Life<'a> {
-    fn new(label: &'a str) -> Self {
-        let bar = io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner().with_prefix(label.to_owned());
-            if let Ok(style) =
-                ProgressStyle::with_template("  {spinner} {prefix} {elapsed:.dim} {wide_msg:.dim}")
-            {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(TICK);
-            BARS.add(bar)
-        });
-        Self { label, since: Instant::now(), beats: 0, bar }
+/// A line with the latest output, below those of parallel programs. A log does not show it.
+fn spinner(label: &str) -> ProgressBar {
+    static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+    let bar = BARS.add(ProgressBar::new_spinner()).with_finish(ProgressFinish::AndClear);
+    let style = "  {spinner} {prefix} {elapsed:.dim} {wide_msg:.dim}";
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
     }
-
-    fn show(&self, line: &str) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(line.trim().to_owned());
-        }
-    }
-
-    fn beat(&mut self) {
-        let elapsed = self.since.elapsed();
-        if self.bar.is_none() && elapsed >= HEARTBEAT * (self.beats + 1) {
-            self.beats += 1;
-            eprintln!("  …     {} ({} s so far)", self.label, elapsed.as_secs());
-        }
-    }
-}
-
-impl Drop for Life<'_> {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
+    bar.set_prefix(label.to_owned());
+    bar.enable_steady_tick(TICK);
+    bar
 }
 
 #[cfg(test)]
@@ -165,23 +148,18 @@ mod tests {
     }
 
     #[test]
-    fn both_streams_are_kept_in_the_order_of_writing() {
-        let ended = run("sh", sh("echo one; echo two >&2; echo three; exit 3"), None).unwrap();
-        assert_eq!(ended.output, "one\ntwo\nthree\n");
-        assert_eq!(ended.status.and_then(|status| status.code()), Some(3));
-        assert_eq!(ended.reason(), "three");
-    }
-
-    #[test]
     fn the_reason_is_the_error_and_not_the_following_lines() {
-        let reason = |script| run("sh", sh(script), None).unwrap().reason();
-        let trace = "echo begun; echo 'error: no home.'; echo 'stack:'; echo '  1: main'; exit 1";
-        assert_eq!(reason(trace), "no home");
-        assert_eq!(
-            reason("echo 'E: no such package'; echo; echo sorry; exit 1"),
-            "no such package"
-        );
-        assert_eq!(reason("exit 3"), "exit status: 3");
+        let trace =
+            "echo begun; echo 'error: no home.'; echo 'stack:' >&2; echo '  1: main'; exit 1";
+        for (script, output, reason) in [
+            (trace, "begun\nerror: no home.\nstack:\n  1: main\n", "no home"),
+            ("echo 'E: no package'; echo sorry; exit 1", "E: no package\nsorry\n", "no package"),
+            ("exit 3", "", "exit status: 3"),
+        ] {
+            let ended = run("sh", sh(script), None).unwrap();
+            assert_eq!((&*ended.output, &*ended.reason()), (output, reason));
+        }
+        assert!(run("none", Command::new("no-such-program-here"), None).is_err());
     }
 
     #[test]
@@ -189,30 +167,17 @@ mod tests {
         let limit = Some(Duration::from_secs(5));
         let ended = run("sleep", sh("echo begun; exec sleep 600"), limit).unwrap();
         assert!(ended.status.is_none() && !ended.success());
-        assert_eq!(ended.output, "begun\n");
-        assert_eq!(ended.reason(), "it did not end in time");
-    }
-
-    #[test]
-    fn the_input_is_passed_and_each_line_of_output_is_seen() {
-        let (reader, mut writer) = io::pipe().unwrap();
-        writer.write_all(b"one\ntwo\n").unwrap();
-        drop(writer);
-        let mut seen = Vec::new();
-        let ended = watch("cat", sh("cat"), reader.into(), None, |line| seen.push(line.to_owned()));
-        assert_eq!(ended.unwrap().output, "one\ntwo\n");
-        assert_eq!(seen, ["one", "two"]);
+        assert_eq!((&*ended.output, &*ended.reason()), ("begun\n", "it did not end in time"));
     }
 
     #[test]
     fn a_grandchild_that_keeps_the_pipe_open_does_not_block() {
-        let ended = run("sh", sh("sleep 5 & echo done"), None).unwrap();
+        let (reader, mut writer) = io::pipe().unwrap();
+        writer.write_all(b"one\n").unwrap();
+        let mut seen = Vec::new();
+        let see = |line: &str| seen.push(line.to_owned());
+        let ended = watch("sh", sh("sleep 5 & head -n 1"), reader.into(), None, see).unwrap();
         assert!(ended.success());
-        assert_eq!(ended.output, "done\n");
-    }
-
-    #[test]
-    fn a_program_that_does_not_exist_is_an_error() {
-        assert!(run("none", Command::new("no-such-program-here"), None).is_err());
+        assert_eq!((&*ended.output, seen), ("one\n", vec!["one".to_owned()]));
     }
 }

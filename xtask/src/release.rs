@@ -1,7 +1,6 @@
 //! `cargo xtask release`: builds and checks everything that is published, in one folder, and prints
 //! the commands that publish it. It publishes nothing itself.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -13,8 +12,8 @@ use crate::npm;
 use crate::site;
 use crate::tally::Tally;
 use crate::test::package::PUBLISHED;
-use crate::test::{docs, package, supply, wasm, written};
-use crate::workspace::{cargo, root};
+use crate::test::{package, parts, wasm, written};
+use crate::workspace::{self, empty, metadata, root};
 
 /// Options of `release`.
 #[derive(clap::Args)]
@@ -32,14 +31,14 @@ pub fn run(release: &Release) -> Result<ExitCode> {
     for (label, check) in PREPARED {
         match check(&version) {
             Err(error) if release.dry_run => tally.skip(label, &format!("{error:#}")),
-            result => tally.verdict(label, || result),
+            result => _ = tally.verdict(label, || result),
         }
     }
     tally.verdict("one version everywhere", || same(&version));
     package::run(&mut tally);
     wasm::package(&mut tally);
-    supply::run(&mut tally);
-    docs::run(&mut tally);
+    parts::supply(&mut tally);
+    parts::docs(&mut tally);
     tally.verdict("the site", site::build);
     if tally.failed == 0 {
         tally.verdict("the artifacts", || collect(&folder, &version));
@@ -66,16 +65,7 @@ const PREPARED: [(&str, Check); 4] = [
 
 /// The version of the crates.
 pub fn version() -> Result<String> {
-    let told = metadata()?;
-    let packages = told["packages"].as_array().into_iter().flatten();
-    let mut versions = packages.filter(|it| it["name"] == PUBLISHED[0]);
-    let version = versions.next().and_then(|it| it["version"].as_str());
-    Ok(version.context("cargo metadata knows no crate tidegate")?.to_owned())
-}
-
-fn metadata() -> Result<Value> {
-    let output = cargo("metadata").args(["--no-deps", "--format-version", "1"]).output()?;
-    serde_json::from_slice(&output.stdout).context("cargo metadata")
+    Ok(workspace::core()?["version"].as_str().context("core has no version")?.to_owned())
 }
 
 fn manifest() -> Result<Value> {
@@ -108,10 +98,8 @@ fn changelog(version: &str) -> Result<()> {
 
 /// The address of the public repository, from `[workspace.package]`.
 pub fn repository() -> Result<Option<String>> {
-    let told = metadata()?;
-    let mut packages = told["packages"].as_array().into_iter().flatten();
-    let core = packages.find(|it| it["name"] == PUBLISHED[0]);
-    let address = core.and_then(|it| it["repository"].as_str()).unwrap_or_default();
+    let core = workspace::core()?;
+    let address = core["repository"].as_str().unwrap_or_default();
     Ok((!address.is_empty()).then(|| address.trim_end_matches('/').to_owned()))
 }
 
@@ -124,41 +112,17 @@ pub fn published() -> Result<bool> {
 /// The pages in the packages say how to install them.
 fn installable(_: &str) -> Result<()> {
     ensure!(published()?, "set `published` below [workspace.metadata.tidegate] in Cargo.toml");
-    written::check(root())
+    written::check()
 }
 
-/// Writes the repository into the npm package's manifest.
+/// The crates and the npm package name the repository.
 fn named(_: &str) -> Result<()> {
     let address = repository()?
         .context("no repository: set `repository` below [workspace.package] in Cargo.toml")?;
-    let file = npm::folder().join("package.json");
-    let text = fs::read_to_string(&file).context("wasm/package.json")?;
-    let derived = with_repository(&text, &address);
-    if derived != text {
-        fs::write(&file, derived).context("wasm/package.json")?;
-    }
+    let url = format!("git+{address}.git");
+    let is = &manifest()?["repository"]["url"];
+    ensure!(*is == *url, "wasm/package.json: `repository.url` is {is}, and should be {url}");
     Ok(())
-}
-
-/// The manifest with the fields that depend on the repository's address.
-fn with_repository(manifest: &str, address: &str) -> String {
-    const DERIVED: [&str; 3] = ["  \"repository\":", "  \"homepage\":", "  \"bugs\":"];
-    let mut text = String::new();
-    for line in manifest.lines() {
-        if DERIVED.iter().any(|field| line.starts_with(field)) {
-            continue;
-        }
-        _ = writeln!(text, "{line}");
-        if line.starts_with("  \"license\":") {
-            _ = writeln!(
-                text,
-                "  \"repository\": {{ \"type\": \"git\", \"url\": \"git+{address}.git\", \"directory\": \"wasm\" }},"
-            );
-            _ = writeln!(text, "  \"homepage\": \"{address}#readme\",");
-            _ = writeln!(text, "  \"bugs\": \"{address}/issues\",");
-        }
-    }
-    text
 }
 
 fn clean(_: &str) -> Result<()> {
@@ -170,29 +134,21 @@ fn clean(_: &str) -> Result<()> {
     Ok(())
 }
 
-fn crate_file(name: &str, version: &str) -> String {
-    format!("{name}-{version}.crate")
-}
-
 fn tarball(version: &str) -> String {
     format!("tidegate-{version}.tgz")
 }
 
 /// Copies the results of the checks.
 fn collect(folder: &Path, version: &str) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).context("cannot remove the previous artifacts")?;
-    }
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let copy = |from: PathBuf, name: String| {
+    empty(folder.to_owned())?;
+    let copy = |from: PathBuf, name: &str| {
         fs::copy(&from, folder.join(name)).with_context(|| from.display().to_string())
     };
     for name in PUBLISHED {
-        let file = crate_file(name, version);
-        copy(package::folder().join("package").join(&file), file)?;
+        let name = format!("{name}-{version}.crate");
+        copy(package::folder().join("package").join(&name), &name)?;
     }
-    copy(wasm::packed(), tarball(version))?;
-    Ok(())
+    copy(wasm::packed(), &tarball(version)).map(drop)
 }
 
 fn npm_publish(folder: &Path, version: &str) -> Command {
@@ -219,25 +175,5 @@ mod tests {
     #[test]
     fn everything_has_one_version() {
         same(&version().unwrap()).unwrap();
-    }
-
-    #[test]
-    fn the_npm_package_gets_its_addresses_from_the_repository() {
-        let manifest =
-            "{\n  \"license\": \"MIT\",\n  \"bugs\": \"old\",\n  \"type\": \"module\"\n}\n";
-        let text = with_repository(manifest, "https://a.org/b");
-        let value: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(value["repository"]["url"], "git+https://a.org/b.git");
-        assert_eq!(value["bugs"], "https://a.org/b/issues");
-        assert_eq!(with_repository(&text, "https://a.org/b"), text);
-    }
-
-    #[test]
-    fn crates_are_published_before_their_dependents() {
-        let text = commands(Path::new("a"), "1.2.3");
-        let at = |what: &str| text.find(what).unwrap();
-        assert!(at("git tag v1.2.3") < at("--package tidegate\n"));
-        assert!(at("--package tidegate\n") < at("--package tidegate-tower"));
-        assert!(text.contains("npm publish --access public a/tidegate-1.2.3.tgz"));
     }
 }

@@ -1,17 +1,18 @@
 //! Counts passed and failed checks, and prints one line per check.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Write};
 use std::process::{Command, ExitCode};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::progress;
-use crate::setup::rustup;
-use crate::workspace::root;
+use anyhow::Result;
+
+use crate::progress::{self, step};
 
 /// How many of the last lines of a failed check are printed, without those of passed tests.
 const SHOWN: usize = 200;
+
 /// The checks that have passed and failed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Tally {
@@ -22,59 +23,49 @@ pub struct Tally {
     pub skipped: u32,
 }
 
-impl Tally {
-    /// Runs a command that must succeed: one check.
-    pub fn check(&mut self, label: &str, command: Command) {
-        self.examine(label, || checked(label, command));
-    }
+/// The result of a line: how many checks have passed and failed, its figures, and the output of a failure.
+#[derive(Default)]
+pub struct Outcome {
+    passed: u32,
+    failed: u32,
+    figures: String,
+    trouble: Option<String>,
+}
 
-    /// Runs `cargo VERB` for a target with these arguments: one check.
-    pub fn on_target(&mut self, label: &str, verb: &str, target: &str, args: &[&str]) {
-        match rustup::cargo(verb, target, root()) {
-            Ok(mut command) => {
-                command.args(args);
-                self.check(label, command);
+impl Outcome {
+    /// One check, with its figures.
+    pub fn figures(result: Result<String>) -> Self {
+        match result {
+            Ok(figures) => Self { passed: 1, figures, ..Self::default() },
+            Err(error) => {
+                Self { failed: 1, trouble: Some(format!("{error:#}")), ..Self::default() }
             }
-            Err(error) => self.verdict(label, || Err(error)),
         }
     }
 
-    /// Runs commands that must succeed and mostly wait, `lanes` at a time: one check each, printed
-    /// as it ends.
-    pub fn checks(&mut self, lanes: usize, commands: impl IntoIterator<Item = (String, Command)>) {
-        self.at_once(lanes, commands, checked);
+    /// A command that must succeed: one check.
+    pub fn command(label: &str, command: Command) -> Self {
+        Self::figures(step(label, command).map(|_| String::new()))
     }
 
-    /// Runs test programs, `lanes` at a time: as many checks as tests, printed as each program ends.
-    pub fn tests_at_once(&mut self, lanes: usize, programs: Vec<(String, Command)>) {
-        self.at_once(lanes, programs, tested);
+    /// A test program: as many checks as tests. If it fails without a failed test, for example because it does not
+    /// build, that counts as one failure.
+    pub fn tests(label: &str, command: Command) -> Self {
+        let ended = match progress::run(label, command, None) {
+            Ok(ended) => ended,
+            Err(error) => return Self::figures(Err(error)),
+        };
+        let (passed, failed) = count(&ended.output);
+        let failed = failed + u32::from(!ended.success() && failed == 0);
+        let trouble = (failed > 0).then_some(ended.output);
+        Self { passed, failed, trouble, figures: String::new() }
     }
+}
 
-    fn at_once(
-        &mut self,
-        lanes: usize,
-        commands: impl IntoIterator<Item = (String, Command)>,
-        run: fn(&str, Command) -> Outcome,
-    ) {
-        let waiting: Vec<_> = commands.into_iter().collect();
-        let waiting = Mutex::new(waiting.into_iter());
-        let (sender, ended) = mpsc::channel();
-        thread::scope(|scope| {
-            for sender in vec![sender; lanes] {
-                scope.spawn(|| {
-                    let sender = sender; // dropped with the lane; the last one ends the printing
-                    let next = || waiting.lock().ok()?.next();
-                    while let Some((label, command)) = next() {
-                        let since = Instant::now();
-                        let result = run(&label, command);
-                        _ = sender.send((label, result, since.elapsed()));
-                    }
-                });
-            }
-            for (label, result, took) in ended {
-                self.tell(&label, result, took);
-            }
-        });
+impl Tally {
+    /// Runs a command that must succeed: one check.
+    pub fn check(&mut self, label: &str, command: Command) {
+        self.examine(label, || Outcome::command(label, command));
     }
 
     /// Runs `cargo test`: as many checks as tests. A run without tests is a failure.
@@ -83,20 +74,27 @@ impl Tally {
         if command.get_args().all(|arg| arg != "--") {
             command.arg("--no-fail-fast");
         }
-        self.examine(label, || {
-            let (mut counted, trouble) = tested(label, command);
-            let empty = counted == Tally::default();
-            counted.failed += u32::from(empty);
-            (counted, trouble.or_else(|| empty.then(|| "there are no tests".to_owned())))
+        self.examine(label, || match Outcome::tests(label, command) {
+            Outcome { passed: 0, failed: 0, .. } => {
+                Outcome::figures(Err(anyhow::anyhow!("there are no tests")))
+            }
+            outcome => outcome,
         });
     }
 
-    /// A check in this program. It prints the error.
-    pub fn verdict(&mut self, label: &str, check: impl FnOnce() -> anyhow::Result<()>) {
-        self.examine(label, || match check() {
-            Ok(()) => (ONE_PASSED, None),
-            Err(error) => (ONE_FAILED, Some(format!("{error:#}"))),
+    /// A check in this program. It prints the error, and returns the value if there is none.
+    pub fn verdict<T>(&mut self, label: &str, check: impl FnOnce() -> Result<T>) -> Option<T> {
+        let mut value = None;
+        self.figures(label, || {
+            value = Some(check()?);
+            Ok(String::new())
         });
+        value
+    }
+
+    /// A check in this program whose figures are printed.
+    pub fn figures(&mut self, label: &str, check: impl FnOnce() -> Result<String>) {
+        self.examine(label, || Outcome::figures(check()));
     }
 
     /// A check that is not possible here, and why: neither passed nor failed.
@@ -105,25 +103,41 @@ impl Tally {
         self.skipped += 1;
     }
 
-    fn examine(&mut self, label: &str, check: impl FnOnce() -> Outcome) {
-        let since = Instant::now();
-        let result = check();
-        self.tell(label, result, since.elapsed());
+    /// Runs what mostly waits, `lanes` at a time, and prints each as it ends.
+    pub fn at_once<J>(&mut self, lanes: usize, jobs: Vec<(String, J)>)
+    where
+        J: FnOnce(&str) -> Outcome + Send,
+    {
+        let work = |(label, job): (String, J)| {
+            let since = Instant::now();
+            let outcome = job(&label);
+            (label, outcome, since.elapsed())
+        };
+        in_lanes(lanes, jobs, work, |(label, outcome, took)| self.tell(&label, outcome, took));
     }
 
-    fn tell(&mut self, label: &str, (counted, trouble): Outcome, took: Duration) {
-        let took = took.as_secs();
-        let mark = if counted.failed == 0 { "ok  " } else { "FAIL" };
-        let mut told = format!("  {mark}  {}{label}: {counted} ({took} s)\n", self.before());
-        if let Some(trouble) = trouble {
-            let lines: Vec<&str> = trouble.lines().filter(|line| !is_passed(line)).collect();
-            for line in &lines[lines.len().saturating_sub(SHOWN)..] {
-                _ = writeln!(told, "        {line}");
-            }
+    fn examine(&mut self, label: &str, check: impl FnOnce() -> Outcome) {
+        let since = Instant::now();
+        let outcome = check();
+        self.tell(label, outcome, since.elapsed());
+    }
+
+    fn tell(&mut self, label: &str, outcome: Outcome, took: Duration) {
+        let Outcome { passed, failed, figures, trouble } = outcome;
+        let mark = if failed == 0 { "ok  " } else { "FAIL" };
+        let figures = if figures.is_empty() { figures } else { format!(" ({figures})") };
+        let (before, took) = (self.before(), took.as_secs());
+        let mut told = format!(
+            "  {mark}  {before}{label}{figures}: {passed} passed, {failed} failed ({took} s)\n"
+        );
+        let lines = trouble.iter().flat_map(|trouble| trouble.lines());
+        let lines: Vec<&str> = lines.filter(|line| !is_passed(line)).collect();
+        for line in &lines[lines.len().saturating_sub(SHOWN)..] {
+            _ = writeln!(told, "        {line}");
         }
         // In one write, so that other parts' lines do not mix with it.
         print!("{told}");
-        self.add(counted);
+        self.add(Self { passed, failed, ..Self::default() });
     }
 
     /// The prefix of a line.
@@ -142,42 +156,33 @@ impl Tally {
     }
 }
 
-impl std::fmt::Display for Tally {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Does jobs that mostly wait, `lanes` at a time, and passes on each result as it comes.
+pub fn in_lanes<J: Send, R: Send>(
+    lanes: usize,
+    jobs: Vec<J>,
+    work: impl Fn(J) -> R + Sync,
+    ended: impl FnMut(R),
+) {
+    let (waiting, work) = (&Mutex::new(jobs.into_iter()), &work);
+    let (sender, results) = mpsc::channel();
+    thread::scope(|scope| {
+        for sender in vec![sender; lanes] {
+            scope.spawn(move || {
+                let next = || waiting.lock().ok()?.next();
+                while let Some(job) = next() {
+                    _ = sender.send(work(job));
+                }
+            });
+        }
+        results.into_iter().for_each(ended);
+    });
+}
+
+impl Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} passed, {} failed", self.passed, self.failed)?;
         if self.skipped > 0 { write!(f, ", {} skipped", self.skipped) } else { Ok(()) }
     }
-}
-
-const ONE_PASSED: Tally = Tally { part: "", passed: 1, failed: 0, skipped: 0 };
-const ONE_FAILED: Tally = Tally { part: "", passed: 0, failed: 1, skipped: 0 };
-
-/// What was counted, and the output of a failure.
-type Outcome = (Tally, Option<String>);
-
-/// The output of a test program. If it fails without a failed test, for example because it does not build, that counts
-/// as one failure.
-fn tested(label: &str, command: Command) -> Outcome {
-    match progress::run(label, command, None) {
-        Ok(ended) => {
-            let mut counted = count(&ended.output);
-            counted.failed += u32::from(!ended.success() && counted.failed == 0);
-            (counted, (counted.failed > 0).then_some(ended.output))
-        }
-        Err(error) => (ONE_FAILED, Some(does_not_start(&error))),
-    }
-}
-
-fn checked(label: &str, command: Command) -> Outcome {
-    match progress::run(label, command, None) {
-        Ok(ended) if ended.success() => (ONE_PASSED, None),
-        Ok(ended) => (ONE_FAILED, Some(ended.output)),
-        Err(error) => (ONE_FAILED, Some(does_not_start(&error))),
-    }
-}
-
-fn does_not_start(error: &std::io::Error) -> String {
-    format!("it does not start: {error}")
 }
 
 /// Whether a line of `cargo test` reports one passed test.
@@ -186,23 +191,14 @@ fn is_passed(line: &str) -> bool {
 }
 
 /// Sums up the lines `test result: ok. 3 passed; 1 failed; …` of a `cargo test`.
-fn count(output: &str) -> Tally {
-    let mut sum = Tally::default();
-    for line in output.lines() {
-        let Some(result) = line.trim().strip_prefix("test result: ") else { continue };
-        // "ok. 3 passed; 1 failed; 0 ignored; …": the number precedes its word.
-        let words = result.split([' ', ';', '.']).filter(|word| !word.is_empty());
-        let mut number = 0;
-        for word in words {
-            match word {
-                "passed" => sum.passed += number,
-                "failed" => sum.failed += number,
-                _ => (),
-            }
-            number = word.parse().unwrap_or(0);
-        }
-    }
-    sum
+fn count(output: &str) -> (u32, u32) {
+    let results = output.lines().filter_map(|line| line.trim().strip_prefix("test result: "));
+    let words: Vec<&str> = results.flat_map(|result| result.split([' ', ';'])).collect();
+    let sum = |what| {
+        let pairs = words.windows(2).filter(|pair| pair[1] == what);
+        pairs.filter_map(|pair| pair[0].parse::<u32>().ok()).sum()
+    };
+    (sum("passed"), sum("failed"))
 }
 
 #[cfg(test)]
@@ -223,86 +219,41 @@ mod tests {
     fn the_results_of_all_test_binaries_are_summed() {
         let output = "\
 running 2 tests
+9 passed; 9 failed
+the test result: ok. 9 passed
 test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.00s
 
    Doc-tests tidegate
 test result: FAILED. 11 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.5s
 ";
-        assert_eq!(count(output), sum_of(13, 3));
+        assert_eq!(count(output), (13, 3));
+        assert!(is_passed("test a_name ... ok") && !is_passed("test a_name ... FAILED"));
     }
 
     #[test]
-    fn output_of_a_test_that_looks_like_a_result_is_not_counted() {
-        let output = "9 passed; 9 failed\nthe test result: ok. 9 passed\ntest result: 9\n";
-        assert_eq!(count(output), Tally::default());
+    fn a_test_run_fails_without_tests_and_when_it_does_not_build() {
+        for (script, expected) in [
+            ("echo 'error: no such thing'; exit 101", sum_of(0, 1)),
+            ("echo 'test result: ok. 0 passed; 0 failed; 0 ignored'", sum_of(0, 1)),
+            ("echo 'test result: FAILED. 5 passed; 2 failed; 0 ignored'; exit 101", sum_of(5, 2)),
+        ] {
+            let mut tally = Tally::default();
+            tally.tests("tests", sh(script));
+            assert_eq!(tally, expected, "{script}");
+        }
     }
 
     #[test]
-    fn only_passed_tests_are_omitted_from_the_output() {
-        assert!(is_passed("test a_name ... ok"));
-        assert!(!is_passed("test a_name ... FAILED"));
-        assert!(!is_passed("thread 'a_name' panicked: not ... ok"));
-    }
-
-    #[test]
-    fn a_test_run_that_fails_without_a_failed_test_counts_as_one_failure() {
+    fn each_check_counts_as_one_also_beside_others() {
         let mut tally = Tally::default();
-        tally.tests("does not build", sh("echo 'error: no such thing'; exit 101"));
-        assert_eq!(tally, sum_of(0, 1));
-    }
-
-    #[test]
-    fn a_test_run_that_finds_no_test_is_a_failure() {
-        let mut tally = Tally::default();
-        tally.tests("empty", sh("echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"));
-        assert_eq!(tally, sum_of(0, 1));
-    }
-
-    #[test]
-    fn failures_of_tests_are_counted_once() {
-        let mut tally = Tally::default();
-        tally.tests(
-            "two",
-            sh("echo 'test result: FAILED. 5 passed; 2 failed; 0 ignored'; exit 101"),
-        );
-        assert_eq!(tally, sum_of(5, 2));
-    }
-
-    #[test]
-    fn waiting_checks_run_in_parallel_and_each_counts_as_one() {
-        let mut tally = Tally::default();
-        let folder = std::env::temp_dir().join(format!("tidegate-lanes-{}", std::process::id()));
-        std::fs::create_dir(&folder).unwrap();
-        // Each of the first two ends only after the other has begun.
-        let meet = |own: &str, other: &str| {
-            let mut command = sh(&format!(
-                "touch {own}; for i in $(seq 600); do test -e {other} && exit 0; sleep 0.1; done; exit 1"
-            ));
-            command.current_dir(&folder);
-            command
-        };
-        let commands = [
-            ("one", meet("a", "b")),
-            ("two", meet("b", "a")),
-            ("bad", sh("exit 1")),
-            ("good", sh("")),
-        ];
-        tally.checks(2, commands.map(|(label, command)| (label.to_owned(), command)));
-        std::fs::remove_dir_all(folder).unwrap();
-        assert_eq!(tally, sum_of(3, 1));
-    }
-
-    #[test]
-    fn each_check_counts_as_one() {
-        let mut tally = Tally::default();
-        tally.check("good", sh("exit 0"));
-        tally.check("bad", sh("exit 1"));
+        let jobs = [("good", "exit 0"), ("bad", "exit 1"), ("good", "")];
+        let jobs = jobs.map(|(label, script)| {
+            (label.to_owned(), move |label: &str| Outcome::command(label, sh(script)))
+        });
+        tally.at_once(2, jobs.into());
         tally.check("absent", Command::new("no-such-program-here"));
-        tally.verdict("good", || Ok(()));
-        tally.verdict("bad", || Err(anyhow::anyhow!("so it is")));
-        assert_eq!(tally, sum_of(2, 3));
-        assert_eq!(tally.to_string(), "2 passed, 3 failed");
+        assert_eq!(tally.verdict("good", || Ok(7)), Some(7));
         tally.skip("far", "there is no way to it");
-        assert_eq!(tally.to_string(), "2 passed, 3 failed, 1 skipped");
+        assert_eq!(tally.to_string(), "3 passed, 2 failed, 1 skipped");
     }
 }

@@ -1,10 +1,13 @@
-//! Paths, and which cargo and rustc are in use.
+//! Paths and files, and which cargo and rustc are in use.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
+use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 /// The folder of the workspace's `Cargo.toml`.
 pub fn root() -> &'static Path {
@@ -23,16 +26,37 @@ pub fn files() -> Result<Vec<String>> {
     Ok(names.split_terminator('\0').map(str::to_owned).collect())
 }
 
+/// What cargo knows about the workspace.
+pub fn metadata() -> Result<Value> {
+    let output = cargo("metadata").args(["--no-deps", "--format-version", "1"]).output()?;
+    serde_json::from_slice(&output.stdout).context("cargo metadata")
+}
+
+/// What cargo knows about core.
+pub fn core() -> Result<Value> {
+    let mut metadata = metadata()?;
+    let mut packages = metadata["packages"].as_array_mut().into_iter().flatten();
+    let core = packages.find(|package| package["name"] == "tidegate");
+    Ok(core.context("cargo metadata knows no crate tidegate")?.take())
+}
+
 /// The active toolchain's cargo.
 pub fn program() -> OsString {
     // `cargo run` names itself in CARGO; a binary started by hand finds cargo on the PATH.
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 /// `cargo VERB`, in the workspace's folder.
 pub fn cargo(verb: &str) -> Command {
     let mut command = Command::new(program());
     command.arg(verb).current_dir(root());
+    command
+}
+
+/// The active toolchain's rustc, in the workspace's folder.
+pub fn rustc() -> Command {
+    let mut command = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    command.current_dir(root());
     command
 }
 
@@ -43,7 +67,58 @@ pub fn on_path(program: &str) -> bool {
 
 /// The path of an installed program. Services are in a folder that a user's PATH may lack.
 pub fn installed(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
     folders.map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// Makes a folder that is empty.
+pub fn empty(folder: PathBuf) -> Result<PathBuf> {
+    _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    Ok(folder)
+}
+
+/// Whether a file is newer than all of these.
+pub fn is_newer(made: &Path, sources: &[&str]) -> bool {
+    let Some(made) = changed(made) else { return false };
+    sources.iter().all(|source| newest(&root().join(source)).is_some_and(|latest| latest < made))
+}
+
+/// When a file was changed; `None` if it is not there.
+pub fn changed(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|data| data.modified()).ok()
+}
+
+/// When a file, or the last of those in a folder, was changed.
+fn newest(path: &Path) -> Option<SystemTime> {
+    let inside = fs::read_dir(path).into_iter().flatten().flatten();
+    inside.map(|entry| newest(&entry.path())).fold(changed(path), Option::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_output_is_outdated_when_a_file_in_its_sources_changes() {
+        let folder = env::temp_dir().join(format!("tidegate-newer-{}", std::process::id()));
+        let folder = empty(folder.join("from/deep")).map(|_| folder).unwrap();
+        let write = |name: &str, seconds: u64| {
+            let time = SystemTime::now() + Duration::from_secs(seconds);
+            File::create(folder.join(name)).unwrap().set_modified(time).unwrap();
+        };
+        let (made, sources) = (folder.join("made"), folder.join("from"));
+        let sources = sources.to_str().unwrap();
+        assert!(!is_newer(&made, &[sources]), "it is not there");
+        write("made", 60);
+        for (seconds, newer) in [(30, true), (90, false)] {
+            write("from/deep/source", seconds);
+            assert_eq!(is_newer(&made, &[sources]), newer, "changed after {seconds} s");
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -1,34 +1,11 @@
 //! Instructions per decision on microcontrollers. An image counts them on emulated boards.
 
-use std::fmt::Write;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::row::{Row, bar, figure};
-use super::thousands;
-use crate::firmware::{self, Board, Run, numbers, told};
-
-/// The measurements, by their names in the image.
-const SUBJECTS: [&str; 17] = [
-    "adaptive, no throttled call yet: admit",
-    "adaptive, no throttled call yet: settle",
-    "adaptive, throttled calls are all that is known: admit",
-    "adaptive, throttled calls are all that is known: wait",
-    "adaptive, throttled calls are all that is known: settle",
-    "adaptive, told what is left: admit",
-    "adaptive, told what is left: wait",
-    "adaptive, told what is left: settle",
-    "adaptive, told what is left and until when: admit",
-    "adaptive, told what is left and until when: wait",
-    "adaptive, told what is left and until when: settle",
-    "aimd, throttled calls are all that is known: admit",
-    "aimd, throttled calls are all that is known: wait",
-    "aimd, throttled calls are all that is known: settle",
-    "fixed: admit",
-    "fixed: wait",
-    "fixed: settle",
-];
+use super::table::{Row, bar, table};
+use crate::firmware::{self, Board, Run, told};
 
 /// The limit for `adaptive`'s admit and settle, each.
 const BARS: [(Board, u64); 2] = [(Board::Microbit, 1_500), (Board::Mps2, 350)];
@@ -55,10 +32,8 @@ pub fn count() -> Result<Figures> {
         let run =
             Run { name: "cost", board, folder: &folder, image: "cost", options, limit: LIMIT };
         let log = run.to_its_end(|_| ())?;
-        for what in SUBJECTS {
-            let (instructions, stack) = read(&log, what)
-                .with_context(|| format!("`cost` on {} does not report {what}", board.name()))?;
-            let row = |figure| Row { what, target: board.target().into(), figure };
+        for (what, instructions, stack) in told(&log, "cost ").into_iter().filter_map(read) {
+            let row = |figure| Row { what: what.into(), target: board.target().into(), figure };
             figures.instructions.push(row(instructions));
             figures.stack.push(row(stack));
         }
@@ -66,13 +41,12 @@ pub fn count() -> Result<Figures> {
     Ok(figures)
 }
 
-/// Finds `cost WHAT 711 instructions, 348 bytes of stack, 2000 calls`.
-fn read(log: &str, what: &str) -> Option<(u64, u64)> {
-    let line = *told(log, &format!("cost {what} ")).first()?;
-    match numbers(line).ok()?[..] {
-        [instructions, stack, _] => Some((instructions, stack)),
-        _ => None,
-    }
+/// Reads `cost WHAT 711 instructions, 348 bytes of stack, 2000 calls`.
+fn read(line: &str) -> Option<(&str, u64, u64)> {
+    let (head, tail) = line.strip_prefix("cost ")?.split_once(" instructions, ")?;
+    let (what, instructions) = head.rsplit_once(' ')?;
+    let (stack, _) = tail.split_once(' ')?;
+    Some((what, instructions.parse().ok()?, stack.parse().ok()?))
 }
 
 /// The section of the page.
@@ -87,20 +61,17 @@ pub fn section(figures: &Figures) -> String {
          server allows ten calls a second; throttled calls of `adaptive` and `aimd` are \
          included as they occur.\n\n",
     );
-    table(&mut page, "instructions", &figures.instructions);
+    let targets = Board::ALL.map(Board::target);
+    table(&mut page, "instructions", &targets, &figures.instructions);
     page.push_str("\nStack depth, with the arguments of the call:\n\n");
-    table(&mut page, "bytes of stack", &figures.stack);
+    table(&mut page, "bytes of stack", &targets, &figures.stack);
 
     page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
     for (board, goal) in BARS {
         for verb in ["admit", "settle"] {
             let worst = worst(&figures.instructions, &format!(": {verb}"), board);
-            bar(
-                &mut page,
-                &format!("adaptive, {}: {verb}, the dearest", board.target()),
-                goal,
-                worst,
-            );
+            let name = format!("adaptive, {}: {verb}, the dearest", board.target());
+            bar(&mut page, &name, goal, worst);
         }
     }
     for (board, _) in BARS {
@@ -115,28 +86,4 @@ fn worst(rows: &[Row], end: &str, board: Board) -> u64 {
     let of = rows.iter().filter(|row| row.target == board.target());
     let of = of.filter(|row| row.what.starts_with("adaptive") && row.what.ends_with(end));
     of.map(|row| row.figure).max().unwrap_or(0)
-}
-
-fn table(page: &mut String, unit: &str, rows: &[Row]) {
-    let targets = Board::ALL.map(Board::target);
-    _ = writeln!(page, "| {unit} | {} |", targets.join(" | "));
-    _ = writeln!(page, "|---|{}", "---:|".repeat(targets.len()));
-    for what in SUBJECTS {
-        let cells = targets.map(|target| figure(rows, what, target).map_or("-".into(), thousands));
-        _ = writeln!(page, "| {what} | {} |", cells.join(" | "));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_subject_is_not_confused_with_one_with_a_longer_name() {
-        let log = "INFO  cost fixed: wait 9 instructions, 8 bytes of stack, 7 calls\n\
-                   INFO  cost fixed: admit 711 instructions, 348 bytes of stack, 2000 calls\n";
-        assert_eq!(read(log, "fixed: admit"), Some((711, 348)));
-        assert_eq!(read(log, "fixed"), None);
-        assert_eq!(read(log, "fixed: settle"), None);
-    }
 }

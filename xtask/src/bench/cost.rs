@@ -4,11 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use super::row::{self, Row, figure};
-use super::{boards, compiler, publish, thousands};
-use crate::progress;
+use super::table::{self, Row};
+use super::{boards, compiler, publish};
+use crate::progress::step;
 use crate::setup;
 use crate::workspace::{cargo, root};
 
@@ -41,20 +41,19 @@ pub fn run(json: bool) -> Result<()> {
     setup::need(&["valgrind"])?;
     let folder = root().join("target/cost");
     build(&folder)?;
-    let target = host()?;
+    let (compiler, target) = compiler()?;
     let empty = count(&folder, EMPTY)?;
     let rows = SUBJECTS.map(|(subject, what)| {
-        let counted = count(&folder, subject)?;
-        Ok(Row { what, target: target.clone(), figure: counted.saturating_sub(empty) })
+        let figure = count(&folder, subject)?.saturating_sub(empty);
+        Ok(Row { what: what.into(), target: target.clone(), figure })
     });
-    let mut rows = rows.into_iter().collect::<Result<Vec<Row>>>()?;
+    let rows = rows.into_iter().collect::<Result<Vec<Row>>>()?;
     let counted = boards::count()?;
     if json {
-        rows.extend(counted.instructions);
-        println!("{}", row::json(&rows, "instructions"));
+        println!("{}", table::json(rows.iter().chain(&counted.instructions), "instructions"));
         return Ok(());
     }
-    publish("cost.md", &(page(&rows, &target) + &boards::section(&counted)))
+    publish("cost.md", &(page(&rows, &target, &compiler) + &boards::section(&counted)))
 }
 
 fn build(folder: &Path) -> Result<()> {
@@ -67,10 +66,7 @@ fn build(folder: &Path) -> Result<()> {
     command.args(["--config", "profile.release.codegen-units=1"]);
     command.args(["--config", "profile.release.lto=\"thin\""]);
     command.args(["--config", "profile.release.debug=\"line-tables-only\""]);
-    let ended = progress::run("building", command, None)?;
-    if !ended.success() {
-        bail!("tools/bench/cost does not build:\n{}", ended.output);
-    }
+    step("building tools/bench/cost", command)?;
     Ok(())
 }
 
@@ -81,13 +77,8 @@ fn count(folder: &Path, subject: &str) -> Result<u64> {
     command.args(["--tool=callgrind", "--toggle-collect=*meter::measured*"]);
     command.arg(format!("--callgrind-out-file={}", kept.display()));
     command.arg(folder.join("release/tidegate-cost")).arg(subject);
-    let ended = progress::run(&format!("counting {subject}"), command, None)
-        .context("valgrind does not start")?;
-    if !ended.success() {
-        bail!("the subject {subject} failed under callgrind:\n{}", ended.output);
-    }
-    per_call(&ended.output)
-        .with_context(|| format!("callgrind did not count {subject}:\n{}", ended.output))
+    let output = step(&format!("counting {subject}"), command)?;
+    per_call(&output).with_context(|| format!("callgrind did not count {subject}:\n{output}"))
 }
 
 /// Reads callgrind's sum, and the program's number of measured calls.
@@ -98,15 +89,7 @@ fn per_call(output: &str) -> Option<u64> {
     (collected > 0).then(|| (collected + calls / 2).checked_div(calls))?
 }
 
-fn host() -> Result<String> {
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    let output = rustc.arg("-vV").current_dir(root()).output().context("rustc does not start")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).context("rustc does not report its host")
-}
-
-fn page(rows: &[Row], target: &str) -> String {
+fn page(rows: &[Row], target: &str, compiler: &str) -> String {
     let mut page = String::from(
         "# Cost\n\n\
          Instructions of one decision, as callgrind counts them: the mean of 10 000 calls after 2000 \
@@ -114,39 +97,25 @@ fn page(rows: &[Row], target: &str) -> String {
          as an argument (unless stated otherwise), and compiled as users compile them. `adaptive` \
          meets a server of ten calls a second; throttled calls are included as they occur.\n\n",
     );
-    _ = writeln!(page, "| {target} | instructions |\n|---|---:|");
-    for row in rows {
-        _ = writeln!(page, "| {} | {} |", row.what, thousands(row.figure));
-    }
+    table::table(&mut page, "instructions", &[target], rows);
     page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
     let of = |subject: &str| {
-        let what = SUBJECTS.iter().find(|(name, _)| *name == subject)?.1;
-        figure(rows, what, target)
-    };
-    let mut bar = |name: &str, goal: Option<u64>, is: Option<u64>| {
-        if let (Some(goal), Some(is)) = (goal, is) {
-            row::bar(&mut page, name, goal, is);
-        }
+        let named = SUBJECTS.iter().zip(rows).find(|((name, _), _)| *name == subject);
+        named.map_or(0, |(_, row)| row.figure)
     };
     for tier in ["open", "blind", "remaining", "period"] {
-        bar(
-            &format!("adaptive, {tier}: poll + settle"),
-            Some(PAIR),
-            of(&format!("adaptive-{tier}")),
-        );
+        let name = format!("adaptive, {tier}: poll + settle");
+        table::bar(&mut page, &name, PAIR, of(&format!("adaptive-{tier}")));
     }
-    bar("plain GCRA against governor's check", of("governor"), of("pacing"));
-    bar(
-        "`poll` of `fixed` against governor's check with its clock",
-        of("governor-clock"),
-        of("fixed-poll"),
-    );
+    let check = "plain GCRA against governor's check";
+    table::bar(&mut page, check, of("governor"), of("pacing"));
+    let clock = "`poll` of `fixed` against governor's check with its clock";
+    table::bar(&mut page, clock, of("governor-clock"), of("fixed-poll"));
     _ = write!(
         page,
-        "\nCompiled by {}. Written by `cargo xtask bench cost`, which keeps callgrind's data in \
+        "\nCompiled by {compiler}. Written by `cargo xtask bench cost`, which keeps callgrind's data in \
          target/cost: `callgrind_annotate target/cost/adaptive-blind.callgrind` shows the cost \
-         of each line.\n",
-        compiler()
+         of each line.\n"
     );
     page
 }

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::fs;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 
-use crate::npm::step;
 use crate::programs;
+use crate::progress::step;
 use crate::workspace::root;
 
 const LAWS: [(&str, &str); 2] = [("none", "without a throttle"), ("adaptive", "with adaptive")];
@@ -19,9 +19,7 @@ pub fn run() -> Result<()> {
     step("building", programs::live())?;
     let mut demo = Command::new(programs::path(programs::LIVE));
     demo.args(["demo", "--no-page", "--seed", "1"]);
-    let output = demo.output().context("the demo does not start")?;
-    ensure!(output.status.success(), "the demo failed");
-    let picture = draw(&String::from_utf8_lossy(&output.stdout))?;
+    let picture = draw(&step("the demo, in real time", demo)?)?;
     fs::write(root().join("tests/golden/demo.svg"), picture)?;
     eprintln!("written to tests/golden/demo.svg");
     Ok(())
@@ -41,9 +39,7 @@ fn seconds(output: &str, law: &str) -> Result<Vec<Second>> {
             seconds.push((rate(sent)?, rate(served)?));
         }
     }
-    if seconds.len() < 2 {
-        bail!("the demo printed no seconds of {law}:\n{output}");
-    }
+    ensure!(seconds.len() > 1, "the demo printed no seconds of {law}:\n{output}");
     Ok(seconds)
 }
 
@@ -81,61 +77,12 @@ fn draw(output: &str) -> Result<String> {
         }
         let (right, below) = (left + PANEL.0, PANEL.2 + PANEL.1 + 20.0);
         _ = writeln!(svg, r#"<text x="{left}" y="{below}">1 s</text>"#);
-        _ = writeln!(
-            svg,
-            r#"<text class="tick" x="{right}" y="{below}">{} s</text>"#,
-            seconds.len()
-        );
+        let last = seconds.len();
+        _ = writeln!(svg, r#"<text class="tick" x="{right}" y="{below}">{last} s</text>"#);
     }
     svg.push_str("</svg>\n");
     Ok(svg)
 }
 
-const HEAD: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 740 270" width="740" height="270" role="img" aria-label="Calls per second: without a throttle a thousand are sent and sixty served; with adaptive, sixty are sent and served">
-<style>
-svg { --ink: #1f2328; --soft: #59636e; --line: #d8dee4; --page: #ffffff; --served: #0a7f5a; --sent: #c2410c; }
-@media (prefers-color-scheme: dark) {
-svg { --ink: #e6edf3; --soft: #9198a1; --line: #30363d; --page: #0d1117; --served: #3fd69b; --sent: #f59e5b; }
-}
-text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: var(--soft); }
-.title { font-size: 17px; font-weight: 600; fill: var(--ink); }
-.head { font-weight: 600; fill: var(--ink); }
-.tick { text-anchor: end; }
-.page { fill: var(--page); }
-path { fill: none; stroke-width: 2.5; stroke-linejoin: round; }
-.grid { stroke: var(--line); stroke-width: 1; }
-.limit { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 4 4; }
-path.sent { stroke: var(--sent); } path.served { stroke: var(--served); }
-tspan { font-weight: 600; } tspan.sent { fill: var(--sent); } tspan.served { fill: var(--served); }
-</style>
-<rect class="page" width="740" height="270"/>
-<text class="title" x="18" y="26">Four processes find an unknown limit of 60 calls per second</text>
-<text x="18" y="47">Calls per second that are <tspan class="sent">sent</tspan> and <tspan class="served">served</tspan>. Dashed: the limit.</text>
-"##;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OUTPUT: &str = "\
-none           1 s  offered   1010/s  served    69/s  throttled  93.2 %  waits 0.0 ms
-none           2 s  offered   1002/s  served    60/s  throttled  93.2 %  waits 0.0 ms
-adaptive       1 s  offered    124/s  served    69/s  throttled  44.4 %  waits 256 ms
-adaptive       2 s  offered     61/s  served    60/s  throttled   1.6 %  waits 256 ms
-none              99.9 %    94.1 %
-";
-
-    #[test]
-    fn each_second_of_a_law_is_read() {
-        assert_eq!(seconds(OUTPUT, "none").unwrap(), [(1010.0, 69.0), (1002.0, 60.0)]);
-        assert!(seconds(OUTPUT, "vegas").is_err());
-    }
-
-    #[test]
-    fn the_picture_has_two_lines_for_each_law() {
-        let svg = draw(OUTPUT).unwrap();
-        assert_eq!(svg.matches("path class=\"sent\"").count(), 2);
-        assert_eq!(svg.matches("path class=\"served\"").count(), 2);
-        assert!(svg.contains("M60.0 95.8")); // 1010 is near the top of its panel
-    }
-}
+/// The styles, the title and the legend.
+const HEAD: &str = include_str!("demo-head.svg");

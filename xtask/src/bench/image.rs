@@ -29,11 +29,9 @@ impl Image {
             let SectionFlags::Elf { sh_flags } = section.flags() else { continue };
             let loaded = sh_flags & u64::from(elf::SHF_ALLOC) != 0;
             // Firmware's linker scripts discard these: nothing unwinds if a panic aborts.
-            let unwinds = section.name().is_ok_and(|name| {
-                [".ARM.exidx", ".ARM.extab", ".eh_frame"]
-                    .iter()
-                    .any(|table| name.starts_with(table))
-            });
+            let unwinds = [".ARM.exidx", ".ARM.extab", ".eh_frame"];
+            let unwinds =
+                section.name().is_ok_and(|name| unwinds.iter().any(|it| name.starts_with(it)));
             if !loaded || unwinds || section.kind() == SectionKind::UninitializedData {
                 continue;
             }
@@ -47,11 +45,10 @@ impl Image {
         }
         let symbols = file.symbols().filter(|symbol| symbol.size() > 0);
         let symbols = symbols.filter(|s| matches!(s.kind(), SymbolKind::Text | SymbolKind::Data));
-        image.symbols = symbols
-            .filter_map(|symbol| {
-                Some((format!("{:#}", demangle(symbol.name().ok()?)), symbol.size()))
-            })
-            .collect();
+        let named = |name: &str| format!("{:#}", demangle(name));
+        let symbols =
+            symbols.filter_map(|symbol| Some((named(symbol.name().ok()?), symbol.size())));
+        image.symbols = symbols.collect();
         image.symbols.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
         Ok(image)
     }
@@ -63,45 +60,5 @@ impl Image {
     /// The size of the constant of this name.
     pub fn size_of(&self, name: &str) -> Option<u64> {
         self.symbols.iter().find(|symbol| symbol.0 == name).map(|symbol| symbol.1)
-    }
-
-    /// Software floating point functions.
-    pub fn floats(&self) -> Vec<&str> {
-        let names = self.symbols.iter().map(|symbol| &*symbol.0);
-        names.filter(|name| computes_with_floats(name)).collect()
-    }
-}
-
-/// Whether a name is one of the compiler's floating point functions: `__addsf3`, `__fixdfdi`, and
-/// on Arm `__aeabi_dmul`, `__aeabi_ui2f`.
-fn computes_with_floats(name: &str) -> bool {
-    if let Some(arm) = name.strip_prefix("__aeabi_") {
-        return arm.starts_with(['f', 'd']) || arm.ends_with("2f") || arm.ends_with("2d");
-    }
-    let own = name.starts_with("__") && ["sf", "df", "tf"].iter().any(|kind| name.contains(kind));
-    own || name.contains("compiler_builtins::float")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn floating_point_functions_are_distinguished_from_integer_functions() {
-        for name in [
-            "__addsf3",
-            "__fixdfdi",
-            "__aeabi_dmul",
-            "__aeabi_ui2f",
-            "__aeabi_f2d",
-            "__floatundidf",
-        ] {
-            assert!(computes_with_floats(name), "{name}");
-        }
-        for name in
-            ["__aeabi_uldivmod", "__aeabi_lmul", "__udivdi3", "__aeabi_memcpy", "tidegate::offset"]
-        {
-            assert!(!computes_with_floats(name), "{name}");
-        }
     }
 }

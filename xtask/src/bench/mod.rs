@@ -4,22 +4,18 @@ mod boards;
 mod cost;
 mod demo;
 pub mod image;
-mod page;
-pub mod providers;
-mod row;
-mod shared;
+pub mod programs;
 pub mod size;
-pub mod tower;
-mod worlds;
+mod table;
 
 use std::ffi::OsString;
 use std::fs;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
 
-use crate::workspace::root;
+use crate::workspace::{root, rustc};
 
 #[derive(Subcommand)]
 pub enum Bench {
@@ -51,7 +47,7 @@ pub enum Bench {
     /// Run it on an idle machine.
     Shared {
         /// Only this fleet
-        fleet: Option<shared::Fleet>,
+        fleet: Option<programs::Fleet>,
     },
     /// Measure flash and state of firmware images on three targets
     Size {
@@ -88,12 +84,12 @@ pub fn run(bench: Bench) -> Result<ExitCode> {
     match bench {
         Bench::Cost { json } => cost::run(json)?,
         Bench::Demo => demo::run()?,
-        Bench::Page { json } => page::run(json)?,
-        Bench::Providers { args } => providers::run(args)?,
-        Bench::Shared { fleet } => shared::run(fleet)?,
+        Bench::Page { json } => programs::page(json)?,
+        Bench::Providers { args } => programs::providers(args)?,
+        Bench::Shared { fleet } => programs::shared(fleet)?,
         Bench::Size { json, symbols } => size::run(json, symbols.as_deref())?,
-        Bench::Tower { json } => tower::run(json)?,
-        Bench::Worlds { seed, worlds, json } => worlds::run(seed, worlds, json)?,
+        Bench::Tower { json } => programs::tower(json)?,
+        Bench::Worlds { seed, worlds, json } => programs::worlds(seed, worlds, json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -107,38 +103,11 @@ fn publish(name: &str, page: &str) -> Result<()> {
     Ok(())
 }
 
-/// The compiler's version. Another compiler builds different images.
-fn compiler() -> String {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("--version").current_dir(root()).output();
-    output.map_or_else(
-        |error| error.to_string(),
-        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-    )
-}
-
-/// Writes 12345 as `12 345`.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .filter_map(|group| std::str::from_utf8(group).ok())
-        .collect();
-    groups.join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_in_groups_of_three() {
-        for (number, written) in
-            [(0, "0"), (999, "999"), (1_000, "1 000"), (12_345_678, "12 345 678")]
-        {
-            assert_eq!(thousands(number), written);
-        }
-    }
+/// The compiler's version and its host. Another compiler builds different images.
+fn compiler() -> Result<(String, String)> {
+    let output = rustc().arg("-vV").output().context("rustc does not start")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.context("rustc does not report its host")?;
+    Ok((text.lines().next().unwrap_or_default().to_owned(), host.to_owned()))
 }

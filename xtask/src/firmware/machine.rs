@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::Board;
 use crate::children::Program;
 use crate::progress;
-use crate::setup::DEFMT_PRINT;
+use crate::setup;
 use crate::workspace::root;
 
 /// How long QEMU may take to end after its log.
@@ -39,11 +39,10 @@ impl Run<'_> {
         let trouble = self.root().join(format!("{file}.err"));
         let mut qemu = self.start(&trouble)?;
         let log = qemu.0.stdout.take().context("QEMU has no output")?;
-        let mut print = DEFMT_PRINT.command();
+        let mut print = setup::tool("defmt-print")?;
         print.arg("-e").arg(self.folder.join(super::package(self.image))).arg("stdin");
         let label = format!("{} on {board}", self.name);
-        let ended = progress::watch(&label, print, log.into(), Some(self.limit), see)
-            .context("defmt-print, which decodes the log, does not start")?;
+        let ended = progress::watch(&label, print, log.into(), Some(self.limit), see)?;
         let status = qemu.end(if ended.status.is_some() { GRACE } else { Duration::ZERO })?;
         let kept = self.root().join(format!("{file}.log"));
         fs::write(&kept, &ended.output).with_context(|| kept.display().to_string())?;

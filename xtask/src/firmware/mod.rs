@@ -5,12 +5,12 @@ mod machine;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 pub use machine::{Run, numbers, told};
 
-use crate::progress;
-use crate::setup::{self, DEFMT_PRINT, aside, rustup};
+use crate::progress::step;
+use crate::setup::{self, aside, rustup};
 use crate::workspace::root;
 
 /// An emulated board. Its target's name selects it in the images too.
@@ -50,7 +50,7 @@ impl Board {
 /// Installs the emulator and the log decoder.
 pub fn bring_tools() -> Result<()> {
     setup::need(&["qemu"])?;
-    DEFMT_PRINT.bring()
+    setup::tool("defmt-print").map(drop)
 }
 
 /// QEMU with this machine, without a display, a serial port or input.
@@ -68,10 +68,7 @@ pub fn qemu(program: &str, machine: &str) -> Command {
 pub fn build(board: Board, images: &[&str]) -> Result<PathBuf> {
     let target = board.target();
     let (command, output) = on(board, "build", images)?;
-    let ended = progress::run(&format!("building for {}", board.name()), command, None)?;
-    if !ended.success() {
-        bail!("embedded/firmware does not build for {target}:\n{}", ended.output);
-    }
+    step(&format!("building embedded/firmware for {target}"), command)?;
     Ok(output.join(target).join("firmware"))
 }
 

@@ -1,8 +1,6 @@
 //! `cargo xtask setup`: what the other commands need and this machine may lack. They install it themselves.
 
-mod apt;
 pub mod aside;
-mod cargo_tool;
 pub mod rustup;
 pub mod solver;
 
@@ -14,107 +12,95 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-pub use cargo_tool::{DEFMT_PRINT, DENY, HACK, MDBOOK};
-pub use rustup::TARGETS;
-
 use crate::no_such;
-use crate::workspace::{installed, on_path};
+use crate::progress::brief;
+use crate::workspace::{self, cargo, installed, on_path, root};
+use How::{Install, Rustup, Solver, Unpack};
+use rustup::TARGETS;
 
 /// Something to install.
 struct Step {
     name: &'static str,
     why: &'static str,
-    /// It is there when all of these programs are.
-    programs: &'static [&'static str],
     how: How,
+    /// It is there when all of these are: programs, subcommands of cargo or a target.
+    holds: Names,
 }
 
+type Names = &'static [&'static str];
+
 enum How {
-    /// A component of the active toolchain.
-    Component,
-    /// A target of the active toolchain.
-    Target,
+    /// A component or a target of the active toolchain.
+    Rustup(&'static str),
     /// Debian packages.
-    Install(&'static [&'static str]),
+    Install(Names),
     /// Debian packages, unpacked below the target folder; see [`aside`].
-    Unpack(&'static [&'static str]),
+    Unpack(Names),
     Solver,
 }
 
-const fn step(name: &'static str, why: &'static str, how: How) -> Step {
-    Step { name, why, programs: &[], how }
-}
-
-impl Step {
-    const fn programs(self, programs: &'static [&'static str]) -> Self {
-        Self { programs, ..self }
-    }
+const fn step(name: &'static str, why: &'static str, how: How, holds: Names) -> Step {
+    Step { name, why, how, holds }
 }
 
 const STEPS: [Step; 16] = [
-    step("rustfmt", "formats", How::Component).programs(&["fmt"]),
-    step("clippy", "lints", How::Component).programs(&["clippy"]),
-    step(TARGETS[0], "the npm package and the page", How::Target),
-    step(TARGETS[1], "firmware", How::Target),
-    step(TARGETS[2], "firmware", How::Target),
-    step(TARGETS[3], "firmware", How::Target),
-    step(TARGETS[4], "firmware", How::Target),
-    step("node", "runs what is built for wasm", How::Install(&["nodejs"])).programs(&["node"]),
-    step("npm", "builds and tests the npm package", How::Install(&["npm"])).programs(&["npm"]),
-    step("qemu", "runs the firmware images", How::Unpack(&["qemu-system-arm", "qemu-system-misc"]))
-        .programs(&["qemu-system-arm", "qemu-system-riscv32"]),
-    step(
-        "mosquitto",
-        "is the MQTT broker that firmware meets",
-        How::Unpack(&["mosquitto", "mosquitto-clients"]),
-    )
-    .programs(&["mosquitto", "mosquitto_sub"]),
-    step("redis", "is the Redis server of tests and of a guide", How::Unpack(&["redis-server"]))
-        .programs(&["redis-server"]),
-    step("chromium", "runs the tests of the page and of tabs", How::Install(&["chromium"]))
-        .programs(&["chromium"]),
-    step("valgrind", "counts instructions on the host", How::Install(&["valgrind"]))
-        .programs(&["valgrind"]),
-    step("python", "runs the oracle that writes the vectors", How::Install(&["python3"]))
-        .programs(&["python3"]),
-    step(solver::NAME, "proves the lemmas", How::Solver),
+    step("rustfmt", "formats", Rustup("component"), &["fmt"]),
+    step("clippy", "lints", Rustup("component"), &["clippy"]),
+    step(TARGETS[0], "the npm package and the page", Rustup("target"), &[TARGETS[0]]),
+    step(TARGETS[1], "firmware", Rustup("target"), &[TARGETS[1]]),
+    step(TARGETS[2], "firmware", Rustup("target"), &[TARGETS[2]]),
+    step(TARGETS[3], "firmware", Rustup("target"), &[TARGETS[3]]),
+    step(TARGETS[4], "firmware", Rustup("target"), &[TARGETS[4]]),
+    step("node", "runs what is built for wasm", Install(&["nodejs"]), &["node"]),
+    step("npm", "builds and tests the npm package", Install(&["npm"]), &["npm"]),
+    step("qemu", "runs the firmware images", Unpack(QEMU[0]), QEMU[1]),
+    step("mosquitto", "is the MQTT broker that firmware meets", Unpack(MQTT[0]), MQTT[1]),
+    step("redis", "is the Redis server of tests and of a guide", Unpack(REDIS), REDIS),
+    step("chromium", "runs the tests of the page and of tabs", Install(CHROMIUM), CHROMIUM),
+    step("valgrind", "counts instructions on the host", Install(&["valgrind"]), &["valgrind"]),
+    step("python", "runs the oracle that writes the vectors", Install(&["python3"]), &["python3"]),
+    step(solver::NAME, "proves the lemmas", Solver, &["z3"]),
 ];
 /// How many of them, from the first, `demo`, `lint` and the short suite need.
 const NEEDED: usize = 9;
 
+/// Packages, and programs of them.
+const QEMU: [Names; 2] =
+    [&["qemu-system-arm", "qemu-system-misc"], &["qemu-system-arm", "qemu-system-riscv32"]];
+const MQTT: [Names; 2] = [&["mosquitto", "mosquitto-clients"], &["mosquitto", "mosquitto_sub"]];
+const REDIS: Names = &["redis-server"];
+const CHROMIUM: Names = &["chromium"];
+
 impl Step {
     fn is_there(&self) -> bool {
-        match self.how {
-            How::Component => self.programs.iter().all(|verb| rustup::has_verb(verb)),
-            How::Target => rustup::has_target(self.name),
-            How::Install(_) => self.programs.iter().all(|program| on_path(program)),
-            How::Unpack(_) => {
-                self.programs.iter().all(|program| on_path(program) || aside::holds(program))
-            }
-            How::Solver => solver::is_there(),
-        }
+        let is_there: fn(&str) -> bool = match self.how {
+            Rustup("target") => rustup::has_target,
+            Rustup(_) => rustup::has_verb,
+            Install(_) => on_path,
+            Unpack(_) => |program| on_path(program) || aside::holds(program),
+            Solver => |_| solver::is_there(),
+        };
+        self.holds.iter().all(|name| is_there(name))
     }
 
     /// The command that installs it, for messages.
     fn command(&self) -> String {
         match self.how {
-            How::Component => format!("rustup component add {}", self.name),
-            How::Target => format!("rustup target add {}", self.name),
-            How::Install(packages) => format!("apt-get install {}", packages.join(" ")),
-            How::Unpack(packages) => {
+            Rustup(kind) => format!("rustup {kind} add {}", self.name),
+            Install(packages) => format!("apt-get install {}", packages.join(" ")),
+            Unpack(packages) => {
                 format!("apt-get download {}, unpacked below target", packages.join(" "))
             }
-            How::Solver => "python3 -m venv, and pip install z3-solver".into(),
+            Solver => "python3 -m venv, and pip install z3-solver".into(),
         }
     }
 
     fn bring(&self) -> Result<()> {
         match self.how {
-            How::Component => rustup::add("component", self.name),
-            How::Target => rustup::add("target", self.name),
-            How::Install(packages) => apt::install(packages),
-            How::Unpack(packages) => aside::bring(packages),
-            How::Solver => solver::bring(),
+            Rustup(kind) => rustup::rustup(&[kind, "add", self.name]),
+            Install(packages) => install(packages),
+            Unpack(packages) => aside::bring(packages),
+            Solver => solver::bring(),
         }
     }
 
@@ -122,7 +108,7 @@ impl Step {
     /// time.
     fn take(&self) -> Result<()> {
         static ALONE: Mutex<()> = Mutex::new(());
-        if matches!(self.how, How::Solver) {
+        if matches!(self.how, Solver) {
             need(&["python"])?;
         }
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,10 +146,10 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
     if let Some(unknown) = asked.iter().find(|step| !names.contains(&&***step)) {
         return Ok(no_such("step", unknown, &names));
     }
+    let by_default = if asked.is_empty() { NEEDED } else { 0 };
     let mut result = ExitCode::SUCCESS;
     for (number, step) in STEPS.iter().enumerate() {
-        let by_default = asked.is_empty() && number < NEEDED;
-        if !by_default && !asked.iter().any(|asked| asked == step.name || asked == "all") {
+        if number >= by_default && !asked.iter().any(|asked| asked == step.name || asked == "all") {
             continue;
         }
         match (step.is_there(), step.take()) {
@@ -183,4 +169,60 @@ pub fn browser(test: &mut Command) {
     if let (None, Some(path)) = (env::var_os("CHROMIUM"), installed("chromium")) {
         test.env("CHROMIUM", path);
     }
+}
+
+/// Installs Debian packages without removing any. The error gives the reason.
+fn install(packages: &[&str]) -> Result<()> {
+    // A package may conflict with an installed one: refuse to remove any.
+    let install = ["install", "--yes", "--no-install-recommends", "--no-remove"];
+    let install = [&install, packages].concat();
+    // The package lists may be missing or outdated.
+    apt_get(&install).or_else(|_| apt_get(&["update"]).and_then(|()| apt_get(&install)))
+}
+
+/// Runs apt-get as root.
+fn apt_get(args: &[&str]) -> Result<()> {
+    ensure!(on_path("apt-get"), "this machine has no apt-get");
+    let is_root = rustix::process::geteuid().is_root();
+    ensure!(is_root || on_path("sudo"), "installing needs root or a `sudo` without a password");
+    let mut command = Command::new(if is_root { "env" } else { "sudo" });
+    command.args((!is_root).then_some(["-n", "env"]).into_iter().flatten());
+    command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args);
+    brief(&format!("apt-get {}", args[0]), command, None)
+}
+
+/// Programs from crates.io, their versions, and how long they build on two cores.
+const TOOLS: [(&str, &str, &str); 4] = [
+    // Every combination of a crate's features.
+    ("cargo-hack", "0.6.46", "half a minute"),
+    // Licences, sources, advisories.
+    ("cargo-deny", "0.20.2", "some minutes"),
+    // Renders the guides.
+    ("mdbook", "0.5.4", "some minutes"),
+    // Decodes the logs of firmware.
+    ("defmt-print", "1.2.0", "a minute"),
+];
+
+/// One of [`TOOLS`], to run in the workspace's folder. It is built below `target` if it is missing.
+pub fn tool(name: &str) -> Result<Command> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock();
+    let tool = TOOLS.iter().find(|tool| tool.0 == name);
+    let (_, version, takes) = tool.with_context(|| format!("no version of {name}"))?;
+    let folder = root().join("target/tools").join(format!("{name}-{version}"));
+    let program = folder.join("bin").join(name);
+    if !program.is_file() {
+        let how = format!("cargo install {name} --version {version}");
+        eprintln!("  setup {name}: {how} ({takes}, once)");
+        let mut install = cargo("install");
+        // Without optimisation: building takes longer than running.
+        install.args([name, "--version", version, "--debug", "--locked", "--root"]);
+        install.arg(&folder).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        brief(&how, install, None)?;
+    }
+    let mut command = Command::new(program);
+    // The program calls the cargo that runs this task.
+    command.args(name.strip_prefix("cargo-")).env("CARGO", workspace::program());
+    command.current_dir(root());
+    Ok(command)
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::Result;
 
 use super::need;
-use crate::progress;
+use crate::progress::brief;
 use crate::workspace::{self, root};
 
 /// Every target of tidegate's core, besides the host.
@@ -30,17 +30,11 @@ pub fn cargo(verb: &str, target: &str, folder: &Path) -> Result<Command> {
     Ok(command)
 }
 
-/// `rustup target add TARGET` or `rustup component add COMPONENT`. The error gives the reason.
-pub fn add(kind: &str, name: &str) -> Result<()> {
-    rustup(&[kind, "add", name])
-}
-
-fn rustup(args: &[&str]) -> Result<()> {
+/// Such as `rustup target add TARGET`. The error gives the reason.
+pub fn rustup(args: &[&str]) -> Result<()> {
     let mut command = Command::new("rustup");
     command.args(args).current_dir(root());
-    let ended = progress::run("rustup", command, Some(LIMIT)).context("rustup does not start")?;
-    ensure!(ended.success(), "rustup says: {}", ended.reason());
-    Ok(())
+    brief("rustup", command, Some(LIMIT))
 }
 
 /// Whether the toolchain has the subcommand of a component.
@@ -51,9 +45,8 @@ pub fn has_verb(verb: &str) -> bool {
 
 /// Whether the active toolchain has a target's core library. Its folder may exist and be empty.
 pub fn has_target(target: &str) -> bool {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let mut command = Command::new(rustc);
-    command.args(["--print", "target-libdir", "--target", target]).current_dir(root());
+    let mut command = workspace::rustc();
+    command.args(["--print", "target-libdir", "--target", target]);
     let Ok(output) = command.output() else { return false };
     let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     let mut entries = folder.read_dir().into_iter().flatten().flatten();
@@ -66,12 +59,7 @@ pub fn version(version: &str) -> Result<()> {
         return Ok(());
     }
     eprintln!("  setup Rust {version}: rustup toolchain install {version}");
-    if let Err(error) =
-        rustup(&["toolchain", "install", version, "--profile", "minimal", "--no-self-update"])
-    {
-        bail!("rustup cannot bring Rust {version}: {error:#}");
-    }
-    Ok(())
+    rustup(&["toolchain", "install", version, "--profile", "minimal", "--no-self-update"])
 }
 
 /// `cargo VERB` of this version, which must be installed, in the workspace's folder.

@@ -1,13 +1,12 @@
 //! The solver for the lemmas: Z3 for Python, in a virtual environment below the target folder.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 
-use super::apt;
-use crate::npm::step;
+use crate::progress::brief;
 use crate::workspace::root;
 
 pub const NAME: &str = "solver";
@@ -19,9 +18,8 @@ pub fn python() -> PathBuf {
 
 /// Whether the version that the lemmas require is installed.
 pub fn is_there() -> bool {
-    let named = fs::read_to_string(requirements());
-    let there = fs::read_to_string(folder().join("requirements.txt"));
-    matches!((named, there), (Ok(named), Ok(there)) if named == there)
+    let there = fs::read(folder().join("requirements.txt"));
+    there.is_ok_and(|there| fs::read(requirements()).is_ok_and(|named| named == there))
 }
 
 pub fn bring() -> Result<()> {
@@ -31,18 +29,13 @@ pub fn bring() -> Result<()> {
         venv
     };
     // Debian's Python lacks the module that creates an environment.
-    if let Err(error) = step("python3 -m venv", venv()) {
-        apt::install(&["python3-venv"]).with_context(|| error.to_string())?;
-        step("python3 -m venv", venv())?;
+    if let Err(error) = brief("python3 -m venv", venv(), None) {
+        super::install(&["python3-venv"]).with_context(|| error.to_string())?;
+        brief("python3 -m venv", venv(), None)?;
     }
     let mut install = Command::new(python());
     install.args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(requirements());
-    step("pip install", install).map_err(|error| {
-        anyhow!(
-            "the solver is missing: what {} names must come from PyPI ({error:#})",
-            at().display()
-        )
-    })?;
+    brief("pip install", install, None).context("the solver must come from PyPI")?;
     // Written last: a folder with it is complete.
     fs::copy(requirements(), folder().join("requirements.txt"))?;
     Ok(())
@@ -53,9 +46,5 @@ fn folder() -> PathBuf {
 }
 
 fn requirements() -> PathBuf {
-    root().join(at())
-}
-
-fn at() -> &'static Path {
-    Path::new("tests/proofs/requirements.txt")
+    root().join("tests/proofs/requirements.txt")
 }

@@ -11,10 +11,11 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
-use crate::npm::{self, step};
-use crate::setup::MDBOOK;
+use crate::npm;
+use crate::progress::step;
+use crate::setup;
 use crate::test::package::PUBLISHED;
-use crate::workspace::{cargo, root};
+use crate::workspace::{cargo, empty, root};
 use crate::{links, page, release};
 
 /// Builds the site and prints its place.
@@ -30,12 +31,11 @@ fn folder() -> PathBuf {
 
 /// Builds the site and checks its links. An interrupted build leaves the previous site as it was.
 pub fn build() -> Result<()> {
-    let work = empty(&root().join("target/site-build"))?;
+    let work = empty(root().join("target/site-build"))?;
     let (staged, site) = (work.join("pages"), work.join("site"));
     let repository = release::repository()?;
-    pages::stage(root(), &staged, repository.as_deref())?;
-    MDBOOK.bring()?;
-    let mut book = MDBOOK.command();
+    pages::stage(&staged, repository.as_deref())?;
+    let mut book = setup::tool("mdbook")?;
     book.arg("build").arg(&staged).arg("--dest-dir").arg(&site);
     if let Some(repository) = repository {
         book.env("MDBOOK_OUTPUT__HTML__GIT_REPOSITORY_URL", repository);
@@ -43,7 +43,7 @@ pub fn build() -> Result<()> {
     step("mdbook build", book)?;
 
     // Other commands document private items in the same folder.
-    let rust = empty(&root().join("target/doc"))?;
+    let rust = empty(root().join("target/doc"))?;
     step("cargo doc", documented())?;
     complete(&rust)?;
     copy(&rust, &site.join("rust"))?;
@@ -92,22 +92,9 @@ fn complete(rust: &Path) -> Result<()> {
     Ok(())
 }
 
-fn empty(folder: &Path) -> Result<PathBuf> {
-    _ = fs::remove_dir_all(folder);
-    fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    Ok(folder.to_owned())
-}
-
 /// Copies a folder and everything in it.
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to).with_context(|| to.display().to_string())?;
-    for entry in fs::read_dir(from).with_context(|| from.display().to_string())? {
-        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
-        if path.is_dir() {
-            copy(&path, &to.join(name))?;
-        } else {
-            fs::copy(&path, to.join(name)).with_context(|| path.display().to_string())?;
-        }
-    }
-    Ok(())
+    let mut copy = Command::new("cp");
+    copy.arg("-R").arg(from).arg(to);
+    step("cp", copy).map(drop)
 }

@@ -1,16 +1,16 @@
 //! The vectors: written by the oracle, replayed in every runtime.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
 use crate::firmware::{self, Board, Run};
-use crate::npm::{self, step};
-use crate::progress;
-use crate::setup::{self, rustup};
+use crate::npm;
+use crate::progress::{self, step};
+use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
 
@@ -19,98 +19,81 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// Checks that the oracle writes the committed vectors, and that every runner reproduces them.
 pub fn run(tally: &mut Tally) {
-    tally.verdict("the oracle writes these vectors", oracle);
-    native("native, debug", "dev", tally);
-    native("native, release", "release", tally);
-    at_random(tally);
+    tally.verdict("the oracle writes these vectors", || {
+        step("tests/oracle/make.py", oracle("make.py", &["--check"])?)
+    });
+    native("dev", tally);
+    native("release", tally);
+    tally.figures("native, at random", at_random);
     in_wasm(&["node", "bun"], tally);
     on_boards(tally);
 }
 
 /// Natively, and in Node.
 pub fn quick(tally: &mut Tally) {
-    native("native, debug", "dev", tally);
+    native("dev", tally);
     in_wasm(&["node"], tally);
 }
 
+/// A program of the oracle, which is written in Python.
+fn oracle(program: &str, args: &[&str]) -> Result<Command> {
+    setup::need(&["python"])?;
+    let mut command = Command::new("python3");
+    command.arg(root().join("tests/oracle").join(program)).args(args).current_dir(root());
+    Ok(command)
+}
+
 /// On this machine.
-fn native(runner: &str, profile: &str, tally: &mut Tally) {
+fn native(profile: &str, tally: &mut Tally) {
+    let label = format!("native, {profile}");
     let mut command = cargo("run");
     command.args(["--package", "tidegate-conformance", "--profile", profile]);
-    examine(runner, tally, || output(runner, command));
+    tally.figures(&label, || played(&label, command));
 }
 
 /// Policies, clients and responses that the committed vectors lack.
-fn at_random(tally: &mut Tally) {
-    let found = root().join("target/found");
-    examine("native, at random", tally, || {
-        setup::need(&["python"])?;
-        let mut search = Command::new("python3");
-        search.arg(root().join("tests/oracle/search.py")).args(["1", "400"]).arg(&found);
-        step("tests/oracle/search.py", search)?;
-        let mut command = cargo("run");
-        command.args(["--package", "tidegate-conformance", "--"]).arg(&found);
-        output("native, at random", command)
-    });
-}
-
-/// The folder of the JavaScript runtimes.
-fn folder() -> PathBuf {
-    root().join("tests/conformance")
+fn at_random() -> Result<String> {
+    const FOUND: &str = "target/found";
+    step("tests/oracle/search.py", oracle("search.py", &["1", "400", FOUND])?)?;
+    let mut command = cargo("run");
+    command.args(["--package", "tidegate-conformance", "--", FOUND]);
+    played("native, at random", command)
 }
 
 /// Runs the module, compiled like the package's, in these runtimes: V8 in Node, JavaScriptCore in Bun.
 fn in_wasm(runners: &[&str], tally: &mut Tally) {
-    let target = root().join("target/conformance");
-    let module = target.join(npm::TARGET).join("wasm/tidegate_conformance_wasm.wasm");
-    let mut ready = false;
-    tally.verdict("build for wasm", || {
-        build(&target)?;
+    let built = tally.verdict("build for wasm", || {
         setup::need(&["node"])?;
+        // Bun is a package of npm.
         if runners.contains(&"bun") {
             npm::install("tidegate-conformance")?;
         }
-        ready = true;
-        Ok(())
+        npm::compact("tidegate-conformance-wasm", "", &root().join("target/conformance"), &[])
     });
-    for &runner in runners {
-        // Bun is a package of npm.
+    let Some(module) = built else { return };
+    for runner in runners {
         let bun = npm::installed().join(".bin/bun");
-        let mut command = Command::new(if runner == "bun" { bun } else { runner.into() });
-        command.arg("run.mjs").arg(&module).current_dir(folder());
-        if ready {
-            examine(runner, tally, || output(runner, command));
-        }
+        let mut command = Command::new(if *runner == "bun" { bun } else { runner.into() });
+        command.arg("run.mjs").arg(&module).current_dir(root().join("tests/conformance"));
+        tally.figures(runner, || played(runner, command));
     }
-}
-
-fn build(target: &Path) -> Result<()> {
-    let mut build = rustup::cargo("build", npm::TARGET, root())?;
-    build.args(["--package", "tidegate-conformance-wasm", "--profile", "wasm", "--target-dir"]);
-    build.arg(target).args(["--config", npm::COMPACT]);
-    step("cargo build, wasm", build)
 }
 
 /// Runs the image on each emulated board. It reads the vectors from a file of this machine, line by
 /// line.
 fn on_boards(tally: &mut Tally) {
     let file = root().join("target/vectors.jsonl");
-    let mut ready = false;
-    tally.verdict("the emulator", || {
+    let ready = tally.verdict("the emulator", || {
         firmware::bring_tools()?;
-        join(&file)?;
-        ready = true;
-        Ok(())
+        join(&file)
     });
-    let boards =
-        [("Cortex-M0", Board::Microbit), ("Cortex-M4F", Board::Mps2), ("RISC-V", Board::Virt)];
-    for (runner, board) in boards.into_iter().filter(|_| ready) {
-        examine(runner, tally, || {
+    for board in Board::ALL.into_iter().filter(|_| ready.is_some()) {
+        tally.figures(board.name(), || {
             let folder = firmware::build(board, &["conformance"])?;
             let image = "conformance";
             let options = options(board, &file);
-            Run { name: image, board, folder: &folder, image, options, limit: LIMIT }
-                .to_its_end(|_| ())
+            let run = Run { name: image, board, folder: &folder, image, options, limit: LIMIT };
+            sum(&run.to_its_end(|_| ())?)
         });
     }
 }
@@ -141,38 +124,23 @@ fn options(board: Board, file: &Path) -> Vec<String> {
 }
 
 /// Replays all vectors with a runner; none may differ.
-fn examine(runner: &str, tally: &mut Tally, play: impl FnOnce() -> Result<String>) {
-    let played = play().and_then(|output| {
-        let sum = output.lines().find_map(sum);
-        let sum = sum.with_context(|| format!("no sum in the output:\n{output}"))?;
-        ensure!(sum.1 == 0, "{} vectors differ:\n{output}", sum.1);
-        Ok(sum.0)
+fn played(runner: &str, command: Command) -> Result<String> {
+    sum(&progress::run(runner, command, None)?.output)
+}
+
+/// What was played, from `all <vectors> <steps> <differences>`. A board adds how many vectors it lacks the memory for; a
+/// log has a prefix.
+fn sum(output: &str) -> Result<String> {
+    let sum = output.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip_while(|word| *word != "all").skip(1);
+        let mut number = || words.next()?.parse::<u64>().ok();
+        Some((number()?, number()?, number()?, number().unwrap_or(0)))
     });
-    let told = played.as_ref().map_or_else(|_| String::new(), |played| format!(": {played}"));
-    tally.verdict(&format!("{runner}{told}"), || played.map(drop));
-}
-
-/// Compares the vectors with the oracle, which is written in Python.
-fn oracle() -> Result<()> {
-    setup::need(&["python"])?;
-    let mut command = Command::new("python3");
-    command.arg(root().join("tests/oracle/make.py")).arg("--check");
-    step("tests/oracle/make.py --check", command)
-}
-
-/// A runner's report, successful or not.
-fn output(runner: &str, command: Command) -> Result<String> {
-    Ok(progress::run(runner, command, None)?.output)
-}
-
-/// What was played, and how many vectors differ, from `all <vectors> <steps> <differences>`. A board adds how many
-/// vectors it lacks the memory for; a log has a prefix.
-fn sum(line: &str) -> Option<(String, u64)> {
-    let mut words = line.split_whitespace().skip_while(|word| *word != "all").skip(1);
-    let mut number = || words.next()?.parse::<u64>().ok();
-    let (vectors, steps, differences) = (number()?, number()?, number()?);
-    let skipped = number().map_or_else(String::new, |skipped| format!(", {skipped} skipped"));
-    Some((format!("{vectors} vectors, {steps} steps{skipped}"), differences))
+    let sum = sum.with_context(|| format!("no sum in the output:\n{output}"))?;
+    let (vectors, steps, differences, skipped) = sum;
+    ensure!(differences == 0, "{differences} vectors differ:\n{output}");
+    let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
+    Ok(format!("{vectors} vectors, {steps} steps{skipped}"))
 }
 
 #[cfg(test)]
@@ -180,12 +148,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_total_is_read_from_the_line_of_all_files() {
-        for (output, played, differences) in [
-            ("file vectors steps differences\naimd 3 40 0\nall 5 70 1\n", "5 vectors, 70 steps", 1),
-            ("0.1 INFO  all 4 60 0 1\n", "4 vectors, 60 steps, 1 skipped", 0),
-        ] {
-            assert_eq!(output.lines().find_map(sum).unwrap(), (played.to_owned(), differences));
-        }
+    fn the_total_is_read_and_a_difference_is_an_error() {
+        let played = sum("0.1 INFO  aimd 3 40 1\n0.1 INFO  all 4 60 0 1\n").unwrap();
+        assert_eq!(played, "4 vectors, 60 steps, 1 skipped");
+        assert!(sum("all 5 70 1\n").is_err() && sum("aimd 3 40 0\n").is_err());
     }
 }

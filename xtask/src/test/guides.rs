@@ -16,11 +16,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::wasm;
-use crate::npm::{self, step};
-use crate::progress;
+use crate::npm;
+use crate::progress::{self, step};
 use crate::setup::{self, aside};
 use crate::tally::Tally;
-use crate::workspace::root;
+use crate::workspace::{empty, root};
 
 /// The page that lists the guides and their common setup: its server runs beside each guide.
 const START: &str = "README";
@@ -32,27 +32,19 @@ const CHIP: &str = "thumbv7em-none-eabihf";
 const LIMIT: Duration = Duration::from_secs(1_800);
 
 pub fn run(tally: &mut Tally) {
-    let mut ready = false;
-    tally.verdict("pack and install", || {
+    let ready = tally.verdict("pack and install", || {
         setup::need(&[npm::TARGET, CHIP])?;
         // The guides build the package again only if it is outdated.
         npm::package()?;
         // The tests' tools, among them the Node version that the guides require.
         wasm::install()?;
         let (_, once) = start()?;
-        bash(START, &shell(&once, &output(START)?.join("step")))?;
-        ready = true;
-        Ok(())
+        bash(START, &shell(&once, &output(START)?.join("step")))
     });
     tally.verdict("redis-server", || setup::need(&["redis"]));
-    match pages() {
-        Ok(names) if ready => {
-            for name in names {
-                tally.verdict(&name, || follow(&name));
-            }
-        }
-        Ok(_) => (),
-        Err(error) => tally.verdict("the guides", || Err(error)),
+    let names = ready.and_then(|()| tally.verdict("the guides", pages));
+    for name in names.into_iter().flatten() {
+        tally.verdict(&name, || follow(&name));
     }
 }
 
@@ -78,18 +70,12 @@ fn read(name: &str) -> Result<Vec<Step>> {
 
 /// The common steps: those that run beside each guide, and those that run once.
 fn start() -> Result<(Vec<Step>, Vec<Step>)> {
-    Ok(read(START)?.into_iter().partition(Step::goes_on))
+    Ok(read(START)?.into_iter().partition(|step| matches!(step, Step::Run { goes_on: true, .. })))
 }
 
 /// An empty folder for the output of a page's steps.
 fn output(name: &str) -> Result<PathBuf> {
     empty(root().join("target/guides/output").join(name))
-}
-
-fn empty(folder: PathBuf) -> Result<PathBuf> {
-    _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-    Ok(folder)
 }
 
 /// Follows a guide in an empty folder outside the checkout: inside, cargo would find a workspace.
@@ -120,10 +106,10 @@ fn follow_in(folder: &Path, name: &str) -> Result<()> {
 fn bash(name: &str, script: &str) -> Result<()> {
     let redis = aside::command("redis-server");
     let libraries = redis.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    let libraries: Vec<_> = libraries
-        .map(|(name, value)| format!("{}='{}'", name.display(), value.display()))
-        .collect();
-    let redis = format!("{} command '{}'", libraries.join(" "), redis.get_program().display());
+    let libraries =
+        libraries.map(|(name, value)| format!("{}='{}'", name.display(), value.display()));
+    let libraries = libraries.collect::<String>();
+    let redis = format!("{libraries} command '{}'", redis.get_program().display());
     let mut command = Command::new("bash");
     command.arg("-c").arg(format!("redis-server() {{ {redis} \"$@\"; }}\n{BEFORE}{script}"));
     command.current_dir(root()).env("TIDEGATE", root());
@@ -148,7 +134,11 @@ trap 'code=$?; trap "" TERM; [ $code = 0 ] || tail -n 40 "$OUTPUT"*; kill 0; exi
 
 /// Type-checks a guide's TypeScript with strict settings.
 fn types(folder: &Path, steps: &[Step]) -> Result<()> {
-    let files: Vec<&str> = steps.iter().filter_map(Step::typescript).collect();
+    let files = steps.iter().filter_map(|step| match step {
+        Step::File { path, .. } => Some(path).filter(|path| path.ends_with(".ts")),
+        Step::Run { .. } => None,
+    });
+    let files: Vec<&String> = files.collect();
     if files.is_empty() {
         return Ok(());
     }
@@ -165,10 +155,9 @@ fn types(folder: &Path, steps: &[Step]) -> Result<()> {
         tsc.args(["--module", "nodenext", "--types", "node", "--typeRoots"])
             .arg(tools.join("@types"));
     }
-    step("tsc", {
-        tsc.args(files);
-        tsc
-    })
+    tsc.args(files);
+    step("tsc", tsc)?;
+    Ok(())
 }
 
 /// A step of a guide.
@@ -178,19 +167,6 @@ enum Step {
     File { path: String, text: String },
     /// Run these commands, in the background or to their end.
     Run { commands: String, goes_on: bool, prints: String },
-}
-
-impl Step {
-    fn goes_on(&self) -> bool {
-        matches!(self, Self::Run { goes_on: true, .. })
-    }
-
-    fn typescript(&self) -> Option<&str> {
-        match self {
-            Self::File { path, .. } => Some(path.as_str()).filter(|path| path.ends_with(".ts")),
-            Self::Run { .. } => None,
-        }
-    }
 }
 
 /// The code blocks of a page.
@@ -244,26 +220,16 @@ fn shell(steps: &[Step], output: &Path) -> String {
     let mut script = format!("OUTPUT='{}'\n", output.display());
     for (number, step) in steps.iter().enumerate() {
         _ = match step {
-            Step::File { path, text } => {
-                write!(
-                    script,
-                    "mkdir -p \"$(dirname {path})\"\ncat > {path} <<'END OF FILE'\n{text}END OF FILE\n"
-                )
-            }
-            Step::Run { commands, goes_on: false, prints } => {
-                write!(
-                    script,
-                    "{{\n{commands}}} > \"$OUTPUT-{number}\" 2>&1 < /dev/null\n{}",
-                    expect(prints, number, false)
-                )
-            }
-            Step::Run { commands, goes_on: true, prints } => {
-                write!(
-                    script,
-                    "{{\n{commands}}} > \"$OUTPUT-{number}\" 2>&1 < /dev/null &\n{}",
-                    expect(prints, number, true)
-                )
-            }
+            Step::File { path, text } => write!(
+                script,
+                "mkdir -p \"$(dirname {path})\"\ncat > {path} <<'END OF FILE'\n{text}END OF FILE\n"
+            ),
+            Step::Run { commands, goes_on, prints } => write!(
+                script,
+                "{{\n{commands}}} > \"$OUTPUT-{number}\" 2>&1 < /dev/null{}\n{}",
+                if *goes_on { " &" } else { "" },
+                expect(prints, number, *goes_on)
+            ),
         };
     }
     script
@@ -273,44 +239,39 @@ fn shell(steps: &[Step], output: &Path) -> String {
 fn expect(prints: &str, number: usize, goes_on: bool) -> String {
     let mut script = String::new();
     for line in prints.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...") {
-        let found = format!("grep -Eq -e '{}' \"$OUTPUT-{number}\"", pattern(line));
+        let (line, normal) = (quoted(line), quoted(&normal(line)));
+        let found = format!("sed -E '{NORMAL}' \"$OUTPUT-{number}\" | grep -qF -e '{normal}'");
         _ = if goes_on {
             writeln!(script, "until {found}; do kill -0 $!; sleep 0.1; done")
         } else {
-            writeln!(
-                script,
-                "{found} || {{ echo 'not printed: {}'; exit 1; }}",
-                line.replace('\'', "'\\''")
-            )
+            writeln!(script, "{found} || {{ echo 'not printed: {line}'; exit 1; }}")
         };
     }
     script
 }
 
-/// A line as an extended regular expression in single quotes, with any numbers and any spaces.
-fn pattern(line: &str) -> String {
-    let mut pattern = String::new();
-    let mut last = ' ';
+/// What [`normal`] does, for sed.
+const NORMAL: &str = "s/[0-9]+/0/g; s/[[:space:]]+/ /g";
+
+/// A line without the differences in numbers and spaces that are allowed.
+fn normal(line: &str) -> String {
+    let mut normal = String::new();
     for c in line.chars() {
-        let class = if c.is_ascii_digit() {
-            '0'
-        } else if c.is_whitespace() {
-            ' '
-        } else {
-            c
+        let c = match c {
+            '0'..='9' => '0',
+            c if c.is_whitespace() => ' ',
+            c => c,
         };
-        match class {
-            '0' | ' ' if class == last => (),
-            '0' => pattern.push_str("[0-9]+"),
-            ' ' => pattern.push_str("[[:space:]]+"),
-            '\'' => pattern.push('.'),
-            c if c.is_ascii_punctuation() => _ = write!(pattern, "[{c}]"),
-            c => pattern.push(c),
+        if !("0 ".contains(c) && normal.ends_with(c)) {
+            normal.push(c);
         }
-        last = class;
     }
-    // These have no escapes in a bracket expression.
-    pattern.replace("[^]", "\\^").replace("[\\]", "\\\\").replace("[]]", "\\]")
+    normal
+}
+
+/// A text between single quotes of a shell.
+fn quoted(text: &str) -> String {
+    text.replace('\'', "'\\''")
 }
 
 #[cfg(test)]
@@ -320,17 +281,17 @@ mod tests {
     #[test]
     fn a_block_is_a_file_a_command_or_the_output_of_a_command() {
         let page = "Words.\n\n```ts\n// src/main.ts\nmain();\n```\n\n```sh\nnode src/main.ts\n```\n\n```text\n3 served\n```\n\n```sh background\nserve\n```\n";
-        let run = |commands: &str, goes_on, prints: &str| {
-            let [commands, prints] = [commands, prints].map(str::to_owned);
-            Step::Run { commands, goes_on, prints }
+        let run = |commands: &str, goes_on, prints: &str| Step::Run {
+            commands: commands.into(),
+            goes_on,
+            prints: prints.into(),
         };
-        let file = |path: &str, text: &str| {
-            let [path, text] = [path, text].map(str::to_owned);
-            Step::File { path, text }
-        };
-        let main = file("src/main.ts", "// src/main.ts\nmain();\n");
-        let expected =
-            [main, run("node src/main.ts\n", false, "3 served\n"), run("serve\n", true, "")];
+        let main = "// src/main.ts\nmain();\n";
+        let expected = [
+            Step::File { path: "src/main.ts".into(), text: main.into() },
+            run("node src/main.ts\n", false, "3 served\n"),
+            run("serve\n", true, ""),
+        ];
         assert_eq!(steps(page).unwrap(), expected);
         for page in ["```ts\nmain();\n```", "```text\n3 served\n```", "    main();\n"] {
             assert!(steps(page).is_err(), "{page}");

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use crate::progress;
-use crate::tally::Tally;
+use crate::progress::step;
+use crate::tally::{Outcome, Tally};
 use crate::workspace::cargo;
 
 /// How many test programs run at a time. Some wait for real servers and clocks.
@@ -30,12 +30,10 @@ pub fn quick(tally: &mut Tally) {
 }
 
 fn tests(selected: &[&str], tally: &mut Tally) {
-    let mut programs = Vec::new();
-    tally.verdict("build", || {
-        programs = build(selected)?;
-        Ok(())
-    });
-    tally.tests_at_once(LANES, programs);
+    let programs = tally.verdict("build", || build(selected)).into_iter().flatten();
+    let jobs =
+        programs.map(|(name, program)| (name, move |name: &str| Outcome::tests(name, program)));
+    tally.at_once(LANES, jobs.collect());
     let mut examples = cargo("test");
     examples.arg("--doc").args(selected);
     tally.tests("examples of the documentation", examples);
@@ -45,9 +43,8 @@ fn tests(selected: &[&str], tally: &mut Tally) {
 fn build(selected: &[&str]) -> Result<Vec<(String, Command)>> {
     let mut build = cargo("test");
     build.args(["--no-run", "--message-format=json-render-diagnostics"]).args(selected);
-    let ended = progress::run("building", build, None).context("cargo does not start")?;
-    ensure!(ended.success(), "{}", ended.output);
-    let messages = ended.output.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let output = step("building", build)?;
+    let messages = output.lines().filter_map(|line| serde_json::from_str(line).ok());
     let mut programs: Vec<_> = messages.filter_map(|message| program(&message)).collect();
     ensure!(!programs.is_empty(), "cargo has built no tests");
     programs.sort_by_key(|(name, _)| !WAITING.iter().any(|folder| name.starts_with(folder)));

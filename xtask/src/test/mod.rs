@@ -1,36 +1,26 @@
 //! `cargo xtask test`: the test suite in parts. Without a name it runs the short suite.
 
+mod checks;
 mod conformance;
-mod culprit;
-pub mod docs;
 mod embedded;
-mod features;
-mod firmware;
-mod fuzz;
 mod guides;
 mod host;
-mod hostile;
-mod msrv;
 mod no_panic;
 pub mod package;
-pub mod supply;
-mod trust;
+pub mod parts;
 pub mod wasm;
 pub mod web;
 mod wiring;
 pub mod written;
 
 use std::fmt::Write;
-use std::process::{Command, ExitCode};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::tally::Tally;
-use crate::workspace::cargo;
-use crate::{lint, no_such};
+use crate::no_such;
+use crate::tally::{Tally, in_lanes};
 
 /// Runs the checks of a part.
 type Check = fn(&mut Tally);
@@ -38,58 +28,61 @@ type Check = fn(&mut Tally);
 struct Part {
     name: &'static str,
     about: &'static str,
-    /// The complete part.
+    /// What the complete part runs beside the checks of the table.
     all: Check,
-    /// What the short suite runs of it.
+    /// The same, if the part belongs to the short suite.
     quick: Option<Check>,
 }
 
 /// How many parts run beside each other. Some mostly wait for servers, browsers and clocks.
 const LANES: usize = 3;
 
-/// A part that runs only by name or with `all`.
-const fn part(name: &'static str, about: &'static str, all: Check) -> Part {
-    Part { name, about, all, quick: None }
+const fn part(name: &'static str, about: &'static str, all: Check, quick: Option<Check>) -> Part {
+    Part { name, about, all, quick }
 }
 
-impl Part {
-    const fn quick(self, quick: Check) -> Self {
-        Self { quick: Some(quick), ..self }
-    }
-}
+fn no_more(_: &mut Tally) {}
 
 /// In the order in which they start: those first that take longest.
 const PARTS: [Part; 18] = [
-    part("wasm", "the npm package in every supported runtime", wasm::run),
-    part("guides", "follow each guide in an empty folder", guides::run),
-    part("web", "the page in a real browser", web::run),
-    part("host", "the tests of every crate on this machine", host::run).quick(host::quick),
+    part("wasm", "the npm package in every supported runtime", wasm::run, None),
+    part("guides", "follow each guide in an empty folder", guides::run, None),
+    part("web", "the page in a real browser", web::run, None),
+    part("host", "the tests of every crate on this machine", host::run, Some(host::quick)),
     part(
         "embedded",
         "embassy's throttle in virtual time, and firmware on emulated boards",
         embedded::run,
-    )
-    .quick(embedded::quick),
-    part("hostile", "clients against malicious servers", hostile::run),
-    part("conformance", "the oracle's vectors on every runtime", conformance::run)
-        .quick(conformance::quick),
+        Some(no_more),
+    ),
+    part("hostile", "clients against malicious servers", wasm::hostile, None),
+    part(
+        "conformance",
+        "the oracle's vectors on every runtime",
+        conformance::run,
+        Some(conformance::quick),
+    ),
     part(
         "lint",
         "formatting, clippy, scripts and workflow files; the same as `cargo xtask lint`",
-        lint::run,
-    )
-    .quick(lint::format),
-    part("features", "clippy for combinations of features", features::run),
-    part("exhaustive", "every order of six events under small policies", trust::exhaustive),
-    part("proofs", "lemmas about core's arithmetic", trust::proofs),
-    part("fuzz", "the fuzz corpus", fuzz::run),
-    part("docs", "documentation builds without warnings or dead links", docs::run)
-        .quick(docs::pages),
-    part("no-panic", "prove that core has no reachable panic", no_panic::run),
-    part("package", "crates are complete and build from their packages", package::run),
-    part("msrv", "build with the minimum Rust version", msrv::run),
-    part("supply", "licences, sources and advisories of dependencies", supply::run),
-    part("wiring", "the wiring for four chips links to images that start", wiring::run),
+        parts::lint,
+        Some(no_more),
+    ),
+    part("features", "clippy for combinations of features", no_more, None),
+    part("exhaustive", "every order of six events under small policies", no_more, None),
+    part("proofs", "lemmas about core's arithmetic", no_more, None),
+    part("fuzz", "the fuzz corpus", no_more, None),
+    part(
+        "docs",
+        "documentation builds without warnings or dead links",
+        parts::docs,
+        Some(parts::pages),
+    ),
+    part("no-panic", "prove that core has no reachable panic", no_panic::run, None),
+    part("package", "crates are complete and build from their packages", package::run, None),
+    part("msrv", "build with the minimum Rust version", parts::msrv, None),
+    part("supply", "licences, sources and advisories of dependencies", parts::supply, None),
+    part("wiring", "the wiring for four chips links to images that start", wiring::run, None),
 ];
 
 /// Stands for all parts except those of `BY_NAME`.
@@ -137,60 +130,39 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
         asked => asked.iter().any(|asked| named(part.name, asked)).then_some(part.all),
     };
     let parts: Vec<_> = PARTS.iter().filter_map(|part| Some((part, wanted(part)?))).collect();
-    let (number, parts, rows) = (parts.len(), Mutex::new(parts.into_iter()), Mutex::default());
-    thread::scope(|scope| {
-        for _ in 0..LANES {
-            scope.spawn(|| {
-                let next = || lock(&parts).next();
-                while let Some((part, check)) = next() {
-                    let ended = take(part, check, &rows);
-                    println!("{ended} of {number} parts have ended\n");
-                }
-            });
-        }
+    let (number, mut rows) = (parts.len(), Vec::new());
+    let take = |(part, more)| take(part, asked.is_empty(), more);
+    in_lanes(LANES, parts, take, |row| {
+        rows.push(row);
+        println!("{} of {number} parts have ended\n", rows.len());
     });
-    let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
-    rows.sort_by_key(|(name, ..)| names.iter().position(|known| known == name));
+    rows.sort_by_key(|(tally, _)| names.iter().position(|name| *name == tally.part));
     Ok(report(&rows).exit_code())
 }
 
-/// The result and duration of a part.
-type Row = (&'static str, Tally, Duration);
-
-/// Runs a part, and returns how many have ended.
-fn take(part: &Part, check: Check, rows: &Mutex<Vec<Row>>) -> usize {
+/// Runs a part. Returns its result and duration.
+fn take(part: &Part, quick: bool, more: Check) -> (Tally, Duration) {
     println!("{}: {}", part.name, part.about);
     let since = Instant::now();
     let mut tally = Tally { part: part.name, ..Tally::default() };
-    check(&mut tally);
+    checks::run(part.name, quick, &mut tally);
+    more(&mut tally);
     let took = since.elapsed();
     println!("{}: {tally} ({} s)", part.name, took.as_secs());
-    let mut rows = lock(rows);
-    rows.push((part.name, tally, took));
-    rows.len()
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+    (tally, took)
 }
 
 /// Prints the table of parts, and the sums on the last line.
-fn report(rows: &[Row]) -> Tally {
+fn report(rows: &[(Tally, Duration)]) -> Tally {
     println!("{:<11} {:>7} {:>7} {:>7} {:>8}", "part", "passed", "failed", "skipped", "seconds");
     let mut sum = Tally::default();
-    for (name, tally, took) in rows {
-        let Tally { passed, failed, skipped, .. } = tally;
-        println!("{name:<11} {passed:>7} {failed:>7} {skipped:>7} {:>8}", took.as_secs());
+    for (tally, took) in rows {
+        let Tally { part, passed, failed, skipped } = tally;
+        println!("{part:<11} {passed:>7} {failed:>7} {skipped:>7} {:>8}", took.as_secs());
         sum.add(*tally);
     }
     println!("{sum}");
     sum
-}
-
-fn cargo_test(package: &str, more: &[&str]) -> Command {
-    let mut command = cargo("test");
-    command.args(["--package", package]).args(more);
-    command
 }
 
 #[cfg(test)]

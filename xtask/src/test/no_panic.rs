@@ -3,120 +3,111 @@
 //! On a panic, an image such as tests/no-panic calls a function that does not exist. It links only
 //! if the optimiser could remove every such call.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
+use rustc_demangle::demangle;
 
-use super::culprit;
-use crate::progress;
+use crate::progress::{self, step};
 use crate::setup::rustup;
 use crate::tally::Tally;
 use crate::workspace::root;
 
 const TARGET: &str = "thumbv6m-none-eabi";
 /// The function that does not exist.
-const ABSENT: &str = "a_panic_is_reachable";
+const ABSENT: &str = "undefined symbol: a_panic_is_reachable";
 
 pub fn run(tally: &mut Tally) {
-    Image { package: "tidegate-no-panic", whose: "core" }.prove(tally);
+    prove("tidegate-no-panic", tally);
 }
 
-/// An image that links only if no panic is reachable.
-pub struct Image {
-    /// Its package. The feature `bad` is the control.
-    pub package: &'static str,
-    /// The code whose methods it calls.
-    pub whose: &'static str,
-}
-
-impl Image {
-    /// The proof, and its control: an image with one reachable panic must not link.
-    pub fn prove(&self, tally: &mut Tally) {
-        tally.verdict("no panic is reachable", || self.proof());
-        tally.verdict("a reachable panic is found", || self.control());
-    }
-
-    fn proof(&self) -> Result<()> {
-        let ended = progress::run("linking", self.build("build")?, None)?;
-        if ended.success() {
-            return Ok(());
-        }
-        if !misses_the_function(&ended.output) {
-            bail!("{} does not build:\n{}", self.package, ended.output);
-        }
-        let places =
-            self.places(&[]).unwrap_or_else(|error| vec![format!("(not found: {error:#})")]);
-        bail!("a panic is reachable in {}:\n{}", self.whose, places.join("\n"))
-    }
-
-    /// Links without the check, and finds the panics in the assembly.
-    fn places(&self, more: &[&str]) -> Result<Vec<String>> {
-        let target = root().join("target/no-panic");
-        fs::create_dir_all(&target)?;
-        let assembly = target.join(format!("{}.s", self.whose));
-        let mut command = self.build("rustc")?;
-        command.args(more);
-        command.args(["--", "-Clink-arg=--unresolved-symbols=ignore-all"]);
-        command.arg(format!("--emit=asm={}", assembly.display()));
-        let ended = progress::run("looking where", command, None)?;
-        if !ended.success() {
-            bail!("{}", ended.reason());
-        }
-        Ok(culprit::places(&fs::read_to_string(assembly)?))
-    }
-
-    /// Whether all panics of the image with `more` are the compiler's own, in async functions that
-    /// are polled after their end; and whether there are some, because otherwise the search would
-    /// be blind.
-    pub fn only_ends_async(&self, more: &[&str]) -> Result<()> {
-        let places = self.places(more)?;
-        if places.is_empty() {
-            bail!("the image with {} holds no panic at all: the search is blind", more.join(" "));
-        }
-        let others: Vec<String> =
-            places.into_iter().filter(|place| !place.contains("async_fn_resumed")).collect();
-        if !others.is_empty() {
-            bail!("a panic is reachable in {}:\n{}", self.whose, others.join("\n"));
+/// The proof that an image has no reachable panic, and its control: with the feature `bad`, which adds one, it must
+/// not link.
+pub fn prove(image: &str, tally: &mut Tally) {
+    tally.verdict("no panic is reachable", || {
+        if panics(image, &[])? {
+            let places = places(image, &[]);
+            let places = places.unwrap_or_else(|error| vec![format!("(not found: {error:#})")]);
+            bail!("a panic is reachable:\n{}", places.join("\n"));
         }
         Ok(())
-    }
-
-    fn control(&self) -> Result<()> {
-        let mut command = self.build("build")?;
-        command.args(["--features", "bad"]);
-        let ended = progress::run("linking", command, None)?;
-        if ended.success() {
-            bail!("an image with a division by zero has linked, so the proof is void");
-        }
-        if !misses_the_function(&ended.output) {
-            bail!("the control failed for another reason than `{ABSENT}`:\n{}", ended.output);
-        }
+    });
+    tally.verdict("a reachable panic is found", || {
+        let void = "an image with a division by zero has linked, so the proof is void";
+        ensure!(panics(image, &["--features", "bad"])?, void);
         Ok(())
-    }
-
-    fn build(&self, verb: &str) -> Result<Command> {
-        let mut command = rustup::cargo(verb, TARGET, root())?;
-        command.args(["--profile", "no-panic", "--locked", "--package", self.package]);
-        Ok(command)
-    }
+    });
 }
 
-/// Whether the linker's error is the one that the proof relies on.
-fn misses_the_function(output: &str) -> bool {
-    output.lines().any(|line| line.contains("undefined symbol") && line.contains(ABSENT))
+/// Whether the linker misses the function. Another error is not about a panic.
+fn panics(image: &str, more: &[&str]) -> Result<bool> {
+    let mut command = build("build", image)?;
+    command.args(more);
+    let ended = progress::run("linking", command, None)?;
+    let panics = ended.output.contains(ABSENT);
+    ensure!(panics || ended.success(), "{image} does not build:\n{}", ended.output);
+    Ok(panics)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Whether all panics of the image with `more` are the compiler's own, in async functions that are polled after their
+/// end; and whether there are some, because otherwise the search would be blind.
+pub fn only_ends_async(image: &str, more: &[&str]) -> Result<()> {
+    let mut places = places(image, more)?;
+    ensure!(!places.is_empty(), "the image holds no panic at all: the search is blind");
+    places.retain(|place| !place.contains("async_fn_resumed"));
+    ensure!(places.is_empty(), "a panic is reachable:\n{}", places.join("\n"));
+    Ok(())
+}
 
-    #[test]
-    fn only_an_error_about_the_panic_function_counts() {
-        assert!(misses_the_function(
-            "x\n  = note: ld.lld-22: error: undefined symbol: a_panic_is_reachable\n"
-        ));
-        assert!(!misses_the_function("error: undefined symbol: memcpy\na_panic_is_reachable"));
-        assert!(!misses_the_function("error: no such feature: bad"));
+/// Links without the check, and finds the panics in the assembly. The linker only reports that there is one.
+fn places(image: &str, more: &[&str]) -> Result<Vec<String>> {
+    let folder = root().join("target/no-panic");
+    fs::create_dir_all(&folder)?;
+    let assembly = folder.join(format!("{image}.s"));
+    let mut command = build("rustc", image)?;
+    command.args(more).args(["--", "-Clink-arg=--unresolved-symbols=ignore-all"]);
+    command.arg(format!("--emit=asm={}", assembly.display()));
+    step("looking where", command)?;
+    Ok(calls(&fs::read_to_string(assembly)?))
+}
+
+fn build(verb: &str, image: &str) -> Result<Command> {
+    let mut command = rustup::cargo(verb, TARGET, root())?;
+    command.args(["--profile", "no-panic", "--locked", "--package", image]);
+    Ok(command)
+}
+
+/// Each call into the panic machinery: its function and the nearest source line.
+fn calls(assembly: &str) -> Vec<String> {
+    let in_machinery = |symbol: &str| {
+        symbol.contains("4core9panicking") || symbol.contains("4core6option13unwrap_failed")
+    };
+    let mut files = BTreeMap::new();
+    let (mut function, mut file, mut row) = ("", "", "");
+    let mut calls = Vec::new();
+    for line in assembly.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            // `.file 4 "folder" "src/name.rs"`, or a single string.
+            [".file", number, ..] if line.contains('"') => {
+                files.insert(number, line.rsplit('"').nth(1).unwrap_or_default());
+            }
+            [".loc", number, line, ..] => {
+                (file, row) = (files.get(number).copied().unwrap_or("?"), line);
+            }
+            [label] if !label.starts_with('.') && label.ends_with(':') => {
+                function = label.trim_end_matches(':');
+            }
+            [jump, callee, ..]
+                if jump.starts_with('b') && in_machinery(callee) && !in_machinery(function) =>
+            {
+                let (function, callee) = (demangle(function), demangle(callee));
+                calls.push(format!("{function:#} calls {callee:#} at {file}:{row}"));
+            }
+            _ => (),
+        }
     }
+    calls
 }

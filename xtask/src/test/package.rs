@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
 use crate::tally::Tally;
-use crate::workspace::{cargo, root};
+use crate::workspace::{cargo, metadata, root};
 
 /// The crates on crates.io, in the order of their dependencies.
 pub const PUBLISHED: [&str; 3] = ["tidegate", "tidegate-embassy", "tidegate-tower"];
@@ -32,24 +31,16 @@ pub fn folder() -> PathBuf {
 fn forget() -> Result<()> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(env::home_dir()?.join(".cargo"))).context("no home folder")?;
-    if let Ok(registries) = fs::read_dir(home.join("registry/src")) {
-        for registry in registries {
-            let registry = registry?;
-            // The folder of crates.io has a name before the dash.
-            if registry.file_name().to_string_lossy().starts_with('-') {
-                forget_in(&registry.path())?;
-            }
-        }
-    }
-    forget_in(&folder().join("debug/.fingerprint"))
+    // The folder of crates.io has a name before the dash.
+    let local = remove(&home.join("registry/src"), "-");
+    local.and_then(|()| remove(&folder().join("debug/.fingerprint"), PUBLISHED[0]))
 }
 
-/// Removes the folders of our crates.
-fn forget_in(folder: &Path) -> Result<()> {
-    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
-    for entry in entries {
+/// Removes the folders whose names begin so.
+fn remove(folder: &Path, begin: &str) -> Result<()> {
+    for entry in folder.read_dir().into_iter().flatten() {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(PUBLISHED[0]) {
+        if entry.file_name().to_string_lossy().starts_with(begin) {
             fs::remove_dir_all(entry.path())?;
         }
     }
@@ -67,8 +58,7 @@ fn package() -> Command {
 }
 
 fn manifests() -> Result<()> {
-    let output = cargo("metadata").args(["--no-deps", "--format-version", "1"]).output()?;
-    let told: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let told = metadata()?;
     let packages = told["packages"].as_array().context("cargo metadata names no packages")?;
     // `publish = false` is an empty list of registries.
     let mut published: Vec<_> = packages.iter().filter(|it| it["publish"].is_null()).collect();

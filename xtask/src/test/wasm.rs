@@ -1,105 +1,77 @@
 //! The npm package: the crate's tests, the build, and the installed package in every runtime.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 
-use crate::bench::providers;
-use crate::npm::{self, step};
-use crate::programs;
-use crate::setup;
-use crate::tally::Tally;
-use crate::workspace::{cargo, root};
+use crate::bench::programs::{install_providers, providers_folder};
+use crate::programs::{node_test, node_tests};
+use crate::progress::step;
+use crate::tally::{Outcome, Tally};
+use crate::workspace::{cargo, empty, root};
+use crate::{npm, programs, setup};
 
-/// The test files in `wasm/test`, one check each. The longest come first, for even scheduling.
-const FILES: [&str; 28] = [
-    "fleets", "tabs", "hints", "contexts", "trace", "queue", "redis", "local", "fetch", "bodies",
-    "life", "pacing", "memory", "keys", "layers", "turns", "caller", "snapshot", "options",
-    "workerd", "durable", "member", "edge", "runtimes", "bundles", "next", "examples", "package",
-];
+/// The longest of the test files in `wasm/test`. They start first.
+const LONGEST: [&str; 10] =
+    ["fleets", "tabs", "hints", "contexts", "trace", "queue", "redis", "local", "fetch", "bodies"];
+/// The file of another part.
+const HOSTILE: &str = "hostile";
 /// How many files are tested at a time. They wait for timers, servers and runtimes most of the time.
 const LANES: usize = 3;
 
 pub fn run(tally: &mut Tally) {
-    // There are no tests for `pacing`.
-    for module in ["gate", "full", "shared"] {
-        the_crate(module, tally);
+    if tally.verdict("build", npm::package).is_none() {
+        return;
     }
-    let mut built = false;
-    tally.verdict("build", || {
-        npm::package()?;
-        built = true;
-        Ok(())
-    });
-    if built {
-        for module in TRACED {
-            tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
-        }
-        in_runtimes(tally);
-        at_providers(tally);
+    for module in TRACED {
+        tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
     }
+    if tally.verdict("pack and install", install).is_some() {
+        tally.verdict("the browser", || setup::need(&["chromium"]));
+        tally.verdict("redis-server", || setup::need(&["redis"]));
+        tally.verdict("the programs", programs::build);
+        let files = tally.verdict("the tests", || node_tests(&folder(), &LONGEST));
+        let files = files.into_iter().flatten().filter(|name| name != HOSTILE);
+        let run = |name: &str| Outcome::command(name, node(name));
+        tally.at_once(LANES, files.map(|name| (name, run)).collect());
+    }
+    // A short run of the bench with limits of real providers.
+    tally.verdict("build and install, providers", install_providers);
+    tally.check("providers", node_test(&providers_folder(), "providers", &[]));
 }
 
-/// A short run of the bench with limits of real providers.
-fn at_providers(tally: &mut Tally) {
-    tally.verdict("build and install, providers", providers::install);
-    let mut command = Command::new("node");
-    command.args(["--test", "--test-reporter=spec", "providers.test.mjs"]);
-    programs::tell(command.current_dir(providers::folder()));
-    tally.check("providers", command);
+/// Clients against a hostile server on loopback. The tests of the server's crate are those of tower's layers.
+pub fn hostile(tally: &mut Tally) {
+    let built = tally.verdict("build, pack and install", || {
+        programs::build()?;
+        npm::package()?;
+        install()
+    });
+    if built.is_some() {
+        tally.check("fetch in Node", node_test(&folder(), HOSTILE, &[]));
+    }
 }
 
 /// The package as published: its source map, types, licences and size, and whether a second build gives the same files.
 pub fn package(tally: &mut Tally) {
-    let mut ready = false;
-    tally.verdict("build, pack and install", || {
-        npm::package()?;
-        install()?;
-        ready = true;
-        Ok(())
-    });
-    if ready {
-        tally.check("package", node("package", &npm::folder().join("test")));
+    let ready =
+        tally.verdict("build, pack and install", || npm::package().and_then(|()| install()));
+    if ready.is_some() {
+        tally.check("package", node("package"));
         tally.verdict("reproducible build", repeat);
     }
 }
 
-/// The crate's tests, built as one of the modules.
-fn the_crate(module: &str, tally: &mut Tally) {
-    let mut command = cargo("test");
-    command.args(["--package", "tidegate-wasm", "--no-default-features", "--features", module]);
-    tally.tests(&format!("the crate, {module}"), command);
+fn folder() -> PathBuf {
+    npm::folder().join("test")
 }
 
-/// Runs the test files against the installed package.
-fn in_runtimes(tally: &mut Tally) {
-    let folder = npm::folder().join("test");
-    let mut ready = false;
-    tally.verdict("pack and install", || {
-        install()?;
-        ready = true;
-        Ok(())
-    });
-    if !ready {
-        return;
-    }
-    tally.verdict("the browser", || setup::need(&["chromium"]));
-    tally.verdict("redis-server", || setup::need(&["redis"]));
-    tally.verdict("the programs", programs::build);
-    tally.checks(LANES, FILES.iter().map(|&file| (file.to_owned(), node(file, &folder))));
-}
-
-fn node(file: &str, folder: &Path) -> Command {
-    let mut command = Command::new("node");
-    // One test at a time, because tests measure the rates of real servers.
-    command.args(["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"]);
+fn node(name: &str) -> Command {
     // Miniflare sometimes leaves a handle open, and then Node would not exit.
-    command.args(["--test-force-exit", "--test-timeout=1800000"]);
-    command.arg(format!("{file}.test.mjs")).current_dir(folder);
-    programs::tell(&mut command);
+    let mut command = node_test(&folder(), name, &["--test-force-exit"]);
     command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
     for module in TRACED {
         let variable = format!("TIDEGATE_TRACE_{}", module.to_uppercase());
@@ -112,16 +84,10 @@ fn node(file: &str, folder: &Path) -> Command {
 fn repeat() -> Result<()> {
     let _dist = npm::DIST.lock();
     let before = dist()?;
-    let elsewhere = root().join("target/npm-again");
-    if elsewhere.exists() {
-        fs::remove_dir_all(&elsewhere).context("cannot remove the previous build")?;
-    }
-    npm::build(&elsewhere)?;
-    let differ: Vec<String> =
-        dist()?.into_iter().filter(|file| !before.contains(file)).map(|(name, _)| name).collect();
-    if !differ.is_empty() {
-        bail!("the second build differs in {}", differ.join(", "));
-    }
+    npm::build(&empty(root().join("target/npm-again"))?)?;
+    let differ = dist()?.into_iter().filter(|file| !before.contains(file));
+    let differ: Vec<String> = differ.map(|(name, _)| name).collect();
+    ensure!(differ.is_empty(), "the second build differs in {}", differ.join(", "));
     Ok(())
 }
 
@@ -152,9 +118,8 @@ fn trace(module: &str) -> Result<()> {
     command.args(["--quiet", "--package", "tidegate-wasm", "--example", "trace"]);
     command.args(["--no-default-features", "--features", module]);
     let output = command.output().context("cannot start cargo")?;
-    if !output.status.success() {
-        bail!("the trace failed\n{}", String::from_utf8_lossy(&output.stderr));
-    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "the trace failed\n{errors}");
     fs::write(traced(module), output.stdout).context("cannot write the trace")
 }
 

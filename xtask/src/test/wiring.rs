@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::bench::image::Image;
 use crate::children::Program;
+use crate::firmware;
+use crate::progress::step;
 use crate::setup::{self, rustup};
 use crate::tally::Tally;
 use crate::workspace::root;
-use crate::{firmware, progress};
 
 /// Each chip's name, its target, and QEMU's machine with its core and with memory at its addresses. QEMU has
 /// none of the chips, so an image runs until it needs the chip's own clock.
@@ -48,10 +49,7 @@ fn link(chip: &str, target: &str) -> Result<PathBuf> {
     let folder = root().join("embedded/wiring").join(chip);
     let mut command = rustup::cargo("build", target, &folder)?;
     command.args(["--release", "--locked", "--target-dir"]).arg(&output);
-    let ended = progress::run(&format!("linking for {chip}"), command, None)?;
-    if !ended.success() {
-        bail!("{}", ended.output);
-    }
+    step(&format!("linking for {chip}"), command)?;
     Ok(output.join(target).join("release").join(format!("wiring-{chip}")))
 }
 

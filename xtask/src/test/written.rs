@@ -10,69 +10,80 @@
 //!
 //! The text between `<!-- install NAME -->` and `<!-- install end -->` depends on `published` in the root Cargo.toml.
 
-use std::path::Path;
 use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{release, workspace};
+use crate::release;
+use crate::workspace::{files, root};
 
 const TABLES: [&str; 2] = ["tests/golden", "wasm/test"];
 const WRITE: &str = "BLESS=1 cargo test -p xtask written";
-const INSTALL: &str = "<!-- install ";
-const END: &str = "<!-- install end -->";
+/// Between comments, the lines for a clone, and those for what is published.
+const LINES: &str = include_str!("installs.txt");
 
 /// Compares all pages with what decides them. With `BLESS` set, writes them.
-pub fn check(root: &Path) -> Result<()> {
-    let (published, version) = (release::published()?, release::version()?);
+pub fn check() -> Result<()> {
+    let lines = lines(release::published()?, release::version()?);
     let mut wrong = Vec::new();
-    for name in workspace::files()?
-        .iter()
-        .filter(|name| name.ends_with(".md") || name.ends_with("index.html"))
-    {
+    for name in files()?.iter().filter(|it| it.ends_with(".md") || it.ends_with("index.html")) {
         // A deleted file may still be listed.
-        let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
-        let written = figures(&text, &|file| read(root, file))
-            .and_then(|text| installs(&text, published, &version))
-            .with_context(|| name.clone())?;
+        let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
+        let written = write(&text, table, &lines).with_context(|| name.clone())?;
         if env::var_os("BLESS").is_some() {
-            fs::write(root.join(name), written)?;
-        } else {
+            fs::write(root().join(name), written)?;
+        } else if text != written {
             let stale = written.lines().filter(|line| !text.lines().any(|it| it == *line));
-            wrong.extend(stale.map(|line| format!("{name}: {line}")));
-            ensure!(!wrong.is_empty() || text == written, "{name}: {WRITE} writes it");
+            wrong.push(format!("{name}:\n{}", stale.collect::<Vec<_>>().join("\n")));
         }
     }
     ensure!(wrong.is_empty(), "{WRITE} writes instead:\n{}", wrong.join("\n"));
     Ok(())
 }
 
-fn read(root: &Path, file: &str) -> Result<String> {
-    let mut texts =
-        TABLES.iter().filter_map(|table| fs::read_to_string(root.join(table).join(file)).ok());
-    texts.next().with_context(|| format!("no table {file}"))
+fn table(file: &str) -> Result<String> {
+    let mut paths = TABLES.iter().map(|folder| root().join(folder).join(file));
+    let text = paths.find_map(|path| fs::read_to_string(path).ok());
+    text.with_context(|| format!("no table {file}"))
 }
 
-/// The text with the figures of the tables.
-fn figures(text: &str, table: &dyn Fn(&str) -> Result<String>) -> Result<String> {
+/// The lines to install what has this name.
+fn lines(published: bool, version: String) -> impl Fn(&str) -> Result<String> {
+    move |name| {
+        let begin = format!("<!-- {name}: {} -->", if published { "published" } else { "clone" });
+        let (_, lines) = LINES.split_once(&begin).with_context(|| format!("no {begin}"))?;
+        let lines = lines.split("<!-- ").next().unwrap_or_default();
+        Ok(lines.replace("VERSION", &version))
+    }
+}
+
+/// The text with the figures of the tables and the lines to install.
+fn write(
+    text: &str,
+    table: impl Fn(&str) -> Result<String>,
+    lines: impl Fn(&str) -> Result<String>,
+) -> Result<String> {
     let mut written = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("<!-- ") {
         let (comment, next) = after.split_once("-->").context("a comment does not end")?;
-        let names: Vec<String> = comment
-            .split('|')
-            .map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "))
-            .collect();
-        match names.split_first().filter(|(file, names)| file.ends_with(".md") && !names.is_empty())
-        {
-            Some((file, names)) => {
-                let value = lookup(&table(file)?, names).with_context(|| comment.to_owned())?;
-                written += &with(before, value).with_context(|| comment.to_owned())?;
+        let names = comment.split('|');
+        let names = names.map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "));
+        let names: Vec<String> = names.collect();
+        let before = match &names[..] {
+            [file, names @ ..] if file.ends_with(".md") && !names.is_empty() => {
+                let value = table(file).and_then(|table| lookup(&table, names));
+                value.and_then(|value| with(before, value)).with_context(|| comment.to_owned())?
             }
-            None => written += before,
-        }
-        written += &format!("<!-- {comment}-->");
+            _ => before.to_owned(),
+        };
+        written += &format!("{before}<!-- {comment}-->");
         rest = next;
+        if let Some(name) = names[0].strip_prefix("install ").filter(|name| *name != "end") {
+            written += &lines(name)?;
+            let end = rest.find("<!-- install end -->");
+            rest = &rest[end.with_context(|| format!("install {name} has no end"))?..];
+        }
     }
     Ok(written + rest)
 }
@@ -90,7 +101,7 @@ fn with(text: &str, value: f64) -> Result<String> {
 }
 
 /// The figure at this place of a table.
-fn lookup(text: &str, names: &[String]) -> Result<f64> {
+pub fn lookup(text: &str, names: &[String]) -> Result<f64> {
     let (column, keys) = names.split_last().context("no column")?;
     let (mut heading, mut head, mut found) = ("", Vec::new(), Vec::new());
     for line in text.lines() {
@@ -124,132 +135,6 @@ fn number(text: &str) -> Result<f64> {
     digits.parse().with_context(|| format!("no figure: {text:.40}"))
 }
 
-/// The text with the lines for what is published, or for a clone.
-fn installs(text: &str, published: bool, version: &str) -> Result<String> {
-    let mut written = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(INSTALL) {
-        let (name, after) = after.split_once(" -->").context("a comment does not end")?;
-        let (_, next) =
-            after.split_once(END).with_context(|| format!("install {name} has no end"))?;
-        let row = LINES.iter().find(|row| row.0 == name);
-        let (_, clone, registry) = row.with_context(|| format!("no install {name}"))?;
-        let lines = if published { registry } else { clone }.replace("VERSION", version);
-        written += &format!("{before}{INSTALL}{name} -->{lines}{END}");
-        rest = next;
-    }
-    Ok(written + rest)
-}
-
-/// What depends on it: a name, the text for a clone, and the text for what is published.
-const LINES: [(&str, &str, &str); 7] = [
-    (
-        "badges",
-        "",
-        "
-[![npm](https://img.shields.io/npm/v/tidegate)](https://www.npmjs.com/package/tidegate)
-[![crates.io](https://img.shields.io/crates/v/tidegate)](https://crates.io/crates/tidegate)
-[![docs.rs](https://img.shields.io/docsrs/tidegate)](https://docs.rs/tidegate)
-",
-    ),
-    (
-        "all",
-        "
-Nothing is published on npm or crates.io yet. Until then, build the npm package in a clone of this repository:
-
-```sh
-cargo xtask build wasm && npm pack ./wasm --pack-destination target/npm
-export TIDEGATE=\"$PWD\"
-```
-
-Then, in your project:
-
-```sh
-npm install \"$TIDEGATE/target/npm/tidegate-VERSION.tgz\"          # Node, browsers, edge workers
-cargo add --path \"$TIDEGATE/tower\" --features reqwest          # a Rust service
-cargo add --path \"$TIDEGATE/embedded\"                          # firmware
-```
-",
-        "
-```sh
-npm install tidegate                          # Node, browsers, edge workers
-cargo add tidegate-tower --features reqwest   # a Rust service
-cargo add tidegate-embassy                    # firmware
-```
-",
-    ),
-    (
-        "npm",
-        "
-Not on npm yet. Build it in a clone of the repository, and install it from there:
-
-```sh
-cargo xtask build wasm && npm pack ./wasm --pack-destination target/npm
-cd YOUR_PROJECT && npm install \"$OLDPWD/target/npm/tidegate-VERSION.tgz\"
-```
-",
-        "
-```sh
-npm install tidegate
-```
-",
-    ),
-    (
-        "tower",
-        "
-Not on crates.io yet. With `TIDEGATE` as the path of a clone of the repository:
-
-```sh
-cargo new start && cd start
-cargo add --path \"$TIDEGATE/tower\" --features reqwest
-cargo add reqwest
-cargo add tokio --features full
-```
-",
-        "
-```sh
-cargo new start && cd start
-cargo add tidegate-tower --features reqwest
-cargo add reqwest
-cargo add tokio --features full
-```
-",
-    ),
-    (
-        "embassy",
-        "
-Not on crates.io yet. With a clone of the repository in `../tidegate`:
-
-```toml
-[dependencies]
-tidegate = { path = \"../tidegate/core\", default-features = false }
-tidegate-embassy = { path = \"../tidegate/embedded\", features = [\"defmt\"] }
-```
-",
-        "
-```toml
-[dependencies]
-tidegate = { version = \"VERSION\", default-features = false }
-tidegate-embassy = { version = \"VERSION\", features = [\"defmt\"] }
-```
-",
-    ),
-    (
-        "guides",
-        "
-Nothing is published yet, so the guides install tidegate from a clone of the repository.
-",
-        "
-The guides install tidegate from a clone of the repository, as the tests do.
-",
-    ),
-    (
-        "page",
-        "<span>Not on npm or crates.io yet: <code>cargo xtask build wasm</code> in a clone builds the package.</span>",
-        "<code>npm install tidegate</code> <code>cargo add tidegate-tower</code> <a href=\"https://www.npmjs.com/package/tidegate\">npm</a> <a href=\"https://docs.rs/tidegate-tower\">docs.rs</a>",
-    ),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,12 +142,12 @@ mod tests {
     const TABLE: &str = "In the median it took 1.12 times the ideal.\n\n## cold\n\n| hints | law | rejected % |\n|---|---|---:|\n| none | `adaptive` | 18.6 / 67.3 |\n\n## saturated\n\n| hints | law | rejected % |\n|---|---|---:|\n| none | adaptive | **0.51** / 1.56 |\n\n| flash | m0 |\n|---|---:|\n| all | 12 345 |\n";
 
     fn written(text: &str) -> Result<String> {
-        figures(text, &|_| Ok(TABLE.into()))
+        write(text, |_| Ok(TABLE.into()), lines(true, "1.2.3".into()))
     }
 
     #[test]
     fn every_page_agrees_with_what_decides_its_text() {
-        check(crate::workspace::root()).unwrap();
+        check().unwrap();
     }
 
     #[test]
@@ -276,10 +161,7 @@ mod tests {
             ("9.99", "In the median it took", "1.12"),
         ] {
             let text = |figure| format!("about {figure}<!-- t.md | {place} --> and more");
-            match written(&text(figure)) {
-                Ok(is) => assert_eq!(is, text(expected), "{place}"),
-                Err(_) => panic!("{place}"),
-            }
+            assert_eq!(written(&text(figure)).unwrap(), text(expected));
         }
     }
 
@@ -291,24 +173,23 @@ mod tests {
             "9<!-- t.md | cold | adaptive | unused % -->",
             "9<!-- t.md | In the mean it took -->",
             "few<!-- t.md | all | m0 -->",
+            "<!-- install none --><!-- install end -->",
+            "<!-- install npm -->",
         ] {
             assert!(written(text).is_err(), "{text}");
         }
-        assert_eq!(
-            written("a <!-- comment --> and <!-- x | y -->").unwrap(),
-            "a <!-- comment --> and <!-- x | y -->"
-        );
     }
 
     #[test]
     fn the_lines_to_install_follow_the_setting_and_nothing_else_changes() {
-        let page = |lines: &str| format!("a\n<!-- install npm -->{lines}<!-- install end -->\nb\n");
-        let [clone, registry] =
-            [false, true].map(|published| installs(&page("old"), published, "1.2.3").unwrap());
-        assert!(
-            clone.contains("/tidegate-1.2.3.tgz") && registry.contains("npm install tidegate\n")
-        );
-        assert_eq!(installs(&clone, true, "1.2.3").unwrap(), registry);
-        assert!(installs("<!-- install none --><!-- install end -->", true, "1").is_err());
+        let page = |lines: &str| {
+            format!(
+                "a <!-- b --> <!-- c | d -->\n<!-- install npm -->{lines}<!-- install end -->\ne\n"
+            )
+        };
+        let npm = "\n```sh\nnpm install tidegate\n```\n";
+        assert_eq!(written(&page("old")).unwrap(), page(npm));
+        let clone = lines(false, "1.2.3".into())("npm").unwrap();
+        assert!(clone.contains("/tidegate-1.2.3.tgz"), "{clone}");
     }
 }

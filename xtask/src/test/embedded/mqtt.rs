@@ -1,8 +1,7 @@
 //! `mqtt`: 120 messages through mosquitto, which accepts few at once and is restarted in the
 //! middle; and through a broker that sends codes that mosquitto never does.
 
-use std::path::PathBuf;
-use std::sync::mpsc;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -25,33 +24,19 @@ const RESTART_AT: &str = "mqtt: 40 of";
 const AWAY: Duration = Duration::from_secs(2);
 
 /// With mosquitto. Returns the figures.
-pub fn mosquitto(board: Board, folder: &PathBuf) -> Result<String> {
+pub fn mosquitto(board: Board, folder: &Path) -> Result<String> {
     let mut broker = Mosquitto::start(&format!("mosquitto-{}", board.name()), MOST)?;
     let cable = Cable::new(board, PORT, broker.port);
     let options = cable.options()?;
     let run = Run { name: "mqtt, mosquitto", board, folder, image: "mqtt", options, limit: LIMIT };
-    // Keep reading the log while the broker is down.
-    let (restart, when) = mpsc::channel();
-    let (log, restarted) = std::thread::scope(|scope| {
-        let broker = &mut broker;
-        let restarting = scope.spawn(move || match when.recv() {
-            Ok(()) => broker.restart(AWAY),
-            Err(_) => bail!("the board did not reach the step that restarts mosquitto"),
-        });
-        let log = run.to_its_end(|line| {
-            if line.contains(RESTART_AT) {
-                _ = restart.send(());
-            }
-        });
-        drop(restart);
-        (log, restarting.join())
-    });
-    let log = log?;
-    let judged = match restarted {
-        Ok(restarted) => restarted.and_then(|()| through_mosquitto(&log, &broker)),
-        Err(_) => bail!("the restart has panicked"),
-    };
-    judged.with_context(|| format!("the log:\n{log}"))
+    let mut restarted = None;
+    let log = run.to_its_end(|line| {
+        if line.contains(RESTART_AT) {
+            restarted.get_or_insert_with(|| broker.restart(AWAY));
+        }
+    })?;
+    restarted.context("the board did not reach the step that restarts mosquitto")??;
+    through_mosquitto(&log, &broker).with_context(|| format!("the log:\n{log}"))
 }
 
 fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<String> {
@@ -61,11 +46,11 @@ fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<String> {
         "the board has not connected again, or has not been told that {MOST} may be in flight"
     );
     let again = sent_again(log)?;
-    let heard = broker.heard(MESSAGES);
+    let heard = broker.heard(MESSAGES)?;
     let missing = (1..=MESSAGES).filter(|number| !heard.contains_key(&number.to_string()));
     let missing: Vec<usize> = missing.collect();
     ensure!(missing.is_empty(), "messages are lost: {missing:?}");
-    let twice: u64 = heard.values().map(|times| u64::from(*times) - 1).sum();
+    let twice: u64 = heard.values().map(|times| times - 1).sum();
     ensure!(
         twice <= again,
         "{twice} messages arrived twice, but only {again} had no acknowledgement"
@@ -74,19 +59,13 @@ fn through_mosquitto(log: &str, broker: &Mosquitto) -> Result<String> {
 }
 
 /// With the small broker. Returns the figures.
-pub fn reasons(board: Board, folder: &PathBuf) -> Result<String> {
+pub fn reasons(board: Board, folder: &Path) -> Result<String> {
     let broker = Broker::start()?;
     // Kept to the end: dropping it removes QEMU's socket.
     let cable = Cable::new(board, PORT, broker.port);
     let options = cable.options()?;
-    let run = Run {
-        name: "mqtt, rare reason codes",
-        board,
-        folder,
-        image: "mqtt",
-        options,
-        limit: LIMIT,
-    };
+    let (name, image) = ("mqtt, rare reason codes", "mqtt");
+    let run = Run { name, board, folder, image, options, limit: LIMIT };
     let log = run.to_its_end(|_| ())?;
     through_reasons(&log, &broker).with_context(|| format!("the log:\n{log}"))
 }

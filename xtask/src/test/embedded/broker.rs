@@ -189,28 +189,3 @@ fn publish(body: &[u8]) -> Result<([u8; 2], &[u8])> {
         _ => bail!("a PUBLISH has properties, which this broker does not read"),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_read_and_a_truncated_one_is_an_error() {
-        let whole = [0, 1, b't', 0, 9, 0, b'4', b'2'];
-        assert_eq!(publish(&whole).unwrap(), ([0, 9], &b"42"[..]));
-        for torn in 0..6 {
-            assert!(publish(&whole[..torn]).is_err(), "{torn} bytes");
-        }
-    }
-
-    #[test]
-    fn the_quota_is_a_bucket_and_the_connection_ends_once() {
-        let desk = Desk::default();
-        let answers: Vec<_> = (0..10).map(|number| decide(&desk, 1, &[b'0' + number])).collect();
-        assert_eq!(answers[..4], [Some(0); 4]);
-        assert!(answers[5..].contains(&Some(0x97)));
-        desk.lock().taken = BUSY_AFTER;
-        assert_eq!(decide(&desk, 1, b"x"), None);
-        assert!(decide(&desk, 1, b"x").is_some());
-    }
-}

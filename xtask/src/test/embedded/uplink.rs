@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
 use super::cable::Cable;
 use crate::children::Program;
@@ -36,7 +36,7 @@ const LOST_AT: &str = "uplink: 120 of";
 const LOST_FOR: Duration = Duration::from_secs(5);
 
 /// With a server that sends what is left, in one header family or another.
-pub fn told_more(board: Board, folder: &PathBuf) -> Result<String> {
+pub fn told_more(board: Board, folder: &Path) -> Result<String> {
     let hints = match board {
         Board::Virt => "discord",
         Board::Microbit | Board::Mps2 => "openai",
@@ -45,14 +45,14 @@ pub fn told_more(board: Board, folder: &PathBuf) -> Result<String> {
 }
 
 /// With a server that sends only Retry-After with a throttled call.
-pub fn told_least(board: Board, folder: &PathBuf) -> Result<String> {
+pub fn told_least(board: Board, folder: &Path) -> Result<String> {
     run("uplink, Retry-After alone", "retry-after", board, folder)
 }
 
 /// Runs it, and compares the board's log with the server's counts. Returns the figures.
-fn run(name: &str, hints: &str, board: Board, folder: &PathBuf) -> Result<String> {
+fn run(name: &str, hints: &str, board: Board, folder: &Path) -> Result<String> {
     let server = Server::start(hints)?;
-    let neighbour = Neighbour::of(server.port);
+    let mut others = [0; 3];
     let cable = Cable::new(board, 80, server.port);
     let run = Run { name, board, folder, image: "uplink", options: cable.options()?, limit: LIMIT };
     let log = run.to_its_end(|line| {
@@ -60,39 +60,23 @@ fn run(name: &str, hints: &str, board: Board, folder: &PathBuf) -> Result<String
             cable.lose(LOST_FOR);
         }
         if CROWDED_AT.iter().any(|at| line.contains(at)) {
-            neighbour.crowd(CROWDED_FOR);
+            crowd(server.port, &mut others);
         }
     })?;
     let (counts, works) = server.counts()?;
-    let counts = counts.without(neighbour.counts());
+    let counts = std::array::from_fn(|result| counts[result] - others[result]);
     judge(&log, counts, &works).with_context(|| format!("the log:\n{log}"))
 }
 
-/// The results of calls.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    served: u64,
-    throttled: u64,
-    outage: u64,
-}
-
-impl Counts {
-    /// The results of all callers but one.
-    fn without(self, one: Self) -> Self {
-        Self {
-            served: self.served.saturating_sub(one.served),
-            throttled: self.throttled.saturating_sub(one.throttled),
-            outage: self.outage.saturating_sub(one.outage),
-        }
-    }
-}
+/// The results of calls, as the server names them, and their statuses.
+const RESULTS: [(&str, &str); 3] = [("served", "200"), ("throttled", "429"), ("outage", "503")];
 
 /// How often the server has served each batch, by the board's number for it.
 type Works = BTreeMap<u64, u64>;
 
 /// Nothing is lost, and nothing is served twice unless its answer was lost. Returns the figures.
-fn judge(log: &str, counts: Counts, works: &Works) -> Result<String> {
-    let Counts { served, throttled, outage } = counts;
+fn judge(log: &str, counts: [u64; 3], works: &Works) -> Result<String> {
+    let [served, throttled, outage] = counts;
     let end = told(log, "uplink: 200 delivered");
     let end = numbers(end.first().context("the board does not say that all are delivered")?)?;
     let [delivered, _dropped, unanswered, in_holds] = end[..] else {
@@ -157,54 +141,31 @@ impl Server {
     }
 
     /// Requests its counts.
-    fn counts(&self) -> Result<(Counts, Works)> {
+    fn counts(&self) -> Result<([u64; 3], Works)> {
         let answer = get(self.port, "/counts")?;
-        let count = |name: &str| -> Result<u64> {
-            let found = answer.split_once(&format!("\"{name}\":"));
-            let digits = found.map(|(_, rest)| rest.split([',', '}']).next().unwrap_or_default());
-            let number = digits.and_then(|digits| digits.trim().parse().ok());
-            number.with_context(|| format!("the server does not count `{name}`: {answer}"))
-        };
-        let counts = Counts {
-            served: count("served")?,
-            throttled: count("throttled")?,
-            outage: count("outage")?,
-        };
-        // `"works":{"7":{"served":1,"delivered":1},…`
-        let works = answer.split_once("\"works\":").context("the server does not count by key")?.1;
-        let works = numbers(works)?.chunks_exact(3).map(|work| (work[0], work[1])).collect();
-        Ok((counts, works))
+        let (_, body) = answer.split_once("\r\n\r\n").context("no response")?;
+        let told: Value = serde_json::from_str(body).with_context(|| answer.clone())?;
+        let callers = told["callers"].as_array().context("the server counts no callers")?;
+        let counts = RESULTS
+            .map(|(name, _)| callers.iter().filter_map(|caller| caller[name].as_u64()).sum());
+        let works = told["works"].as_object().context("the server does not count by key")?;
+        let works = works.iter().map(|(key, work)| {
+            let times = work["served"].as_u64().context("the server does not count by key")?;
+            Ok((key.parse()?, times))
+        });
+        Ok((counts, works.collect::<Result<_>>()?))
     }
 }
 
-/// Another caller, which shares the server's limit with the board.
-struct Neighbour {
-    port: u16,
-    counts: Mutex<Counts>,
-}
-
-impl Neighbour {
-    fn of(port: u16) -> Self {
-        Self { port, counts: Mutex::default() }
-    }
-
-    /// Calls as fast as the server answers.
-    fn crowd(&self, time: Duration) {
-        let since = Instant::now();
-        while since.elapsed() < time {
-            let Ok(answer) = get(self.port, "/") else { continue };
-            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-            match answer.split(' ').nth(1) {
-                Some("200") => counts.served += 1,
-                Some("429") => counts.throttled += 1,
-                Some("503") => counts.outage += 1,
-                _ => (),
-            }
+/// Another caller, which shares the server's limit with the board, calls as fast as the server answers.
+fn crowd(port: u16, counts: &mut [u64; 3]) {
+    let since = Instant::now();
+    while since.elapsed() < CROWDED_FOR {
+        let Ok(answer) = get(port, "/") else { continue };
+        let status = answer.split(' ').nth(1).unwrap_or_default();
+        if let Some(result) = RESULTS.iter().position(|result| result.1 == status) {
+            counts[result] += 1;
         }
-    }
-
-    fn counts(&self) -> Counts {
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

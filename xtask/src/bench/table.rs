@@ -1,0 +1,78 @@
+//! Figures by subject and machine, as a table and for scripts.
+
+use std::fmt::Write;
+
+/// One figure of one subject on one machine.
+#[derive(Debug)]
+pub struct Row {
+    pub what: String,
+    pub target: String,
+    pub figure: u64,
+}
+
+/// The rows as JSON; `unit` names the figure. Our names are plain words, which JSON and Rust quote
+/// alike.
+pub fn json<'a>(rows: impl IntoIterator<Item = &'a Row>, unit: &str) -> String {
+    let rows = rows.into_iter().map(|Row { what, target, figure }| {
+        format!("{{\"what\":{what:?},\"target\":{target:?},{unit:?}:{figure}}}")
+    });
+    format!("[{}]", rows.collect::<Vec<_>>().join(",\n"))
+}
+
+/// The figure of a subject on a machine.
+fn figure(rows: &[Row], what: &str, target: &str) -> Option<u64> {
+    rows.iter().find(|row| row.what == what && row.target == target).map(|row| row.figure)
+}
+
+/// A table with a line for each subject of the first target, and a column for each target.
+pub fn table(page: &mut String, head: &str, targets: &[&str], rows: &[Row]) {
+    _ = writeln!(page, "| {head} | {} |", targets.join(" | "));
+    _ = writeln!(page, "|---|{}", "---:|".repeat(targets.len()));
+    for Row { what, .. } in rows.iter().filter(|row| row.target == targets[0]) {
+        let cells = targets.iter().map(|target| figure(rows, what, target));
+        let cells = cells.map(|figure| figure.map_or("-".into(), thousands));
+        _ = writeln!(page, "| {what} | {} |", cells.collect::<Vec<_>>().join(" | "));
+    }
+}
+
+/// A line that says whether a figure meets its goal.
+pub fn bar(page: &mut String, name: &str, goal: u64, is: u64) {
+    let verdict = match is.checked_sub(goal) {
+        None | Some(0) => "met".into(),
+        Some(above) => format!("**{} above**", thousands(above)),
+    };
+    _ = writeln!(page, "| {name} | {} | {}: {verdict} |", thousands(goal), thousands(is));
+}
+
+/// Writes 12345 as `12 345`.
+pub fn thousands(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{} {:03}", thousands(number / 1_000), number % 1_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_subject_has_a_line_with_a_cell_for_each_machine() {
+        let rows = [("a", "m0", 7), ("a", "m4", 12_345_678), ("b", "m0", 1_000)];
+        let rows = rows.map(|(what, target, figure)| Row {
+            what: what.into(),
+            target: target.into(),
+            figure,
+        });
+        let mut page = String::new();
+        table(&mut page, "bytes", &["m0", "m4"], &rows);
+        bar(&mut page, "c", 400, 400);
+        bar(&mut page, "d", 400, 1_401);
+        assert_eq!(
+            page,
+            "| bytes | m0 | m4 |\n|---|---:|---:|\n| a | 7 | 12 345 678 |\n| b | 1 000 | - |\n\
+             | c | 400 | 400: met |\n| d | 400 | 1 401: **1 001 above** |\n"
+        );
+        assert_eq!(json(&rows[..1], "bytes"), r#"[{"what":"a","target":"m0","bytes":7}]"#);
+    }
+}

@@ -1,0 +1,92 @@
+//! The checks that are one command, from a table.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::progress::step;
+use crate::setup;
+use crate::tally::Tally;
+use crate::workspace::{cargo, root};
+
+const TABLE: &str = include_str!("checks.txt");
+
+/// A line of the table.
+struct Check {
+    part: &'static str,
+    kind: &'static str,
+    name: &'static str,
+    needs: Vec<&'static str>,
+    command: Vec<&'static str>,
+}
+
+fn checks() -> impl Iterator<Item = Check> {
+    TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let mut cells = line.split('|').map(str::trim);
+        Some(Check {
+            part: cells.next()?,
+            kind: cells.next()?,
+            name: cells.next()?,
+            needs: cells.next()?.split_whitespace().collect(),
+            command: cells.next()?.split(' ').collect(),
+        })
+    })
+}
+
+/// Runs the checks of a part, or those that the short suite runs of it.
+pub fn run(part: &str, quick: bool, tally: &mut Tally) {
+    for check in checks() {
+        let (of, is_quick) = match check.part.strip_suffix('*') {
+            Some(of) => (of, true),
+            None => (check.part, false),
+        };
+        if of == part && (is_quick || !quick) {
+            check.run(tally);
+        }
+    }
+}
+
+impl Check {
+    fn run(&self, tally: &mut Tally) {
+        match (self.kind, self.command()) {
+            ("tests", Ok(command)) => tally.tests(self.name, command),
+            ("sum", Ok(command)) => tally.figures(self.name, || {
+                let output = step(self.name, command)?;
+                Ok(output.lines().last().unwrap_or_default().to_owned())
+            }),
+            (_, command) => _ = tally.verdict(self.name, || step(self.name, command?)),
+        }
+    }
+
+    fn command(&self) -> Result<Command> {
+        setup::need(&self.needs)?;
+        let (program, args) = (self.command[0], &self.command[1..]);
+        let mut command = match program {
+            "cargo" => {
+                let mut command = cargo(args[0]);
+                command.args(&args[1..]);
+                return Ok(command);
+            }
+            "cargo-hack" => setup::tool(program)?,
+            _ => Command::new(root().join(program)),
+        };
+        command.args(args).current_dir(root());
+        Ok(command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_a_check_of_a_part() {
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        assert_eq!(checks().count(), lines.count());
+        for Check { part, kind, name, .. } in checks() {
+            let part = part.trim_end_matches('*');
+            assert!(crate::test::PARTS.iter().any(|it| it.name == part), "{part}, {name}");
+            assert!(["run", "tests", "sum"].contains(&kind), "{kind}, {name}");
+        }
+    }
+}
