@@ -148,11 +148,11 @@ impl Backoff {
         let next = match self.growth {
             Growth::Decorrelated => {
                 let step = step.max(self.base);
-                let top = step.saturating_add(step).saturating_add(step).min(self.most);
+                let top = (step + step + step).min(self.most);
                 return rng.between(self.base, top);
             }
             Growth::Constant => self.base,
-            Growth::Linear => step.saturating_add(self.base),
+            Growth::Linear => step + self.base,
             Growth::Exponential(factor) => Span::from_nanos(factor.ceil_of(step.as_nanos())),
         };
         next.max(self.base).min(self.most)
@@ -166,7 +166,7 @@ impl Backoff {
 
     /// The same for a schedule that doubles and has full jitter, which needs no division.
     fn doubled(&self, step: Span, rng: &mut Rng) -> (Span, Span) {
-        let step = step.saturating_add(step).max(self.base).min(self.most);
+        let step = (step + step).max(self.base).min(self.most);
         (step, rng.between(Span::ZERO, step))
     }
 
@@ -192,7 +192,7 @@ impl Backoff {
             Jitter::Equal => (Span::from_nanos(step.as_nanos() / 2), step),
             Jitter::Spread(part) => {
                 let reach = Span::from_nanos(part.floor_of(step.as_nanos()));
-                (step.saturating_sub(reach), step.saturating_add(reach).min(self.most))
+                (step - reach, (step + reach).min(self.most))
             }
         };
         rng.between(least, most)
@@ -322,7 +322,7 @@ mod tests {
                     Jitter::Equal => (Span::from_nanos(step.as_nanos() / 2), step),
                     Jitter::Spread(_) => (
                         Span::from_nanos(step.as_nanos() - reach),
-                        step.saturating_add(Span::from_nanos(reach)).min(most),
+                        (step + Span::from_nanos(reach)).min(most),
                     ),
                 };
                 prop_assert!(low <= delay && delay <= high);

@@ -16,7 +16,7 @@ use crate::time::{Instant, Span};
 /// let (now, done_by) = (Instant::ZERO, Instant::from_nanos(10_000_000_000));
 /// assert_eq!(time.leave_by(now, done_by), done_by);
 /// time.took(Span::from_secs(3));
-/// assert!(time.leave_by(now, done_by).saturating_since(now) < Span::from_millis(7_001));
+/// assert!(time.leave_by(now, done_by) - now < Span::from_millis(7_001));
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -36,7 +36,7 @@ impl CallTime {
 
     /// A call was given up after `span`. It is assumed to take at least a quarter longer.
     pub fn took_longer(&mut self, span: Span) {
-        self.took(span.saturating_add(Span::from_nanos(span.as_nanos() >> 2)));
+        self.took(span + Span::from_nanos(span.as_nanos() >> 2));
     }
 
     /// A call took this long.
@@ -51,7 +51,7 @@ impl CallTime {
     /// If that time has passed, the estimate falls by a quarter, so that after some rejected calls
     /// one is started and measured.
     pub fn leave_by(&mut self, now: Instant, done_by: Instant) -> Instant {
-        let leave_by = done_by.saturating_sub(Span::from_nanos(u64::from(self.usual) << UNIT));
+        let leave_by = done_by - Span::from_nanos(u64::from(self.usual) << UNIT);
         if leave_by < now {
             self.usual = self.usual.saturating_sub(self.usual.div_ceil(4));
         }
@@ -65,25 +65,25 @@ mod tests {
     use proptest::prelude::*;
 
     fn at(millis: u64) -> Instant {
-        Instant::ZERO.saturating_add(Span::from_millis(millis))
+        Instant::ZERO + Span::from_millis(millis)
     }
 
     #[test]
     fn the_estimate_is_the_longest_call_and_falls_by_an_eighth_or_if_it_is_late_by_a_quarter() {
         let units = |units: u64| Span::from_nanos(units << UNIT);
-        let done_by = Instant::ZERO.saturating_add(units(100));
+        let done_by = Instant::ZERO + units(100);
         let mut time = CallTime::new();
         // How long a call took, and how much earlier than `done_by` the next must be sent.
         for (took, usual) in [(50, 50), (80, 80), (80, 80), (0, 70), (61, 68), (68, 68), (67, 67)] {
             time.took(units(took));
-            let leave_by = Instant::ZERO.saturating_add(units(100 - usual));
+            let leave_by = Instant::ZERO + units(100 - usual);
             for now in [Instant::ZERO, leave_by] {
                 assert_eq!(time.leave_by(now, done_by), leave_by, "{took}");
             }
         }
         for usual in [67, 50, 37, 27] {
-            let leave_by = Instant::ZERO.saturating_add(units(100 - usual));
-            assert_eq!(time.leave_by(leave_by.saturating_add(units(1)), done_by), leave_by);
+            let leave_by = Instant::ZERO + units(100 - usual);
+            assert_eq!(time.leave_by(leave_by + units(1), done_by), leave_by);
         }
     }
 

@@ -272,8 +272,7 @@ where
             Verdict::Reject(Reason::RetryBudget) => Some(Gate::RetryBudget),
             Verdict::Wait(until) | Verdict::Reject(Reason::Late(until)) => {
                 // The last interval of a wait is always the pacing's, also after a long cooldown.
-                let (wait, cooldown) =
-                    (until.saturating_since(now), self.cooldown.until().saturating_since(now));
+                let (wait, cooldown) = (until - now, self.cooldown.until() - now);
                 match dues.contains(&until) && cooldown <= wait.halved(1) {
                     _ if until <= now => None,
                     true => Some(Gate::Pacing),
@@ -295,7 +294,7 @@ where
                 self.note_rate_limited(&dues, until);
                 self.stats.note(|stats| {
                     stats.waits = stats.waits.saturating_add(1);
-                    stats.waited = stats.waited.saturating_add(until.saturating_since(now));
+                    stats.waited += until - now;
                 });
                 Decision::Wait(until)
             }
@@ -414,7 +413,7 @@ where
     /// let (law, now) = (Fixed::new(Quota::per_second(1).unwrap()), Instant::ZERO);
     /// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, now);
     /// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
-    /// let later = now.saturating_add(Span::from_secs(1));
+    /// let later = now + Span::from_secs(1);
     /// let permit = gate.renew(later, permit, &Call::new()).unwrap();
     /// assert_eq!((permit.sent(), gate.stats().admitted), (later, 1));
     /// assert!(matches!(gate.check(later, &Call::new()), Verdict::Wait(_)));
@@ -588,7 +587,7 @@ where
     {
         let (new, old) = (policy.borrow(), self.policy.borrow());
         let ceiling = new.rules.cooldown.ceiling();
-        let latest = (ceiling < old.rules.cooldown.ceiling()).then(|| now.saturating_add(ceiling));
+        let latest = (ceiling < old.rules.cooldown.ceiling()).then(|| now + ceiling);
         for (limit, (law, before)) in self.limits.iter_mut().zip(new.laws.iter().zip(&old.laws)) {
             if law != before {
                 limit.restart(before, law, now);
@@ -645,10 +644,10 @@ where
     /// let mut gate: Controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
     /// gate.spread_start(now, over);
     /// let Verdict::Wait(until) = gate.check(now, &Call::new()) else { panic!() };
-    /// assert!(until <= now.saturating_add(over));
+    /// assert!(until <= now + over);
     /// ```
     pub fn spread_start(&mut self, now: Instant, over: Span) {
-        self.cooldown.wait_until(now.saturating_add(self.rng.between(Span::ZERO, over)));
+        self.cooldown.wait_until(now + self.rng.between(Span::ZERO, over));
     }
 
     /// The counters.

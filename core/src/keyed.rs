@@ -390,7 +390,7 @@ mod tests {
             let permit = admit(&mut table, key);
             table.settle(Instant::ZERO, &key, permit, Outcome::Ok);
         }
-        let later = Instant::ZERO.saturating_add(Span::from_secs(59));
+        let later = Instant::ZERO + Span::from_secs(59);
         assert!(matches!(table.poll(later, &1, &Call::new()), Decision::Wait(_)));
     }
 
@@ -403,9 +403,9 @@ mod tests {
             table.settle(Instant::ZERO, &key, permit, Outcome::Throttled.with(asked));
         }
         let Decision::Wait(until) = table.poll(Instant::ZERO, &4, &Call::new()) else { panic!() };
-        let asked = Instant::ZERO.saturating_add(Span::from_secs(600));
-        assert!(until >= asked && until < asked.saturating_add(Span::from_secs(76)));
-        let hasty = Call::new().deadline(until.saturating_sub(Span::from_nanos(1)));
+        let asked = Instant::ZERO + Span::from_secs(600);
+        assert!(until >= asked && until < asked + Span::from_secs(76));
+        let hasty = Call::new().deadline(until - Span::from_nanos(1));
         let (in_time, reason) = (Call::new().deadline(until), Reason::Late(until));
         assert_eq!(table.poll(Instant::ZERO, &4, &in_time), Decision::Wait(until));
         assert_eq!(table.poll(Instant::ZERO, &4, &hasty), Decision::Reject(reason));
@@ -477,7 +477,7 @@ mod tests {
             let mut alone = [(); 3].map(|()| Controller::<Fixed>::new(policy, 0, Instant::ZERO));
             let mut now = Instant::ZERO;
             for (key, pass, settles) in events {
-                now = now.saturating_add(Span::from_millis(pass));
+                now += Span::from_millis(pass);
                 let gate = &mut alone[usize::from(key)];
                 match (table.poll(now, &key, &Call::new()), gate.poll(now, &Call::new())) {
                     (Decision::Admit(here), Decision::Admit(there)) => if settles {

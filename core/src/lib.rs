@@ -18,7 +18,7 @@
 //! // At ten calls per second, the next call waits for the rest of 100 ms.
 //! let now = Instant::from_nanos(80_000_000);
 //! let Decision::Wait(until) = gate.poll(now, &Call::new()) else { panic!() };
-//! assert_eq!(until.saturating_since(now).as_millis(), 20);
+//! assert_eq!((until - now).as_millis(), 20);
 //! ```
 //!
 //! # Terms

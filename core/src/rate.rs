@@ -79,7 +79,10 @@ impl Quota {
             return Err(ConfigError::QuotaBurst);
         }
         let apart = count.saturating_sub(burst.saturating_sub(1) as u64);
-        match Self::per(apart, period.saturating_add(LATENESS)) {
+        match Self::per(
+            apart,
+            Span::from_nanos(period.as_nanos().saturating_add(LATENESS.as_nanos())),
+        ) {
             Ok(quota) => quota.with_burst(burst),
             Err(error) => Err(error),
         }
@@ -125,7 +128,7 @@ impl Quota {
     /// one a day, never for one a second.
     pub const fn with_burst(self, burst: u32) -> Result<Self, ConfigError> {
         let Some(burst) = NonZeroU32::new(burst) else { return Err(ConfigError::QuotaBurst) };
-        let whole = self.interval.saturating_mul(burst.get() as u64).as_nanos();
+        let whole = self.interval.as_nanos().saturating_mul(burst.get() as u64);
         if burst.get() > 1 && whole > LONGEST_BURST {
             return Err(ConfigError::QuotaBurstTooLong);
         }
@@ -145,8 +148,8 @@ impl Quota {
     }
 
     /// The time in which the rate allows calls of this cost together.
-    pub(crate) const fn time_of(self, cost: u32) -> Span {
-        self.interval.saturating_mul(cost as u64)
+    pub(crate) fn time_of(self, cost: u32) -> Span {
+        self.interval * cost.into()
     }
 
     /// Calls a second with 20 bits of fraction, rounded down but never to zero.

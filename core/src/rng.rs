@@ -75,13 +75,13 @@ impl Rng {
     ///
     /// One draw of 32 bits, multiplied and shifted: no division and no rejection loop, so every
     /// call takes the same time. The steps are 1/2^32 of the range: of an hour, under a microsecond.
-    pub const fn between(&mut self, least: Span, most: Span) -> Span {
+    pub fn between(&mut self, least: Span, most: Span) -> Span {
         let word = self.next_u32() as u64;
-        let top = most.saturating_sub(least).as_nanos();
+        let top = (most - least).as_nanos();
         // floor((top + 1) * word / 2^32), in two halves that each fit 64 bits.
         let high = (top >> 32).wrapping_mul(word);
         let low = (top & 0xFFFF_FFFF).wrapping_add(1).wrapping_mul(word) >> 32;
-        least.saturating_add(Span::from_nanos(high.wrapping_add(low)))
+        least + Span::from_nanos(high.wrapping_add(low))
     }
 
     /// A span drawn uniformly from `middle` ± `part` of it. Both ends saturate, so a part above one
@@ -91,8 +91,8 @@ impl Rng {
     }
 
     /// A span drawn uniformly from `middle` ± `reach`.
-    pub(crate) const fn within(&mut self, middle: Span, reach: Span) -> Span {
-        self.between(middle.saturating_sub(reach), middle.saturating_add(reach))
+    pub(crate) fn within(&mut self, middle: Span, reach: Span) -> Span {
+        self.between(middle - reach, middle + reach)
     }
 }
 

@@ -66,7 +66,7 @@ impl Session {
     /// Makes no attempt before a random instant within `over` from now. Choose it so that all clients fit into what
     /// the server accepts: 1,000 devices of a broker that accepts 10 connections a second need 100 seconds.
     pub fn spread_start(&mut self, now: Instant, over: Span) {
-        let start = now.saturating_add(self.rng.between(Span::ZERO, over));
+        let start = now + self.rng.between(Span::ZERO, over);
         self.next = self.next.max(start);
     }
 
@@ -86,7 +86,7 @@ impl Session {
     /// The session ended, or the attempt failed.
     pub fn end(&mut self, now: Instant) {
         if let Some(opened) = self.opened.take()
-            && now.saturating_since(opened) >= self.stable
+            && now - opened >= self.stable
         {
             self.step = self.backoff.next_step(Span::ZERO, &mut self.rng);
         }
@@ -96,14 +96,14 @@ impl Session {
     /// The network is back: the next attempt may be made at once. The backoff is not reset.
     pub fn link_up(&mut self, now: Instant) {
         if now >= self.link_again {
-            self.link_again = now.saturating_add(self.stable);
+            self.link_again = now + self.stable;
             self.next = self.next.min(now);
         }
     }
 
     fn delay(&mut self, now: Instant) {
         let delay = self.backoff.delay(self.step, &mut self.rng).max(Span::from_nanos(1));
-        self.next = now.saturating_add(delay);
+        self.next = now + delay;
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
     const STABLE: Span = Span::from_secs(60);
 
     fn at(seconds: u64) -> Instant {
-        Instant::ZERO.saturating_add(Span::from_secs(seconds))
+        Instant::ZERO + Span::from_secs(seconds)
     }
 
     /// Doubling from one second to five minutes.
@@ -134,7 +134,7 @@ mod tests {
             let now = session.next_at();
             session.begin(now);
             session.open(now);
-            session.end(now.saturating_add(lasts));
+            session.end(now + lasts);
             now.as_nanos() / 1_000_000_000
         })
     }
@@ -192,7 +192,7 @@ mod tests {
             let mut session = Session::new(Backoff::DEFAULT, STABLE, seed);
             let mut now = at(0);
             for (event, pass) in events {
-                now = now.saturating_add(Span::from_secs(pass));
+                now += Span::from_secs(pass);
                 match event {
                     0 => session.begin(now),
                     1 => session.open(now),
@@ -202,7 +202,7 @@ mod tests {
                         prop_assert!(session.next_at() > now);
                     }
                 }
-                prop_assert!(session.next_at() <= now.saturating_add(Span::from_secs(20)));
+                prop_assert!(session.next_at() <= now + Span::from_secs(20));
             }
         }
     }

@@ -110,8 +110,8 @@ impl SleepClock {
                 passed => passed,
             };
             if let Some(passed) = passed {
-                let asleep = passed.saturating_sub(self.awake.saturating_add(ROUNDING));
-                if is_exact || asleep > self.each.saturating_mul(self.sleeps.into()) {
+                let asleep = passed - (self.awake + ROUNDING);
+                if is_exact || asleep > self.each * self.sleeps.into() {
                     self.measure(asleep);
                 }
             }
@@ -123,7 +123,7 @@ impl SleepClock {
     /// The sleeps since the latest response took `asleep` in total.
     fn measure(&mut self, asleep: Span) {
         let weight = if self.measured { WEIGHT } else { 0 };
-        let all = self.each.saturating_mul(weight).saturating_add(asleep).as_nanos();
+        let all = (self.each * weight + asleep).as_nanos();
         let sleeps = weight.saturating_add(self.sleeps.into());
         if self.sleeps > 0
             && let Some(each) = all.checked_div(sleeps)
@@ -133,7 +133,7 @@ impl SleepClock {
     }
 
     fn stayed_awake(&mut self, now: Instant) {
-        self.awake = self.awake.saturating_add(now.saturating_since(self.since));
+        self.awake += now - self.since;
         self.since = now;
     }
 
@@ -167,7 +167,7 @@ impl SleepClock {
         clock.stayed_awake(now);
         let away = match away {
             Some(away) => {
-                clock.awake = clock.awake.saturating_add(away);
+                clock.awake += away;
                 away
             }
             None => clock.slept(),
@@ -179,11 +179,11 @@ impl SleepClock {
     fn slept(&mut self) -> Span {
         self.sleeps = self.sleeps.saturating_add(1);
         if self.sleeps.is_multiple_of(PATIENCE) {
-            self.each = self.each.max(ROUNDING).saturating_mul(2).min(LONG);
+            self.each = (self.each.max(ROUNDING) * 2).min(LONG);
             return LONG;
         }
         match self.wait.or(self.reset) {
-            Some(asked) if !self.measured => self.each.max(asked.saturating_sub(self.awake)),
+            Some(asked) if !self.measured => self.each.max(asked - self.awake),
             _ => self.each,
         }
     }
@@ -192,7 +192,7 @@ impl SleepClock {
 /// By how much a time that was reported twice has shrunk.
 fn passed(before: Option<Span>, after: Option<Span>) -> Option<Span> {
     let (before, after) = before.zip(after)?;
-    (after < before).then(|| before.saturating_sub(after))
+    (after < before).then(|| before - after)
 }
 
 impl Default for SleepClock {
@@ -233,7 +233,7 @@ mod tests {
         let mut away = Span::ZERO;
         for &event in events.iter().chain(&[Asleep(None)]) {
             match event {
-                Awake(seconds) => now = now.saturating_add(Span::from_secs(seconds)),
+                Awake(seconds) => now += Span::from_secs(seconds),
                 Event::Reply(outcome, wait, reset) => {
                     let hint = wait.map(|secs| Hint::retry_after(Span::from_secs(secs)));
                     let reset = reset.map(Span::from_secs);

@@ -181,8 +181,8 @@ impl<'a> Writer<'a> {
         self.u64(match value {
             Instant::MAX => NEVER,
             _ => {
-                let ahead = value.saturating_since(self.now).as_nanos().min(MOST);
-                let behind = self.now.saturating_since(value).as_nanos().min(MOST);
+                let ahead = (value - self.now).as_nanos().min(MOST);
+                let behind = (self.now - value).as_nanos().min(MOST);
                 ahead.wrapping_sub(behind)
             }
         });
@@ -242,8 +242,8 @@ impl<'a> Reader<'a> {
 
     /// When the record was written, on the present clock, or the clock's start if it was written
     /// earlier.
-    pub(crate) const fn then(&self) -> Instant {
-        self.now.saturating_sub(self.away)
+    pub(crate) fn then(&self) -> Instant {
+        self.now - self.away
     }
 
     /// Reads a number of this many bytes.

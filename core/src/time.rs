@@ -6,6 +6,7 @@
 
 use core::cmp::Ordering;
 use core::num::NonZeroU32;
+use core::ops::{Add, AddAssign, Mul, Sub};
 
 /// Ordering by nanoseconds, with separate functions for the maximum and the minimum of two: on
 /// 32-bit machines a call of them is half as long as their inlined code.
@@ -47,11 +48,12 @@ macro_rules! ordered {
 /// use tidegate::{Instant, Span};
 ///
 /// let boot = Instant::ZERO;
-/// let later = boot.saturating_add(Span::from_millis(3));
+/// let later = boot + Span::from_millis(3);
 /// assert_eq!(later.as_nanos(), 3_000_000);
-/// assert_eq!(later.saturating_since(boot), Span::from_millis(3));
-/// // A clock that stepped back has not earned anything.
-/// assert_eq!(boot.saturating_since(later), Span::ZERO);
+/// assert_eq!(later - boot, Span::from_millis(3));
+/// // Sums and differences saturate: a clock that stepped back has not earned anything.
+/// assert_eq!(boot - later, Span::ZERO);
+/// assert_eq!(Instant::MAX + Span::from_millis(3), Instant::MAX);
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -79,12 +81,6 @@ impl Instant {
         self.0
     }
 
-    /// The instant `span` later, or [`Instant::MAX`] if that lies past the end of time.
-    #[must_use]
-    pub const fn saturating_add(self, span: Span) -> Self {
-        Self(Span(self.0).saturating_add(span).0)
-    }
-
     /// The instant `span` later, or `None` if that lies past the end of time.
     #[must_use]
     pub const fn checked_add(self, span: Span) -> Option<Self> {
@@ -93,16 +89,38 @@ impl Instant {
             None => None,
         }
     }
+}
 
-    /// The instant `span` earlier, or the epoch if that is later.
-    pub(crate) const fn saturating_sub(self, span: Span) -> Self {
-        Self(Span(self.0).saturating_sub(span).0)
+/// The instant `span` later, at most [`Instant::MAX`].
+impl Add<Span> for Instant {
+    type Output = Self;
+
+    fn add(self, span: Span) -> Self {
+        Self((Span(self.0) + span).0)
     }
+}
 
-    /// How long after `earlier` this is; zero if `earlier` is the later one.
-    #[must_use]
-    pub const fn saturating_since(self, earlier: Self) -> Span {
-        Span(self.0).saturating_sub(Span(earlier.0))
+impl AddAssign<Span> for Instant {
+    fn add_assign(&mut self, span: Span) {
+        *self = *self + span;
+    }
+}
+
+/// The instant `span` earlier, at least the epoch.
+impl Sub<Span> for Instant {
+    type Output = Self;
+
+    fn sub(self, span: Span) -> Self {
+        Self((Span(self.0) - span).0)
+    }
+}
+
+/// How long after `earlier` this is; zero if `earlier` is the later one.
+impl Sub for Instant {
+    type Output = Span;
+
+    fn sub(self, earlier: Self) -> Span {
+        Span(self.0) - Span(earlier.0)
     }
 }
 
@@ -134,7 +152,7 @@ ordered!(Span);
 impl From<core::time::Duration> for Span {
     fn from(duration: core::time::Duration) -> Self {
         let seconds = Self::from_secs(duration.as_secs());
-        seconds.saturating_add(Self(duration.subsec_nanos().into()))
+        seconds + Self(duration.subsec_nanos().into())
     }
 }
 
@@ -192,39 +210,42 @@ impl Span {
         self.0 / 1_000_000_000
     }
 
-    /// The sum; saturates.
-    #[must_use]
-    #[cfg_attr(
-        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
-        inline(never)
-    )]
-    pub const fn saturating_add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-
-    /// The difference; zero if `other` is the longer one.
-    #[must_use]
-    #[cfg_attr(
-        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
-        inline(never)
-    )]
-    pub const fn saturating_sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-
     /// This span, halved this many times; rounded down.
     pub(crate) const fn halved(self, times: u32) -> Self {
         Self(self.0 >> times)
     }
+}
 
-    /// `count` times this span; saturates.
-    #[must_use]
-    #[cfg_attr(
-        any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
-        inline(never)
-    )]
-    pub const fn saturating_mul(self, count: u64) -> Self {
-        Self(self.0.saturating_mul(count))
+macro_rules! saturating {
+    ($(#[$doc:meta] $Op:ident $op:ident $other:ty, |$a:ident, $b:ident| $made:expr;)+) => {
+        $(#[$doc]
+        impl $Op<$other> for Span {
+            type Output = Self;
+
+            #[cfg_attr(
+                any(target_arch = "arm", target_arch = "riscv32", target_arch = "wasm32"),
+                inline(never)
+            )]
+            fn $op(self, other: $other) -> Self {
+                let ($a, $b) = (self.0, other);
+                Self($made)
+            }
+        })+
+    };
+}
+
+saturating! {
+    /// The sum, at most [`Span::MAX`].
+    Add add Span, |a, b| a.saturating_add(b.0);
+    /// The difference, at least zero.
+    Sub sub Span, |a, b| a.saturating_sub(b.0);
+    /// The multiple, at most [`Span::MAX`].
+    Mul mul u64, |a, b| a.saturating_mul(b);
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
     }
 }
 

@@ -84,7 +84,7 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Call<LIMITS, C> {
     /// let call: Call = Call::new();
     /// assert_eq!(call.not_after(), Instant::MAX);
     /// let next = gate.retry(now, &call, Outcome::Throttled).unwrap();
-    /// assert_eq!(next.not_after(), now.saturating_add(Span::from_secs(60)));
+    /// assert_eq!(next.not_after(), now + Span::from_secs(60));
     /// ```
     #[must_use]
     pub const fn not_after(&self) -> Instant {
@@ -228,8 +228,8 @@ impl PartialOrd for Verdict {
 /// let mut gate: Controller<Fixed> = Controller::new(Policy::new(law), 7, Instant::ZERO);
 /// let Decision::Admit(_) = gate.poll(Instant::ZERO, &Call::new()) else { panic!() };
 /// // The next may be sent after 100 ms, which this one learns at once and not after 50 ms.
-/// let due = Instant::ZERO.saturating_add(Span::from_millis(100));
-/// let hasty = Call::new().deadline(Instant::ZERO.saturating_add(Span::from_millis(50)));
+/// let due = Instant::ZERO + Span::from_millis(100);
+/// let hasty = Call::new().deadline(Instant::ZERO + Span::from_millis(50));
 /// assert_eq!(gate.poll(Instant::ZERO, &hasty), Decision::Reject(Reason::Late(due)));
 /// // Two calls' worth never fit into a burst of one, however long they would wait.
 /// assert_eq!(gate.poll(due, &Call::new().cost(2)), Decision::Reject(Reason::TooBig));

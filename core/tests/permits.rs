@@ -27,7 +27,7 @@ fn used(name: &str) -> (Controller, Instant) {
         match gate.poll(now, &Call::new()) {
             Decision::Admit(permit) => {
                 calls += 1;
-                now = now.saturating_add(Span::from_millis(20));
+                now += Span::from_millis(20);
                 let throttled = calls % 3 == 0;
                 gate.settle(now, permit, if throttled { Outcome::Throttled } else { Outcome::Ok });
             }
@@ -62,11 +62,11 @@ fn every_law_refunds_the_whole_cost_of_a_call() {
         for _ in 0..50 {
             match gate.poll(now, &Call::new()) {
                 Decision::Admit(permit) => gate.refund(now, permit),
-                Decision::Wait(until) if until <= now.saturating_add(most) => now = until,
+                Decision::Wait(until) if until <= now + most => now = until,
                 other => panic!("{name}: a call that was not sent delays others: {other:?}"),
             }
         }
-        let later = now.saturating_add(most);
+        let later = now + most;
         assert_eq!(gate.in_flight(), 0, "{name}");
         assert!(gate.intervals(later).eq(untouched.intervals(later)), "{name}");
         let Decision::Admit(_) = gate.poll(later, &Call::new()) else { panic!("{name}") };
@@ -90,7 +90,7 @@ fn permits_that_are_kept_renewed_and_refunded_exceed_no_rate() {
         let (mut level, mut last, mut sent) = (0u64, START, 0);
         let full = (u64::from(burst) * 1_000 + u64::from(count) * 2) * 1_000_000;
         for _ in 0..2_000 {
-            now = now.saturating_add(Span::from_micros(u64::from(below(1_500_000 / count))));
+            now += Span::from_micros(u64::from(below(1_500_000 / count)));
             let old = if below(2) == 0 { kept.pop_front() } else { None };
             let permit = match old {
                 Some(permit) if below(2) == 0 => {
@@ -108,7 +108,7 @@ fn permits_that_are_kept_renewed_and_refunded_exceed_no_rate() {
                 kept.push_back(permit);
                 continue;
             }
-            let drained = now.saturating_since(last).as_nanos() * u64::from(count);
+            let drained = (now - last).as_nanos() * u64::from(count);
             level = level.saturating_sub(drained) + 1_000_000_000;
             assert!(
                 level <= full,
@@ -138,7 +138,7 @@ fn learning_at_the_headers_is_settling_except_for_the_place() {
         let mut two = one.clone();
         let (now, Some(a)) = admitted(&mut one, now) else { panic!("{name}") };
         let (_, Some(mut b)) = admitted(&mut two, now) else { panic!("{name}") };
-        let headers = now.saturating_add(Span::from_millis(40));
+        let headers = now + Span::from_millis(40);
         let throttled = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(2)));
         one.settle(headers, a, throttled);
         two.learn(headers, &mut b, throttled);
@@ -202,7 +202,7 @@ fn a_first_attempt_that_was_not_sent_pays_for_no_retry() {
 fn a_permit_is_renewed_if_nothing_else_was_sent() {
     let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, START);
     let Decision::Admit(permit) = gate.poll(START, &Call::new()) else { panic!() };
-    let later = START.saturating_add(Span::from_millis(30));
+    let later = START + Span::from_millis(30);
     let permit = gate.renew(later, permit, &Call::new()).unwrap();
     assert_eq!((permit.sent(), gate.stats().admitted), (later, 1));
 }
@@ -235,7 +235,7 @@ fn a_limit_that_a_call_does_not_use_is_not_affected_by_its_refund_and_does_not_d
     let Decision::Admit(kept) = gate.poll(START, &first) else { panic!() };
     let Decision::Admit(_) = gate.poll(then, &both) else { panic!() };
     gate.refund(then, kept);
-    let later = then.saturating_add(Span::from_secs(10));
+    let later = then + Span::from_secs(10);
     let Decision::Admit(permit) = gate.poll(later, &both) else { panic!() };
     gate.settle(later, permit, Outcome::Ok);
     assert_eq!(gate.stats().faster, 0, "it did not wait");
@@ -271,14 +271,14 @@ fn a_retry_that_is_not_paid_for_is_rejected_for_that_unless_it_can_never_be_sent
 #[test]
 fn a_retry_that_would_be_late_is_not_granted() {
     let mut gate: Controller = Controller::new(Policy::named("fixed").unwrap(), 7, START);
-    let call = Call::new().deadline(START.saturating_add(Span::from_millis(150)));
+    let call = Call::new().deadline(START + Span::from_millis(150));
     let Decision::Admit(permit) = gate.poll(START, &call) else { panic!() };
-    let now = START.saturating_add(Span::from_millis(50));
+    let now = START + Span::from_millis(50);
     // Another call takes the only turn before the deadline.
     gate.settle(now, permit, Outcome::Failed);
-    let second = START.saturating_add(Span::from_millis(100));
+    let second = START + Span::from_millis(100);
     let Decision::Admit(_) = gate.poll(second, &Call::new()) else { panic!() };
-    let late = Reason::Late(START.saturating_add(Span::from_millis(200)));
+    let late = Reason::Late(START + Span::from_millis(200));
     assert_eq!(gate.retry(second, &call, Outcome::Failed), Err(late));
     assert_eq!(gate.stats().retries, 0);
 }

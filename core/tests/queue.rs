@@ -179,9 +179,9 @@ impl List {
             return Expected::Late(late, Reason::Late(due));
         }
         for entry in self.waiting() {
-            wake = wake.min(entry.call.not_after().saturating_add(TICK));
+            wake = wake.min(entry.call.not_after() + TICK);
         }
-        let wake = wake.max(now.saturating_add(TICK));
+        let wake = wake.max(now + TICK);
         Expected::Sleep((wake < Instant::MAX).then_some(wake))
     }
 }
@@ -275,7 +275,7 @@ impl Play {
                 self.rejected += 1;
                 return Err(Reason::Late(due));
             }
-            let wake = look_again.min(call.not_after().saturating_add(TICK));
+            let wake = look_again.min(call.not_after() + TICK);
             asleep = Some((wake < Instant::MAX).then_some(wake));
         } else if call.attempt() == 0 && call.not_after() < Instant::MAX {
             let ahead = list.ahead(priority);
@@ -321,7 +321,7 @@ impl Play {
     }
 
     fn pass(&mut self, millis: u64) -> Result<(), TestCaseError> {
-        self.now = self.now.saturating_add(Span::from_millis(millis));
+        self.now += Span::from_millis(millis);
         let now = self.now;
         for (number, call) in
             self.later.extract_if(.., |(_, call)| call.not_before() <= now).collect::<Vec<_>>()
@@ -440,7 +440,7 @@ fn play((law, concurrency, events): (u8, u16, Vec<Event>)) -> Result<(), TestCas
             Event::Join { priority, cost, deadline } => {
                 let mut call = Call::new().cost(cost);
                 if let Some(millis) = deadline {
-                    call = call.deadline(play.now.saturating_add(Span::from_millis(millis)));
+                    call = call.deadline(play.now + Span::from_millis(millis));
                 }
                 let place = play.queue.place(priority);
                 play.calls.push((no_ticket(), place, priority.min(7), cost));
@@ -486,7 +486,7 @@ fn expects_no_turn_later_than_it_comes(
             in_flight.push(permit);
         }
     }
-    now = now.saturating_add(Span::from_millis(idle));
+    now += Span::from_millis(idle);
     let (call, place) = (Call::new().cost(cost), queue.place(priority));
     let joined = queue.admit_or_join(now, &mut gate, &call.deadline(now), place);
     let Err(Reason::Late(turn)) = joined else { return Ok(()) };
@@ -566,7 +566,7 @@ fn turns_are_exact_even_just_after_a_call_was_sent() {
     let Decision::Admit(_) = gate.poll(now, &Call::new()) else { panic!() };
     let mut queue = queue();
     for millis in [100, 200, 300] {
-        let turn = now.saturating_add(Span::from_millis(millis));
+        let turn = now + Span::from_millis(millis);
         assert_eq!(queue.turn(now, &gate, &Call::new(), 0), turn);
         let place = queue.place(0);
         _ = waits(queue.admit_or_join(now, &mut gate, &Call::new(), place));
@@ -579,7 +579,7 @@ fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_call
     let turn = |gate: &Gate, now, cost| {
         let mut queue = queue();
         fill(&mut queue, 3, &Call::new());
-        queue.turn(now, gate, &Call::new().cost(cost), 0).saturating_since(now)
+        queue.turn(now, gate, &Call::new().cost(cost), 0) - now
     };
     let law = Fixed::new(Quota::per_second(10).unwrap());
     let gate = Gate::new(Policy::new(law.into()), 7, now);
@@ -594,11 +594,11 @@ fn a_call_that_costs_nothing_or_has_no_rate_before_it_does_not_wait_for_the_call
     for (policy, millis) in [(adaptive, 0), (quoted, 30), (autosleeper, 0)] {
         let mut gate = Gate::new(policy, 7, now);
         let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
-        let rejected = now.saturating_add(Span::from_millis(100));
+        let rejected = now + Span::from_millis(100);
         gate.settle(rejected, permit, Outcome::Throttled.with::<1>(Hint::NONE.and_limit(u64::MAX)));
         let interval = gate.intervals(rejected).next().flatten().unwrap();
         let due = gate.next_at(rejected).unwrap();
-        let expected = due.saturating_since(rejected).saturating_add(interval.saturating_mul(3));
+        let expected = due - rejected + interval * 3;
         assert_eq!(turn(&gate, rejected, 1), expected, "{policy:?}");
         assert_eq!(turn(&gate, due, 1), Span::from_millis(millis), "{policy:?}");
     }
@@ -611,11 +611,11 @@ fn the_calls_ahead_count_at_their_cost_if_the_law_does_so() {
         let mut now = Instant::from_nanos(1 << 60);
         let mut gate = Gate::new(Policy::named(name).unwrap(), 7, now);
         let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
-        now = now.saturating_add(Span::from_millis(100));
+        now += Span::from_millis(100);
         gate.settle(now, permit, Outcome::Throttled.with::<1>(Hint::NONE.and_limit(u64::MAX)));
         let mut queue = queue();
         fill(&mut queue, 3, &Call::new().cost(8));
-        let told = queue.turn(now, &gate, &Call::new(), 0).saturating_since(now).as_nanos();
+        let told = (queue.turn(now, &gate, &Call::new(), 0) - now).as_nanos();
         let (place, began) = (queue.place(0), now);
         let last = waits(queue.admit_or_join(now, &mut gate, &Call::new(), place));
         while queue.waiting() > 0 {
@@ -631,7 +631,7 @@ fn the_calls_ahead_count_at_their_cost_if_the_law_does_so() {
                 Step::Sleep(until) => now = until.unwrap(),
             }
         }
-        let waited = now.saturating_since(began).as_nanos();
+        let waited = (now - began).as_nanos();
         assert!(waited > 0, "{name}");
         assert!((waited / 4 * 3..=waited / 4 * 5).contains(&told), "{name}: {told} of {waited}");
     }
@@ -648,7 +648,7 @@ fn the_calls_ahead_count_at_the_usual_cost_if_theirs_is_not_known() {
     let mut queue = queue();
     fill(&mut queue, 3, &Call::new());
     // Five calls of 100, and 200 at once.
-    let turn = queue.turn(now, &gate, &Call::new(), 0).saturating_since(now);
+    let turn = queue.turn(now, &gate, &Call::new(), 0) - now;
     assert!(turn > Span::from_millis(2_900), "{turn:?}");
 }
 
@@ -659,7 +659,7 @@ fn only_a_first_attempt_is_rejected_for_the_calls_ahead_of_it() {
     let mut gate = Gate::new(Policy::new(law.into()).backoff(None), 7, now);
     let mut queue = queue();
     fill(&mut queue, 5, &Call::new());
-    let first = Call::new().deadline(now.saturating_add(Span::from_millis(250)));
+    let first = Call::new().deadline(now + Span::from_millis(250));
     let place = queue.place(0);
     assert!(matches!(queue.admit_or_join(now, &mut gate, &first, place), Err(Reason::Late(_))));
     let retry = gate.retry(now, &first, Outcome::Failed).unwrap();
@@ -704,5 +704,5 @@ fn a_gate_that_defines_only_the_required_methods_knows_when_a_first_call_is_due(
         panic!()
     };
     let due = tidegate::queue::Gate::due_first(&gate, now, &Call::new());
-    assert_eq!(due, now.saturating_add(Span::from_millis(100)));
+    assert_eq!(due, now + Span::from_millis(100));
 }

@@ -78,7 +78,7 @@ where
     /// let now = Instant::ZERO;
     /// let mut gate: Controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
     /// let Decision::Admit(mut permit) = gate.poll(now, &Call::new()) else { panic!() };
-    /// let headers = now.saturating_add(Span::from_millis(25));
+    /// let headers = now + Span::from_millis(25);
     /// gate.learn(headers, &mut permit, Outcome::Ok);
     /// assert_eq!(gate.in_flight(), 1);
     /// gate.release(permit); // at the end of the body
@@ -165,7 +165,7 @@ where
         self.teach(now, permit, reply, ago);
         self.tries_again &= !reply.outcome.is_retryable();
         if reply.outcome != Outcome::Ok {
-            self.cool_down(now.saturating_sub(ago), permit, reply);
+            self.cool_down(now - ago, permit, reply);
         }
     }
 

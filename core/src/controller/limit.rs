@@ -112,7 +112,7 @@ impl<S: Copy> Limit<S> {
         newest: bool,
     ) {
         self.rate_limited |= part.rate_limited;
-        let paid = if newest { Span::ZERO } else { now.saturating_since(sent) };
+        let paid = if newest { Span::ZERO } else { now - sent };
         self.pacing.refund(lately(now), cost, paid, law.quota(&self.state));
         law.refunded(&mut self.state, now, cost);
     }
@@ -134,7 +134,7 @@ impl<S: Copy> Limit<S> {
             return due;
         }
         let apart = law.interval_after(&self.state, now, ahead.mean_cost()).unwrap_or_default();
-        let spaced = |at: Instant| at.saturating_add(apart.saturating_mul(ahead.calls.into()));
+        let spaced = |at: Instant| at + apart * ahead.calls.into();
         let Some(quota) = law.quota(&self.state) else {
             return if due > now { spaced(due) } else { due };
         };

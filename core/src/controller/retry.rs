@@ -67,7 +67,7 @@ where
         });
         let (throttled, cooldown) = asked?;
         self.tries_again = self.rules().attempts.is_none_or(|most| most.get() > 1);
-        self.try_again(now, call, throttled, now.saturating_add(cooldown))
+        self.try_again(now, call, throttled, now + cooldown)
     }
 
     fn cost_of(&self, index: usize, call: &Call<LIMITS, C>) -> u32 {
@@ -88,7 +88,7 @@ where
         }
         call.attempt = call.attempt.saturating_add(1);
         let attempt = call.attempt;
-        let is_early = now.saturating_since(call.first_failed) < self.rules().patience;
+        let is_early = now - call.first_failed < self.rules().patience;
         let patient = throttled && is_early && attempt < PATIENT;
         if !patient && self.rules().attempts.is_some_and(|most| attempt >= most.get()) {
             return Err(Reason::Attempts);
@@ -97,9 +97,9 @@ where
             Some(Linked { setting, follow }) => follow(setting, call.step, &mut self.rng),
             None => (Span::ZERO, Span::ZERO),
         };
-        (call.step, call.not_before) = (step, now.saturating_add(delay));
+        (call.step, call.not_before) = (step, now + delay);
         // Also as a deadline, because a gate may delay the call longer than its backoff does.
-        let latest = call.first_failed.saturating_add(self.rules().elapsed);
+        let latest = call.first_failed + self.rules().elapsed;
         call.deadline = call.deadline.min(latest);
         let (due, _) = self.due(now, call, &mut [Instant::ZERO; LIMITS]);
         let due = due.max(served_from);

@@ -96,8 +96,8 @@ impl Spread {
     fn draw(&self, asked: Span, ceiling: Span, rng: &mut Rng) -> Span {
         let middle = asked.min(ceiling);
         let reach = self.of(middle);
-        let least = if asked < ceiling { asked } else { middle.saturating_sub(reach) };
-        rng.between(least, middle.saturating_add(reach).min(ceiling))
+        let least = if asked < ceiling { asked } else { middle - reach };
+        rng.between(least, (middle + reach).min(ceiling))
     }
 
     /// The jitter of a cooldown, in two halves that each fit 64 bits.
@@ -128,7 +128,7 @@ impl Default for CooldownPolicy {
 /// assert_eq!(cooldown.check(now), Verdict::Admit);
 /// cooldown.raise(now, Span::from_secs(2), CooldownPolicy::DEFAULT, &mut Rng::new(1));
 /// let Verdict::Wait(until) = cooldown.check(now) else { panic!("held") };
-/// assert!(until >= now.saturating_add(Span::from_secs(2)));
+/// assert!(until >= now + Span::from_secs(2));
 /// assert_eq!(cooldown.check(until), Verdict::Admit);
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -163,7 +163,7 @@ impl Cooldown {
     /// later, shorter one never shortens a cooldown. It ends one instant before [`Instant::MAX`] at
     /// the latest.
     pub fn raise(&mut self, now: Instant, asked: Span, policy: CooldownPolicy, rng: &mut Rng) {
-        self.wait_until(now.saturating_add(policy.cooldown(asked, rng)));
+        self.wait_until(now + policy.cooldown(asked, rng));
     }
 
     pub(crate) fn wait_until(&mut self, until: Instant) {
@@ -240,7 +240,7 @@ mod tests {
             let mut cooldown = Cooldown::default();
             let now = Instant::from_nanos(now);
             cooldown.raise(now, Span::from_nanos(asked), policy, &mut Rng::new(seed));
-            let paused = cooldown.until.saturating_since(now).as_nanos();
+            let paused = (cooldown.until - now).as_nanos();
             prop_assert!(paused <= ceiling);
             let least = ceiling - policy.spread.map_or(0, |linked| linked.setting.of(Span::from_nanos(ceiling)).as_nanos());
             prop_assert!(paused >= asked.min(least));

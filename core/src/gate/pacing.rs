@@ -29,7 +29,7 @@ use crate::verdict::{Reason, Verdict};
 ///     assert_eq!(pacing.check(start, 1, Some(quota)), Verdict::Admit);
 ///     pacing.charge(start, 1, Some(quota));
 /// }
-/// let next = start.saturating_add(Span::from_millis(100));
+/// let next = start + Span::from_millis(100);
 /// assert_eq!(pacing.check(start, 1, Some(quota)), Verdict::Wait(next));
 /// assert_eq!(pacing.check(next, 1, Some(quota)), Verdict::Admit);
 /// ```
@@ -47,8 +47,8 @@ pub struct Pacing {
 pub(crate) const LATENESS: Span = Span::from_millis(2);
 
 /// The start of the time that a late timer may make up.
-pub(crate) const fn lately(now: Instant) -> Instant {
-    now.saturating_sub(LATENESS)
+pub(crate) fn lately(now: Instant) -> Instant {
+    now - LATENESS
 }
 
 /// No cost that a server reports delays a client by more than a day.
@@ -89,7 +89,7 @@ impl Pacing {
         if self.next >= Instant::LAST {
             return Err(Reason::Never);
         }
-        Ok(self.next.saturating_sub(quota.time_of(rest)))
+        Ok(self.next - quota.time_of(rest))
     }
 
     /// When this gate admits a call of `cost`. May be in the past. `None` if nothing delays the
@@ -109,7 +109,7 @@ impl Pacing {
     /// let start = Instant::ZERO;
     /// let mut pacing = Pacing::new(start);
     /// assert_eq!(pacing.take(start, 1, &quota), Verdict::Admit);
-    /// let next = start.saturating_add(Span::from_millis(100));
+    /// let next = start + Span::from_millis(100);
     /// assert_eq!(pacing.take(start, 1, &quota), Verdict::Wait(next));
     /// assert_eq!(pacing.take(next, 1, &quota), Verdict::Admit);
     /// ```
@@ -127,7 +127,7 @@ impl Pacing {
     #[inline(always)] // as above
     pub fn charge(&mut self, now: Instant, cost: u32, quota: Option<Quota>) {
         if let Some(quota) = quota {
-            let next = self.next.max(now).saturating_add(quota.time_of(cost));
+            let next = self.next.max(now) + quota.time_of(cost);
             self.next = next.min(Instant::LAST);
         }
     }
@@ -136,7 +136,7 @@ impl Pacing {
     /// that the next one is due by the rate, and so are others that the same timer delayed.
     #[inline(always)] // as above
     pub(crate) fn charge_late(&mut self, now: Instant, waited: bool, cost: u32, quota: Quota) {
-        let next = self.start(now, waited).saturating_add(quota.time_of(cost));
+        let next = self.start(now, waited) + quota.time_of(cost);
         self.next = next.min(Instant::LAST);
     }
 
@@ -154,9 +154,8 @@ impl Pacing {
         let Some(quota) = quota else { return };
         let difference = quota.time_of(charged.abs_diff(used));
         if used > charged {
-            let most =
-                now.saturating_add(quota.time_of(quota.burst())).saturating_add(LONGEST_DEBT);
-            let next = self.next.max(now).saturating_add(difference).min(most);
+            let most = now + quota.time_of(quota.burst()) + LONGEST_DEBT;
+            let next = (self.next.max(now) + difference).min(most);
             self.next = self.next.max(next).min(Instant::LAST);
         } else {
             self.give_back(now, difference);
@@ -167,18 +166,18 @@ impl Pacing {
     #[inline(always)] // as above
     pub(crate) fn refund(&mut self, now: Instant, cost: u32, paid: Span, quota: Option<Quota>) {
         if let Some(quota) = quota {
-            self.give_back(now, quota.time_of(cost).saturating_sub(paid));
+            self.give_back(now, quota.time_of(cost) - paid);
         }
     }
 
     fn give_back(&mut self, now: Instant, span: Span) {
-        self.next = self.next.min(self.next.saturating_sub(span).max(now));
+        self.next = self.next.min((self.next - span).max(now));
     }
 
     /// Admits no call within `span` from now. Ends at the latest one instant before the end of
     /// time, so that it does end.
     pub fn delay(&mut self, now: Instant, span: Span) {
-        self.until = self.until.max(now.saturating_add(span).min(Instant::LAST));
+        self.until = self.until.max((now + span).min(Instant::LAST));
     }
 
     /// Changes to another quota. The number of calls for which there is room at `now` is kept, up
@@ -194,7 +193,7 @@ impl Pacing {
         self.rescale(now, from.interval(), to.interval());
         let more = to.time_of(to.burst().saturating_sub(from.burst()));
         let less = to.time_of(from.burst().saturating_sub(to.burst()));
-        let next = self.next.saturating_add(more).saturating_sub(less);
+        let next = self.next + more - less;
         self.next = next.max(now).min(Instant::LAST);
     }
 
@@ -203,18 +202,17 @@ impl Pacing {
     /// more as a whole call does.
     pub(crate) fn rescale(&mut self, now: Instant, from: Span, to: Span) {
         let Some(interval) = NonZeroU64::new(from.as_nanos()) else { return };
-        let (calls, part) = div_rem(self.next.saturating_since(now).as_nanos(), interval);
-        let more = if part > 0 { to.saturating_sub(from) } else { Span::ZERO };
-        let part = Span::from_nanos(part).saturating_add(more).min(to);
-        self.next =
-            now.saturating_add(to.saturating_mul(calls)).saturating_add(part).min(Instant::LAST);
+        let (calls, part) = div_rem((self.next - now).as_nanos(), interval);
+        let more = if part > 0 { to - from } else { Span::ZERO };
+        let part = (Span::from_nanos(part) + more).min(to);
+        self.next = (now + to * calls + part).min(Instant::LAST);
     }
 
     /// Limits the burst at `now` to this many calls.
     #[cfg(feature = "shared")]
     pub(crate) fn leave_at_most(&mut self, now: Instant, calls: u32, quota: Quota) {
         let used = quota.time_of(quota.burst().saturating_sub(calls));
-        self.next = self.next.max(now.saturating_add(used).min(Instant::LAST));
+        self.next = self.next.max((now + used).min(Instant::LAST));
     }
 
     /// When there is room for a call of `cost` after the calls `ahead` of it, the first of which may
@@ -229,8 +227,8 @@ impl Pacing {
     ) -> Instant {
         let next = self.start(now, waited);
         let rest = u64::from(quota.burst().saturating_sub(cost));
-        let apart = quota.interval().saturating_mul(ahead.abs_diff(rest));
-        if ahead > rest { next.saturating_add(apart) } else { next.saturating_sub(apart) }
+        let apart = quota.interval() * ahead.abs_diff(rest);
+        if ahead > rest { next + apart } else { next - apart }
     }
 
     /// Ends the cooldown, because the user says so.
@@ -260,7 +258,7 @@ mod tests {
             let mut pacing = Pacing::new(Instant::ZERO);
             pacing.delay(Instant::ZERO, ten_seconds);
             pacing.delay(Instant::ZERO, Span::from_secs(1));
-            let end = Instant::ZERO.saturating_add(ten_seconds);
+            let end = Instant::ZERO + ten_seconds;
             assert_eq!(pacing.check(Instant::ZERO, 1, quota), Verdict::Wait(end), "{quota:?}");
             assert_eq!(pacing.check(end, 1, quota), Verdict::Admit, "{quota:?}");
         }

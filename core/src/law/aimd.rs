@@ -71,7 +71,7 @@ pub struct AimdConfig {
 /// let mut after = |outcome| {
 ///     let mut pacing = Pacing::new(now);
 ///     law.observe(&mut state, &mut pacing, &Sample::new(now, now, outcome), &mut rng);
-///     pacing.ready_at(1, None).map(|until| until.saturating_since(now).as_millis())
+///     pacing.ready_at(1, None).map(|until| (until - now).as_millis())
 /// };
 /// assert!((10..=20).contains(&after(Outcome::Throttled).unwrap()));
 /// assert!((20..=40).contains(&after(Outcome::Throttled).unwrap()));
@@ -328,7 +328,7 @@ impl Aimd {
 
 impl AimdCooldown {
     fn doubled(&self, cuts: u8) -> Span {
-        self.base.saturating_mul(1u64.checked_shl(cuts.into()).unwrap_or(u64::MAX))
+        self.base * 1u64.checked_shl(cuts.into()).unwrap_or(u64::MAX)
     }
 
     fn after(&self, cuts: u8, rng: &mut Rng) -> Span {
@@ -434,8 +434,7 @@ mod tests {
                 let throttled = sample(Outcome::Throttled);
                 bench.law.observe(&mut bench.state, &mut pacing, &throttled, &mut Rng::new(seed));
                 let quota = bench.law.quota(&bench.state);
-                longest =
-                    longest.max(pacing.ready_at(1, quota).unwrap().saturating_since(Instant::ZERO));
+                longest = longest.max(pacing.ready_at(1, quota).unwrap() - Instant::ZERO);
             }
             longest.as_millis()
         };

@@ -218,9 +218,9 @@ pub struct Sample<'a> {
 
 impl Sample<'_> {
     /// When the server gave its hint.
-    pub(crate) const fn hinted_at(&self) -> Instant {
+    pub(crate) fn hinted_at(&self) -> Instant {
         #[cfg(feature = "shared")]
-        return self.now.saturating_sub(self.hinted_ago);
+        return self.now - self.hinted_ago;
         #[cfg(not(feature = "shared"))]
         self.now
     }

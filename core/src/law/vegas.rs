@@ -140,7 +140,7 @@ impl Round {
     }
 
     fn add(&mut self, sample: &Sample<'_>) {
-        let micros = sample.now.saturating_since(sample.sent).as_nanos() / 1_000;
+        let micros = (sample.now - sample.sent).as_nanos() / 1_000;
         let micros = u32::try_from(micros).unwrap_or(u32::MAX);
         if self.calls == 0 {
             // Time without calls in flight does not belong to the round.
@@ -157,7 +157,7 @@ impl Round {
 
     /// `None` if the clock has not advanced.
     fn read(&self, now: Instant) -> Option<Reading> {
-        let took = now.saturating_since(self.began).as_nanos() / 1_000;
+        let took = (now - self.began).as_nanos() / 1_000;
         let calls = u64::from(self.calls);
         let mean = self.sum.checked_div(calls)?;
         let deviation = self.differences.checked_div(calls.checked_sub(1)?)?;

@@ -27,7 +27,7 @@ const MOMENT: Span = Span::from_millis(1);
 /// use tidegate::queue::HoldLimit;
 /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, Span, law::Fixed};
 ///
-/// let at = |seconds| Instant::ZERO.saturating_add(Span::from_secs(seconds));
+/// let at = |seconds| Instant::ZERO + Span::from_secs(seconds);
 /// let (law, call) = (Fixed::new(Quota::per_second(1).unwrap()), Call::new());
 /// let mut model: Controller<Fixed> = Controller::new(Policy::new(law), 7, at(0));
 /// assert!(matches!(model.poll(at(8), &call), Decision::Admit(_)));
@@ -63,17 +63,17 @@ impl HoldLimit {
         call: &Call<LIMITS>,
         kept: usize,
     ) -> Instant {
-        let waited = now.saturating_since(self.since).as_nanos();
-        let until = now.saturating_add(MOMENT.max(Span::from_nanos(waited / HOLD_SHARE)));
+        let waited = (now - self.since).as_nanos();
+        let until = now + MOMENT.max(Span::from_nanos(waited / HOLD_SHARE));
         // If it was delayed a moment ago, all calls that keep permits may do the same.
-        let again = now < self.delayed.saturating_add(MOMENT);
+        let again = now < self.delayed + MOMENT;
         self.delayed = now;
         match control.check(now, call) {
             _ if !is_next => Instant::ZERO,
             Verdict::Full if usize::from(control.in_flight()) > kept => until,
             Verdict::Wait(due) if due <= until && kept == 0 => until,
             // Another call may return its permit at once.
-            _ if kept == 0 || again => now.saturating_add(MOMENT),
+            _ if kept == 0 || again => now + MOMENT,
             _ => Instant::ZERO,
         }
     }

@@ -291,7 +291,7 @@ where
             Reason::Late(turn)
         } else if let Some(ticket) = self.put(call, place, is_known) {
             if let Some(look_again) = wake {
-                self.asleep = look_again.min(call.deadline.saturating_add(TICK));
+                self.asleep = look_again.min(call.deadline + TICK);
             }
             return Ok(Joined::Waits(ticket));
         } else {
@@ -339,7 +339,7 @@ where
         }
         self.asleep = Instant::ZERO;
         let (first, (deadline, soonest)) = self.slots.look(gate.is_failing());
-        let (mut due, mut wake) = (now, deadline.saturating_add(TICK));
+        let (mut due, mut wake) = (now, deadline + TICK);
         if let Some((call, _)) = self.slots.get(first).and_then(Slot::waiting) {
             match ask(now, gate, call) {
                 Asked::Decided(decision) => return self.decide(first, decision),

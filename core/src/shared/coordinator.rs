@@ -156,7 +156,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
             keep: terms.again,
             interval: terms.interval,
             fleet: terms.known.max(self.members.lately()),
-            cooldown: self.source.cooldown_until().saturating_since(now),
+            cooldown: self.source.cooldown_until() - now,
         };
         head.write(now, &leases, grant).ok_or(MessageError::Length)
     }
@@ -189,7 +189,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
             self.members.all_are_gone();
         }
         self.members.forget(now, terms.grace());
-        let back = now.saturating_since(self.began) <= terms.grace();
+        let back = now - self.began <= terms.grace();
         let room = u16::try_from(MEMBERS).unwrap_or(u16::MAX);
         self.crowd = if back { self.crowd.max(request.alone.min(room)) } else { 0 };
         self.members.hear(now, request)
@@ -201,11 +201,11 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
     /// it is passed on once per such delay, because a law reacts to each response.
     fn settle(&mut self, ahead: Instant, interval: Option<Span>, report: &Report) {
         let Report { permit, at, outcome, mut waited, mut hint } = *report;
-        let ago = ahead.saturating_since(at);
+        let ago = ahead - at;
         let mut is_news = false;
         if let (Some(left), None, Some(interval)) = (hint.remaining, hint.reset, interval) {
-            let lasts = hint.period.unwrap_or(interval.saturating_mul(left));
-            if lasts < ago.saturating_mul(OLD_NEWS) {
+            let lasts = hint.period.unwrap_or(interval * left);
+            if lasts < ago * OLD_NEWS {
                 (hint.remaining, hint.limit, hint.period) = (None, None, None);
             } else if at < self.news_from {
                 (hint.remaining, waited) = (None, false);
@@ -231,7 +231,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         request: &Request,
         leases: &mut Vec<Lease, LEASE_MOST>,
     ) -> Instant {
-        let end = now.saturating_add(terms.lookahead().min(self.recorded));
+        let end = now + terms.lookahead().min(self.recorded);
         let present = self.members.present(now, terms.silent_after());
         let Part { mut most, waited, each } = self.part(now, end, terms, request);
         most = if present > 0 { most } else { 0 };
@@ -260,7 +260,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
             }
         }
         let granted = u32::try_from(leases.len()).unwrap_or(u32::MAX);
-        now.saturating_sub(waited).saturating_add(each.saturating_mul(granted.into()))
+        now - waited + each * granted.into()
     }
 
     /// The number of leases for one member: all that it wants, but if others wait too, at most its
@@ -276,13 +276,13 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         if others == 0 {
             return all;
         }
-        let room = div_rem(end.saturating_since(self.ahead(now)).as_nanos(), interval).0;
+        let room = div_rem((end - self.ahead(now)).as_nanos(), interval).0;
         let waited = self.members.waited(now, request.member, terms.again);
-        let sum = waited.saturating_add(wait);
+        let sum = waited + wait;
         let part = mul_div_floor(room, waited.as_nanos(), sum.as_nanos());
         // A slow limit has less than one lease for each within the lookahead. Then it is for those
         // that have waited longer than others.
-        let part = part.max((waited.saturating_mul(others.into()) >= wait).into());
+        let part = part.max((waited * others.into() >= wait).into());
         let each = mul_div_floor(sum.as_nanos(), 1, room.max(1));
         Part {
             most: most.min(usize::try_from(part).unwrap_or(LEASE_MOST)),
@@ -311,7 +311,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
     /// How far ahead it grants from now on, or has already granted. Valid until the next call.
     pub(super) fn record_lookahead(&mut self, now: Instant) -> Span {
         self.recorded_before = self.recorded;
-        self.recorded = self.terms(now).lookahead().max(self.front.saturating_since(now));
+        self.recorded = self.terms(now).lookahead().max(self.front - now);
         self.recorded
     }
 
@@ -346,8 +346,8 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
 
     fn terms_of(&self, known: u16, now: Instant) -> Terms {
         let interval = self.source.interval(self.ahead(now));
-        let share = interval.unwrap_or(Span::ZERO).saturating_mul(known.into());
-        let apart = REQUESTS_APART.saturating_mul(known.into());
+        let share = interval.unwrap_or(Span::ZERO) * known.into();
+        let apart = REQUESTS_APART * known.into();
         Terms { known, interval, again: self.heartbeat.max(share.min(HEARTBEAT_MOST)).max(apart) }
     }
 }
@@ -381,16 +381,16 @@ impl Terms {
     /// How far ahead of the clock leases are granted: a member that requests every heartbeat has
     /// half of a heartbeat left when the answer arrives, if the round trip takes at most [`WAY`].
     pub(super) fn lookahead(&self) -> Span {
-        self.again.saturating_add(self.again.halved(1)).saturating_add(WAY)
+        (self.again + self.again.halved(1)) + WAY
     }
 
     /// A member that is silent for this long is not counted.
     fn silent_after(&self) -> Span {
-        self.lookahead().saturating_add(LATE)
+        self.lookahead() + LATE
     }
 
     /// A silent member keeps its share for this long.
     fn grace(&self) -> Span {
-        GRACE.max(self.lookahead().saturating_mul(2))
+        GRACE.max(self.lookahead() * 2)
     }
 }

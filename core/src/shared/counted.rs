@@ -180,7 +180,7 @@ impl<const SLOTS: usize> Gate for CountedMember<SLOTS> {
 
     // An answer or a settled call ends the wait; or a lost call, which nothing reports.
     fn ready_at(&self, now: Instant, _: &Call) -> Option<Instant> {
-        Some(now.saturating_add(Span::from_secs(1)))
+        Some(now + Span::from_secs(1))
     }
 
     fn due_behind(&self, now: Instant, call: &Call, [ahead]: &[Ahead; 1]) -> Instant {

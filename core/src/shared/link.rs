@@ -121,7 +121,7 @@ impl Link {
 
     /// A call has found a lease that was already due.
     pub(super) fn finds(&mut self, now: Instant, due: Instant) {
-        let there = now.saturating_since(due.max(self.since));
+        let there = now - due.max(self.since);
         self.spare |= there > self.again().halved(4);
     }
 
@@ -157,7 +157,7 @@ impl Link {
     /// An even share of the last reported rate; `None` if there is none.
     pub(super) fn share(&self) -> Option<Quota> {
         let told = self.told?;
-        let interval = told.interval?.saturating_mul(told.fleet.max(1).into());
+        let interval = told.interval? * told.fleet.max(1).into();
         Quota::per(1, interval).ok()
     }
 
@@ -177,7 +177,7 @@ impl Link {
 
     /// Whether there was no call for so long that the available leases are returned.
     pub(super) fn is_idle(&self, now: Instant) -> bool {
-        now.saturating_since(self.touched) > IDLE
+        now - self.touched > IDLE
     }
 
     /// When the next request is due or the pending one expires, with `reports` to send. `None` if
@@ -193,7 +193,7 @@ impl Link {
         if self.misses > 0 {
             return Some(self.next);
         }
-        let sooner = |part: u32| latest.saturating_add(self.again().halved(part));
+        let sooner = |part: u32| latest + self.again().halved(part);
         let next = if self.lacks && self.satisfied { self.next.min(sooner(3)) } else { self.next };
         let next = if self.throttled || reports >= LEASE_MOST { next.min(sooner(2)) } else { next };
         Some(next)
@@ -204,7 +204,7 @@ impl Link {
     pub(super) fn need(&self, waiting: u16) -> u16 {
         // No request is sent before the previous one is answered.
         let again = self.again().max(self.round_trip);
-        let span = again.saturating_add(again.halved(2)).saturating_add(self.round_trip);
+        let span = again + again.halved(2) + self.round_trip;
         let calls = mul_div_floor(self.rate, span.as_nanos(), 1_000_000_000);
         // Leases reach further ahead than that. If calls wait for each of them, twice as many are
         // useful.
@@ -220,9 +220,9 @@ impl Link {
     /// Records a request.
     pub(super) fn call(&mut self, now: Instant, want: u16, reports: usize, leaving: bool) {
         self.sequence = self.next_sequence();
-        let usual = self.round_trip.saturating_mul(4).max(PATIENCE.0);
-        let patience = usual.saturating_mul(1 << self.misses.min(2)).min(PATIENCE.1);
-        let until = now.saturating_add(patience);
+        let usual = (self.round_trip * 4).max(PATIENCE.0);
+        let patience = (usual * (1 << self.misses.min(2))).min(PATIENCE.1);
+        let until = now + patience;
         self.asking = Some(Asking { want, reports, leaving, until });
         self.latest = Some(now);
         (self.lacks, self.throttled) = (false, false);
@@ -235,9 +235,9 @@ impl Link {
         }
         let asking = self.asking.take()?;
         let latest = self.latest.unwrap_or(now);
-        let took = now.saturating_since(latest);
-        let kept = self.round_trip.saturating_sub(self.round_trip.halved(2));
-        self.round_trip = kept.saturating_add(took.halved(2)).max(took.halved(2));
+        let took = now - latest;
+        let kept = self.round_trip - self.round_trip.halved(2);
+        self.round_trip = (kept + took.halved(2)).max(took.halved(2));
         self.told = Some(Told {
             again: grant.again.max(Span::from_millis(1)),
             interval: grant.interval,
@@ -249,8 +249,7 @@ impl Link {
         // A little sooner each time, so that members that started together do not stay
         // synchronised.
         let again = self.again();
-        self.next =
-            latest.saturating_add(rng.between(again.saturating_sub(again.halved(2)), again));
+        self.next = latest + rng.between(again - again.halved(2), again);
         // The share is kept, because there may be no answer when it returns.
         self.active &= !asking.leaving || self.lacks;
         // A call that still lacks a lease after this answer sets it again.
@@ -268,16 +267,16 @@ impl Link {
         if self.asking.take().is_none() {
             return;
         }
-        let most = BACK_OFF.saturating_mul(1 << self.misses.min(4)).min(BACK_OFF_MOST);
+        let most = (BACK_OFF * (1 << self.misses.min(4))).min(BACK_OFF_MOST);
         self.misses = self.misses.saturating_add(1);
-        self.next = now.saturating_add(rng.between(most.halved(1), most));
+        self.next = now + rng.between(most.halved(1), most);
     }
 
     /// Slowly learns how many calls are sent per second. If an occasional call counted at once,
     /// many members with occasional calls would keep leases that others need.
     fn count(&mut self, now: Instant) {
         let least = self.again().halved(1);
-        let passed = now.saturating_since(self.since).max(least).as_nanos();
+        let passed = (now - self.since).max(least).as_nanos();
         let used = u64::from(self.used) << 16;
         let latest = mul_div_floor(used, 1_000_000_000, passed);
         let before = self.rate.saturating_sub(self.rate >> 2);
@@ -384,7 +383,7 @@ mod tests {
                     link.miss(at(2_000), &mut rng); // nothing is pending: no effect
                 }
                 assert_eq!(link.is_down(), misses >= 1, "{misses}");
-                let next = link.request_at(64).unwrap().saturating_since(at(2_000));
+                let next = link.request_at(64).unwrap() - at(2_000);
                 (soonest, latest) = (soonest.min(next), latest.max(next));
                 link.call(at(3_000), 1, 0, false);
                 let granted = grant(&link, span(800), None);

@@ -268,7 +268,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
             // In order, regardless of travel times: a later grant is never used before an earlier
             // one.
             let at = self.hand.back().map_or(at, |last| last.at.max(at));
-            let held = Held { permit, at, ends: at.saturating_add(grant.keep) };
+            let held = Held { permit, at, ends: (at + grant.keep) };
             if self.hand.push_back(held).is_err() {
                 self.give_back(now, permit);
             }
@@ -297,8 +297,8 @@ impl<const SLOTS: usize> Member<SLOTS> {
         let held = if self.available_leases() > 0 { self.next_at() } else { None };
         let held = held.unwrap_or(Instant::ZERO).max(self.cooldown_until());
         let interval = self.fleet().and_then(|(_, interval)| interval).unwrap_or(Span::ZERO);
-        let behind = interval.saturating_mul(ahead.calls.into());
-        now.max(held).max(call.not_before()).saturating_add(behind)
+        let behind = interval * ahead.calls.into();
+        now.max(held).max(call.not_before()) + behind
     }
 
     /// The number of members and the interval of the fleet (`None` if there is none), as last
@@ -418,7 +418,7 @@ impl<const SLOTS: usize> Source for Member<SLOTS> {
     }
 
     fn settle(&mut self, at: Instant, permit: u64, reply: Reply, waited: bool, ago: Span) -> bool {
-        self.settle_as(at.saturating_sub(ago), permit, &reply, Some(waited))
+        self.settle_as(at - ago, permit, &reply, Some(waited))
     }
 
     fn lose(&mut self, now: Instant) {

@@ -75,7 +75,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
     pub(super) fn waited(&self, now: Instant, member: u64, most: Span) -> Span {
         let known = self.list.iter().find(|entry| entry.member == member);
         known.map_or(most, |entry| {
-            let waited = now.saturating_since(entry.paid);
+            let waited = now - entry.paid;
             if entry.missing > 0 { waited } else { waited.min(most) }
         })
     }
@@ -85,7 +85,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         let mut index = 0;
         while let Some(entry) = self.list.get(index) {
             let most = if entry.gone { silence.max(REMEMBERED) } else { silence };
-            if now.saturating_since(entry.heard) <= most {
+            if now - entry.heard <= most {
                 index = index.saturating_add(1);
             } else if let Some(last) = self.list.pop()
                 && let Some(place) = self.list.get_mut(index)
@@ -116,8 +116,8 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         let waits = |entry: &&Entry| entry.missing > 0 && entry.member != member;
         let short = self.list.iter().filter(waits).filter(|entry| entry.is_present(now, within));
         short.fold((0, Span::ZERO), |(others, all): (u16, Span), entry| {
-            let waited = now.saturating_since(entry.paid);
-            (others.saturating_add(1), all.saturating_add(waited))
+            let waited = now - entry.paid;
+            (others.saturating_add(1), all + waited)
         })
     }
 
@@ -136,7 +136,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
 
 impl Entry {
     fn is_present(&self, now: Instant, within: Span) -> bool {
-        !self.alone && !self.gone && now.saturating_since(self.heard) <= within
+        !self.alone && !self.gone && now - self.heard <= within
     }
 }
 

@@ -303,7 +303,7 @@ impl Grant {
                 Lease { permit: input.u64(), at: input.instant() }
             })
         };
-        let latest = now.saturating_add(FURTHEST);
+        let latest = now + FURTHEST;
         let sound = count <= LEASE_MOST
             && body.len() == count.saturating_mul(LEASE)
             && [grant.again, grant.keep, grant.cooldown].iter().all(|span| *span <= FURTHEST)
@@ -418,7 +418,7 @@ mod tests {
         ) {
             let [again, keep, cooldown] = spans.map(Span::from_nanos);
             let grant = Grant { sequence, again, keep, interval, fleet, cooldown };
-            let at = |nanos| NOW.saturating_add(Span::from_nanos(nanos));
+            let at = |nanos| NOW + Span::from_nanos(nanos);
             let leases: Vec<Lease> =
                 leases.into_iter().map(|(permit, ahead)| Lease { permit, at: at(ahead) }).collect();
             let mut room = [0; GRANT_BYTES];
@@ -473,7 +473,7 @@ mod tests {
             fleet: 1,
             cooldown: FURTHEST,
         };
-        let lease = Lease { permit: 7, at: NOW.saturating_add(FURTHEST) };
+        let lease = Lease { permit: 7, at: (NOW + FURTHEST) };
         let mut room = [0; GRANT_BYTES];
         let length = grant.write(NOW, &[lease], &mut room).unwrap();
         let grant = &room[..length - CHECK];

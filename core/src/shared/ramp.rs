@@ -29,7 +29,7 @@ impl Ramp {
 
     /// How many more may be sent in this heartbeat.
     pub(super) fn room(&mut self, now: Instant, heartbeat: Span) -> u16 {
-        if now.saturating_since(self.from) >= heartbeat {
+        if now - self.from >= heartbeat {
             let room = self.served.saturating_mul(2).max(Self::LEAST);
             *self = Self { from: now, room, served: 0 };
         }
@@ -53,16 +53,16 @@ mod tests {
                 ramp.serve_one();
                 assert_eq!(ramp.room(now, heartbeat), left);
             }
-            now = now.saturating_add(heartbeat);
+            now += heartbeat;
         }
         // Of 512 a quarter is served, and then half as many may be sent.
         assert_eq!(ramp.room(now, heartbeat), 512);
         for _ in 0..128 {
             ramp.serve_one();
         }
-        now = now.saturating_add(heartbeat);
+        now += heartbeat;
         assert_eq!(ramp.room(now, heartbeat), 256);
         // Without calls it starts again.
-        assert_eq!(ramp.room(now.saturating_add(Span::from_secs(9)), heartbeat), 64);
+        assert_eq!(ramp.room(now + Span::from_secs(9), heartbeat), 64);
     }
 }

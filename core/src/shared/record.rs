@@ -110,7 +110,7 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
         // Calls in flight keep their places, up to half of the limit, so that new ones have room.
         let most = source.concurrency() / 2;
         let mut source = Leases::numbered(source, number);
-        source.keep_places(in_flight.min(most), now.saturating_add(PLACES_KEPT));
+        source.keep_places(in_flight.min(most), now + PLACES_KEPT);
         let mut made = Self::new(source, now);
         if ended {
             made.begin(front, lookahead);
@@ -128,14 +128,14 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
     #[must_use]
     pub fn in_place_of_another(mut self, now: Instant, away: Span) -> Self {
         let lookahead = self.least_lookahead(now);
-        self.follow(now.saturating_sub(away), lookahead);
+        self.follow(now - away, lookahead);
         self
     }
 
     /// What was granted after a snapshot is unknown: when the previous one `ended`, its burst was
     /// used, and its last lease was due a lookahead later.
     fn follow(&mut self, ended: Instant, lookahead: Span) {
-        let front = ended.saturating_add(lookahead);
+        let front = ended + lookahead;
         self.source_mut().controller_mut().forfeit(front, 0);
         self.begin(front, lookahead);
     }

@@ -18,9 +18,9 @@ impl Steady {
 
     /// The elapsed time and the current time.
     pub(super) fn tell(&mut self, now: Instant) -> (Span, Instant) {
-        let told = now.saturating_add(self.ahead);
-        self.ahead = self.ahead.saturating_add(self.latest.saturating_since(told));
-        let passed = told.saturating_since(self.latest);
+        let told = now + self.ahead;
+        self.ahead += self.latest - told;
+        let passed = told - self.latest;
         self.latest = self.latest.max(told);
         (passed, self.latest)
     }

@@ -231,7 +231,7 @@ fn a_failure_before_a_rejection_is_not_part_of_its_event() {
                     other => panic!("{other:?}"),
                 }
             };
-            now = now.saturating_add(Span::from_millis(50));
+            now += Span::from_millis(50);
             gate.settle(now, permit, reply);
             gate.intervals(now).next().flatten()
         };

@@ -71,7 +71,7 @@ fn run_law(
                 } else {
                     Hint::NONE
                 };
-                now = now.saturating_add(ROUND_TRIP);
+                now += ROUND_TRIP;
                 gate.settle(now, permit, outcome.with(hint));
                 if served {
                     next = cost(&mut chance);
@@ -173,7 +173,7 @@ fn each_of_two_limits_gets_its_own_hints() {
                         quota(requests).and_remaining(server[0].remaining()),
                         quota(tokens).and_remaining(server[1].remaining()),
                     ];
-                    now = now.saturating_add(Span::from_millis(300));
+                    now += Span::from_millis(300);
                     let said = if hints { said } else { [Hint::NONE; 2] };
                     gate.settle(now, permit, Reply::about(outcome, said));
                 }
@@ -216,7 +216,7 @@ fn calls_that_state_no_cost_use_a_limit_as_well() {
                         reply = reply.using([1, next]);
                         next = cost(&mut chance);
                     }
-                    now = now.saturating_add(ROUND_TRIP);
+                    now += ROUND_TRIP;
                     gate.settle(now, permit, reply);
                 }
                 Decision::Wait(until) => now = until,
@@ -242,13 +242,13 @@ fn calls_wait_for_the_actual_cost_of_earlier_ones() {
         let call = Call::new().cost(100);
         let mut now = Instant::from_nanos(SECOND);
         let Decision::Admit(first) = gate.poll(now, &call) else { panic!() };
-        now = now.saturating_add(ROUND_TRIP);
+        now += ROUND_TRIP;
         gate.settle(now, first, Outcome::Throttled.with::<1>(Hint::NONE.and_limit(u64::MAX)));
         let Decision::Wait(until) = gate.poll(now, &call) else { panic!() };
         let Decision::Admit(second) = gate.poll(until, &call) else { panic!() };
         gate.settle(until, second, Outcome::Ok.using([used]));
         match gate.poll(until, &call) {
-            Decision::Wait(then) => then.saturating_since(until).as_nanos(),
+            Decision::Wait(then) => (then - until).as_nanos(),
             _ => 0,
         }
     };
@@ -375,7 +375,7 @@ fn a_cost_is_learned_from_a_server_that_says_only_the_limit_or_only_what_is_left
         for (second, left) in [(1, 900), (2, 850)] {
             let Decision::Admit(permit) = gate.poll(at(second), &unstated) else { panic!() };
             let reply = Reply::about(Outcome::Ok, [Hint::NONE, hint(left)]).using([1, 50]);
-            gate.settle(at(second).saturating_add(ROUND_TRIP), permit, reply);
+            gate.settle(at(second) + ROUND_TRIP, permit, reply);
         }
         // Calls that state their cost report how much is left.
         for (second, left) in [(3, 900), (4, 100)] {
@@ -384,7 +384,7 @@ fn a_cost_is_learned_from_a_server_that_says_only_the_limit_or_only_what_is_left
             };
             let hint = Hint::NONE.and_limit(1_000).and_remaining(left);
             let reply = Reply::about(Outcome::Ok, [Hint::NONE, hint]).using([1, 50]);
-            gate.settle(at(second).saturating_add(ROUND_TRIP), permit, reply);
+            gate.settle(at(second) + ROUND_TRIP, permit, reply);
         }
         (0..20).take_while(|_| matches!(gate.poll(at(5), &unstated), Decision::Admit(_))).count()
     };

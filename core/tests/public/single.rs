@@ -16,7 +16,7 @@ fn play<C: Costs<1>>(
     let mut log = Vec::new();
     let mut call = Call::new();
     for _ in 0..400 {
-        now = now.saturating_add(Span::from_nanos(u64::from(dice.next_u32()) % (50 * MILLIS)));
+        now += Span::from_nanos(u64::from(dice.next_u32()) % (50 * MILLIS));
         match gate.poll(now, &call) {
             Decision::Admit(permit) => {
                 log.push(format!("{:?} {}", permit.sent(), permit.attempt()));
@@ -24,7 +24,7 @@ fn play<C: Costs<1>>(
             }
             Decision::Wait(until) => {
                 log.push(format!("{until:?} {:?}", gate.why(now, &call)));
-                now = until.min(now.saturating_add(Span::from_nanos(60 * SECOND)));
+                now = until.min(now + Span::from_nanos(60 * SECOND));
             }
             other => log.push(format!(
                 "{other:?} {:?} {:?}",

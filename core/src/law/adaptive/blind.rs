@@ -61,7 +61,7 @@ impl AdaptiveState {
         if (cuts || !sample.fresh)
             && let Phase::Open(open) = &mut self.phase
         {
-            if open.reject(now.saturating_since(self.event_at)) {
+            if open.reject(now - self.event_at) {
                 self.event_at = now;
             }
             if busy
@@ -158,7 +158,7 @@ impl AdaptiveState {
             let event = if self.misses > 0 { self.missed_at } else { sample.now };
             self.cut(sample.now, event, Span::ZERO);
             // Calls that were in flight at the same time are no dark time.
-            if sample.now.saturating_since(event) <= SHORTEST {
+            if sample.now - event <= SHORTEST {
                 (self.misses, self.calls) = (self.misses.min(1), self.calls.min(1));
             }
         }
@@ -171,7 +171,7 @@ impl AdaptiveState {
         if let Phase::Open(open) = self.phase {
             self.leave_open(&open, now);
             // Until all calls in flight have returned, another call would give no new information.
-            self.begin_at(now.saturating_add(self.round_trip()));
+            self.begin_at(now + self.round_trip());
         }
         self.hit(event, cooldown);
     }
@@ -375,7 +375,7 @@ impl AdaptiveState {
     fn read_meter(&mut self, now: Instant) {
         let calls = self.meter.calls(self.usual);
         let cycle = self.meter.cycle(now);
-        let dark = now.saturating_since(self.event_at);
+        let dark = now - self.event_at;
         let is_known = self.meter.end_cycle(now);
         let Phase::Paced(paced) = &mut self.phase else { return };
         if !is_known {
@@ -418,7 +418,7 @@ impl AdaptiveState {
         if doublings == 0 {
             return interval;
         }
-        let dark = Log::of_span(now.saturating_since(self.missed_at));
+        let dark = Log::of_span(now - self.missed_at);
         let most = if self.down { (dark - SIXTH).min(LEAST) } else { dark.octaves(-2).max(LEAST) };
         let most = most.max(interval.octaves(2)).min(self.ceiling());
         interval.octaves(doublings.into()).min(most).max(interval)

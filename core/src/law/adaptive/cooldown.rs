@@ -27,13 +27,13 @@ impl AdaptiveState {
             Phase::Open(_) => self.round_trip(),
             Phase::Paced(_) => self.interval.span(),
         };
-        if wait <= SHORTEST || wait <= own.saturating_add(own) {
+        if wait <= SHORTEST || wait <= own + own {
             return None;
         }
         self.leave_out_silence(now);
-        let hinted = now.saturating_add(wait);
+        let hinted = now + wait;
         let wait = wait.min(self.ceiling().span());
-        let end = now.saturating_add(wait);
+        let end = now + wait;
         let calls = self.meter.calls(self.usual);
         let cycle = Log::of_span(self.meter.cycle(end));
         let mut before = Instant::ZERO;
@@ -62,7 +62,7 @@ impl AdaptiveState {
             // When all other clients are back. If the cooldown is longer than the ceiling, clients
             // probe once per ceiling.
             let spread = if hinted > end { wait } else { spread };
-            self.interval_end = hinted.saturating_add(spread).max(before);
+            self.interval_end = (hinted + spread).max(before);
         }
         Some(Move::Slower)
     }
@@ -88,7 +88,7 @@ impl AdaptiveState {
             // The first client that returns must not use the whole limit before the others return.
             // If the end of the cooldown is still far away, it was wrong, because the server
             // already serves calls.
-            if together <= now.saturating_add(self.ceiling().span()) {
+            if together <= now + self.ceiling().span() {
                 self.fresh_at = self.fresh_at.max(together);
                 self.release = self.release.max(self.fresh_at);
             }
@@ -115,12 +115,12 @@ impl AdaptiveState {
     /// the policy's ceiling: a longer one is cut to a random time shortly before the ceiling.
     fn wait_until(&mut self, now: Instant, end: Instant, spread: Span, rng: &mut Rng) {
         let ceiling = self.ceiling().span();
-        let latest = now.saturating_add(ceiling);
+        let latest = now + ceiling;
         let until = if end < latest {
-            end.saturating_add(rng.between(Span::ZERO, spread)).min(latest)
+            (end + rng.between(Span::ZERO, spread)).min(latest)
         } else {
             let eighth = ceiling.halved(3);
-            latest.saturating_sub(rng.between(Span::ZERO, spread.min(eighth)))
+            latest - rng.between(Span::ZERO, spread.min(eighth))
         };
         self.begin_at(until);
     }

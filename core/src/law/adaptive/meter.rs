@@ -39,13 +39,13 @@ impl Meter {
 
     /// Excludes a silence that ends now from the measurement.
     pub(super) fn skip(&mut self, silence: Span, now: Instant) {
-        self.from = self.from.saturating_add(silence).min(now);
+        self.from = (self.from + silence).min(now);
     }
 
     /// Starts a new epoch, if the present one has enough calls.
     pub(super) fn turn(&mut self, now: Instant, usual: Usual) {
         if !self.set || usual.calls_in(self.served.into()) >= RIPE {
-            self.lasted = Log::of_span(now.saturating_since(self.from));
+            self.lasted = Log::of_span(now - self.from);
             self.before = core::mem::take(&mut self.served);
             (self.from, self.set) = (now, true);
         }
@@ -53,7 +53,7 @@ impl Meter {
 
     /// Length of the present epoch so far.
     pub(super) fn lasts(&self, now: Instant) -> Span {
-        now.saturating_since(self.from)
+        now - self.from
     }
 
     /// Forgets everything before `now`.
@@ -85,7 +85,7 @@ impl Meter {
     /// The length of both epochs at `end`.
     pub(super) fn cycle(&self, end: Instant) -> Span {
         let before = if self.before == 0 { Span::ZERO } else { self.lasted.span() };
-        end.saturating_since(self.from).saturating_add(before)
+        end - self.from + before
     }
 
     /// The mean interval of a usual call in both epochs; zero if they have too few calls.

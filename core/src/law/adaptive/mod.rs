@@ -215,7 +215,7 @@ impl AdaptiveState {
         let round_trip = self.round_trip();
         match &mut self.phase {
             Phase::Open(open) if !open.probing => {
-                let silence = now.saturating_since(self.fresh_at);
+                let silence = now - self.fresh_at;
                 let usual = open.interval(self.interval_end, self.fresh_at, round_trip);
                 if open.is_silence(silence, usual, round_trip) {
                     self.meter = Meter::new(now);
@@ -227,7 +227,7 @@ impl AdaptiveState {
                 }
             }
             Phase::Paced(_) => {
-                let silence = now.saturating_since(self.interval_end.max(self.release));
+                let silence = now - self.interval_end.max(self.release);
                 // A timer that is late is no silence, however fast the calls are.
                 if silence > LATENESS && silence > self.interval(now).octaves(6).span() {
                     self.meter.skip(silence, now);
@@ -311,7 +311,7 @@ impl Law for Adaptive {
     }
 
     fn concurrency(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
-        let since = now.saturating_since(state.event_at);
+        let since = now - state.event_at;
         let Phase::Open(open) = &state.phase else { return None };
         match (open.limit(since), state.hinted.calls_left(open.refilled())) {
             (Some(limit), Some(left)) => Some(limit.min(left)),
@@ -320,8 +320,8 @@ impl Law for Adaptive {
     }
 
     fn widens_at(&self, state: &AdaptiveState, now: Instant) -> Option<Instant> {
-        let after = open::doubles_after(now.saturating_since(state.event_at))?;
-        Some(state.event_at.saturating_add(after))
+        let after = open::doubles_after(now - state.event_at)?;
+        Some(state.event_at + after)
     }
 
     fn shorten(&self, state: &mut AdaptiveState, latest: Instant) {
@@ -344,11 +344,11 @@ impl Law for Adaptive {
         let shortest = self.shortest(state);
         match &mut state.phase {
             Phase::Open(open) => {
-                let since = now.saturating_since(state.event_at);
+                let since = now - state.event_at;
                 // The program may call far more often than before. What was served during its light use says
                 // nothing about the limit.
                 let started = open.limit(since).is_none();
-                let rises = open.rises(now.saturating_since(state.fresh_at), round_trip);
+                let rises = open.rises(now - state.fresh_at, round_trip);
                 if rises && started && !open.together {
                     state.meter = Meter::new(now);
                     open.measure_again();
@@ -402,7 +402,7 @@ impl Law for Adaptive {
         let served = sample.outcome == Outcome::Ok;
         state.score = state.score.saturating_sub(served.into());
         if served {
-            state.see_round_trip(now.saturating_since(sample.sent));
+            state.see_round_trip(now - sample.sent);
         }
         state.event_at = if state.is_open() { state.event_at.min(now) } else { state.event_at };
         if served && let Phase::Open(open) = &mut state.phase {
@@ -430,7 +430,7 @@ impl Law for Adaptive {
             && sample.fresh
         {
             // The rest of the wait: responses of leased calls are processed late.
-            let wait = sample.hinted_at().saturating_add(wait).saturating_since(now);
+            let wait = sample.hinted_at() + wait - now;
             if let Some(moved) = state.cool_down(now, wait, sample.outcome == Outcome::Busy, rng) {
                 return moved;
             }

@@ -184,7 +184,7 @@ impl Open {
             *from = now;
         }
         self.sends = self.sends.saturating_add(1);
-        let lasted = now.saturating_since(*from);
+        let lasted = now - *from;
         if self.sends >= 16 && round_trip > Span::ZERO && lasted >= round_trip {
             let measured = (Log::of_span(lasted) - Log::of(self.sends.into())).coarse();
             self.measured = i16::try_from(measured.max(1)).unwrap_or(i16::MAX);
@@ -219,7 +219,7 @@ impl Open {
             return Log::of_coarse(self.measured.into());
         }
         let half = round_trip.halved(1);
-        let lasted = now.saturating_since(from).max(half).max(SHORTEST);
+        let lasted = (now - from).max(half).max(SHORTEST);
         (Log::of_span(lasted) - Log::of(self.sends.max(1).into())).min(SLOWEST)
     }
 }
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(limits, [NonZeroU16::new(2), NonZeroU16::new(512), None, None, None]);
         for doublings in 0..12 {
             let next = (doublings < 10).then(|| after(doublings + 1));
-            let last = after(doublings + 1).saturating_sub(Span::from_nanos(1));
+            let last = after(doublings + 1) - Span::from_nanos(1);
             assert_eq!([after(doublings), last].map(doubles_after), [next; 2]);
         }
     }
@@ -296,7 +296,7 @@ mod tests {
             (30 << 8, (1 << 28) - 1, nano, true),
             (30 << 8, 0, second, true),
             // Calls that overlap come in bursts.
-            (30 << 8, 0, second.saturating_add(second), false),
+            (30 << 8, 0, second + second, false),
             // There was no block.
             (0, 0, nano, false),
         ] {

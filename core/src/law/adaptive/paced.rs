@@ -64,13 +64,12 @@ impl AdaptiveState {
         let interval = self.usual.interval_of(cost, self.interval(now));
         let Phase::Paced(paced) = &self.phase else { return };
         let width = (interval + Log::of_coarse(paced.probe.depth())).octaves(-2).span();
-        let latest = now.saturating_add(self.longest_wait(interval));
+        let latest = now + self.longest_wait(interval);
         let interval = interval.span();
-        let start = self.interval_end.max(now.saturating_sub(interval.max(LATENESS)));
-        self.interval_end = start.saturating_add(interval);
+        let start = self.interval_end.max(now - interval.max(LATENESS));
+        self.interval_end = start + interval;
         let half = width.halved(1);
-        let drawn =
-            self.interval_end.saturating_sub(half).saturating_add(rng.between(Span::ZERO, width));
+        let drawn = self.interval_end - half + rng.between(Span::ZERO, width);
         self.fresh_at = drawn.min(latest);
         self.release = if self.own > 0 { self.release.max(self.fresh_at) } else { self.fresh_at };
     }
@@ -106,7 +105,7 @@ impl AdaptiveState {
             self.fresh_at = self.fresh_at.max(next);
             self.release = self.release.max(self.fresh_at);
             if !self.is_open() {
-                let end = now.saturating_add(interval.max(cooldown));
+                let end = now + interval.max(cooldown);
                 self.interval_end = self.interval_end.max(end);
             }
         }
@@ -132,13 +131,13 @@ impl AdaptiveState {
     /// About an interval from now, and after the cooldown.
     fn about(&self, interval: Span, now: Instant, cooldown: Span, rng: &mut Rng) -> Instant {
         let next = rng.within(interval, interval.halved(1)).max(cooldown);
-        now.saturating_add(next).min(now.saturating_add(self.longest_wait(self.interval)))
+        (now + next).min(now + self.longest_wait(self.interval))
     }
 
     /// After a recovery, the next call is sent within the interval of the probes from now, or sooner.
     pub(super) fn hasten(&mut self, now: Instant, misses: u8, rng: &mut Rng) {
         let interval = self.doubled(self.doublings(misses), now).max(self.quota()).span();
-        let next = now.saturating_add(rng.between(Span::ZERO, interval));
+        let next = now + rng.between(Span::ZERO, interval);
         self.release = self.release.min(next);
         self.fresh_at = self.fresh_at.min(next);
         self.interval_end = self.interval_end.min(next);
@@ -146,10 +145,10 @@ impl AdaptiveState {
 
     /// A call cost more or less than it was charged: the next one is due later or sooner.
     pub(super) fn shift(&mut self, now: Instant, by: Span, later: bool) {
-        let latest = now.saturating_add(LONGEST_DEBT);
+        let latest = now + LONGEST_DEBT;
         let shifted = |instant: Instant| match later {
-            true => instant.saturating_add(by).min(latest).max(instant),
-            false => instant.min(instant.saturating_sub(by).max(now)),
+            true => (instant + by).min(latest).max(instant),
+            false => instant.min((instant - by).max(now)),
         };
         self.release = shifted(self.release);
         self.fresh_at = shifted(self.fresh_at);

@@ -127,7 +127,7 @@ pub struct Autosleeper {
 /// gate.settle(Instant::ZERO, permit, Outcome::Failed);
 /// assert_eq!(delay(&gate), Span::from_millis(500));
 /// // Silence changes nothing.
-/// let later = Instant::ZERO.saturating_add(Span::from_secs(60));
+/// let later = Instant::ZERO + Span::from_secs(60);
 /// let Decision::Admit(_) = gate.poll(later, &Call::new()) else { panic!() };
 /// assert_eq!(delay(&gate), Span::from_millis(500));
 /// ```
@@ -179,7 +179,7 @@ impl Autosleeper {
         }
         let reach = Span::from_nanos(self.config.spread.floor_of(delay.as_nanos()));
         let reach = reach.min(self.config.most_spread);
-        rng.between(delay.saturating_sub(reach), delay.saturating_add(reach))
+        rng.between(delay - reach, delay + reach)
     }
 
     fn failed(&self, state: &mut AutosleeperState, rng: &mut Rng) -> Move {

@@ -66,7 +66,7 @@ pub enum Strategy {
 ///     let throttled = Sample::new(now, now, Outcome::Throttled);
 ///     law.observe(&mut state, &mut pacing, &throttled, &mut Rng::new(1));
 ///     let until = pacing.ready_at(1, None).unwrap();
-///     (until.saturating_since(now).as_millis(), state.sleep().as_millis())
+///     ((until - now).as_millis(), state.sleep().as_millis())
 /// };
 /// // The gem sleeps before it multiplies: the sleep after next is the longer one.
 /// assert_eq!(throttled(HerokuConfig::gem(Strategy::Remaining)), (800, 960));
@@ -261,7 +261,7 @@ impl Heroku {
             return (state.sleep, Move::Kept);
         }
         state.raised = sample.now;
-        let more = state.sleep.saturating_add(self.config.add);
+        let more = state.sleep + self.config.add;
         let times = Span::from_nanos(self.config.times.floor_of(more.as_nanos()));
         let now = match self.config.strategy {
             // The first delay is the shortest sleep, regardless of what an earlier call reached. If
@@ -296,7 +296,7 @@ impl Heroku {
         };
         let less = match self.config.calm {
             // less * (1 - e^(-t / calm)): the source divides by the inverse.
-            Some(calm) => calmed(less, sample.now.saturating_since(state.raised), calm),
+            Some(calm) => calmed(less, sample.now - state.raised, calm),
             None => less,
         };
         let shorter = sleep.saturating_sub(less).max(self.config.floor.as_nanos().min(sleep));
@@ -352,7 +352,7 @@ impl Law for Heroku {
             _ => (state.sleep, Move::Kept),
         };
         let most = Span::from_nanos(self.config.jitter.floor_of(sleep.as_nanos()));
-        pacing.delay(sample.now, rng.between(sleep, sleep.saturating_add(most)));
+        pacing.delay(sample.now, rng.between(sleep, sleep + most));
         moved
     }
 }
@@ -386,7 +386,7 @@ mod tests {
             let sample = Sample { hint: &hint, ..Sample::new(self.now, self.now, outcome) };
             self.law.observe(&mut self.state, &mut pacing, &sample, &mut Rng::new(0));
             let next = pacing.ready_at(1, None).unwrap_or(self.now);
-            let waited = next.saturating_since(self.now);
+            let waited = next - self.now;
             self.now = next;
             waited.as_millis()
         }
@@ -493,7 +493,7 @@ mod tests {
         };
         for _ in 0..5 {
             assert_eq!(see(Sample::new(now, sent, Outcome::Throttled)), 1_600);
-            now = now.saturating_add(Span::from_nanos(1));
+            now += Span::from_nanos(1);
         }
         assert_eq!(see(Sample::new(now, now, Outcome::Throttled)), 3_200);
     }
@@ -521,12 +521,12 @@ mod tests {
     fn the_sleep_of_the_demonstration_stays_after_it_grew_and_finally_falls_to_80_ms() {
         let mut thread = Thread::new(HerokuConfig::DEMO);
         // A calm day before the sleep grew does not count.
-        thread.now = thread.now.saturating_add(Span::from_secs(86_400));
+        thread.now += Span::from_secs(86_400);
         assert_eq!(thread.throttled(2), [1_600, 3_200]);
         assert!(thread.see(Outcome::Ok, Some(4_500)) >= 3_190);
         let mut last = 0;
         for _ in 0..20 {
-            thread.now = thread.now.saturating_add(Span::from_secs(86_400));
+            thread.now += Span::from_secs(86_400);
             last = thread.see(Outcome::Ok, Some(4_500));
         }
         assert_eq!(last, 80);
@@ -539,7 +539,7 @@ mod tests {
             let (mut state, mut pacing) = (law.start(Instant::ZERO), Pacing::new(Instant::ZERO));
             let throttled = Sample::new(Instant::ZERO, Instant::ZERO, Outcome::Throttled);
             law.observe(&mut state, &mut pacing, &throttled, &mut Rng::new(seed));
-            pacing.ready_at(1, None).unwrap().saturating_since(Instant::ZERO).as_millis()
+            (pacing.ready_at(1, None).unwrap() - Instant::ZERO).as_millis()
         });
         assert!((800..805).contains(&waits.clone().min().unwrap()));
         assert!((875..=880).contains(&waits.max().unwrap()));

@@ -85,7 +85,7 @@ pub enum Over {
 /// assert!(matches!(gate.poll(start, &Call::new().cost(3)), Decision::Admit(_)));
 /// assert!(matches!(gate.poll(start, &Call::new()), Decision::Admit(_)));
 /// // Seconds begin with the controller, not with the epoch.
-/// let next = start.saturating_add(Span::from_secs(1));
+/// let next = start + Span::from_secs(1);
 /// assert_eq!(gate.poll(start, &Call::new()), Decision::Wait(next));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -219,8 +219,8 @@ impl Tchannel {
     /// the state, so checking changes nothing.
     fn at(&self, state: &TchannelState, now: Instant) -> TchannelState {
         let mut state = *state;
-        let mut ended = now.saturating_since(state.second).as_secs();
-        state.second = state.second.saturating_add(SECOND.saturating_mul(ended));
+        let mut ended = (now - state.second).as_secs();
+        state.second += SECOND * ended;
         while ended > 0 {
             ended = ended.saturating_sub(1);
             state = self.next_second(state);
@@ -259,7 +259,7 @@ impl Tchannel {
         let mut state = *state;
         // From the smallest limit, a factor of two reaches one call within 40 seconds.
         for _ in 0..64 {
-            state.second = state.second.saturating_add(SECOND);
+            state.second += SECOND;
             state = self.next_second(state);
             if state.room() > 0 {
                 break;

@@ -95,7 +95,7 @@ fn of_duration<I: Iterator<Item = u8>>(duration: &mut Message<'_, I>) -> Option<
     if i64::try_from(seconds).is_err() || nanos >= 1_000_000_000 {
         return None;
     }
-    Some(Span::from_secs(seconds).saturating_add(Span::from_nanos(nanos)))
+    Some(Span::from_secs(seconds) + Span::from_nanos(nanos))
 }
 
 /// Whether the URL of a type ends with [`NAME`] after a slash.

@@ -41,7 +41,7 @@ fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
                 if step == 7 {
                     continue; // it is never answered
                 }
-                now = now.saturating_add(Span::from_nanos(70 * MILLIS));
+                now += Span::from_nanos(70 * MILLIS);
                 let (outcome, hint) =
                     turn.map_or((Outcome::Ok, Hint::NONE), |turn| said(turn + step));
                 let reply = outcome.with::<1>(hint);
@@ -50,10 +50,10 @@ fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
             }
             Decision::Wait(until) => {
                 assert!(until > now, "a wait is never zero");
-                if until.saturating_since(now).as_nanos() > PAUSE {
+                if (until - now).as_nanos() > PAUSE {
                     break; // until the next visit
                 }
-                longest = longest.max(until.saturating_since(now).as_nanos());
+                longest = longest.max((until - now).as_nanos());
                 now = until;
             }
             Decision::Full => match gate.next_at(now) {
@@ -104,9 +104,9 @@ fn story(name: &str, start: u64) -> Vec<String> {
     let policy = every_policy().find(|(other, _)| *other == name).unwrap().1;
     let (mut gate, mut chance) = (Gate::new(policy, 7, at(start)), Rng::new(7));
     let (mut now, mut out, mut told) = (at(start), Vec::new(), Vec::new());
-    let since = |then: Instant| then.saturating_since(at(start)).as_nanos();
+    let since = |then: Instant| (then - at(start)).as_nanos();
     for turn in 0..3_000 {
-        now = now.saturating_add(chance.between(Span::ZERO, Span::from_millis(400)));
+        now += chance.between(Span::ZERO, Span::from_millis(400));
         told.push(match gate.poll(now, &Call::new()) {
             Decision::Admit(permit) => {
                 out.push(permit);
@@ -122,10 +122,10 @@ fn story(name: &str, start: u64) -> Vec<String> {
             gate.settle(now, permit, outcome.with(hint));
         }
         if let Verdict::Wait(until) = gate.check(now, &Call::new())
-            && until > now.saturating_add(Span::from_secs(60))
+            && until > now + Span::from_secs(60)
         {
             // At most a day, so that the oldest clock does not end.
-            now = until.min(now.saturating_add(Span::from_secs(86_400)));
+            now = until.min(now + Span::from_secs(86_400));
         }
     }
     told

@@ -14,7 +14,7 @@ fn record(policy: Policy) -> [u8; LENGTH] {
     for turn in 0..40 {
         match gate.poll(now, &Call::new()) {
             Decision::Admit(permit) => {
-                now = now.saturating_add(Span::from_millis(80));
+                now += Span::from_millis(80);
                 let hint = Hint::quota(600, Span::from_secs(60)).and_remaining(600 - turn);
                 let outcome = if turn % 9 == 5 { Outcome::Throttled } else { Outcome::Ok };
                 if turn % 7 > 0 {
@@ -22,7 +22,7 @@ fn record(policy: Policy) -> [u8; LENGTH] {
                 }
             }
             Decision::Wait(until) => now = until,
-            Decision::Full | Decision::Reject(_) => now = now.saturating_add(Span::from_secs(1)),
+            Decision::Full | Decision::Reject(_) => now += Span::from_secs(1),
         }
     }
     let mut record = [0; LENGTH];

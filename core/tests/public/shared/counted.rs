@@ -190,7 +190,7 @@ fn a_queue_learns_when_a_call_of_a_member_may_be_sent() {
     assert_eq!(pair.member.ready_at(at(BEGIN), &call), Some(at(BEGIN + SECOND)));
     let behind = |pair: &Pair, calls| {
         let ahead = Ahead { calls, cost: calls.into(), ..Ahead::default() };
-        pair.member.due_behind(at(BEGIN), &call, &[ahead]).saturating_since(at(BEGIN))
+        pair.member.due_behind(at(BEGIN), &call, &[ahead]) - at(BEGIN)
     };
     assert_eq!(behind(&pair, 9), Span::ZERO, "nothing is known");
     let (_, grant) = pair.ask(BEGIN, 12);

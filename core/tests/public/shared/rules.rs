@@ -448,7 +448,7 @@ fn a_law_learns_only_the_rest_of_a_cooldown_that_is_reported_late() {
     (sample.hint, sample.hinted_ago) = (&hint, Span::from_secs(6));
     law.observe(&mut state, &mut pacing, &sample, &mut rng);
     let Verdict::Wait(until) = law.check(&state, now, 0, false) else { panic!() };
-    let rest = until.saturating_since(now);
+    let rest = until - now;
     assert!((Span::from_secs(4)..Span::from_secs(5)).contains(&rest), "{rest:?}");
 }
 
