@@ -295,7 +295,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
 #[cfg(feature = "defmt")]
 impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Call<'_, T, LIMITS> {
     fn format(&self, f: defmt::Formatter<'_>) {
-        let left = self.call.not_after().saturating_since(time::now());
+        let left = self.call.not_after() - time::now();
         let left = time::duration(left).as_millis();
         defmt::write!(f, "Call {{ priority: {}, {} ms left }}", self.priority, left);
     }

@@ -257,7 +257,7 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
             self.wake_first(key);
             return Poll::Ready(result);
         }
-        *wake = call.not_after().saturating_add(TICK);
+        *wake = call.not_after() + TICK;
         let displaced;
         (*number, displaced) = self.line.stay(key, *number, rank, is_first, context.waker());
         if let Some(key) = displaced {
@@ -268,7 +268,7 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
             return Poll::Ready(Err(Rejection::LineFull));
         }
         if *number == 0 && (*until <= now || *until == Instant::MAX) {
-            *wake = (*wake).min(now.saturating_add(LOOK_AGAIN));
+            *wake = (*wake).min(now + LOOK_AGAIN);
         } else if *number == 0 || is_first {
             *wake = (*wake).min(*until);
         }
@@ -339,7 +339,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 return Poll::Ready(result);
             }
         }
-        trace!("waits for {} ms, or until something changes", millis(wake.saturating_since(now)));
+        trace!("waits for {} ms, or until something changes", millis(wake - now));
         wake_at(wake, context.waker());
         Poll::Pending
     }

@@ -70,7 +70,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'a, T, LIMITS> {
         let work = async move || {
             let began = time::now();
             let answer = embassy_time::with_deadline(deadline, call()).await;
-            let took = time::now().saturating_since(began);
+            let took = time::now() - began;
             desk.with_call_time(|time| match answer {
                 Ok(_) => time.took(took),
                 Err(_) => time.took_longer(took),

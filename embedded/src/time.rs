@@ -15,7 +15,7 @@
 //! let (before, after) = (u32::MAX - 32_767, 32_768); // as read from the counter
 //! let mut rtc = Ticks::new(NonZeroU32::new(32_768).unwrap());
 //! let (asleep, awake) = (rtc.extend(before), rtc.extend(after));
-//! assert_eq!(time::duration(awake.saturating_since(asleep)), Duration::from_secs(2));
+//! assert_eq!(time::duration(awake - asleep), Duration::from_secs(2));
 //! ```
 
 use core::future::Future;
@@ -90,7 +90,7 @@ const BOOT: u64 = 1 << 62;
 /// use tidegate_embassy::time;
 ///
 /// let [boot, later] = [0, 2].map(|secs| time::instant(Instant::from_secs(secs)));
-/// assert_eq!(later.saturating_since(boot), Span::from_secs(2));
+/// assert_eq!(later - boot, Span::from_secs(2));
 /// // There is time before the boot, for the instants in a snapshot.
 /// assert!(boot > tidegate::Instant::ZERO);
 /// ```
@@ -106,7 +106,7 @@ pub const fn instant(at: embassy_time::Instant) -> tidegate::Instant {
 /// use tidegate::Span;
 /// use tidegate_embassy::time;
 ///
-/// let at = time::instant(Instant::from_secs(2)).saturating_add(Span::from_nanos(1));
+/// let at = time::instant(Instant::from_secs(2)) + Span::from_nanos(1);
 /// // At any rate below a gigahertz, a nanosecond takes a whole tick.
 /// assert_eq!(time::ticking(at), Instant::from_secs(2) + embassy_time::Duration::from_ticks(1));
 /// ```

@@ -120,7 +120,7 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
                     return Poll::Ready(match decision {
                         Ok(permit) => {
                             let (cause, since) = waits.unwrap_or((observe::NO_WAIT, now));
-                            observe::admitted(&lane, cause, now.saturating_since(since));
+                            observe::admitted(&lane, cause, now - since);
                             Ok(Layer::new(lane, Some(permit), call, place).into())
                         }
                         Err(reason) => Err(Error::rejected(lane.key.clone(), reason, now))

@@ -131,7 +131,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// longer is rejected as soon as that is known. [`run`](Self::run) also gives up an attempt in
     /// flight.
     pub fn with_timeout(self, timeout: Duration) -> Self {
-        let deadline = self.gate.keys.shared.timer.now().saturating_add(span(timeout));
+        let deadline = self.gate.keys.shared.timer.now() + span(timeout);
         Self { call: self.call.deadline(deadline), ..self }
     }
 

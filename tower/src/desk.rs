@@ -155,7 +155,7 @@ where
                 Ok(Joined::Waits(again)) => {
                     *ticket = again;
                     // A task that always runs late has enough time in the end.
-                    self.late.insert(again, within.saturating_mul(2));
+                    self.late.insert(again, within * 2);
                     Turn::Waiting
                 }
             };
@@ -192,7 +192,7 @@ where
         if due > call.not_after() {
             return Err(Reason::Late(due));
         }
-        Ok(due.saturating_since(now))
+        Ok(due - now)
     }
 
     /// Whether this call is the next to be sent.
@@ -239,7 +239,7 @@ where
                     wakes.woken.extend(waiters.leave(ticket));
                     if queue.is_admitted(ticket) {
                         let within = late.get(&ticket).unwrap_or(take_within);
-                        let by = now.saturating_add(*within);
+                        let by = now + *within;
                         let at = admitted.partition_point(|(_, other)| *other <= by);
                         admitted.insert(at, (ticket, by));
                     }

@@ -54,7 +54,7 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
             }
             // The first in the queue may no longer be polled.
             let patience = span(timer.patience().max(LEAST));
-            let until = until.min(now.saturating_add(patience)).min(after(deadline));
+            let until = until.min(now + patience).min(after(deadline));
             ready!(alarm.poll(timer, until, cx));
         }
     }
@@ -77,8 +77,7 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
             None => line.is_first(*number.insert(line.join(waker)), waker),
             Some(number) => line.is_first(number, waker),
         };
-        let overdue = *since > Instant::ZERO
-            && since.saturating_add(span(keys.shared.timer.patience())) <= now;
+        let overdue = *since > Instant::ZERO && *since + span(keys.shared.timer.patience()) <= now;
         *since = now;
         if first || overdue { keys.find_or_make(names) } else { Err(Instant::MAX) }
     }
@@ -96,6 +95,6 @@ impl<const LIMITS: usize, T: Timer> Drop for Entry<LIMITS, T> {
 const LEAST: Duration = Duration::from_millis(100);
 
 /// The first instant after the deadline.
-const fn after(deadline: Instant) -> Instant {
-    deadline.saturating_add(Span::from_nanos(1))
+fn after(deadline: Instant) -> Instant {
+    deadline + Span::from_nanos(1)
 }

@@ -77,7 +77,7 @@ pub enum Error {
 impl Error {
     pub(crate) fn rejected(key: Arc<str>, reason: Reason, now: Instant) -> Self {
         let wait = match reason {
-            Reason::Late(at) => duration(at.saturating_since(now)),
+            Reason::Late(at) => duration(at - now),
             _ => Duration::ZERO,
         };
         Self::Rejected { key, reason, wait }

@@ -300,7 +300,7 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
         for (at, Layer { lane, .. }) in others.iter().enumerate() {
             match self.waits {
                 Some((first, cause, since)) if first == at => {
-                    observe::admitted(lane, cause, lane.timer().now().saturating_since(since));
+                    observe::admitted(lane, cause, lane.timer().now() - since);
                 }
                 _ => observe::admitted(lane, observe::NO_WAIT, Span::ZERO),
             }

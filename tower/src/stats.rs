@@ -37,7 +37,7 @@ pub struct Stats {
 
 /// Adds the counters of one controller to a sum.
 pub(crate) fn add(sum: &mut tidegate::Stats, one: &tidegate::Stats) {
-    sum.waited = sum.waited.saturating_add(one.waited);
+    sum.waited += one.waited;
     macro_rules! add {
         ($($counter:ident)*) => { $(sum.$counter = sum.$counter.saturating_add(one.$counter);)* };
     }

@@ -27,7 +27,7 @@ use tidegate::Instant;
 ///     }
 ///
 ///     fn sleep_until(&self, at: Instant) -> Self::Sleep {
-///         Box::pin(delay(Duration::from_nanos(at.saturating_since(self.now()).as_nanos())))
+///         Box::pin(delay(Duration::from_nanos((at - self.now()).as_nanos())))
 ///     }
 ///
 ///     // One request cannot wake another there.
@@ -91,7 +91,7 @@ impl Timer for Tokio {
 impl Tokio {
     /// The instant of a time on tokio's clock. Zero for times before the timer was created.
     pub(crate) fn at(&self, time: tokio::time::Instant) -> Instant {
-        Instant::ZERO.saturating_add(span(time.saturating_duration_since(self.epoch)))
+        Instant::ZERO + span(time.saturating_duration_since(self.epoch))
     }
 }
 
@@ -111,7 +111,7 @@ impl Timer for Tokio {
     }
 
     fn sleep_until(&self, at: Instant) -> Self::Sleep {
-        tokio::time::sleep(duration(at.saturating_since(self.now())))
+        tokio::time::sleep(duration(at - self.now()))
     }
 }
 

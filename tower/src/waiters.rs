@@ -48,14 +48,14 @@ impl Waiters {
         let before = self.put(ticket, waker);
         let watches = match self.watcher {
             _ if patience == Span::ZERO => true,
-            Some(watcher) => watcher.ticket == ticket || watcher.by.saturating_add(patience) <= now,
+            Some(watcher) => watcher.ticket == ticket || watcher.by + patience <= now,
             None => true,
         };
         if watches {
             self.watcher = Some(Watcher { ticket, by: until });
             return (until, before);
         }
-        (now.saturating_add(patience), before)
+        (now + patience, before)
     }
 
     /// Removes a call. Returns its waker, if it has not been woken yet.
@@ -70,7 +70,7 @@ impl Waiters {
     /// `until`. `None` if the watcher's timer is early enough.
     pub(crate) fn watch(&mut self, now: Instant, until: Instant, patience: Span) -> Option<Waker> {
         let ticket = match self.watcher {
-            Some(watcher) if watcher.by.saturating_add(patience) > now => {
+            Some(watcher) if watcher.by + patience > now => {
                 if watcher.by <= until {
                     return None;
                 }

@@ -65,7 +65,7 @@ impl<const LIMITS: usize> Calls<LIMITS> {
     /// The earliest time for a later attempt; 0 if the slot does not exist.
     pub fn not_before(&mut self, slot: u32) -> f64 {
         let call = self.0.get(slot);
-        call.map_or(0.0, |call| millis(call.not_before().saturating_since(Instant::ZERO)))
+        call.map_or(0.0, |call| millis(call.not_before() - Instant::ZERO))
     }
 
     /// Frees the slot of a later attempt.

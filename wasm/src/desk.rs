@@ -105,7 +105,7 @@ impl<G: Kind<LIMITS>, const LIMITS: usize> Desk<G, LIMITS> {
     pub fn peek(&mut self, gate: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let Some(Kept { gate, line }) = self.gates.get(gate) else { return f64::NAN };
-        millis(line.peek(now, gate, &G::call(Requested::PLAIN)).saturating_since(now))
+        millis(line.peek(now, gate, &G::call(Requested::PLAIN)) - now)
     }
 
     /// Returns a permit for a call that does not wait; less than 0 or NaN if it would have to.

@@ -41,7 +41,7 @@ impl Desk {
         let lent = kept.gate.lent();
         let mut limit = HoldLimit::new(deadline(since), deadline(delayed));
         let until = limit.until(now, is_next, &kept.gate.controller, &call, lent);
-        millis(until.saturating_since(Instant::ZERO))
+        millis(until - Instant::ZERO)
     }
 
     /// Keeps a permit until then, while the call waits for another key.

@@ -123,7 +123,7 @@ impl Leases {
     /// When a request is due, in milliseconds; NaN if none is due until a call joins or settles.
     pub fn request_at(&mut self, member: u32) -> f64 {
         let due = self.lessee(member).and_then(|lessee| lessee.member().request_at());
-        due.map_or(f64::NAN, |due| millis(due.saturating_since(Instant::ZERO)))
+        due.map_or(f64::NAN, |due| millis(due - Instant::ZERO))
     }
 
     /// Writes a request, if one is due while this many calls wait, and returns its length: 0 if

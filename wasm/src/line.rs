@@ -53,7 +53,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
             self.other = Some(decided);
         }
         let turn = turn.unwrap_or_else(|| gate.due_first(now, call));
-        told.given = millis(turn.saturating_since(Instant::ZERO));
+        told.given = millis(turn - Instant::ZERO);
         -1.0 - ticket.slot() as f64
     }
 
@@ -79,9 +79,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
                 told.given = told.decided(self.queue.take(ticket));
                 ticket.slot() as f64
             }
-            Step::Sleep(until) => {
-                until.map_or(f64::NEG_INFINITY, |until| -millis(until.saturating_since(now)))
-            }
+            Step::Sleep(until) => until.map_or(f64::NEG_INFINITY, |until| -millis(until - now)),
         }
     }
 
@@ -160,6 +158,6 @@ impl Told {
     /// When a call that was rejected as late could have been sent; NaN for others.
     pub fn late(&self) -> f64 {
         let Some(Reason::Late(until)) = self.rejected else { return f64::NAN };
-        millis(until.saturating_since(Instant::ZERO))
+        millis(until - Instant::ZERO)
     }
 }

@@ -45,7 +45,7 @@ pub fn span(ms: f64) -> Option<Span> {
 #[cfg(any(test, feature = "gate", feature = "shared"))]
 /// Converts to a deadline: none for NaN or after the end of time. A negative one is in the past.
 pub fn deadline(ms: f64) -> Instant {
-    span(ms).map_or(Instant::MAX, |span| Instant::ZERO.saturating_add(span))
+    span(ms).map_or(Instant::MAX, |span| Instant::ZERO + span)
 }
 
 /// Converts a span to milliseconds.

@@ -38,7 +38,7 @@ pub fn pacing_take(pacing: u32, cost: f64, patient: bool, now: f64) -> f64 {
         let cost = count(cost);
         let wait = match pacing.check(now, cost, Some(*quota)) {
             Verdict::Admit => 0.0,
-            Verdict::Wait(until) => millis(until.saturating_since(now)),
+            Verdict::Wait(until) => millis(until - now),
             Verdict::Full | Verdict::Reject(_) => return f64::NAN,
         };
         if patient || wait == 0.0 {

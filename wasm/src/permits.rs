@@ -49,15 +49,15 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     /// Finds lost calls, and returns their number. If no call is `urgent`, it searches at most four times in an expiry.
     pub fn lose(&mut self, now: Instant, urgent: bool) -> u16 {
         let often = if urgent { Span::ZERO } else { Span::from_nanos(self.expiry.as_nanos() / 4) };
-        if now < self.first_end.saturating_add(often) || self.first_end == Instant::MAX {
+        if now < self.first_end + often || self.first_end == Instant::MAX {
             return 0;
         }
         self.first_end = Instant::MAX;
         let mut lost = 0_u16;
         for slot in 0..self.kept.slots() {
             let Some(kept) = self.kept.get(slot) else { continue };
-            let end = kept.permit.sent().saturating_add(self.expiry);
-            let forgotten = end.saturating_add(MEMORY);
+            let end = kept.permit.sent() + self.expiry;
+            let forgotten = end + MEMORY;
             if end <= now && !kept.is_lost {
                 kept.is_lost = true;
                 lost = lost.saturating_add(1);
@@ -75,7 +75,7 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     /// it, so that numbers do not repeat. NaN if there is no memory.
     pub fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
         self.admitted = self.admitted.wrapping_add(1);
-        self.first_end = self.first_end.min(permit.sent().saturating_add(self.expiry));
+        self.first_end = self.first_end.min(permit.sent() + self.expiry);
         let kept = Kept { admitted: self.admitted, permit, usage: Usage::new(), is_lost: false };
         let slot = self.kept.insert(kept);
         slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn lost_calls_are_found_within_a_quarter_of_an_expiry_and_forgotten_after_an_hour() {
-        let at = |seconds| Instant::ZERO.saturating_add(Span::from_secs(seconds));
+        let at = |seconds| Instant::ZERO + Span::from_secs(seconds);
         for urgent in [false, true] {
             let mut permits = Permits::new(Span::from_secs(100));
             let mut gate: Controller<_> =

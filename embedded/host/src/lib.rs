@@ -33,5 +33,5 @@ pub fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS
 
 /// The first tick that is at least this many milliseconds.
 pub fn due(millis: u64) -> Instant {
-    time::ticking(time::instant(Instant::from_ticks(0)).saturating_add(Span::from_millis(millis)))
+    time::ticking(time::instant(Instant::from_ticks(0)) + Span::from_millis(millis))
 }

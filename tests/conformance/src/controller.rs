@@ -225,9 +225,9 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 Decision::Wait(until) => now = until,
                 Decision::Admit(permit) => {
                     self.admitted += 1;
-                    now = now.saturating_add(took);
+                    now += took;
                     self.gate.settle(now, permit, reply);
-                    now = now.saturating_add(gap);
+                    now += gap;
                     admitted += 1;
                 }
                 Decision::Full | Decision::Reject(_) => break,
@@ -253,7 +253,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 && let Decision::Admit(permit) = self.gate.poll(now, &Call::new())
             {
                 self.admitted += 1;
-                free = free.max(now).saturating_add(work);
+                free = free.max(now) + work;
                 line.push_back((free, permit));
             }
             let Some((done, permit)) = line.pop_front() else { break };

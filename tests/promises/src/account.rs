@@ -22,7 +22,7 @@ impl Account {
     /// The clock at a call or a debt. Only progress beyond the latest of these instants earns
     /// calls.
     fn see(&mut self, now: Instant) {
-        self.passed += u128::from(now.saturating_since(self.seen).as_nanos());
+        self.passed += u128::from((now - self.seen).as_nanos());
         self.seen = self.seen.max(now);
         // The largest sum of periods that end here extends that of the periods that ended before,
         // or starts now.

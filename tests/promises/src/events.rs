@@ -108,7 +108,7 @@ fn call<const LIMITS: usize>(now: Instant, input: &mut Input<'_>) -> Call<LIMITS
     let call = match flags & 3 {
         0 => call,
         1 => call.deadline(input.instant()),
-        _ => call.deadline(now.saturating_add(input.span())),
+        _ => call.deadline(now + input.span()),
     };
     Call { core: call, costs, estimated }
 }

@@ -17,13 +17,13 @@ pub fn record_of<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Vec<
 /// How long a plain call waits, if the end fits into every early clock.
 fn wait<const LIMITS: usize>(gate: &Kept<LIMITS>, now: Instant) -> Option<Span> {
     let Verdict::Wait(until) = gate.check(now, &Call::new()) else { return None };
-    Some(until.saturating_since(now)).filter(|wait| wait.as_nanos() < EARLY.as_nanos())
+    Some(until - now).filter(|wait| wait.as_nanos() < EARLY.as_nanos())
 }
 
 impl<const LIMITS: usize> World<LIMITS> {
     /// Sleeps for a measured time. The clock may have advanced more.
     pub fn sleep(&mut self, ahead: Span, away: Span) {
-        let there = self.now.saturating_add(ahead).saturating_add(away);
+        let there = self.now + ahead + away;
         let record = record_of(&self.gate, self.now);
         let again = self.restored(&record, there, away);
         // On the same clock nothing changes, and later decisions must agree. (Instants more than
@@ -32,7 +32,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert_eq!(record_of(&same, self.now), record);
         self.says_what_would_have_been_said(&same);
         if self.latest.max(there) < EARLY {
-            let past = self.now.saturating_add(away);
+            let past = self.now + away;
             assert_eq!(record_of(&again, there), record_of(&same, past));
             // A wait beyond the largest instant is rejected instead.
             let told = (again.check(there, &Call::new()), same.check(past, &Call::new()));
@@ -55,7 +55,7 @@ impl<const LIMITS: usize> World<LIMITS> {
                 Verdict::Admit => {
                     panic!("{before:?} remained to wait, but the call is admitted at once")
                 }
-                Verdict::Wait(until) => assert!(until.saturating_since(there) >= before),
+                Verdict::Wait(until) => assert!(until - there >= before),
                 // The wait would end after the largest instant.
                 Verdict::Full | Verdict::Reject(_) => {}
             }
@@ -78,7 +78,7 @@ impl<const LIMITS: usize> World<LIMITS> {
             return;
         }
         for later in [0, 1, 1_000_000_000, 3_600_000_000_000] {
-            let then = self.now.saturating_add(Span::from_nanos(later));
+            let then = self.now + Span::from_nanos(later);
             let (said, says) =
                 (self.gate.check(then, &Call::new()), again.check(then, &Call::new()));
             // Instants past the end of early clocks are clamped in a record.
@@ -91,11 +91,11 @@ impl<const LIMITS: usize> World<LIMITS> {
 
     fn wake(&mut self, again: Kept<LIMITS>, there: Instant, away: Span) {
         assert_eq!(again.in_flight(), 0);
-        let left = self.cooldown.saturating_since(self.now);
+        let left = self.cooldown - self.now;
         let then = Instant::from_nanos(there.as_nanos().saturating_sub(away.as_nanos()));
         // The largest instant is kept.
         if self.cooldown < Instant::MAX {
-            self.cooldown = then.saturating_add(left);
+            self.cooldown = then + left;
         }
         for account in &mut self.accounts {
             account.wake(self.now, there, away);

@@ -65,12 +65,12 @@ impl<const LIMITS: usize> World<LIMITS> {
         let concerned = reply.hints.iter().zip(costs).filter(|(_, cost)| *cost > 0);
         let Some(asked) = concerned.filter_map(|(hint, _)| hint.cooldown()).max() else { return };
         let (ceiling, spread) = (self.terms.cooldown.ceiling(), self.terms.spread);
-        self.cooldown = self.cooldown.max(self.now.saturating_add(ceiling));
-        let least = ceiling.saturating_sub(Span::from_nanos(spread.floor_of(ceiling.as_nanos())));
+        self.cooldown = self.cooldown.max(self.now + ceiling);
+        let least = ceiling - Span::from_nanos(spread.floor_of(ceiling.as_nanos()));
         let floor = if asked < ceiling { asked } else { least };
         // The largest instant is excluded, so that every cooldown ends.
         let last = Instant::from_nanos(u64::MAX - 1);
-        let until = self.now.saturating_add(floor).min(last);
+        let until = (self.now + floor).min(last);
         let free = [(); LIMITS].map(|()| 0);
         match self.gate.check(self.now, &tidegate::Call::of(free)) {
             Verdict::Admit => assert!(until <= self.now, "a wait of {asked:?} was ignored"),
@@ -89,7 +89,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         );
         assert_eq!(next.attempt(), call.core.attempt() + 1);
         assert!(self.terms.attempts.is_none_or(|most| next.attempt() < most.get()));
-        let most = self.now.saturating_add(self.terms.backoff.unwrap_or(Span::ZERO));
+        let most = self.now + self.terms.backoff.unwrap_or(Span::ZERO);
         assert!(next.not_before() >= self.now && next.not_before() <= most, "a backoff too long");
         let verdict = self.gate.check(self.now, &next);
         assert!(!matches!(verdict, Verdict::Reject(Reason::Late(_))), "a retry that is late");

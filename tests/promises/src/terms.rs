@@ -310,7 +310,7 @@ fn backoff(input: &mut Input<'_>) -> (Backoff, Span) {
         _ => Jitter::Spread(ratio(input)),
     };
     let (base, more) = (input.span(), input.span());
-    let most = base.saturating_add(more);
+    let most = base + more;
     Backoff::new(growth, jitter, base, most).map_or(DEFAULT, |backoff| (backoff, most))
 }
 

@@ -111,7 +111,7 @@ impl<const LIMITS: usize> World<LIMITS> {
     }
 
     pub fn pass(&mut self, span: Span) {
-        self.set_clock(self.now.saturating_add(span));
+        self.set_clock(self.now + span);
     }
 
     /// Sleeps as the last poll said, and polls again.
@@ -175,7 +175,7 @@ impl<const LIMITS: usize> World<LIMITS> {
     pub fn has_cost_nothing(&self, before: &Kept<LIMITS>, call: &tidegate::Call<LIMITS>) {
         assert_eq!(self.gate.in_flight(), before.in_flight());
         for later in [0, 1, SECOND / 7, 4_000 * SECOND] {
-            let later = self.now.saturating_add(Span::from_nanos(later));
+            let later = self.now + Span::from_nanos(later);
             for call in [call, &tidegate::Call::new()] {
                 assert_eq!(self.gate.check(later, call), before.check(later, call));
             }
@@ -245,7 +245,7 @@ impl<const LIMITS: usize> World<LIMITS> {
     ) {
         assert!(until > self.now, "a wait is never zero");
         self.told = until;
-        let wait = until.saturating_since(self.now);
+        let wait = until - self.now;
         assert!(self.terms.longest.is_none_or(|longest| wait <= longest), "it waits {wait:?}");
         let ended = self.cooldown.max(call.not_before()).max(self.now);
         let later = self.gate.why(ended, call);
@@ -287,7 +287,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert_eq!(self.gate.in_flight(), before.in_flight(), "a call in flight was forgotten");
         let ceiling = terms.cooldown.ceiling();
         let is_lower = ceiling < self.terms.cooldown.ceiling();
-        let latest = if is_lower { self.now.saturating_add(ceiling) } else { Instant::MAX };
+        let latest = if is_lower { self.now + ceiling } else { Instant::MAX };
         self.cooldown = self.cooldown.min(latest);
         let states = self.gate.states().zip(before.states());
         for (limit, (state, old)) in states.enumerate() {
@@ -342,8 +342,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         }
         if verdict == Verdict::Admit {
             for later in [1, SECOND / 7, 4_000 * SECOND] {
-                let later =
-                    self.gate.check(self.now.saturating_add(Span::from_nanos(later)), &plain);
+                let later = self.gate.check(self.now + Span::from_nanos(later), &plain);
                 assert_eq!(later, Verdict::Admit, "the call may be sent now, but not later");
             }
         }

@@ -112,17 +112,17 @@ impl Thread {
         if self.group.steady
             && let Demand::Poisson(rate) = self.group.demand
         {
-            self.arisen = from.saturating_add(self.chance.exponential(rate.interval()));
+            self.arisen = from + self.chance.exponential(rate.interval());
             return self.arisen;
         }
-        from.saturating_add(self.chance.between(Span::ZERO, START_WITHIN))
+        from + self.chance.between(Span::ZERO, START_WITHIN)
     }
 
     /// Begins a call.
     pub fn begin(&mut self, now: Instant) {
         let arises = matches!(self.group.demand, Demand::Poisson(_) | Demand::Cron { .. });
         self.begun = if arises { self.arisen.min(now) } else { now };
-        let ends = |deadline: Time| self.begun.saturating_add(deadline.span());
+        let ends = |deadline: Time| self.begun + deadline.span();
         let deadline = self.group.deadline.map_or(Instant::MAX, ends);
         self.call = Call {
             thread: self.call.thread,
@@ -137,7 +137,7 @@ impl Thread {
 
     /// When the client abandons an attempt whose response would arrive at `back`, if it does.
     pub fn gives_up(&self, back: Instant) -> Option<Instant> {
-        let until = self.flight.response.sent.saturating_add(self.group.timeout?.span());
+        let until = self.flight.response.sent + self.group.timeout?.span();
         (until < back).then_some(until)
     }
 
@@ -152,26 +152,26 @@ impl Thread {
             Demand::Closed | Demand::Work(_) => now,
             Demand::Poisson(rate) => {
                 let gap = self.chance.exponential(rate.interval());
-                self.arisen = self.arisen.saturating_add(gap);
+                self.arisen += gap;
                 now.max(self.arisen)
             }
             Demand::Cron { calls, every } => {
                 self.round = (self.round + 1) % calls;
                 if self.round == 0 {
-                    self.arisen = self.arisen.saturating_add(every.span());
+                    self.arisen += every.span();
                 }
                 now.max(self.arisen)
             }
-            Demand::Think(mean) => now.saturating_add(self.chance.exponential(mean.span())),
+            Demand::Think(mean) => now + self.chance.exponential(mean.span()),
             Demand::OnOff { on, off } => {
-                let cycle = on.span().saturating_add(off.span()).as_nanos();
+                let cycle = (on.span() + off.span()).as_nanos();
                 let phase = now.as_nanos() % cycle;
                 if phase < on.span().as_nanos() {
                     now
                 } else {
                     let rest = Span::from_nanos(cycle - phase);
                     let late = self.chance.between(Span::ZERO, ON_WITHIN);
-                    now.saturating_add(rest).saturating_add(late)
+                    now + rest + late
                 }
             }
         })

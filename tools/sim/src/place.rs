@@ -29,7 +29,7 @@ pub struct Place<'a> {
 fn way(latency: &Spread) -> (Span, Span) {
     match *latency {
         Spread::Constant(time) => (time.span(), Span::ZERO),
-        Spread::Uniform(least, most) => (least.span(), most.span().saturating_sub(least.span())),
+        Spread::Uniform(least, most) => (least.span(), most.span() - least.span()),
         Spread::Exponential(mean) => (Span::ZERO, scaled(mean.span(), 4.6)),
         Spread::Lognormal { .. } => (Span::from_millis(25), Span::from_millis(50)),
     }

@@ -268,13 +268,13 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let process = &mut self.processes[number as usize];
         let what = match answer {
             Answer::Admit(permit) => {
-                let waited = now.saturating_since(thread.asked);
+                let waited = now - thread.asked;
                 thread.state = State::Away;
                 thread.flight.permit = permit;
                 (thread.flight.response.sent, thread.flight.response.waited) = (now, waited);
                 process.in_flight += 1;
                 let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
-                self.agenda.enter(now.saturating_add(way), Event::Arrive(index));
+                self.agenda.enter(now + way, Event::Arrive(index));
                 self.tally.left(index, now, waited);
                 What::Sent(waited)
             }
@@ -302,7 +302,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
             }
             Answer::Reject(reason) => {
                 self.lost += 1;
-                self.end_call(index, now.saturating_add(REJECTED), false);
+                self.end_call(index, now + REJECTED, false);
                 What::Rejected(reason)
             }
         };
@@ -335,7 +335,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         };
         let thread = &mut self.threads[index as usize];
         let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
-        let mut back = now.saturating_add(answer.delay).saturating_add(way);
+        let mut back = now + answer.delay + way;
         if let Some(until) = thread.gives_up(back) {
             // The server does not know that the client gave up, and does the work.
             (answer.outcome, answer.hint) = (Outcome::Failed, Hint::NONE);

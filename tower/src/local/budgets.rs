@@ -119,7 +119,7 @@ impl Budgets {
     }
 
     fn now(&self) -> Instant {
-        self.clock.now().saturating_add(PAST)
+        self.clock.now() + PAST
     }
 
     /// Whether all grants have been written, so that another process can continue at once.
@@ -129,7 +129,7 @@ impl Budgets {
 
     fn open(&mut self, key: &[u8], now: Instant) -> Result<(), LocalError> {
         let idle = span(IDLE.max(self.terms.heartbeat.saturating_mul(4)));
-        let is_used = |budget: &Budget| now.saturating_since(budget.asked) <= idle;
+        let is_used = |budget: &Budget| now - budget.asked <= idle;
         self.budgets.retain(|_, budget| is_used(budget) || budget.unstored.is_some());
         if self.budgets.len() >= MOST {
             return Err(LocalError::new(format!(

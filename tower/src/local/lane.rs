@@ -190,14 +190,14 @@ impl Lane {
     fn with<R>(&self, act: impl FnOnce(&mut State, Instant) -> R) -> R {
         let mut state = self.lock();
         let now = self.clock.now();
-        state.desk.look_again = state.armed.max(now).saturating_add(PATIENCE);
+        state.desk.look_again = state.armed.max(now) + PATIENCE;
         let done = act(&mut state, now);
         let wakes = state.desk.settle_down(now);
         let is_early = state.due() < state.armed;
         if is_early {
             state.armed = state.armed.min(now);
         }
-        let is_overdue = state.armed.saturating_add(PATIENCE) <= now;
+        let is_overdue = state.armed + PATIENCE <= now;
         if let Some(bell) = &state.bell
             && (is_early || is_overdue)
         {

@@ -57,7 +57,7 @@ fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
         retry_budget: None,
         backoff: Some(spans[1]),
         attempts: None,
-        longest: Some(spans[1].saturating_mul(64)),
+        longest: Some(spans[1] * 64),
     };
     Small { name, terms, spans, depth, prologue: &[] }
 }

@@ -44,7 +44,7 @@ pub fn happen(mut input: Input<'_>) {
             10..13 => _ = world.call(),
             _ => world.grant(&mut input),
         }
-        let latest = world.now.saturating_add(FURTHEST);
+        let latest = world.now + FURTHEST;
         assert!(
             world.member.request_at().is_none_or(|at| at <= latest),
             "it never sends another request"
@@ -61,7 +61,7 @@ impl<const SLOTS: usize> Process<SLOTS> {
     }
 
     fn pass(&mut self, span: Span) {
-        self.now = self.now.saturating_add(span).min(Instant::from_nanos(1 << 62));
+        self.now = (self.now + span).min(Instant::from_nanos(1 << 62));
     }
 
     /// A message arrives with at most this many new leases. Returns whether it is a grant.
@@ -121,7 +121,7 @@ impl<const SLOTS: usize> Process<SLOTS> {
             Decision::Wait(until) => {
                 assert!(until > self.now, "a zero wait");
                 let most = FURTHEST.max(CooldownPolicy::DEFAULT.ceiling());
-                let latest = self.now.saturating_add(most);
+                let latest = self.now + most;
                 assert!(until <= latest || self.member.is_alone(), "it waits until {until:?}");
             }
             Decision::Full | Decision::Reject(_) => {}

@@ -42,7 +42,7 @@ impl Worker {
         }
         // Counted like the source: a step down that ends the delay still "sleeps" for no time.
         self.slept += u32::from(delayed || self.delay() > Span::ZERO);
-        self.now.saturating_since(since)
+        self.now - since
     }
 }
 

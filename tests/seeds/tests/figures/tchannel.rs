@@ -51,7 +51,7 @@ impl Client {
                 other => panic!("a limit that rejects answered {other:?}"),
             }
         }
-        self.now = self.now.saturating_add(Span::from_secs(1));
+        self.now += Span::from_secs(1);
         (limit, sent, sent.min(busy))
     }
 }

@@ -42,7 +42,7 @@ fn fixed() -> Single<Fixed> {
 pub fn fixed_poll() {
     let (mut gate, call, mut now) = (fixed(), black_box(Call::new()), Instant::ZERO);
     run(|on| {
-        now = now.saturating_add(STEP);
+        now += STEP;
         let Decision::Admit(permit) = meter(on, || gate.poll(now, &call)) else {
             panic!("kept back")
         };
@@ -63,7 +63,7 @@ pub fn fixed_pair_with_costs() {
 fn pair<C: Costs<1>>(mut gate: Controller<Fixed, 1, Policy<Fixed>, C>) {
     let (call, mut now) = (black_box(Call::new()), Instant::ZERO);
     run(|on| {
-        now = now.saturating_add(STEP);
+        now += STEP;
         let left = meter(on, || match gate.poll(now, &call) {
             Decision::Admit(permit) => {
                 gate.settle(now, permit, Outcome::Ok);
@@ -80,7 +80,7 @@ pub fn pacing() {
     let quota = black_box(quota());
     let (mut pacing, mut now) = (black_box(Pacing::new(Instant::ZERO)), Instant::ZERO);
     run(|on| {
-        now = now.saturating_add(STEP);
+        now += STEP;
         assert_eq!(meter(on, || pacing.take(now, 1, &quota)), Verdict::Admit);
     });
 }

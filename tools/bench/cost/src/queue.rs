@@ -36,13 +36,13 @@ impl Bench {
 
     fn call(&mut self) -> (Call, u8) {
         let dice = self.chance.next_u32();
-        let within = PATIENCE.saturating_add(Span::from_micros((dice >> 8).into()));
-        (black_box(Call::new().deadline(self.now.saturating_add(within))), (dice % 8) as u8)
+        let within = PATIENCE + Span::from_micros((dice >> 8).into());
+        (black_box(Call::new().deadline(self.now + within)), (dice % 8) as u8)
     }
 
     /// A call joins, and another is admitted and completes.
     fn turn(&mut self, on: bool) {
-        self.now = self.now.saturating_add(STEP);
+        self.now += STEP;
         let (call, priority) = self.call();
         let Self { queue, gate, now, .. } = self;
         meter(on, || {
@@ -61,7 +61,7 @@ pub fn empty() {
     let mut bench = Bench::new(0);
     let call = black_box(Call::new());
     run(|on| {
-        bench.now = bench.now.saturating_add(STEP);
+        bench.now += STEP;
         let Bench { queue, gate, now, .. } = &mut bench;
         meter(on, || {
             let place = queue.place(0);

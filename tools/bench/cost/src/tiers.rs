@@ -39,7 +39,7 @@ impl Client {
 
     /// Sends a call that completes with `reply`.
     fn call(&mut self, on: bool, reply: Reply) {
-        let then = self.now.saturating_add(ROUND_TRIP);
+        let then = self.now + ROUND_TRIP;
         let left = meter(on, || match self.gate.poll(self.now, &self.call) {
             Decision::Admit(permit) => {
                 self.gate.settle(then, permit, reply);

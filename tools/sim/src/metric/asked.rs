@@ -44,7 +44,7 @@ impl View<'_> {
     fn stretch(&self, stretch: &Stretch, show: Show) -> Option<f64> {
         let every = stretch.every.unwrap_or_default().span();
         let times = (0..u64::from(stretch.times)).map(|time| {
-            let shift = |at: Time| Time::from(at.span().saturating_add(every.saturating_mul(time)));
+            let shift = |at: Time| Time::from(at.span() + every * time);
             self.look_at(stretch, shift(stretch.from), shift(stretch.to), show)
         });
         let values: Vec<f64> = times.flatten().collect();

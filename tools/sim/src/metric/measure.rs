@@ -28,7 +28,7 @@ impl Tally {
             (sum.0 + u64::from(thread.served), sum.1 + u64::from(thread.bad))
         });
         let capacity = server.capacity(scenario.measure_from.instant(), now, scenario.offered);
-        let bins = view.bin_of(now.saturating_since(Instant::ZERO));
+        let bins = view.bin_of(now - Instant::ZERO);
         let second_half = view.sums(bins / 2..bins);
         let (half, end) = (view.start_of(bins / 2), view.start_of(bins));
         let fixed = scenario.groups().any(|group| matches!(group.demand, Demand::Work(_)));
@@ -107,7 +107,7 @@ impl View<'_> {
     }
 
     fn start_of(&self, bin: usize) -> Instant {
-        Instant::ZERO.saturating_add(self.width().saturating_mul(bin as u64))
+        Instant::ZERO + self.width() * bin as u64
     }
 
     pub(super) fn sums(&self, bins: Range<usize>) -> Sums {

@@ -120,7 +120,7 @@ impl Tally {
     /// A call that began at `begun` returned and was served.
     pub fn served(&mut self, thread: u32, now: Instant, begun: Instant) {
         if now >= self.from && self.threads[thread as usize].counted {
-            self.latencies.add(now.saturating_since(begun));
+            self.latencies.add(now - begun);
         }
     }
 
@@ -184,17 +184,17 @@ impl Peak {
         if now < self.from {
             return;
         }
-        if now.saturating_since(self.slot_ends) >= Span::from_secs(1) {
+        if now - self.slot_ends >= Span::from_secs(1) {
             // No call for a second. Slots keep their phase, so that the result does not depend on
             // the gap.
-            let idle = now.saturating_since(self.slot_ends).as_nanos() / SLOT.as_nanos();
-            self.slot_ends = self.slot_ends.saturating_add(SLOT.saturating_mul(idle));
+            let idle = (now - self.slot_ends).as_nanos() / SLOT.as_nanos();
+            self.slot_ends += SLOT * idle;
             (self.slots, self.sum) = ([0; 10], 0);
         }
         while now >= self.slot_ends {
             self.slot = (self.slot + 1) % self.slots.len();
             self.sum -= std::mem::take(&mut self.slots[self.slot]);
-            self.slot_ends = self.slot_ends.saturating_add(SLOT);
+            self.slot_ends += SLOT;
         }
         self.slots[self.slot] += 1;
         self.sum += 1;
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_busiest_second_is_found_wherever_it_begins() {
-        let at = |millis| Instant::ZERO.saturating_add(Span::from_millis(millis));
+        let at = |millis| Instant::ZERO + Span::from_millis(millis);
         for (calls, expected) in [
             (vec![0, 500, 950, 1_050, 1_300], 4),
             (vec![950, 1_000, 1_899, 1_999], 3),

@@ -113,7 +113,7 @@ impl Limiter {
     /// When there is a token at the present rate. A waiting caller of the source sleeps until then.
     fn token_at(&self, now: Instant) -> Instant {
         let missing = seconds((1.0 - self.tokens) / self.rate);
-        now.saturating_add(missing.max(Span::from_nanos(1)))
+        now + missing.max(Span::from_nanos(1))
     }
 
     /// Counts a response, and changes the rate.
@@ -205,7 +205,7 @@ mod tests {
         }
 
         fn pass(&mut self, millis: u64) {
-            self.now = self.now.saturating_add(Span::from_millis(millis));
+            self.now += Span::from_millis(millis);
         }
 
         /// Calls that take this many milliseconds, before the bucket is in use.

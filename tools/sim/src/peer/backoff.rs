@@ -66,7 +66,7 @@ pub(super) fn asleep(now: Instant, call: &Call) -> Option<Answer> {
 
 /// Delays the next attempt by `delay`. Returns true, because there is a next attempt.
 pub(super) fn sleep(now: Instant, call: &mut Call, delay: Span) -> bool {
-    call.not_before = now.saturating_add(delay);
+    call.not_before = now + delay;
     true
 }
 

@@ -42,10 +42,10 @@ impl Course {
 
     /// `NextBackOff`. `random` is a draw from 0 to 1.
     fn next(&mut self, now: Instant, random: f64) -> Option<Span> {
-        let elapsed = now.saturating_since(self.began);
+        let elapsed = now - self.began;
         let next = randomized(self.interval, random);
         self.interval = grown(self.interval);
-        (elapsed.saturating_add(next) <= MAX_ELAPSED).then_some(next)
+        (elapsed + next <= MAX_ELAPSED).then_some(next)
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
         loop {
             let response = throttled(now.as_nanos());
             match schedule.delay(now, &call, &response, &mut chance) {
-                Some(delay) => now = now.saturating_add(delay),
+                Some(delay) => now += delay,
                 None => return (call.attempt, now),
             }
             call.attempt += 1;
@@ -157,10 +157,10 @@ mod tests {
         let mut attempts: Vec<u32> = (0..1_000)
             .map(|seed| {
                 let (attempts, ended) = course(seed);
-                let elapsed = ended.saturating_since(Instant::from_nanos(7));
+                let elapsed = ended - Instant::from_nanos(7);
                 assert!(elapsed <= MAX_ELAPSED, "{elapsed:?}");
                 // The omitted sleep would have taken at most 90 s.
-                assert!(elapsed > MAX_ELAPSED.saturating_sub(Span::from_secs(90)), "{elapsed:?}");
+                assert!(elapsed > MAX_ELAPSED - Span::from_secs(90), "{elapsed:?}");
                 attempts
             })
             .collect();

@@ -57,7 +57,7 @@ impl Oracle {
     /// The first instant at or after `from` that finds a token, for any travel time.
     fn by_tokens(&self, ledger: &mut Ledger, from: Instant) -> Instant {
         let (soonest, spread) = self.outlook.way;
-        let arrives = from.saturating_add(soonest);
+        let arrives = from + soonest;
         if !ledger.open {
             ledger.tokens = self.outlook.start;
         }
@@ -120,7 +120,7 @@ impl Throttle for Oracle {
 
     fn settle(&mut self, now: Instant, _: u64, response: &Response) {
         if let (Some(until), Some(wait)) = (&mut self.obeys, response.hint.retry_after) {
-            *until = now.saturating_add(wait).max(*until);
+            *until = (now + wait).max(*until);
         }
     }
 
@@ -149,7 +149,7 @@ mod tests {
                     now = until;
                 }
                 let way = Span::from_nanos(chance.within(25e6, 75e6) as u64);
-                now.saturating_add(way)
+                now + way
             })
             .collect();
         arrivals.sort_unstable();
@@ -261,7 +261,7 @@ mod tests {
         let answers = [0, 1, 2].map(|i| oracles[i].poll(at(0.0), &call()));
         assert_eq!(answers[0], Answer::Admit(0));
         let [_, Answer::Wait(second), Answer::Wait(third)] = answers else { panic!("{answers:?}") };
-        assert_eq!(third.saturating_since(second), Span::from_secs(1));
+        assert_eq!(third - second, Span::from_secs(1));
         assert_eq!(oracles[1].poll(second, &call()), Answer::Admit(0));
     }
 }

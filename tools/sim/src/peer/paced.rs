@@ -78,7 +78,7 @@ impl<R: Rule> Throttle for Paced<R> {
         let (throttled, waited) = (response.outcome.is_pushback(), response.waited > Span::ZERO);
         self.rate = self.rule.rate(in_seconds(now), self.rate, throttled, waited);
         if let Some(wait) = response.hint.retry_after.filter(|_| R::PAUSES) {
-            self.pause = now.saturating_add(wait).max(self.pause);
+            self.pause = (now + wait).max(self.pause);
         }
     }
 
@@ -90,7 +90,7 @@ impl<R: Rule> Throttle for Paced<R> {
 
     fn next_at(&self, now: Instant) -> Option<Instant> {
         let token = seconds((1.0 - self.tokens) / self.rate).max(Span::from_nanos(1));
-        Some(now.saturating_add(token).max(self.pause))
+        Some((now + token).max(self.pause))
     }
 }
 

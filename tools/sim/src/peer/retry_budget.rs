@@ -196,7 +196,7 @@ mod tests {
             assert_eq!(peer.poll(at(1.0), &call()), Answer::Admit(0));
             let mut call = back(1);
             let retried = peer.retry(at(1.1), &mut call, &throttled(0));
-            assert!(call.not_before <= at(1.1).saturating_add(Span::from_secs(1)));
+            assert!(call.not_before <= at(1.1) + Span::from_secs(1));
             retried
         });
         // Each first attempt pays a fifth of its retry, and the reserve pays 100: 100 / 0.8 = 125.

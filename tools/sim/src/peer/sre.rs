@@ -54,7 +54,7 @@ impl Throttle for Sre {
         let reject = self.history.at(now).rejection();
         self.history.count_request();
         if self.chance.unit() < reject {
-            *back = now.saturating_add(DROPPED);
+            *back = now + DROPPED;
             return Answer::Wait(*back);
         }
         Answer::Admit(0)

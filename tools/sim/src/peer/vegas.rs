@@ -140,7 +140,7 @@ impl Throttle for Vegas {
         self.in_flight -= 1;
         if response.outcome != Outcome::Abandoned {
             self.sample(Sample {
-                rtt: now.saturating_since(response.sent).max(Span::from_nanos(1)),
+                rtt: (now - response.sent).max(Span::from_nanos(1)),
                 in_flight: permit as u32,
                 dropped: response.outcome != Outcome::Ok,
             });

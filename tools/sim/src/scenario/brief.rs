@@ -26,7 +26,7 @@ impl Scenario {
             Clients { processes: count(processes), threads: count(threads), ..Clients::default() };
         let caller = |&at: &f64| {
             let (from, law) = (time(at), Some("none".to_owned()));
-            let to = Some(from.span().saturating_add(PATIENCE).into());
+            let to = Some((from.span() + PATIENCE).into());
             Clients { processes: 1, threads: 1, from, to, law, ..Clients::default() }
         };
         let scenario = Self {

@@ -184,9 +184,8 @@ fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<&'static str>
     if stretch.times == 0 || (stretch.times > 1 && stretch.every.is_none()) {
         return Some("a stretch takes place once or more, and needs `every` to repeat");
     }
-    let last =
-        stretch.every.unwrap_or_default().span().saturating_mul(u64::from(stretch.times) - 1);
-    if stretch.to.span().saturating_add(last) > scenario.end.get_ref().span() {
+    let last = stretch.every.unwrap_or_default().span() * (u64::from(stretch.times) - 1);
+    if stretch.to.span() + last > scenario.end.get_ref().span() {
         return Some("a stretch must not repeat after the end of the world");
     }
     whole_bins([stretch.from, stretch.to, stretch.every.unwrap_or_default()], scenario)

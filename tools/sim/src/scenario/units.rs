@@ -18,8 +18,8 @@ impl Time {
     }
 
     /// The time as a point, counted from the start of the world.
-    pub const fn instant(self) -> Instant {
-        Instant::ZERO.saturating_add(self.0)
+    pub fn instant(self) -> Instant {
+        Instant::ZERO + self.0
     }
 
     /// The time in seconds.

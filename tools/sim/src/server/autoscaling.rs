@@ -88,7 +88,7 @@ impl Autoscaling {
                 self.bucket.change(self.next_look, rate);
             }
             self.served = 0;
-            self.next_look = self.next_look.saturating_add(self.spec.period.span());
+            self.next_look += self.spec.period.span();
         }
     }
 }
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(spec.fault(), None);
         let mut server = Autoscaling::new(&spec);
         let mut chance = Chance::new(1, Stream::Server);
-        let at = |millis| Instant::ZERO.saturating_add(Span::from_millis(millis));
+        let at = |millis| Instant::ZERO + Span::from_millis(millis);
         // 10 calls a second in the first minute, one in the second, none in the third.
         for call in 0..600 {
             assert_eq!(server.arrive(at(100 * call), &mut chance).outcome, Outcome::Ok);

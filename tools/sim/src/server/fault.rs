@@ -85,7 +85,7 @@ impl Fault {
 
     /// The answer to a call that would have taken `delay`.
     pub(super) fn answer(&self, delay: Span) -> Answer {
-        let delay = delay.saturating_add(self.delay.span());
+        let delay = delay + self.delay.span();
         Answer { outcome: self.reply.outcome(), delay, hint: Hint::NONE }
     }
 }

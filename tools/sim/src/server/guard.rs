@@ -53,10 +53,10 @@ impl Guard {
     fn strike(&mut self, now: Instant) {
         let Some(ban) = self.ban else { return };
         self.strikes.push_back(now);
-        self.strikes.retain(|at| at.saturating_add(ban.within.span()) > now);
+        self.strikes.retain(|at| *at + ban.within.span() > now);
         if self.strikes.len() >= ban.after {
             self.strikes.clear();
-            self.banned = now.saturating_add(ban.length.span());
+            self.banned = now + ban.length.span();
         }
     }
 }
@@ -68,7 +68,7 @@ impl Limit for Guard {
         }
         if now < self.banned {
             if let Some(ban) = self.ban.filter(|ban| ban.extends) {
-                self.banned = now.saturating_add(ban.length.span());
+                self.banned = now + ban.length.span();
             }
             return Ruling::served(false);
         }
@@ -102,8 +102,8 @@ impl Limit for Guard {
     fn next(&self, now: Instant) -> Option<Span> {
         let full = self.limits().filter(|limit| limit.level(now) < 1.0);
         let first = self.inside.peek().filter(|_| self.is_full());
-        let leaves = first.map(|leaves| leaves.0.saturating_since(now));
-        let banned = self.banned.saturating_since(now);
+        let leaves = first.map(|leaves| leaves.0 - now);
+        let banned = self.banned - now;
         full.filter_map(|limit| limit.next(now)).chain(leaves).chain([banned]).max()
     }
 

@@ -305,13 +305,11 @@ impl Server {
         let Ruling { outcome, delay } = ruling;
         #[cfg(feature = "full")]
         let delay = match &self.work {
-            Some(work) if outcome == Outcome::Ok => {
-                delay.saturating_add(work.draw(&mut self.chance))
-            }
+            Some(work) if outcome == Outcome::Ok => delay + work.draw(&mut self.chance),
             _ => delay,
         };
         if outcome == Outcome::Ok {
-            self.limits[self.node].admitted(now.saturating_add(delay));
+            self.limits[self.node].admitted(now + delay);
         }
         let tell = |hints: &HintSpec| hints.about(outcome, self.limit(), now);
         Answer { outcome, delay, hint: self.hints.as_ref().map_or(Hint::NONE, tell) }
@@ -391,5 +389,5 @@ pub(crate) fn latest(steps: &[(Instant, f64)], time: Instant) -> f64 {
 /// Seconds from one time to another.
 #[expect(clippy::cast_precision_loss, reason = "for ratios")]
 pub fn seconds(from: Instant, to: Instant) -> f64 {
-    to.saturating_since(from).as_nanos() as f64 / 1e9
+    (to - from).as_nanos() as f64 / 1e9
 }

@@ -99,10 +99,10 @@ impl Limit for Queue {
             return Ruling { outcome: Outcome::Busy, delay: THROTTLING };
         }
         let free = self.free.pop().map_or(now, |free| free.0);
-        let done = free.max(now).saturating_add(chance.exponential(self.mean(now)));
+        let done = free.max(now) + chance.exponential(self.mean(now));
         self.free.push(Reverse(done));
         self.inside.push(Reverse(done));
-        Ruling { outcome: Outcome::Ok, delay: done.saturating_since(now) }
+        Ruling { outcome: Outcome::Ok, delay: (done - now) }
     }
 
     fn remaining(&self, now: Instant) -> Option<u64> {
@@ -115,7 +115,7 @@ impl Limit for Queue {
     }
 
     fn next(&self, now: Instant) -> Option<Span> {
-        self.inside.peek().map(|leaves| leaves.0.saturating_since(now))
+        self.inside.peek().map(|leaves| leaves.0 - now)
     }
 
     fn capacity(&self, from: Instant, to: Instant) -> f64 {
@@ -168,7 +168,7 @@ mod tests {
         let throttled = queue.arrive(Instant::ZERO, &mut chance);
         assert_eq!((throttled.outcome, throttled.delay), (Outcome::Busy, THROTTLING));
         assert_eq!(queue.next(Instant::ZERO), Some(leaves[0]));
-        let first = Instant::ZERO.saturating_add(leaves[0]);
+        let first = Instant::ZERO + leaves[0];
         assert_eq!(queue.arrive(first, &mut chance).outcome, Outcome::Ok);
     }
 
@@ -181,7 +181,7 @@ mod tests {
         let (mut now, mut sum) = (Instant::ZERO, 0);
         const CALLS: u64 = 200_000;
         for _ in 0..CALLS {
-            now = now.saturating_add(arrivals.exponential(Span::from_millis(100)));
+            now += arrivals.exponential(Span::from_millis(100));
             sum += queue.arrive(now, &mut chance).delay.as_nanos();
         }
         let mean = sum as f64 / CALLS as f64 / 1e6;

@@ -131,8 +131,8 @@ impl Limit for Sliding {
             return Some(crate::chance::scaled(self.spec.width.span(), wait));
         }
         let frees = self.log.get(self.log.len().saturating_sub(self.spec.limit as usize))?;
-        let wait = self.spec.width.span().saturating_add(self.spec.lag.span());
-        Some(frees.saturating_add(wait).saturating_since(now))
+        let wait = self.spec.width.span() + self.spec.lag.span();
+        Some(*frees + wait - now)
     }
 
     fn quota(&self, _: Instant) -> Option<(u64, Span)> {

@@ -54,19 +54,19 @@ impl Strangers {
     /// The time of the call after call number `count`, which arrived at `last`.
     pub fn next(self, last: Instant, count: u64, chance: &mut Chance) -> Instant {
         match self {
-            Self::Poisson(rate) => last.saturating_add(chance.exponential(rate.interval())),
+            Self::Poisson(rate) => last + chance.exponential(rate.interval()),
             Self::OnOff { rate, on, off } => {
                 let (on, off) = (on.span().as_nanos(), off.span().as_nanos());
                 let (cycles, within) = (last.as_nanos() / (on + off), last.as_nanos() % (on + off));
                 // The off phases are left out.
                 let gap = chance.exponential(rate.interval()).as_nanos();
                 let active = (cycles * on + within.min(on)).saturating_add(gap);
-                let off = Span::from_nanos(active / on).saturating_mul(off);
-                Instant::from_nanos(active).saturating_add(off)
+                let off = Span::from_nanos(active / on) * off;
+                Instant::from_nanos(active) + off
             }
             Self::Cron { calls, every } => {
                 let rounds = count / u64::from(calls) + 1;
-                Instant::ZERO.saturating_add(every.span().saturating_mul(rounds))
+                Instant::ZERO + every.span() * rounds
             }
         }
     }

@@ -47,7 +47,7 @@ impl Window {
     /// The window that `spec` describes.
     pub fn new(spec: &WindowSpec, chance: &mut Chance) -> Self {
         let width = spec.width.span();
-        let last = width.saturating_sub(Span::from_nanos(1));
+        let last = width - Span::from_nanos(1);
         let phase = spec.phase.map_or_else(|| chance.between(Span::ZERO, last), Time::span);
         let used = spec.limit - spec.start.unwrap_or(spec.limit);
         let limit = tidegate_limits::Window::new(spec.limit.into(), width.as_nanos());

@@ -117,7 +117,7 @@ pub fn run(fleet: &Fleet, law: &str, seed: u64) -> Result<Option<Figures>, Broke
 }
 
 fn ahead(now: Instant, by: Span) -> Instant {
-    now.saturating_add(by)
+    now + by
 }
 
 /// Converts an instant of a clock that is ahead by `by` to true time.
@@ -256,7 +256,7 @@ impl<'f> World<'f> {
                     let local = late.is_none_or(|heard| heard <= call.asked);
                     leaf.queue.pop_front();
                     call.permit = Some(permit);
-                    self.tally.left(now, now.saturating_since(call.asked), local, alone);
+                    self.tally.left(now, now - call.asked, local, alone);
                     let way = self.fleet.latency.draw(&mut leaf.chance);
                     self.agenda.enter(ahead(now, way), Event::Arrive(first));
                 }

@@ -84,7 +84,7 @@ impl Desk {
 
     pub fn advance(&mut self, world: usize, until: f64) -> Result<bool, Rejection> {
         let Some(Open { world, watch, .. }) = self.get(world) else { return Ok(false) };
-        let until = Instant::ZERO.saturating_add(Span::from_nanos((until * 1e9 + 0.5) as u64));
+        let until = Instant::ZERO + Span::from_nanos((until * 1e9 + 0.5) as u64);
         let more = world.advance(until, &mut |step| watch.see(step));
         // The small build has no code that formats text.
         let why = |broken: Broken| match cfg!(feature = "lab") {

@@ -100,7 +100,7 @@ impl Watch {
     fn begin_bin(&mut self) {
         let by_process = vec![[0; 2]; self.processes.len()];
         self.bins.push(Bin { by_process, waited: 0.0, left: 0 });
-        self.ends = self.ends.saturating_add(self.bin);
+        self.ends += self.bin;
     }
 
     /// Writes a frame, and clears what is reported once.
@@ -153,7 +153,7 @@ impl Watch {
         for Thread { process, until } in &self.threads {
             if let Some(until) = until {
                 let wait = &mut out[waits + process];
-                *wait = wait.min(seconds(until.saturating_since(now).as_nanos()));
+                *wait = wait.min(seconds((*until - now).as_nanos()));
             }
         }
         out.extend(self.processes.iter().map(|process| f64::from(process.in_flight)));

@@ -20,7 +20,7 @@ impl Timer for Worker {
     }
 
     fn sleep_until(&self, at: Instant) -> Delay {
-        let wait = at.saturating_since(self.now()).as_nanos().div_ceil(1_000_000);
+        let wait = (at - self.now()).as_nanos().div_ceil(1_000_000);
         Duration::from_millis(wait).into()
     }
 
