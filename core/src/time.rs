@@ -95,12 +95,14 @@ impl Instant {
 impl Add<Span> for Instant {
     type Output = Self;
 
+    #[inline]
     fn add(self, span: Span) -> Self {
         Self((Span(self.0) + span).0)
     }
 }
 
 impl AddAssign<Span> for Instant {
+    #[inline]
     fn add_assign(&mut self, span: Span) {
         *self = *self + span;
     }
@@ -110,6 +112,7 @@ impl AddAssign<Span> for Instant {
 impl Sub<Span> for Instant {
     type Output = Self;
 
+    #[inline]
     fn sub(self, span: Span) -> Self {
         Self((Span(self.0) - span).0)
     }
@@ -119,6 +122,7 @@ impl Sub<Span> for Instant {
 impl Sub for Instant {
     type Output = Span;
 
+    #[inline]
     fn sub(self, earlier: Self) -> Span {
         Span(self.0) - Span(earlier.0)
     }
@@ -244,6 +248,7 @@ saturating! {
 }
 
 impl AddAssign for Span {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
