@@ -38,8 +38,7 @@ const FAMILIES = [
   { hints: "discord", few: FEW_HINTED },
 ];
 
-// They wait most of the time.
-describe("each family of hints", { concurrency: 3 }, () => {
+describe("each family of hints", () => {
   for (const { hints, options = [], few } of FAMILIES) {
     test(`two hundred calls are served if the server reports ${hints}`, async (t) => {
       const run = () => Promise.all(Array.from({ length: 3 }, async () => {

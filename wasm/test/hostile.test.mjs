@@ -10,6 +10,8 @@ const program = process.env.TIDEGATE_HOSTILE;
 if (!program) throw new Error("TIDEGATE_HOSTILE names no server: run `cargo xtask test hostile`");
 
 const DEADLINE = 2_000;
+/** Between two calls of a worker, in ms. */
+const PAUSE = 50;
 /** The longest delay that a response may cause: a reported period of a day and a quarter. */
 const LONGEST = 108_000_000;
 /** How late a busy machine may be. */
@@ -101,7 +103,7 @@ test("with every hostile server each call ends by its deadline, and neither call
         // The body, if there is one, is read to its end.
         await ends(`run, ${mood}`, gate.run(call, { key: mood, deadline: DEADLINE }), DEADLINE + LATE);
         ended += 2;
-        await new Promise((rest) => setTimeout(rest, 50));
+        await new Promise((rest) => setTimeout(rest, PAUSE));
       }
     };
     await Promise.all([worker(), worker()]);
@@ -116,9 +118,10 @@ test("with every hostile server each call ends by its deadline, and neither call
   const { calls } = await counts();
   for (const mood of moods) {
     assert.ok(calls[mood]?.length, `no call arrived at ${mood}`);
-    // After the start. Served calls are not counted.
+    // After the start. Served calls are not counted. To `fetch`, a body that is cut belongs to a call that was served.
     const busiest = Math.max(0, ...calls[mood].slice(2));
-    if (!serves.includes(mood)) assert.ok(busiest <= 50, `${mood}: ${busiest} calls in a second`);
+    const most = mood === "cut-body" ? 4 * 1_000 / PAUSE : 50;
+    if (!serves.includes(mood)) assert.ok(busiest <= most, `${mood}: ${busiest} calls in a second`);
   }
   for (const gate of gates) gate.close();
   assert.ok(grown < MEMORY, `${grown} bytes more`);

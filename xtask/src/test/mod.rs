@@ -44,7 +44,7 @@ const fn part(name: &'static str, about: &'static str, all: Check, quick: Option
 fn no_more(_: &mut Tally) {}
 
 /// In the order in which they start: those first that take longest.
-const PARTS: [Part; 18] = [
+const PARTS: [Part; 19] = [
     part("wasm", "the npm package in every supported runtime", wasm::run, None),
     part("guides", "follow each guide in an empty folder", guides::run, None),
     part("web", "the page in a real browser", web::run, None),
@@ -55,7 +55,6 @@ const PARTS: [Part; 18] = [
         embedded::run,
         Some(no_more),
     ),
-    part("hostile", "clients against malicious servers", wasm::hostile, None),
     part(
         "conformance",
         "the oracle's vectors on every runtime",
@@ -80,6 +79,8 @@ const PARTS: [Part; 18] = [
     ),
     part("no-panic", "prove that core has no reachable panic", no_panic::run, None),
     part("package", "crates are complete and build from their packages", package::run, None),
+    part("hints", "bursts against servers with each family of hints", wasm::hints, None),
+    part("hostile", "clients against malicious servers", wasm::hostile, None),
     part("msrv", "build with the minimum Rust version", parts::msrv, None),
     part("supply", "licences, sources and advisories of dependencies", parts::supply, None),
     part("wiring", "the wiring for four chips links to images that start", wiring::run, None),
@@ -89,6 +90,9 @@ const PARTS: [Part; 18] = [
 const ALL: &str = "all";
 /// Parts that run only by name: each builds for some minutes, and checks what rarely changes.
 const BY_NAME: [&str; 4] = ["features", "msrv", "supply", "wiring"];
+
+/// Parts that measure how clients behave in real time: they run after the others, one at a time.
+const ALONE: [&str; 2] = ["hints", "hostile"];
 
 /// The end of `--help`.
 const MORE: &str = "
@@ -132,10 +136,13 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
     let parts: Vec<_> = PARTS.iter().filter_map(|part| Some((part, wanted(part)?))).collect();
     let (number, mut rows) = (parts.len(), Vec::new());
     let take = |(part, more)| take(part, asked.is_empty(), more);
-    in_lanes(LANES, parts, take, |row| {
+    let mut ended = |row| {
         rows.push(row);
         println!("{} of {number} parts have ended\n", rows.len());
-    });
+    };
+    let (alone, others) = parts.into_iter().partition(|(part, _)| ALONE.contains(&part.name));
+    in_lanes(LANES, others, take, &mut ended);
+    in_lanes(1, alone, take, &mut ended);
     rows.sort_by_key(|(tally, _)| names.iter().position(|name| *name == tally.part));
     Ok(report(&rows).exit_code())
 }
