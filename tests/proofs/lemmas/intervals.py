@@ -289,9 +289,9 @@ def no_reported_cost_delays_a_call_by_more_than_a_day(given, longest=least):
 
 @lemma("law/adaptive/blind.rs AdaptiveState::doubled", capped=lambda probe, ceiling: probe)
 def probes_are_no_closer_than_the_interval_and_no_further_than_the_ceiling(given, capped=least):
-    """And at most four intervals or, if that is longer: in an outage a sixth of its time and 20 s; else 20 s
-    or a quarter of the time for which the server has been rejecting. If the interval is longer than the
-    ceiling, it is the interval."""
+    """And at most four intervals or, if that is longer, a sixth of the time since the first miss in an outage
+    (at most 20 s), and otherwise a quarter of it (at least 20 s). If the interval is longer than the ceiling,
+    it is the interval."""
     interval, dark = given.numbers("interval dark", -2 * OCTAVE, 64 * OCTAVE)
     ceiling = given.number("ceiling", 0, 64 * OCTAVE)
     misses, down = given.number("misses", 0, U8), given.flag("down")

@@ -409,8 +409,9 @@ impl AdaptiveState {
         coarse(self.round_trip).saturating_add(TO_NANOS).saturating_sub(self.interval.coarse())
     }
 
-    /// The interval with the delay of probes: doubled as often, up to four intervals or, if that is longer:
-    /// in an outage a sixth of the time since the first miss and 20 s; else 20 s or a quarter of that time.
+    /// The interval with the delay of probes: doubled as often, up to four intervals or, if that is longer,
+    /// a sixth of the time since the first miss in an outage (at most 20 s), and otherwise a quarter of it
+    /// (at least 20 s).
     pub(super) fn doubled(&self, doublings: u8, now: Instant) -> Log {
         const LEAST: Log = Log::of_span(Span::from_secs(20));
         const SIXTH: Log = Log::of_ratio(6, 1);
