@@ -31,7 +31,7 @@ for (const date of ["2026-04-01", "2025-05-31", "2024-01-01"]) {
 test("calls that end with their request do not delay later ones", async (t) => {
   const miniflare = await worker(t, `
     import { tidegate } from "tidegate";
-    const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 100 }, concurrency: 2, expiry: 500 });
+    const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 400 }, concurrency: 2, expiry: 500 });
     let ended = 0;
     const run = () => gate.run(() => new Promise((wake) => setTimeout(wake, 20))).then(() => ended++);
     export default { async fetch(request) {

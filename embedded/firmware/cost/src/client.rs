@@ -40,7 +40,7 @@ impl<L: Law + Copy> Client<L> {
             }
         };
         let reply = black_box(server.serve(self.now));
-        self.now = self.now + ROUND_TRIP;
+        self.now += ROUND_TRIP;
         let now = black_box(self.now);
         meters.settle.of(&mut self.gate, |gate| gate.settle(now, permit.twin(), reply));
     }
