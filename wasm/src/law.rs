@@ -148,7 +148,7 @@ mod tests {
                 let cost = 1 + draw(4);
                 match gate.poll(now, &Call::of([cost])) {
                     Decision::Admit(permit) => {
-                        now = now + Span::from_millis(u64::from(draw(50)));
+                        now += Span::from_millis(u64::from(draw(50)));
                         let throttled = step % 97 == 60;
                         let minute = Hint::retry_after(Span::from_secs(60));
                         let reply = match throttled {
