@@ -42,7 +42,7 @@ macro_rules! ordered {
     };
 }
 
-/// A point in time: nanoseconds since an epoch that the caller picked.
+/// A point in time: nanoseconds since an epoch that the caller picked. Sums and differences saturate.
 ///
 /// ```
 /// use tidegate::{Instant, Span};
@@ -51,7 +51,7 @@ macro_rules! ordered {
 /// let later = boot + Span::from_millis(3);
 /// assert_eq!(later.as_nanos(), 3_000_000);
 /// assert_eq!(later - boot, Span::from_millis(3));
-/// // Sums and differences saturate: a clock that stepped back has not earned anything.
+/// // A clock that stepped back has not earned anything.
 /// assert_eq!(boot - later, Span::ZERO);
 /// assert_eq!(Instant::MAX + Span::from_millis(3), Instant::MAX);
 /// ```
@@ -128,12 +128,13 @@ impl Sub for Instant {
     }
 }
 
-/// A length of time in nanoseconds.
+/// A length of time in nanoseconds. Sums, differences and multiples saturate.
 ///
 /// ```
 /// use tidegate::Span;
 ///
 /// assert_eq!(Span::from_secs(2), Span::from_millis(2_000));
+/// assert_eq!(Span::from_secs(2) * 3 - Span::from_secs(1), Span::from_secs(5));
 /// assert_eq!(Span::from_secs(u64::MAX), Span::MAX); // saturates
 /// assert_eq!(Span::from_nanos(1_999_999).as_millis(), 1); // rounds down
 /// ```
