@@ -25,8 +25,8 @@ export interface Policy<L extends Law = Few> {
    */
   law?: L | undefined;
   /**
-   * For `adaptive`: the largest share of calls, from 0 to 0.125, that a server may reject whatever the rate is, without
-   * slowing the gate down. A larger one is for servers that reject at random, or whose limit strangers use without
+   * For `adaptive`: the largest share of calls, from 0 to 0.125, that may be regarded as rejected whatever the rate is,
+   * and for which the gate slows down less: little if it is about 0.01. A larger one is for servers that reject at random, or whose limit strangers use without
    * regard. Where the rate is the cause, up to this share may be rejected in addition. @defaultValue 1/64
    */
   tolerance?: number | undefined;

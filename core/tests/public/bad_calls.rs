@@ -209,8 +209,8 @@ fn an_outage_costs_few_calls() {
             let what = format!("{sent:?} sent with {workers:?} workers, {outcome:?}, seed {seed}");
             assert!(sent.len() <= most, "{} {what}", sent.len());
             // Without a rate, probes begin at a tenth of a second, and may be four of those apart, give or take half.
-            let most = |since: u64| (since / 4).max(600 * MILLIS) + 50 * MILLIS;
-            let soon = sent.windows(2).all(|pair| pair[1] - pair[0] <= most(pair[0]));
+            let furthest = |since: u64| (since / 4).max(600 * MILLIS) + 50 * MILLIS;
+            let soon = sent.windows(2).all(|pair| pair[1] - pair[0] <= furthest(pair[0]));
             assert!(soon || outcome == Outcome::Throttled, "{what}");
         }
     }

@@ -25,6 +25,10 @@ DAY = 86_400 * SECOND
 PROBE = log_of(20 * SECOND)
 SIXTH = log_of(6) - log_of(1)
 DOUBLING = 2**28
+PACED = 19  # The numbers of a state before its meter.
+INTERVAL_END, RELEASE, INTERVAL, EVENT = range(PACED + 6, PACED + 10)
+CEILING, MISSES, CALLS, OWN = range(PACED + 11, PACED + 15)
+DOWN, FRESH, MISSED = range(PACED + 17, PACED + 20)
 WIDEST = 1024
 
 
@@ -38,7 +42,7 @@ def a_client(dice):
     release = dice.choice([fresh_at, dice.near(now, 100 * SECOND)])
     ceiling = dice.number(0, 2**14)
     flight = dice.choice([0, dice.number(0, 255)])
-    paced = [1, interval, dice.number(4, 8), least, flight, *[0] * 14]
+    paced = [1, interval, dice.number(4, 8), least, flight, *[0] * (PACED - 5)]
     meter = [event, 0, 0, 0, 0, 0]
     hinted = [0, 0, U32, 0, 0, 16, 0]
     missed = [misses, calls, own, 0, 0, dice.flag(), fresh_at, event]
@@ -47,7 +51,7 @@ def a_client(dice):
 
 def parts(state):
     """The length of the epoch, the interval's end, the release and the interval."""
-    return max(state[2] * 256 + state[4] * 16, state[3]), state[25], state[26], state[27]
+    return max(state[2] * 256 + state[4] * 16, state[3]), state[INTERVAL_END], state[RELEASE], state[INTERVAL]
 
 
 def recorded(*instants):
@@ -81,7 +85,7 @@ def with_chance(dice):
 
 def calm(dice):
     asked = with_chance(dice)
-    asked[31] = asked[32] = 0  # misses, and those of calls not tried before
+    asked[MISSES] = asked[CALLS] = 0
     return asked
 
 
@@ -91,10 +95,10 @@ def advance(*numbers):
     length, interval_end, retry, interval = parts(state)
     silence = most(span_of(interval + 6 * OCTAVE), LATENESS)
     width = span_of(interval + depth_of(length) * 2**16 - 2 * OCTAVE)
-    longest = longest_wait(interval, state[30] * 2**16)
+    longest = longest_wait(interval, state[CEILING] * 2**16)
     grid, due = advanced(interval_end, now, silence, span_of(interval), width, longest, word, retry=retry)
     # A retry that has missed delays others.
-    release = max(state[26], due) if state[33] else due
+    release = max(state[RELEASE], due) if state[OWN] else due
     return tuple(recorded(grid, release, due))
 
 
@@ -109,15 +113,15 @@ def in_force(interval, misses, down, dark, ceiling, capped=least):
 
 
 def in_force_at(state, now, misses, ceiling):
-    missed, down = state[38], state[36]
+    missed, down = state[MISSED], state[DOWN]
     dark = log_of(max(now - missed, 0))
-    return span_of(in_force(state[27], misses, bool(down), dark, ceiling))
+    return span_of(in_force(state[INTERVAL], misses, bool(down), dark, ceiling))
 
 
 @step("in_force", lambda dice: [*a_client(dice)[0], dice.instant()])
 def in_force_of(*numbers):
     *state, now = numbers
-    return in_force_at(state, now, state[32], state[30] * 2**16)
+    return in_force_at(state, now, state[CALLS], state[CEILING] * 2**16)
 
 
 def backed_off(interval_end, fresh_at, now, interval, cooldown, longest, word, latest_of=least):
@@ -133,9 +137,9 @@ def back_off(*numbers):
     *state, _low, _high, now, ceiling, word = numbers
     _, interval_end, release, learnt = parts(state)
     ceiling = ((log_of(ceiling) >> 16) - 1) * 2**16
-    interval = in_force_at(state, now, min(state[32] + 1, 40), ceiling)
+    interval = in_force_at(state, now, min(state[CALLS] + 1, 40), ceiling)
     longest = longest_wait(learnt, ceiling)
-    end, due = backed_off(interval_end, state[37], now, interval, 0, longest, word)
+    end, due = backed_off(interval_end, state[FRESH], now, interval, 0, longest, word)
     return tuple(recorded(end, max(release, due), due))
 
 
@@ -153,7 +157,7 @@ def shift(*numbers):
     *state, _low, _high, now, later = numbers
     _, interval_end, release, interval = parts(state)
     move, by = put_off if later else sooner, span_of(interval)
-    return tuple(recorded(*(move(instant, now, by) for instant in (interval_end, release, state[37]))))
+    return tuple(recorded(*(move(instant, now, by) for instant in (interval_end, release, state[FRESH]))))
 
 
 def held(now, end, spread, ceiling, word, latest_of=least):

@@ -1,4 +1,4 @@
-//! Benches that are programs of their own folders: builds what they need, and runs them.
+//! Benches that are separate programs: builds what they need, and runs them.
 
 use std::ffi::OsString;
 use std::fs;

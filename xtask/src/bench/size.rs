@@ -216,7 +216,7 @@ mod tests {
 
     fn weights(figure: u64) -> Weights {
         let (what, target) = ("HTTP header parsers", TARGETS[1]);
-        // The first target has a line of its own on the page.
+        // The page names the first target on a separate line.
         let row = |target: &str, figure| Row { what: what.into(), target: target.into(), figure };
         let flash = vec![row(TARGETS[0], 7), row(target, figure)];
         Weights { flash, compiler: "rustc 1.95.0".into(), ..Weights::default() }

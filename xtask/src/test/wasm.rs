@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 
+use super::ALONE;
 use crate::bench::programs::{install_providers, providers_folder};
 use crate::programs::{node_test, node_tests};
 use crate::progress::step;
@@ -17,8 +18,6 @@ use crate::{npm, programs, setup};
 /// The longest of the test files in `wasm/test`. They start first.
 const LONGEST: [&str; 9] =
     ["fleets", "tabs", "contexts", "trace", "queue", "redis", "local", "fetch", "bodies"];
-/// The files of other parts.
-const OTHERS: [&str; 2] = ["hints", "hostile"];
 /// How many files are tested at a time. They wait for timers, servers and runtimes most of the time.
 const LANES: usize = 3;
 
@@ -34,7 +33,7 @@ pub fn run(tally: &mut Tally) {
         tally.verdict("redis-server", || setup::need(&["redis"]));
         tally.verdict("the programs", programs::build);
         let files = tally.verdict("the tests", || node_tests(&folder(), &LONGEST));
-        let files = files.into_iter().flatten().filter(|name| !OTHERS.contains(&&**name));
+        let files = files.into_iter().flatten().filter(|name| !ALONE.contains(&&**name));
         let run = |name: &str| Outcome::command(name, node(name));
         tally.at_once(LANES, files.map(|name| (name, run)).collect());
     }
@@ -43,25 +42,15 @@ pub fn run(tally: &mut Tally) {
     tally.check("providers", node_test(&providers_folder(), "providers", &[]));
 }
 
-/// Bursts of calls to servers on loopback, for each family of hints.
-pub fn hints(tally: &mut Tally) {
-    one(tally, OTHERS[0]);
-}
-
-/// Clients against a hostile server on loopback. The tests of the server's crate are those of tower's layers.
-pub fn hostile(tally: &mut Tally) {
-    one(tally, OTHERS[1]);
-}
-
-/// One of the test files, by itself.
-fn one(tally: &mut Tally, file: &str) {
+/// The test file of a part that is measured alone.
+pub fn alone(tally: &mut Tally) {
     let built = tally.verdict("build, pack and install", || {
         programs::build()?;
         npm::package()?;
         install()
     });
     if built.is_some() {
-        tally.check("fetch in Node", node_test(&folder(), file, &[]));
+        tally.check("fetch in Node", node_test(&folder(), tally.part, &[]));
     }
 }
 

@@ -79,8 +79,8 @@ impl Adaptive {
     }
 
     /// The law for a server that rejects up to this share of the calls whatever the rate is: at random, or because
-    /// others use its limit without regard for anybody. The law finds the share by itself, and no longer slows down
-    /// for it. At most an eighth; [`DEFAULT`](Self::DEFAULT) has a 64th.
+    /// others use its limit without regard for anybody. The law finds the share by itself, and then slows down less
+    /// for it: little if it is about one in a hundred. At most an eighth; [`DEFAULT`](Self::DEFAULT) has a 64th.
     ///
     /// Where the rate is the cause, up to this share may be rejected in addition, for a rate that is higher by as
     /// much.
@@ -311,9 +311,8 @@ impl Law for Adaptive {
     }
 
     fn concurrency(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
-        let since = now - state.event_at;
         let Phase::Open(open) = &state.phase else { return None };
-        match (open.limit(since), state.hinted.calls_left(open.refilled())) {
+        match (open.limit(now - state.event_at), state.hinted.calls_left(open.refilled())) {
             (Some(limit), Some(left)) => Some(limit.min(left)),
             (limit, left) => limit.or(left),
         }

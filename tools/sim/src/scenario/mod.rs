@@ -211,7 +211,7 @@ impl Clients {
         self.from == Time::default() && stays
     }
 
-    /// Whether the group has a law of its own.
+    /// Whether the group has a different law.
     pub const fn are_strangers(&self) -> bool {
         self.law.is_some()
     }

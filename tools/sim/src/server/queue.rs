@@ -102,7 +102,7 @@ impl Limit for Queue {
         let done = free.max(now) + chance.exponential(self.mean(now));
         self.free.push(Reverse(done));
         self.inside.push(Reverse(done));
-        Ruling { outcome: Outcome::Ok, delay: (done - now) }
+        Ruling { outcome: Outcome::Ok, delay: done - now }
     }
 
     fn remaining(&self, now: Instant) -> Option<u64> {
