@@ -173,8 +173,9 @@ fn calls_that_always_fail_stop_no_other_call() {
 #[test]
 fn a_few_workers_use_most_of_each_window() {
     for window in [SECOND, 2 * SECOND, 4 * SECOND] {
+        let mut served = Vec::new();
         for workers in 2..=8 {
-            for seed in 1..=3 {
+            for seed in 1..=12 {
                 let world = World {
                     takes: 20 * MILLIS,
                     limit: Some(50),
@@ -182,11 +183,13 @@ fn a_few_workers_use_most_of_each_window() {
                     workers: Some(workers),
                     ..PLAIN
                 };
-                let served = world.run(24, seed).served;
-                let what = format!("{workers} workers, windows of {window} ns, seed {seed}");
-                assert!(served * 4 >= 24 * 50 * 3, "{served} served with {what}");
+                served.push(world.run(24, seed).served);
             }
         }
+        served.sort_unstable();
+        let (worst, median) = (served[0], served[served.len() / 2]);
+        let what = format!("{worst} and {median} served with windows of {window} ns");
+        assert!(worst * 3 >= 24 * 50 * 2 && median * 20 >= 24 * 50 * 19, "{what}");
     }
 }
 

@@ -22,7 +22,7 @@ fn rate_limited() -> Client {
         let reply = server.call(client.now);
         client.call(reply);
     }
-    assert!((80 * MILLIS..130 * MILLIS).contains(&client.interval()));
+    assert!((80 * MILLIS..130 * MILLIS).contains(&client.interval()), "{}", client.interval());
     client
 }
 

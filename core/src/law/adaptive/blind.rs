@@ -189,12 +189,11 @@ impl AdaptiveState {
 
     /// Whether a rejection may be chance. Rejections of a small client come in clusters, while a
     /// real drop of the capacity rejects more than half of its calls. So shortly after a cut a
-    /// rejection changes nothing, while at most half of the calls were rejected. During the search
-    /// for the first rate it is not chance: that search starts above the limit.
+    /// rejection changes nothing, while at most half of the calls were rejected.
     fn is_chance(&mut self) -> bool {
         let Phase::Paced(paced) = &mut self.phase else { return false };
         let (rejected, served) = (paced.rejected.saturating_add(1), paced.probe.successes);
-        if paced.new || served >= REFRACTORY || u16::from(rejected) > served {
+        if served >= REFRACTORY || u16::from(rejected) > served {
             return false;
         }
         paced.rejected = rejected;
@@ -215,6 +214,13 @@ impl AdaptiveState {
             if cooldown > Span::ZERO { Log::OCTAVE.octaves(1) } else { Log::OCTAVE.halved() };
         self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
         paced.rejected = 0;
+        if paced.searching && cooldown > Span::ZERO {
+            // Each rejection costs a cooldown: halfway to what was served, on a logarithmic scale.
+            let calls = self.meter.calls(self.usual).max(1);
+            let cycle = Log::of_span(self.meter.cycle(now + cooldown));
+            let slower = cycle - Log::of(calls.into()) - self.interval;
+            self.interval = self.interval + slower.max(Log::ZERO).halved();
+        }
         self.meter.turn(now, self.usual);
         if let (true, Some(reading)) = (soon, self.meter.reading_before(self.usual)) {
             // Not faster than what was served between the two hits. If the server asks for
@@ -276,6 +282,7 @@ impl AdaptiveState {
         }
         let Phase::Paced(paced) = &mut self.phase else { return Move::Kept };
         paced.probe.successes = paced.probe.successes.saturating_add(1);
+        paced.searching &= paced.probe.successes < 8;
         if !sample.rate_limited || self.misses > 0 {
             return Move::Kept;
         }
@@ -307,8 +314,8 @@ impl AdaptiveState {
     /// and the search for the first rate slowed down meanwhile, which says nothing about the server. Slow start
     /// begins again. Returns whether it does.
     fn begin_again(&mut self, now: Instant) -> bool {
-        let searches = matches!(&self.phase, Phase::Paced(paced) if paced.new);
-        if !searches || self.misses < DARK || self.down || self.meter.calls(self.usual) > 0 {
+        let searches = matches!(&self.phase, Phase::Paced(paced) if paced.searching);
+        if !searches || self.misses < DARK || self.down || !self.meter.is_empty() {
             return false;
         }
         self.meter = Meter::new(now);
@@ -356,7 +363,6 @@ impl AdaptiveState {
             self.hasten(now, misses, rng);
         }
         if let Phase::Paced(paced) = &mut self.phase {
-            paced.new = false;
             paced.probe.successes = paced.probe.successes.saturating_add(1);
         }
         // If several calls missed, it was the server.

@@ -101,7 +101,7 @@ impl AdaptiveState {
         self.interval = (cycle - Log::of(calls.into())).min(SLOWEST);
         self.phase = Phase::Paced(Paced::new(self.interval));
         if let Phase::Paced(paced) = &mut self.phase {
-            paced.new = false;
+            paced.searching = false;
             paced.probe.cover(calls);
         }
         (self.misses, self.calls, self.down) = (0, 0, false);

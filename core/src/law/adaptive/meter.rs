@@ -74,7 +74,7 @@ impl Meter {
 
     /// Whether nothing was served yet.
     pub(super) const fn is_empty(&self) -> bool {
-        self.served == 0 && self.before == 0
+        self.served == 0 && self.before == 0 && self.scale == 0
     }
 
     /// The number of calls in both epochs.

@@ -311,8 +311,12 @@ impl Law for Adaptive {
     }
 
     fn concurrency(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
-        let Phase::Open(open) = &state.phase else { return None };
-        match (open.limit(now - state.event_at), state.hinted.calls_left(open.refilled())) {
+        let since = now - state.event_at;
+        let open = match &state.phase {
+            Phase::Open(open) => open,
+            Phase::Paced(paced) => return open::limit(paced.wide()?, since),
+        };
+        match (open.limit(since), state.hinted.calls_left(open.refilled())) {
             (Some(limit), Some(left)) => Some(limit.min(left)),
             (limit, left) => limit.or(left),
         }

@@ -25,8 +25,8 @@ pub(super) struct Paced {
     /// Rejections since the cut that did not cut: those that were regarded as chance, and, if an
     /// epoch is longer because of the calls in flight, those of calls from before the cut.
     pub(super) rejected: u8,
-    /// Whether no call was served since the first rejection.
-    pub(super) new: bool,
+    /// Whether the law searches for its first rate: no eight calls in a row were served since a hit.
+    pub(super) searching: bool,
 }
 
 /// While other calls are served, retries wait up to 2^4 intervals after another one has missed.
@@ -34,7 +34,19 @@ pub(super) const MOST_DOUBLINGS: u8 = 4;
 
 impl Paced {
     pub(super) const fn new(interval: Log) -> Self {
-        Self { target: interval, probe: Probe::new(), noise: Noise::new(), rejected: 0, new: true }
+        Self {
+            target: interval,
+            probe: Probe::new(),
+            noise: Noise::new(),
+            rejected: 0,
+            searching: true,
+        }
+    }
+
+    /// The limit on calls in flight during the search: one, and one more for each success since the cut. More
+    /// would be rejected together, because the search starts above the limit.
+    pub(super) fn wide(&self) -> Option<u16> {
+        self.searching.then_some(self.probe.successes.saturating_add(1))
     }
 
     /// Counts the rejection of a call from before the cut.
@@ -156,4 +168,4 @@ impl AdaptiveState {
     }
 }
 
-fields!(Paced { target: Log, probe: Probe, noise: Noise, rejected: u8, new: bool });
+fields!(Paced { target: Log, probe: Probe, noise: Noise, rejected: u8, searching: bool });

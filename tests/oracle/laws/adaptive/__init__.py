@@ -129,7 +129,7 @@ class Adaptive(Law):
     def concurrency(self, now):
         passed = since(self.event_at, now)
         if not self.is_open():
-            return None
+            return limit(within(self.phase.successes + 1, U16), passed) if self.phase.searching else None
         limits = [self.phase.limit(passed), self.hinted.calls_left(self.phase.refilled)]
         return min([limit for limit in limits if limit is not None], default=None)
 
@@ -379,7 +379,7 @@ class Adaptive(Law):
             self.own = 0 if many else self.own
             return many
         paced = self.phase
-        chance = not paced.new and paced.successes < 4 and paced.rejected < paced.successes
+        chance = paced.successes < 4 and paced.rejected < paced.successes
         if first and chance:
             paced.rejected = min(paced.rejected + 1, 255)
         return first and not chance and not self.is_noise(told)
@@ -466,6 +466,11 @@ class Adaptive(Law):
         successes, ripe = paced.successes, paced.is_ripe()
         gained = logs.OCTAVE * 2 if cooldown > 0 else logs.OCTAVE // 2
         self.apart = add(self.apart, paced.cut(self.apart, self.flight(), gained))
+        if paced.searching and cooldown > 0:
+            # Halfway to what was served, on a logarithmic scale.
+            cycle = log(self.meter.cycle(within(now + cooldown)))
+            slower = fit(fit(cycle - log(max(1, self.meter.calls(self.usual)))) - self.apart)
+            self.apart = add(self.apart, max(0, slower) >> 1)
         self.meter.turn(now, self.usual)
         reading = self.meter.reading_before(self.usual)
         if soon and reading is not None:
@@ -528,7 +533,7 @@ class Adaptive(Law):
         counted = calls + 1 if calls < FEW else calls
         self.apart = min(log(self.meter.cycle(now)) - log(counted), SLOWEST)
         self.phase = Paced(self.apart)
-        self.phase.new = False
+        self.phase.searching = False
         self.phase.cover(counted)
         self.misses, self.calls, self.down = 0, 0, False
         self.meter = Meter(now, True)
@@ -559,6 +564,7 @@ class Adaptive(Law):
             return None
         paced = self.phase
         paced.succeed()
+        paced.searching &= paced.successes < 8
         if not sample.rate_limited or self.misses > 0:
             return None
         flight = self.flight()
@@ -578,7 +584,7 @@ class Adaptive(Law):
 
     def begin_again(self, now):
         """The first success after a dark time before which nothing was served: slow start begins again."""
-        if self.is_open() or not self.phase.new or self.misses < DARK or self.down or self.meter.calls(self.usual):
+        if self.is_open() or not self.phase.searching or self.misses < DARK or self.down or not self.meter.is_empty():
             return False
         self.meter, self.phase = Meter(now), Open(together=True)
         self.misses = self.calls = 0
@@ -602,7 +608,6 @@ class Adaptive(Law):
                     paced.target = self.apart
             if misses >= (DARK if self.down else 2):
                 self.return_to_rate(now, misses, chance)
-            paced.new = False
             paced.succeed()
         if self.calls > 1:
             self.own = 0
@@ -671,7 +676,7 @@ FIELDS = {
     " busy flag sooner u8",
     Cap: "successes u16 length u8 grew flag",
     Paced: "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
-    " base i32 noise noise rejected u8 new flag",
+    " base i32 noise noise rejected u8 searching flag",
     Noise: "share u16 credit u16 apart u16 began i16 early u8 calls i8 rejected i8",
     Meter: "start instant lasted i32 served u32 before u32 scale i16 set flag",
     Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"

@@ -56,7 +56,7 @@ class Meter:
         self.start = min(within(self.start + silence), now)
 
     def is_empty(self):
-        return self.served == self.before == 0
+        return self.served == self.before == self.scale == 0
 
     def turn(self, now, usual):
         if not self.set or usual.calls_in(self.served) >= RIPE:
@@ -271,7 +271,7 @@ class Paced:
         self.target, self.length, self.least, self.cooldowns = target, 4, 0, 2
         self.flight = 0
         self.progress = self.successes = self.rejected = self.gap = self.base = 0
-        self.new = True
+        self.searching = True
         self.noise = Noise()
 
     def aim(self):

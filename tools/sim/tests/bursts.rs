@@ -1,0 +1,50 @@
+//! Bursts: 300 calls at once, of one process or of three, against limits with a stock of calls and a slow refill.
+
+use rayon::prelude::*;
+use tidegate_sim::{Scenario, World};
+
+/// Servers, and the seconds in which one client that knows the rule would be served. Most are limits of providers.
+const SERVERS: [(&str, f64); 12] = [
+    ("bucket = { burst = 25, rate = '25/s' }", 11.0),
+    ("bucket = { burst = 50, rate = '10/s' }", 25.0),
+    ("bucket = { burst = 3, rate = '7/s' }", 42.5),
+    ("bucket = { burst = 100, rate = '5/s' }\nhints = { remaining = 'honest' }", 40.0),
+    ("bucket = { burst = 200, rate = '10/s' }\nhints = { retry_after = 'honest' }", 10.0),
+    ("bucket = { burst = 10, rate = '3/s' }\nhints = { retry_after = 'honest' }", 96.7),
+    ("bucket = { burst = 40, rate = '2/s' }\nhints = { retry_after = { always = '2s' } }", 130.0),
+    ("window = { limit = 5, width = '1s' }\nhints = { retry_after = 'honest' }", 59.0),
+    ("window = { limit = 60, width = '6s' }\nhints = { retry_after = 'honest' }", 24.0),
+    ("window = { limit = 10, width = '1s' }\nhints = { reset = 'honest' }", 29.0),
+    ("sliding = { limit = 60, width = '6s' }", 24.0),
+    ("window = { limit = 100, width = '60s' }", 120.0),
+];
+
+/// The mean of the share of throttled calls and of the time relative to the ideal, over all servers and eight seeds.
+fn mean(processes: u32) -> [f64; 2] {
+    let world = |(server, ideal): &(&str, f64), seed| {
+        let clients = format!("processes = {processes}\nthreads = {}", 300 / processes);
+        let text = format!(
+            "end = '20min'\nstop_when_work_is_done = true\nlatency = {{ constant = '20ms' }}\n\
+             [server]\n{server}\n[[clients]]\n{clients}\ndemand = {{ work = 1 }}\n"
+        );
+        let scenario = Scenario::parse(&text, "bursts.toml", "bursts").unwrap();
+        let metrics = World::new(&scenario, "adaptive", seed).unwrap().run().unwrap().metrics;
+        [metrics.get("throttled").unwrap(), metrics.get("time_s").unwrap() / ideal]
+    };
+    let worlds: Vec<_> =
+        SERVERS.iter().flat_map(|server| (1..=8).map(move |seed| (server, seed))).collect();
+    let count = worlds.len() as f64;
+    let each: Vec<[f64; 2]> =
+        worlds.into_par_iter().map(|(server, seed)| world(server, seed)).collect();
+    each.iter().fold([0.0; 2], |sum, it| [sum[0] + it[0] / count, sum[1] + it[1] / count])
+}
+
+#[test]
+fn few_calls_of_a_burst_are_throttled_and_it_ends_soon() {
+    for (processes, throttled, longer) in [(1, 0.125, 1.2), (3, 0.27, 1.5)] {
+        let [share, time] = mean(processes);
+        let what =
+            format!("{processes} processes: {share:.3} throttled, {time:.2} times the ideal");
+        assert!(share <= throttled && time <= longer, "{what}");
+    }
+}
