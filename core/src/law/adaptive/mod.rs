@@ -317,11 +317,6 @@ impl Law for Adaptive {
             Phase::Paced(paced) => return open::limit(paced.wide()?, since),
         };
         match (open.limit(since), state.hinted.calls_left(open.refilled())) {
-            (Some(limit), Some(left)) if open.cap.is_none() => {
-                // Slow start. Other clients may have read the same number.
-                let quarter = NonZeroU16::new(left.get() / 4).unwrap_or(NonZeroU16::MIN);
-                Some(limit.min(quarter))
-            }
             (Some(limit), Some(left)) => Some(limit.min(left)),
             (limit, left) => limit.or(left),
         }

@@ -131,8 +131,6 @@ class Adaptive(Law):
         if not self.is_open():
             return limit(within(self.phase.successes + 1, U16), passed) if self.phase.searching else None
         limits = [self.phase.limit(passed), self.hinted.calls_left(self.phase.refilled)]
-        if None not in limits and self.phase.cap is None:
-            limits[1] = max(1, limits[1] // 4)
         return min([limit for limit in limits if limit is not None], default=None)
 
     def widens_at(self, now):
