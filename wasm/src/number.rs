@@ -1,6 +1,6 @@
 //! Conversion between JavaScript's milliseconds and core's types.
 
-use tidegate::{Instant, Span};
+use tidegate::{Instant, Quota, Span};
 
 /// The end of core's clock, 584 years, in milliseconds.
 const END: f64 = 1.8e13;
@@ -57,6 +57,16 @@ pub fn millis(span: Span) -> f64 {
 /// Converts to a count: 0 for NaN or a negative number, saturating.
 pub fn count(number: f64) -> u32 {
     number as u32
+}
+
+/// Converts to a quota, whose burst is 1 if it is NaN, and which is strict if it is negative; `None` if it is invalid.
+pub fn quota(calls: f64, period: f64, burst: f64) -> Option<Quota> {
+    let period = span(period)?;
+    if burst < 0.0 {
+        return Quota::strict(calls as u64, period, count(-burst)).ok();
+    }
+    let quota = Quota::per(calls as u64, period).ok()?;
+    if burst.is_nan() { Some(quota) } else { quota.with_burst(count(burst)).ok() }
 }
 
 #[cfg(any(feature = "gate", feature = "shared"))]

@@ -5,12 +5,12 @@ use core::num::NonZeroU16;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::RetryBudgetPolicy;
 use tidegate::law::{Adaptive, Fixed};
-use tidegate::{Policy, Quota, Ratio, Span};
+use tidegate::{Policy, Ratio, Span};
 
 use crate::Law;
-use crate::number::{count, span};
+use crate::number::{count, quota, span};
 
-/// Numbers per limit: the law's number, and its quota as calls, period and burst.
+/// Numbers per limit: the law's number, and its quota: see [`quota`].
 const PER_LIMIT: usize = 4;
 
 /// Number of limits in a row: requests and tokens.
@@ -84,14 +84,7 @@ fn of_limit(
     &[law, calls, period, burst]: &[f64; PER_LIMIT],
     tolerance: Option<Ratio>,
 ) -> Option<Law> {
-    let quota = match span(period) {
-        None => None,
-        Some(period) => Some(Quota::per(calls as u64, period).ok()?),
-    };
-    let quota = match quota {
-        Some(quota) if !burst.is_nan() => Some(quota.with_burst(count(burst)).ok()?),
-        quota => quota,
-    };
+    let quota = if period.is_nan() { None } else { Some(quota(calls, period, burst)?) };
     Some(match (count(law), quota) {
         (ADAPTIVE, quota) => {
             let law = quota.map_or(Adaptive::DEFAULT, Adaptive::with_quota);

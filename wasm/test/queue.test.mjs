@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Closed, DeadlineExceeded, PolicyError, QueueFull, Rejected, tidegate } from "tidegate";
 import { pacing } from "tidegate/pacing";
+import { chance } from "./tools.mjs";
 
 /** One call at a time, `ms` apart. */
 const every = (ms, more) => tidegate({ law: "fixed", requests: { limit: 1, per: ms }, ...more });
@@ -21,12 +22,6 @@ test("calls are sent in order of arrival, and higher priorities first", async ()
   await Promise.all(calls);
   assert.deepEqual(left, ["low 0", "high 0", "high 1", "high 2", "low 1", "low 2", "low 3", "low 4", "low 5"]);
 });
-
-/** A generator whose numbers anyone can repeat. */
-const chance = (state) => (below) => {
-  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-  return Math.floor((state / 2 ** 32) * below);
-};
 
 test("calls that join and abort at random are admitted by priority, then by arrival", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });

@@ -11,9 +11,16 @@ export interface Quota {
   per: number;
   /**
    * How many may be sent at once. A burst of more than 570 years' worth is rejected. @defaultValue 1 for requests; the
-   * whole limit for tokens
+   * whole limit for tokens, or half of it if `strict`
    */
   burst?: number | undefined;
+  /**
+   * Whether no period of this length has more than `limit`, wherever it begins, for servers that count a sliding window.
+   * Otherwise, a period that begins with a burst has up to `limit + burst`. The rate is then `limit + 1 - burst` per
+   * `per` + 2 ms. It holds for the times at which calls are sent: if their way to the server takes more or less time,
+   * add the difference to `per`. @defaultValue false
+   */
+  strict?: boolean | undefined;
 }
 
 /** The policy of a gate. All options are optional, and can be changed at run time. `L` are the laws of the entry. */
@@ -95,17 +102,23 @@ export function write(row: Float64Array, policy: Policy<Law>, laws: number, expi
   };
   const limit = (name: string, quota: Quota | undefined) => {
     row[at++] = law;
-    if (quota) among(quota, ["limit", "per", "burst"], `of ${name}`);
+    if (quota) among(quota, ["limit", "per", "burst", "strict"], `of ${name}`);
     put(`${name}.limit`, quota && (quota.limit ?? NaN), 1, MANY, WHOLE);
     put(`${name}.per`, quota && (quota.per ?? NaN), 1e-6, 1e12);
-    const most = quota ? Math.min(MANY, Math.floor(LONGEST_BURST / quota.per * quota.limit)) : MANY;
-    const burst = name === "tokens" ? Math.min(quota?.limit ?? 1, most) : undefined;
+    const { limit = 1, per = 1, strict = false } = quota ?? {};
+    if (typeof strict !== "boolean") throw new PolicyError(`${name}.strict is ${told(strict)}; it is true or false`);
+    if (strict && quota!.burst! > limit) throw new PolicyError(`${name}.burst is ${quota!.burst}, and strict allows no more than the limit, ${limit}: lower burst, or leave strict out`);
+    // A strict burst takes (per + 2) / (limit + 1 - burst) for each of its calls.
+    const most = strict ? Math.min(limit, Math.floor(LONGEST_BURST / (LONGEST_BURST + per + 2) * (limit + 1))) : Math.min(MANY, Math.floor(LONGEST_BURST / per * limit));
+    const burst = name === "tokens" ? Math.min(strict ? Math.ceil(limit / 2) : limit, most) : 1;
     put(`${name}.burst`, quota && (quota.burst ?? burst), 1, most, WHOLE);
   };
   limit("requests", requests);
   limit("tokens", tokens);
   put("concurrency", policy.concurrency, 1, places, WHOLE);
   put("expiry", policy.expiry ?? expiry, 1, 1e12);
+    // The core's sign for it.
+    if (strict) row[at - 1]! *= -1;
   put("maxCooldown", policy.maxCooldown, 1, 1e12);
   if (backoff) among(backoff, ["base", "max"], "of backoff");
   if (retryBudget) among(retryBudget, ["percent", "reserve"], "of retryBudget");

@@ -4,7 +4,10 @@ import { PolicyError } from "../errors.js";
 import { LAWS, type Law } from "../law.js";
 import { told, write, type Policy } from "../policy.js";
 
-/** The policy of a shared budget. It applies to the whole fleet as to one client. */
+/**
+ * The policy of a shared budget. It applies to the whole fleet as to one client. A strict quota holds for the instants of
+ * the leases, which may be used up to a heartbeat later.
+ */
 export interface SharedPolicy extends Pick<Policy, "requests" | "tolerance"> {
   /** The longest cooldown that a server can cause, in milliseconds. All members keep to it, and it cannot be ended. @defaultValue 3600000 */
   maxCooldown?: number;
