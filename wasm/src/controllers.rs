@@ -12,7 +12,7 @@ use crate::desk::{self, Kind};
 use crate::layers::Lent;
 use crate::number::{count, deadline, millis, whole};
 use crate::permits::Permits;
-use crate::policy::{WORDS, expiry, policy};
+use crate::policy::{WORDS, expiry, gap, policy};
 use crate::{Controller, LIMITS};
 
 /// A controller that can be paused, and the permits of its calls.
@@ -26,10 +26,10 @@ pub struct Pausable {
 }
 
 impl Pausable {
-    fn new(controller: Controller, row: &[f64; WORDS]) -> Self {
+    fn new(controller: Controller, places: u16, row: &[f64; WORDS]) -> Self {
         Self {
             controller,
-            permits: Permits::new(expiry(row)),
+            permits: Permits::new(expiry(row), gap(row), places),
             paused: false,
             #[cfg(feature = "full")]
             lent: Arena::new(),
@@ -43,11 +43,11 @@ impl Pausable {
         Some(permit)
     }
 
-    /// Frees the places of lost calls. Returns whether there were any.
+    /// Frees the places of lost calls, and those that have rested. Returns whether there were any.
     fn lose(&mut self, now: Instant, urgent: bool) -> bool {
-        let lost = self.permits.lose(now, urgent);
-        self.controller.forget(lost);
-        lost > 0
+        let free = self.permits.lose(now, urgent);
+        self.controller.forget(free);
+        free > 0
     }
 }
 
@@ -81,7 +81,9 @@ impl queue::Gate<LIMITS> for Pausable {
     }
 
     fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
-        queue::Gate::due_behind(&self.controller, now, call, ahead)
+        let calls = ahead.first().map_or(0, |ahead| ahead.calls);
+        let due = queue::Gate::due_behind(&self.controller, now, call, ahead);
+        due.max(self.permits.due(now, self.controller.in_flight(), calls))
     }
 
     fn count_rejection(&mut self) {
@@ -163,8 +165,8 @@ impl Desk {
     /// invalid. At most `most` calls may wait.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
-        self.keep(Pausable::new(Controller::new(policy, whole(seed), now), row), most)
+        let Some((policy, places)) = policy(row, u16::MAX) else { return -2 };
+        self.keep(Pausable::new(Controller::new(policy, whole(seed), now), places, row), most)
     }
 
     #[cfg(feature = "full")]
@@ -180,10 +182,10 @@ impl Desk {
         most: u32,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
+        let Some((policy, places)) = policy(row, u16::MAX) else { return -2 };
         let away = crate::number::span(away).unwrap_or_default();
         match Controller::restore(policy, whole(seed), record, now, away) {
-            Ok(controller) => self.keep(Pausable::new(controller, row), most),
+            Ok(controller) => self.keep(Pausable::new(controller, places, row), most),
             Err(_) => -3,
         }
     }
@@ -191,11 +193,11 @@ impl Desk {
     /// Sets another policy. Returns whether the policy is valid and the controller exists.
     pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((policy, _)) = policy(row, u16::MAX) else { return false };
+        let Some((policy, places)) = policy(row, u16::MAX) else { return false };
         let Some(kept) = self.gates.get(gate) else { return false };
         kept.change(|gate| {
             gate.controller.set_policy(policy, now);
-            gate.permits.set_expiry(expiry(row));
+            gate.permits.configure(expiry(row), gap(row), places);
         });
         true
     }
@@ -239,10 +241,13 @@ impl Desk {
         });
     }
 
-    /// Frees the place of a call. An unknown permit is harmless.
-    pub fn release(&mut self, gate: u32, permit: f64) {
+    /// Ends a call that was learned, and frees its place, now or after the gap. An unknown permit is harmless.
+    pub fn release(&mut self, gate: u32, permit: f64, now: f64) {
+        let now = self.clock.read(now);
         self.change(gate, |gate| {
-            if let Some(permit) = gate.take(permit) {
+            if !gate.permits.rest(permit, now)
+                && let Some(permit) = gate.take(permit)
+            {
                 gate.controller.release(permit);
             }
         });
@@ -259,8 +264,8 @@ impl Desk {
 
     /// The counters, in TypeScript's order.
     pub fn stats(&mut self, gate: u32) -> Option<[f64; COUNTERS]> {
-        let gate = &self.gates.get(gate)?.gate.controller;
-        let s = gate.stats();
+        let Pausable { controller, permits, .. } = &self.gates.get(gate)?.gate;
+        let s = controller.stats();
         let counts = [
             s.admitted,
             s.waits,
@@ -280,7 +285,7 @@ impl Desk {
             *told = f64::from(count);
         }
         if let Some(last) = told.last_mut() {
-            *last = f64::from(gate.in_flight());
+            *last = f64::from(controller.in_flight().saturating_sub(permits.resting()));
         }
         Some(told)
     }
@@ -333,7 +338,7 @@ pub mod tests {
 
     fn settle(desk: &mut Desk, gate: u32, permit: f64, now: f64) {
         desk.learn(gate, permit, now);
-        desk.release(gate, permit);
+        desk.release(gate, permit, now);
     }
 
     #[test]
@@ -348,8 +353,8 @@ pub mod tests {
         desk.learn(gate, permit, 11.0);
         assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 1.0]));
         assert!(desk.poll(gate, 20.0, [1.0, 0.0]) < 0.0);
-        desk.release(gate, permit);
-        desk.release(gate, permit);
+        desk.release(gate, permit, 20.0);
+        desk.release(gate, permit, 20.0);
         assert_eq!(
             desk.stats(gate).map(|told| [told[4], told[8], told[12]]),
             Some([1.0, 0.0, 0.0])
@@ -370,8 +375,26 @@ pub mod tests {
         settle(&mut desk, gate, lost, 510.0);
         assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 1.0]));
         assert!(desk.poll(gate, 520.0, [1.0, 0.0]) < 0.0);
-        desk.release(gate, other);
+        desk.release(gate, other, 520.0);
         assert_eq!(desk.stats(gate).map(|told| told[12]), Some(0.0));
+    }
+
+    #[test]
+    fn a_place_is_free_a_gap_after_the_end_of_a_call_which_is_known_at_once() {
+        let mut row = USUAL;
+        row[WORDS - 1] = 100.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        let permit = asked(&mut desk, gate, PLAIN, 0.0);
+        assert_eq!((desk.why(gate, PLAIN, 10.0), desk.peek(gate, 10.0)), (3, 100.0));
+        desk.draft.answer(0, f64::NAN);
+        settle(&mut desk, gate, permit, 50.0);
+        assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 0.0]));
+        assert_eq!((desk.why(gate, PLAIN, 60.0), desk.peek(gate, 60.0)), (3, 90.0));
+        assert_eq!(asked(&mut desk, gate, PLAIN, 60.0), -90.0);
+        assert!(asked(&mut desk, gate, Requested { deadline: 149.0, ..PLAIN }, 60.0).is_nan());
+        assert_eq!((desk.told.reason(), desk.told.late()), (1, 150.0));
+        assert!(asked(&mut desk, gate, PLAIN, 150.0) >= 0.0);
     }
 
     #[test]

@@ -51,8 +51,8 @@ pub fn learn(gate: u32, permit: f64, now: f64) {
 
 /// See `Desk::release`.
 #[wasm_bindgen]
-pub fn release(gate: u32, permit: f64) {
-    DESK.with(|desk| desk.release(gate, permit));
+pub fn release(gate: u32, permit: f64, now: f64) {
+    DESK.with(|desk| desk.release(gate, permit, now));
 }
 
 /// The next `join` is of a call that was in that queue before, with a permit of that key or -1.

@@ -16,8 +16,8 @@ const PER_LIMIT: usize = 4;
 /// Number of limits in a row: requests and tokens.
 const ROWS: usize = 2;
 
-/// Length of a row. The same buffer returns the counters, which are as many.
-pub const WORDS: usize = PER_LIMIT * ROWS + 10;
+/// Length of a row. The same buffer returns the counters, which are fewer.
+pub const WORDS: usize = PER_LIMIT * ROWS + 11;
 
 /// The policy of a row for the first of its limits and for `places` places, and how many of these
 /// may be taken; `None` if a number is invalid.
@@ -26,7 +26,8 @@ pub fn policy<const LIMITS: usize>(
     places: u16,
 ) -> Option<(Policy<Law, LIMITS>, u16)> {
     let (limits, gates) = row.split_first_chunk::<{ PER_LIMIT * ROWS }>()?;
-    let &[at_once, _, ceiling, base, most, attempts, elapsed, per_cent, reserve, tolerance] = gates
+    let &[at_once, _, ceiling, base, most, attempts, elapsed, per_cent, reserve, tolerance, gap] =
+        gates
     else {
         return None;
     };
@@ -50,7 +51,11 @@ pub fn policy<const LIMITS: usize>(
         let doubling = Growth::Exponential(Ratio::new(2, 1)?);
         policy = policy.backoff(Some(Backoff::new(doubling, Jitter::Full, base, most).ok()?));
     }
-    let at_once = if at_once.is_nan() { places } else { small(at_once).min(places) };
+    let at_once = match (at_once.is_nan(), gap.is_nan()) {
+        (false, _) => small(at_once).min(places),
+        (true, true) => places,
+        (true, false) => 1,
+    };
     let concurrency = NonZeroU16::new(at_once)?;
     if expiry(row) == Span::ZERO {
         return None;
@@ -71,6 +76,12 @@ pub fn policy<const LIMITS: usize>(
 /// The expiry of calls.
 pub fn expiry(row: &[f64; WORDS]) -> Span {
     span(row[PER_LIMIT * ROWS + 1]).unwrap_or(Span::from_secs(300))
+}
+
+#[cfg(feature = "gate")]
+/// The pause from the end of a call to the start of the next one in its place. Without a concurrency limit, there is one.
+pub fn gap(row: &[f64; WORDS]) -> Span {
+    span(row[WORDS - 1]).unwrap_or(Span::ZERO)
 }
 
 /// A count of sixteen bits; saturates.

@@ -53,6 +53,21 @@ test("a gate of the module serves real calls if no wasm may be compiled", async 
   assert.equal((await counts()).served, 40);
 });
 
+test("a gap on the edge begins with the end of a call", async () => {
+  const vm = await edge(`
+    import { tidegate } from "tidegate";
+    const gate = tidegate({ gap: 60 });
+    const work = async () => {
+      const start = performance.now();
+      await new Promise((wake) => setTimeout(wake, 30));
+      return [start, performance.now()];
+    };
+    globalThis.calls = () => Promise.all([1, 2, 3].map(() => gate.run(work)));`);
+  const calls = await vm.evaluate("globalThis.calls")();
+  const pauses = calls.slice(1).map(([start], i) => start - calls[i][1]);
+  assert.ok(pauses.every((ms) => ms >= 60 && ms < 200), `${pauses}`);
+});
+
 test("a long wait on the edge polls from time to time, because nothing wakes it", async () => {
   const vm = await edge(`
     import { tidegate } from "tidegate";

@@ -37,6 +37,7 @@ test("an invalid option of a gate is reported with its value and the valid range
     [{ requests: { limit: 10, per: 1_000, strict: "yes" } }, /^requests\.strict is "yes"; it is true or false$/],
     [{ concurrency: 65_536 }, /concurrency/],
     [{ concurrency: 2.5 }, /concurrency is 2\.5; it is a whole number/],
+    [{ gap: -1 }, /^gap is -1; it is a number from 0/],
     [{ attempts: -1 }, /attempts/],
     [{ retryBudget: { percent: 0 } }, /retryBudget\.percent is 0; it is a whole number from 1/],
     [{ retryBudget: { percent: 10, reserve: 0 } }, /retryBudget\.reserve is 0/],

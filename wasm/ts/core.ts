@@ -37,7 +37,7 @@ export interface Exports {
   learn_beside?(gate: number, permit: number, beside: number, last: number, now: number): void;
   retry_beside?(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): void;
   stream(gate: number, permit: number, length: number, now: number): void;
-  release(gate: number, permit: number): void;
+  release(gate: number, permit: number, now: number): void;
   pause(gate: number, paused: boolean): void;
   peek(gate: number, now: number): number;
   retry(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
@@ -75,7 +75,7 @@ export function lazily(instantiate: () => Exports): () => Core {
 export function dress(exports: Exports): Core {
   return {
     ...exports,
-    row: () => new Float64Array(exports.memory.buffer, exports.numbers(), 18),
+    row: () => new Float64Array(exports.memory.buffer, exports.numbers(), 19),
     room: () => new Uint8Array(exports.memory.buffer, exports.bytes(), 4096),
   };
 }

@@ -98,7 +98,7 @@ export interface Several {
 /** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class, its further methods, and whether calls have several keys. */
 export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(load: () => Core, laws: number, Kind: Lanes, more?: (inside: Inside) => M, several?: Several) => (options: Options<K, L> = {}): Gate<K, L> & M => {
   checkGate(options);
-  write(new Float64Array(18), options, laws, Kind.expiry);
+  write([], options, laws, Kind.expiry);
   const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000, warnAfter = 5_000 } = options;
   const lanes = new Map<string, Lane>();
   /** The lane of a key if it has one, or all lanes. */
@@ -147,7 +147,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       const since = now() - warnAfter;
       for (const { key, waiters } of lanes.values()) {
         const late = waiters.find((call) => call && call.since <= since && call.deadline !== call.deadline);
-        if (late) return warn(key, warnAfter, "all places are taken by calls in flight. A call inside another call with the same key may wait forever: use another key.");
+        if (late) return warn(key, warnAfter, `all places are taken by calls in flight${policy.gap ? " or rest after them" : ""}. A call inside another call with the same key may wait forever: use another key.`);
       }
     }, warnAfter);
     (timer as { unref?(): void }).unref?.();
@@ -161,7 +161,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       timers,
       queue,
       paused: false,
-      places: () => (policy.expiry === undefined && policy.concurrency) || Infinity,
+      places: () => (policy.expiry === undefined && (policy.concurrency ?? +(policy.gap !== undefined))) || Infinity,
       waits(lane, { deadline }, cause, ms) {
         emit("wait", { key: lane.key, cause, ms });
         if (warned || deadline === deadline || warnAfter === Infinity) return;
@@ -380,7 +380,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     const more = again(call, reply, result.error, time);
     if (listeners.settled) emit("settled", { key, attempt: call.attempts, outcome, status: (reply as Partial<ResponseLike>).status, ms: time - sent });
     if (more < 0) return conclude(call, permit, result, time, isStream);
-    lane.release(permit);
+    lane.release(permit, time);
     if (lane.waiting) lane.changed(time);
     return retry(call, more, result);
   };
@@ -392,7 +392,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     forget(call);
     if (hasValue && manner) return hold(call, permit, result.value as T, manner, isStream);
     keepError(hasValue ? result.value : result.error, call.error);
-    if (permit !== undefined) lane.release(permit);
+    if (permit !== undefined) lane.release(permit, time);
     if (lane.waiting) lane.changed(time);
     guard?.end();
     if (!hasValue) throw result.error;
@@ -646,7 +646,7 @@ class Pass implements Permit {
     const outcome = report(lane.house.core, reply, actualCost);
     this.#lane = undefined;
     const time = lane.learn(this.#permit, outcome);
-    lane.release(this.#permit);
+    lane.release(this.#permit, time);
     if (lane.waiting) lane.changed(time);
   }
 

@@ -200,10 +200,10 @@ export abstract class Lane {
     if (!bytes) core.stream(this.gate, permit, 0, now());
   }
 
-  /** Ends a call and frees its place. Call `changed` afterwards. */
-  release(permit: number): void {
+  /** Ends a call and frees its place, now or after the gap. Call `changed` afterwards. */
+  release(permit: number, time = this.house.now()): void {
     this.calls--;
-    if (!this.closed) this.house.core.release(this.gate, permit);
+    if (!this.closed) this.house.core.release(this.gate, permit, time);
   }
 
   /** Rejects all waiting calls, and any later ones. */

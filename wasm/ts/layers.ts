@@ -234,8 +234,8 @@ class Layers implements Entry {
     this.#lanes.at(-1)!.stream(this.#permits.at(-1)!, bytes);
   }
 
-  release(): void {
-    this.#lanes.forEach((lane, i) => lane.release(this.#permits[i]!));
+  release(_permit: number, time?: number): void {
+    this.#lanes.forEach((lane, i) => lane.release(this.#permits[i]!, time));
   }
 
   changed(time?: number): void {

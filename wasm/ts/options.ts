@@ -158,7 +158,7 @@ export type Stats = Record<Exclude<(typeof COUNTERS)[number], ""> | "keys" | "wa
 export interface Peek {
   /** How long a new call would wait at least, in milliseconds. */
   wait: number;
-  /** Why it would wait. `"concurrency"`: until a call in flight ends, which may be later than `wait`. */
+  /** Why it would wait. `"concurrency"`: until a place is free, which may be later than `wait`. */
   cause: Cause | undefined;
   /** How many calls wait. */
   waiting: number;
@@ -223,7 +223,7 @@ declare global {
   }
 }
 
-const POLICY = ["law", "requests", "tokens", "concurrency", "expiry", "maxCooldown", "backoff", "attempts", "elapsed", "retryBudget", "tolerance"];
+const POLICY = ["law", "requests", "tokens", "concurrency", "gap", "expiry", "maxCooldown", "backoff", "attempts", "elapsed", "retryBudget", "tolerance"];
 const GATE = [...POLICY, "key", "keys", "queue", "warnAfter", "fetch", "seed", "now", "timers"];
 const CALL = ["key", "cost", "deadline", "attemptTimeout", "priority", "signal", "retry", "outcome", "actualCost", "release"];
 

@@ -44,6 +44,11 @@ export interface Policy<L extends Law = Few> {
   /** How many calls of a key may be in flight, from 1 to 65,535. @defaultValue no limit */
   concurrency?: number | undefined;
   /**
+   * The pause from the end of a call to the start of the next one, in milliseconds: each place that `concurrency` allows
+   * is free again this long after its call has ended. Without `concurrency`, there is one place. @defaultValue none
+   */
+  gap?: number | undefined;
+  /**
    * How long a call counts as in flight if its end is never seen, in milliseconds. Node exits before that, unless you
    * set it. @defaultValue 300000; 30000 in edge workers, where calls end with their request
    */
@@ -86,7 +91,7 @@ const MANY = 0xffffffff;
 const LONGEST_BURST = 4.6e12;
 
 /** Encodes the policy. Throws a `PolicyError` that names an invalid option. */
-export function write(row: Float64Array, policy: Policy<Law>, laws: number, expiry: number, places = 65_535): void {
+export function write(row: Float64Array | number[], policy: Policy<Law>, laws: number, expiry: number, places = 65_535): void {
   const { requests, tokens, backoff, retryBudget } = policy;
   const law = LAWS.indexOf(policy.law ?? (requests || tokens ? "fixed" : "adaptive"));
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
@@ -112,13 +117,13 @@ export function write(row: Float64Array, policy: Policy<Law>, laws: number, expi
     const most = strict ? Math.min(limit, Math.floor(LONGEST_BURST / (LONGEST_BURST + per + 2) * (limit + 1))) : Math.min(MANY, Math.floor(LONGEST_BURST / per * limit));
     const burst = name === "tokens" ? Math.min(strict ? Math.ceil(limit / 2) : limit, most) : 1;
     put(`${name}.burst`, quota && (quota.burst ?? burst), 1, most, WHOLE);
+    // The core's sign for it.
+    if (strict) row[at - 1]! *= -1;
   };
   limit("requests", requests);
   limit("tokens", tokens);
   put("concurrency", policy.concurrency, 1, places, WHOLE);
   put("expiry", policy.expiry ?? expiry, 1, 1e12);
-    // The core's sign for it.
-    if (strict) row[at - 1]! *= -1;
   put("maxCooldown", policy.maxCooldown, 1, 1e12);
   if (backoff) among(backoff, ["base", "max"], "of backoff");
   if (retryBudget) among(retryBudget, ["percent", "reserve"], "of retryBudget");
@@ -130,4 +135,5 @@ export function write(row: Float64Array, policy: Policy<Law>, laws: number, expi
   put("retryBudget.percent", retryBudget && (retryBudget.percent ?? NaN), 1, 1e6, WHOLE);
   put("retryBudget.reserve", retryBudget && (retryBudget.reserve ?? 10), 1, 1e6, WHOLE);
   put("tolerance", policy.tolerance, 0, 0.125);
+  put("gap", policy.gap, 0, 1e12);
 }

@@ -112,7 +112,7 @@ export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
 /** Checks `alone` in the same way as a policy's quota. */
 function check(alone: Quota, attempts: number | undefined): void {
   try {
-    write(new Float64Array(18), { law: "fixed", requests: alone, attempts }, LAWS.length, 1);
+    write([], { law: "fixed", requests: alone, attempts }, LAWS.length, 1);
   } catch (error) {
     throw error instanceof PolicyError ? new PolicyError(error.message.replace(/^requests/, "alone")) : error;
   }
