@@ -199,3 +199,21 @@ test("a meter records attempts, waits and retries", async () => {
   assert.deepEqual(told.find(([name]) => name === "tidegate.attempt.duration"), ["tidegate.attempt.duration", true, key]);
   assert.deepEqual(told.find(([name]) => name === "tidegate.wait.duration"), ["tidegate.wait.duration", true, key]);
 });
+
+test("a call without options has its events, also for a listener that is added while it runs", async () => {
+  const gate = tidegate({ seed: 1 });
+  const told = [];
+  const listen = (name) => gate.on(name, (event) => told.push([name, event.attempt, event.outcome]));
+  let attempts = 0;
+  const work = () => {
+    if (!attempts++) ["sent", "settled", "retry", "gaveUp"].forEach(listen);
+    return attempts < 2 ? { status: 429 } : "done";
+  };
+  assert.equal(await gate.run(work), "done");
+  assert.deepEqual(told, [["retry", 2, undefined], ["settled", 1, "throttled"], ["sent", 2, undefined], ["settled", 2, "ok"]]);
+  const error = new Error("fails");
+  await assert.rejects(gate.run(() => Promise.reject(error)), error);
+  const { ok, throttled, failed, inFlight } = gate.stats();
+  assert.deepEqual({ ok, throttled, failed, inFlight }, { ok: 1, throttled: 1, failed: 1, inFlight: 0 });
+  gate.close();
+});

@@ -120,6 +120,9 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   const entries = new Set<{ readonly turn: number; wakes: number }>();
   let turns = 0;
 
+  /** The request of a call without options. */
+  const asks = jobOf(() => {});
+
   const emit = <E extends keyof Events>(event: E, told: Events[E]) => {
     listeners[event]?.forEach((listener) => {
       try {
@@ -289,24 +292,55 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return lane.enter(call, attempt);
   };
 
+  /** Starts a call without options. It has a job only if it waits, or if its outcome is not plain. */
+  const start = <T>(lane: Lane, work: Work<T>): Promise<T> => {
+    asks.turn = lane.turns++;
+    const permit = lane.join(asks, now());
+    if (permit >= 0) return quick(lane, permit, work);
+    const call = jobOf(work);
+    call.lane = lane;
+    call.turn = asks.turn;
+    lane.waiters[(call.place = asks.place)] = call;
+    return lane.stay(call).then((permit) => attempt(call, permit));
+  };
+
+  /** The same as `attempt`, with the least that a value needs that is no response. */
+  const quick = async <T>(lane: Lane, permit: number, work: Work<T>): Promise<T> => {
+    const sent = lane.used;
+    let result: Result<T>;
+    try {
+      result = { value: await work(undefined!) };
+    } catch (error) {
+      result = { error };
+    }
+    if (!("value" in result) || listeners.settled || responseIn(result.value)) {
+      const call = jobOf(work);
+      call.lane = lane;
+      return attempt(call, permit, result, sent);
+    }
+    lane.house.core.answer(0, NaN);
+    const time = lane.learn(permit, 0);
+    lane.release(permit, time);
+    if (lane.waiting) lane.changed(time);
+    return result.value as T;
+  };
+
   /** Runs a call and its retries. Signals are linked until it ends. */
   const go = <T>(work: Work<T>, options: RunOptions<T, Key> | undefined, manner?: Manner<T>, more?: AbortSignal | null): Promise<T> => {
     let guard: Guard | undefined;
     try {
       if (!manner) func("work", work);
+      const plain = !options && !manner && !work.length && !entries.size && !listeners.sent && laneOf("");
+      if (plain) return start(plain, work);
       if (options && !manner) checkCall(options);
-      const { key = "", cost, priority = 0, deadline, attemptTimeout, signal: own } = options ?? NONE;
+      const { key = "", deadline, attemptTimeout, signal: own } = options ?? NONE;
       let signal = own ?? more;
       // A separate signal: the listeners that `fetch` adds are dropped with it.
       if (deadline !== undefined || attemptTimeout !== undefined || (signal && manner)) {
         guard = new Guard([own, more].filter((signal) => !!signal));
         signal = guard.signal;
       }
-      const call: Job<T> = {
-        lane: undefined!, work, options, manner, guard, signal, deadline: deadline === undefined ? NaN : now() + deadline,
-        requests: requestsOf(cost), tokens: tokensOf(cost), priority, turn: 0, attempts: 0, slot: -1, place: -1,
-        error: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
-      };
+      const call = jobOf(work, options, manner, guard, signal, deadline === undefined ? NaN : now() + deadline);
       const lane = entries.size && next(now()) && !lanes.has(key as string) ? undefined : entryOf(key);
       const result = (lane ? begin(call, lane) : later(call, key)) as Promise<T>;
       // A call that was sent has released its guard itself.
@@ -317,34 +351,34 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     }
   };
 
-  /** Runs an attempt of an admitted call, and later attempts. */
-  const attempt = async <T>(call: Job<T>, permit: number): Promise<T> => {
+  /** Runs an attempt of an admitted call, and later attempts. Or the first was `sent` then, and has its result. */
+  const attempt = async <T>(call: Job<T>, permit: number, given?: Result<T>, sent = call.lane.used): Promise<T> => {
     const { lane, work, options, manner, guard, signal } = call;
     const { key, house: { core } } = lane;
-    // The time at which it was admitted, just now.
-    const sent = lane.used;
     if (++call.attempts === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - now(), () => new DeadlineExceeded(0));
     const waited = sent - call.since || 0;
     call.since = NaN;
-    let result: Result<T>;
-    let by = signal;
-    let stop: (() => void) | undefined;
-    try {
-      // Another call that was admitted with it may have aborted it.
-      signal?.throwIfAborted();
-      if (listeners.sent) emit("sent", { key, attempt: call.attempts, waited });
-      const limit = options?.attemptTimeout;
-      if (limit !== undefined) {
-        const own = new Guard([signal!]);
-        by = own.signal;
-        stop = own.arm(timers, limit, () => new TidegateError("ATTEMPT_TIMEOUT", `the attempt took longer than attemptTimeout, ${limit} ms`));
+    let result = given;
+    if (!result) {
+      let by = signal;
+      let stop: (() => void) | undefined;
+      try {
+        // Another call that was admitted with it may have aborted it.
+        signal?.throwIfAborted();
+        if (listeners.sent) emit("sent", { key, attempt: call.attempts, waited });
+        const limit = options?.attemptTimeout;
+        if (limit !== undefined) {
+          const own = new Guard([signal!]);
+          by = own.signal;
+          stop = own.arm(timers, limit, () => new TidegateError("ATTEMPT_TIMEOUT", `the attempt took longer than attemptTimeout, ${limit} ms`));
+        }
+        const value = work((by ?? (work.length ? new AbortController().signal : undefined))!);
+        result = { value: await (by ? race(value, by) : value) };
+      } catch (error) {
+        result = { error };
       }
-      const value = work((by ?? (work.length ? new AbortController().signal : undefined))!);
-      result = { value: await (by ? race(value, by) : value) };
-    } catch (error) {
-      result = { error };
+      stop?.();
     }
-    stop?.();
     let reply: Reply | undefined;
     let cost: Cost | undefined;
     let time;
@@ -628,6 +662,15 @@ function nothing(): Stats {
   const sum = { keys: 0, waiting: 0, waits: 0, interval: 0, causes: { pacing: 0, cooldown: 0, concurrency: 0, retryBudget: 0, paused: 0 } } as Stats;
   for (const name of COUNTERS) if (name) sum[name] = 0;
   return sum;
+}
+
+/** All calls have the same shape, so that the code for them stays fast. */
+function jobOf<T>(work: Work<T>, options?: RunOptions<T, Key>, manner?: Manner<T>, guard?: Guard, signal?: AbortSignal | null, deadline = NaN): Job<T> {
+  const { cost, priority = 0 } = options ?? NONE;
+  return {
+    lane: undefined!, work, options, manner, guard, signal, deadline, requests: requestsOf(cost), tokens: tokensOf(cost), priority,
+    turn: 0, attempts: 0, slot: -1, place: -1, error: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
+  };
 }
 
 class Pass implements Permit {
