@@ -213,7 +213,11 @@ test("a call without options has its events, also for a listener that is added w
   assert.deepEqual(told, [["retry", 2, undefined], ["settled", 1, "throttled"], ["sent", 2, undefined], ["settled", 2, "ok"]]);
   const error = new Error("fails");
   await assert.rejects(gate.run(() => Promise.reject(error)), error);
+  // As got throws it.
+  const response = { statusCode: 429, headers: { "retry-after": "7" } };
+  await assert.rejects(gate.run(() => Promise.reject({ response }), { retry: false }));
+  assert.equal(told.at(-1)[2], "throttled");
   const { ok, throttled, failed, inFlight } = gate.stats();
-  assert.deepEqual({ ok, throttled, failed, inFlight }, { ok: 1, throttled: 1, failed: 1, inFlight: 0 });
+  assert.deepEqual({ ok, throttled, failed, inFlight }, { ok: 1, throttled: 2, failed: 1, inFlight: 0 });
   gate.close();
 });
