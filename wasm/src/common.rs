@@ -194,12 +194,6 @@ macro_rules! exports {
             DESK.with(|desk| desk.why(gate, requested, now))
         }
 
-        /// See the desk's `peek`.
-        #[wasm_bindgen]
-        pub fn peek(gate: u32, now: f64) -> f64 {
-            DESK.with(|desk| desk.peek(gate, now))
-        }
-
         /// See the desk's `retry`.
         #[wasm_bindgen]
         pub fn retry(
@@ -250,6 +244,30 @@ macro_rules! exports {
             });
         }
 
+        /// See `Draft::read`.
+        #[wasm_bindgen]
+        pub fn read(clock: f64) -> u32 {
+            DESK.with(|desk| desk.draft.read(clock))
+        }
+
+        /// See `Draft::cooldown`.
+        #[wasm_bindgen]
+        pub fn cooldown() -> f64 {
+            DESK.with(|desk| desk.draft.cooldown())
+        }
+    };
+}
+
+/// Defines what all of them but `lite` have too: bodies and counters.
+#[cfg(any(feature = "gate", feature = "shared"))]
+macro_rules! more_exports {
+    () => {
+        /// See the desk's `peek`.
+        #[wasm_bindgen]
+        pub fn peek(gate: u32, now: f64) -> f64 {
+            DESK.with(|desk| desk.peek(gate, now))
+        }
+
         /// See `draft::is_worth`; the media type is in the bytes.
         #[wasm_bindgen]
         pub fn worth(status: u32, length: usize, may_be_graphql: bool) -> bool {
@@ -268,18 +286,6 @@ macro_rules! exports {
                     DESK.with(|desk| desk.draft.body(bytes));
                 }
             });
-        }
-
-        /// See `Draft::read`.
-        #[wasm_bindgen]
-        pub fn read(clock: f64) -> u32 {
-            DESK.with(|desk| desk.draft.read(clock))
-        }
-
-        /// See `Draft::cooldown`.
-        #[wasm_bindgen]
-        pub fn cooldown() -> f64 {
-            DESK.with(|desk| desk.draft.cooldown())
         }
 
         /// Writes the counters of the desk's `stats` into the numbers. Returns whether the gate exists.
@@ -301,3 +307,5 @@ macro_rules! exports {
 }
 
 pub(crate) use exports;
+#[cfg(any(feature = "gate", feature = "shared"))]
+pub(crate) use more_exports;

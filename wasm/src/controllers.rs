@@ -97,7 +97,7 @@ impl Kind<LIMITS> for Pausable {
     /// If its tokens are NaN, they are not stated.
     fn call(Requested { costs, deadline: at, .. }: Requested) -> Call<LIMITS> {
         let call = Call::of(counts(costs)).deadline(deadline(at));
-        if costs[1].is_nan() { call.estimated() } else { call }
+        if LIMITS > 1 && costs[1].is_nan() { call.estimated() } else { call }
     }
 
     fn retry(
@@ -227,6 +227,7 @@ impl Desk {
         });
     }
 
+    #[cfg(feature = "gate")]
     /// Reads the next bytes of a call's stream. None are its end: then the call costs the tokens that were reported.
     pub fn stream(&mut self, gate: u32, permit: f64, bytes: &[u8], now: f64) {
         let now = self.clock.read(now);
@@ -257,6 +258,7 @@ impl Desk {
         interval.map_or(0.0, millis)
     }
 
+    #[cfg(feature = "gate")]
     /// The counters, in TypeScript's order.
     pub fn stats(&mut self, gate: u32) -> Option<[f64; COUNTERS]> {
         let gate = &self.gates.get(gate)?.gate.controller;
@@ -297,14 +299,19 @@ impl Desk {
 }
 
 /// Number of counters: core's, and the number of calls in flight.
+#[cfg(feature = "gate")]
 pub const COUNTERS: usize = 13;
 
 /// Without `map`, which compiles to a loop when optimised for size.
-pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
-    [count(requests), count(tokens)]
+pub fn counts([requests, tokens]: [f64; 2]) -> [u32; LIMITS] {
+    let mut counts = [count(requests); LIMITS];
+    if let Some(second) = counts.get_mut(1) {
+        *second = count(tokens);
+    }
+    counts
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "gate"))]
 pub mod tests {
     use tidegate::queue::Place;
 

@@ -8,7 +8,7 @@ use crate::arena::Arena;
 use crate::common::{Calls, Requested};
 use crate::draft::Draft;
 use crate::line::{Line, Told};
-use crate::number::{Clock, millis};
+use crate::number::Clock;
 
 /// A gate that JavaScript uses by a number: a controller, or a member of a fleet. Its permits are numbers too.
 pub trait Kind<const LIMITS: usize>: Gate<LIMITS, Permit = f64> {
@@ -100,12 +100,13 @@ impl<G: Kind<LIMITS>, const LIMITS: usize> Desk<G, LIMITS> {
         self.gates.remove(gate);
     }
 
+    #[cfg(any(feature = "gate", feature = "shared"))]
     /// In how many milliseconds a call that joined now could be sent at the earliest, ignoring
     /// calls in flight.
     pub fn peek(&mut self, gate: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let Some(Kept { gate, line }) = self.gates.get(gate) else { return f64::NAN };
-        millis(line.peek(now, gate, &G::call(Requested::PLAIN)) - now)
+        crate::number::millis(line.peek(now, gate, &G::call(Requested::PLAIN)) - now)
     }
 
     /// Returns a permit for a call that does not wait; less than 0 or NaN if it would have to.

@@ -57,6 +57,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
         -1.0 - ticket.slot() as f64
     }
 
+    #[cfg(any(feature = "gate", feature = "shared"))]
     /// The turn of a call that joins now.
     pub fn peek(&self, now: Instant, gate: &impl Gate<LIMITS>, call: &Call<LIMITS>) -> Instant {
         self.queue.turn(now, gate, call, 0)

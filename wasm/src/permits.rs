@@ -1,10 +1,15 @@
 //! The permits of calls in flight, by number for JavaScript.
 
 use tidegate::gate::Permit;
-use tidegate::signal::body::Usage;
 use tidegate::{Instant, Span};
 
 use crate::arena::Arena;
+
+/// What the stream of a call reports.
+#[cfg(feature = "gate")]
+pub type Usage = tidegate::signal::body::Usage;
+#[cfg(not(feature = "gate"))]
+pub type Usage = ();
 
 /// See the module's documentation. A call may vanish without a trace: after its expiry it is lost and has no place, but
 /// its permit is known for an hour, because it may only be slow.
@@ -20,7 +25,6 @@ struct Kept<const LIMITS: usize> {
     /// The number of permits that were handed out before it.
     admitted: u32,
     permit: Permit<LIMITS>,
-    /// What its stream reports.
     usage: Usage,
     is_lost: bool,
 }
@@ -76,7 +80,8 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     pub fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
         self.admitted = self.admitted.wrapping_add(1);
         self.first_end = self.first_end.min(permit.sent() + self.expiry);
-        let kept = Kept { admitted: self.admitted, permit, usage: Usage::new(), is_lost: false };
+        let kept =
+            Kept { admitted: self.admitted, permit, usage: Usage::default(), is_lost: false };
         let slot = self.kept.insert(kept);
         slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
     }

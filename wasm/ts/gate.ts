@@ -1,18 +1,19 @@
 /** The gate: keys, calls and retries. Lanes queue the calls. */
 
-import { beginning, discard } from "./body.js";
+import type { Bodies } from "./bodies.js";
+import { discard } from "./body.js";
 import type { Core } from "./core.js";
 import { Closed, DeadlineExceeded, keepError, PolicyError, Rejected, TidegateError, type Code } from "./errors.js";
 import { fetcher } from "./fetch.js";
-import { CAUSES, type Call, type Entry, type House, type Lane } from "./lane.js";
+import type { Call, Entry, House, Lane } from "./lane.js";
 import {
-  checkCall, checkCost, checkGate, checkKey, checkPolicy, COUNTERS, EVENTS, func,
-  type Caller, type CallOptions, type Cost, type Events, type Gate, type Key, type Options, type Peek, type Permit, type RunOptions, type Stats, type Why,
+  checkCall, checkCost, checkGate, checkKey, checkPolicy, EVENTS, func,
+  type Base, type Caller, type CallOptions, type Cost, type Events, type Gate, type Key, type Options, type Peek, type Permit, type RunOptions, type Why,
 } from "./options.js";
 import type { Few, Law } from "./law.js";
 import { write, type Policy } from "./policy.js";
 import { isBlind, isHopeless, isInvited, isRefused, OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
-import { Guard, nap, race } from "./wait.js";
+import { Guard, nap, race, type Timers } from "./wait.js";
 
 /** The function that `run` runs. */
 type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
@@ -24,7 +25,7 @@ export interface Manner<T> {
   /** Reads the result, if the caller gives no outcome. */
   read(value: T, core: Core): Reply | Promise<Reply>;
   /** Whether the result is a stream that is read until it ends: it may begin with an error, and report tokens. */
-  streams(value: T, core: Core): boolean;
+  streams(value: T, core: Core): boolean | undefined;
   /** Wraps the result for the caller: `free` returns the call's place, `end` also releases its signal, and `look` reads a stream. */
   hold(value: T, signal: AbortSignal | null | undefined, free: () => void, end: () => void, look: ((bytes?: Uint8Array) => void) | undefined): T;
 }
@@ -78,11 +79,17 @@ export interface Lanes {
   readonly expiry: number;
 }
 
-/** The parts of a gate that further methods use. */
+/** What the parts of an entry use of a gate. */
 export interface Inside {
   readonly now: () => number;
+  readonly timers: Timers;
   readonly queue: number;
   readonly lanes: Map<string, Lane>;
+  /** The lane of a key if it has one, or all lanes. */
+  lanesOf(key: string | undefined): Iterable<Lane>;
+  isPaused(): boolean;
+  /** Called before a lane is forgotten. */
+  retired?(lane: Lane): void;
   make(key: string, begin: (core: Core, high: number, low: number) => number): Lane;
   retire(lane: Lane): void;
   hasRoom(): boolean;
@@ -95,11 +102,22 @@ export interface Several {
   peek(one: (key: string) => Peek): (key?: Key) => Peek;
 }
 
-/** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class, its further methods, and whether calls have several keys. */
-export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(load: () => Core, laws: number, Kind: Lanes, more?: (inside: Inside) => M, several?: Several) => (options: Options<K, L> = {}): Gate<K, L> & M => {
-  checkGate(options);
+/** What an entry has beside the calls of a gate. */
+export interface Parts {
+  /** Further methods. */
+  more?(inside: Inside): object;
+  several?: Several;
+  bodies?: Bodies;
+  warner?(inside: Inside, warnAfter: number | undefined): House["waits"];
+  /** The options of the main entry that this one lacks. */
+  lacks?: readonly string[];
+}
+
+/** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class and its parts. */
+export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(load: () => Core, laws: number, Kind: Lanes, { more, several, bodies, warner, lacks }: Parts) => (options: Options<K, L> = {}): Gate<K, L> & M => {
+  checkGate(options, lacks);
   write(new Float64Array(18), options, laws, Kind.expiry);
-  const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000, warnAfter = 5_000 } = options;
+  const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000 } = options;
   const lanes = new Map<string, Lane>();
   /** The lane of a key if it has one, or all lanes. */
   const lanesOf = (key: string | undefined): Iterable<Lane> => {
@@ -108,14 +126,10 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return lane ? [lane] : [];
   };
   const listeners: { [E in keyof Events]?: Set<(event: Events[E]) => void> } = {};
-  /** The counters of forgotten keys. */
-  const past = nothing();
   let policy: Policy<Law> = options;
   let seed = options.seed;
   let closed = false;
   let latest: Lane | undefined;
-  /** Whether the warning was written or its timer is set. */
-  let warned = false;
   /** Calls that wait for a free key, each with the time of its next check; 0 while it checks. */
   const entries = new Set<{ readonly turn: number; wakes: number }>();
   let turns = 0;
@@ -133,26 +147,6 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     });
   };
 
-  /** Writes the only warning. */
-  const warn = (key: string, ms: number, what: string) => {
-    warned = true;
-    console.warn(`tidegate: a call of ${key || "the gate"} waits ${Math.ceil(ms / 100) / 10} s or more: ${what} (Give calls a deadline, or set warnAfter: Infinity to turn this off.)`);
-  };
-
-  /** A wait for a call in flight has no known end. */
-  const watch = () => {
-    warned = true;
-    const timer = timers.setTimeout(() => {
-      warned = false;
-      const since = now() - warnAfter;
-      for (const { key, waiters } of lanes.values()) {
-        const late = waiters.find((call) => call && call.since <= since && call.deadline !== call.deadline);
-        if (late) return warn(key, warnAfter, "all places are taken by calls in flight. A call inside another call with the same key may wait forever: use another key.");
-      }
-    }, warnAfter);
-    (timer as { unref?(): void }).unref?.();
-  };
-
   let house: House | undefined;
   const open = (): House =>
     (house ??= {
@@ -162,13 +156,9 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       queue,
       paused: false,
       places: () => (policy.expiry === undefined && policy.concurrency) || Infinity,
-      waits(lane, { deadline }, cause, ms) {
+      waits(lane, call, cause, ms) {
         emit("wait", { key: lane.key, cause, ms });
-        if (warned || deadline === deadline || warnAfter === Infinity) return;
-        if (cause === "concurrency") watch();
-        else if (ms >= warnAfter && cause !== "paused") {
-          warn(lane.key, ms, cause === "cooldown" ? "the server asked for a cooldown." : "the limit is lower than the demand.");
-        }
+        warn?.(lane, call, cause, ms);
       },
     });
 
@@ -217,20 +207,8 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   const retire = (lane: Lane) => {
     lanes.delete(lane.key);
     if (latest === lane) latest = undefined;
-    count(past, lane);
-    past.inFlight = 0;
+    inside.retired?.(lane);
     lane.close();
-  };
-
-  /** Adds the counters of a lane. */
-  const count = (sum: Stats, { house: { core }, gate, causes }: Lane) => {
-    core.stats(gate);
-    const row = core.row();
-    COUNTERS.forEach((name, i) => name && (sum[name] += row[i]!));
-    for (const cause of CAUSES) {
-      sum.causes[cause] += causes[cause];
-      sum.waits += causes[cause];
-    }
   };
 
   /** Whether there is room for another key. Forgets the lane that was idle longest if necessary. */
@@ -294,7 +272,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     let guard: Guard | undefined;
     try {
       if (!manner) func("work", work);
-      if (options && !manner) checkCall(options);
+      if (options && !manner) checkCall(options, lacks);
       const { key = "", cost, priority = 0, deadline, attemptTimeout, signal: own } = options ?? NONE;
       let signal = own ?? more;
       // A separate signal: the listeners that `fetch` adds are dropped with it.
@@ -402,18 +380,10 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   /** Ends a call with a response, whose body may still arrive. `learn` is called once the beginning of a stream is known. */
   const hold = <T>(call: Job<T>, permit: number | undefined, value: T, manner: Manner<T>, isStream: boolean, learn?: (error: string) => void): T => {
     const { lane, guard, signal } = call;
-    const begins = learn && beginning();
-    const know = (error: string | undefined) => {
-      if (error === undefined || !learn) return;
-      // Listeners may end the call.
-      const once = learn;
-      learn = undefined;
-      once(error);
-      keepError(value, call.error);
-      if (lane.waiting) lane.changed();
-    };
+    const keep = () => keepError(value, call.error);
+    const stream = isStream ? bodies!.stream(lane, permit, learn && ((error) => (learn(error), keep()))) : undefined;
     const free = () => {
-      know("");
+      stream?.free();
       if (permit !== undefined) lane.release(permit);
       permit = undefined;
       if (lane.waiting) lane.changed();
@@ -423,12 +393,8 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       free();
       guard?.end();
     };
-    const look = (bytes?: Uint8Array) => {
-      if (learn) know(begins!(bytes));
-      if (permit !== undefined) lane.stream(permit, bytes);
-    };
-    value = manner.hold(value, signal, free, end, isStream ? look : undefined);
-    keepError(value, call.error);
+    value = manner.hold(value, signal, free, end, stream?.look);
+    keep();
     return value;
   };
 
@@ -504,8 +470,8 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return -1;
   };
 
-  const tryAcquire: Gate<Key>["tryAcquire"] = (options) => {
-    if (options) checkCall(options);
+  const tryAcquire: Caller<Key>["tryAcquire"] = (options) => {
+    if (options) checkCall(options, lacks);
     const lane = entryOf(options?.key ?? "");
     if (!lane) throw full();
     const cost = options?.cost;
@@ -513,7 +479,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return permit >= 0 ? new Pass(lane, permit) : null;
   };
 
-  const fetch = fetcher(options, go);
+  const fetch = fetcher(options, go, bodies, lacks);
 
   /** The functions that make calls, with default options. */
   const caller = (defaults?: CallOptions<Key>): Caller<Key> => {
@@ -528,47 +494,13 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       },
       tryAcquire: (options) => tryAcquire(defaults ? { key: defaults.key, cost: defaults.cost, ...options } : options),
       with(more) {
-        checkCall(more);
+        checkCall(more, lacks);
         return caller({ ...defaults, ...more });
       },
     };
   };
 
-  const stats: Gate["stats"] = (key) => {
-    const sum = key === undefined ? { ...past, causes: { ...past.causes } } : nothing();
-    for (const lane of lanesOf(key)) {
-      count(sum, lane);
-      sum.keys++;
-      sum.waiting += lane.waiting;
-      sum.interval = Math.max(sum.interval, lane.house.core.interval(lane.gate, 0, now()));
-    }
-    return sum;
-  };
-
-  const peekAt = (key: Key = ""): Peek => {
-    checkKey(key);
-    const lane = lanes.get(key);
-    if (!lane) return { wait: house?.paused ? Infinity : 0, cause: house?.paused ? "paused" : undefined, waiting: 0, inFlight: 0 };
-    const { core, paused } = lane.house;
-    const time = now();
-    const cause = paused ? "paused" : CAUSES[(core.why(lane.gate, -1, time, NaN, 1, 0) - 1) % 4];
-    const { waiting, inFlight } = stats(key);
-    return { wait: paused ? Infinity : core.peek(lane.gate, time), cause, waiting, inFlight };
-  };
-
-  const peek = several?.peek(peekAt) ?? peekAt;
-
-  const soonest: Gate<Key>["soonest"] = (keys) => {
-    const ranks = keys.map((key) => {
-      const { wait, cause, waiting, inFlight } = peek(key);
-      return { key, ranks: [+(cause === "concurrency"), wait, waiting + inFlight] };
-    });
-    const [first] = ranks.sort(({ ranks: a }, { ranks: b }) => a[0]! - b[0]! || a[1]! - b[1]! || a[2]! - b[2]!);
-    if (!first) throw new PolicyError("soonest needs at least one key");
-    return first.key;
-  };
-
-  const on: Gate["on"] = (event, listener) => {
+  const on: Base["on"] = (event, listener) => {
     if (!EVENTS.includes(event)) throw new PolicyError(`there is no event "${String(event)}"; the events are ${EVENTS.join(", ")}`);
     func("listener", listener);
     const set = ((listeners[event] as Set<typeof listener> | undefined) ??= new Set() as never) as Set<typeof listener>;
@@ -576,8 +508,8 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return () => void set.delete(listener);
   };
 
-  const setPolicy: Gate<Key, Law>["setPolicy"] = (next) => {
-    checkPolicy(next);
+  const setPolicy: Base<Key, Law>["setPolicy"] = (next) => {
+    checkPolicy(next, lacks);
     const { core } = open();
     write(core.row(), next, laws, Kind.expiry);
     for (const lane of lanes.values()) {
@@ -587,7 +519,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     policy = next;
   };
 
-  const reset: Gate["reset"] = (key) => {
+  const reset: Base["reset"] = (key) => {
     for (const lane of lanesOf(key)) {
       lane.house.core.reset(lane.gate, now());
       lane.changed();
@@ -604,7 +536,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   };
 
   // Polls, because no request may wake another.
-  const idle: Gate["idle"] = async () => {
+  const idle: Base["idle"] = async () => {
     const isBusy = () => {
       const stale = now() - (policy.expiry ?? Kind.expiry);
       return !!entries.size || [...lanes.values()].some((lane) => !lane.isIdle(stale));
@@ -619,16 +551,11 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     lanes.clear();
   };
 
-  const gate: Gate<Key, Law> = { ...caller(), stats, peek, soonest, on, setPolicy, reset, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
-  return { ...gate, ...more?.({ now, queue, lanes, make, retire, hasRoom, full }) } as Gate<K, L> & M;
+  const inside: Inside = { now, timers, queue, lanes, lanesOf, isPaused: () => !!house?.paused, make, retire, hasRoom, full };
+  const warn = warner?.(inside, options.warnAfter);
+  const gate: Base<Key, Law> = { ...caller(), on, setPolicy, reset, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
+  return { ...gate, ...more?.(inside) } as Gate<K, L> & M;
 };
-
-/** Counters at zero. */
-function nothing(): Stats {
-  const sum = { keys: 0, waiting: 0, waits: 0, interval: 0, causes: { pacing: 0, cooldown: 0, concurrency: 0, retryBudget: 0, paused: 0 } } as Stats;
-  for (const name of COUNTERS) if (name) sum[name] = 0;
-  return sum;
-}
 
 class Pass implements Permit {
   #lane: Entry | undefined;

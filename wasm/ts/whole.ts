@@ -1,0 +1,8 @@
+/** The parts of the main entry. */
+
+import { bodies } from "./bodies.js";
+import { counts } from "./counts.js";
+import type { Parts } from "./gate.js";
+import { warner } from "./warnings.js";
+
+export const whole: Parts = { bodies, warner, more: (inside) => counts(inside) };
