@@ -55,7 +55,7 @@ pub fn policy<const LIMITS: usize>(
     if expiry(row) == Span::ZERO {
         return None;
     }
-    let retry_budget = match per_cent.is_nan() {
+    let retry_budget = match per_cent.is_nan() || cfg!(not(any(feature = "gate", feature = "shared"))) {
         true => None,
         false => {
             Some(RetryBudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?)

@@ -18,6 +18,8 @@ export interface Bodies {
   isStream(core: Core, response: Response): boolean;
   /** Reads the body of a response that may say more than its status; `undefined` if it does not. */
   read(core: Core, response: Response, method: string): Promise<ResponseLike> | undefined;
+  /** The reply of a stream that began with this error, or without one. */
+  begun(response: ResponseLike, error: string): ResponseLike;
   /** Reads the stream of a call. `learn` is called once its beginning is known. */
   stream(lane: Entry, permit: number | undefined, learn: ((error: string) => void) | undefined): Stream;
 }
@@ -28,6 +30,7 @@ export const bodies: Bodies = {
     if (!isTelling(core, response, method)) return;
     return looked(response, async (copy) => ({ status: response.status, headers: response.headers, excerpt: await excerpt(copy) }));
   },
+  begun: ({ status, headers }, error) => (error ? { status: 503, headers, excerpt: new TextEncoder().encode(error) } : { status, headers }),
   stream(lane, permit, learn) {
     const begins = learn && beginning();
     const know = (error: string | undefined) => {

@@ -1,8 +1,7 @@
 /** `fetch` through a gate: which requests may be repeated, which cannot succeed, and how long a call lasts. */
 
-import type { Bodies } from "./bodies.js";
 import { held, looked } from "./body.js";
-import type { Manner } from "./gate.js";
+import type { Manner, Parts } from "./gate.js";
 import { checkCall, type FetchOptions, type Key, type Options, type RunOptions, type Target } from "./options.js";
 
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|PUT|DELETE)$/i;
@@ -10,9 +9,9 @@ const IDEMPOTENT = /^(GET|HEAD|OPTIONS|PUT|DELETE)$/i;
 type Go = (work: (signal: AbortSignal) => Promise<Response>, options: RunOptions<Response, Key>, manner: Manner<Response>, more: AbortSignal | null | undefined) => Promise<Response>;
 
 /** Creates the `fetch` of a gate. `go` runs its calls. */
-export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Key>, "fetch" | "key">, go: Go, bodies: Bodies | undefined, lacks: readonly string[] | undefined) =>
+export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Key>, "fetch" | "key">, go: Go, parts: Parts) =>
   async (input: string | URL | Request, init?: RequestInit, call: FetchOptions<Key> = {}): Promise<Response> => {
-    checkCall(call, lacks);
+    checkCall(call, parts);
     const request = typeof input === "object" && "method" in input ? input : undefined;
     const target = { url: request?.url ?? String(input), method: init?.method ?? request?.method ?? "GET" };
     const body = init?.body ?? request?.body;
@@ -35,9 +34,9 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Ke
       // After a redirect to another origin, the response does not describe this origin's limits.
       read(response, core) {
         if (response.redirected && originOf(response) !== originOf(target)) return response.status < 429 ? "ok" : "failed";
-        return bodies?.read(core, response, target.method) ?? response;
+        return parts.bodies?.read(core, response, target.method) ?? response;
       },
-      streams: (response, core) => release !== "headers" && bodies?.isStream(core, response),
+      streams: (response, core) => release !== "headers" && parts.bodies?.isStream(core, response),
       hold(response, signal, free, end, look) {
         if (release === "headers") free();
         return held(response, signal, end, look);

@@ -3,11 +3,12 @@
 import type { Bodies } from "./bodies.js";
 import { discard } from "./body.js";
 import type { Core } from "./core.js";
+import type { Costs } from "./costs.js";
 import { Closed, DeadlineExceeded, keepError, PolicyError, Rejected, TidegateError, type Code } from "./errors.js";
 import { fetcher } from "./fetch.js";
 import type { Call, Entry, House, Lane } from "./lane.js";
 import {
-  checkCall, checkCost, checkGate, checkKey, checkPolicy, EVENTS, func,
+  checkCall, checkGate, checkKey, checkPolicy, EVENTS, func,
   type Base, type Caller, type CallOptions, type Cost, type Events, type Gate, type Key, type Options, type Peek, type Permit, type RunOptions, type Why,
 } from "./options.js";
 import type { Few, Law } from "./law.js";
@@ -107,6 +108,7 @@ export interface Parts {
   /** Further methods. */
   more?(inside: Inside): object;
   several?: Several;
+  costs?: Costs;
   bodies?: Bodies;
   warner?(inside: Inside, warnAfter: number | undefined): House["waits"];
   /** The options of the main entry that this one lacks. */
@@ -114,7 +116,8 @@ export interface Parts {
 }
 
 /** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class and its parts. */
-export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(load: () => Core, laws: number, Kind: Lanes, { more, several, bodies, warner, lacks }: Parts) => (options: Options<K, L> = {}): Gate<K, L> & M => {
+export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(load: () => Core, laws: number, Kind: Lanes, parts: Parts) => (options: Options<K, L> = {}): Gate<K, L> & M => {
+  const { more, several, costs, bodies, warner, lacks } = parts;
   checkGate(options, lacks);
   write(new Float64Array(18), options, laws, Kind.expiry);
   const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000 } = options;
@@ -161,6 +164,14 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
         warn?.(lane, call, cause, ms);
       },
     });
+
+  /** Prepares the core's reply for a finished call, and returns the outcome's number. */
+  const report = (reply: Reply, cost?: Cost): number => {
+    const { core } = house!;
+    const outcome = tell(core, reply);
+    if (cost !== undefined) core.used(costs!.requests(cost), costs!.tokens(cost));
+    return outcome;
+  };
 
   /** The cooldown that the current reply causes, in milliseconds; NaN without one. */
   const currentCooldown = () => Math.min(house!.core.cooldown(), policy.maxCooldown ?? MAX_COOLDOWN);
@@ -272,7 +283,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     let guard: Guard | undefined;
     try {
       if (!manner) func("work", work);
-      if (options && !manner) checkCall(options, lacks);
+      if (options && !manner) checkCall(options, parts);
       const { key = "", cost, priority = 0, deadline, attemptTimeout, signal: own } = options ?? NONE;
       let signal = own ?? more;
       // A separate signal: the listeners that `fetch` adds are dropped with it.
@@ -282,7 +293,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       }
       const call: Job<T> = {
         lane: undefined!, work, options, manner, guard, signal, deadline: deadline === undefined ? NaN : now() + deadline,
-        requests: requestsOf(cost), tokens: tokensOf(cost), priority, turn: 0, attempts: 0, slot: -1, place: -1,
+        requests: costs ? costs.requests(cost) : 1, tokens: costs ? costs.tokens(cost) : NaN, priority, turn: 0, attempts: 0, slot: -1, place: -1,
         error: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
       };
       const lane = entries.size && next(now()) && !lanes.has(key as string) ? undefined : entryOf(key);
@@ -326,24 +337,25 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     let reply: Reply | undefined;
     let cost: Cost | undefined;
     let time;
+    const settled = (outcome: Outcome, time: number) => {
+      if (listeners.settled) emit("settled", { key, attempt: call.attempts, outcome, status: (reply as Partial<ResponseLike>).status, ms: time - sent });
+    };
     let isStream = false;
     try {
       const hasValue = "value" in result;
       if (options?.outcome) reply = await options.outcome(result as { value?: T; error?: unknown });
       if (!reply && hasValue && manner) reply = await manner.read(result.value as T, core);
       reply ??= responseIn(hasValue ? result.value : result.error) ?? (hasValue ? "ok" : signal?.aborted ? "abandoned" : "failed");
-      if (hasValue && options?.actualCost) checkCost("actualCost", (cost = await options.actualCost(result.value as T)));
+      if (hasValue && options?.actualCost) costs!.check("actualCost", (cost = await options.actualCost(result.value as T)));
       isStream = hasValue && !!manner?.streams(result.value as T, core);
-      const number = report(core, reply, cost);
+      const number = report(reply, cost);
       if (isStream && !number && (reply as Partial<ResponseLike>).status === 200 && !options?.outcome && !options?.actualCost) {
         forget(call);
         return hold(call, permit, result.value as T, manner!, isStream, (error) => {
-          const { status, headers } = reply as ResponseLike;
-          const excerpt = new TextEncoder().encode(error);
-          const time = lane.learn(permit, report(core, error ? { status: 503, headers, excerpt } : reply!, undefined));
+          const time = lane.learn(permit, report(bodies!.begun(reply as ResponseLike, error)));
           const outcome = OUTCOMES[lane.outcome]!;
-          noteLimit(call, outcome, status);
-          if (listeners.settled) emit("settled", { key, attempt: call.attempts, outcome, status, ms: time - sent });
+          noteLimit(call, outcome, 200);
+          settled(outcome, time);
         });
       }
       time = lane.learn(permit, number);
@@ -351,12 +363,12 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       // A function of the caller has failed.
       if ("value" in result) discard(result.value);
       result = { error };
-      time = lane.learn(permit, report(core, (reply = "abandoned"), undefined));
+      time = lane.learn(permit, report((reply = "abandoned")));
     }
     const outcome = OUTCOMES[lane.outcome]!;
     // The retry follows from the reply as it is now; listeners may make calls that change it.
     const more = again(call, reply, result.error, time);
-    if (listeners.settled) emit("settled", { key, attempt: call.attempts, outcome, status: (reply as Partial<ResponseLike>).status, ms: time - sent });
+    settled(outcome, time);
     if (more < 0) return conclude(call, permit, result, time, isStream);
     lane.release(permit);
     if (lane.waiting) lane.changed(time);
@@ -471,15 +483,26 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   };
 
   const tryAcquire: Caller<Key>["tryAcquire"] = (options) => {
-    if (options) checkCall(options, lacks);
+    if (options) checkCall(options, parts);
     const lane = entryOf(options?.key ?? "");
     if (!lane) throw full();
     const cost = options?.cost;
-    const permit = lane.take(requestsOf(cost), tokensOf(cost));
-    return permit >= 0 ? new Pass(lane, permit) : null;
+    const permit = lane.take(costs ? costs.requests(cost) : 1, costs ? costs.tokens(cost) : NaN);
+    if (!(permit >= 0)) return null;
+    let isSettled = false;
+    const settle: Permit["settle"] = (reply = "ok", actualCost) => {
+      if (isSettled) return;
+      costs?.check("actualCost", actualCost);
+      const outcome = report(reply, actualCost);
+      isSettled = true;
+      const time = lane.learn(permit, outcome);
+      lane.release(permit);
+      if (lane.waiting) lane.changed(time);
+    };
+    return { settle, [Symbol.dispose]: () => settle("abandoned") };
   };
 
-  const fetch = fetcher(options, go, bodies, lacks);
+  const fetch = fetcher(options, go, parts);
 
   /** The functions that make calls, with default options. */
   const caller = (defaults?: CallOptions<Key>): Caller<Key> => {
@@ -494,7 +517,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       },
       tryAcquire: (options) => tryAcquire(defaults ? { key: defaults.key, cost: defaults.cost, ...options } : options),
       with(more) {
-        checkCall(more, lacks);
+        checkCall(more, parts);
         return caller({ ...defaults, ...more });
       },
     };
@@ -557,47 +580,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   return { ...gate, ...more?.(inside) } as Gate<K, L> & M;
 };
 
-class Pass implements Permit {
-  #lane: Entry | undefined;
-  readonly #permit: number;
-
-  constructor(lane: Entry, permit: number) {
-    this.#lane = lane;
-    this.#permit = permit;
-  }
-
-  settle(reply: Reply = "ok", actualCost?: Cost): void {
-    const lane = this.#lane;
-    if (!lane) return;
-    checkCost("actualCost", actualCost);
-    const outcome = report(lane.house.core, reply, actualCost);
-    this.#lane = undefined;
-    const time = lane.learn(this.#permit, outcome);
-    lane.release(this.#permit);
-    if (lane.waiting) lane.changed(time);
-  }
-
-  [Symbol.dispose](): void {
-    this.settle("abandoned");
-  }
-}
-
 /** The core rejects the policy, although each number is valid. */
 function impossible(): PolicyError {
   return new PolicyError("the policy's options contradict each other");
-}
-
-function requestsOf(cost: Cost = 1): number {
-  return typeof cost === "object" ? (cost.requests ?? 1) : cost;
-}
-
-function tokensOf(cost: Cost = 1): number {
-  return typeof cost === "object" ? (cost.tokens ?? NaN) : NaN;
-}
-
-/** Prepares the core's reply for a finished call, and returns the outcome's number. */
-function report(core: Core, reply: Reply, cost: Cost | undefined): number {
-  const outcome = tell(core, reply);
-  if (cost !== undefined) core.used(requestsOf(cost), tokensOf(cost));
-  return outcome;
 }

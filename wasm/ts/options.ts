@@ -1,6 +1,7 @@
 /** The public types of a gate: its options, events and methods. */
 
 import { PolicyError } from "./errors.js";
+import type { Parts } from "./gate.js";
 import type { Cause } from "./lane.js";
 import type { Few, Law } from "./law.js";
 import { among, told, type Policy } from "./policy.js";
@@ -252,11 +253,11 @@ export function checkGate(options: Options<Key, Law>, lacks?: readonly string[])
 }
 
 /** Throws if an option of a call is unknown or invalid. */
-export function checkCall(options: CallOptions<Key> & { outcome?: unknown; actualCost?: unknown; release?: unknown }, lacks?: readonly string[]): void {
+export function checkCall(options: CallOptions<Key> & { outcome?: unknown; actualCost?: unknown; release?: unknown }, { costs, lacks }: Pick<Parts, "costs" | "lacks">): void {
   among(options, CALL, "of a call", [], lacks);
-  const { key, cost, priority, signal, retry, release } = options;
+  const { key, priority, signal, retry, release } = options;
   if (key !== undefined && !Array.isArray(key)) checkKey(key);
-  checkCost("cost", cost);
+  costs?.check("cost", options.cost);
   for (const name of ["deadline", "attemptTimeout"] as const) number(name, options[name], 0, Infinity);
   number("priority", priority, 0, 7, true);
   if (signal && typeof signal.addEventListener !== "function") throw wrong("signal", signal, "an AbortSignal");
@@ -270,15 +271,8 @@ export function checkKey(key: unknown): asserts key is string {
   if (typeof key !== "string") throw wrong("key", key, "a string, or several in tidegate/full");
 }
 
-/** Throws if a cost is invalid. */
-export function checkCost(name: string, cost: Cost | undefined): void {
-  const isParts = typeof cost === "object" && cost !== null;
-  if (isParts) among(cost, ["requests", "tokens"], `of ${name}`);
-  number(isParts ? `${name}.requests` : name, isParts ? cost.requests : cost, 0, 0xffffffff, true);
-  if (isParts) number(`${name}.tokens`, cost.tokens, 0, 0xffffffff, true);
-}
-
-function number(name: string, value: unknown, least: number, most: number, whole = false): void {
+/** Throws if a value is not a number of this range. */
+export function number(name: string, value: unknown, least: number, most: number, whole = false): void {
   if (value === undefined || (typeof value === "number" && value >= least && value <= most && !(whole && value % 1))) return;
   throw wrong(name, value, `a ${whole ? "whole " : ""}number from ${least} to ${most}`);
 }
