@@ -2,7 +2,7 @@
 
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{self, Ahead};
-use tidegate::{Call, Decision, Instant, Reason, Reply};
+use tidegate::{Decision, Instant, Reason, Reply, Rng};
 
 #[cfg(feature = "full")]
 use crate::arena::Arena;
@@ -10,15 +10,17 @@ use crate::common::Requested;
 use crate::desk::{self, Kind};
 #[cfg(feature = "full")]
 use crate::layers::Lent;
-use crate::number::{count, deadline, millis, whole};
+#[cfg(feature = "gate")]
+use crate::number::count;
+use crate::number::{deadline, millis, whole};
 use crate::permits::Permits;
 use crate::policy::{WORDS, expiry, policy};
-use crate::{Controller, LIMITS};
+use crate::{Call, Controller, Costs, LIMITS};
 
 /// A controller that can be paused, and the permits of its calls.
 pub struct Pausable {
     pub controller: Controller,
-    pub permits: Permits<LIMITS>,
+    pub permits: Permits<LIMITS, Costs>,
     pub paused: bool,
     /// The permits that calls keep while they wait for another key.
     #[cfg(feature = "full")]
@@ -37,7 +39,7 @@ impl Pausable {
     }
 
     /// Takes the permit of a number. A lost call gets its place back, which the end of the permit frees.
-    fn take(&mut self, number: f64) -> Option<Permit<LIMITS>> {
+    fn take(&mut self, number: f64) -> Option<Permit<LIMITS, Costs>> {
         let (permit, is_lost) = self.permits.take(number)?;
         self.controller.occupy(is_lost.into());
         Some(permit)
@@ -51,10 +53,10 @@ impl Pausable {
     }
 }
 
-impl queue::Gate<LIMITS> for Pausable {
+impl queue::Gate<LIMITS, Costs> for Pausable {
     type Permit = f64;
 
-    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<f64> {
+    fn poll(&mut self, now: Instant, call: &Call) -> Decision<f64> {
         if self.paused {
             return Decision::Full;
         }
@@ -72,7 +74,7 @@ impl queue::Gate<LIMITS> for Pausable {
         }
     }
 
-    fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
+    fn ready_at(&self, now: Instant, call: &Call) -> Option<Instant> {
         if self.paused {
             return None;
         }
@@ -80,7 +82,7 @@ impl queue::Gate<LIMITS> for Pausable {
         Some(ready.min(self.permits.first_lost()))
     }
 
-    fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
+    fn due_behind(&self, now: Instant, call: &Call, ahead: &[Ahead; LIMITS]) -> Instant {
         queue::Gate::due_behind(&self.controller, now, call, ahead)
     }
 
@@ -93,24 +95,25 @@ impl queue::Gate<LIMITS> for Pausable {
     }
 }
 
-impl Kind<LIMITS> for Pausable {
+impl Kind<LIMITS, Costs> for Pausable {
+    #[cfg(feature = "gate")]
     /// If its tokens are NaN, they are not stated.
-    fn call(Requested { costs, deadline: at, .. }: Requested) -> Call<LIMITS> {
+    fn call(Requested { costs, deadline: at, .. }: Requested) -> Call {
         let call = Call::of(counts(costs)).deadline(deadline(at));
-        if LIMITS > 1 && costs[1].is_nan() { call.estimated() } else { call }
+        if costs[1].is_nan() { call.estimated() } else { call }
     }
 
-    fn retry(
-        &mut self,
-        now: Instant,
-        call: &Call<LIMITS>,
-        reply: Reply<LIMITS>,
-    ) -> Result<Call<LIMITS>, Reason> {
+    #[cfg(not(feature = "gate"))]
+    fn call(requested: Requested) -> Call {
+        Call::new().deadline(deadline(requested.deadline))
+    }
+
+    fn retry(&mut self, now: Instant, call: &Call, reply: Reply<LIMITS>) -> Result<Call, Reason> {
         self.controller.retry(now, call, reply)
     }
 
     /// Pacing, cooldown, concurrency limit (or a pause), retry budget.
-    fn why(&mut self, now: Instant, call: &Call<LIMITS>) -> u32 {
+    fn why(&mut self, now: Instant, call: &Call) -> u32 {
         match self.controller.why(now, call) {
             _ if self.paused => 3,
             Some(Gate::Pacing) => 1,
@@ -144,7 +147,7 @@ impl Kind<LIMITS> for Pausable {
     }
 
     #[cfg(feature = "full")]
-    fn renew(&mut self, now: Instant, permit: f64, call: &Call<LIMITS>) -> Option<f64> {
+    fn renew(&mut self, now: Instant, permit: f64, call: &Call) -> Option<f64> {
         let before = self.take(permit)?;
         if self.paused {
             self.controller.refund(now, before);
@@ -156,7 +159,7 @@ impl Kind<LIMITS> for Pausable {
 }
 
 /// The state of the module.
-pub type Desk = desk::Desk<Pausable, LIMITS>;
+pub type Desk = desk::Desk<Pausable, LIMITS, Costs>;
 
 impl Desk {
     /// Creates a controller and returns its slot; -1 if there is no memory, -2 if the policy is
@@ -164,7 +167,10 @@ impl Desk {
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
         let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
-        self.keep(Pausable::new(Controller::new(policy, whole(seed), now), row), most)
+        self.keep(
+            Pausable::new(Controller::with_rng(policy, Rng::new(whole(seed)), now), row),
+            most,
+        )
     }
 
     #[cfg(feature = "full")]
@@ -303,12 +309,9 @@ impl Desk {
 pub const COUNTERS: usize = 13;
 
 /// Without `map`, which compiles to a loop when optimised for size.
-pub fn counts([requests, tokens]: [f64; 2]) -> [u32; LIMITS] {
-    let mut counts = [count(requests); LIMITS];
-    if let Some(second) = counts.get_mut(1) {
-        *second = count(tokens);
-    }
-    counts
+#[cfg(feature = "gate")]
+pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
+    [count(requests), count(tokens)]
 }
 
 #[cfg(all(test, feature = "gate"))]

@@ -51,5 +51,14 @@ const LIMITS: usize = if cfg!(feature = "gate") { 2 } else { 1 };
 type Law = tidegate::law::AnyLaw;
 #[cfg(all(feature = "lite", not(any(feature = "full", feature = "shared"))))]
 type Law = law::FewLaws;
+
+/// What a call costs. Without `gate`, each costs one.
+#[cfg(feature = "gate")]
+type Costs = [u32; LIMITS];
+#[cfg(all(feature = "lite", not(feature = "gate")))]
+type Costs = ();
+
 #[cfg(feature = "lite")]
-type Controller = tidegate::Controller<Law, LIMITS>;
+type Call = tidegate::Call<LIMITS, Costs>;
+#[cfg(feature = "lite")]
+type Controller = tidegate::Controller<Law, LIMITS, tidegate::Policy<Law, LIMITS>, Costs>;

@@ -1,7 +1,7 @@
 //! The permits of calls in flight, by number for JavaScript.
 
 use tidegate::gate::Permit;
-use tidegate::{Instant, Span};
+use tidegate::{Costs, Instant, Span};
 
 use crate::arena::Arena;
 
@@ -13,18 +13,18 @@ pub type Usage = ();
 
 /// See the module's documentation. A call may vanish without a trace: after its expiry it is lost and has no place, but
 /// its permit is known for an hour, because it may only be slow.
-pub struct Permits<const LIMITS: usize> {
-    kept: Arena<Kept<LIMITS>>,
+pub struct Permits<const LIMITS: usize, C> {
+    kept: Arena<Kept<LIMITS, C>>,
     admitted: u32,
     expiry: Span,
     /// Nothing expires before this instant.
     first_end: Instant,
 }
 
-struct Kept<const LIMITS: usize> {
+struct Kept<const LIMITS: usize, C> {
     /// The number of permits that were handed out before it.
     admitted: u32,
-    permit: Permit<LIMITS>,
+    permit: Permit<LIMITS, C>,
     usage: Usage,
     is_lost: bool,
 }
@@ -32,7 +32,7 @@ struct Kept<const LIMITS: usize> {
 /// How long the permit of a lost call is known, if its expiry is not longer.
 const MEMORY: Span = Span::from_secs(3_600);
 
-impl<const LIMITS: usize> Permits<LIMITS> {
+impl<const LIMITS: usize, C: Costs<LIMITS>> Permits<LIMITS, C> {
     /// Creates an empty list.
     pub const fn new(expiry: Span) -> Self {
         Self { kept: Arena::new(), admitted: 0, expiry, first_end: Instant::MAX }
@@ -77,7 +77,7 @@ impl<const LIMITS: usize> Permits<LIMITS> {
 
     /// The permit's number, which a double can represent: its slot and the number of permits before
     /// it, so that numbers do not repeat. NaN if there is no memory.
-    pub fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
+    pub fn hand_out(&mut self, permit: Permit<LIMITS, C>) -> f64 {
         self.admitted = self.admitted.wrapping_add(1);
         self.first_end = self.first_end.min(permit.sent() + self.expiry);
         let kept =
@@ -87,14 +87,14 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     }
 
     /// The permit of a number, and what its stream reports; none if it is no permit's, or was taken before.
-    pub fn get(&mut self, number: f64) -> Option<(&mut Permit<LIMITS>, &mut Usage)> {
+    pub fn get(&mut self, number: f64) -> Option<(&mut Permit<LIMITS, C>, &mut Usage)> {
         let (slot, admitted) = parts(number);
         let kept = self.kept.get(slot)?;
         (kept.admitted == admitted).then_some((&mut kept.permit, &mut kept.usage))
     }
 
     /// Removes the permit of a number. Also returns whether its call was lost.
-    pub fn take(&mut self, number: f64) -> Option<(Permit<LIMITS>, bool)> {
+    pub fn take(&mut self, number: f64) -> Option<(Permit<LIMITS, C>, bool)> {
         self.get(number)?;
         let Kept { permit, is_lost, .. } = self.kept.take(parts(number).0)?;
         Some((permit, is_lost))
@@ -105,7 +105,7 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     pub fn renew(
         &mut self,
         number: f64,
-        renew: impl FnOnce(Permit<LIMITS>, bool) -> Option<Permit<LIMITS>>,
+        renew: impl FnOnce(Permit<LIMITS, C>, bool) -> Option<Permit<LIMITS, C>>,
     ) -> Option<()> {
         self.get(number)?;
         let Kept { admitted, permit, usage, is_lost } = self.kept.take(parts(number).0)?;

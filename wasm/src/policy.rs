@@ -55,12 +55,13 @@ pub fn policy<const LIMITS: usize>(
     if expiry(row) == Span::ZERO {
         return None;
     }
-    let retry_budget = match per_cent.is_nan() || cfg!(not(any(feature = "gate", feature = "shared"))) {
-        true => None,
-        false => {
-            Some(RetryBudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?)
-        }
-    };
+    let retry_budget =
+        match per_cent.is_nan() || cfg!(not(any(feature = "gate", feature = "shared"))) {
+            true => None,
+            false => Some(
+                RetryBudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?,
+            ),
+        };
     if !attempts.is_nan() {
         policy = policy.attempts(NonZeroU16::new(small(attempts)));
     }
