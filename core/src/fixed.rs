@@ -253,6 +253,9 @@ mod tests {
             let ends = u128::from(u64::MAX);
             prop_assert_eq!(u128::from(ratio.floor_of(value)), (wide / u128::from(denominator)).min(ends));
             prop_assert_eq!(u128::from(ratio.ceil_of(value)), wide.div_ceil(u128::from(denominator)).min(ends));
+            if let Ok(small) = u32::try_from(value) {
+                prop_assert_eq!(ratio.floor_of_small(small), ratio.floor_of(value));
+            }
         }
 
         #[test]
