@@ -2,7 +2,7 @@
 
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{self, Ahead};
-use tidegate::{Call, Decision, Instant, Reason, Reply};
+use tidegate::{Decision, Instant, Reason, Reply, Rng};
 
 #[cfg(feature = "full")]
 use crate::arena::Arena;
@@ -10,15 +10,17 @@ use crate::common::Requested;
 use crate::desk::{self, Kind};
 #[cfg(feature = "full")]
 use crate::layers::Lent;
-use crate::number::{count, deadline, millis, whole};
+#[cfg(feature = "gate")]
+use crate::number::count;
+use crate::number::{deadline, millis, whole};
 use crate::permits::Permits;
 use crate::policy::{WORDS, expiry, gap, policy};
-use crate::{Controller, LIMITS};
+use crate::{Call, Controller, Costs, LIMITS};
 
 /// A controller that can be paused, and the permits of its calls.
 pub struct Pausable {
     pub controller: Controller,
-    pub permits: Permits<LIMITS>,
+    pub permits: Permits<LIMITS, Costs>,
     pub paused: bool,
     /// The permits that calls keep while they wait for another key.
     #[cfg(feature = "full")]
@@ -37,7 +39,7 @@ impl Pausable {
     }
 
     /// Takes the permit of a number. A lost call gets its place back, which the end of the permit frees.
-    fn take(&mut self, number: f64) -> Option<Permit<LIMITS>> {
+    fn take(&mut self, number: f64) -> Option<Permit<LIMITS, Costs>> {
         let (permit, is_lost) = self.permits.take(number)?;
         self.controller.occupy(is_lost.into());
         Some(permit)
@@ -51,10 +53,10 @@ impl Pausable {
     }
 }
 
-impl queue::Gate<LIMITS> for Pausable {
+impl queue::Gate<LIMITS, Costs> for Pausable {
     type Permit = f64;
 
-    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<f64> {
+    fn poll(&mut self, now: Instant, call: &Call) -> Decision<f64> {
         if self.paused {
             return Decision::Full;
         }
@@ -72,7 +74,7 @@ impl queue::Gate<LIMITS> for Pausable {
         }
     }
 
-    fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
+    fn ready_at(&self, now: Instant, call: &Call) -> Option<Instant> {
         if self.paused {
             return None;
         }
@@ -80,7 +82,7 @@ impl queue::Gate<LIMITS> for Pausable {
         Some(ready.min(self.permits.first_lost()))
     }
 
-    fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
+    fn due_behind(&self, now: Instant, call: &Call, ahead: &[Ahead; LIMITS]) -> Instant {
         let calls = ahead.first().map_or(0, |ahead| ahead.calls);
         let due = queue::Gate::due_behind(&self.controller, now, call, ahead);
         due.max(self.permits.due(now, self.controller.in_flight(), calls))
@@ -95,24 +97,25 @@ impl queue::Gate<LIMITS> for Pausable {
     }
 }
 
-impl Kind<LIMITS> for Pausable {
+impl Kind<LIMITS, Costs> for Pausable {
+    #[cfg(feature = "gate")]
     /// If its tokens are NaN, they are not stated.
-    fn call(Requested { costs, deadline: at, .. }: Requested) -> Call<LIMITS> {
+    fn call(Requested { costs, deadline: at, .. }: Requested) -> Call {
         let call = Call::of(counts(costs)).deadline(deadline(at));
         if costs[1].is_nan() { call.estimated() } else { call }
     }
 
-    fn retry(
-        &mut self,
-        now: Instant,
-        call: &Call<LIMITS>,
-        reply: Reply<LIMITS>,
-    ) -> Result<Call<LIMITS>, Reason> {
+    #[cfg(not(feature = "gate"))]
+    fn call(requested: Requested) -> Call {
+        Call::new().deadline(deadline(requested.deadline))
+    }
+
+    fn retry(&mut self, now: Instant, call: &Call, reply: Reply<LIMITS>) -> Result<Call, Reason> {
         self.controller.retry(now, call, reply)
     }
 
     /// Pacing, cooldown, concurrency limit (or a pause), retry budget.
-    fn why(&mut self, now: Instant, call: &Call<LIMITS>) -> u32 {
+    fn why(&mut self, now: Instant, call: &Call) -> u32 {
         match self.controller.why(now, call) {
             _ if self.paused => 3,
             Some(Gate::Pacing) => 1,
@@ -146,7 +149,7 @@ impl Kind<LIMITS> for Pausable {
     }
 
     #[cfg(feature = "full")]
-    fn renew(&mut self, now: Instant, permit: f64, call: &Call<LIMITS>) -> Option<f64> {
+    fn renew(&mut self, now: Instant, permit: f64, call: &Call) -> Option<f64> {
         let before = self.take(permit)?;
         if self.paused {
             self.controller.refund(now, before);
@@ -158,7 +161,7 @@ impl Kind<LIMITS> for Pausable {
 }
 
 /// The state of the module.
-pub type Desk = desk::Desk<Pausable, LIMITS>;
+pub type Desk = desk::Desk<Pausable, LIMITS, Costs>;
 
 impl Desk {
     /// Creates a controller and returns its slot; -1 if there is no memory, -2 if the policy is
@@ -166,7 +169,8 @@ impl Desk {
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
         let Some((policy, places)) = policy(row, u16::MAX) else { return -2 };
-        self.keep(Pausable::new(Controller::new(policy, whole(seed), now), places, row), most)
+        let controller = Controller::with_rng(policy, Rng::new(whole(seed)), now);
+        self.keep(Pausable::new(controller, places, row), most)
     }
 
     #[cfg(feature = "full")]
@@ -229,6 +233,7 @@ impl Desk {
         });
     }
 
+    #[cfg(feature = "gate")]
     /// Reads the next bytes of a call's stream. None are its end: then the call costs the tokens that were reported.
     pub fn stream(&mut self, gate: u32, permit: f64, bytes: &[u8], now: f64) {
         let now = self.clock.read(now);
@@ -262,6 +267,7 @@ impl Desk {
         interval.map_or(0.0, millis)
     }
 
+    #[cfg(feature = "gate")]
     /// The counters, in TypeScript's order.
     pub fn stats(&mut self, gate: u32) -> Option<[f64; COUNTERS]> {
         let Pausable { controller, permits, .. } = &self.gates.get(gate)?.gate;
@@ -302,14 +308,16 @@ impl Desk {
 }
 
 /// Number of counters: core's, and the number of calls in flight.
+#[cfg(feature = "gate")]
 pub const COUNTERS: usize = 13;
 
 /// Without `map`, which compiles to a loop when optimised for size.
+#[cfg(feature = "gate")]
 pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
     [count(requests), count(tokens)]
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "gate"))]
 pub mod tests {
     use tidegate::queue::Place;
 

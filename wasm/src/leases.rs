@@ -54,7 +54,7 @@ impl Gate for Lessee {
     }
 }
 
-impl Kind<1> for Lessee {
+impl Kind<1, [u32; 1]> for Lessee {
     fn call(requested: Requested) -> Call {
         Call::new().deadline(deadline(requested.deadline))
     }
@@ -82,7 +82,7 @@ impl Kind<1> for Lessee {
 }
 
 /// See the module's documentation.
-pub type Leases = Desk<Lessee, 1>;
+pub type Leases = Desk<Lessee, 1, [u32; 1]>;
 
 impl Leases {
     fn lessee(&mut self, member: u32) -> Option<&mut Lessee> {

@@ -42,7 +42,7 @@ pub fn span(ms: f64) -> Option<Span> {
     Some(nanos(ms).map_or(rest, Span::from_nanos))
 }
 
-#[cfg(any(test, feature = "gate", feature = "shared"))]
+#[cfg(any(test, feature = "lite", feature = "shared"))]
 /// Converts to a deadline: none for NaN or after the end of time. A negative one is in the past.
 pub fn deadline(ms: f64) -> Instant {
     span(ms).map_or(Instant::MAX, |span| Instant::ZERO + span)
@@ -69,7 +69,7 @@ pub fn quota(calls: f64, period: f64, burst: f64) -> Option<Quota> {
     if burst.is_nan() { Some(quota) } else { quota.with_burst(count(burst)).ok() }
 }
 
-#[cfg(any(feature = "gate", feature = "shared"))]
+#[cfg(any(feature = "lite", feature = "shared"))]
 /// Combines the two halves of a seed.
 pub fn whole([high, low]: [u32; 2]) -> u64 {
     (u64::from(high) << 32) | u64::from(low)

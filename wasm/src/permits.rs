@@ -1,15 +1,20 @@
 //! The permits of calls in flight, by number for JavaScript.
 
 use tidegate::gate::Permit;
-use tidegate::signal::body::Usage;
-use tidegate::{Instant, Span};
+use tidegate::{Costs, Instant, Span};
 
 use crate::arena::Arena;
 
+/// What the stream of a call reports.
+#[cfg(feature = "gate")]
+pub type Usage = tidegate::signal::body::Usage;
+#[cfg(not(feature = "gate"))]
+pub type Usage = ();
+
 /// See the module's documentation. A call may vanish without a trace: after its expiry it is lost and has no place, but
 /// its permit is known for an hour, because it may only be slow. With a gap, the place of a call that has ended rests.
-pub struct Permits<const LIMITS: usize> {
-    kept: Arena<Kept<LIMITS>>,
+pub struct Permits<const LIMITS: usize, C> {
+    kept: Arena<Kept<LIMITS, C>>,
     admitted: u32,
     expiry: Span,
     /// The pause from the end of a call to the start of the next one in its place.
@@ -23,11 +28,10 @@ pub struct Permits<const LIMITS: usize> {
     first_end: Instant,
 }
 
-struct Kept<const LIMITS: usize> {
+struct Kept<const LIMITS: usize, C> {
     /// The number of permits that were handed out before it.
     admitted: u32,
-    permit: Permit<LIMITS>,
-    /// What its stream reports.
+    permit: Permit<LIMITS, C>,
     usage: Usage,
     state: State,
 }
@@ -43,7 +47,7 @@ enum State {
 /// How long the permit of a lost call is known, if its expiry is not longer.
 const MEMORY: Span = Span::from_secs(3_600);
 
-impl<const LIMITS: usize> Permits<LIMITS> {
+impl<const LIMITS: usize, C: Costs<LIMITS>> Permits<LIMITS, C> {
     /// Creates an empty list.
     pub const fn new(expiry: Span, gap: Span, places: u16) -> Self {
         Self {
@@ -66,18 +70,20 @@ impl<const LIMITS: usize> Permits<LIMITS> {
         }
     }
 
+    #[cfg(any(test, feature = "gate"))]
     /// How many places rest.
     pub fn resting(&self) -> u16 {
         self.resting
     }
 
     /// The earliest instant at which a call behind `ahead` others may have a place, if this many places are taken: a call
-    /// in flight may end at once, and then its place rests.
+    /// in flight, and one that is sent now, may end at once, and then its place rests.
     pub fn due(&self, now: Instant, taken: u16, ahead: u32) -> Instant {
         let free = self.places.saturating_sub(taken);
         let Some(behind) = ahead.checked_sub(free.into()) else { return now };
         let rounds = behind.checked_div(self.places.into()).unwrap_or_default();
-        let ends = if taken > self.resting { now + self.gap } else { Instant::MAX };
+        let may_end = free > 0 || taken > self.resting;
+        let ends = if may_end { now + self.gap } else { Instant::MAX };
         self.first_rested.min(ends) + self.gap * u64::from(rounds)
     }
 
@@ -138,17 +144,17 @@ impl<const LIMITS: usize> Permits<LIMITS> {
 
     /// The permit's number, which a double can represent: its slot and the number of permits before
     /// it, so that numbers do not repeat. NaN if there is no memory.
-    pub fn hand_out(&mut self, permit: Permit<LIMITS>) -> f64 {
+    pub fn hand_out(&mut self, permit: Permit<LIMITS, C>) -> f64 {
         self.admitted = self.admitted.wrapping_add(1);
         self.first_end = self.first_end.min(permit.sent() + self.expiry);
-        let (usage, state) = (Usage::new(), State::InFlight);
+        let (usage, state) = (Usage::default(), State::InFlight);
         let kept = Kept { admitted: self.admitted, permit, usage, state };
         let slot = self.kept.insert(kept);
         slot.map_or(f64::NAN, |slot| (u64::from(slot) << 32 | u64::from(self.admitted)) as f64)
     }
 
     /// The permit of a number, and what its stream reports; none if it is no permit's, or was taken before.
-    pub fn get(&mut self, number: f64) -> Option<(&mut Permit<LIMITS>, &mut Usage)> {
+    pub fn get(&mut self, number: f64) -> Option<(&mut Permit<LIMITS, C>, &mut Usage)> {
         let (slot, admitted) = parts(number);
         let kept = self.kept.get(slot)?;
         let is_open = kept.admitted == admitted && !matches!(kept.state, State::Rests(_));
@@ -156,7 +162,7 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     }
 
     /// Removes the permit of a number. Also returns whether its call was lost.
-    pub fn take(&mut self, number: f64) -> Option<(Permit<LIMITS>, bool)> {
+    pub fn take(&mut self, number: f64) -> Option<(Permit<LIMITS, C>, bool)> {
         self.get(number)?;
         let Kept { permit, state, .. } = self.kept.take(parts(number).0)?;
         Some((permit, state == State::Lost))
@@ -167,7 +173,7 @@ impl<const LIMITS: usize> Permits<LIMITS> {
     pub fn renew(
         &mut self,
         number: f64,
-        renew: impl FnOnce(Permit<LIMITS>, bool) -> Option<Permit<LIMITS>>,
+        renew: impl FnOnce(Permit<LIMITS, C>, bool) -> Option<Permit<LIMITS, C>>,
     ) -> Option<()> {
         self.get(number)?;
         let Kept { admitted, permit, usage, state } = self.kept.take(parts(number).0)?;
@@ -217,6 +223,7 @@ mod tests {
             assert!(permits.kept.slots() < 1_900, "{}", permits.kept.slots());
         }
     }
+
     #[test]
     fn a_place_is_due_after_a_rest_and_each_place_rests_after_each_call() {
         let at = |ms| Instant::ZERO + Span::from_millis(ms);
@@ -228,6 +235,8 @@ mod tests {
             permits.hand_out(permit)
         });
         assert_eq!([0, 1, 2].map(|ahead| permits.due(at(0), 1, ahead)), [at(0), at(100), at(100)]);
+        // Those ahead take the free places, and may end at once.
+        assert_eq!([1, 2, 4].map(|ahead| permits.due(at(0), 0, ahead)), [0, 100, 200].map(at));
         assert!(permits.rest(one, at(10)) && !permits.rest(one, at(20)));
         assert!(permits.get(one).is_none() && permits.take(one).is_none());
         assert!(permits.rest(other, at(40)));

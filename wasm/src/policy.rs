@@ -60,12 +60,13 @@ pub fn policy<const LIMITS: usize>(
     if expiry(row) == Span::ZERO {
         return None;
     }
-    let retry_budget = match per_cent.is_nan() {
-        true => None,
-        false => {
-            Some(RetryBudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?)
-        }
-    };
+    let retry_budget =
+        match per_cent.is_nan() || cfg!(not(any(feature = "gate", feature = "shared"))) {
+            true => None,
+            false => Some(
+                RetryBudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?,
+            ),
+        };
     if !attempts.is_nan() {
         policy = policy.attempts(NonZeroU16::new(small(attempts)));
     }
@@ -78,7 +79,7 @@ pub fn expiry(row: &[f64; WORDS]) -> Span {
     span(row[PER_LIMIT * ROWS + 1]).unwrap_or(Span::from_secs(300))
 }
 
-#[cfg(feature = "gate")]
+#[cfg(feature = "lite")]
 /// The pause from the end of a call to the start of the next one in its place. Without a concurrency limit, there is one.
 pub fn gap(row: &[f64; WORDS]) -> Span {
     span(row[WORDS - 1]).unwrap_or(Span::ZERO)

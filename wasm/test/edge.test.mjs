@@ -29,7 +29,7 @@ async function edge(source) {
     bundle: true, format: "iife", target: "es2022", conditions: ["edge-light"], plugins: [handedOver], write: false,
   });
   const modules_of_wasm = {};
-  for (const name of ["tidegate", "full", "pacing"]) {
+  for (const name of ["tidegate", "full", "lite", "pacing"]) {
     modules_of_wasm[name] = await WebAssembly.compile(fs.readFileSync(new URL(`${name}.wasm`, dist)));
   }
   const vm = new EdgeVM({
@@ -119,15 +119,16 @@ test("a paused gate sends nothing on the edge either, and continues when its cal
   assert.equal(await vm.evaluate("globalThis.call()"), "0,paused,high,low");
 });
 
-test("the entries with every law, with one pacing gate and in plain JavaScript run on the edge too", async () => {
+test("the entries with every law, with less, with one pacing gate and in plain JavaScript run on the edge too", async () => {
   const vm = await edge(`
     import { tidegate as everyLaw } from "tidegate/full";
+    import { tidegate as lite } from "tidegate/lite";
     import { tidegate as plain } from "tidegate/js";
     import { pacing } from "tidegate/pacing";
     globalThis.call = async () => {
       await pacing({ limit: 1, per: 20 }).wait();
-      const gates = [everyLaw({ law: "aimd" }), plain()];
+      const gates = [everyLaw({ law: "aimd" }), plain(), lite()];
       return (await Promise.all(gates.map((gate) => gate.run(() => "through")))).join();
     };`);
-  assert.equal(await vm.evaluate("globalThis.call()"), "through,through");
+  assert.equal(await vm.evaluate("globalThis.call()"), "through,through,through");
 });

@@ -5,6 +5,7 @@ import test from "node:test";
 import { tidegate as main, tidegate } from "tidegate";
 import { tidegate as full } from "tidegate/full";
 import { tidegate as js } from "tidegate/js";
+import { tidegate as lite } from "tidegate/lite";
 import { pacing } from "tidegate/pacing";
 import { testClock } from "tidegate/test";
 import { measured } from "./live.mjs";
@@ -31,7 +32,7 @@ function* stricts(count) {
   }
 }
 
-for (const [name, tidegate] of Object.entries({ main, full, js })) {
+for (const [name, tidegate] of Object.entries({ main, full, js, lite })) {
   test(`no period has more calls than a strict quota, with late timers: ${name}`, async () => {
     for (const [quota, random] of stricts(8)) {
       const { advance, options: { now, timers } } = testClock();

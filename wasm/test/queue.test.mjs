@@ -5,6 +5,7 @@ import test from "node:test";
 import { Closed, DeadlineExceeded, PolicyError, QueueFull, Rejected, tidegate as main, tidegate } from "tidegate";
 import { tidegate as full } from "tidegate/full";
 import { tidegate as js } from "tidegate/js";
+import { tidegate as lite } from "tidegate/lite";
 import { pacing } from "tidegate/pacing";
 import { testClock } from "tidegate/test";
 import { chance } from "./tools.mjs";
@@ -101,7 +102,7 @@ async function gapped(gate, { advance, options: { now, timers } }, count) {
   return calls;
 }
 
-for (const [name, tidegate] of Object.entries({ main, full, js })) {
+for (const [name, tidegate] of Object.entries({ main, full, js, lite })) {
   test(`a place is free again a gap after the end of its call: ${name}`, async () => {
     for (const concurrency of [undefined, 1, 3]) {
       const clock = testClock();
@@ -139,6 +140,19 @@ test("during a gap the outcome is known, and waits and deadlines include it", as
   await advance(50);
   gate.tryAcquire().settle();
   gate.tryAcquire().settle();
+});
+
+test("a call behind others meets its deadline if no call is in flight and no place rests", async () => {
+  for (const more of [{}, { gap: 100 }]) {
+    const { advance, options } = testClock();
+    const gate = every(1_000, { concurrency: 1, ...more, ...options });
+    await gate.run(nothing);
+    await advance(500);
+    const calls = Array.from({ length: 3 }, () => gate.run(options.now, { deadline: 2_600 }));
+    calls.push(gate.run(nothing, { deadline: 2_600 }).catch(({ wait }) => wait));
+    await advance(3_000);
+    assert.deepEqual(await Promise.all(calls), [1_000, 2_000, 3_000, 3_500]);
+  }
 });
 
 test("the gap of a response begins with the end of its body", async () => {

@@ -7,7 +7,8 @@ import { build } from "esbuild";
 /** What is imported, and why a page would import it. */
 const IMPORTS = [
   ["tidegate", "tidegate", "fetch, adaptive and fixed rates, retries, headers, wasm included"],
-  ["tidegate/full", "tidegate", "the same with every law"],
+  ["tidegate/lite", "tidegate", "the same without tokens, bodies and counters"],
+  ["tidegate/full", "tidegate", "the first with every law"],
   ["tidegate/js", "tidegate", "the same as the first, without wasm"],
   ["tidegate/pacing", "pacing", "one fixed rate"],
   ["bottleneck", "default", "rate, concurrency, priority"],

@@ -48,7 +48,8 @@ export interface Exports {
   header(name: number, both: number): void;
   worth(status: number, length: number, mayBeGraphql: boolean): number;
   streams(length: number): number;
-  body(length: number): void;
+  /** Not of `tidegate/lite`. */
+  body?(length: number): void;
   read(clock: number): number;
   cooldown(): number;
   used(requests: number, tokens: number): void;

@@ -74,12 +74,13 @@ export function told(value: unknown): string {
   return typeof value === "string" || Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
-/** Throws if an object has an unknown property. `calls` are the options of a call. */
-export function among(given: object, names: readonly string[], where: string, calls: readonly string[] = []): void {
+/** Throws if an object has an unknown property. `calls` are the options of a call, and `lacks` those that the entry lacks. */
+export function among(given: object, names: readonly string[], where: string, calls: readonly string[] = [], lacks: readonly string[] = []): void {
   if (typeof given !== "object" || given === null) throw new PolicyError(`the options ${where} are ${told(given)}; they must be an object`);
   for (const name in given) {
+    if (lacks.includes(name)) throw new PolicyError(`the option "${name}" is in tidegate, not in tidegate/lite`);
     if (!names.includes(name) && calls.includes(name)) throw new PolicyError(`${name} is an option of a call: pass it to the call, or to gate.with({ ${name} })`);
-    if (!names.includes(name)) throw new PolicyError(`there is no option "${name}" ${where}; the options are ${names.join(", ")}`);
+    if (!names.includes(name)) throw new PolicyError(`there is no option "${name}" ${where}; the options are ${names.filter((name) => !lacks.includes(name)).join(", ")}`);
   }
 }
 

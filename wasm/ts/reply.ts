@@ -82,7 +82,8 @@ function read(core: Core, { status, headers, excerpt }: ResponseLike): number {
     // A header that exceeds the buffer describes no limit.
     if (read === text.length) core.header(start, start + written);
   });
-  for (let at = 0; excerpt && at < excerpt.length; at += room.length) {
+  // The property may be of a value that is no response, and `tidegate/lite` reads no bodies.
+  for (let at = 0; core.body && ArrayBuffer.isView(excerpt) && at < excerpt.length; at += room.length) {
     const piece = excerpt.subarray(at, at + room.length);
     room.set(piece);
     core.body(piece.length);
