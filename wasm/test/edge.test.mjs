@@ -56,16 +56,27 @@ test("a gate of the module serves real calls if no wasm may be compiled", async 
 test("a gap on the edge begins with the end of a call", async () => {
   const vm = await edge(`
     import { tidegate } from "tidegate";
-    const gate = tidegate({ gap: 60 });
+    let sleeps = 0;
+    const timers = { setTimeout: (then, ms) => (sleeps++, setTimeout(then, ms)), clearTimeout };
+    const gate = tidegate({ gap: 60, timers });
     const work = async () => {
       const start = performance.now();
       await new Promise((wake) => setTimeout(wake, 30));
       return [start, performance.now()];
     };
-    globalThis.calls = () => Promise.all([1, 2, 3].map(() => gate.run(work)));`);
+    globalThis.calls = () => Promise.all([1, 2, 3].map(() => gate.run(work)));
+    // Its end is known, so no call polls.
+    globalThis.polls = async () => {
+      const before = sleeps;
+      await gate.run(() => {});
+      await gate.run(() => {});
+      return sleeps - before;
+    };`);
   const calls = await vm.evaluate("globalThis.calls")();
   const pauses = calls.slice(1).map(([start], i) => start - calls[i][1]);
   assert.ok(pauses.every((ms) => ms >= 60 && ms < 200), `${pauses}`);
+  const polls = await vm.evaluate("globalThis.polls")();
+  assert.ok(polls >= 2 && polls <= 10, `${polls}`);
 });
 
 test("a long wait on the edge polls from time to time, because nothing wakes it", async () => {
