@@ -1,5 +1,5 @@
 // Builds dist/ of the npm package: `node build.mjs FOLDER`, where FOLDER contains the output of wasm/bind in
-// gate/, full/, pacing/ and shared/. `cargo xtask build wasm` runs it.
+// gate/, full/, lite/, pacing/ and shared/. `cargo xtask build wasm` runs it.
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -30,7 +30,7 @@ fs.mkdirSync(dist);
 // Rebuilding blocks and branches (`--rereloop`, which needs `--flatten`) saves one per cent.
 // The stack grows down to address 0 and never uses all of its 64 kB. So the first kilobyte is unused, as
 // `--low-memory-unused` requires.
-const modules = { gate: "tidegate", full: "full", pacing: "pacing", shared: "shared" };
+const modules = { gate: "tidegate", full: "full", lite: "lite", pacing: "pacing", shared: "shared" };
 for (const [module, name] of Object.entries(modules)) {
   const file = path.join(dist, `${name}.wasm`);
   fs.writeFileSync(file, prune(fs.readFileSync(path.join(bound, module, `${module}_bg.wasm`))));
@@ -115,8 +115,8 @@ const common = {
   legalComments: "none", charset: "ascii", logLevel: "warning",
 };
 const entry = (name) => ({ in: `ts/${name}.ts`, out: name });
-const workers = ["workerd", "edge-light", "full.workerd", "full.edge-light", "pacing.workerd", "pacing.edge-light", "js.workers", "durable"];
-const everywhere = ["index", "full", "pacing", "js", "redis", "local", "tabs", "test", "otel"];
+const workers = ["workerd", "edge-light", "full.workerd", "full.edge-light", "lite.workerd", "lite.edge-light", "pacing.workerd", "pacing.edge-light", "js.workers", "durable"];
+const everywhere = ["index", "full", "lite", "pacing", "js", "redis", "local", "tabs", "test", "otel"];
 await esbuild.build({
   ...common, format: "esm", entryPoints: [...everywhere, ...workers].map(entry),
 });

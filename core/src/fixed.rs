@@ -72,7 +72,7 @@ impl Ratio {
     /// The fraction in 2^-31, rounded down. It must not exceed one.
     #[expect(clippy::cast_possible_truncation, reason = "it fits")]
     pub(crate) const fn q31(self) -> u32 {
-        mul_div_floor(self.numerator as u64, 1 << 31, self.denominator.get() as u64) as u32
+        self.floor_of_small(1 << 31) as u32
     }
 
     /// Whether the fraction was given as these two numbers.
@@ -100,6 +100,15 @@ impl Ratio {
 
     /// The fraction of `value`, rounded down, and what is left over. Dividing first keeps every
     /// product within 64 bits: a remainder is below 2^32, and so is the numerator.
+    /// [`floor_of`](Self::floor_of) without its code for large values.
+    pub(crate) const fn floor_of_small(self, value: u32) -> u64 {
+        let denominator = match NonZeroU64::new(self.denominator.get() as u64) {
+            Some(denominator) => denominator,
+            None => NonZeroU64::MIN, // not reached
+        };
+        div_rem((self.numerator as u64).wrapping_mul(value as u64), denominator).0
+    }
+
     const fn split(self, value: u64) -> (u64, u64) {
         let numerator = self.numerator as u64;
         let denominator = match NonZeroU64::new(self.denominator.get() as u64) {
@@ -244,6 +253,9 @@ mod tests {
             let ends = u128::from(u64::MAX);
             prop_assert_eq!(u128::from(ratio.floor_of(value)), (wide / u128::from(denominator)).min(ends));
             prop_assert_eq!(u128::from(ratio.ceil_of(value)), wide.div_ceil(u128::from(denominator)).min(ends));
+            if let Ok(small) = u32::try_from(value) {
+                prop_assert_eq!(ratio.floor_of_small(small), ratio.floor_of(value));
+            }
         }
 
         #[test]

@@ -130,6 +130,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// assert_eq!(policy.laws()[0], Adaptive::with_quota(calls));
     /// ```
     #[must_use]
+    #[inline(always)]
     pub const fn limits<M: Copy, const N: usize>(self, laws: [M; N]) -> Policy<M, N> {
         Policy { laws, rules: self.rules }
     }
@@ -139,6 +140,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// # Errors
     /// [`ConfigError::CooldownCeiling`](crate::ConfigError::CooldownCeiling) if `ceiling` is
     /// zero.
+    #[inline(always)]
     pub const fn ceiling(self, ceiling: Span) -> Result<Self, ConfigError> {
         match self.rules.cooldown.at_most(ceiling) {
             Ok(cooldown) => Ok(self.cooldown(cooldown)),
@@ -148,6 +150,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
 
     /// The same policy with another cooldown policy.
     #[must_use]
+    #[inline(always)]
     pub const fn cooldown(self, cooldown: CooldownPolicy) -> Self {
         Self { rules: Rules { cooldown, ..self.rules }, ..self }
     }
@@ -155,12 +158,14 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// The same policy with at most `limit` calls in flight: for a server that limits them, such as an MQTT broker with
     /// its Receive Maximum. [`NonZeroU16::MAX`] is no limit.
     #[must_use]
+    #[inline(always)]
     pub const fn concurrency(self, limit: NonZeroU16) -> Self {
         Self { rules: Rules { concurrency: limit, ..self.rules }, ..self }
     }
 
     /// The same policy with a retry budget; `None` admits every retry.
     #[must_use]
+    #[inline(always)]
     pub const fn retry_budget(self, retry_budget: Option<RetryBudgetPolicy>) -> Self {
         let retry_budget = match retry_budget {
             Some(setting) => Some(Linked { setting, follow: RetryBudget::account as Account }),
@@ -172,6 +177,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// The same policy with another backoff between a call's attempts; `None` retries at once, as
     /// soon as the gates allow.
     #[must_use]
+    #[inline(always)]
     pub const fn backoff(self, backoff: Option<Backoff>) -> Self {
         let backoff = match backoff {
             Some(backoff) => Some(backoff.linked()),
@@ -183,6 +189,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// The same policy with at most `attempts` attempts per call, including the first. `None` sets
     /// no limit.
     #[must_use]
+    #[inline(always)]
     pub const fn attempts(self, attempts: Option<NonZeroU16>) -> Self {
         Self { rules: Rules { attempts, patience: Span::ZERO, ..self.rules }, ..self }
     }
@@ -192,6 +199,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     /// because it takes long itself. If a gate would keep the attempt longer, it is rejected as
     /// [`Late`](crate::Reason::Late).
     #[must_use]
+    #[inline(always)]
     pub const fn elapsed(self, elapsed: Option<Span>) -> Self {
         let elapsed = match elapsed {
             Some(elapsed) => elapsed,

@@ -30,11 +30,12 @@ fn say(verb: &str, arguments: &[f64], answer: f64) {
 fn main() {
     let laws: u32 = if cfg!(feature = "full") { 13 } else { 4 };
     for law in 0..laws {
-        let mut row = [f64::NAN; 18];
+        let mut row = [f64::NAN; 19];
         row[0] = f64::from(law);
         row[4] = f64::from(law);
         if law == 1 {
             row[1..4].copy_from_slice(&[50.0, 1_000.0, 5.0]);
+            row[18] = 30.0;
         }
         row[8] = 4.0;
         row[13] = 10.0;
@@ -102,8 +103,8 @@ fn run(slot: u32, draw: &mut Draw) {
             say("answer", &[f64::from(outcome), cooldown], 0.0);
             gate::learn(slot, permit, now);
             say("learn", &[gate_of, permit, now], 0.0);
-            gate::release(slot, permit);
-            say("release", &[gate_of, permit], 0.0);
+            gate::release(slot, permit, now);
+            say("release", &[gate_of, permit, now], 0.0);
             let asked = [gate_of, f64::from(call), now, f64::NAN, 1.0, tokens];
             let next = gate::retry(slot, call, now, f64::NAN, 1.0, tokens);
             say("retry", &asked, f64::from(next));

@@ -20,7 +20,7 @@ impl<T> Alone<T> {
         act(unsafe { &mut *self.0.get() })
     }
 
-    #[cfg(any(feature = "gate", feature = "shared"))]
+    #[cfg(any(feature = "lite", feature = "shared"))]
     /// The address of the value, for JavaScript to read and write.
     pub const fn place(&self) -> *mut T {
         self.0.get()

@@ -2,7 +2,7 @@
 //! slots, and most of the functions that JavaScript calls.
 
 pub use tidegate::queue::Place;
-use tidegate::{Call, Instant, Reason};
+use tidegate::{Call, Costs, Instant, Reason};
 
 use crate::arena::Arena;
 use crate::number::millis;
@@ -15,6 +15,10 @@ pub struct Requested {
     /// The latest time at which it may be sent.
     pub deadline: f64,
     /// Its cost in requests and in tokens. A call with a shared budget costs one.
+    #[cfg_attr(
+        all(feature = "lite", not(feature = "gate")),
+        expect(dead_code, reason = "each costs one")
+    )]
     pub costs: [f64; 2],
 }
 
@@ -27,16 +31,16 @@ impl Requested {
 const NONE: u32 = u32::MAX;
 
 /// The later attempts of calls.
-pub struct Calls<const LIMITS: usize>(Arena<Call<LIMITS>>);
+pub struct Calls<const LIMITS: usize, C>(Arena<Call<LIMITS, C>>);
 
-impl<const LIMITS: usize> Calls<LIMITS> {
+impl<const LIMITS: usize, C: Costs<LIMITS>> Calls<LIMITS, C> {
     /// There are none.
     pub const fn new() -> Self {
         Self(Arena::new())
     }
 
     /// A later attempt, or the first one.
-    pub fn get(&mut self, slot: u32, first: impl FnOnce() -> Call<LIMITS>) -> Call<LIMITS> {
+    pub fn get(&mut self, slot: u32, first: impl FnOnce() -> Call<LIMITS, C>) -> Call<LIMITS, C> {
         match self.0.get(slot) {
             Some(call) => *call,
             None => first(),
@@ -46,7 +50,7 @@ impl<const LIMITS: usize> Calls<LIMITS> {
     /// The slot of the next attempt of a call, which is in its own slot if it is a later attempt itself; -2 if it
     /// could not be sent by the deadline, and -1 if none is due or there is no memory for it. A later attempt keeps
     /// its slot until it is forgotten.
-    pub fn next(&mut self, slot: u32, next: Result<Call<LIMITS>, Reason>) -> i32 {
+    pub fn next(&mut self, slot: u32, next: Result<Call<LIMITS, C>, Reason>) -> i32 {
         let next = match next {
             Ok(next) => next,
             Err(Reason::Late(_)) => return -2,
@@ -194,12 +198,6 @@ macro_rules! exports {
             DESK.with(|desk| desk.why(gate, requested, now))
         }
 
-        /// See the desk's `peek`.
-        #[wasm_bindgen]
-        pub fn peek(gate: u32, now: f64) -> f64 {
-            DESK.with(|desk| desk.peek(gate, now))
-        }
-
         /// See the desk's `retry`.
         #[wasm_bindgen]
         pub fn retry(
@@ -250,6 +248,30 @@ macro_rules! exports {
             });
         }
 
+        /// See `Draft::read`.
+        #[wasm_bindgen]
+        pub fn read(clock: f64) -> u32 {
+            DESK.with(|desk| desk.draft.read(clock))
+        }
+
+        /// See `Draft::cooldown`.
+        #[wasm_bindgen]
+        pub fn cooldown() -> f64 {
+            DESK.with(|desk| desk.draft.cooldown())
+        }
+    };
+}
+
+/// Defines what all of them but `lite` have too: bodies and counters.
+#[cfg(any(feature = "gate", feature = "shared"))]
+macro_rules! more_exports {
+    () => {
+        /// See the desk's `peek`.
+        #[wasm_bindgen]
+        pub fn peek(gate: u32, now: f64) -> f64 {
+            DESK.with(|desk| desk.peek(gate, now))
+        }
+
         /// See `draft::is_worth`; the media type is in the bytes.
         #[wasm_bindgen]
         pub fn worth(status: u32, length: usize, may_be_graphql: bool) -> bool {
@@ -268,18 +290,6 @@ macro_rules! exports {
                     DESK.with(|desk| desk.draft.body(bytes));
                 }
             });
-        }
-
-        /// See `Draft::read`.
-        #[wasm_bindgen]
-        pub fn read(clock: f64) -> u32 {
-            DESK.with(|desk| desk.draft.read(clock))
-        }
-
-        /// See `Draft::cooldown`.
-        #[wasm_bindgen]
-        pub fn cooldown() -> f64 {
-            DESK.with(|desk| desk.draft.cooldown())
         }
 
         /// Writes the counters of the desk's `stats` into the numbers. Returns whether the gate exists.
@@ -301,3 +311,5 @@ macro_rules! exports {
 }
 
 pub(crate) use exports;
+#[cfg(any(feature = "gate", feature = "shared"))]
+pub(crate) use more_exports;

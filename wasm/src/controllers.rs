@@ -2,7 +2,7 @@
 
 use tidegate::gate::{Gate, Permit};
 use tidegate::queue::{self, Ahead};
-use tidegate::{Call, Decision, Instant, Reason, Reply};
+use tidegate::{Decision, Instant, Reason, Reply, Rng};
 
 #[cfg(feature = "full")]
 use crate::arena::Arena;
@@ -10,15 +10,17 @@ use crate::common::Requested;
 use crate::desk::{self, Kind};
 #[cfg(feature = "full")]
 use crate::layers::Lent;
-use crate::number::{count, deadline, millis, whole};
+#[cfg(feature = "gate")]
+use crate::number::count;
+use crate::number::{deadline, millis, whole};
 use crate::permits::Permits;
-use crate::policy::{WORDS, expiry, policy};
-use crate::{Controller, LIMITS};
+use crate::policy::{WORDS, expiry, gap, policy};
+use crate::{Call, Controller, Costs, LIMITS};
 
 /// A controller that can be paused, and the permits of its calls.
 pub struct Pausable {
     pub controller: Controller,
-    pub permits: Permits<LIMITS>,
+    pub permits: Permits<LIMITS, Costs>,
     pub paused: bool,
     /// The permits that calls keep while they wait for another key.
     #[cfg(feature = "full")]
@@ -26,10 +28,10 @@ pub struct Pausable {
 }
 
 impl Pausable {
-    fn new(controller: Controller, row: &[f64; WORDS]) -> Self {
+    fn new(controller: Controller, places: u16, row: &[f64; WORDS]) -> Self {
         Self {
             controller,
-            permits: Permits::new(expiry(row)),
+            permits: Permits::new(expiry(row), gap(row), places),
             paused: false,
             #[cfg(feature = "full")]
             lent: Arena::new(),
@@ -37,24 +39,24 @@ impl Pausable {
     }
 
     /// Takes the permit of a number. A lost call gets its place back, which the end of the permit frees.
-    fn take(&mut self, number: f64) -> Option<Permit<LIMITS>> {
+    fn take(&mut self, number: f64) -> Option<Permit<LIMITS, Costs>> {
         let (permit, is_lost) = self.permits.take(number)?;
         self.controller.occupy(is_lost.into());
         Some(permit)
     }
 
-    /// Frees the places of lost calls. Returns whether there were any.
+    /// Frees the places of lost calls, and those that have rested. Returns whether there were any.
     fn lose(&mut self, now: Instant, urgent: bool) -> bool {
-        let lost = self.permits.lose(now, urgent);
-        self.controller.forget(lost);
-        lost > 0
+        let free = self.permits.lose(now, urgent);
+        self.controller.forget(free);
+        free > 0
     }
 }
 
-impl queue::Gate<LIMITS> for Pausable {
+impl queue::Gate<LIMITS, Costs> for Pausable {
     type Permit = f64;
 
-    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<f64> {
+    fn poll(&mut self, now: Instant, call: &Call) -> Decision<f64> {
         if self.paused {
             return Decision::Full;
         }
@@ -72,7 +74,7 @@ impl queue::Gate<LIMITS> for Pausable {
         }
     }
 
-    fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
+    fn ready_at(&self, now: Instant, call: &Call) -> Option<Instant> {
         if self.paused {
             return None;
         }
@@ -80,8 +82,10 @@ impl queue::Gate<LIMITS> for Pausable {
         Some(ready.min(self.permits.first_lost()))
     }
 
-    fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
-        queue::Gate::due_behind(&self.controller, now, call, ahead)
+    fn due_behind(&self, now: Instant, call: &Call, ahead: &[Ahead; LIMITS]) -> Instant {
+        let calls = ahead.first().map_or(0, |ahead| ahead.calls);
+        let due = queue::Gate::due_behind(&self.controller, now, call, ahead);
+        due.max(self.permits.due(now, self.controller.in_flight(), calls))
     }
 
     fn count_rejection(&mut self) {
@@ -93,24 +97,25 @@ impl queue::Gate<LIMITS> for Pausable {
     }
 }
 
-impl Kind<LIMITS> for Pausable {
+impl Kind<LIMITS, Costs> for Pausable {
+    #[cfg(feature = "gate")]
     /// If its tokens are NaN, they are not stated.
-    fn call(Requested { costs, deadline: at, .. }: Requested) -> Call<LIMITS> {
+    fn call(Requested { costs, deadline: at, .. }: Requested) -> Call {
         let call = Call::of(counts(costs)).deadline(deadline(at));
         if costs[1].is_nan() { call.estimated() } else { call }
     }
 
-    fn retry(
-        &mut self,
-        now: Instant,
-        call: &Call<LIMITS>,
-        reply: Reply<LIMITS>,
-    ) -> Result<Call<LIMITS>, Reason> {
+    #[cfg(not(feature = "gate"))]
+    fn call(requested: Requested) -> Call {
+        Call::new().deadline(deadline(requested.deadline))
+    }
+
+    fn retry(&mut self, now: Instant, call: &Call, reply: Reply<LIMITS>) -> Result<Call, Reason> {
         self.controller.retry(now, call, reply)
     }
 
     /// Pacing, cooldown, concurrency limit (or a pause), retry budget.
-    fn why(&mut self, now: Instant, call: &Call<LIMITS>) -> u32 {
+    fn why(&mut self, now: Instant, call: &Call) -> u32 {
         match self.controller.why(now, call) {
             _ if self.paused => 3,
             Some(Gate::Pacing) => 1,
@@ -144,7 +149,7 @@ impl Kind<LIMITS> for Pausable {
     }
 
     #[cfg(feature = "full")]
-    fn renew(&mut self, now: Instant, permit: f64, call: &Call<LIMITS>) -> Option<f64> {
+    fn renew(&mut self, now: Instant, permit: f64, call: &Call) -> Option<f64> {
         let before = self.take(permit)?;
         if self.paused {
             self.controller.refund(now, before);
@@ -156,15 +161,16 @@ impl Kind<LIMITS> for Pausable {
 }
 
 /// The state of the module.
-pub type Desk = desk::Desk<Pausable, LIMITS>;
+pub type Desk = desk::Desk<Pausable, LIMITS, Costs>;
 
 impl Desk {
     /// Creates a controller and returns its slot; -1 if there is no memory, -2 if the policy is
     /// invalid. At most `most` calls may wait.
     pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
-        self.keep(Pausable::new(Controller::new(policy, whole(seed), now), row), most)
+        let Some((policy, places)) = policy(row, u16::MAX) else { return -2 };
+        let controller = Controller::with_rng(policy, Rng::new(whole(seed)), now);
+        self.keep(Pausable::new(controller, places, row), most)
     }
 
     #[cfg(feature = "full")]
@@ -180,10 +186,10 @@ impl Desk {
         most: u32,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, _)) = policy(row, u16::MAX) else { return -2 };
+        let Some((policy, places)) = policy(row, u16::MAX) else { return -2 };
         let away = crate::number::span(away).unwrap_or_default();
         match Controller::restore(policy, whole(seed), record, now, away) {
-            Ok(controller) => self.keep(Pausable::new(controller, row), most),
+            Ok(controller) => self.keep(Pausable::new(controller, places, row), most),
             Err(_) => -3,
         }
     }
@@ -191,11 +197,11 @@ impl Desk {
     /// Sets another policy. Returns whether the policy is valid and the controller exists.
     pub fn follow(&mut self, gate: u32, row: &[f64; WORDS], now: f64) -> bool {
         let now = self.clock.read(now);
-        let Some((policy, _)) = policy(row, u16::MAX) else { return false };
+        let Some((policy, places)) = policy(row, u16::MAX) else { return false };
         let Some(kept) = self.gates.get(gate) else { return false };
         kept.change(|gate| {
             gate.controller.set_policy(policy, now);
-            gate.permits.set_expiry(expiry(row));
+            gate.permits.configure(expiry(row), gap(row), places);
         });
         true
     }
@@ -227,6 +233,7 @@ impl Desk {
         });
     }
 
+    #[cfg(feature = "gate")]
     /// Reads the next bytes of a call's stream. None are its end: then the call costs the tokens that were reported.
     pub fn stream(&mut self, gate: u32, permit: f64, bytes: &[u8], now: f64) {
         let now = self.clock.read(now);
@@ -239,10 +246,13 @@ impl Desk {
         });
     }
 
-    /// Frees the place of a call. An unknown permit is harmless.
-    pub fn release(&mut self, gate: u32, permit: f64) {
+    /// Ends a call that was learned, and frees its place, now or after the gap. An unknown permit is harmless.
+    pub fn release(&mut self, gate: u32, permit: f64, now: f64) {
+        let now = self.clock.read(now);
         self.change(gate, |gate| {
-            if let Some(permit) = gate.take(permit) {
+            if !gate.permits.rest(permit, now)
+                && let Some(permit) = gate.take(permit)
+            {
                 gate.controller.release(permit);
             }
         });
@@ -257,10 +267,11 @@ impl Desk {
         interval.map_or(0.0, millis)
     }
 
+    #[cfg(feature = "gate")]
     /// The counters, in TypeScript's order.
     pub fn stats(&mut self, gate: u32) -> Option<[f64; COUNTERS]> {
-        let gate = &self.gates.get(gate)?.gate.controller;
-        let s = gate.stats();
+        let Pausable { controller, permits, .. } = &self.gates.get(gate)?.gate;
+        let s = controller.stats();
         let counts = [
             s.admitted,
             s.waits,
@@ -280,7 +291,7 @@ impl Desk {
             *told = f64::from(count);
         }
         if let Some(last) = told.last_mut() {
-            *last = f64::from(gate.in_flight());
+            *last = f64::from(controller.in_flight().saturating_sub(permits.resting()));
         }
         Some(told)
     }
@@ -297,14 +308,16 @@ impl Desk {
 }
 
 /// Number of counters: core's, and the number of calls in flight.
+#[cfg(feature = "gate")]
 pub const COUNTERS: usize = 13;
 
 /// Without `map`, which compiles to a loop when optimised for size.
+#[cfg(feature = "gate")]
 pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
     [count(requests), count(tokens)]
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "gate"))]
 pub mod tests {
     use tidegate::queue::Place;
 
@@ -333,7 +346,7 @@ pub mod tests {
 
     fn settle(desk: &mut Desk, gate: u32, permit: f64, now: f64) {
         desk.learn(gate, permit, now);
-        desk.release(gate, permit);
+        desk.release(gate, permit, now);
     }
 
     #[test]
@@ -348,8 +361,8 @@ pub mod tests {
         desk.learn(gate, permit, 11.0);
         assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 1.0]));
         assert!(desk.poll(gate, 20.0, [1.0, 0.0]) < 0.0);
-        desk.release(gate, permit);
-        desk.release(gate, permit);
+        desk.release(gate, permit, 20.0);
+        desk.release(gate, permit, 20.0);
         assert_eq!(
             desk.stats(gate).map(|told| [told[4], told[8], told[12]]),
             Some([1.0, 0.0, 0.0])
@@ -370,8 +383,26 @@ pub mod tests {
         settle(&mut desk, gate, lost, 510.0);
         assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 1.0]));
         assert!(desk.poll(gate, 520.0, [1.0, 0.0]) < 0.0);
-        desk.release(gate, other);
+        desk.release(gate, other, 520.0);
         assert_eq!(desk.stats(gate).map(|told| told[12]), Some(0.0));
+    }
+
+    #[test]
+    fn a_place_is_free_a_gap_after_the_end_of_a_call_which_is_known_at_once() {
+        let mut row = USUAL;
+        row[WORDS - 1] = 100.0;
+        let mut desk = Desk::new();
+        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
+        let permit = asked(&mut desk, gate, PLAIN, 0.0);
+        assert_eq!((desk.why(gate, PLAIN, 10.0), desk.peek(gate, 10.0)), (3, 100.0));
+        desk.draft.answer(0, f64::NAN);
+        settle(&mut desk, gate, permit, 50.0);
+        assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 0.0]));
+        assert_eq!((desk.why(gate, PLAIN, 60.0), desk.peek(gate, 60.0)), (3, 90.0));
+        assert_eq!(asked(&mut desk, gate, PLAIN, 60.0), -90.0);
+        assert!(asked(&mut desk, gate, Requested { deadline: 149.0, ..PLAIN }, 60.0).is_nan());
+        assert_eq!((desk.told.reason(), desk.told.late()), (1, 150.0));
+        assert!(asked(&mut desk, gate, PLAIN, 150.0) >= 0.0);
     }
 
     #[test]

@@ -2,29 +2,29 @@
 //! JavaScript is single-threaded, so there is one desk.
 
 use tidegate::queue::{Gate, Place};
-use tidegate::{Call, Decision, Instant, Reason, Reply};
+use tidegate::{Call, Costs, Decision, Instant, Reason, Reply};
 
 use crate::arena::Arena;
 use crate::common::{Calls, Requested};
 use crate::draft::Draft;
 use crate::line::{Line, Told};
-use crate::number::{Clock, millis};
+use crate::number::Clock;
 
 /// A gate that JavaScript uses by a number: a controller, or a member of a fleet. Its permits are numbers too.
-pub trait Kind<const LIMITS: usize>: Gate<LIMITS, Permit = f64> {
+pub trait Kind<const LIMITS: usize, C>: Gate<LIMITS, C, Permit = f64> {
     /// A first attempt.
-    fn call(requested: Requested) -> Call<LIMITS>;
+    fn call(requested: Requested) -> Call<LIMITS, C>;
 
     /// The next attempt of a call.
     fn retry(
         &mut self,
         now: Instant,
-        call: &Call<LIMITS>,
+        call: &Call<LIMITS, C>,
         reply: Reply<LIMITS>,
-    ) -> Result<Call<LIMITS>, Reason>;
+    ) -> Result<Call<LIMITS, C>, Reason>;
 
     /// See [`Desk::why`].
-    fn why(&mut self, now: Instant, call: &Call<LIMITS>) -> u32;
+    fn why(&mut self, now: Instant, call: &Call<LIMITS, C>) -> u32;
 
     /// Renews the permits that calls keep while they wait for another key, so that no other call uses their room.
     /// Returns whether one was refunded.
@@ -34,18 +34,18 @@ pub trait Kind<const LIMITS: usize>: Gate<LIMITS, Permit = f64> {
 
     /// Renews the permit of a call with several keys. `None` if it was refunded.
     #[cfg(feature = "full")]
-    fn renew(&mut self, _: Instant, _permit: f64, _: &Call<LIMITS>) -> Option<f64> {
+    fn renew(&mut self, _: Instant, _permit: f64, _: &Call<LIMITS, C>) -> Option<f64> {
         None
     }
 }
 
 /// A gate with its queue.
-pub struct Kept<G, const LIMITS: usize> {
+pub struct Kept<G, const LIMITS: usize, C> {
     pub gate: G,
-    pub line: Line<LIMITS>,
+    pub line: Line<LIMITS, C>,
 }
 
-impl<G: Kind<LIMITS>, const LIMITS: usize> Kept<G, LIMITS> {
+impl<G: Kind<LIMITS, C>, const LIMITS: usize, C: Costs<LIMITS> + 'static> Kept<G, LIMITS, C> {
     /// Changes the gate.
     pub fn change<R>(&mut self, change: impl FnOnce(&mut G) -> R) -> R {
         self.line.changed();
@@ -61,10 +61,10 @@ impl<G: Kind<LIMITS>, const LIMITS: usize> Kept<G, LIMITS> {
 }
 
 /// See the module's documentation.
-pub struct Desk<G: Kind<LIMITS>, const LIMITS: usize> {
-    pub gates: Arena<Kept<G, LIMITS>>,
+pub struct Desk<G: Kind<LIMITS, C>, const LIMITS: usize, C> {
+    pub gates: Arena<Kept<G, LIMITS, C>>,
     /// The later attempts of calls.
-    pub calls: Calls<LIMITS>,
+    pub calls: Calls<LIMITS, C>,
     /// The reply of the next call to be settled.
     pub draft: Draft<LIMITS>,
     pub clock: Clock,
@@ -75,7 +75,7 @@ pub struct Desk<G: Kind<LIMITS>, const LIMITS: usize> {
     pub told: Told,
 }
 
-impl<G: Kind<LIMITS>, const LIMITS: usize> Desk<G, LIMITS> {
+impl<G: Kind<LIMITS, C>, const LIMITS: usize, C: Costs<LIMITS> + 'static> Desk<G, LIMITS, C> {
     /// A desk without gates.
     pub const fn new() -> Self {
         Self {
@@ -100,12 +100,13 @@ impl<G: Kind<LIMITS>, const LIMITS: usize> Desk<G, LIMITS> {
         self.gates.remove(gate);
     }
 
+    #[cfg(any(feature = "gate", feature = "shared"))]
     /// In how many milliseconds a call that joined now could be sent at the earliest, ignoring
     /// calls in flight.
     pub fn peek(&mut self, gate: u32, now: f64) -> f64 {
         let now = self.clock.read(now);
         let Some(Kept { gate, line }) = self.gates.get(gate) else { return f64::NAN };
-        millis(line.peek(now, gate, &G::call(Requested::PLAIN)) - now)
+        crate::number::millis(line.peek(now, gate, &G::call(Requested::PLAIN)) - now)
     }
 
     /// Returns a permit for a call that does not wait; less than 0 or NaN if it would have to.
@@ -183,7 +184,7 @@ impl<G: Kind<LIMITS>, const LIMITS: usize> Desk<G, LIMITS> {
         self.calls.next(requested.call, next)
     }
 
-    pub fn call_of(&mut self, requested: Requested) -> Call<LIMITS> {
+    pub fn call_of(&mut self, requested: Requested) -> Call<LIMITS, C> {
         self.calls.get(requested.call, || G::call(requested))
     }
 }

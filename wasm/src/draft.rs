@@ -1,16 +1,90 @@
 //! Builds a reply from JavaScript's arguments or from a response.
 
-use tidegate::signal::body::{self, Body};
-use tidegate::signal::http::Reading;
+use tidegate::signal::http::{Common, Reading};
 use tidegate::{Hint, Outcome, Reply};
 
-use crate::number::{millis, span};
+use crate::number::{count, millis, span};
+
+/// What reads the responses of this module.
+#[cfg(any(feature = "gate", feature = "shared"))]
+pub type Reader = whole::WithBody;
+#[cfg(not(any(feature = "gate", feature = "shared")))]
+pub type Reader = Reading<Common>;
+
+/// Reads a response.
+pub trait Read {
+    /// Before the first response.
+    const NEW: Self;
+
+    /// Starts with a status.
+    fn status(&mut self, status: u16);
+
+    /// Reads a header.
+    fn header(&mut self, name: &[u8], value: &[u8]);
+
+    /// The reply. `clock` is the time since 1970 in milliseconds, NaN if unknown.
+    fn reply<const LIMITS: usize>(&mut self, clock: f64) -> Reply<LIMITS>;
+}
+
+/// Reads what most servers send.
+impl Read for Reading<Common> {
+    const NEW: Self = Self::common(0);
+
+    fn status(&mut self, status: u16) {
+        *self = Self::common(status);
+    }
+
+    fn header(&mut self, name: &[u8], value: &[u8]) {
+        self.header(name, value);
+    }
+
+    fn reply<const LIMITS: usize>(&mut self, clock: f64) -> Reply<LIMITS> {
+        self.reply(Some(count(clock / 1e3)).filter(|seconds| *seconds > 0))
+    }
+}
+
+#[cfg(any(feature = "gate", feature = "shared"))]
+mod whole {
+    use tidegate::signal::body::Body;
+
+    use super::{Read, Reading, Reply, span};
+
+    /// Reads all headers, and bodies.
+    pub struct WithBody {
+        reading: Reading,
+        /// The result of reading the body, if it was read.
+        body: Option<Body>,
+    }
+
+    impl WithBody {
+        pub fn body(&mut self, bytes: &[u8]) {
+            self.body.get_or_insert_with(Body::new).feed(bytes);
+        }
+    }
+
+    impl Read for WithBody {
+        const NEW: Self = Self { reading: Reading::new(0), body: None };
+
+        fn status(&mut self, status: u16) {
+            *self = Self { reading: Reading::new(status), body: None };
+        }
+
+        fn header(&mut self, name: &[u8], value: &[u8]) {
+            self.reading.header(name, value);
+        }
+
+        fn reply<const LIMITS: usize>(&mut self, clock: f64) -> Reply<LIMITS> {
+            if let Some(body) = &self.body {
+                self.reading.body(body);
+            }
+            self.reading.finish(span(clock)).into()
+        }
+    }
+}
 
 /// See the module's documentation.
 pub struct Draft<const LIMITS: usize> {
-    reading: Reading,
-    /// The result of reading the body, if it was read.
-    body: Option<Body>,
+    reader: Reader,
     /// The current reply.
     pub reply: Reply<LIMITS>,
 }
@@ -19,7 +93,7 @@ impl<const LIMITS: usize> Draft<LIMITS> {
     /// Creates the reply of a served call without hints.
     pub const fn new() -> Self {
         let reply = Reply::about(Outcome::Ok, [Hint::NONE; LIMITS]);
-        Self { reading: Reading::new(0), body: None, reply }
+        Self { reader: Reader::NEW, reply }
     }
 
     /// Starts a reply with an outcome and a cooldown; NaN for none.
@@ -37,27 +111,24 @@ impl<const LIMITS: usize> Draft<LIMITS> {
 
     /// Starts reading a response.
     pub fn status(&mut self, status: u32) {
-        self.reading = Reading::new(u16::try_from(status).unwrap_or(u16::MAX));
-        self.body = None;
+        self.reader.status(u16::try_from(status).unwrap_or(u16::MAX));
     }
 
     /// Reads a header.
     pub fn header(&mut self, name: &[u8], value: &[u8]) {
-        self.reading.header(name, value);
+        Read::header(&mut self.reader, name, value);
     }
 
+    #[cfg(any(feature = "gate", feature = "shared"))]
     /// Reads the next bytes of an error's body.
     pub fn body(&mut self, bytes: &[u8]) {
-        self.body.get_or_insert_with(Body::new).feed(bytes);
+        self.reader.body(bytes);
     }
 
     /// Makes the reply of the response, and returns the number of its outcome. `clock` is the time
     /// since 1970, NaN if unknown.
     pub fn read(&mut self, clock: f64) -> u32 {
-        if let Some(body) = &self.body {
-            self.reading.body(body);
-        }
-        self.reply = self.reading.finish(span(clock)).into();
+        self.reply = Read::reply(&mut self.reader, clock);
         match self.reply.outcome {
             Outcome::Ok => 0,
             Outcome::Throttled => 1,
@@ -76,7 +147,10 @@ impl<const LIMITS: usize> Draft<LIMITS> {
 }
 
 /// Whether to read the body of a response with this status and media type.
+#[cfg(any(feature = "gate", feature = "shared"))]
 pub fn is_worth(status: u32, media: &[u8], may_be_graphql: bool) -> bool {
+    use tidegate::signal::body;
+
     let status = u16::try_from(status).unwrap_or(u16::MAX);
     if may_be_graphql {
         body::is_worth_of_graphql(status, media)

@@ -1,16 +1,25 @@
 //! What JavaScript calls for controllers.
 
+#[cfg(feature = "gate")]
 use tidegate::signal::body::is_stream;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::common::exports;
+#[cfg(feature = "gate")]
+use crate::common::more_exports;
 #[cfg(feature = "full")]
 use crate::common::{ROOM, Requested};
-use crate::controllers::{COUNTERS, Desk, counts};
+use crate::controllers::Desk;
+#[cfg(feature = "gate")]
+use crate::controllers::{COUNTERS, counts};
+#[cfg(any(feature = "gate", not(target_arch = "wasm32")))]
 use crate::policy::WORDS;
 
 exports!(Desk);
+#[cfg(feature = "gate")]
+more_exports!();
 
+#[cfg(feature = "gate")]
 const _: () = assert!(COUNTERS <= WORDS);
 
 /// Writes the numbers, which JavaScript does itself.
@@ -51,8 +60,8 @@ pub fn learn(gate: u32, permit: f64, now: f64) {
 
 /// See `Desk::release`.
 #[wasm_bindgen]
-pub fn release(gate: u32, permit: f64) {
-    DESK.with(|desk| desk.release(gate, permit));
+pub fn release(gate: u32, permit: f64, now: f64) {
+    DESK.with(|desk| desk.release(gate, permit, now));
 }
 
 /// The next `join` is of a call that was in that queue before, with a permit of that key or -1.
@@ -117,12 +126,14 @@ pub fn pause(gate: u32, paused: bool) {
 }
 
 /// Whether a response with the media type in the bytes reports tokens as a stream.
+#[cfg(feature = "gate")]
 #[wasm_bindgen]
 pub fn streams(length: usize) -> bool {
     BYTES.with(|bytes| bytes.get(..length).is_some_and(is_stream))
 }
 
 /// See `Desk::stream`; the bytes are in the buffer.
+#[cfg(feature = "gate")]
 #[wasm_bindgen]
 pub fn stream(gate: u32, permit: f64, length: usize, now: f64) {
     BYTES.with(|bytes| {
@@ -132,6 +143,7 @@ pub fn stream(gate: u32, permit: f64, length: usize, now: f64) {
 }
 
 /// Adds the actual cost to the reply.
+#[cfg(feature = "gate")]
 #[wasm_bindgen]
 pub fn used(requests: f64, tokens: f64) {
     DESK.with(|desk| desk.draft.reply.used = counts([requests, tokens]).map(Some));

@@ -128,7 +128,7 @@ impl Law for FewLaws {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "gate"))]
 mod tests {
     use tidegate::gate::CooldownPolicy;
     use tidegate::law::AnyLaw;

@@ -1,9 +1,9 @@
 //! Calls that count against the limits of several keys. Each key has its own permit.
 
+use tidegate::Instant;
 use tidegate::queue::{self, HoldLimit};
-use tidegate::{Call, Instant};
 
-use crate::LIMITS;
+use crate::Call;
 use crate::common::Requested;
 use crate::controllers::{Desk, Pausable};
 use crate::number::{deadline, millis};
@@ -11,7 +11,7 @@ use crate::number::{deadline, millis};
 /// A permit that a call keeps while it waits for another key.
 pub struct Lent {
     pub permit: f64,
-    pub call: Call<LIMITS>,
+    pub call: Call,
     /// Then it is refunded: on the edge, the call may be lost.
     pub until: Instant,
 }

@@ -3,11 +3,11 @@
 
 use tidegate::queue::{Ahead, Gate};
 use tidegate::shared::{CountedMember, Member, MemberStats, Source};
-use tidegate::{Call, Decision, Instant, Policy, Quota, Reason, Reply, Span};
+use tidegate::{Call, Decision, Instant, Policy, Reason, Reply, Span};
 
 use crate::common::Requested;
 use crate::desk::{Desk, Kept, Kind};
-use crate::number::{count, deadline, millis, span, whole};
+use crate::number::{deadline, millis, quota, span, whole};
 use crate::policy::WORDS;
 
 /// How many calls of one member can be in flight.
@@ -54,7 +54,7 @@ impl Gate for Lessee {
     }
 }
 
-impl Kind<1> for Lessee {
+impl Kind<1, [u32; 1]> for Lessee {
     fn call(requested: Requested) -> Call {
         Call::new().deadline(deadline(requested.deadline))
     }
@@ -82,7 +82,7 @@ impl Kind<1> for Lessee {
 }
 
 /// See the module's documentation.
-pub type Leases = Desk<Lessee, 1>;
+pub type Leases = Desk<Lessee, 1, [u32; 1]>;
 
 impl Leases {
     fn lessee(&mut self, member: u32) -> Option<&mut Lessee> {
@@ -96,12 +96,7 @@ impl Leases {
     pub fn open(&mut self, row: &[f64; WORDS], number: [u32; 2], now: f64, most: u32) -> i32 {
         let now = self.clock.read(now);
         let &[_, calls, period, burst, _, _, _, _, _, expiry, _, _, _, attempts, ..] = row;
-        let quota = span(period).and_then(|period| Quota::per(calls as u64, period).ok());
-        let quota = quota.and_then(|quota| match burst.is_nan() {
-            true => Some(quota),
-            false => quota.with_burst(count(burst)).ok(),
-        });
-        let Some(alone) = quota else { return -2 };
+        let Some(alone) = quota(calls, period, burst) else { return -2 };
         let mut member = Member::new(whole(number), alone, now);
         member.set_expiry(span(expiry).unwrap_or(Span::from_secs(300)));
         let lessee = Lessee {

@@ -15,41 +15,50 @@ mod number;
 
 #[cfg(feature = "shared")]
 mod budget;
-#[cfg(any(feature = "gate", feature = "shared"))]
+#[cfg(any(feature = "lite", feature = "shared"))]
 mod common;
-#[cfg(feature = "gate")]
+#[cfg(feature = "lite")]
 mod controllers;
-#[cfg(any(feature = "gate", feature = "shared"))]
+#[cfg(any(feature = "lite", feature = "shared"))]
 mod desk;
-#[cfg(any(feature = "gate", feature = "shared"))]
+#[cfg(any(feature = "lite", feature = "shared"))]
 mod draft;
-#[cfg(feature = "gate")]
+#[cfg(feature = "lite")]
 pub mod gate;
-#[cfg(all(feature = "gate", not(any(feature = "full", feature = "shared"))))]
+#[cfg(all(feature = "lite", not(any(feature = "full", feature = "shared"))))]
 mod law;
 #[cfg(feature = "full")]
 mod layers;
 #[cfg(feature = "shared")]
 mod leases;
-#[cfg(any(feature = "gate", feature = "shared"))]
+#[cfg(any(feature = "lite", feature = "shared"))]
 mod line;
 mod list;
 #[cfg(feature = "pacing")]
 mod pacing;
-#[cfg(feature = "gate")]
+#[cfg(feature = "lite")]
 mod permits;
-#[cfg(any(feature = "gate", feature = "shared"))]
+#[cfg(any(feature = "lite", feature = "shared"))]
 mod policy;
 #[cfg(feature = "shared")]
 pub mod shared;
 
 /// Number of limits for which a call has costs: requests and tokens.
-#[cfg(feature = "gate")]
-const LIMITS: usize = 2;
+#[cfg(feature = "lite")]
+const LIMITS: usize = if cfg!(feature = "gate") { 2 } else { 1 };
 
 #[cfg(any(feature = "full", feature = "shared"))]
 type Law = tidegate::law::AnyLaw;
-#[cfg(all(feature = "gate", not(any(feature = "full", feature = "shared"))))]
+#[cfg(all(feature = "lite", not(any(feature = "full", feature = "shared"))))]
 type Law = law::FewLaws;
+
+/// What a call costs. Without `gate`, each costs one.
 #[cfg(feature = "gate")]
-type Controller = tidegate::Controller<Law, LIMITS>;
+type Costs = [u32; LIMITS];
+#[cfg(all(feature = "lite", not(feature = "gate")))]
+type Costs = ();
+
+#[cfg(feature = "lite")]
+type Call = tidegate::Call<LIMITS, Costs>;
+#[cfg(feature = "lite")]
+type Controller = tidegate::Controller<Law, LIMITS, tidegate::Policy<Law, LIMITS>, Costs>;

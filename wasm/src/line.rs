@@ -1,19 +1,19 @@
 //! The waiting calls of a gate: core's queue, with immediate decisions.
 
 use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
-use tidegate::{Call, Instant, Reason};
+use tidegate::{Call, Costs, Instant, Reason};
 
 use crate::list::List;
 use crate::number::millis;
 
 /// See the module's documentation.
-pub struct Line<const LIMITS: usize> {
-    queue: Queue<List<Node<LIMITS, f64>>, LIMITS>,
+pub struct Line<const LIMITS: usize, C> {
+    queue: Queue<List<Node<LIMITS, f64, C>>, LIMITS>,
     /// A call that was decided when another joined.
     other: Option<Ticket>,
 }
 
-impl<const LIMITS: usize> Line<LIMITS> {
+impl<const LIMITS: usize, C: Costs<LIMITS> + 'static> Line<LIMITS, C> {
     /// Creates a queue with room for `most` calls; a retry may exceed this.
     pub const fn new(most: u32) -> Self {
         Self { queue: Queue::new(List::new(), most), other: None }
@@ -27,8 +27,8 @@ impl<const LIMITS: usize> Line<LIMITS> {
     pub fn join(
         &mut self,
         now: Instant,
-        gate: &mut impl Gate<LIMITS, Permit = f64>,
-        (call, place, is_known): (&Call<LIMITS>, Place, bool),
+        gate: &mut impl Gate<LIMITS, C, Permit = f64>,
+        (call, place, is_known): (&Call<LIMITS, C>, Place, bool),
         told: &mut Told,
     ) -> f64 {
         let is_alone = is_known || self.is_empty();
@@ -57,8 +57,14 @@ impl<const LIMITS: usize> Line<LIMITS> {
         -1.0 - ticket.slot() as f64
     }
 
+    #[cfg(any(feature = "gate", feature = "shared"))]
     /// The turn of a call that joins now.
-    pub fn peek(&self, now: Instant, gate: &impl Gate<LIMITS>, call: &Call<LIMITS>) -> Instant {
+    pub fn peek(
+        &self,
+        now: Instant,
+        gate: &impl Gate<LIMITS, C>,
+        call: &Call<LIMITS, C>,
+    ) -> Instant {
         self.queue.turn(now, gate, call, 0)
     }
 
@@ -67,7 +73,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
     pub fn next(
         &mut self,
         now: Instant,
-        gate: &mut impl Gate<LIMITS, Permit = f64>,
+        gate: &mut impl Gate<LIMITS, C, Permit = f64>,
         told: &mut Told,
     ) -> f64 {
         let step = match self.other.take() {
@@ -87,7 +93,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
     pub fn cancel(
         &mut self,
         now: Instant,
-        gate: &mut impl Gate<LIMITS, Permit = f64>,
+        gate: &mut impl Gate<LIMITS, C, Permit = f64>,
         slot: u32,
         turn: f64,
     ) {
@@ -107,7 +113,7 @@ impl<const LIMITS: usize> Line<LIMITS> {
     }
 
     /// The slot of the first waiting call; -1 if there is none.
-    pub fn first(&self, gate: &impl Gate<LIMITS>) -> i32 {
+    pub fn first(&self, gate: &impl Gate<LIMITS, C>) -> i32 {
         let first = self.queue.first(gate.is_failing());
         first.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }

@@ -1,6 +1,6 @@
 //! Conversion between JavaScript's milliseconds and core's types.
 
-use tidegate::{Instant, Span};
+use tidegate::{Instant, Quota, Span};
 
 /// The end of core's clock, 584 years, in milliseconds.
 const END: f64 = 1.8e13;
@@ -42,7 +42,7 @@ pub fn span(ms: f64) -> Option<Span> {
     Some(nanos(ms).map_or(rest, Span::from_nanos))
 }
 
-#[cfg(any(test, feature = "gate", feature = "shared"))]
+#[cfg(any(test, feature = "lite", feature = "shared"))]
 /// Converts to a deadline: none for NaN or after the end of time. A negative one is in the past.
 pub fn deadline(ms: f64) -> Instant {
     span(ms).map_or(Instant::MAX, |span| Instant::ZERO + span)
@@ -59,7 +59,17 @@ pub fn count(number: f64) -> u32 {
     number as u32
 }
 
-#[cfg(any(feature = "gate", feature = "shared"))]
+/// Converts to a quota, whose burst is 1 if it is NaN, and which is strict if it is negative; `None` if it is invalid.
+pub fn quota(calls: f64, period: f64, burst: f64) -> Option<Quota> {
+    let period = span(period)?;
+    if burst < 0.0 {
+        return Quota::strict(calls as u64, period, count(-burst)).ok();
+    }
+    let quota = Quota::per(calls as u64, period).ok()?;
+    if burst.is_nan() { Some(quota) } else { quota.with_burst(count(burst)).ok() }
+}
+
+#[cfg(any(feature = "lite", feature = "shared"))]
 /// Combines the two halves of a seed.
 pub fn whole([high, low]: [u32; 2]) -> u64 {
     (u64::from(high) << 32) | u64::from(low)

@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arena::Arena;
 use crate::bare::Alone;
-use crate::number::{Clock, count, millis, span};
+use crate::number::{Clock, count, millis, quota, span};
 
 struct Desk {
     pacings: Arena<(Pacing, Quota)>,
@@ -16,12 +16,10 @@ struct Desk {
 static DESK: Alone<Desk> = Alone::new(Desk { pacings: Arena::new(), clock: Clock::NEW });
 
 /// Creates a pacing gate and returns its slot; -1 if there is no memory, -2 if the quota is
-/// invalid.
+/// invalid. A strict quota has a negative burst.
 #[wasm_bindgen]
 pub fn pacing_open(calls: f64, period: f64, burst: f64, now: f64) -> i32 {
-    let quota = span(period).and_then(|period| Quota::per(calls as u64, period).ok());
-    let quota = quota.and_then(|quota| quota.with_burst(count(burst)).ok());
-    let Some(quota) = quota else { return -2 };
+    let Some(quota) = quota(calls, period, burst) else { return -2 };
     DESK.with(|desk| {
         let slot = desk.pacings.insert((Pacing::new(desk.clock.read(now)), quota));
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)

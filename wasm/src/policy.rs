@@ -5,19 +5,19 @@ use core::num::NonZeroU16;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::RetryBudgetPolicy;
 use tidegate::law::{Adaptive, Fixed};
-use tidegate::{Policy, Quota, Ratio, Span};
+use tidegate::{Policy, Ratio, Span};
 
 use crate::Law;
-use crate::number::{count, span};
+use crate::number::{count, quota, span};
 
-/// Numbers per limit: the law's number, and its quota as calls, period and burst.
+/// Numbers per limit: the law's number, and its quota: see [`quota`].
 const PER_LIMIT: usize = 4;
 
 /// Number of limits in a row: requests and tokens.
 const ROWS: usize = 2;
 
-/// Length of a row. The same buffer returns the counters, which are as many.
-pub const WORDS: usize = PER_LIMIT * ROWS + 10;
+/// Length of a row. The same buffer returns the counters, which are fewer.
+pub const WORDS: usize = PER_LIMIT * ROWS + 11;
 
 /// The policy of a row for the first of its limits and for `places` places, and how many of these
 /// may be taken; `None` if a number is invalid.
@@ -26,7 +26,8 @@ pub fn policy<const LIMITS: usize>(
     places: u16,
 ) -> Option<(Policy<Law, LIMITS>, u16)> {
     let (limits, gates) = row.split_first_chunk::<{ PER_LIMIT * ROWS }>()?;
-    let &[at_once, _, ceiling, base, most, attempts, elapsed, per_cent, reserve, tolerance] = gates
+    let &[at_once, _, ceiling, base, most, attempts, elapsed, per_cent, reserve, tolerance, gap] =
+        gates
     else {
         return None;
     };
@@ -50,17 +51,22 @@ pub fn policy<const LIMITS: usize>(
         let doubling = Growth::Exponential(Ratio::new(2, 1)?);
         policy = policy.backoff(Some(Backoff::new(doubling, Jitter::Full, base, most).ok()?));
     }
-    let at_once = if at_once.is_nan() { places } else { small(at_once).min(places) };
+    let at_once = match (at_once.is_nan(), gap.is_nan()) {
+        (false, _) => small(at_once).min(places),
+        (true, true) => places,
+        (true, false) => 1,
+    };
     let concurrency = NonZeroU16::new(at_once)?;
     if expiry(row) == Span::ZERO {
         return None;
     }
-    let retry_budget = match per_cent.is_nan() {
-        true => None,
-        false => {
-            Some(RetryBudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?)
-        }
-    };
+    let retry_budget =
+        match per_cent.is_nan() || cfg!(not(any(feature = "gate", feature = "shared"))) {
+            true => None,
+            false => Some(
+                RetryBudgetPolicy::new(Ratio::new(count(per_cent), 100)?, count(reserve)).ok()?,
+            ),
+        };
     if !attempts.is_nan() {
         policy = policy.attempts(NonZeroU16::new(small(attempts)));
     }
@@ -71,6 +77,12 @@ pub fn policy<const LIMITS: usize>(
 /// The expiry of calls.
 pub fn expiry(row: &[f64; WORDS]) -> Span {
     span(row[PER_LIMIT * ROWS + 1]).unwrap_or(Span::from_secs(300))
+}
+
+#[cfg(feature = "lite")]
+/// The pause from the end of a call to the start of the next one in its place. Without a concurrency limit, there is one.
+pub fn gap(row: &[f64; WORDS]) -> Span {
+    span(row[WORDS - 1]).unwrap_or(Span::ZERO)
 }
 
 /// A count of sixteen bits; saturates.
@@ -84,14 +96,7 @@ fn of_limit(
     &[law, calls, period, burst]: &[f64; PER_LIMIT],
     tolerance: Option<Ratio>,
 ) -> Option<Law> {
-    let quota = match span(period) {
-        None => None,
-        Some(period) => Some(Quota::per(calls as u64, period).ok()?),
-    };
-    let quota = match quota {
-        Some(quota) if !burst.is_nan() => Some(quota.with_burst(count(burst)).ok()?),
-        quota => quota,
-    };
+    let quota = if period.is_nan() { None } else { Some(quota(calls, period, burst)?) };
     Some(match (count(law), quota) {
         (ADAPTIVE, quota) => {
             let law = quota.map_or(Adaptive::DEFAULT, Adaptive::with_quota);

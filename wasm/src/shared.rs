@@ -6,11 +6,12 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::bare::Alone;
 use crate::budget::{self, Budget, Past};
-use crate::common::{ROOM, exports};
+use crate::common::{ROOM, exports, more_exports};
 use crate::leases::{self, Leases};
 use crate::policy::WORDS;
 
 exports!(Leases);
+more_exports!();
 
 static BUDGET: Alone<Budget> = Alone::new(Budget::new());
 

@@ -72,6 +72,10 @@ for (const bundler of Object.keys(BUNDLERS)) {
   });
 }
 
+test("a page with tidegate/lite makes calls through a gate", async (t) => {
+  assert.equal(await titleOf(t, "esbuild", "tidegate/lite", WASM), "served");
+});
+
 test("a policy that permits wasm is sufficient", async (t) => {
   assert.equal(await titleOf(t, "esbuild", "tidegate", WASM), "served");
 });

@@ -5,6 +5,7 @@ import { execFile } from "node:child_process";
 import test from "node:test";
 import { promisify } from "node:util";
 import { tidegate, TidegateError } from "tidegate";
+import { tidegate as lite } from "tidegate/lite";
 import { observe } from "tidegate/otel";
 import { pacing } from "tidegate/pacing";
 import { testClock } from "tidegate/test";
@@ -160,6 +161,20 @@ test("a call inside another one that waits for the other's place causes a warnin
   assert.deepEqual(more, []);
 });
 
+test("Node runs until calls that have no place were sent: a retry, and a call with several keys", async () => {
+  const program = (entry, options, key) => `
+    import { tidegate } from "${entry}";
+    const gate = tidegate({ law: "none", concurrency: 1, ...${JSON.stringify(options)} });
+    let attempts = 0;
+    const run = () => gate.run(() => (attempts++ ? "ok" : { status: 429 }), ${JSON.stringify(key)});
+    console.log(...await Promise.all([run(), run()]));`;
+  const paced = { law: "fixed", requests: { limit: 1, per: 200 } };
+  for (const parts of [["tidegate", paced], ["tidegate/lite", { gap: 200 }], ["tidegate/full", paced, { key: ["a", "b"] }]]) {
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program(...parts)], { cwd: import.meta.dirname, timeout: 60_000 });
+    assert.equal(stdout, "ok ok\n");
+  }
+});
+
 test("with a test's clock an hour passes at once, including timers", async () => {
   const { options, advance } = testClock();
   const gate = tidegate({ ...options, requests: hour });
@@ -198,4 +213,39 @@ test("a meter records attempts, waits and retries", async () => {
   assert.deepEqual(told.find(([name]) => name === "tidegate.gave_up"), ["tidegate.gave_up", 1, { ...key, "tidegate.reason": "attempts" }]);
   assert.deepEqual(told.find(([name]) => name === "tidegate.attempt.duration"), ["tidegate.attempt.duration", true, key]);
   assert.deepEqual(told.find(([name]) => name === "tidegate.wait.duration"), ["tidegate.wait.duration", true, key]);
+});
+
+test("a call without options has its events, also for a listener that is added while it runs", async () => {
+  const gate = tidegate({ seed: 1 });
+  const told = [];
+  const listen = (name) => gate.on(name, (event) => told.push([name, event.attempt, event.outcome]));
+  let attempts = 0;
+  const work = () => {
+    if (!attempts++) ["sent", "settled", "retry", "gaveUp"].forEach(listen);
+    return attempts < 2 ? { status: 429 } : "done";
+  };
+  assert.equal(await gate.run(work), "done");
+  assert.deepEqual(told, [["retry", 2, undefined], ["settled", 1, "throttled"], ["sent", 2, undefined], ["settled", 2, "ok"]]);
+  const error = new Error("fails");
+  await assert.rejects(gate.run(() => Promise.reject(error)), error);
+  // As got throws it.
+  const response = { statusCode: 429, headers: { "retry-after": "7" } };
+  await assert.rejects(gate.run(() => Promise.reject({ response }), { retry: false }));
+  assert.equal(told.at(-1)[2], "throttled");
+  const { ok, throttled, failed, inFlight } = gate.stats();
+  assert.deepEqual({ ok, throttled, failed, inFlight }, { ok: 1, throttled: 2, failed: 1, inFlight: 0 });
+  gate.close();
+});
+
+test("a value with the properties of a response is returned, and a getter that throws frees the call's place", async () => {
+  for (const gate of [tidegate(), lite()]) {
+    const article = { status: 1, excerpt: "It begins" };
+    assert.equal(await gate.run(() => article), article);
+    assert.equal((await gate.run(() => ({ status: 200, excerpt: new Uint8Array(9_000) }))).status, 200);
+    const value = { get status() { throw new Error("no status"); } };
+    await assert.rejects(gate.run(() => value), /^Error: no status/);
+    await gate.idle();
+    gate.close();
+    await assert.rejects(gate.run(nothing), { code: "CLOSED" });
+  }
 });

@@ -29,7 +29,7 @@ async function edge(source) {
     bundle: true, format: "iife", target: "es2022", conditions: ["edge-light"], plugins: [handedOver], write: false,
   });
   const modules_of_wasm = {};
-  for (const name of ["tidegate", "full", "pacing"]) {
+  for (const name of ["tidegate", "full", "lite", "pacing"]) {
     modules_of_wasm[name] = await WebAssembly.compile(fs.readFileSync(new URL(`${name}.wasm`, dist)));
   }
   const vm = new EdgeVM({
@@ -51,6 +51,32 @@ test("a gate of the module serves real calls if no wasm may be compiled", async 
   const bodies = await Promise.all(Array.from({ length: 40 }, () => call(url)));
   assert.deepEqual(bodies, Array(40).fill("served\n"));
   assert.equal((await counts()).served, 40);
+});
+
+test("a gap on the edge begins with the end of a call", async () => {
+  const vm = await edge(`
+    import { tidegate } from "tidegate";
+    let sleeps = 0;
+    const timers = { setTimeout: (then, ms) => (sleeps++, setTimeout(then, ms)), clearTimeout };
+    const gate = tidegate({ gap: 60, timers });
+    const work = async () => {
+      const start = performance.now();
+      await new Promise((wake) => setTimeout(wake, 30));
+      return [start, performance.now()];
+    };
+    globalThis.calls = () => Promise.all([1, 2, 3].map(() => gate.run(work)));
+    // Its end is known, so no call polls.
+    globalThis.polls = async () => {
+      const before = sleeps;
+      await gate.run(() => {});
+      await gate.run(() => {});
+      return sleeps - before;
+    };`);
+  const calls = await vm.evaluate("globalThis.calls")();
+  const pauses = calls.slice(1).map(([start], i) => start - calls[i][1]);
+  assert.ok(pauses.every((ms) => ms >= 60 && ms < 200), `${pauses}`);
+  const polls = await vm.evaluate("globalThis.polls")();
+  assert.ok(polls >= 2 && polls <= 10, `${polls}`);
 });
 
 test("a long wait on the edge polls from time to time, because nothing wakes it", async () => {
@@ -104,15 +130,16 @@ test("a paused gate sends nothing on the edge either, and continues when its cal
   assert.equal(await vm.evaluate("globalThis.call()"), "0,paused,high,low");
 });
 
-test("the entries with every law, with one pacing gate and in plain JavaScript run on the edge too", async () => {
+test("the entries with every law, with less, with one pacing gate and in plain JavaScript run on the edge too", async () => {
   const vm = await edge(`
     import { tidegate as everyLaw } from "tidegate/full";
+    import { tidegate as lite } from "tidegate/lite";
     import { tidegate as plain } from "tidegate/js";
     import { pacing } from "tidegate/pacing";
     globalThis.call = async () => {
       await pacing({ limit: 1, per: 20 }).wait();
-      const gates = [everyLaw({ law: "aimd" }), plain()];
+      const gates = [everyLaw({ law: "aimd" }), plain(), lite()];
       return (await Promise.all(gates.map((gate) => gate.run(() => "through")))).join();
     };`);
-  assert.equal(await vm.evaluate("globalThis.call()"), "through,through");
+  assert.equal(await vm.evaluate("globalThis.call()"), "through,through,through");
 });

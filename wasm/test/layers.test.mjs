@@ -10,6 +10,7 @@ import { tidegate as local } from "tidegate/local";
 import { testClock } from "tidegate/test";
 import { serve } from "./http.mjs";
 import { measured } from "./live.mjs";
+import { chance } from "./tools.mjs";
 
 /** The entry of edge workers, where each call polls on its own timer. */
 async function onTheEdge() {
@@ -41,12 +42,6 @@ function paced(make, ms, burst = 1, more) {
   const gate = make({ law: "fixed", requests: { limit: 1, per: ms, burst }, seed: 1, queue: 100_000, ...options, ...more });
   return { gate, advance, now: options.now, timers: options.timers };
 }
-
-/** A generator whose numbers anyone can repeat. */
-const chance = (state) => (below) => {
-  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-  return Math.floor((state / 2 ** 32) * below);
-};
 
 test("an entry whose calls have one key names the one whose calls have several", async () => {
   for (const make of [main, local]) {

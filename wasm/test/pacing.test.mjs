@@ -2,19 +2,86 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { tidegate } from "tidegate";
+import { tidegate as main, tidegate } from "tidegate";
+import { tidegate as full } from "tidegate/full";
+import { tidegate as js } from "tidegate/js";
+import { tidegate as lite } from "tidegate/lite";
 import { pacing } from "tidegate/pacing";
+import { testClock } from "tidegate/test";
 import { measured } from "./live.mjs";
+import { chance } from "./tools.mjs";
 
-/** The largest number of `times` in any span of this many milliseconds. */
-function most(times, span) {
-  let best = 0;
+/** The largest number of `times`, or the largest total of their costs, in any span of this many milliseconds. */
+function most(times, span, costs = times.map(() => 1)) {
+  let [best, total] = [0, 0];
   for (let first = 0, last = 0; last < times.length; last++) {
-    while (times[last] - times[first] >= span) first++;
-    best = Math.max(best, last - first + 1);
+    total += costs[last];
+    while (times[last] - times[first] >= span) total -= costs[first++];
+    best = Math.max(best, total);
   }
   return best;
 }
+
+/** Strict quotas: one that p-queue and p-throttle have too, and others at random. */
+function* stricts(count) {
+  const random = chance(count);
+  yield [{ limit: 10, per: 1_000, burst: 1 }, random];
+  for (let i = 1; i < count; i++) {
+    const limit = 1 + random(30);
+    yield [{ limit, per: 10 + random(2_000), burst: 1 + random(limit) }, random];
+  }
+}
+
+for (const [name, tidegate] of Object.entries({ main, full, js, lite })) {
+  test(`no period has more calls than a strict quota, with late timers: ${name}`, async () => {
+    for (const [quota, random] of stricts(8)) {
+      const { advance, options: { now, timers } } = testClock();
+      const late = { ...timers, setTimeout: (then, ms) => timers.setTimeout(then, ms + random(quota.per >> 2)) };
+      const gate = tidegate({ concurrency: 5, requests: { ...quota, strict: true }, now, timers: late });
+      const starts = [];
+      for (let i = 0; i < 40; i++) {
+        void gate.run(() => starts.push(now()));
+        if (!random(5)) await advance(random(2 * quota.per));
+      }
+      await advance(60 * quota.per);
+      assert.equal(starts.length, 40);
+      assert.ok(most(starts, quota.per) <= quota.limit, JSON.stringify(quota));
+    }
+  });
+}
+
+test("no period has more tokens than a strict quota, half of which may be sent at once", async () => {
+  const random = chance(1);
+  const { advance, options } = testClock();
+  const gate = main({ tokens: { limit: 100, per: 1_000, strict: true }, ...options });
+  await assert.rejects(gate.run(() => {}, { cost: { tokens: 51 } }), { code: "TOO_BIG" });
+  const [starts, costs] = [[], []];
+  for (let i = 0; i < 40; i++) {
+    const tokens = 1 + random(50);
+    void gate.run(() => (starts.push(options.now()), costs.push(tokens)), { cost: { tokens } });
+  }
+  await advance(30_000);
+  assert.equal(starts.length, 40);
+  const total = most(starts, 1_000, costs);
+  assert.ok(total > 75 && total <= 100, `${total}`);
+});
+
+test("no period has more calls than a strict pacing gate", async () => {
+  for (const [quota, random] of stricts(8)) {
+    const { advance, options } = testClock();
+    const gate = pacing({ ...quota, strict: true, ...options });
+    const starts = [];
+    for (let i = 0; i < 40; i++) {
+      void gate.wait().then(() => starts.push(options.now()));
+      if (!random(5)) await advance(random(2 * quota.per));
+    }
+    await advance(60 * quota.per);
+    assert.equal(starts.length, 40);
+    assert.ok(most(starts, quota.per) <= quota.limit, JSON.stringify(quota));
+  }
+  assert.throws(() => pacing({ limit: 2, per: 1, burst: 3, strict: true }), RangeError);
+  for (const burst of [0, -1, NaN]) assert.throws(() => pacing({ limit: 2, per: 1, burst }), RangeError);
+});
 
 /** One call at 0 s and three hundred at 0.9 s: when they started, by the gate's clock. */
 async function bursts(clock, call) {

@@ -2,8 +2,13 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Closed, DeadlineExceeded, PolicyError, QueueFull, Rejected, tidegate } from "tidegate";
+import { Closed, DeadlineExceeded, PolicyError, QueueFull, Rejected, tidegate as main, tidegate } from "tidegate";
+import { tidegate as full } from "tidegate/full";
+import { tidegate as js } from "tidegate/js";
+import { tidegate as lite } from "tidegate/lite";
 import { pacing } from "tidegate/pacing";
+import { testClock } from "tidegate/test";
+import { chance } from "./tools.mjs";
 
 /** One call at a time, `ms` apart. */
 const every = (ms, more) => tidegate({ law: "fixed", requests: { limit: 1, per: ms }, ...more });
@@ -21,12 +26,6 @@ test("calls are sent in order of arrival, and higher priorities first", async ()
   await Promise.all(calls);
   assert.deepEqual(left, ["low 0", "high 0", "high 1", "high 2", "low 1", "low 2", "low 3", "low 4", "low 5"]);
 });
-
-/** A generator whose numbers anyone can repeat. */
-const chance = (state) => (below) => {
-  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-  return Math.floor((state / 2 ** 32) * below);
-};
 
 test("calls that join and abort at random are admitted by priority, then by arrival", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
@@ -83,6 +82,90 @@ test("two hundred abandoned calls do not affect the estimate of the next one", a
   assert.equal(told, 200);
   gate.close();
   await Promise.allSettled([first, next]);
+});
+
+/** Calls of random length on a gate with a gap, by the test clock: when each started and ended. */
+async function gapped(gate, { advance, options: { now, timers } }, count) {
+  const random = chance(count);
+  const calls = [];
+  for (let i = 0; i < count; i++) {
+    const work = async () => {
+      const call = { start: now() };
+      calls.push(call);
+      await new Promise((wake) => timers.setTimeout(wake, random(80)));
+      call.end = now();
+    };
+    void gate.run(work);
+    if (!random(4)) await advance(random(200));
+  }
+  await advance(20_000);
+  return calls;
+}
+
+for (const [name, tidegate] of Object.entries({ main, full, js, lite })) {
+  test(`a place is free again a gap after the end of its call: ${name}`, async () => {
+    for (const concurrency of [undefined, 1, 3]) {
+      const clock = testClock();
+      const calls = await gapped(tidegate({ gap: 100, concurrency, ...clock.options }), clock, 40);
+      assert.ok(calls.length === 40 && calls.every(({ end }) => end), `${calls.length}`);
+      const places = Array.from({ length: concurrency ?? 1 }, () => -Infinity);
+      for (const { start, end } of calls) {
+        const place = places.findIndex((free) => free <= start);
+        assert.notEqual(place, -1, `${start} with ${places}`);
+        places[place] = end + 100;
+      }
+    }
+  });
+}
+
+test("during a gap the outcome is known, and waits and deadlines include it", async () => {
+  const { advance, options } = testClock();
+  const gate = tidegate({ law: "none", gap: 100, ...options });
+  const told = [];
+  gate.on("wait", ({ cause, ms }) => told.push([cause, ms]));
+  await gate.run(nothing);
+  await gate.idle();
+  const { ok, inFlight } = gate.stats();
+  assert.deepEqual({ ok, inFlight }, { ok: 1, inFlight: 0 });
+  assert.deepEqual(gate.peek(), { wait: 100, cause: "concurrency", waiting: 0, inFlight: 0 });
+  assert.equal(gate.tryAcquire(), null);
+  const calls = [gate.run(options.now), gate.run(options.now)];
+  assert.deepEqual(told, [["concurrency", 100], ["concurrency", 200]]);
+  await assert.rejects(gate.run(nothing, { deadline: 299 }), (error) => error instanceof DeadlineExceeded && error.wait === 300);
+  await advance(250);
+  assert.deepEqual(await Promise.all(calls), [100, 200]);
+  // What the last call's place has still to rest does not change with the policy.
+  gate.setPolicy({ law: "none", concurrency: 1 });
+  assert.equal(gate.peek().wait, 50);
+  await advance(50);
+  gate.tryAcquire().settle();
+  gate.tryAcquire().settle();
+});
+
+test("a call behind others meets its deadline if no call is in flight and no place rests", async () => {
+  for (const more of [{}, { gap: 100 }]) {
+    const { advance, options } = testClock();
+    const gate = every(1_000, { concurrency: 1, ...more, ...options });
+    await gate.run(nothing);
+    await advance(500);
+    const calls = Array.from({ length: 3 }, () => gate.run(options.now, { deadline: 2_600 }));
+    calls.push(gate.run(nothing, { deadline: 2_600 }).catch(({ wait }) => wait));
+    await advance(3_000);
+    assert.deepEqual(await Promise.all(calls), [1_000, 2_000, 3_000, 3_500]);
+  }
+});
+
+test("the gap of a response begins with the end of its body", async () => {
+  const { advance, options } = testClock();
+  const { readable, writable } = new TransformStream();
+  const gate = tidegate({ gap: 100, fetch: async () => new Response(readable), ...options });
+  const body = (await gate.fetch("https://a.example/")).text();
+  await advance(500);
+  assert.equal(gate.peek("https://a.example").inFlight, 1);
+  await writable.close();
+  await body;
+  const { wait, inFlight } = gate.peek("https://a.example");
+  assert.deepEqual({ wait, inFlight }, { wait: 100, inFlight: 0 });
 });
 
 test("a call takes as many steps with a hundred thousand waiting calls as with a hundred", async () => {

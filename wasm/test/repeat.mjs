@@ -9,7 +9,8 @@ export function repeat(exports, text) {
     const [verb, numbers, expected] = JSON.parse(line);
     const given = numbers.map(Number);
     if (verb === "open") {
-      new Float64Array(exports.memory.buffer, exports.numbers(), 18).set(given.splice(0, 18));
+      const row = given.splice(0, given.length - 4);
+      new Float64Array(exports.memory.buffer, exports.numbers(), row.length).set(row);
     }
     const answer = exports[verb](...given) ?? 0;
     if (!Object.is(answer, Number(expected)) && answer !== Number(expected)) {

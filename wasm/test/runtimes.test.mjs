@@ -38,7 +38,7 @@ for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
 }
 
 const USE = "const gate = tidegate(); gate.run(() => 42).then((answer) => console.log(answer, gate.tryAcquire() !== null));";
-const ENTRIES = ["tidegate", "tidegate/js", "tidegate/full"];
+const ENTRIES = ["tidegate", "tidegate/lite", "tidegate/js", "tidegate/full"];
 
 for (const entry of ENTRIES) {
   for (const [name, [program]] of Object.entries(RUNTIMES)) {

@@ -1,12 +1,14 @@
 // What a page pays for each package: esbuild --bundle --minify --format=esm --target=es2022, gzip -9.
 
+import fs from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 /** What is imported, and why a page would import it. */
 const IMPORTS = [
   ["tidegate", "tidegate", "fetch, adaptive and fixed rates, retries, headers, wasm included"],
-  ["tidegate/full", "tidegate", "the same with every law"],
+  ["tidegate/lite", "tidegate", "the same without tokens, bodies and counters"],
+  ["tidegate/full", "tidegate", "the first with every law"],
   ["tidegate/js", "tidegate", "the same as the first, without wasm"],
   ["tidegate/pacing", "pacing", "one fixed rate"],
   ["bottleneck", "default", "rate, concurrency, priority"],
@@ -19,8 +21,16 @@ const IMPORTS = [
   ["limiter", "*", "rate"],
 ];
 
+/** The bytes of all files in a folder, and of the package that was installed there. */
+function all(folder) {
+  const files = fs.readdirSync(folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
+  const size = ({ parentPath, name }) => fs.statSync(`${parentPath}/${name}`).size;
+  const packed = files.find(({ name }) => name === ".packed.tgz");
+  return { min: files.reduce((sum, file) => sum + size(file), 0) - size(packed), gz: size(packed) };
+}
+
 export async function measure() {
-  const rows = [];
+  const rows = [{ from: "the package", about: "all entries, installed and packed", ...all(`${import.meta.dirname}/node_modules/tidegate`) }];
   for (const [from, name, about] of IMPORTS) {
     const what = name === "*" ? "* as it" : name === "default" ? "it" : `{ ${name} as it }`;
     const { outputFiles } = await build({

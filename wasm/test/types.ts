@@ -2,6 +2,7 @@
 
 import { DeadlineExceeded, QueueFull, tidegate, type Cause, type Gate, type Permit, type Policy } from "tidegate";
 import { tidegate as every, type Policy as EveryPolicy } from "tidegate/full";
+import { tidegate as lite, type Gate as LiteGate, type Options as LiteOptions } from "tidegate/lite";
 import { pacing } from "tidegate/pacing";
 
 const policy: Policy = { law: "fixed", requests: { limit: 100, per: 1_000 }, concurrency: 8 };
@@ -22,4 +23,12 @@ answer.catch((error) => (error instanceof DeadlineExceeded ? error.wait : error 
 const layered: Promise<number> = every({ key: ({ url }) => ["account", url] as const }).run(() => 1, { key: ["account", "model"] });
 const key: string[] = every().soonest([["account", "model"], ["other", "model"]]);
 const one: Gate = every({ key: ({ url }) => url });
+// What compiles with `tidegate/lite` compiles with `tidegate`.
+const options: LiteOptions = { law: "adaptive", requests: { limit: 1, per: 1_000 }, tolerance: 0.1, concurrency: 2, queue: 5 };
+for (const less of [lite(options), tidegate(options)] satisfies LiteGate[]) {
+  less.with({ retry: true, attemptTimeout: 100 }).fetch("https://api.example/", {}, { deadline: 5, release: "headers" }).catch(() => {});
+  less.tryAcquire({ key: "a" })?.settle("busy");
+  less.on("gaveUp", ({ why }) => void why.length);
+  less.setPolicy({ attempts: 3 });
+}
 void [number, off, record, taken, layered, key, one, every().peek(key).wait];

@@ -64,13 +64,15 @@ test("calls of six requests, each with real fetches, are all served within a rea
 test("the entries with every law and with one pacing gate run in workerd too", async (t) => {
   const miniflare = await worker(t, `
     import { tidegate } from "tidegate/full";
+    import { tidegate as lite } from "tidegate/lite";
     import { pacing } from "tidegate/pacing";
     const gate = tidegate({ law: "aimd" });
+    const less = lite({ requests: { limit: 1, per: 20 } });
     let one;
     export default { async fetch() {
       one ??= pacing({ limit: 1, per: 20 });
       await one.wait();
-      return new Response(await gate.run(() => "through"));
+      return new Response(await gate.run(() => less.run(() => "through")));
     } };`);
   const answers = await Promise.all([1, 2, 3].map(() => miniflare.dispatchFetch("http://worker/")));
   assert.deepEqual(await Promise.all(answers.map((answer) => answer.text())), Array(3).fill("through"));

@@ -8,6 +8,10 @@ declare module "#packed/full" {
   export const common: string;
   export const packed: string;
 }
+declare module "#packed/lite" {
+  export const common: string;
+  export const packed: string;
+}
 declare module "#packed/pacing" {
   export const common: string;
   export const packed: string;

@@ -37,7 +37,7 @@ export interface Exports {
   learn_beside?(gate: number, permit: number, beside: number, last: number, now: number): void;
   retry_beside?(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): void;
   stream(gate: number, permit: number, length: number, now: number): void;
-  release(gate: number, permit: number): void;
+  release(gate: number, permit: number, now: number): void;
   pause(gate: number, paused: boolean): void;
   peek(gate: number, now: number): number;
   retry(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
@@ -48,7 +48,8 @@ export interface Exports {
   header(name: number, both: number): void;
   worth(status: number, length: number, mayBeGraphql: boolean): number;
   streams(length: number): number;
-  body(length: number): void;
+  /** Not of `tidegate/lite`. */
+  body?(length: number): void;
   read(clock: number): number;
   cooldown(): number;
   used(requests: number, tokens: number): void;
@@ -75,7 +76,7 @@ export function lazily(instantiate: () => Exports): () => Core {
 export function dress(exports: Exports): Core {
   return {
     ...exports,
-    row: () => new Float64Array(exports.memory.buffer, exports.numbers(), 18),
+    row: () => new Float64Array(exports.memory.buffer, exports.numbers(), 19),
     room: () => new Uint8Array(exports.memory.buffer, exports.bytes(), 4096),
   };
 }

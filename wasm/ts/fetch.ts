@@ -1,18 +1,17 @@
 /** `fetch` through a gate: which requests may be repeated, which cannot succeed, and how long a call lasts. */
 
-import { excerpt, held, looked } from "./body.js";
-import type { Manner } from "./gate.js";
+import { held, looked } from "./body.js";
+import type { Manner, Parts } from "./gate.js";
 import { checkCall, type FetchOptions, type Key, type Options, type RunOptions, type Target } from "./options.js";
-import { isStream, isTelling } from "./reply.js";
 
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|PUT|DELETE)$/i;
 
 type Go = (work: (signal: AbortSignal) => Promise<Response>, options: RunOptions<Response, Key>, manner: Manner<Response>, more: AbortSignal | null | undefined) => Promise<Response>;
 
 /** Creates the `fetch` of a gate. `go` runs its calls. */
-export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Key>, "fetch" | "key">, go: Go) =>
+export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Key>, "fetch" | "key">, go: Go, parts: Parts) =>
   async (input: string | URL | Request, init?: RequestInit, call: FetchOptions<Key> = {}): Promise<Response> => {
-    checkCall(call);
+    checkCall(call, parts);
     const request = typeof input === "object" && "method" in input ? input : undefined;
     const target = { url: request?.url ?? String(input), method: init?.method ?? request?.method ?? "GET" };
     const body = init?.body ?? request?.body;
@@ -35,10 +34,9 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Ke
       // After a redirect to another origin, the response does not describe this origin's limits.
       read(response, core) {
         if (response.redirected && originOf(response) !== originOf(target)) return response.status < 429 ? "ok" : "failed";
-        if (!isTelling(core, response, target.method)) return response;
-        return looked(response, async (copy) => ({ status: response.status, headers: response.headers, excerpt: await excerpt(copy) }));
+        return parts.bodies?.read(core, response, target.method) ?? response;
       },
-      streams: (response, core) => release !== "headers" && isStream(core, response),
+      streams: (response, core) => release !== "headers" && parts.bodies?.isStream(core, response),
       hold(response, signal, free, end, look) {
         if (release === "headers") free();
         return held(response, signal, end, look);

@@ -1,18 +1,20 @@
 /** The gate: keys, calls and retries. Lanes queue the calls. */
 
-import { beginning, discard } from "./body.js";
+import type { Bodies } from "./bodies.js";
+import { discard } from "./body.js";
 import type { Core } from "./core.js";
+import type { Costs } from "./costs.js";
 import { Closed, DeadlineExceeded, keepError, PolicyError, Rejected, TidegateError, type Code } from "./errors.js";
 import { fetcher } from "./fetch.js";
-import { CAUSES, type Call, type Entry, type House, type Lane } from "./lane.js";
+import type { Call, Entry, House, Lane } from "./lane.js";
 import {
-  checkCall, checkCost, checkGate, checkKey, checkPolicy, COUNTERS, EVENTS, func,
-  type Caller, type CallOptions, type Cost, type Events, type Gate, type Key, type Options, type Peek, type Permit, type RunOptions, type Stats, type Why,
+  checkCall, checkGate, checkKey, checkPolicy, EVENTS, func,
+  type Base, type Caller, type CallOptions, type Cost, type Events, type Gate, type Key, type Options, type Peek, type Permit, type RunOptions, type Why,
 } from "./options.js";
 import type { Few, Law } from "./law.js";
 import { write, type Policy } from "./policy.js";
 import { isBlind, isHopeless, isInvited, isRefused, OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
-import { Guard, nap, race } from "./wait.js";
+import { Guard, nap, race, type Timers } from "./wait.js";
 
 /** The function that `run` runs. */
 type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
@@ -24,7 +26,7 @@ export interface Manner<T> {
   /** Reads the result, if the caller gives no outcome. */
   read(value: T, core: Core): Reply | Promise<Reply>;
   /** Whether the result is a stream that is read until it ends: it may begin with an error, and report tokens. */
-  streams(value: T, core: Core): boolean;
+  streams(value: T, core: Core): boolean | undefined;
   /** Wraps the result for the caller: `free` returns the call's place, `end` also releases its signal, and `look` reads a stream. */
   hold(value: T, signal: AbortSignal | null | undefined, free: () => void, end: () => void, look: ((bytes?: Uint8Array) => void) | undefined): T;
 }
@@ -78,11 +80,19 @@ export interface Lanes {
   readonly expiry: number;
 }
 
-/** The parts of a gate that further methods use. */
+/** What the parts of an entry use of a gate. */
 export interface Inside {
   readonly now: () => number;
+  readonly timers: Timers;
   readonly queue: number;
   readonly lanes: Map<string, Lane>;
+  /** The lane of a key if it has one, or all lanes. */
+  lanesOf(key: string | undefined): Iterable<Lane>;
+  isPaused(): boolean;
+  /** Whether places rest after calls. */
+  hasGap(): boolean;
+  /** Called before a lane is forgotten. */
+  retired?(lane: Lane): void;
   make(key: string, begin: (core: Core, high: number, low: number) => number): Lane;
   retire(lane: Lane): void;
   hasRoom(): boolean;
@@ -95,11 +105,24 @@ export interface Several {
   peek(one: (key: string) => Peek): (key?: Key) => Peek;
 }
 
-/** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class, its further methods, and whether calls have several keys. */
-export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(load: () => Core, laws: number, Kind: Lanes, more?: (inside: Inside) => M, several?: Several) => (options: Options<K, L> = {}): Gate<K, L> & M => {
-  checkGate(options);
-  write(new Float64Array(18), options, laws, Kind.expiry);
-  const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000, warnAfter = 5_000 } = options;
+/** What an entry has beside the calls of a gate. */
+export interface Parts {
+  /** Further methods. */
+  more?(inside: Inside): object;
+  several?: Several;
+  costs?: Costs;
+  bodies?: Bodies;
+  warner?(inside: Inside, warnAfter: number | undefined): House["waits"];
+  /** The options of the main entry that this one lacks. */
+  lacks?: readonly string[];
+}
+
+/** Creates the `tidegate` of an entry, from its core, its number of laws, its lane class and its parts. */
+export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(load: () => Core, laws: number, Kind: Lanes, parts: Parts) => (options: Options<K, L> = {}): Gate<K, L> & M => {
+  const { more, several, costs, bodies, warner, lacks } = parts;
+  checkGate(options, lacks);
+  write([], options, laws, Kind.expiry);
+  const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000 } = options;
   const lanes = new Map<string, Lane>();
   /** The lane of a key if it has one, or all lanes. */
   const lanesOf = (key: string | undefined): Iterable<Lane> => {
@@ -108,17 +131,25 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return lane ? [lane] : [];
   };
   const listeners: { [E in keyof Events]?: Set<(event: Events[E]) => void> } = {};
-  /** The counters of forgotten keys. */
-  const past = nothing();
   let policy: Policy<Law> = options;
   let seed = options.seed;
   let closed = false;
   let latest: Lane | undefined;
-  /** Whether the warning was written or its timer is set. */
-  let warned = false;
   /** Calls that wait for a free key, each with the time of its next check; 0 while it checks. */
   const entries = new Set<{ readonly turn: number; wakes: number }>();
   let turns = 0;
+
+  /** All calls have the same shape, so that the code for them stays fast. */
+  const jobOf = <T>(work: Work<T>, options?: RunOptions<T, Key>, manner?: Manner<T>, guard?: Guard, signal?: AbortSignal | null, deadline = NaN): Job<T> => {
+    const { cost, priority = 0 } = options ?? NONE;
+    return {
+      lane: undefined!, work, options, manner, guard, signal, deadline, requests: costs ? costs.requests(cost) : 1, tokens: costs ? costs.tokens(cost) : NaN, priority,
+      turn: 0, attempts: 0, slot: -1, place: -1, error: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
+    };
+  };
+
+  /** The request of a call without options. */
+  const asks = jobOf(() => {});
 
   const emit = <E extends keyof Events>(event: E, told: Events[E]) => {
     listeners[event]?.forEach((listener) => {
@@ -133,26 +164,6 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     });
   };
 
-  /** Writes the only warning. */
-  const warn = (key: string, ms: number, what: string) => {
-    warned = true;
-    console.warn(`tidegate: a call of ${key || "the gate"} waits ${Math.ceil(ms / 100) / 10} s or more: ${what} (Give calls a deadline, or set warnAfter: Infinity to turn this off.)`);
-  };
-
-  /** A wait for a call in flight has no known end. */
-  const watch = () => {
-    warned = true;
-    const timer = timers.setTimeout(() => {
-      warned = false;
-      const since = now() - warnAfter;
-      for (const { key, waiters } of lanes.values()) {
-        const late = waiters.find((call) => call && call.since <= since && call.deadline !== call.deadline);
-        if (late) return warn(key, warnAfter, "all places are taken by calls in flight. A call inside another call with the same key may wait forever: use another key.");
-      }
-    }, warnAfter);
-    (timer as { unref?(): void }).unref?.();
-  };
-
   let house: House | undefined;
   const open = (): House =>
     (house ??= {
@@ -161,16 +172,20 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       timers,
       queue,
       paused: false,
-      places: () => (policy.expiry === undefined && policy.concurrency) || Infinity,
-      waits(lane, { deadline }, cause, ms) {
+      places: () => (policy.expiry === undefined && (policy.concurrency ?? +(policy.gap !== undefined))) || Infinity,
+      waits(lane, call, cause, ms) {
         emit("wait", { key: lane.key, cause, ms });
-        if (warned || deadline === deadline || warnAfter === Infinity) return;
-        if (cause === "concurrency") watch();
-        else if (ms >= warnAfter && cause !== "paused") {
-          warn(lane.key, ms, cause === "cooldown" ? "the server asked for a cooldown." : "the limit is lower than the demand.");
-        }
+        warn?.(lane, call, cause, ms);
       },
     });
+
+  /** Prepares the core's reply for a finished call, and returns the outcome's number. */
+  const report = (reply: Reply, cost?: Cost): number => {
+    const { core } = house!;
+    const outcome = tell(core, reply);
+    if (cost !== undefined) core.used(costs!.requests(cost), costs!.tokens(cost));
+    return outcome;
+  };
 
   /** The cooldown that the current reply causes, in milliseconds; NaN without one. */
   const currentCooldown = () => Math.min(house!.core.cooldown(), policy.maxCooldown ?? MAX_COOLDOWN);
@@ -217,20 +232,8 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   const retire = (lane: Lane) => {
     lanes.delete(lane.key);
     if (latest === lane) latest = undefined;
-    count(past, lane);
-    past.inFlight = 0;
+    inside.retired?.(lane);
     lane.close();
-  };
-
-  /** Adds the counters of a lane. */
-  const count = (sum: Stats, { house: { core }, gate, causes }: Lane) => {
-    core.stats(gate);
-    const row = core.row();
-    COUNTERS.forEach((name, i) => name && (sum[name] += row[i]!));
-    for (const cause of CAUSES) {
-      sum.causes[cause] += causes[cause];
-      sum.waits += causes[cause];
-    }
   };
 
   /** Whether there is room for another key. Forgets the lane that was idle longest if necessary. */
@@ -289,24 +292,57 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return lane.enter(call, attempt);
   };
 
+  /** Starts a call without options. It has a job only if it waits, or if its outcome is not plain. */
+  const start = <T>(lane: Lane, work: Work<T>): Promise<T> => {
+    asks.turn = lane.turns++;
+    const permit = lane.join(asks, now());
+    if (permit >= 0) return quick(lane, permit, work);
+    const call = jobOf(work);
+    call.lane = lane;
+    call.turn = asks.turn;
+    lane.waiters[(call.place = asks.place)] = call;
+    return lane.stay(call).then((permit) => attempt(call, permit));
+  };
+
+  /** The same as `attempt`, with the least that a value needs that is no response. */
+  const quick = async <T>(lane: Lane, permit: number, work: Work<T>): Promise<T> => {
+    const sent = lane.used;
+    let result: Result<T> | undefined;
+    let isPlain = false;
+    try {
+      result = { value: await work(undefined!) };
+      isPlain = !listeners.settled && !responseIn(result.value);
+    } catch (error) {
+      result ??= { error };
+    }
+    if (!isPlain) {
+      const call = jobOf(work);
+      call.lane = lane;
+      return attempt(call, permit, result, sent);
+    }
+    lane.house.core.answer(0, NaN);
+    const time = lane.learn(permit, 0);
+    lane.release(permit, time);
+    if (lane.waiting) lane.changed(time);
+    return result.value as T;
+  };
+
   /** Runs a call and its retries. Signals are linked until it ends. */
   const go = <T>(work: Work<T>, options: RunOptions<T, Key> | undefined, manner?: Manner<T>, more?: AbortSignal | null): Promise<T> => {
     let guard: Guard | undefined;
     try {
       if (!manner) func("work", work);
-      if (options && !manner) checkCall(options);
-      const { key = "", cost, priority = 0, deadline, attemptTimeout, signal: own } = options ?? NONE;
+      const plain = !options && !manner && !work.length && !entries.size && !listeners.sent && laneOf("");
+      if (plain) return start(plain, work);
+      if (options && !manner) checkCall(options, parts);
+      const { key = "", deadline, attemptTimeout, signal: own } = options ?? NONE;
       let signal = own ?? more;
       // A separate signal: the listeners that `fetch` adds are dropped with it.
       if (deadline !== undefined || attemptTimeout !== undefined || (signal && manner)) {
         guard = new Guard([own, more].filter((signal) => !!signal));
         signal = guard.signal;
       }
-      const call: Job<T> = {
-        lane: undefined!, work, options, manner, guard, signal, deadline: deadline === undefined ? NaN : now() + deadline,
-        requests: requestsOf(cost), tokens: tokensOf(cost), priority, turn: 0, attempts: 0, slot: -1, place: -1,
-        error: undefined, done: undefined, fail: undefined, stop: undefined, since: NaN, wakes: 0,
-      };
+      const call = jobOf(work, options, manner, guard, signal, deadline === undefined ? NaN : now() + deadline);
       const lane = entries.size && next(now()) && !lanes.has(key as string) ? undefined : entryOf(key);
       const result = (lane ? begin(call, lane) : later(call, key)) as Promise<T>;
       // A call that was sent has released its guard itself.
@@ -317,55 +353,56 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     }
   };
 
-  /** Runs an attempt of an admitted call, and later attempts. */
-  const attempt = async <T>(call: Job<T>, permit: number): Promise<T> => {
+  /** Runs an attempt of an admitted call, and later attempts. Or the first was `sent` then, and has its result. */
+  const attempt = async <T>(call: Job<T>, permit: number, given?: Result<T>, sent = call.lane.used): Promise<T> => {
     const { lane, work, options, manner, guard, signal } = call;
     const { key, house: { core } } = lane;
-    // The time at which it was admitted, just now.
-    const sent = lane.used;
     if (++call.attempts === 1 && call.deadline > 0) guard!.arm(timers, call.deadline - now(), () => new DeadlineExceeded(0));
     const waited = sent - call.since || 0;
     call.since = NaN;
-    let result: Result<T>;
-    let by = signal;
-    let stop: (() => void) | undefined;
-    try {
-      // Another call that was admitted with it may have aborted it.
-      signal?.throwIfAborted();
-      if (listeners.sent) emit("sent", { key, attempt: call.attempts, waited });
-      const limit = options?.attemptTimeout;
-      if (limit !== undefined) {
-        const own = new Guard([signal!]);
-        by = own.signal;
-        stop = own.arm(timers, limit, () => new TidegateError("ATTEMPT_TIMEOUT", `the attempt took longer than attemptTimeout, ${limit} ms`));
+    let result = given;
+    if (!result) {
+      let by = signal;
+      let stop: (() => void) | undefined;
+      try {
+        // Another call that was admitted with it may have aborted it.
+        signal?.throwIfAborted();
+        if (listeners.sent) emit("sent", { key, attempt: call.attempts, waited });
+        const limit = options?.attemptTimeout;
+        if (limit !== undefined) {
+          const own = new Guard([signal!]);
+          by = own.signal;
+          stop = own.arm(timers, limit, () => new TidegateError("ATTEMPT_TIMEOUT", `the attempt took longer than attemptTimeout, ${limit} ms`));
+        }
+        const value = work((by ?? (work.length ? new AbortController().signal : undefined))!);
+        result = { value: await (by ? race(value, by) : value) };
+      } catch (error) {
+        result = { error };
       }
-      const value = work((by ?? (work.length ? new AbortController().signal : undefined))!);
-      result = { value: await (by ? race(value, by) : value) };
-    } catch (error) {
-      result = { error };
+      stop?.();
     }
-    stop?.();
     let reply: Reply | undefined;
     let cost: Cost | undefined;
     let time;
+    const settled = (outcome: Outcome, time: number) => {
+      if (listeners.settled) emit("settled", { key, attempt: call.attempts, outcome, status: (reply as Partial<ResponseLike>).status, ms: time - sent });
+    };
     let isStream = false;
     try {
       const hasValue = "value" in result;
       if (options?.outcome) reply = await options.outcome(result as { value?: T; error?: unknown });
       if (!reply && hasValue && manner) reply = await manner.read(result.value as T, core);
       reply ??= responseIn(hasValue ? result.value : result.error) ?? (hasValue ? "ok" : signal?.aborted ? "abandoned" : "failed");
-      if (hasValue && options?.actualCost) checkCost("actualCost", (cost = await options.actualCost(result.value as T)));
+      if (hasValue && options?.actualCost) costs!.check("actualCost", (cost = await options.actualCost(result.value as T)));
       isStream = hasValue && !!manner?.streams(result.value as T, core);
-      const number = report(core, reply, cost);
+      const number = report(reply, cost);
       if (isStream && !number && (reply as Partial<ResponseLike>).status === 200 && !options?.outcome && !options?.actualCost) {
         forget(call);
         return hold(call, permit, result.value as T, manner!, isStream, (error) => {
-          const { status, headers } = reply as ResponseLike;
-          const excerpt = new TextEncoder().encode(error);
-          const time = lane.learn(permit, report(core, error ? { status: 503, headers, excerpt } : reply!, undefined));
+          const time = lane.learn(permit, report(bodies!.begun(reply as ResponseLike, error)));
           const outcome = OUTCOMES[lane.outcome]!;
-          noteLimit(call, outcome, status);
-          if (listeners.settled) emit("settled", { key, attempt: call.attempts, outcome, status, ms: time - sent });
+          noteLimit(call, outcome, 200);
+          settled(outcome, time);
         });
       }
       time = lane.learn(permit, number);
@@ -373,14 +410,14 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       // A function of the caller has failed.
       if ("value" in result) discard(result.value);
       result = { error };
-      time = lane.learn(permit, report(core, (reply = "abandoned"), undefined));
+      time = lane.learn(permit, report((reply = "abandoned")));
     }
     const outcome = OUTCOMES[lane.outcome]!;
     // The retry follows from the reply as it is now; listeners may make calls that change it.
     const more = again(call, reply, result.error, time);
-    if (listeners.settled) emit("settled", { key, attempt: call.attempts, outcome, status: (reply as Partial<ResponseLike>).status, ms: time - sent });
+    settled(outcome, time);
     if (more < 0) return conclude(call, permit, result, time, isStream);
-    lane.release(permit);
+    lane.release(permit, time);
     if (lane.waiting) lane.changed(time);
     return retry(call, more, result);
   };
@@ -392,7 +429,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     forget(call);
     if (hasValue && manner) return hold(call, permit, result.value as T, manner, isStream);
     keepError(hasValue ? result.value : result.error, call.error);
-    if (permit !== undefined) lane.release(permit);
+    if (permit !== undefined) lane.release(permit, time);
     if (lane.waiting) lane.changed(time);
     guard?.end();
     if (!hasValue) throw result.error;
@@ -402,18 +439,10 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   /** Ends a call with a response, whose body may still arrive. `learn` is called once the beginning of a stream is known. */
   const hold = <T>(call: Job<T>, permit: number | undefined, value: T, manner: Manner<T>, isStream: boolean, learn?: (error: string) => void): T => {
     const { lane, guard, signal } = call;
-    const begins = learn && beginning();
-    const know = (error: string | undefined) => {
-      if (error === undefined || !learn) return;
-      // Listeners may end the call.
-      const once = learn;
-      learn = undefined;
-      once(error);
-      keepError(value, call.error);
-      if (lane.waiting) lane.changed();
-    };
+    const keep = () => keepError(value, call.error);
+    const stream = isStream ? bodies!.stream(lane, permit, learn && ((error) => (learn(error), keep()))) : undefined;
     const free = () => {
-      know("");
+      stream?.free();
       if (permit !== undefined) lane.release(permit);
       permit = undefined;
       if (lane.waiting) lane.changed();
@@ -423,12 +452,8 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       free();
       guard?.end();
     };
-    const look = (bytes?: Uint8Array) => {
-      if (learn) know(begins!(bytes));
-      if (permit !== undefined) lane.stream(permit, bytes);
-    };
-    value = manner.hold(value, signal, free, end, isStream ? look : undefined);
-    keepError(value, call.error);
+    value = manner.hold(value, signal, free, end, stream?.look);
+    keep();
     return value;
   };
 
@@ -436,7 +461,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   const retry = async <T>(call: Job<T>, ms: number, result: Result<T> | undefined): Promise<T> => {
     const { lane } = call;
     let permit;
-    lane.calls++;
+    lane.between++;
     try {
       if (ms) await nap(timers, ms, call.signal);
       const next = lane.enter(call, same);
@@ -452,7 +477,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       discard(result?.value);
       return conclude<T>(call, undefined, { error: rejection });
     } finally {
-      lane.calls--;
+      lane.between--;
     }
     return attempt(call, permit);
   };
@@ -504,16 +529,27 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return -1;
   };
 
-  const tryAcquire: Gate<Key>["tryAcquire"] = (options) => {
-    if (options) checkCall(options);
+  const tryAcquire: Caller<Key>["tryAcquire"] = (options) => {
+    if (options) checkCall(options, parts);
     const lane = entryOf(options?.key ?? "");
     if (!lane) throw full();
     const cost = options?.cost;
-    const permit = lane.take(requestsOf(cost), tokensOf(cost));
-    return permit >= 0 ? new Pass(lane, permit) : null;
+    const permit = lane.take(costs ? costs.requests(cost) : 1, costs ? costs.tokens(cost) : NaN);
+    if (!(permit >= 0)) return null;
+    let isSettled = false;
+    const settle: Permit["settle"] = (reply = "ok", actualCost) => {
+      if (isSettled) return;
+      costs?.check("actualCost", actualCost);
+      const outcome = report(reply, actualCost);
+      isSettled = true;
+      const time = lane.learn(permit, outcome);
+      lane.release(permit, time);
+      if (lane.waiting) lane.changed(time);
+    };
+    return { settle, [Symbol.dispose]: () => settle("abandoned") };
   };
 
-  const fetch = fetcher(options, go);
+  const fetch = fetcher(options, go, parts);
 
   /** The functions that make calls, with default options. */
   const caller = (defaults?: CallOptions<Key>): Caller<Key> => {
@@ -528,47 +564,13 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
       },
       tryAcquire: (options) => tryAcquire(defaults ? { key: defaults.key, cost: defaults.cost, ...options } : options),
       with(more) {
-        checkCall(more);
+        checkCall(more, parts);
         return caller({ ...defaults, ...more });
       },
     };
   };
 
-  const stats: Gate["stats"] = (key) => {
-    const sum = key === undefined ? { ...past, causes: { ...past.causes } } : nothing();
-    for (const lane of lanesOf(key)) {
-      count(sum, lane);
-      sum.keys++;
-      sum.waiting += lane.waiting;
-      sum.interval = Math.max(sum.interval, lane.house.core.interval(lane.gate, 0, now()));
-    }
-    return sum;
-  };
-
-  const peekAt = (key: Key = ""): Peek => {
-    checkKey(key);
-    const lane = lanes.get(key);
-    if (!lane) return { wait: house?.paused ? Infinity : 0, cause: house?.paused ? "paused" : undefined, waiting: 0, inFlight: 0 };
-    const { core, paused } = lane.house;
-    const time = now();
-    const cause = paused ? "paused" : CAUSES[(core.why(lane.gate, -1, time, NaN, 1, 0) - 1) % 4];
-    const { waiting, inFlight } = stats(key);
-    return { wait: paused ? Infinity : core.peek(lane.gate, time), cause, waiting, inFlight };
-  };
-
-  const peek = several?.peek(peekAt) ?? peekAt;
-
-  const soonest: Gate<Key>["soonest"] = (keys) => {
-    const ranks = keys.map((key) => {
-      const { wait, cause, waiting, inFlight } = peek(key);
-      return { key, ranks: [+(cause === "concurrency"), wait, waiting + inFlight] };
-    });
-    const [first] = ranks.sort(({ ranks: a }, { ranks: b }) => a[0]! - b[0]! || a[1]! - b[1]! || a[2]! - b[2]!);
-    if (!first) throw new PolicyError("soonest needs at least one key");
-    return first.key;
-  };
-
-  const on: Gate["on"] = (event, listener) => {
+  const on: Base["on"] = (event, listener) => {
     if (!EVENTS.includes(event)) throw new PolicyError(`there is no event "${String(event)}"; the events are ${EVENTS.join(", ")}`);
     func("listener", listener);
     const set = ((listeners[event] as Set<typeof listener> | undefined) ??= new Set() as never) as Set<typeof listener>;
@@ -576,8 +578,8 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return () => void set.delete(listener);
   };
 
-  const setPolicy: Gate<Key, Law>["setPolicy"] = (next) => {
-    checkPolicy(next);
+  const setPolicy: Base<Key, Law>["setPolicy"] = (next) => {
+    checkPolicy(next, lacks);
     const { core } = open();
     write(core.row(), next, laws, Kind.expiry);
     for (const lane of lanes.values()) {
@@ -587,7 +589,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     policy = next;
   };
 
-  const reset: Gate["reset"] = (key) => {
+  const reset: Base["reset"] = (key) => {
     for (const lane of lanesOf(key)) {
       lane.house.core.reset(lane.gate, now());
       lane.changed();
@@ -604,7 +606,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   };
 
   // Polls, because no request may wake another.
-  const idle: Gate["idle"] = async () => {
+  const idle: Base["idle"] = async () => {
     const isBusy = () => {
       const stale = now() - (policy.expiry ?? Kind.expiry);
       return !!entries.size || [...lanes.values()].some((lane) => !lane.isIdle(stale));
@@ -619,58 +621,13 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     lanes.clear();
   };
 
-  const gate: Gate<Key, Law> = { ...caller(), stats, peek, soonest, on, setPolicy, reset, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
-  return { ...gate, ...more?.({ now, queue, lanes, make, retire, hasRoom, full }) } as Gate<K, L> & M;
+  const inside: Inside = { now, timers, queue, lanes, lanesOf, isPaused: () => !!house?.paused, hasGap: () => !!policy.gap, make, retire, hasRoom, full };
+  const warn = warner?.(inside, options.warnAfter);
+  const gate: Base<Key, Law> = { ...caller(), on, setPolicy, reset, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
+  return { ...gate, ...more?.(inside) } as Gate<K, L> & M;
 };
-
-/** Counters at zero. */
-function nothing(): Stats {
-  const sum = { keys: 0, waiting: 0, waits: 0, interval: 0, causes: { pacing: 0, cooldown: 0, concurrency: 0, retryBudget: 0, paused: 0 } } as Stats;
-  for (const name of COUNTERS) if (name) sum[name] = 0;
-  return sum;
-}
-
-class Pass implements Permit {
-  #lane: Entry | undefined;
-  readonly #permit: number;
-
-  constructor(lane: Entry, permit: number) {
-    this.#lane = lane;
-    this.#permit = permit;
-  }
-
-  settle(reply: Reply = "ok", actualCost?: Cost): void {
-    const lane = this.#lane;
-    if (!lane) return;
-    checkCost("actualCost", actualCost);
-    const outcome = report(lane.house.core, reply, actualCost);
-    this.#lane = undefined;
-    const time = lane.learn(this.#permit, outcome);
-    lane.release(this.#permit);
-    if (lane.waiting) lane.changed(time);
-  }
-
-  [Symbol.dispose](): void {
-    this.settle("abandoned");
-  }
-}
 
 /** The core rejects the policy, although each number is valid. */
 function impossible(): PolicyError {
   return new PolicyError("the policy's options contradict each other");
-}
-
-function requestsOf(cost: Cost = 1): number {
-  return typeof cost === "object" ? (cost.requests ?? 1) : cost;
-}
-
-function tokensOf(cost: Cost = 1): number {
-  return typeof cost === "object" ? (cost.tokens ?? NaN) : NaN;
-}
-
-/** Prepares the core's reply for a finished call, and returns the outcome's number. */
-function report(core: Core, reply: Reply, cost: Cost | undefined): number {
-  const outcome = tell(core, reply);
-  if (cost !== undefined) core.used(requestsOf(cost), tokensOf(cost));
-  return outcome;
 }

@@ -55,7 +55,7 @@ export interface House {
 /** What a gate uses of the lane of a call, or of its lanes. */
 export type Entry = Pick<
   Lane,
-  "key" | "gate" | "house" | "closed" | "used" | "waiting" | "calls" | "turns" | "outcome" | "take" | "enter" | "learn" | "retry" | "stream" | "release" | "changed"
+  "key" | "gate" | "house" | "closed" | "used" | "waiting" | "between" | "turns" | "outcome" | "take" | "enter" | "learn" | "retry" | "stream" | "release" | "changed"
 >;
 
 export abstract class Lane {
@@ -64,8 +64,10 @@ export abstract class Lane {
   waiting = 0;
   /** How many of them have a deadline. */
   dated = 0;
-  /** Admitted calls: about to be sent, in flight, or between two attempts. */
+  /** Admitted calls: about to be sent, or in flight. */
   calls = 0;
+  /** Calls between two attempts, or with several keys, which may wait in another lane. */
+  between = 0;
   /** The number of waits by cause. */
   readonly causes: Record<Cause, number> = { pacing: 0, cooldown: 0, concurrency: 0, retryBudget: 0, paused: 0 };
   /** How many calls have arrived. */
@@ -101,7 +103,7 @@ export abstract class Lane {
 
   /** Whether no call is in progress, except calls lost before `stale`. */
   isIdle(stale = -Infinity): boolean {
-    return !this.waiting && (!this.calls || this.used < stale);
+    return !this.waiting && (!(this.calls + this.between) || this.used < stale);
   }
 
   /** Returns a permit if the call need not wait, else a negative number or NaN. */
@@ -200,10 +202,10 @@ export abstract class Lane {
     if (!bytes) core.stream(this.gate, permit, 0, now());
   }
 
-  /** Ends a call and frees its place. Call `changed` afterwards. */
-  release(permit: number): void {
+  /** Ends a call and frees its place, now or after the gap. Call `changed` afterwards. */
+  release(permit: number, time = this.house.now()): void {
     this.calls--;
-    if (!this.closed) this.house.core.release(this.gate, permit);
+    if (!this.closed) this.house.core.release(this.gate, permit, time);
   }
 
   /** Rejects all waiting calls, and any later ones. */

@@ -25,12 +25,12 @@ export const several: Several = {
         const lane = laneOf(name);
         if (!lane) return;
         // A busy lane is not replaced by the next one.
-        lane.calls++;
+        lane.between++;
         lanes.push(lane);
       }
       return lanes.length > 1 ? new Layers(lanes) : lanes[0];
     } finally {
-      for (const lane of lanes) lane.calls--;
+      for (const lane of lanes) lane.between--;
     }
   },
 
@@ -85,13 +85,13 @@ class Layers implements Entry {
     return Math.max(...this.#lanes.map(({ waiting }) => waiting));
   }
 
-  get calls(): number {
-    return this.#lanes[0]!.calls;
+  get between(): number {
+    return this.#lanes[0]!.between;
   }
 
-  set calls(calls: number) {
-    const more = calls - this.calls;
-    for (const lane of this.#lanes) lane.calls += more;
+  set between(between: number) {
+    const more = between - this.between;
+    for (const lane of this.#lanes) lane.between += more;
   }
 
   take(requests: number, tokens: number): number {
@@ -114,12 +114,12 @@ class Layers implements Entry {
     this.#delayed = 0;
     const admitted = () => then(call, this.#permits[0]!);
     // The lanes stay while the call waits in one of them.
-    this.calls++;
+    this.between++;
     let waits;
     try {
       waits = this.#ask();
     } finally {
-      if (!waits) this.calls--;
+      if (!waits) this.between--;
     }
     if (!waits) return admitted();
     call.since = this.#since;
@@ -134,7 +134,7 @@ class Layers implements Entry {
       throw error;
     } finally {
       this.#stop?.();
-      this.calls--;
+      this.between--;
     }
   }
 
@@ -234,8 +234,8 @@ class Layers implements Entry {
     this.#lanes.at(-1)!.stream(this.#permits.at(-1)!, bytes);
   }
 
-  release(): void {
-    this.#lanes.forEach((lane, i) => lane.release(this.#permits[i]!));
+  release(_permit: number, time?: number): void {
+    this.#lanes.forEach((lane, i) => lane.release(this.#permits[i]!, time));
   }
 
   changed(time?: number): void {

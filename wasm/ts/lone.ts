@@ -28,7 +28,7 @@ const OFTEN = 200;
 
 export class LoneLane extends Lane {
   static readonly expiry = 30_000;
-  /** When the first call may be sent; 0 if that depends on a call in flight. */
+  /** When the first call may be sent; 0 if that depends on an event. */
   #due = 0;
   /** How late the latest call woke, ms. After a busy event loop all are late, and none of them is lost. */
   #late = 0;
@@ -92,9 +92,13 @@ export class LoneLane extends Lane {
     while (call.place >= 0 && this.#first() === call) {
       const next = this.next(time);
       // Other calls receive their decision when they wake.
-      if (next < 0) this.#due = this.why(call) > 2 ? 0 : time - next;
-      else if (call.place < 0) this.#due = time + this.#spacing(call.requests, call.tokens, time);
-      if (next < 0) return;
+      if (next < 0) {
+        const why = this.why(call);
+        // Without calls in flight, places rest until a known time.
+        this.#due = why > 3 || (why === 3 && (this.house.paused || this.calls)) ? 0 : time - next;
+        return;
+      }
+      if (call.place < 0) this.#due = time + this.#spacing(call.requests, call.tokens, time);
     }
   }
 

@@ -1,6 +1,7 @@
 /** The public types of a gate: its options, events and methods. */
 
 import { PolicyError } from "./errors.js";
+import type { Parts } from "./gate.js";
 import type { Cause } from "./lane.js";
 import type { Few, Law } from "./law.js";
 import { among, told, type Policy } from "./policy.js";
@@ -158,7 +159,7 @@ export type Stats = Record<Exclude<(typeof COUNTERS)[number], ""> | "keys" | "wa
 export interface Peek {
   /** How long a new call would wait at least, in milliseconds. */
   wait: number;
-  /** Why it would wait. `"concurrency"`: until a call in flight ends, which may be later than `wait`. */
+  /** Why it would wait. `"concurrency"`: until a place is free, which may be later than `wait`. */
   cause: Cause | undefined;
   /** How many calls wait. */
   waiting: number;
@@ -180,8 +181,8 @@ export interface Caller<K extends Key = string> {
   readonly with: (defaults: Omit<FetchOptions<K>, "outcome" | "actualCost">) => Caller<K>;
 }
 
-/** Decides when calls are sent, and learns from their responses. */
-export interface Gate<K extends Key = string, L extends Law = Few> extends Caller<K> {
+/** Counters, and what a new call would wait for. */
+export interface Counts<K extends Key = string> {
   /** Returns the counters of all keys, or of one. */
   readonly stats: (key?: string) => Stats;
   /** Returns the state of a key. It charges nothing. @defaultValue the key of `run` */
@@ -191,6 +192,10 @@ export interface Gate<K extends Key = string, L extends Law = Few> extends Calle
    * two that are equal, it is the one with fewer calls, then the earlier one.
    */
   readonly soonest: <O extends K>(keys: readonly O[]) => O;
+}
+
+/** A gate without counters. */
+export interface Base<K extends Key = string, L extends Law = Few> extends Caller<K> {
   /** Adds a listener; returns a function that removes it. */
   readonly on: <E extends keyof Events>(event: E, listener: (event: Events[E]) => void) => () => void;
   /**
@@ -215,6 +220,9 @@ export interface Gate<K extends Key = string, L extends Law = Few> extends Calle
   readonly [Symbol.dispose]: () => void;
 }
 
+/** Decides when calls are sent, and learns from their responses. */
+export interface Gate<K extends Key = string, L extends Law = Few> extends Base<K, L>, Counts<K> {}
+
 declare global {
   // For programs whose `lib` does not declare it.
   interface SymbolConstructor {
@@ -223,18 +231,18 @@ declare global {
   }
 }
 
-const POLICY = ["law", "requests", "tokens", "concurrency", "expiry", "maxCooldown", "backoff", "attempts", "elapsed", "retryBudget", "tolerance"];
+const POLICY = ["law", "requests", "tokens", "concurrency", "gap", "expiry", "maxCooldown", "backoff", "attempts", "elapsed", "retryBudget", "tolerance"];
 const GATE = [...POLICY, "key", "keys", "queue", "warnAfter", "fetch", "seed", "now", "timers"];
 const CALL = ["key", "cost", "deadline", "attemptTimeout", "priority", "signal", "retry", "outcome", "actualCost", "release"];
 
 /** Throws if a policy has an unknown option. */
-export function checkPolicy(policy: Policy<Law>): void {
-  among(policy, POLICY, "of a policy");
+export function checkPolicy(policy: Policy<Law>, lacks?: readonly string[]): void {
+  among(policy, POLICY, "of a policy", [], lacks);
 }
 
 /** Throws if an option of a gate is unknown or invalid. `write` checks the policy's values. */
-export function checkGate(options: Options<Key, Law>): void {
-  among(options, GATE, "of a gate", CALL);
+export function checkGate(options: Options<Key, Law>, lacks?: readonly string[]): void {
+  among(options, GATE, "of a gate", CALL, lacks);
   const { keys, queue, warnAfter, seed, timers } = options;
   number("keys", keys, 1, 2 ** 24, true);
   number("queue", queue, 0, 0xffffffff, true);
@@ -245,11 +253,11 @@ export function checkGate(options: Options<Key, Law>): void {
 }
 
 /** Throws if an option of a call is unknown or invalid. */
-export function checkCall(options: CallOptions<Key> & { outcome?: unknown; actualCost?: unknown; release?: unknown }): void {
-  among(options, CALL, "of a call");
-  const { key, cost, priority, signal, retry, release } = options;
+export function checkCall(options: CallOptions<Key> & { outcome?: unknown; actualCost?: unknown; release?: unknown }, { costs, lacks }: Pick<Parts, "costs" | "lacks">): void {
+  among(options, CALL, "of a call", [], lacks);
+  const { key, priority, signal, retry, release } = options;
   if (key !== undefined && !Array.isArray(key)) checkKey(key);
-  checkCost("cost", cost);
+  costs?.check("cost", options.cost);
   for (const name of ["deadline", "attemptTimeout"] as const) number(name, options[name], 0, Infinity);
   number("priority", priority, 0, 7, true);
   if (signal && typeof signal.addEventListener !== "function") throw wrong("signal", signal, "an AbortSignal");
@@ -263,15 +271,8 @@ export function checkKey(key: unknown): asserts key is string {
   if (typeof key !== "string") throw wrong("key", key, "a string, or several in tidegate/full");
 }
 
-/** Throws if a cost is invalid. */
-export function checkCost(name: string, cost: Cost | undefined): void {
-  const isParts = typeof cost === "object" && cost !== null;
-  if (isParts) among(cost, ["requests", "tokens"], `of ${name}`);
-  number(isParts ? `${name}.requests` : name, isParts ? cost.requests : cost, 0, 0xffffffff, true);
-  if (isParts) number(`${name}.tokens`, cost.tokens, 0, 0xffffffff, true);
-}
-
-function number(name: string, value: unknown, least: number, most: number, whole = false): void {
+/** Throws if a value is not a number of this range. */
+export function number(name: string, value: unknown, least: number, most: number, whole = false): void {
   if (value === undefined || (typeof value === "number" && value >= least && value <= most && !(whole && value % 1))) return;
   throw wrong(name, value, `a ${whole ? "whole " : ""}number from ${least} to ${most}`);
 }

@@ -10,6 +10,11 @@ export interface PacingOptions {
   per: number;
   /** How many may be sent at once. @defaultValue 1 */
   burst?: number | undefined;
+  /**
+   * Whether no period of this length has more than `limit`. The rate is then `limit + 1 - burst` per `per` + 2 ms. It
+   * holds for the times at which calls are due: a call whose timer is late is closer to the next one. @defaultValue false
+   */
+  strict?: boolean | undefined;
   /** The clock in milliseconds, for tests. @defaultValue performance.now */
   now?: (() => number) | undefined;
   /** The timers, for tests: see `tidegate/test`. @defaultValue globalThis */
@@ -39,10 +44,10 @@ interface Exports {
 /** Creates the `pacing` of an entry. */
 export const of = (load: () => unknown) => {
   let core: Exports | undefined;
-  return ({ limit, per, burst = 1, now = () => performance.now(), timers = globalThis }: PacingOptions): Pacing => {
+  return ({ limit, per, burst = 1, strict, now = () => performance.now(), timers = globalThis }: PacingOptions): Pacing => {
     const pacing = (core ??= load() as Exports);
-    const slot = pacing.pacing_open(limit, per, burst, now());
-    if (slot < -1) throw new RangeError("limit, per and burst must be above 0, and burst times per by limit at most 146 years");
+    const slot = pacing.pacing_open(limit, per, burst >= 1 ? (strict ? -burst : burst) : 0, now());
+    if (slot < -1) throw new RangeError("limit, per and burst must be above 0, and burst times per by limit at most 146 years; with strict, burst is at most limit");
     if (slot < 0) throw new RangeError("out of memory for another pacing gate");
     let open = true;
     const take = (cost: number, patient: boolean): number => {

@@ -11,9 +11,16 @@ export interface Quota {
   per: number;
   /**
    * How many may be sent at once. A burst of more than 570 years' worth is rejected. @defaultValue 1 for requests; the
-   * whole limit for tokens
+   * whole limit for tokens, or half of it if `strict`
    */
   burst?: number | undefined;
+  /**
+   * Whether no period of this length has more than `limit`, wherever it begins, for servers that count a sliding window.
+   * Otherwise, a period that begins with a burst has up to `limit + burst`. The rate is then `limit + 1 - burst` per
+   * `per` + 2 ms. It holds for the times at which calls are sent: if their way to the server takes more or less time,
+   * add the difference to `per`. @defaultValue false
+   */
+  strict?: boolean | undefined;
 }
 
 /** The policy of a gate. All options are optional, and can be changed at run time. `L` are the laws of the entry. */
@@ -36,6 +43,11 @@ export interface Policy<L extends Law = Few> {
   tokens?: Quota | undefined;
   /** How many calls of a key may be in flight, from 1 to 65,535. @defaultValue no limit */
   concurrency?: number | undefined;
+  /**
+   * The pause from the end of a call to the start of the next one, in milliseconds: each place that `concurrency` allows
+   * is free again this long after its call has ended. Without `concurrency`, there is one place. @defaultValue none
+   */
+  gap?: number | undefined;
   /**
    * How long a call counts as in flight if its end is never seen, in milliseconds. Node exits before that, unless you
    * set it. @defaultValue 300000; 30000 in edge workers, where calls end with their request
@@ -62,12 +74,13 @@ export function told(value: unknown): string {
   return typeof value === "string" || Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
-/** Throws if an object has an unknown property. `calls` are the options of a call. */
-export function among(given: object, names: readonly string[], where: string, calls: readonly string[] = []): void {
+/** Throws if an object has an unknown property. `calls` are the options of a call, and `lacks` those that the entry lacks. */
+export function among(given: object, names: readonly string[], where: string, calls: readonly string[] = [], lacks: readonly string[] = []): void {
   if (typeof given !== "object" || given === null) throw new PolicyError(`the options ${where} are ${told(given)}; they must be an object`);
   for (const name in given) {
+    if (lacks.includes(name)) throw new PolicyError(`the option "${name}" is in tidegate, not in tidegate/lite`);
     if (!names.includes(name) && calls.includes(name)) throw new PolicyError(`${name} is an option of a call: pass it to the call, or to gate.with({ ${name} })`);
-    if (!names.includes(name)) throw new PolicyError(`there is no option "${name}" ${where}; the options are ${names.join(", ")}`);
+    if (!names.includes(name)) throw new PolicyError(`there is no option "${name}" ${where}; the options are ${names.filter((name) => !lacks.includes(name)).join(", ")}`);
   }
 }
 
@@ -79,7 +92,7 @@ const MANY = 0xffffffff;
 const LONGEST_BURST = 4.6e12;
 
 /** Encodes the policy. Throws a `PolicyError` that names an invalid option. */
-export function write(row: Float64Array, policy: Policy<Law>, laws: number, expiry: number, places = 65_535): void {
+export function write(row: Float64Array | number[], policy: Policy<Law>, laws: number, expiry: number, places = 65_535): void {
   const { requests, tokens, backoff, retryBudget } = policy;
   const law = LAWS.indexOf(policy.law ?? (requests || tokens ? "fixed" : "adaptive"));
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
@@ -95,12 +108,18 @@ export function write(row: Float64Array, policy: Policy<Law>, laws: number, expi
   };
   const limit = (name: string, quota: Quota | undefined) => {
     row[at++] = law;
-    if (quota) among(quota, ["limit", "per", "burst"], `of ${name}`);
+    if (quota) among(quota, ["limit", "per", "burst", "strict"], `of ${name}`);
     put(`${name}.limit`, quota && (quota.limit ?? NaN), 1, MANY, WHOLE);
     put(`${name}.per`, quota && (quota.per ?? NaN), 1e-6, 1e12);
-    const most = quota ? Math.min(MANY, Math.floor(LONGEST_BURST / quota.per * quota.limit)) : MANY;
-    const burst = name === "tokens" ? Math.min(quota?.limit ?? 1, most) : undefined;
+    const { limit = 1, per = 1, strict = false } = quota ?? {};
+    if (typeof strict !== "boolean") throw new PolicyError(`${name}.strict is ${told(strict)}; it is true or false`);
+    if (strict && quota!.burst! > limit) throw new PolicyError(`${name}.burst is ${quota!.burst}, and strict allows no more than the limit, ${limit}: lower burst, or leave strict out`);
+    // A strict burst takes (per + 2) / (limit + 1 - burst) for each of its calls.
+    const most = strict ? Math.min(limit, Math.floor(LONGEST_BURST / (LONGEST_BURST + per + 2) * (limit + 1))) : Math.min(MANY, Math.floor(LONGEST_BURST / per * limit));
+    const burst = name === "tokens" ? Math.min(strict ? Math.ceil(limit / 2) : limit, most) : 1;
     put(`${name}.burst`, quota && (quota.burst ?? burst), 1, most, WHOLE);
+    // The core's sign for it.
+    if (strict) row[at - 1]! *= -1;
   };
   limit("requests", requests);
   limit("tokens", tokens);
@@ -117,4 +136,5 @@ export function write(row: Float64Array, policy: Policy<Law>, laws: number, expi
   put("retryBudget.percent", retryBudget && (retryBudget.percent ?? NaN), 1, 1e6, WHOLE);
   put("retryBudget.reserve", retryBudget && (retryBudget.reserve ?? 10), 1, 1e6, WHOLE);
   put("tolerance", policy.tolerance, 0, 0.125);
+  put("gap", policy.gap, 0, 1e12);
 }

@@ -82,7 +82,8 @@ function read(core: Core, { status, headers, excerpt }: ResponseLike): number {
     // A header that exceeds the buffer describes no limit.
     if (read === text.length) core.header(start, start + written);
   });
-  for (let at = 0; excerpt && at < excerpt.length; at += room.length) {
+  // The property may be of a value that is no response, and `tidegate/lite` reads no bodies.
+  for (let at = 0; core.body && ArrayBuffer.isView(excerpt) && at < excerpt.length; at += room.length) {
     const piece = excerpt.subarray(at, at + room.length);
     room.set(piece);
     core.body(piece.length);
@@ -91,13 +92,13 @@ function read(core: Core, { status, headers, excerpt }: ResponseLike): number {
 }
 
 /** The response in a result, or in an error as clients throw it; `undefined` without one. */
-export function responseIn(value: unknown): ResponseLike | undefined {
-  const it = value as Record<string, unknown> | null | undefined;
+export function responseIn(value: unknown, inside = true): ResponseLike | undefined {
+  const it = value as (Record<string, unknown> & Pick<ResponseLike, "excerpt">) | null | undefined;
   if (typeof it !== "object" || it === null) return;
-  const inner = it.response as ResponseLike | undefined;
-  if (typeof inner?.status === "number") return inner;
+  const inner = inside && responseIn(it.response, false);
+  if (inner) return inner;
   const status = it.status ?? it.statusCode;
-  if (typeof status === "number") return { status, headers: it.headers };
+  if (typeof status === "number") return { status, headers: it.headers, excerpt: it.excerpt };
 }
 
 /** Whether the server says that the call may be repeated, whatever its method. */

@@ -55,10 +55,10 @@ impl CooldownPolicy {
 
     /// The same policy with another ceiling.
     pub(crate) const fn at_most(self, ceiling: Span) -> Result<Self, ConfigError> {
-        match Self::new(ceiling, Ratio::ZERO) {
-            Ok(policy) => Ok(Self { spread: self.spread, ..policy }),
-            error => error,
+        if ceiling.as_nanos() == 0 {
+            return Err(ConfigError::CooldownCeiling);
         }
+        Ok(Self { ceiling, ..self })
     }
 
     /// The same policy without jitter.

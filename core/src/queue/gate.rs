@@ -3,6 +3,7 @@
 use core::borrow::Borrow;
 
 use crate::controller::Controller;
+use crate::costs::Costs;
 use crate::gate::Permit;
 use crate::law::Law;
 use crate::policy::Policy;
@@ -43,25 +44,25 @@ impl Ahead {
 }
 
 /// What admits the calls of a queue: a [`Controller`], or one of several that a frontend manages.
-pub trait Gate<const LIMITS: usize = 1> {
+pub trait Gate<const LIMITS: usize = 1, C = [u32; LIMITS]> {
     /// The right to one call.
     type Permit;
 
     /// [`Controller::poll`].
-    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Self::Permit>;
+    fn poll(&mut self, now: Instant, call: &Call<LIMITS, C>) -> Decision<Self::Permit>;
 
     /// [`Controller::refund`].
     fn refund(&mut self, now: Instant, permit: Self::Permit);
 
     /// [`Controller::ready_at`].
-    fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant>;
+    fn ready_at(&self, now: Instant, call: &Call<LIMITS, C>) -> Option<Instant>;
 
     /// The earliest instant at which `call` may be sent behind others, regardless of the calls in
     /// flight.
-    fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant;
+    fn due_behind(&self, now: Instant, call: &Call<LIMITS, C>, ahead: &[Ahead; LIMITS]) -> Instant;
 
     /// The same for a call that is first.
-    fn due_first(&self, now: Instant, call: &Call<LIMITS>) -> Instant {
+    fn due_first(&self, now: Instant, call: &Call<LIMITS, C>) -> Instant {
         self.due_behind(now, call, &[Ahead::default(); LIMITS])
     }
 
@@ -73,28 +74,28 @@ pub trait Gate<const LIMITS: usize = 1> {
     fn is_failing(&self) -> bool;
 }
 
-impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Gate<LIMITS>
-    for Controller<L, LIMITS, P>
+impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>, C: Costs<LIMITS>> Gate<LIMITS, C>
+    for Controller<L, LIMITS, P, C>
 {
-    type Permit = Permit<LIMITS>;
+    type Permit = Permit<LIMITS, C>;
 
-    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Permit<LIMITS>> {
+    fn poll(&mut self, now: Instant, call: &Call<LIMITS, C>) -> Decision<Permit<LIMITS, C>> {
         self.poll(now, call)
     }
 
-    fn refund(&mut self, now: Instant, permit: Permit<LIMITS>) {
+    fn refund(&mut self, now: Instant, permit: Permit<LIMITS, C>) {
         self.refund(now, permit);
     }
 
-    fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
+    fn ready_at(&self, now: Instant, call: &Call<LIMITS, C>) -> Option<Instant> {
         self.ready_at(now, call)
     }
 
-    fn due_behind(&self, now: Instant, call: &Call<LIMITS>, ahead: &[Ahead; LIMITS]) -> Instant {
+    fn due_behind(&self, now: Instant, call: &Call<LIMITS, C>, ahead: &[Ahead; LIMITS]) -> Instant {
         self.due_behind(now, call, ahead)
     }
 
-    fn due_first(&self, now: Instant, call: &Call<LIMITS>) -> Instant {
+    fn due_first(&self, now: Instant, call: &Call<LIMITS, C>) -> Instant {
         self.due_first(now, call)
     }
 

@@ -7,18 +7,19 @@ use core::ops::DerefMut;
 use super::gate::Ahead;
 use super::slot::{NONE, Slot};
 use super::{ATTEMPTS, PRIORITIES, Place};
+use crate::costs::Costs;
 use crate::gate::Permit;
 use crate::time::Instant;
 use crate::verdict::Call;
 
 /// A slot of a [`Queue`](super::Queue), with its part of the heaps.
 #[derive(Debug)]
-pub struct Node<const LIMITS: usize = 1, P = Permit<LIMITS>> {
-    slot: Slot<LIMITS, P>,
+pub struct Node<const LIMITS: usize = 1, P = Permit<LIMITS>, C = [u32; LIMITS]> {
+    slot: Slot<LIMITS, P, C>,
     links: [Link; HEAPS],
 }
 
-impl<const LIMITS: usize, P> Node<LIMITS, P> {
+impl<const LIMITS: usize, P, C> Node<LIMITS, P, C> {
     /// A node without a call.
     pub const EMPTY: Self = Self { slot: Slot::Free { next: NONE }, links: [Link::EMPTY; HEAPS] };
 }
@@ -74,9 +75,9 @@ pub(super) struct Heaps<T, const LIMITS: usize> {
     free: u32,
 }
 
-impl<T, const LIMITS: usize, P: 'static> Heaps<T, LIMITS>
+impl<T, const LIMITS: usize, P: 'static, C: Costs<LIMITS> + 'static> Heaps<T, LIMITS>
 where
-    T: DerefMut<Target = [Node<LIMITS, P>]> + Extend<Node<LIMITS, P>>,
+    T: DerefMut<Target = [Node<LIMITS, P, C>]> + Extend<Node<LIMITS, P, C>>,
 {
     /// No calls, in an empty list.
     pub(super) const fn new(nodes: T, most: u32) -> Self {
@@ -91,12 +92,12 @@ where
     }
 
     /// The slot with this number.
-    pub(super) fn get(&self, slot: u32) -> Option<&Slot<LIMITS, P>> {
+    pub(super) fn get(&self, slot: u32) -> Option<&Slot<LIMITS, P, C>> {
         self.nodes.get(slot as usize).map(|node| &node.slot)
     }
 
     /// The slot with this number, mutably.
-    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS, P>> {
+    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Slot<LIMITS, P, C>> {
         self.nodes.get_mut(slot as usize).map(|node| &mut node.slot)
     }
 
@@ -121,7 +122,7 @@ where
     }
 
     /// Empties a slot, and returns its content.
-    pub(super) fn vacate(&mut self, slot: u32) -> Slot<LIMITS, P> {
+    pub(super) fn vacate(&mut self, slot: u32) -> Slot<LIMITS, P, C> {
         let empty = Slot::Free { next: self.free };
         let Some(place) = self.get_mut(slot) else { return empty };
         let left = mem::replace(place, empty);
@@ -251,10 +252,10 @@ where
     }
 
     /// Adds a call to the load of its priority, or removes it.
-    fn weigh(&mut self, call: &Call<LIMITS>, place: Place, count: fn(&mut Ahead, u32, bool)) {
+    fn weigh(&mut self, call: &Call<LIMITS, C>, place: Place, count: fn(&mut Ahead, u32, bool)) {
         if let Some(load) = self.load.get_mut(usize::from(place.priority())) {
-            for (load, cost) in load.iter_mut().zip(call.costs) {
-                count(load, cost, call.estimated);
+            for (index, load) in load.iter_mut().enumerate() {
+                count(load, call.costs.of(index), call.estimated);
             }
         }
     }

@@ -75,6 +75,7 @@ pub use hold_limit::HoldLimit;
 
 use core::ops::DerefMut;
 
+use crate::costs::Costs;
 use crate::gate::Permit;
 use crate::time::{Instant, Span};
 use crate::verdict::{Call, Decision, Reason};
@@ -204,9 +205,9 @@ pub struct Queue<T, const LIMITS: usize = 1> {
     asleep: Instant,
 }
 
-impl<T, const LIMITS: usize, P: 'static> Queue<T, LIMITS>
+impl<T, const LIMITS: usize, P: 'static, C: Costs<LIMITS> + 'static> Queue<T, LIMITS>
 where
-    T: DerefMut<Target = [Node<LIMITS, P>]> + Extend<Node<LIMITS, P>>,
+    T: DerefMut<Target = [Node<LIMITS, P, C>]> + Extend<Node<LIMITS, P, C>>,
 {
     /// A queue in this empty list, with room for `most` calls, and an eighth more for those with a priority above 0.
     /// Retries may exceed it, because they were accepted before.
@@ -245,8 +246,8 @@ where
     pub fn admit_or_join(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS, Permit = P> + ?Sized),
-        call: &Call<LIMITS>,
+        gate: &mut (impl Gate<LIMITS, C, Permit = P> + ?Sized),
+        call: &Call<LIMITS, C>,
         place: Place,
     ) -> Result<Joined<P>, Reason> {
         self.admit(now, gate, call, (place, call.attempt > 0))
@@ -261,8 +262,8 @@ where
     pub fn rejoin(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS, Permit = P> + ?Sized),
-        call: &Call<LIMITS>,
+        gate: &mut (impl Gate<LIMITS, C, Permit = P> + ?Sized),
+        call: &Call<LIMITS, C>,
         place: Place,
     ) -> Result<Joined<P>, Reason> {
         self.admit(now, gate, call, (place, true))
@@ -271,8 +272,8 @@ where
     fn admit(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS, Permit = P> + ?Sized),
-        call: &Call<LIMITS>,
+        gate: &mut (impl Gate<LIMITS, C, Permit = P> + ?Sized),
+        call: &Call<LIMITS, C>,
         (place, is_known): (Place, bool),
     ) -> Result<Joined<P>, Reason> {
         let (mut turn, mut wake) = (Instant::ZERO, None);
@@ -302,7 +303,7 @@ where
     }
 
     /// Gives a call a slot. `None` if there is no room.
-    fn put(&mut self, call: &Call<LIMITS>, place: Place, is_known: bool) -> Option<Ticket> {
+    fn put(&mut self, call: &Call<LIMITS, C>, place: Place, is_known: bool) -> Option<Ticket> {
         let slot = self.slots.claim(place, is_known)?;
         // A call behind others without a deadline changes nothing for the queue.
         if call.deadline < Instant::MAX || !self.slots.is_behind(place) {
@@ -321,8 +322,8 @@ where
     pub fn turn(
         &self,
         now: Instant,
-        gate: &(impl Gate<LIMITS> + ?Sized),
-        call: &Call<LIMITS>,
+        gate: &(impl Gate<LIMITS, C> + ?Sized),
+        call: &Call<LIMITS, C>,
         priority: u8,
     ) -> Instant {
         gate.due_behind(now, call, &self.slots.ahead(Place::new(priority, 0).priority()))
@@ -332,7 +333,7 @@ where
     pub fn poll(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS, Permit = P> + ?Sized),
+        gate: &mut (impl Gate<LIMITS, C, Permit = P> + ?Sized),
     ) -> Step {
         if now < self.asleep {
             return self.sleep();
@@ -397,7 +398,7 @@ where
     pub fn cancel(
         &mut self,
         now: Instant,
-        gate: &mut (impl Gate<LIMITS, Permit = P> + ?Sized),
+        gate: &mut (impl Gate<LIMITS, C, Permit = P> + ?Sized),
         ticket: Ticket,
     ) {
         if self.slots.get(ticket.slot).is_some_and(|slot| slot.is_of(ticket)) {
@@ -417,10 +418,10 @@ where
 }
 
 /// Polls the gate for the call that is first.
-fn ask<G: Gate<LIMITS> + ?Sized, const LIMITS: usize>(
+fn ask<G: Gate<LIMITS, C> + ?Sized, const LIMITS: usize, C: Costs<LIMITS>>(
     now: Instant,
     gate: &mut G,
-    call: &Call<LIMITS>,
+    call: &Call<LIMITS, C>,
 ) -> Asked<G::Permit> {
     match gate.poll(now, call) {
         Decision::Admit(permit) => Asked::Decided(Ok(permit)),

@@ -3,7 +3,7 @@ import ky from "ky";
 import { tidegate } from "tidegate";
 
 const gate = tidegate();
-const api = ky.create({ prefixUrl: process.argv[2], fetch: gate.fetch, retry: 0, timeout: false });
+const api = ky.create({ prefix: process.argv[2], fetch: gate.fetch, retry: 0, timeout: false });
 
 const answers = await Promise.all(Array.from({ length: 40 }, () => api.get("")));
 console.log(JSON.stringify({ served: answers.filter(({ status }) => status === 200).length, admitted: gate.stats().admitted }));

@@ -6,6 +6,7 @@ import { maker } from "../gate.js";
 import { LAWS } from "../law.js";
 import type { CallOptions, Events, FetchOptions, Gate, Options, RunOptions, Stats } from "../options.js";
 import { write, type Quota } from "../policy.js";
+import { whole } from "../whole.js";
 import type { Carrier, Keep } from "./carrier.js";
 import { made, type LeaseCore } from "./core.js";
 import { leased, type LeasedLane, type SolidLanes } from "./lane.js";
@@ -92,7 +93,7 @@ export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
 
     const Leased = leased(Kind, carry, keep, lanes, missed);
     const policy = { ...options, now: steady(options.now ?? (() => performance.now())), law: "fixed", requests: alone } as const;
-    const gate = maker(() => (core ??= made(load())), LAWS.length, Leased)(policy);
+    const gate = maker(() => (core ??= made(load())), LAWS.length, Leased, whole)(policy);
     const stats: SharedGate["stats"] = (key) => {
       const { slowdowns, speedups, ...rest } = gate.stats(key);
       const sum: SharedStats = { ...rest, asked: 0, missed: 0, without: 0, delayed: 0, alone: 0, cut: 0, inHand: 0, members: 0 };
@@ -112,7 +113,7 @@ export const sharer = (load: () => Exports, Kind: SolidLanes, keep: Keep) => {
 /** Checks `alone` in the same way as a policy's quota. */
 function check(alone: Quota, attempts: number | undefined): void {
   try {
-    write(new Float64Array(18), { law: "fixed", requests: alone, attempts }, LAWS.length, 1);
+    write([], { law: "fixed", requests: alone, attempts }, LAWS.length, 1);
   } catch (error) {
     throw error instanceof PolicyError ? new PolicyError(error.message.replace(/^requests/, "alone")) : error;
   }

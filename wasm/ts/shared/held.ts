@@ -42,7 +42,7 @@ export function held<Stats, Ended>(
   open: (desks: Desks, rest: () => void) => Post<Stats, Ended>,
 ) {
   const policy = { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat };
-  writeShared(new Float64Array(18), policy);
+  writeShared([], policy);
   const { seed, now } = options;
   const lanes = new Set<LeasedLane>();
   const post = open({ policy, load, seed, now }, () => lanes.forEach((lane) => lane.rest()));

@@ -4,7 +4,10 @@ import { PolicyError } from "../errors.js";
 import { LAWS, type Law } from "../law.js";
 import { told, write, type Policy } from "../policy.js";
 
-/** The policy of a shared budget. It applies to the whole fleet as to one client. */
+/**
+ * The policy of a shared budget. It applies to the whole fleet as to one client. A strict quota holds for the instants of
+ * the leases, which may be used up to a heartbeat later.
+ */
 export interface SharedPolicy extends Pick<Policy, "requests" | "tolerance"> {
   /** The longest cooldown that a server can cause, in milliseconds. All members keep to it, and it cannot be ended. @defaultValue 3600000 */
   maxCooldown?: number;
@@ -25,7 +28,7 @@ export interface SharedPolicy extends Pick<Policy, "requests" | "tolerance"> {
 }
 
 /** Encodes a budget's policy and returns its heartbeats. Throws a `PolicyError` that names an invalid option. */
-export function writeShared(row: Float64Array, { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat = 500 }: SharedPolicy): number {
+export function writeShared(row: Float64Array | number[], { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat = 500 }: SharedPolicy): number {
   if ((law as Law) === "vegas") throw new PolicyError("the law vegas reacts to delays, so a shared budget cannot use it");
   if (!(heartbeat > 0 && heartbeat <= 1e12)) throw new PolicyError(`heartbeat is ${told(heartbeat)}; it is a number above 0`);
   write(row, { law, tolerance, requests, maxCooldown, concurrency }, LAWS.length, expiry ?? 30_000, 4096);

@@ -95,7 +95,7 @@ impl Adaptive {
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "it fits")]
     pub const fn tolerance(self, share: Ratio) -> Self {
-        let share = share.floor_of(1 << 12);
+        let share = share.floor_of_small(1 << 12);
         let tolerance = if share < noise::MOST as u64 { share as u16 } else { noise::MOST };
         Self { tolerance, ..self }
     }
