@@ -98,23 +98,22 @@ impl Ratio {
         floor.saturating_add((rest > 0) as u64)
     }
 
-    /// The fraction of `value`, rounded down, and what is left over. Dividing first keeps every
-    /// product within 64 bits: a remainder is below 2^32, and so is the numerator.
     /// [`floor_of`](Self::floor_of) without its code for large values.
     pub(crate) const fn floor_of_small(self, value: u32) -> u64 {
-        let denominator = match NonZeroU64::new(self.denominator.get() as u64) {
-            Some(denominator) => denominator,
-            None => NonZeroU64::MIN, // not reached
-        };
-        div_rem((self.numerator as u64).wrapping_mul(value as u64), denominator).0
+        div_rem((self.numerator as u64).wrapping_mul(value as u64), self.divisor()).0
     }
 
-    const fn split(self, value: u64) -> (u64, u64) {
-        let numerator = self.numerator as u64;
-        let denominator = match NonZeroU64::new(self.denominator.get() as u64) {
-            Some(denominator) => denominator,
+    const fn divisor(self) -> NonZeroU64 {
+        match NonZeroU64::new(self.denominator.get() as u64) {
+            Some(divisor) => divisor,
             None => NonZeroU64::MIN, // not reached
-        };
+        }
+    }
+
+    /// The fraction of `value`, rounded down, and what is left over. Dividing first keeps every
+    /// product within 64 bits: a remainder is below 2^32, and so is the numerator.
+    const fn split(self, value: u64) -> (u64, u64) {
+        let (numerator, denominator) = (self.numerator as u64, self.divisor());
         let (whole, rest) = div_rem(value, denominator);
         let (part, rest) = div_rem(rest.wrapping_mul(numerator), denominator);
         (whole.saturating_mul(numerator).saturating_add(part), rest)

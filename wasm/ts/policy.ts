@@ -118,7 +118,7 @@ export function write(row: Float64Array | number[], policy: Policy<Law>, laws: n
     const most = strict ? Math.min(limit, Math.floor(LONGEST_BURST / (LONGEST_BURST + per + 2) * (limit + 1))) : Math.min(MANY, Math.floor(LONGEST_BURST / per * limit));
     const burst = name === "tokens" ? Math.min(strict ? Math.ceil(limit / 2) : limit, most) : 1;
     put(`${name}.burst`, quota && (quota.burst ?? burst), 1, most, WHOLE);
-    // The core's sign for it.
+    // A negative burst means strict: see `quota` in src/number.rs.
     if (strict) row[at - 1]! *= -1;
   };
   limit("requests", requests);
