@@ -580,7 +580,7 @@ fn a_pool_that_refills_within_a_round_trip_delays_no_call() {
     let mut below = |most: u32| u64::from(rng.next_u32() % most);
     let mut told = 0;
     for world in 0..100 {
-        let (limit, round_trip) = (3 + below(30), (5 + below(200)) * MILLIS);
+        let (limit, round_trip) = (3 + below(120), (5 + below(200)) * MILLIS);
         // It is full again after a fraction of a round trip.
         let server = Server::bucket(limit, round_trip / (1 + below(10)));
         let alone = wide(server.clone(), false, world, round_trip);

@@ -19,20 +19,28 @@ const SERVERS: [(&str, f64); 12] = [
     ("window = { limit = 100, width = '60s' }", 120.0),
 ];
 
+/// Servers that say in each response how many calls are left, and of what quota.
+const TELLING: [(&str, f64); 4] = [
+    ("bucket = { burst = 60, rate = '10/s' }", 24.0),
+    ("bucket = { burst = 50, rate = '8.33333/s' }", 30.0),
+    ("bucket = { burst = 200, rate = '10/s' }", 10.0),
+    ("window = { limit = 60, width = '6s' }", 24.0),
+];
+
 /// The mean of the share of throttled calls and of the time relative to the ideal, over all servers and eight seeds.
-fn mean(processes: u32) -> [f64; 2] {
+fn mean(servers: &[(&str, f64)], hints: &str, processes: u32) -> [f64; 2] {
     let world = |(server, ideal): &(&str, f64), seed| {
         let clients = format!("processes = {processes}\nthreads = {}", 300 / processes);
         let text = format!(
             "end = '20min'\nstop_when_work_is_done = true\nlatency = {{ constant = '20ms' }}\n\
-             [server]\n{server}\n[[clients]]\n{clients}\ndemand = {{ work = 1 }}\n"
+             [server]\n{server}\n{hints}\n[[clients]]\n{clients}\ndemand = {{ work = 1 }}\n"
         );
         let scenario = Scenario::parse(&text, "bursts.toml", "bursts").unwrap();
         let metrics = World::new(&scenario, "adaptive", seed).unwrap().run().unwrap().metrics;
         [metrics.get("throttled").unwrap(), metrics.get("time_s").unwrap() / ideal]
     };
     let worlds: Vec<_> =
-        SERVERS.iter().flat_map(|server| (1..=8).map(move |seed| (server, seed))).collect();
+        servers.iter().flat_map(|server| (1..=8).map(move |seed| (server, seed))).collect();
     let count = worlds.len() as f64;
     let each: Vec<[f64; 2]> =
         worlds.into_par_iter().map(|(server, seed)| world(server, seed)).collect();
@@ -41,10 +49,17 @@ fn mean(processes: u32) -> [f64; 2] {
 
 #[test]
 fn few_calls_of_a_burst_are_throttled_and_it_ends_soon() {
-    for (processes, throttled, longer) in [(1, 0.125, 1.2), (3, 0.27, 1.5)] {
-        let [share, time] = mean(processes);
-        let what =
-            format!("{processes} processes: {share:.3} throttled, {time:.2} times the ideal");
+    const TELLS: &str = "hints = { remaining = 'honest', quota = 'honest' }";
+    for (servers, hints, processes, throttled, longer) in [
+        (&SERVERS[..], "", 1, 0.125, 1.2),
+        (&SERVERS, "", 3, 0.27, 1.5),
+        (&TELLING, TELLS, 1, 0.045, 1.2),
+        (&TELLING, TELLS, 3, 0.2, 1.45),
+    ] {
+        let [share, time] = mean(servers, hints, processes);
+        let what = format!(
+            "{processes} processes {hints}: {share:.3} throttled, {time:.2} times the ideal"
+        );
         assert!(share <= throttled && time <= longer, "{what}");
     }
 }

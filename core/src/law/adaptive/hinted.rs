@@ -86,9 +86,14 @@ impl Hinted {
     }
 
     /// The limit on calls in flight if what remains has to last, or is less than half of the pool:
-    /// the remaining calls, but at least one as a probe.
-    pub(super) fn calls_left(&self, refilled: u16) -> Option<NonZeroU16> {
-        let left = u16::try_from(self.left).ok()?.saturating_add(refilled);
+    /// the remaining calls, but at least one as a probe. When slow `starts`, an eighth of them, because
+    /// other clients may have read the same number; all of a small pool, which the first calls of these
+    /// clients use up in any case.
+    pub(super) fn calls_left(&self, refilled: u16, starts: bool) -> Option<NonZeroU16> {
+        const SMALL: u32 = 32;
+        let left = u16::try_from(self.left).ok()?;
+        let left = if starts && self.most > SMALL { left / 8 } else { left };
+        let left = left.saturating_add(refilled);
         let binds = self.lasts || self.left < self.most.div_ceil(2);
         NonZeroU16::new(left.max(1)).filter(|_| binds)
     }

@@ -316,7 +316,9 @@ impl Law for Adaptive {
             Phase::Open(open) => open,
             Phase::Paced(paced) => return open::limit(paced.wide()?, since),
         };
-        match (open.limit(since), state.hinted.calls_left(open.refilled())) {
+        let limit = open.limit(since);
+        let starts = limit.is_some() && open.cap.is_none();
+        match (limit, state.hinted.calls_left(open.refilled(), starts)) {
             (Some(limit), Some(left)) => Some(limit.min(left)),
             (limit, left) => limit.or(left),
         }

@@ -130,7 +130,9 @@ class Adaptive(Law):
         passed = since(self.event_at, now)
         if not self.is_open():
             return limit(within(self.phase.successes + 1, U16), passed) if self.phase.searching else None
-        limits = [self.phase.limit(passed), self.hinted.calls_left(self.phase.refilled)]
+        first = self.phase.limit(passed)
+        starts = first is not None and self.phase.cap is None
+        limits = [first, self.hinted.calls_left(self.phase.refilled, starts)]
         return min([limit for limit in limits if limit is not None], default=None)
 
     def widens_at(self, now):

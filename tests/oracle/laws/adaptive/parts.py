@@ -370,10 +370,10 @@ class Hinted:
         """Whether less than a quarter of the pool is left."""
         return self.left < (self.most + 3) // 4
 
-    def calls_left(self, refilled):
-        """The limit on calls in flight if what remains has to last, or is less than half."""
+    def calls_left(self, refilled, starts):
+        """The limit on calls in flight if what remains has to last, or is less than half. Slow start leaves room."""
         binds = self.lasts or self.left < (self.most + 1) // 2
-        return min(max(1, self.left + refilled), U16) if binds and self.left <= U16 else None
+        return min(max(1, self.left // (8 if starts and self.most > 32 else 1) + refilled), U16) if binds and self.left <= U16 else None
 
     def has_room(self, in_flight):
         reserve = max(self.most // 8, min(self.most // 4, 8))
