@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, exit};
+use std::process::{Child, Command, exit};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -55,22 +55,6 @@ impl Program {
         let child = command.spawn()?;
         running.children.insert(Pid::from_child(&child), leads);
         Ok(Self(child))
-    }
-
-    /// The exit status, or `None` if it had to be stopped.
-    pub fn end(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
-        let since = Instant::now();
-        loop {
-            if let Some(status) = self.0.try_wait()? {
-                return Ok(Some(status));
-            }
-            if since.elapsed() >= patience {
-                self.0.kill()?;
-                self.0.wait()?;
-                return Ok(None);
-            }
-            thread::sleep(TICK);
-        }
     }
 }
 
@@ -141,14 +125,5 @@ mod tests {
         drop(program);
         // No program writes there any more.
         assert_eq!(output.read(&mut [0]).unwrap(), 0);
-    }
-
-    #[test]
-    fn a_child_that_does_not_end_is_stopped_and_one_that_ends_reports_its_status() {
-        let mut sleep = Command::new("sleep");
-        assert!(Program::tool(sleep.arg("600")).unwrap().end(TICK).unwrap().is_none());
-        let mut fails = Command::new("false");
-        let status = Program::tool(&mut fails).unwrap().end(Duration::from_secs(60)).unwrap();
-        assert_eq!(status.and_then(|status| status.code()), Some(1));
     }
 }

@@ -3,13 +3,11 @@
 mod bench;
 mod children;
 mod demo;
-mod firmware;
 mod links;
 mod npm;
 mod page;
 mod programs;
 mod progress;
-mod relay;
 mod release;
 mod setup;
 mod site;
@@ -85,10 +83,6 @@ enum Verb {
     /// `published` below `[workspace.metadata.tidegate]`: whether npm and crates.io have the packages. Install lines,
     /// badges and links follow it.
     Release(release::Release),
-
-    /// Connect standard input and output to a loopback port of this machine, for emulated boards
-    #[command(hide = true)]
-    Relay { port: u16 },
 }
 
 fn main() -> ExitCode {
@@ -99,7 +93,6 @@ fn main() -> ExitCode {
         Verb::Build { what } => npm::run(what),
         Verb::Test { parts } => test::run(&parts),
         Verb::Bench { what } => bench::run(what),
-        Verb::Relay { port } => relay::run(port),
         Verb::Site => site::run(),
         Verb::Release(release) => release::run(&release),
         Verb::Lint => test::run(&["lint".into()]),

@@ -97,7 +97,8 @@ pub fn build(out: &Path) -> Result<()> {
         let named = out.join(format!("{module}.wasm"));
         std::fs::copy(&made, &named).with_context(|| made.display().to_string())?;
         let mut bind = cargo("run");
-        bind.args(["--package", "tidegate-wasm-bind", "--"]).arg(&named).arg(out.join(module));
+        bind.args(["--package", "tidegate-wasm-bind", "--target-dir"]).arg(out);
+        bind.arg("--").arg(&named).arg(out.join(module));
         step(&format!("wasm-bindgen, {module}"), bind)?;
     }
     let mut pack = Command::new("node");

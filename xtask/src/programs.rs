@@ -5,12 +5,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
 use crate::progress::step;
-use crate::setup::{self, aside};
-use crate::workspace::cargo;
+use crate::setup;
+use crate::workspace::{cargo, installed};
 
 /// The demo's server and fleet.
 pub const LIVE: &str = "tidegate-live";
@@ -22,17 +23,22 @@ const MEMBER: &str = "tidegate-local-member";
 /// How the names of test files end.
 const TESTS: &str = ".test.mjs";
 
-/// Builds all of them. The demo's is built alone, as the demo and the guides build it: with other features, it would be
-/// replaced while it runs.
+/// Builds all of them, once per run. They have the features of the part `host`, which then builds none of their
+/// dependencies again; `--test` adds those of the tests.
 pub fn build() -> Result<()> {
-    step("cargo build, tidegate-live", live())?;
-    let mut others = cargo("build");
-    others.args(["--package", HOSTILE, "--package", MEMBER]);
-    step("cargo build, the other programs", others)?;
+    static DONE: Mutex<bool> = Mutex::new(false);
+    let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*done {
+        let mut build = cargo("build");
+        build.args(["--all-features", "--test", "serve"]);
+        build.args([LIVE, HOSTILE, MEMBER].iter().flat_map(|name| ["--bin", name]));
+        step("cargo build, the programs", build)?;
+        *done = true;
+    }
     Ok(())
 }
 
-/// Builds the demo's.
+/// Builds the demo's alone.
 pub fn live() -> Command {
     let mut build = cargo("build");
     build.args(["--package", LIVE]);
@@ -45,16 +51,12 @@ pub fn path(name: &str) -> PathBuf {
     here.with_file_name(name)
 }
 
-/// Passes the paths to a test: of these programs, the browser, and redis-server with its libraries.
+/// Passes the paths to a test: of these programs, the browser, and redis-server.
 pub fn tell(test: &mut Command) {
     test.env("TIDEGATE_LIVE", path(LIVE)).env("TIDEGATE_HOSTILE", path(HOSTILE));
     test.env("TIDEGATE_LOCAL_MEMBER", path(MEMBER));
     setup::browser(test);
-    let redis = aside::command("redis-server");
-    test.env("TIDEGATE_REDIS", redis.get_program());
-    if let Some((_, Some(libraries))) = redis.get_envs().next() {
-        test.env("TIDEGATE_REDIS_LIBRARIES", libraries);
-    }
+    test.env("TIDEGATE_REDIS", installed("redis-server").unwrap_or_default());
 }
 
 /// Tests in Node, in a file `NAME.test.mjs` of a folder. One test runs at a time, because tests render pages and measure

@@ -9,6 +9,8 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::setup::aside;
+
 /// The folder of the workspace's `Cargo.toml`.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
@@ -65,10 +67,10 @@ pub fn on_path(program: &str) -> bool {
     installed(program).is_some()
 }
 
-/// The path of an installed program. Services are in a folder that a user's PATH may lack.
+/// The path of an installed or unpacked program. Services are in a folder that a user's PATH may lack.
 pub fn installed(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin")]);
+    let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), aside::bin()]);
     folders.map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 

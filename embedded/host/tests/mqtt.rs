@@ -40,6 +40,9 @@ mod defmt {
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Twice as long: the device has nothing to say in most keep-alives.
 const EVERY: Duration = Duration::from_secs(60);
+/// A broker that limits messages accepts one in this time, and this many at once.
+const REGAIN: Duration = Duration::from_secs(180);
+const BURST: u32 = 5;
 
 thread_local! {
     static READINGS: Cell<u32> = const { Cell::new(0) };
@@ -57,6 +60,13 @@ struct Broker {
     connects: Cell<u32>,
     acknowledged: Cell<u32>,
     last_packet: Cell<u64>,
+    /// The reason codes that reject the next connections. Before the first of them, it ends the session as busy.
+    rejects: RefCell<Vec<u8>>,
+    /// It answers messages above its limit with *quota exceeded*.
+    limits: Cell<bool>,
+    rejected: Cell<u32>,
+    /// When it can accept `BURST` messages at once.
+    full: Cell<u64>,
     /// The way to the current connection is lost, and neither side knows.
     cut: Cell<bool>,
     input: RefCell<Vec<u8>>,
@@ -71,6 +81,18 @@ impl Broker {
         self.output.borrow_mut().clear();
         self.last_packet.set(Instant::now().as_ticks());
         self
+    }
+
+    fn accepts(&self) -> bool {
+        if self.limits.get() {
+            let now = Instant::now();
+            let full = Instant::from_ticks(self.full.get()).max(now);
+            if full - now > REGAIN * (BURST - 1) {
+                return false;
+            }
+            self.full.set((full + REGAIN).as_ticks());
+        }
+        true
     }
 
     fn end(&self) -> Instant {
@@ -99,12 +121,23 @@ impl Write for &Broker {
         }
         self.last_packet.set(Instant::now().as_ticks());
         let answer = match packet[0] >> 4 {
+            1 if !self.rejects.borrow().is_empty() => {
+                vec![0x20, 3, 0, self.rejects.borrow_mut().remove(0), 0]
+            }
             // CONNACK with a Server Keep Alive.
             1 => vec![0x20, 6, 0, 0, 3, 0x13, 0, KEEP_ALIVE.as_secs() as u8],
+            // DISCONNECT.
+            3 if !self.rejects.borrow().is_empty() => vec![0xE0, 2, 0x89, 0],
             3 => {
-                self.acknowledged.set(self.acknowledged.get() + 1);
                 let number = 4 + usize::from(packet[3]);
-                vec![0x40, 2, packet[number], packet[number + 1]]
+                let number = [packet[number], packet[number + 1]];
+                if self.accepts() {
+                    self.acknowledged.set(self.acknowledged.get() + 1);
+                    vec![0x40, 2, number[0], number[1]]
+                } else {
+                    self.rejected.set(self.rejected.get() + 1);
+                    vec![0x40, 3, number[0], number[1], 0x97]
+                }
             }
             12 => vec![0xD0, 0],
             kind => panic!("a packet of kind {kind}"),
@@ -132,7 +165,7 @@ impl Read for &Broker {
 }
 
 #[test]
-fn the_session_of_the_readme_outlives_silence_waits_for_permits_and_a_lost_connection() {
+fn the_session_of_the_readme_outlives_silence_a_lost_connection_and_a_busy_broker() {
     let time = Time::begin();
     let broker = Broker::default();
     let mut tasks = Tasks::new();
@@ -166,4 +199,15 @@ fn the_session_of_the_readme_outlives_silence_waits_for_permits_and_a_lost_conne
     let (read, acknowledged) = day(&mut tasks);
     assert!(read >= 1_438 && acknowledged >= read - 3, "{acknowledged} of {read}");
     assert_eq!(broker.connects.get(), 2);
+
+    // It ends the session, rejects two connections, and accepts a third of the messages.
+    broker.rejects.replace(vec![0x9F, 0x89]);
+    broker.limits.set(true);
+    let (read, acknowledged) = day(&mut tasks);
+    let rejected = broker.rejected.get();
+    assert!(
+        acknowledged >= 430 && rejected > 0 && rejected <= 24,
+        "{acknowledged}, {rejected}, {read}"
+    );
+    assert_eq!(broker.connects.get(), 5);
 }

@@ -1,20 +1,16 @@
 //! Instructions per decision on microcontrollers. An image counts them on emulated boards.
 
-use std::time::Duration;
-
 use anyhow::Result;
 
+use super::size::TARGETS;
 use super::table::{Row, bar, table};
-use crate::firmware::{self, Board, Run, told};
+use crate::progress::step;
+use crate::test::embedded;
 
 /// The limit for `adaptive`'s admit and settle, each.
-const BARS: [(Board, u64); 2] = [(Board::Microbit, 1_500), (Board::Mps2, 350)];
+const BARS: [(&str, u64); 2] = [(TARGETS[0], 1_500), (TARGETS[1], 350)];
 /// The limit for the stack depth.
 const STACK: u64 = 400;
-
-/// Each instruction takes a nanosecond of the board's clock.
-const COUNTED: [&str; 2] = ["-icount", "shift=0"];
-const LIMIT: Duration = Duration::from_secs(120);
 
 /// All figures of all boards.
 pub struct Figures {
@@ -24,19 +20,15 @@ pub struct Figures {
 
 /// Builds and runs the image for every board.
 pub fn count() -> Result<Figures> {
-    firmware::bring_tools()?;
+    let mut command = embedded::boards("run")?;
+    command.args(["--quiet", "--bin", "tidegate-boards"]);
     let mut figures = Figures { instructions: Vec::new(), stack: Vec::new() };
-    for board in Board::ALL {
-        let folder = firmware::build(board, &["cost"])?;
-        let options = COUNTED.map(str::to_owned).to_vec();
-        let run =
-            Run { name: "cost", board, folder: &folder, image: "cost", options, limit: LIMIT };
-        let log = run.to_its_end(|_| ())?;
-        for (what, instructions, stack) in told(&log, "cost ").into_iter().filter_map(read) {
-            let row = |figure| Row { what: what.into(), target: board.target().into(), figure };
-            figures.instructions.push(row(instructions));
-            figures.stack.push(row(stack));
-        }
+    for line in step("the image `cost` on emulated boards", command)?.lines() {
+        let Some((target, line)) = line.split_once(' ') else { continue };
+        let Some((what, instructions, stack)) = read(line) else { continue };
+        let row = |figure| Row { what: what.into(), target: target.into(), figure };
+        figures.instructions.push(row(instructions));
+        figures.stack.push(row(stack));
     }
     Ok(figures)
 }
@@ -61,29 +53,28 @@ pub fn section(figures: &Figures) -> String {
          server allows ten calls a second; throttled calls of `adaptive` and `aimd` are \
          included as they occur.\n\n",
     );
-    let targets = Board::ALL.map(Board::target);
-    table(&mut page, "instructions", &targets, &figures.instructions);
+    table(&mut page, "instructions", &TARGETS, &figures.instructions);
     page.push_str("\nStack depth, with the arguments of the call:\n\n");
-    table(&mut page, "bytes of stack", &targets, &figures.stack);
+    table(&mut page, "bytes of stack", &TARGETS, &figures.stack);
 
     page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
     for (board, goal) in BARS {
         for verb in ["admit", "settle"] {
             let worst = worst(&figures.instructions, &format!(": {verb}"), board);
-            let name = format!("adaptive, {}: {verb}, the dearest", board.target());
+            let name = format!("adaptive, {board}: {verb}, the dearest");
             bar(&mut page, &name, goal, worst);
         }
     }
     for (board, _) in BARS {
         let deepest = worst(&figures.stack, "", board);
-        bar(&mut page, &format!("adaptive, {}: deepest stack", board.target()), STACK, deepest);
+        bar(&mut page, &format!("adaptive, {board}: deepest stack"), STACK, deepest);
     }
     page
 }
 
 /// The largest figure of `adaptive` whose name ends so.
-fn worst(rows: &[Row], end: &str, board: Board) -> u64 {
-    let of = rows.iter().filter(|row| row.target == board.target());
+fn worst(rows: &[Row], end: &str, board: &str) -> u64 {
+    let of = rows.iter().filter(|row| row.target == board);
     let of = of.filter(|row| row.what.starts_with("adaptive") && row.what.ends_with(end));
     of.map(|row| row.figure).max().unwrap_or(0)
 }

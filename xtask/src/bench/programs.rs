@@ -82,18 +82,16 @@ pub fn shared(fleet: Option<Fleet>) -> Result<()> {
 pub fn providers(args: Vec<OsString>) -> Result<()> {
     if !args.iter().any(|arg| arg == "--help" || arg == "-h") {
         npm::package()?;
-        install_providers()?;
+        step("building tools/live", programs::live())?;
+        npm::install(PROVIDERS)?;
     }
     let mut bench = Command::new("node");
     programs::tell(bench.arg(providers_folder().join("bench.mjs")).args(args));
     Err(bench.exec()).context("node does not start")
 }
 
-/// Builds the servers, and installs the other packages.
-pub fn install_providers() -> Result<()> {
-    step("building tools/live", programs::live())?;
-    npm::install("tidegate-providers-bench")
-}
+/// Its package, which names the other clients.
+pub const PROVIDERS: &str = "tidegate-providers-bench";
 
 /// The folder of the providers' bench and its tests.
 pub fn providers_folder() -> PathBuf {

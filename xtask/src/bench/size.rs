@@ -13,7 +13,8 @@ use crate::test::written::lookup;
 use crate::workspace::root;
 use anyhow::{Context, Result, ensure};
 
-const TARGETS: [&str; 3] =
+/// The targets of the three boards.
+pub const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
 /// The images of tools/bench/size. Each is compared with the empty one.

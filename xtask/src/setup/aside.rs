@@ -5,7 +5,8 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,35 +14,18 @@ use anyhow::{Context, Result, ensure};
 
 use super::apt_get;
 use crate::progress::brief;
-use crate::workspace::{empty, installed, on_path, root};
+use crate::workspace::{empty, on_path, root};
 
 /// Where packages are until all are unpacked, so that an interrupted setup starts again.
 const UNFINISHED: &str = "unfinished";
 
-/// Whether a program of this name has been unpacked.
-pub fn holds(program: &str) -> bool {
-    find(program).is_some()
+/// Where the scripts are that start the unpacked programs, by the programs' names.
+pub fn bin() -> PathBuf {
+    folder().join("bin")
 }
 
-/// The machine's own program if there is one, else the unpacked one.
-pub fn command(program: &str) -> Command {
-    if let Some(path) = installed(program) {
-        return Command::new(path);
-    }
-    let Some((root, path)) = find(program) else { return Command::new(program) };
-    let mut command = Command::new(path);
-    command.env("LD_LIBRARY_PATH", libraries(&root));
-    command
-}
-
-/// Where QEMU finds its other files, if it was unpacked. An installed one knows its own.
-pub fn data(program: &str, of: &str) -> Option<PathBuf> {
-    let (root, _) = find(program).filter(|_| !on_path(program))?;
-    Some(root.join("usr/share").join(of)).filter(|folder| folder.is_dir())
-}
-
-/// Downloads and unpacks these packages and their missing dependencies.
-pub fn bring(packages: &[&str]) -> Result<()> {
+/// Downloads and unpacks these packages and their missing dependencies, and makes their programs available.
+pub fn bring(packages: &[&str], programs: &[&str]) -> Result<()> {
     ensure!(on_path("apt-get") && on_path("dpkg-deb"), "this machine has no apt-get");
     let unfinished = empty(folder().join(UNFINISHED))?;
     let (downloads, root) = (empty(unfinished.join("packages"))?, unfinished.join("root"));
@@ -59,7 +43,26 @@ pub fn bring(packages: &[&str]) -> Result<()> {
     let whole = folder().join(packages.join("+"));
     _ = fs::remove_dir_all(&whole);
     fs::rename(&root, &whole).with_context(|| whole.display().to_string())?;
-    Ok(fs::remove_dir_all(&unfinished)?)
+    fs::remove_dir_all(&unfinished)?;
+    programs.iter().try_for_each(|program| link(program, &whole))
+}
+
+/// Writes the script that starts a program with its libraries.
+fn link(program: &str, root: &Path) -> Result<()> {
+    let mut places =
+        ["usr/bin", "usr/sbin"].map(|place| root.join(place).join(program)).into_iter();
+    let path = places.find(|path| path.is_file()).with_context(|| format!("no {program}"))?;
+    // QEMU's other files.
+    let data = root.join("usr/share/qemu");
+    let data = if data.is_dir() { format!("-L '{}'", data.display()) } else { String::new() };
+    let script = format!(
+        "#!/bin/sh\nLD_LIBRARY_PATH='{}' exec '{}' {data} \"$@\"\n",
+        libraries(root).display(),
+        path.display()
+    );
+    fs::create_dir_all(bin())?;
+    fs::write(bin().join(program), script)?;
+    Ok(fs::set_permissions(bin().join(program), Permissions::from_mode(0o755))?)
 }
 
 /// Downloads what installing `packages` would install.
@@ -78,17 +81,6 @@ fn download(packages: &[&str], into: &Path) -> Result<()> {
 
 fn folder() -> PathBuf {
     root().join("target/aside")
-}
-
-/// The folder of the packages of one setup with their dependencies, and the program in it.
-fn find(program: &str) -> Option<(PathBuf, PathBuf)> {
-    let entries = folder().read_dir().ok()?.flatten().map(|entry| entry.path());
-    entries.filter(|root| !root.ends_with(UNFINISHED)).find_map(|root| {
-        let mut places =
-            ["usr/bin", "usr/sbin"].map(|place| root.join(place).join(program)).into_iter();
-        let path = places.find(|path| path.is_file())?;
-        Some((root, path))
-    })
 }
 
 /// All library folders, in the format of the dynamic linker.

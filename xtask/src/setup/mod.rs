@@ -76,8 +76,7 @@ impl Step {
         let is_there: fn(&str) -> bool = match self.how {
             Rustup("target") => rustup::has_target,
             Rustup(_) => rustup::has_verb,
-            Install(_) => on_path,
-            Unpack(_) => |program| on_path(program) || aside::holds(program),
+            Install(_) | Unpack(_) => on_path,
             Solver => |_| solver::is_there(),
         };
         self.holds.iter().all(|name| is_there(name))
@@ -99,7 +98,7 @@ impl Step {
         match self.how {
             Rustup(kind) => rustup::rustup(&[kind, "add", self.name]),
             Install(packages) => install(packages),
-            Unpack(packages) => aside::bring(packages),
+            Unpack(packages) => aside::bring(packages, self.holds),
             Solver => solver::bring(),
         }
     }

@@ -1,21 +1,15 @@
 //! The vectors: written by the oracle, replayed in every runtime.
 
-use std::fs;
-use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::firmware::{self, Board, Run};
+use super::embedded;
 use crate::npm;
 use crate::progress::{self, step};
 use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{cargo, root};
-
-/// A board needs some seconds on an idle machine.
-const LIMIT: Duration = Duration::from_secs(600);
 
 /// Checks that the oracle writes the committed vectors, and that every runner reproduces them.
 pub fn run(tally: &mut Tally) {
@@ -26,7 +20,7 @@ pub fn run(tally: &mut Tally) {
     native("release", tally);
     tally.figures("native, at random", at_random);
     in_wasm(&["node", "bun"], tally);
-    on_boards(tally);
+    embedded::on_boards(&["the_vectors", "--test-threads=1"], tally);
 }
 
 /// Natively, and in Node.
@@ -46,17 +40,24 @@ fn oracle(program: &str, args: &[&str]) -> Result<Command> {
 /// On this machine.
 fn native(profile: &str, tally: &mut Tally) {
     let label = format!("native, {profile}");
-    let mut command = cargo("run");
-    command.args(["--package", "tidegate-conformance", "--profile", profile]);
+    let mut command = player();
+    command.args(["--profile", profile]);
     tally.figures(&label, || played(&label, command));
+}
+
+/// The runner, with the features of the part `host`.
+fn player() -> Command {
+    let mut command = cargo("run");
+    command.args(["--all-features", "--bin", "tidegate-conformance"]);
+    command
 }
 
 /// Policies, clients and responses that the committed vectors lack.
 fn at_random() -> Result<String> {
     const FOUND: &str = "target/found";
     step("tests/oracle/search.py", oracle("search.py", &["1", "400", FOUND])?)?;
-    let mut command = cargo("run");
-    command.args(["--package", "tidegate-conformance", "--", FOUND]);
+    let mut command = player();
+    command.args(["--", FOUND]);
     played("native, at random", command)
 }
 
@@ -79,68 +80,22 @@ fn in_wasm(runners: &[&str], tally: &mut Tally) {
     }
 }
 
-/// Runs the image on each emulated board. It reads the vectors from a file of this machine, line by
-/// line.
-fn on_boards(tally: &mut Tally) {
-    let file = root().join("target/vectors.jsonl");
-    let ready = tally.verdict("the emulator", || {
-        firmware::bring_tools()?;
-        join(&file)
-    });
-    for board in Board::ALL.into_iter().filter(|_| ready.is_some()) {
-        tally.figures(board.name(), || {
-            let folder = firmware::build(board, &["conformance"])?;
-            let image = "conformance";
-            let options = options(board, &file);
-            let run = Run { name: image, board, folder: &folder, image, options, limit: LIMIT };
-            sum(&run.to_its_end(|_| ())?)
-        });
-    }
-}
-
-/// All vectors in one file, because a board has no folders.
-fn join(file: &Path) -> Result<()> {
-    let folder = root().join("tests/vectors");
-    let mut vectors = String::new();
-    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "jsonl") {
-            vectors += &fs::read_to_string(&path)?;
-        }
-    }
-    fs::write(file, vectors).with_context(|| file.display().to_string())
-}
-
-/// The file's name is the image's argument.
-fn options(board: Board, file: &Path) -> Vec<String> {
-    let named = format!("enable=on,target=native,arg=conformance,arg={}", file.display());
-    let mut options = vec!["-semihosting-config".to_owned(), named];
-    if board == Board::Microbit {
-        // The chip exists with 16 KiB and with 32 KiB; a vector takes more than half of the smaller
-        // one.
-        options.extend(["-global".to_owned(), "nrf51-soc.sram-size=32768".to_owned()]);
-    }
-    options
-}
-
 /// Replays all vectors with a runner; none may differ.
 fn played(runner: &str, command: Command) -> Result<String> {
     sum(&progress::run(runner, command, None)?.output)
 }
 
-/// What was played, from `all <vectors> <steps> <differences>`. A board adds how many vectors it lacks the memory for; a
-/// log has a prefix.
+/// What was played, from `all <vectors> <steps> <differences>`.
 fn sum(output: &str) -> Result<String> {
     let sum = output.lines().find_map(|line| {
-        let mut words = line.split_whitespace().skip_while(|word| *word != "all").skip(1);
+        let mut words = line.strip_prefix("all ")?.split_whitespace();
         let mut number = || words.next()?.parse::<u64>().ok();
-        Some((number()?, number()?, number()?, number().unwrap_or(0)))
+        Some((number()?, number()?, number()?))
     });
     let sum = sum.with_context(|| format!("no sum in the output:\n{output}"))?;
-    let (vectors, steps, differences, skipped) = sum;
+    let (vectors, steps, differences) = sum;
     ensure!(differences == 0, "{differences} vectors differ:\n{output}");
-    let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} skipped") };
-    Ok(format!("{vectors} vectors, {steps} steps{skipped}"))
+    Ok(format!("{vectors} vectors, {steps} steps"))
 }
 
 #[cfg(test)]
@@ -149,8 +104,7 @@ mod tests {
 
     #[test]
     fn the_total_is_read_and_a_difference_is_an_error() {
-        let played = sum("0.1 INFO  aimd 3 40 1\n0.1 INFO  all 4 60 0 1\n").unwrap();
-        assert_eq!(played, "4 vectors, 60 steps, 1 skipped");
+        assert_eq!(sum("aimd 3 40 1\nall 4 60 0\n").unwrap(), "4 vectors, 60 steps");
         assert!(sum("all 5 70 1\n").is_err() && sum("aimd 3 40 0\n").is_err());
     }
 }

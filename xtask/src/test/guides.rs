@@ -17,6 +17,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::wasm;
 use crate::npm;
+use crate::programs;
 use crate::progress::{self, step};
 use crate::setup::{self, aside};
 use crate::tally::Tally;
@@ -32,6 +33,8 @@ const CHIP: &str = "thumbv7em-none-eabihf";
 const LIMIT: Duration = Duration::from_secs(1_800);
 
 pub fn run(tally: &mut Tally) {
+    // The API of the guides. Before other parts build, which may take long.
+    tally.verdict("the programs", programs::build);
     let ready = tally.verdict("pack and install", || {
         setup::need(&[npm::TARGET, CHIP])?;
         // The guides build the package again only if it is outdated.
@@ -104,21 +107,18 @@ fn follow_in(folder: &Path, name: &str) -> Result<()> {
 
 /// Runs a script in the checkout, with a Node that runs TypeScript and with a Redis server.
 fn bash(name: &str, script: &str) -> Result<()> {
-    let redis = aside::command("redis-server");
-    let libraries = redis.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    let libraries =
-        libraries.map(|(name, value)| format!("{}='{}'", name.display(), value.display()));
-    let libraries = libraries.collect::<String>();
-    let redis = format!("{libraries} command '{}'", redis.get_program().display());
     let mut command = Command::new("bash");
-    command.arg("-c").arg(format!("redis-server() {{ {redis} \"$@\"; }}\n{BEFORE}{script}"));
+    command.arg("-c").arg(format!("{BUILT}{BEFORE}{script}"));
+    command.env("XTASK", format!("/proc/{}/exe", std::process::id()));
+    command.env("LIVE", programs::path(programs::LIVE));
     command.current_dir(root()).env("TIDEGATE", root());
     command.envs([("CI", "1"), ("NO_COLOR", "1"), ("WRANGLER_SEND_METRICS", "false")]);
     let node = npm::installed().join("node-24/bin");
     let path = env::var_os("PATH").unwrap_or_default();
     command.env(
         "PATH",
-        env::join_paths([node].into_iter().chain(env::split_paths(&path))).context("PATH")?,
+        env::join_paths([node].into_iter().chain(env::split_paths(&path)).chain([aside::bin()]))
+            .context("PATH")?,
     );
     let ended = progress::run(name, command, Some(LIMIT)).context("bash")?;
     if !ended.success() {
@@ -126,6 +126,16 @@ fn bash(name: &str, script: &str) -> Result<()> {
     }
     Ok(())
 }
+
+/// Runs the repository's programs without cargo, which would wait for the builds of other parts.
+const BUILT: &str = r#"cargo() {
+    case "$*" in
+        xtask\ *) "$XTASK" "${@:2}" ;;
+        run\ --quiet\ --package\ tidegate-live\ --\ *) "$LIVE" "${@:6}" ;;
+        *) command cargo "$@" ;;
+    esac
+}
+"#;
 
 /// Ends all processes, and prints their output if a step failed.
 const BEFORE: &str = r#"set -eu

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
+use crate::programs;
 use crate::progress::step;
 use crate::tally::{Outcome, Tally};
 use crate::workspace::cargo;
@@ -17,6 +18,8 @@ const WAITING: [&str; 2] = ["tower", "tools/live"];
 
 /// Every crate, with all features.
 pub fn run(tally: &mut Tally) {
+    // First, because other parts wait for them.
+    tally.verdict("the programs", programs::build);
     tests(&["--all-features"], tally);
 }
 

@@ -2,7 +2,7 @@
 
 mod checks;
 mod conformance;
-mod embedded;
+pub mod embedded;
 mod guides;
 mod host;
 mod no_panic;
@@ -35,7 +35,7 @@ struct Part {
 }
 
 /// How many parts run beside each other. Some mostly wait for servers, browsers and clocks.
-const LANES: usize = 3;
+const LANES: usize = 4;
 
 const fn part(name: &'static str, about: &'static str, all: Check, quick: Option<Check>) -> Part {
     Part { name, about, all, quick }
@@ -45,8 +45,8 @@ fn no_more(_: &mut Tally) {}
 
 /// In the order in which they start: those first that take longest.
 const PARTS: [Part; 19] = [
-    part("wasm", "the npm package in every supported runtime", wasm::run, None),
     part("guides", "follow each guide in an empty folder", guides::run, None),
+    part("wasm", "the npm package in every supported runtime", wasm::run, None),
     part("web", "the page in a real browser", web::run, None),
     part("host", "the tests of every crate on this machine", host::run, Some(host::quick)),
     part(

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, ensure};
 
 use super::ALONE;
-use crate::bench::programs::{install_providers, providers_folder};
+use crate::bench::programs::{PROVIDERS, providers_folder};
 use crate::programs::{node_test, node_tests};
 use crate::progress::step;
 use crate::tally::{Outcome, Tally};
@@ -38,7 +38,7 @@ pub fn run(tally: &mut Tally) {
         tally.at_once(LANES, files.map(|name| (name, run)).collect());
     }
     // A short run of the bench with limits of real providers.
-    tally.verdict("build and install, providers", install_providers);
+    tally.verdict("install, providers", || npm::install(PROVIDERS));
     tally.check("providers", node_test(&providers_folder(), "providers", &[]));
 }
 
@@ -115,7 +115,7 @@ fn traced(module: &str) -> PathBuf {
 fn trace(module: &str) -> Result<()> {
     let mut command = cargo("run");
     command.args(["--quiet", "--package", "tidegate-wasm", "--example", "trace"]);
-    command.args(["--no-default-features", "--features", module]);
+    command.args(["--no-default-features", "--features", module, "--target-dir"]).arg(npm::out());
     let output = command.output().context("cannot start cargo")?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "the trace failed\n{errors}");

@@ -16,7 +16,8 @@ pub fn run(tally: &mut Tally) {
     }
     // Compares the figures of the laboratory's module with those of the native simulator.
     let mut simulator = cargo("test");
-    simulator.args(["--package", "tidegate-sim", "--test", "wasm", "--", "--ignored"]);
+    // With the features of the part `host`.
+    simulator.args(["--all-features", "--test", "wasm", "--", "--ignored"]);
     simulator.env("TIDEGATE_SIM_WASM", page::module("lab"));
     tally.tests("the simulator", simulator);
     // The slowest file turns every control of the laboratory.

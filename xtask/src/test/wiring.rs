@@ -3,6 +3,7 @@
 use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,11 +11,10 @@ use anyhow::{Context, Result, ensure};
 
 use crate::bench::image::Image;
 use crate::children::Program;
-use crate::firmware;
 use crate::progress::step;
 use crate::setup::{self, rustup};
 use crate::tally::Tally;
-use crate::workspace::root;
+use crate::workspace::{installed, root};
 
 /// Each chip's name, its target, and QEMU's machine with its core and with memory at its addresses. QEMU has
 /// none of the chips, so an image runs until it needs the chip's own clock.
@@ -57,7 +57,10 @@ fn link(chip: &str, target: &str) -> Result<PathBuf> {
 fn starts(machine: &str, image: &Path) -> Result<()> {
     let log = image.with_extension("log");
     fs::write(&log, "").with_context(|| log.display().to_string())?;
-    let mut qemu = firmware::qemu("qemu-system-arm", machine);
+    let qemu = installed("qemu-system-arm").context("there is no QEMU")?;
+    let mut qemu = Command::new(qemu);
+    qemu.args(["-machine", machine, "-nographic", "-monitor", "none", "-serial", "null"]);
+    qemu.stdin(Stdio::null());
     qemu.args(["-d", "in_asm", "-D"]).arg(&log).arg("-kernel").arg(image);
     let _qemu = Program::tool(&mut qemu).context("QEMU does not start")?;
     let since = Instant::now();

@@ -33,7 +33,7 @@ pub fn all_from(policy: &Small, depth: u32) -> Walked {
     seen.insert(start.digest());
     let mut layer = vec![(start, Vec::new())];
     let (mut events, mut broken) = (0, None);
-    'walk: for _ in 0..depth {
+    'walk: for left in (0..depth).rev() {
         let mut next = Vec::new();
         for (state, way) in &layer {
             for step in &moves {
@@ -43,7 +43,8 @@ pub fn all_from(policy: &Small, depth: u32) -> Walked {
                     break 'walk;
                 };
                 events += 1;
-                if happened && seen.insert(state.digest()) {
+                // What the last events lead to is not continued.
+                if happened && left > 0 && seen.insert(state.digest()) {
                     let way: Vec<Move> = way.iter().copied().chain([*step]).collect();
                     next.push((state, way));
                 }

@@ -1,14 +1,12 @@
 //! The network link between a board and this machine, which can be interrupted.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-
-use crate::firmware::Board;
+use tidegate_boards::Board;
 
 /// Its target: a loopback port, at the one address that boards use.
 pub struct Cable {
@@ -22,22 +20,16 @@ pub struct Cable {
 impl Cable {
     /// Connects a board's port `seen_as` to `port` here.
     pub fn new(board: Board, seen_as: u16, port: u16) -> Self {
-        let name = format!("tidegate-{}-{}-{port}.sock", std::process::id(), board.name());
+        let name = format!("tidegate-{}-{}-{port}.sock", std::process::id(), board.machine());
         Self { board, socket: std::env::temp_dir().join(name), seen_as, port }
     }
 
     /// QEMU's arguments: one server at one address, and nothing else.
-    pub fn options(&self) -> Result<Vec<String>> {
-        // Through this process, because a build may replace its file meanwhile.
-        let running = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
-        let relay = match running.exists() {
-            true => running,
-            false => std::env::current_exe().context("cannot find the path of this program")?,
-        };
+    pub fn options(&self) -> Vec<String> {
         let world = format!(
-            "user,id=n0,restrict=on,guestfwd=tcp:10.0.2.100:{}-cmd:{} relay {}",
+            "user,id=n0,restrict=on,guestfwd=tcp:10.0.2.100:{}-cmd:{} {}",
             self.seen_as,
-            relay.display(),
+            env!("CARGO_BIN_EXE_tidegate-relay"),
             self.port
         );
         let control = format!("unix:{},server=on,wait=off", self.socket.display());
@@ -46,7 +38,7 @@ impl Cable {
             Board::Virt => &["-netdev", &world, "-device", "virtio-net-device,netdev=n0"],
             Board::Microbit | Board::Mps2 => &["-nic", &nic],
         };
-        Ok([card, &["-qmp", &control]].concat().iter().map(ToString::to_string).collect())
+        [card, &["-qmp", &control]].concat().iter().map(ToString::to_string).collect()
     }
 
     /// Interrupts the link and restores it later.
@@ -68,7 +60,7 @@ impl Drop for Cable {
 }
 
 /// Each command has one line of answer; the first line is a greeting.
-fn set(socket: &Path, up: bool) -> Result<()> {
+fn set(socket: &Path, up: bool) -> io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     let mut answers = BufReader::new(stream.try_clone()?);

@@ -1,4 +1,4 @@
-//! `cargo xtask relay PORT`: connects standard input and output to a loopback port.
+//! `tidegate-relay PORT`: connects standard input and output to a loopback port.
 //!
 //! QEMU starts it for each connection of an emulated board, so that the board reaches one server
 //! only.
@@ -7,15 +7,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};
 use std::os::fd::AsFd;
-use std::process::ExitCode;
 use std::thread;
 
-use anyhow::{Context, Result};
-
 /// Copies bytes both ways until the server closes.
-pub fn run(port: u16) -> Result<ExitCode> {
-    let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
-        .with_context(|| format!("no server listens on port {port} of this machine"))?;
+fn main() -> io::Result<()> {
+    let port = std::env::args().nth(1).and_then(|port| port.parse().ok());
+    let port = port.ok_or(io::ErrorKind::InvalidInput)?;
+    let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     server.set_nodelay(true)?;
     // As files, because Rust's stdout is line-buffered.
     let input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -28,7 +26,7 @@ pub fn run(port: u16) -> Result<ExitCode> {
         _ = there.shutdown(half);
     });
     _ = carry(&server, &output);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn carry(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
