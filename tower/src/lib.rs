@@ -11,7 +11,7 @@
 //! | a tower service | [`ThrottleLayer`] |
 //! | the bodies of errors | [`PeekLayer`] inside the throttle; built in for reqwest |
 //! | a tonic channel | [`ThrottleLayer::grpc`], feature `tonic` |
-//! | processes that share a limit | [`local::LocalGate`], feature `local` |
+//! | processes that share a limit | [`Builder::share`], feature `local` |
 //!
 //! ```
 //! use std::time::Duration;
@@ -66,7 +66,7 @@
 //! attempt has a span, `attempt`, with the fields `tidegate.key`, `tidegate.outcome` and, from the second attempt
 //! on, `http.request.resend_count`. An attempt that is not sent has an event at the level `DEBUG`, with
 //! `tidegate.key` and `tidegate.reason`. A budget that
-//! [cannot be shared](local::LocalGate#if-the-budget-cannot-be-shared) has one at the level `WARN`.
+//! [cannot be shared](local#if-the-budget-cannot-be-shared) has one at the level `WARN`.
 #![cfg_attr(
     not(all(feature = "local", feature = "metrics", feature = "reqwest", feature = "tonic")),
     allow(rustdoc::broken_intra_doc_links, reason = "what a feature brings")
@@ -97,6 +97,7 @@ mod permit;
 mod request;
 mod response;
 mod shared;
+mod source;
 mod stats;
 mod timer;
 mod waiters;
