@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use tidegate::{Instant, Outcome, Reason, Reply};
+use tidegate::{Instant, Outcome, Reason, Reply, Span};
 
 use crate::call::Call;
 use crate::classify::Classify;
@@ -98,7 +98,7 @@ where
     Fut: Future,
 {
     let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
-    let acquired = call.acquire();
+    let acquired = call.with_time_to_end().acquire();
     async move {
         let mut permit = match acquired.await {
             Ok(permit) => permit,
@@ -108,10 +108,16 @@ where
             let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
-            let Some(result) = within(&keys.shared.timer, deadline, sent).await else {
-                return finish(Err(Error::TimedOut { key: permit.key().into() }));
+            let Some((result, took)) = within(&keys.shared.timer, deadline, sent).await else {
+                let key = permit.key().into();
+                attempt.outcome(Outcome::Failed);
+                permit.settle(Outcome::Failed);
+                return finish(Err(Error::TimedOut { key }));
             };
             let reply = classify.classify(&result);
+            if let (Some(took), Outcome::Ok) = (took, reply.outcome) {
+                permit.last().lane.has_taken(took);
+            }
             attempt.outcome(reply.outcome);
             if reply.outcome == Outcome::Ok && until == Until::Guard {
                 return finish(Ok((result, End::Held(Guard { permit, reply }))));
@@ -154,15 +160,16 @@ where
     }
 }
 
-/// The future's output, or `None` if the deadline passes first.
+/// The future's output and, if there is a deadline, how long it took. `None` if the deadline passes first.
 async fn within<T: Timer, F: Future>(
     timer: &T,
     deadline: Instant,
     mut future: Pin<&mut F>,
-) -> Option<F::Output> {
+) -> Option<(F::Output, Option<Span>)> {
     if deadline == Instant::MAX {
-        return Some(future.await);
+        return Some((future.await, None));
     }
+    let begin = timer.now();
     while timer.now() < deadline {
         let mut sleep = pin!(timer.sleep_until(deadline));
         let first = poll_fn(|cx| match future.as_mut().poll(cx) {
@@ -170,7 +177,7 @@ async fn within<T: Timer, F: Future>(
             Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
         });
         if let Some(output) = first.await {
-            return Some(output);
+            return Some((output, Some(timer.now() - begin)));
         }
     }
     None

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use tidegate::law::AnyLaw;
 use tidegate::{Policy, Span};
+#[cfg(feature = "tokio")]
+use tidegate::{Quota, law::Fixed};
 
 use crate::acquire::Acquire;
 use crate::call::Call;
@@ -63,6 +65,21 @@ impl Gate {
     #[must_use]
     pub fn adaptive() -> Self {
         Self::new(Policy::adaptive())
+    }
+
+    /// Creates a gate for a known limit.
+    ///
+    /// ```
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::Quota;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = Gate::fixed(Quota::per_second(5)?.with_burst(5)?);
+    /// # drop(gate); Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn fixed(quota: Quota) -> Self {
+        Self::new(Policy::new(Fixed::new(quota)))
     }
 }
 

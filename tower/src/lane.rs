@@ -3,7 +3,7 @@
 use std::mem::take;
 #[cfg(feature = "local")]
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -28,6 +28,8 @@ pub(crate) struct Lane<const LIMITS: usize, T: Timer> {
     users: AtomicUsize,
     /// Whether the table keeps it until its last call ends.
     is_kept: AtomicBool,
+    /// How many nanoseconds the fastest of the latest calls took that were served in time. 0 if unknown.
+    takes: AtomicU64,
     #[cfg(feature = "metrics")]
     pub(crate) metrics: crate::observe::Metrics,
     state: Mutex<State<LIMITS>>,
@@ -88,6 +90,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             me: Weak::new(),
             users: AtomicUsize::new(0),
             is_kept: AtomicBool::new(false),
+            takes: AtomicU64::new(0),
             #[cfg(feature = "metrics")]
             metrics: crate::observe::Metrics::default(),
             state: Mutex::new(State { desk, held: Vec::new() }),
@@ -184,6 +187,19 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             #[cfg(feature = "local")]
             Source::Shared(_) => now,
         }
+    }
+
+    /// A call was served. The shortest time is forgotten slowly, an eighth with each call.
+    pub(crate) fn has_taken(&self, time: Span) {
+        let shortest = self.takes.load(Ordering::Relaxed);
+        let shortest = if shortest == 0 { u64::MAX } else { shortest + shortest / 8 };
+        self.takes.store(shortest.min(time.as_nanos()), Ordering::Relaxed);
+    }
+
+    /// How long its calls take at least.
+    pub(crate) fn takes(&self) -> Option<Span> {
+        let nanos = self.takes.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Span::from_nanos(nanos))
     }
 
     /// How long a new call would wait at the current rate.
