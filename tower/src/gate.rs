@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -341,7 +340,7 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
     /// Creates the gate.
     #[must_use]
     pub fn build(self) -> Gate<LIMITS, T> {
-        let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(()));
+        let seed = self.seed.unwrap_or_else(random);
         let shared = Shared {
             timer: self.timer,
             #[cfg(feature = "local")]
@@ -352,6 +351,14 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         };
         Gate { keys: Arc::new(Keys::new(shared, self.keys, self.policy, seed)) }
     }
+}
+
+/// The seed of a gate. On wasm32, std has none.
+fn random() -> u64 {
+    #[cfg(all(feature = "js", target_family = "wasm"))]
+    return crate::js::random();
+    #[cfg(not(all(feature = "js", target_family = "wasm")))]
+    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ())
 }
 
 /// The policy with its laws as [`AnyLaw`].

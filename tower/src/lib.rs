@@ -50,7 +50,7 @@
 //!
 //! # Features
 //!
-//! `tokio` is on by default; without it, implement a [`Timer`]. `reqwest`, `reqwest-middleware` and `tonic`
+//! `tokio` is on by default. `js` has a timer for Cloudflare Workers and browsers, `Js`; for others, implement a [`Timer`]. `reqwest`, `reqwest-middleware` and `tonic`
 //! support the requests and responses of these clients. `metrics` and `tracing` report:
 //!
 //! | metric | labels | meaning |
@@ -85,6 +85,8 @@ mod entry;
 mod error;
 mod gate;
 mod grpc;
+#[cfg(all(feature = "js", target_family = "wasm"))]
+mod js;
 mod keys;
 mod lane;
 mod layer;
@@ -112,6 +114,8 @@ pub use classify::{Classify, Responses, Standard};
 pub use drive::Guard;
 pub use error::{Error, RestoreError};
 pub use gate::{Builder, Gate};
+#[cfg(all(feature = "js", target_family = "wasm"))]
+pub use js::{Js, JsSleep};
 pub use layer::{BoxError, Throttle, ThrottleLayer};
 #[cfg(feature = "metrics")]
 pub use observe::WAIT_BUCKETS;
