@@ -98,9 +98,11 @@ where
     Fut: Future,
 {
     let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
+    let begin = if deadline < Instant::MAX { keys.shared.timer.now() } else { Instant::ZERO };
     let acquired = call.with_time_to_end().acquire();
+    let in_time = move |permit| in_time(permit, begin, deadline);
     async move {
-        let mut permit = match acquired.await {
+        let mut permit = match acquired.await.and_then(in_time) {
             Ok(permit) => permit,
             Err(error) => return finish(Err(error)),
         };
@@ -130,7 +132,7 @@ where
                 (outcome, Some(copy)) if retry.covers(outcome) => {
                     request = copy;
                     let next = match permit.retry(reply).inspect_err(observe::rejected) {
-                        Ok(again) => again.await,
+                        Ok(again) => again.await.and_then(in_time),
                         Err(error) => Err(error),
                     };
                     match next {
@@ -158,6 +160,26 @@ where
             return finish(Ok((result, end)));
         }
     }
+}
+
+/// Returns the permit of a call that had enough time when it was made, and has no longer, because it had to wait.
+fn in_time<const LIMITS: usize, T: Timer>(
+    permit: Permit<LIMITS, T>,
+    begin: Instant,
+    deadline: Instant,
+) -> Result<Permit<LIMITS, T>, Error> {
+    let lane = &permit.last().lane;
+    if deadline < Instant::MAX
+        && let Some(takes) = lane.takes()
+        && deadline - begin >= takes
+        && deadline - lane.shared.timer.now() < takes
+    {
+        let error = Error::rejected(permit.key().into(), Reason::Late(begin), begin);
+        observe::rejected(&error);
+        permit.refund();
+        return Err(error);
+    }
+    Ok(permit)
 }
 
 /// The future's output and, if there is a deadline, how long it took. `None` if the deadline passes first.

@@ -106,6 +106,21 @@ async fn a_call_that_cannot_end_by_its_deadline_is_not_sent_late() {
     let (at_once, late, in_time) = tokio::join!(call(2.5), call(2.5), call(3.5));
     assert_eq!((at_once, in_time), (Ok(Outcome::Ok), Ok(Outcome::Ok)));
     assert_eq!(late.unwrap_err().wait(), Some(Duration::from_secs(1)));
+    // One that has waited while it was not known how long such calls take.
+    let other = Gate::new(per_second(1));
+    let call_of_other = |seconds| {
+        let call = other.with_timeout(Duration::from_secs_f64(seconds));
+        call.run(async || {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            Outcome::Ok
+        })
+    };
+    let (first, second, third) =
+        tokio::join!(call_of_other(2.3), call_of_other(2.3), call_of_other(2.3));
+    assert_eq!((first, second), (Ok(Outcome::Ok), Ok(Outcome::Ok)));
+    assert_eq!(third.unwrap_err().wait(), Some(Duration::ZERO));
+    let counts = other.stats().counts;
+    assert_eq!((counts.ok, counts.failed), (2, 0));
     // One that may be sent at once is sent, so that a server that has become faster is found.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(matches!(call(1.0).await, Err(Error::TimedOut { .. })));
