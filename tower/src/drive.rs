@@ -100,12 +100,15 @@ where
     let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
     let begin = if deadline < Instant::MAX { keys.shared.timer.now() } else { Instant::ZERO };
     let acquired = call.with_time_to_end().acquire();
-    let in_time = move |permit| in_time(permit, begin, deadline);
     async move {
-        let mut permit = match acquired.await.and_then(in_time) {
+        let mut permit = match acquired.await {
             Ok(permit) => permit,
             Err(error) => return finish(Err(error)),
         };
+        if let Some(error) = late(&permit, begin, deadline) {
+            permit.refund();
+            return finish(Err(error));
+        }
         loop {
             let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
@@ -132,14 +135,20 @@ where
                 (outcome, Some(copy)) if retry.covers(outcome) => {
                     request = copy;
                     let next = match permit.retry(reply).inspect_err(observe::rejected) {
-                        Ok(again) => again.await.and_then(in_time),
+                        Ok(again) => again.await,
                         Err(error) => Err(error),
                     };
                     match next {
-                        Ok(next) => {
-                            permit = next;
-                            continue;
-                        }
+                        Ok(next) => match late(&next, begin, deadline) {
+                            Some(error) => {
+                                next.refund();
+                                End::GaveUp(error)
+                            }
+                            None => {
+                                permit = next;
+                                continue;
+                            }
+                        },
                         Err(error) => End::GaveUp(error),
                     }
                 }
@@ -162,24 +171,21 @@ where
     }
 }
 
-/// Returns the permit of a call that had enough time when it was made, and has no longer, because it had to wait.
-fn in_time<const LIMITS: usize, T: Timer>(
-    permit: Permit<LIMITS, T>,
+/// Why an admitted call is not sent: it had enough time when it was made, and has no longer, because it had to wait.
+fn late<const LIMITS: usize, T: Timer>(
+    permit: &Permit<LIMITS, T>,
     begin: Instant,
     deadline: Instant,
-) -> Result<Permit<LIMITS, T>, Error> {
-    let lane = &permit.last().lane;
-    if deadline < Instant::MAX
-        && let Some(takes) = lane.takes()
-        && deadline - begin >= takes
-        && deadline - lane.shared.timer.now() < takes
-    {
-        let error = Error::rejected(permit.key().into(), Reason::Late(begin), begin);
-        observe::rejected(&error);
-        permit.refund();
-        return Err(error);
+) -> Option<Error> {
+    if deadline == Instant::MAX {
+        return None;
     }
-    Ok(permit)
+    let lane = &permit.last().lane;
+    let (takes, left) = (lane.takes()?, deadline - lane.shared.timer.now());
+    let is_late = left < takes && deadline - begin >= takes;
+    is_late
+        .then(|| Error::rejected(permit.key().into(), Reason::Late(begin), begin))
+        .inspect(observe::rejected)
 }
 
 /// The future's output and, if there is a deadline, how long it took. `None` if the deadline passes first.

@@ -58,17 +58,20 @@ impl<const LIMITS: usize> Right<LIMITS> {
 }
 
 impl<const LIMITS: usize> Source<LIMITS> {
+    #[inline]
     pub(crate) fn settle(&mut self, now: Instant, right: Right<LIMITS>, reply: Reply<LIMITS>) {
         either!(self, right, own, permit => own.settle(now, permit, reply),
             leased => leased.settle(now, permit, &reply));
     }
 
+    #[inline]
     pub(crate) fn learn(&mut self, now: Instant, right: &mut Right<LIMITS>, reply: Reply<LIMITS>) {
         either!(self, right, own, permit => own.learn(now, permit, reply),
             leased => leased.learn(*permit, &reply));
     }
 
     /// Ends a call that has learnt, or is abandoned.
+    #[inline]
     pub(crate) fn release(&mut self, _now: Instant, right: Right<LIMITS>) {
         either!(self, right, own, permit => own.release(permit),
             leased => leased.release(_now, permit));
@@ -175,16 +178,19 @@ impl<const LIMITS: usize> Source<LIMITS> {
 impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
     type Permit = Right<LIMITS>;
 
+    #[inline]
     fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Decision<Right<LIMITS>> {
         either!(self, own => of(own.poll(now, call), Right::Own),
             leased => of(leased.poll(now, call), Right::Leased))
     }
 
+    #[inline]
     fn refund(&mut self, now: Instant, right: Right<LIMITS>) {
         either!(self, right, own, permit => own.refund(now, permit),
             leased => leased.member.refund(now, permit));
     }
 
+    #[inline]
     fn ready_at(&self, now: Instant, call: &Call<LIMITS>) -> Option<Instant> {
         either!(self, own => own.ready_at(now, call),
             leased => leased.member.ready_at(now, &call.of_limits([1])))
@@ -206,11 +212,13 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
         either!(self, own => Gate::count_rejection(own), leased => leased.member.count_rejection());
     }
 
+    #[inline]
     fn is_failing(&self) -> bool {
         either!(self, own => own.is_failing(), leased => leased.member.is_failing())
     }
 }
 
+#[inline]
 fn of<P, Q>(decision: Decision<P>, right: impl FnOnce(P) -> Q) -> Decision<Q> {
     match decision {
         Decision::Admit(permit) => Decision::Admit(right(permit)),
