@@ -96,6 +96,19 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Call<LIMITS, C> {
     pub const fn attempt(&self) -> u16 {
         self.attempt
     }
+
+    /// What it costs of each limit.
+    #[must_use]
+    pub const fn costs(&self) -> C {
+        self.costs
+    }
+
+    /// The same attempt with the costs of other limits.
+    #[must_use]
+    pub const fn of_limits<const N: usize>(&self, costs: [u32; N]) -> Call<N> {
+        let Self { deadline, attempt, estimated, not_before, step, first_failed, .. } = *self;
+        Call { costs, deadline, attempt, estimated, not_before, step, first_failed }
+    }
 }
 
 impl<const LIMITS: usize> Call<LIMITS> {

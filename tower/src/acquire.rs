@@ -14,7 +14,6 @@ use crate::desk::{Decided, Queued};
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::keys::{Keys, Names};
-use crate::lane::Held;
 use crate::layers::{Layer, Layers};
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
@@ -48,7 +47,7 @@ enum Stage<const LIMITS: usize, T: Timer> {
     /// It waits for places in the table of keys.
     Key(Entry<LIMITS, T>),
     /// It waits in the queue of its key, or for the end of its backoff.
-    Queue(Queued<Held<LIMITS, T>, LIMITS>),
+    Queue(Queued<LIMITS, T>),
     /// It has several keys.
     Layers(Box<Layers<LIMITS, T>>),
     /// It has completed.

@@ -129,7 +129,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
 
     /// How long the call may take in total, including waits and retries. A call that would wait
     /// longer is rejected as soon as that is known. [`run`](Self::run) also gives up an attempt in
-    /// flight.
+    /// flight, which counts as failed. If the call has to wait, it is not sent with less time left than the fastest of
+    /// the recent calls of its key took.
     pub fn with_timeout(self, timeout: Duration) -> Self {
         let deadline = self.gate.keys.shared.timer.now() + span(timeout);
         Self { call: self.call.deadline(deadline), ..self }
@@ -231,6 +232,18 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     {
         let send = |()| send();
         drive(self, (), Until::Result, |()| Some(()), classify, send, |driven| Ok(driven?.0)).await
+    }
+
+    /// The same call, to be sent in time to end by its deadline; at once it is sent in any case.
+    pub(crate) fn with_time_to_end(self) -> Self {
+        let (keys, deadline) = (&self.gate.keys, self.deadline());
+        if deadline == Instant::MAX {
+            return self;
+        }
+        let takes = self.names.iter().last().and_then(|key| keys.find(key)?.takes());
+        let by = takes.map_or(deadline, |takes| deadline - takes);
+        let by = by.max(keys.shared.timer.now()).min(deadline);
+        Self { call: self.call.deadline(by), ..self }
     }
 
     /// The key, if the call has none.

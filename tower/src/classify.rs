@@ -29,7 +29,8 @@ use tidegate::{Outcome, Reply};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot read the outcome of a call from `{R}`",
-    note = "pass a function with `run_with` or `classify`, or implement `Classify<{R}>` for `Standard`"
+    note = "pass a function with `run_with` or `classify`, or implement `Classify<{R}>` for `Standard`",
+    note = "a closure that returns parsed data may return a reply beside it: `Ok((read(status, headers), data))`"
 )]
 pub trait Classify<R: ?Sized, const LIMITS: usize = 1> {
     /// The outcome and the hints.
@@ -50,6 +51,7 @@ impl<R: ?Sized, F: Fn(&R) -> Reply<LIMITS>, const LIMITS: usize> Classify<R, LIM
 /// | `()` | the call was served |
 /// | `(R, T)` | that of `R` |
 /// | `Result<R, E>` | that of `R` or `E` |
+/// | `Box<dyn Error + Send + Sync>` | that of an error of reqwest in it; any other call failed |
 ///
 /// ```
 /// use tidegate_tower::{Classify, Standard};
@@ -89,6 +91,17 @@ impl<const LIMITS: usize> Classify<(), LIMITS> for Standard {
 impl<const LIMITS: usize> Classify<std::convert::Infallible, LIMITS> for Standard {
     fn classify(&self, never: &std::convert::Infallible) -> Reply<LIMITS> {
         match *never {}
+    }
+}
+
+impl<const LIMITS: usize> Classify<crate::BoxError, LIMITS> for Standard {
+    fn classify(&self, error: &crate::BoxError) -> Reply<LIMITS> {
+        #[cfg(feature = "reqwest")]
+        if let Some(error) = error.downcast_ref::<reqwest::Error>() {
+            return self.classify(error);
+        }
+        let _ = error;
+        Outcome::Failed.into()
     }
 }
 

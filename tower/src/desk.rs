@@ -1,21 +1,22 @@
-//! A gate, its queue, and the tasks of the calls that wait.
+//! What admits the calls of a key, their queue, and the tasks of those that wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::take;
-use std::ops::Deref;
 use std::task::{Context, Poll, Waker, ready};
 
 use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Instant, Reason, Span};
 
 use crate::alarm::Alarm;
+use crate::lane::Held;
+use crate::source::{Right, Source};
 use crate::timer::Timer;
 use crate::waiters::Waiters;
 
 /// See the module's documentation. A lane has one behind a lock.
-pub(crate) struct Desk<G: Gate<LIMITS>, const LIMITS: usize = 1> {
-    pub(crate) gate: G,
-    pub(crate) queue: Queue<Vec<Node<LIMITS, G::Permit>>, LIMITS>,
+pub(crate) struct Desk<const LIMITS: usize> {
+    pub(crate) gate: Source<LIMITS>,
+    pub(crate) queue: Queue<Vec<Node<LIMITS, Right<LIMITS>>>, LIMITS>,
     waiters: Waiters,
     /// How late a task may be before another one takes over.
     patience: Span,
@@ -28,6 +29,7 @@ pub(crate) struct Desk<G: Gate<LIMITS>, const LIMITS: usize = 1> {
     /// When to check the queue without an event.
     until: Instant,
     /// When a waiting task polls its lane even if the queue needs no check.
+    #[cfg(feature = "local")]
     pub(crate) look_again: Instant,
     wakes: Wakes,
 }
@@ -50,21 +52,18 @@ impl Wakes {
 }
 
 /// The state of a waiting call.
-pub(crate) enum Wait<P> {
+pub(crate) enum Wait<const LIMITS: usize> {
     /// It is admitted.
-    Admitted(P),
+    Admitted(Right<LIMITS>),
     /// It will not be sent.
     Rejected(Reason),
     /// It waits. Poll again at this time, or when woken.
     Until(Instant),
 }
 
-impl<G: Gate<LIMITS>, const LIMITS: usize> Desk<G, LIMITS>
-where
-    G::Permit: 'static,
-{
+impl<const LIMITS: usize> Desk<LIMITS> {
     /// At most `most` calls may wait.
-    pub(crate) fn new(gate: G, most: u32, patience: Span, take_within: Span) -> Self {
+    pub(crate) fn new(gate: Source<LIMITS>, most: u32, patience: Span, take_within: Span) -> Self {
         Self {
             gate,
             queue: Queue::new(Vec::new(), most),
@@ -74,6 +73,7 @@ where
             late: HashMap::new(),
             admitted: VecDeque::new(),
             until: Instant::MAX,
+            #[cfg(feature = "local")]
             look_again: Instant::MAX,
             wakes: Wakes::default(),
         }
@@ -86,7 +86,7 @@ where
         now: Instant,
         call: &Call<LIMITS>,
         place: &mut Place,
-    ) -> Result<Joined<G::Permit>, Reason> {
+    ) -> Result<Joined<Right<LIMITS>>, Reason> {
         if *place != Place::new(place.priority(), 0) {
             return self.rejoin(now, call, *place);
         }
@@ -110,7 +110,7 @@ where
         now: Instant,
         call: &Call<LIMITS>,
         place: Place,
-    ) -> Result<Joined<G::Permit>, Reason> {
+    ) -> Result<Joined<Right<LIMITS>>, Reason> {
         let joined = self.queue.rejoin(now, &mut self.gate, call, place)?;
         self.decide(now, joined)
     }
@@ -119,8 +119,8 @@ where
     fn decide(
         &mut self,
         now: Instant,
-        joined: Joined<G::Permit>,
-    ) -> Result<Joined<G::Permit>, Reason> {
+        joined: Joined<Right<LIMITS>>,
+    ) -> Result<Joined<Right<LIMITS>>, Reason> {
         let Joined::Waits(ticket) = joined else { return Ok(joined) };
         self.pump(now);
         let decided = match self.queue.take(ticket) {
@@ -140,7 +140,7 @@ where
         waker: &Waker,
         call: &Call<LIMITS>,
         place: Place,
-    ) -> Wait<G::Permit> {
+    ) -> Wait<LIMITS> {
         // A decision is taken, however late, unless it has lapsed because of another event.
         let mut turn = self.queue.take(*ticket);
         if matches!(turn, Turn::Waiting) {
@@ -201,7 +201,7 @@ where
     }
 
     /// Changes the gate.
-    pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut G) -> R) -> R {
+    pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut Source<LIMITS>) -> R) -> R {
         self.queue.changed();
         change(&mut self.gate)
     }
@@ -248,7 +248,11 @@ where
             }
         };
         let lapses = admitted.front().map_or(Instant::MAX, |(_, by)| *by);
-        self.until = until.min(lapses).min(self.look_again);
+        self.until = until.min(lapses);
+        #[cfg(feature = "local")]
+        {
+            self.until = self.until.min(self.look_again);
+        }
     }
 
     /// A call was taken or given up.
@@ -262,85 +266,41 @@ where
     }
 }
 
-/// A desk behind a lock, with a clock.
-pub(crate) trait Lock<const LIMITS: usize = 1> {
-    type Permit: 'static;
-    type Gate: Gate<LIMITS, Permit = Self::Permit>;
-    type Timer: Timer;
-
-    fn timer(&self) -> &Self::Timer;
-
-    /// Runs `act`, decides the calls that are due, and wakes their tasks.
-    fn act<R>(&self, act: impl FnOnce(&mut Desk<Self::Gate, LIMITS>, Instant) -> R) -> R;
-
-    /// See [`Desk::join`].
-    fn join(
-        &self,
-        call: &Call<LIMITS>,
-        place: &mut Place,
-    ) -> Result<Joined<Self::Permit>, (Reason, Instant)> {
-        self.act(|desk, now| desk.join(now, call, place).map_err(|reason| (reason, now)))
-    }
-
-    /// See [`Desk::wait`].
-    fn wait(
-        &self,
-        ticket: &mut Ticket,
-        waker: &Waker,
-        call: &Call<LIMITS>,
-        place: Place,
-    ) -> (Wait<Self::Permit>, Instant) {
-        self.act(|desk, now| (desk.wait(now, ticket, waker, call, place), now))
-    }
-
-    /// See [`Desk::cancel`].
-    fn cancel(&self, ticket: Ticket) {
-        self.act(|desk, now| desk.cancel(now, ticket));
-    }
-
-    /// Returns whether a call may join, because its backoff has ended.
-    fn may_join(&self, call: &Call<LIMITS>) -> bool {
-        call.attempt() == 0 || self.timer().now() >= call.not_before()
-    }
-}
-
 /// A call that waits for its permit: for the end of its backoff, and then in the queue.
-pub(crate) struct Queued<H, const LIMITS: usize = 1>
-where
-    H: Deref<Target: Lock<LIMITS>>,
-{
+pub(crate) struct Queued<const LIMITS: usize, T: Timer> {
     /// `None` once it is decided.
-    pub(crate) lane: Option<H>,
+    pub(crate) lane: Option<Held<LIMITS, T>>,
     pub(crate) call: Call<LIMITS>,
     place: Place,
     ticket: Option<Ticket>,
 }
 
 /// A call that is decided.
-pub(crate) struct Decided<H, P, const LIMITS: usize> {
-    pub(crate) lane: H,
+pub(crate) struct Decided<const LIMITS: usize, T: Timer> {
+    pub(crate) lane: Held<LIMITS, T>,
     pub(crate) call: Call<LIMITS>,
     pub(crate) place: Place,
     pub(crate) now: Instant,
-    pub(crate) decision: Result<P, Reason>,
+    pub(crate) decision: Result<Right<LIMITS>, Reason>,
 }
 
-impl<H: Deref<Target = L>, L: Lock<LIMITS>, const LIMITS: usize> Queued<H, LIMITS> {
+impl<const LIMITS: usize, T: Timer> Queued<LIMITS, T> {
     /// A call with a place without an arrival is a new one.
-    pub(crate) const fn new(lane: H, call: Call<LIMITS>, place: Place) -> Self {
+    pub(crate) const fn new(lane: Held<LIMITS, T>, call: Call<LIMITS>, place: Place) -> Self {
         Self { lane: Some(lane), call, place, ticket: None }
     }
 
     pub(crate) fn poll(
         &mut self,
-        alarm: &mut Alarm<L::Timer>,
+        alarm: &mut Alarm<T>,
         cx: &mut Context<'_>,
-    ) -> Poll<Decided<H, L::Permit, LIMITS>> {
+    ) -> Poll<Decided<LIMITS, T>> {
         loop {
             let Some(lane) = &self.lane else { return Poll::Pending };
+            let timer = &lane.shared.timer;
             let (now, decision) = match &mut self.ticket {
                 None if !lane.may_join(&self.call) => {
-                    ready!(alarm.poll(lane.timer(), self.call.not_before(), cx));
+                    ready!(alarm.poll(timer, self.call.not_before(), cx));
                     continue;
                 }
                 None => {
@@ -355,7 +315,7 @@ impl<H: Deref<Target = L>, L: Lock<LIMITS>, const LIMITS: usize> Queued<H, LIMIT
                 }
                 Some(ticket) => match lane.wait(ticket, cx.waker(), &self.call, self.place) {
                     (Wait::Until(until), _) => {
-                        ready!(alarm.poll(lane.timer(), until, cx));
+                        ready!(alarm.poll(timer, until, cx));
                         continue;
                     }
                     (Wait::Admitted(permit), now) => (now, Ok(permit)),
@@ -370,7 +330,7 @@ impl<H: Deref<Target = L>, L: Lock<LIMITS>, const LIMITS: usize> Queued<H, LIMIT
     }
 }
 
-impl<H: Deref<Target: Lock<LIMITS>>, const LIMITS: usize> Drop for Queued<H, LIMITS> {
+impl<const LIMITS: usize, T: Timer> Drop for Queued<LIMITS, T> {
     fn drop(&mut self) {
         if let (Some(lane), Some(ticket)) = (&self.lane, self.ticket) {
             lane.cancel(ticket);

@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use tidegate::{Instant, Outcome, Reason, Reply};
+use tidegate::{Instant, Outcome, Reason, Reply, Span};
 
 use crate::call::Call;
 use crate::classify::Classify;
@@ -98,20 +98,31 @@ where
     Fut: Future,
 {
     let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
-    let acquired = call.acquire();
+    let begin = if deadline < Instant::MAX { keys.shared.timer.now() } else { Instant::ZERO };
+    let acquired = call.with_time_to_end().acquire();
     async move {
         let mut permit = match acquired.await {
             Ok(permit) => permit,
             Err(error) => return finish(Err(error)),
         };
+        if let Some(error) = late(&permit, begin, deadline) {
+            permit.refund();
+            return finish(Err(error));
+        }
         loop {
             let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
-            let Some(result) = within(&keys.shared.timer, deadline, sent).await else {
-                return finish(Err(Error::TimedOut { key: permit.key().into() }));
+            let Some((result, took)) = within(&keys.shared.timer, deadline, sent).await else {
+                let key = permit.key().into();
+                attempt.outcome(Outcome::Failed);
+                permit.settle(Outcome::Failed);
+                return finish(Err(Error::TimedOut { key }));
             };
             let reply = classify.classify(&result);
+            if let (Some(took), Outcome::Ok) = (took, reply.outcome) {
+                permit.last().lane.has_taken(took);
+            }
             attempt.outcome(reply.outcome);
             if reply.outcome == Outcome::Ok && until == Until::Guard {
                 return finish(Ok((result, End::Held(Guard { permit, reply }))));
@@ -128,10 +139,16 @@ where
                         Err(error) => Err(error),
                     };
                     match next {
-                        Ok(next) => {
-                            permit = next;
-                            continue;
-                        }
+                        Ok(next) => match late(&next, begin, deadline) {
+                            Some(error) => {
+                                next.refund();
+                                End::GaveUp(error)
+                            }
+                            None => {
+                                permit = next;
+                                continue;
+                            }
+                        },
                         Err(error) => End::GaveUp(error),
                     }
                 }
@@ -154,15 +171,33 @@ where
     }
 }
 
-/// The future's output, or `None` if the deadline passes first.
+/// Why an admitted call is not sent: it had enough time when it was made, and has no longer, because it had to wait.
+fn late<const LIMITS: usize, T: Timer>(
+    permit: &Permit<LIMITS, T>,
+    begin: Instant,
+    deadline: Instant,
+) -> Option<Error> {
+    if deadline == Instant::MAX {
+        return None;
+    }
+    let lane = &permit.last().lane;
+    let (takes, left) = (lane.takes()?, deadline - lane.shared.timer.now());
+    let is_late = left < takes && deadline - begin >= takes;
+    is_late
+        .then(|| Error::rejected(permit.key().into(), Reason::Late(begin), begin))
+        .inspect(observe::rejected)
+}
+
+/// The future's output and, if there is a deadline, how long it took. `None` if the deadline passes first.
 async fn within<T: Timer, F: Future>(
     timer: &T,
     deadline: Instant,
     mut future: Pin<&mut F>,
-) -> Option<F::Output> {
+) -> Option<(F::Output, Option<Span>)> {
     if deadline == Instant::MAX {
-        return Some(future.await);
+        return Some((future.await, None));
     }
+    let begin = timer.now();
     while timer.now() < deadline {
         let mut sleep = pin!(timer.sleep_until(deadline));
         let first = poll_fn(|cx| match future.as_mut().poll(cx) {
@@ -170,7 +205,7 @@ async fn within<T: Timer, F: Future>(
             Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
         });
         if let Some(output) = first.await {
-            return Some(output);
+            return Some((output, Some(timer.now() - begin)));
         }
     }
     None

@@ -120,7 +120,7 @@ impl fmt::Display for Error {
             ),
             Self::Rejected { reason: Reason::Late(_), wait, .. } => write!(
                 f,
-                "would have to wait {wait:.1?}, which is past its deadline: allow it more time, or make \
+                "would have to wait {wait:.1?}, too long for its deadline: allow it more time, or make \
                  fewer calls"
             ),
             Self::Rejected { reason: Reason::QueueFull, .. } => f.write_str(

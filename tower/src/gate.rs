@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate::law::AnyLaw;
 use tidegate::{Policy, Span};
+#[cfg(feature = "tokio")]
+use tidegate::{Quota, law::Fixed};
 
 use crate::acquire::Acquire;
 use crate::call::Call;
@@ -63,6 +64,21 @@ impl Gate {
     #[must_use]
     pub fn adaptive() -> Self {
         Self::new(Policy::adaptive())
+    }
+
+    /// Creates a gate for a known limit.
+    ///
+    /// ```
+    /// use tidegate_tower::Gate;
+    /// use tidegate_tower::tidegate::Quota;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let gate = Gate::fixed(Quota::per_second(5)?.with_burst(5)?);
+    /// # drop(gate); Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn fixed(quota: Quota) -> Self {
+        Self::new(Policy::new(Fixed::new(quota)))
     }
 }
 
@@ -265,19 +281,30 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Gate<LIMITS, T> {
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes no gate until `build`"]
 pub struct Builder<const LIMITS: usize = 1, T: Timer = Tokio> {
-    policy: Policy<AnyLaw, LIMITS>,
+    pub(crate) policy: Policy<AnyLaw, LIMITS>,
     timer: T,
     seed: Option<u64>,
     keys: usize,
     queue: u32,
     take_within: Span,
+    #[cfg(feature = "local")]
+    pub(crate) sharing: Option<crate::local::Sharing<LIMITS, T>>,
 }
 
 impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
     /// Creates a builder for a gate with this policy, on any clock.
     pub fn new<L: Copy + Into<AnyLaw>>(policy: Policy<L, LIMITS>, timer: T) -> Self {
         let policy = any(policy);
-        Self { policy, timer, seed: None, keys: 1_000, queue: 10_000, take_within: TAKE_WITHIN }
+        Self {
+            policy,
+            timer,
+            seed: None,
+            keys: 1_000,
+            queue: 10_000,
+            take_within: Span::from_secs(1),
+            #[cfg(feature = "local")]
+            sharing: None,
+        }
     }
 
     /// The maximum number of keys: 1000 by default, at least one. If the table is full, the least
@@ -313,15 +340,26 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
     /// Creates the gate.
     #[must_use]
     pub fn build(self) -> Gate<LIMITS, T> {
-        let Self { policy, timer, seed, keys, queue, take_within } = self;
-        let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(()));
-        let shared = Shared { timer, line: Line::default(), most_calls: queue, take_within };
-        Gate { keys: Arc::new(Keys::new(shared, keys, policy, seed)) }
+        let seed = self.seed.unwrap_or_else(random);
+        let shared = Shared {
+            timer: self.timer,
+            #[cfg(feature = "local")]
+            sharing: self.sharing.map(|sharing| sharing.of_policy(self.policy)),
+            line: Line::default(),
+            most_calls: self.queue,
+            take_within: self.take_within,
+        };
+        Gate { keys: Arc::new(Keys::new(shared, self.keys, self.policy, seed)) }
     }
 }
 
-/// See [`Builder::take_within`].
-pub(crate) const TAKE_WITHIN: Span = Span::from_secs(1);
+/// The seed of a gate. On wasm32, std has none.
+fn random() -> u64 {
+    #[cfg(all(feature = "js", target_family = "wasm"))]
+    return crate::js::random();
+    #[cfg(not(all(feature = "js", target_family = "wasm")))]
+    std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ())
+}
 
 /// The policy with its laws as [`AnyLaw`].
 fn any<L: Copy + Into<AnyLaw>, const LIMITS: usize>(

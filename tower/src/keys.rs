@@ -15,14 +15,14 @@ use crate::shared::Shared;
 use crate::stats::{self, Stats};
 use crate::timer::{Timer, duration};
 
-pub(crate) struct Keys<const LIMITS: usize, T> {
-    pub(crate) shared: Arc<Shared<T>>,
+pub(crate) struct Keys<const LIMITS: usize, T: Timer> {
+    pub(crate) shared: Arc<Shared<LIMITS, T>>,
     most: usize,
     table: Mutex<Table<LIMITS, T>>,
 }
 
 /// A key is found, added and evicted in constant time, or logarithmic where keys are under a cooldown.
-struct Table<const LIMITS: usize, T> {
+struct Table<const LIMITS: usize, T: Timer> {
     policy: Policy<AnyLaw, LIMITS>,
     /// The keys that may be evicted, as far as is known, the least recently used first.
     free: LinkedHashMap<Arc<str>, Slot<LIMITS, T>, RandomState>,
@@ -63,7 +63,7 @@ const MORE: Instant = Instant::ZERO;
 
 impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
     pub(crate) fn new(
-        shared: Shared<T>,
+        shared: Shared<LIMITS, T>,
         most: usize,
         policy: Policy<AnyLaw, LIMITS>,
         seed: u64,
@@ -124,6 +124,10 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
             table.lanes.clone()
         };
         lanes.iter().for_each(|lane| lane.set_policy(policy));
+        #[cfg(feature = "local")]
+        if let Some(sharing) = &self.shared.sharing {
+            sharing.set_policy(policy);
+        }
         // It can end a cooldown.
         self.lock().put_back_until(Instant::MAX);
         self.shared.line.wake_first(None);
@@ -143,6 +147,8 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
             all.in_flight += one.in_flight;
             all.interval = all.interval.max(one.interval.map(duration));
             all.basis = all.basis.max(one.basis);
+            #[cfg(feature = "local")]
+            all.sharing.add(&one.sharing);
         }
         all
     }
@@ -150,7 +156,8 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
     /// The snapshots of each key.
     pub(crate) fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
         let lanes = self.lock().lanes.clone();
-        lanes.iter().map(|lane| (String::from(&*lane.key), lane.snapshot())).collect()
+        let snapshot = |lane: &Arc<Lane<_, _>>| Some((lane.key.to_string(), lane.snapshot()?));
+        lanes.iter().filter_map(snapshot).collect()
     }
 
     /// Restores snapshots for keys that are idle and for which there is room. Returns their number.
@@ -160,6 +167,10 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         records: &BTreeMap<String, Vec<u8>>,
         away: Span,
     ) -> Result<usize, RestoreError> {
+        #[cfg(feature = "local")]
+        if self.shared.sharing.is_some() {
+            return Ok(0);
+        }
         let mut table = self.lock();
         let mut restored = Vec::new();
         for (key, record) in records {
@@ -186,6 +197,19 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
             }
         }
         Ok(count)
+    }
+
+    /// Removes and returns the lanes of all keys.
+    #[cfg(feature = "local")]
+    pub(crate) fn take(&self) -> Vec<Arc<Lane<LIMITS, T>>> {
+        let mut table = self.lock();
+        table.put_back_until(Instant::MAX);
+        let free = std::mem::take(&mut table.free).into_iter().map(|(_, slot)| slot);
+        let kept = std::mem::take(&mut table.kept).into_values().map(|(_, slot)| slot);
+        let all: Vec<_> = free.chain(kept).collect();
+        let lanes = all.iter().map(|(lane, _)| lane.clone()).collect();
+        all.into_iter().for_each(|slot| table.forget(slot));
+        lanes
     }
 
     fn lock(&self) -> MutexGuard<'_, Table<LIMITS, T>> {
@@ -246,7 +270,7 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
     fn make(
         &mut self,
         key: &str,
-        shared: &Arc<Shared<T>>,
+        shared: &Arc<Shared<LIMITS, T>>,
         most: usize,
         wanted: &Names,
     ) -> Result<&Arc<Lane<LIMITS, T>>, Instant> {
@@ -256,12 +280,11 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
     }
 
     /// Adds a lane, or replaces that of its key.
-    fn put(&mut self, lane: Lane<LIMITS, T>) -> &Arc<Lane<LIMITS, T>> {
+    fn put(&mut self, lane: Arc<Lane<LIMITS, T>>) -> &Arc<Lane<LIMITS, T>> {
         self.put_back(&lane.key);
         if let Some(slot) = self.free.remove(&lane.key) {
             self.forget(slot);
         }
-        let lane = Arc::new(lane);
         let slot = self.lanes.put(lane.clone());
         &self.free.entry(lane.key.clone()).or_insert((lane, slot)).0
     }
@@ -271,7 +294,7 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
     fn make_room(
         &mut self,
         most: usize,
-        shared: &Shared<T>,
+        shared: &Shared<LIMITS, T>,
         wanted: &Names,
     ) -> Result<(), Instant> {
         if self.len() < most {

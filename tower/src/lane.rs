@@ -1,37 +1,44 @@
 //! The lane: the controller, the queue and the waiting calls of one key.
 
 use std::mem::take;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+#[cfg(feature = "local")]
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
-use tidegate::gate::Permit;
-use tidegate::law::{AnyLaw, AnyState, Basis};
-use tidegate::queue::{HoldLimit, Joined, Place, Ticket};
+use tidegate::law::{AnyLaw, Basis};
+use tidegate::queue::{Gate, HoldLimit, Joined, Place, Ticket};
 use tidegate::snapshot::SnapshotError;
 use tidegate::{Call, Controller, Decision, Instant, Policy, Reason, Span, Verdict};
 
-use crate::desk::{Desk, Lock};
+use crate::desk::{Desk, Wait};
 use crate::shared::Shared;
+use crate::source::{Right, Source};
 use crate::timer::Timer;
 
 /// The calls of one key.
-pub(crate) struct Lane<const LIMITS: usize, T> {
+pub(crate) struct Lane<const LIMITS: usize, T: Timer> {
     pub(crate) key: Arc<str>,
-    pub(crate) shared: Arc<Shared<T>>,
+    pub(crate) shared: Arc<Shared<LIMITS, T>>,
+    #[cfg(feature = "local")]
+    pub(crate) me: Weak<Self>,
     /// The number of calls that use this lane. It only rises from zero under the lock of the table
     /// of lanes.
     users: AtomicUsize,
     /// Whether the table keeps it until its last call ends.
     is_kept: AtomicBool,
+    /// How many nanoseconds the fastest of the latest calls took that were served in time. 0 if unknown.
+    takes: AtomicU64,
     #[cfg(feature = "metrics")]
     pub(crate) metrics: crate::observe::Metrics,
     state: Mutex<State<LIMITS>>,
 }
 
 struct State<const LIMITS: usize> {
-    desk: Desk<Controller<AnyLaw, LIMITS>, LIMITS>,
+    desk: Desk<LIMITS>,
     /// The permits of calls that wait for another key.
-    held: Vec<(Place, Call<LIMITS>, Permit<LIMITS>)>,
+    held: Vec<(Place, Call<LIMITS>, Right<LIMITS>)>,
 }
 
 /// A summary of a lane.
@@ -41,47 +48,91 @@ pub(crate) struct Glance {
     pub(crate) in_flight: usize,
     pub(crate) interval: Option<Span>,
     pub(crate) basis: Option<Basis>,
+    #[cfg(feature = "local")]
+    pub(crate) sharing: crate::local::SharingStats,
 }
 
 impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     pub(crate) fn new(
         key: Arc<str>,
-        shared: Arc<Shared<T>>,
+        shared: Arc<Shared<LIMITS, T>>,
         policy: Policy<AnyLaw, LIMITS>,
         seed: u64,
-    ) -> Self {
-        let control = Controller::new(policy, seed, shared.timer.now());
-        Self::with(key, shared, control)
+    ) -> Arc<Self> {
+        let now = shared.timer.now();
+        #[cfg(feature = "local")]
+        if let Some(sharing) = &shared.sharing {
+            let source = Source::Shared(sharing.member(now));
+            return Self::with(key, shared, source);
+        }
+        Self::with(key, shared, Source::Own(Controller::new(policy, seed, now)))
     }
 
     pub(crate) fn restore(
         key: Arc<str>,
-        shared: Arc<Shared<T>>,
+        shared: Arc<Shared<LIMITS, T>>,
         policy: Policy<AnyLaw, LIMITS>,
         seed: u64,
         record: &[u8],
         away: Span,
-    ) -> Result<Self, SnapshotError> {
+    ) -> Result<Arc<Self>, SnapshotError> {
         let control = Controller::restore(policy, seed, record, shared.timer.now(), away)?;
-        Ok(Self::with(key, shared, control))
+        Ok(Self::with(key, shared, Source::Own(control)))
     }
 
-    fn with(key: Arc<str>, shared: Arc<Shared<T>>, control: Controller<AnyLaw, LIMITS>) -> Self {
+    fn with(key: Arc<str>, shared: Arc<Shared<LIMITS, T>>, source: Source<LIMITS>) -> Arc<Self> {
         let (most, patience) = (shared.most_calls, shared.patience());
-        let desk = Desk::new(control, most, patience, shared.take_within);
-        Self {
+        let desk = Desk::new(source, most, patience, shared.take_within);
+        let lane = Self {
             key,
             shared,
+            #[cfg(feature = "local")]
+            me: Weak::new(),
             users: AtomicUsize::new(0),
             is_kept: AtomicBool::new(false),
+            takes: AtomicU64::new(0),
             #[cfg(feature = "metrics")]
             metrics: crate::observe::Metrics::default(),
             state: Mutex::new(State { desk, held: Vec::new() }),
-        }
+        };
+        #[cfg(feature = "local")]
+        return Arc::new_cyclic(|me| Self { me: me.clone(), ..lane });
+        #[cfg(not(feature = "local"))]
+        Arc::new(lane)
+    }
+
+    /// See [`Desk::join`].
+    pub(crate) fn join(
+        &self,
+        call: &Call<LIMITS>,
+        place: &mut Place,
+    ) -> Result<Joined<Right<LIMITS>>, (Reason, Instant)> {
+        self.act(|desk, now| desk.join(now, call, place).map_err(|reason| (reason, now)))
+    }
+
+    /// See [`Desk::wait`].
+    pub(crate) fn wait(
+        &self,
+        ticket: &mut Ticket,
+        waker: &Waker,
+        call: &Call<LIMITS>,
+        place: Place,
+    ) -> (Wait<LIMITS>, Instant) {
+        self.act(|desk, now| (desk.wait(now, ticket, waker, call, place), now))
+    }
+
+    /// See [`Desk::cancel`].
+    pub(crate) fn cancel(&self, ticket: Ticket) {
+        self.act(|desk, now| desk.cancel(now, ticket));
+    }
+
+    /// Returns whether a call may join, because its backoff has ended.
+    pub(crate) fn may_join(&self, call: &Call<LIMITS>) -> bool {
+        call.attempt() == 0 || self.shared.timer.now() >= call.not_before()
     }
 
     /// A permit if no other call waits.
-    pub(crate) fn try_take(&self, call: &Call<LIMITS>) -> Option<(Permit<LIMITS>, Place)> {
+    pub(crate) fn try_take(&self, call: &Call<LIMITS>) -> Option<(Right<LIMITS>, Place)> {
         self.act(|desk, now| match desk.is_free(now).then(|| desk.gate.poll(now, call))? {
             Decision::Admit(permit) => Some((permit, desk.queue.place(0))),
             _ => None,
@@ -92,10 +143,10 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     /// it will not be sent.
     pub(crate) fn rejoin(
         &self,
-        permit: Option<Permit<LIMITS>>,
+        permit: Option<Right<LIMITS>>,
         call: &Call<LIMITS>,
         place: Place,
-    ) -> Result<Joined<Permit<LIMITS>>, (Reason, Instant)> {
+    ) -> Result<Joined<Right<LIMITS>>, (Reason, Instant)> {
         self.act(|desk, now| {
             if let Some(permit) = permit
                 && let Some(permit) = desk.change(|control| control.renew(now, permit, call))
@@ -107,12 +158,12 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// Keeps the permit of a call that waits for another key. No other call uses its room.
-    pub(crate) fn hold(&self, permit: Permit<LIMITS>, call: Call<LIMITS>, place: Place) {
+    pub(crate) fn hold(&self, permit: Right<LIMITS>, call: Call<LIMITS>, place: Place) {
         self.lock().held.push((place, call, permit));
     }
 
     /// Returns a kept permit, unless the lane had to refund it.
-    pub(crate) fn take_held(&self, place: Place) -> Option<Permit<LIMITS>> {
+    pub(crate) fn take_held(&self, place: Place) -> Option<Right<LIMITS>> {
         let mut state = self.lock();
         let at = state.held.iter().position(|(held, ..)| *held == place)?;
         Some(state.held.swap_remove(at).2)
@@ -127,7 +178,28 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     ) -> Instant {
         let (state, now) = (self.lock(), self.shared.timer.now());
         let State { desk, held } = &*state;
-        limit.until(now, desk.is_next(ticket), &desk.gate, call, held.len())
+        let is_next = desk.is_next(ticket);
+        match &desk.gate {
+            Source::Own(control) => limit.until(now, is_next, control, call, held.len()),
+            // The answer to a request comes soon.
+            #[cfg(feature = "local")]
+            Source::Shared(_) if is_next && held.is_empty() => now + Span::from_secs(1),
+            #[cfg(feature = "local")]
+            Source::Shared(_) => now,
+        }
+    }
+
+    /// A call was served. The shortest time is forgotten slowly, an eighth with each call.
+    pub(crate) fn has_taken(&self, time: Span) {
+        let shortest = self.takes.load(Ordering::Relaxed);
+        let shortest = if shortest == 0 { u64::MAX } else { shortest + shortest / 8 };
+        self.takes.store(shortest.min(time.as_nanos()), Ordering::Relaxed);
+    }
+
+    /// How long its calls take at least.
+    pub(crate) fn takes(&self) -> Option<Span> {
+        let nanos = self.takes.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Span::from_nanos(nanos))
     }
 
     /// How long a new call would wait at the current rate.
@@ -157,17 +229,19 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     /// What currently delays a plain call.
     #[cfg(feature = "metrics")]
     pub(crate) fn why(&self) -> Option<tidegate::gate::Gate> {
-        self.lock().desk.gate.why(self.shared.timer.now(), &Call::new())
+        self.lock().desk.gate.why(self.shared.timer.now())
     }
 
     pub(crate) fn glance(&self) -> Glance {
-        let Desk { queue, gate: control, .. } = &self.lock().desk;
+        let Desk { queue, gate, .. } = &self.lock().desk;
         Glance {
-            counts: *control.stats(),
+            counts: *gate.counts(),
             waiting: queue.waiting(),
-            in_flight: control.in_flight().into(),
-            interval: interval(control, self.shared.timer.now()),
-            basis: control.states().filter_map(basis).max(),
+            in_flight: gate.in_flight().into(),
+            interval: gate.interval(self.shared.timer.now()),
+            basis: gate.basis(),
+            #[cfg(feature = "local")]
+            sharing: gate.sharing(),
         }
     }
 
@@ -179,11 +253,8 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         self.change(|control, now| control.reset(now));
     }
 
-    pub(crate) fn snapshot(&self) -> Vec<u8> {
-        let mut record = vec![0; Controller::<AnyLaw, LIMITS>::SNAPSHOT_BYTES];
-        let written = self.lock().desk.gate.snapshot(self.shared.timer.now(), &mut record);
-        debug_assert_eq!(written, Ok(record.len()));
-        record
+    pub(crate) fn snapshot(&self) -> Option<Vec<u8>> {
+        self.lock().desk.gate.snapshot(self.shared.timer.now())
     }
 
     /// Until when it must be kept: until its last call ends, which then returns it to the table, or while its key
@@ -194,10 +265,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             return Some(Instant::MAX);
         }
         self.is_kept.store(false, Ordering::SeqCst);
-        match self.lock().desk.gate.check(self.shared.timer.now(), &Call::new()) {
-            Verdict::Wait(until) => Some(until),
-            _ => None,
-        }
+        self.lock().desk.gate.kept_until(self.shared.timer.now())
     }
 
     pub(crate) fn is_used(&self) -> bool {
@@ -209,24 +277,18 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// Changes the controller.
-    pub(crate) fn change<R>(
-        &self,
-        change: impl FnOnce(&mut Controller<AnyLaw, LIMITS>, Instant) -> R,
-    ) -> R {
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Source<LIMITS>, Instant) -> R) -> R {
         self.act(|desk, now| desk.change(|control| change(control, now)))
     }
-}
 
-impl<const LIMITS: usize, T: Timer> Lock<LIMITS> for Lane<LIMITS, T> {
-    type Permit = Permit<LIMITS>;
-    type Gate = Controller<AnyLaw, LIMITS>;
-    type Timer = T;
-
-    fn timer(&self) -> &T {
-        &self.shared.timer
+    /// Runs `look`, which is no event for the queue.
+    #[cfg(feature = "local")]
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&mut Desk<LIMITS>, Instant) -> R) -> R {
+        look(&mut self.lock().desk, self.shared.timer.now())
     }
 
-    fn act<R>(&self, act: impl FnOnce(&mut Desk<Self::Gate, LIMITS>, Instant) -> R) -> R {
+    /// Runs `act`, decides the calls that are due, and wakes their tasks.
+    pub(crate) fn act<R>(&self, act: impl FnOnce(&mut Desk<LIMITS>, Instant) -> R) -> R {
         let mut state = self.lock();
         let now = self.shared.timer.now();
         let State { desk, held } = &mut *state;
@@ -239,39 +301,33 @@ impl<const LIMITS: usize, T: Timer> Lock<LIMITS> for Lane<LIMITS, T> {
                 desk.queue.changed();
             }
         }
+        #[cfg(feature = "local")]
+        desk.watch_courier(now);
         let done = act(desk, now);
         let wakes = desk.settle_down(now);
         #[cfg(feature = "metrics")]
         self.metrics.set([
-            interval(&desk.gate, now).map_or(0, Span::as_nanos),
+            desk.gate.interval(now).map_or(0, Span::as_nanos),
             desk.gate.in_flight().into(),
             desk.queue.waiting() as u64,
         ]);
+        #[cfg(feature = "local")]
+        let courier = match desk.gate {
+            Source::Own(_) => None,
+            Source::Shared(_) => self.courier(desk, now),
+        };
         drop(state);
         wakes.wake();
+        #[cfg(feature = "local")]
+        self.start(courier);
         done
     }
 }
 
-/// The longest interval of all limits.
-fn interval<const LIMITS: usize>(
-    control: &Controller<AnyLaw, LIMITS>,
-    now: Instant,
-) -> Option<Span> {
-    control.intervals(now).flatten().max()
-}
-
-fn basis(state: &AnyState) -> Option<Basis> {
-    match state {
-        AnyState::Adaptive(state) => Some(state.basis()),
-        _ => None,
-    }
-}
-
 /// A lane in use by a call. Its key is not evicted.
-pub(crate) struct Held<const LIMITS: usize, T>(Arc<Lane<LIMITS, T>>);
+pub(crate) struct Held<const LIMITS: usize, T: Timer>(Arc<Lane<LIMITS, T>>);
 
-impl<const LIMITS: usize, T> Held<LIMITS, T> {
+impl<const LIMITS: usize, T: Timer> Held<LIMITS, T> {
     /// Requires the lock of the table of lanes.
     pub(crate) fn new(lane: &Arc<Lane<LIMITS, T>>) -> Self {
         lane.users.fetch_add(1, Ordering::SeqCst);
@@ -284,7 +340,7 @@ impl<const LIMITS: usize, T> Held<LIMITS, T> {
     }
 }
 
-impl<const LIMITS: usize, T> std::ops::Deref for Held<LIMITS, T> {
+impl<const LIMITS: usize, T: Timer> std::ops::Deref for Held<LIMITS, T> {
     type Target = Lane<LIMITS, T>;
 
     fn deref(&self) -> &Self::Target {
@@ -292,7 +348,7 @@ impl<const LIMITS: usize, T> std::ops::Deref for Held<LIMITS, T> {
     }
 }
 
-impl<const LIMITS: usize, T> Drop for Held<LIMITS, T> {
+impl<const LIMITS: usize, T: Timer> Drop for Held<LIMITS, T> {
     fn drop(&mut self) {
         if self.0.users.fetch_sub(1, Ordering::SeqCst) == 1 {
             let is_kept = self.0.is_kept.swap(false, Ordering::SeqCst);

@@ -114,7 +114,9 @@ impl<const LIMITS: usize, T: Timer, D, P, C> ThrottleLayer<LIMITS, T, D, P, C> {
     }
 }
 
-impl<S, const LIMITS: usize, T: Timer, D: Clone, P: Clone, C: Clone> Layer<S>
+/// The service must be [`Clone`]: each attempt has its own clone, which gets ready for it. Put a service that is not,
+/// such as tower's `RateLimit`, behind tower's `Buffer`.
+impl<S: Clone, const LIMITS: usize, T: Timer, D: Clone, P: Clone, C: Clone> Layer<S>
     for ThrottleLayer<LIMITS, T, D, P, C>
 {
     type Service = Throttle<S, LIMITS, T, D, P, C>;

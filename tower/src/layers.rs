@@ -11,22 +11,23 @@ use std::iter;
 use std::mem::take;
 use std::task::{Context, Poll, ready};
 
-use tidegate::queue::{HoldLimit, Joined, Place, Ticket};
-use tidegate::{Call, Instant, Outcome, Reason, Reply, Span, gate};
+use tidegate::queue::{Gate, HoldLimit, Joined, Place, Ticket};
+use tidegate::{Call, Instant, Outcome, Reason, Reply, Span};
 
 use crate::alarm::Alarm;
-use crate::desk::{Lock, Wait};
+use crate::desk::Wait;
 use crate::error::Error;
 use crate::lane::Held;
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
+use crate::source::Right;
 use crate::timer::Timer;
 
 /// One key of a call.
 pub(crate) struct Layer<const LIMITS: usize, T: Timer> {
     pub(crate) lane: Held<LIMITS, T>,
     /// `None` if it has none, or once it has ended.
-    pub(crate) permit: Option<gate::Permit<LIMITS>>,
+    pub(crate) permit: Option<Right<LIMITS>>,
     pub(crate) call: Call<LIMITS>,
     pub(crate) place: Place,
     /// Whether the lane keeps the permit, because the call waits for another key.
@@ -37,7 +38,7 @@ pub(crate) struct Layer<const LIMITS: usize, T: Timer> {
 impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
     pub(crate) const fn new(
         lane: Held<LIMITS, T>,
-        permit: Option<gate::Permit<LIMITS>>,
+        permit: Option<Right<LIMITS>>,
         call: Call<LIMITS>,
         place: Place,
     ) -> Self {
@@ -90,7 +91,7 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
         }
     }
 
-    fn take(&mut self) -> Option<gate::Permit<LIMITS>> {
+    fn take(&mut self) -> Option<Right<LIMITS>> {
         match take(&mut self.is_kept) {
             true => self.lane.take_held(self.place),
             false => self.permit.take(),
@@ -107,7 +108,7 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
     /// Ends a call. It is abandoned if it has not learnt from a response.
     pub(crate) fn release(&mut self) {
         if let Some(permit) = self.permit.take() {
-            self.lane.change(|control, _| control.release(permit));
+            self.lane.change(|control, now| control.release(now, permit));
             self.observe(Outcome::Abandoned);
         }
     }
@@ -185,7 +186,7 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
         call: Call<LIMITS>,
         new: Place,
     ) -> Result<Self, Error> {
-        let mut this = Self::new(first.timer().now());
+        let mut this = Self::new(first.shared.timer.now());
         for (at, lane) in iter::once(first).chain(others).enumerate() {
             let mut place = new;
             let joined = lane.join(&call, &mut place);
@@ -226,14 +227,14 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
             let Layer { lane, call, .. } = &self.layers[0];
             if lane.may_join(call) {
                 self.is_in_backoff = false;
-                let now = lane.timer().now();
+                let now = lane.shared.timer.now();
                 self.take_others(None, now)?;
             } else {
                 #[cfg(feature = "metrics")]
                 self.waits.get_or_insert_with(|| {
                     (0, observe::cause(lane, call.attempt()), lane.shared.timer.now())
                 });
-                ready!(alarm.poll(lane.timer(), call.not_before(), cx));
+                ready!(alarm.poll(&lane.shared.timer, call.not_before(), cx));
             }
         }
         while let Some((at, ticket)) = &mut self.turn {
@@ -300,7 +301,7 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
         for (at, Layer { lane, .. }) in others.iter().enumerate() {
             match self.waits {
                 Some((first, cause, since)) if first == at => {
-                    observe::admitted(lane, cause, lane.timer().now() - since);
+                    observe::admitted(lane, cause, lane.shared.timer.now() - since);
                 }
                 _ => observe::admitted(lane, observe::NO_WAIT, Span::ZERO),
             }

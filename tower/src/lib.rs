@@ -11,7 +11,7 @@
 //! | a tower service | [`ThrottleLayer`] |
 //! | the bodies of errors | [`PeekLayer`] inside the throttle; built in for reqwest |
 //! | a tonic channel | [`ThrottleLayer::grpc`], feature `tonic` |
-//! | processes that share a limit | [`local::LocalGate`], feature `local` |
+//! | processes that share a limit | [`Builder::share`], feature `local` |
 //!
 //! ```
 //! use std::time::Duration;
@@ -50,7 +50,7 @@
 //!
 //! # Features
 //!
-//! `tokio` is on by default; without it, implement a [`Timer`]. `reqwest`, `reqwest-middleware` and `tonic`
+//! `tokio` is on by default. `js` has a timer for Cloudflare Workers and browsers, `Js`; for others, implement a [`Timer`]. `reqwest`, `reqwest-middleware` and `tonic`
 //! support the requests and responses of these clients. `metrics` and `tracing` report:
 //!
 //! | metric | labels | meaning |
@@ -66,7 +66,7 @@
 //! attempt has a span, `attempt`, with the fields `tidegate.key`, `tidegate.outcome` and, from the second attempt
 //! on, `http.request.resend_count`. An attempt that is not sent has an event at the level `DEBUG`, with
 //! `tidegate.key` and `tidegate.reason`. A budget that
-//! [cannot be shared](local::LocalGate#if-the-budget-cannot-be-shared) has one at the level `WARN`.
+//! [cannot be shared](local#if-the-budget-cannot-be-shared) has one at the level `WARN`.
 #![cfg_attr(
     not(all(feature = "local", feature = "metrics", feature = "reqwest", feature = "tonic")),
     allow(rustdoc::broken_intra_doc_links, reason = "what a feature brings")
@@ -85,6 +85,8 @@ mod entry;
 mod error;
 mod gate;
 mod grpc;
+#[cfg(all(feature = "js", target_family = "wasm"))]
+mod js;
 mod keys;
 mod lane;
 mod layer;
@@ -97,6 +99,7 @@ mod permit;
 mod request;
 mod response;
 mod shared;
+mod source;
 mod stats;
 mod timer;
 mod waiters;
@@ -111,6 +114,8 @@ pub use classify::{Classify, Responses, Standard};
 pub use drive::Guard;
 pub use error::{Error, RestoreError};
 pub use gate::{Builder, Gate};
+#[cfg(all(feature = "js", target_family = "wasm"))]
+pub use js::{Js, JsSleep};
 pub use layer::{BoxError, Throttle, ThrottleLayer};
 #[cfg(feature = "metrics")]
 pub use observe::WAIT_BUCKETS;

@@ -97,6 +97,11 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         self.others.last_mut().unwrap_or(&mut self.first).correct(used);
     }
 
+    /// The most specific key.
+    pub(crate) fn last(&self) -> &Layer<LIMITS, T> {
+        self.others.last().unwrap_or(&self.first)
+    }
+
     /// Returns the permit of a call that was not sent. Its cost is refunded, and the gate learns
     /// nothing.
     ///

@@ -53,7 +53,9 @@ pub(crate) fn since_1970() -> Option<tidegate::Span> {
         use std::time::SystemTime;
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().map(crate::timer::span)
     }
-    #[cfg(target_family = "wasm")]
+    #[cfg(all(target_family = "wasm", feature = "js"))]
+    return Some(crate::js::since_1970());
+    #[cfg(all(target_family = "wasm", not(feature = "js")))]
     None
 }
 

@@ -12,8 +12,11 @@ use tidegate::Span;
 use crate::timer::{Timer, span};
 
 /// Settings and clock.
-pub(crate) struct Shared<T> {
+pub(crate) struct Shared<const LIMITS: usize, T: Timer> {
     pub(crate) timer: T,
+    /// How it shares its budgets with other processes, if it does.
+    #[cfg(feature = "local")]
+    pub(crate) sharing: Option<crate::local::Sharing<LIMITS, T>>,
     pub(crate) line: Line,
     /// The maximum number of waiting calls per key.
     pub(crate) most_calls: u32,
@@ -21,7 +24,7 @@ pub(crate) struct Shared<T> {
     pub(crate) take_within: Span,
 }
 
-impl<T: Timer> Shared<T> {
+impl<const LIMITS: usize, T: Timer> Shared<LIMITS, T> {
     pub(crate) fn patience(&self) -> Span {
         span(self.timer.patience())
     }

@@ -33,6 +33,9 @@ pub struct Stats {
     /// What the rate of `adaptive` is based on: the most of all keys and limits. `None` for other laws, and
     /// before the first call.
     pub basis: Option<Basis>,
+    /// The leases of budgets that processes [share](crate::Builder::share).
+    #[cfg(feature = "local")]
+    pub sharing: crate::local::SharingStats,
 }
 
 /// Adds the counters of one controller to a sum.

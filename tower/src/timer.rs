@@ -7,32 +7,26 @@ use tidegate::Instant;
 
 /// A monotonic clock and its sleeps. [`Tokio`] is the default.
 ///
-/// Every waiting call has its own timer, and the gate has no task of its own, so a runtime needs
-/// only a clock and a sleep. In a Cloudflare worker that is `worker::Delay`:
+/// Every waiting call has its own timer, and the gate has no task, so a runtime needs only a clock and a sleep. With the
+/// feature `js`, `Js` has those of Cloudflare Workers and browsers. Another one:
 ///
 /// ```
-/// use std::time::Duration;
 /// use tidegate_tower::Timer;
 /// use tidegate_tower::tidegate::Instant;
-/// # fn date_now_ms() -> u64 { 0 }
-/// # async fn delay(_: Duration) {}
+/// # fn nanos() -> u64 { 0 }
+/// # async fn sleep(_: u64) {}
 ///
-/// struct Worker;
+/// struct Other;
 ///
-/// impl Timer for Worker {
+/// impl Timer for Other {
 ///     type Sleep = std::pin::Pin<Box<dyn Future<Output = ()>>>;
 ///
 ///     fn now(&self) -> Instant {
-///         Instant::from_nanos(date_now_ms() * 1_000_000)
+///         Instant::from_nanos(nanos())
 ///     }
 ///
 ///     fn sleep_until(&self, at: Instant) -> Self::Sleep {
-///         Box::pin(delay(Duration::from_nanos((at - self.now()).as_nanos())))
-///     }
-///
-///     // One request cannot wake another there.
-///     fn patience(&self) -> Duration {
-///         Duration::ZERO
+///         Box::pin(sleep((at - self.now()).as_nanos()))
 ///     }
 /// }
 /// ```

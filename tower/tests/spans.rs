@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use common::{Limit, Server};
-use tidegate_tower::local::LocalGate;
+use tidegate_tower::local::Share;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Outcome, Policy, Quota};
 use tidegate_tower::{Gate, SendThrough};
@@ -92,24 +92,26 @@ async fn a_budget_that_cannot_be_shared_is_reported_once() {
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&folder, open).unwrap();
     let hundred = Quota::per_second(100).unwrap();
-    let gate = LocalGate::builder(Policy::new(Fixed::new(hundred))).folder(&folder).alone(hundred);
-    let gate = gate.build().unwrap();
+    let gate = |share: Share| {
+        Gate::builder(Policy::new(Fixed::new(hundred))).share(share).unwrap().build()
+    };
+    let share = Share::new("default").folder(&folder);
+    let open = gate(share.clone().alone(hundred));
     for key in ["a", "b", "a", "b"] {
-        gate.run(key, || async { Outcome::Ok }).await.unwrap();
+        open.key(key).run(|| async { Outcome::Ok }).await.unwrap();
     }
     let reported = std::mem::take(&mut *warnings.0.lock().unwrap());
     assert!(matches!(&reported[..], [one] if one.contains("is open to others")), "{reported:?}");
 
     // A folder in place of each file that a record needs.
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let made =
-        LocalGate::builder(Policy::new(Fixed::new(hundred))).folder(&folder).build().unwrap();
-    made.run("a", || async { Outcome::Ok }).await.unwrap();
+    let made = gate(share);
+    made.key("a").run(|| async { Outcome::Ok }).await.unwrap();
     made.close().await;
     let record = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     std::fs::create_dir(record.with_extension("budget.new")).unwrap();
     for _ in 0..20 {
-        made.run("a", || async { Outcome::Ok }).await.unwrap();
+        made.key("a").run(|| async { Outcome::Ok }).await.unwrap();
     }
     std::fs::remove_dir_all(&folder).unwrap();
     let reported = std::mem::take(&mut *warnings.0.lock().unwrap());

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use tidegate_tower::local::LocalGate;
+use tidegate_tower::Gate;
+use tidegate_tower::local::Share;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Policy, Quota, Span};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -19,7 +20,7 @@ const KEY: &str = "api";
 struct Member {
     number: u64,
     url: String,
-    gate: LocalGate,
+    gate: Gate,
     client: reqwest::Client,
     turn: Cell<u64>,
     ending: Cell<bool>,
@@ -43,14 +44,14 @@ async fn run() -> Result<()> {
             let requests = &told["policy"]["requests"];
             let limit = requests["limit"].as_u64().context("limit")?;
             let per = Span::from_millis(requests["per"].as_u64().context("per")?);
-            LocalGate::builder(Policy::new(Fixed::new(Quota::per(limit, per)?)))
+            Gate::builder(Policy::new(Fixed::new(Quota::per(limit, per)?)))
         }
-        _ => LocalGate::builder(Policy::adaptive()),
+        _ => Gate::builder(Policy::adaptive()),
     };
     let member = Rc::new(Member {
         number: told["member"].as_u64().context("member")?,
         url: text("url")?.to_owned(),
-        gate: builder.folder(folder).build()?,
+        gate: builder.share(Share::new("default").folder(folder))?.build(),
         client: reqwest::Client::new(),
         turn: Cell::new(0),
         ending: Cell::new(false),
@@ -85,7 +86,7 @@ async fn calls(member: Rc<Member>) {
             tell(&json!({ "left": now.as_millis() as u64 }));
             member.client.get(&member.url).header("idempotency-key", &name).send()
         };
-        let body = match member.gate.run(KEY, send).await {
+        let body = match member.gate.key(KEY).run(send).await {
             Ok(Ok(response)) => response.text().await.unwrap_or_else(|error| error.to_string()),
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
@@ -100,9 +101,10 @@ async fn calls(member: Rc<Member>) {
 async fn stats(member: Rc<Member>) {
     loop {
         let stats = member.gate.stats();
+        let of = stats.sharing;
         let told = json!({
-            "admitted": stats.counts.admitted, "delayed": stats.delayed, "without": stats.without,
-            "alone": stats.alone, "asked": stats.asked, "missed": stats.missed, "inHand": stats.available_leases,
+            "admitted": stats.counts.admitted, "delayed": of.delayed, "without": of.without,
+            "alone": of.alone, "asked": of.asked, "missed": of.missed, "inHand": of.available_leases,
         });
         tell(&json!({ "stats": told, "holds": member.gate.budget(KEY).is_some() }));
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -3,7 +3,6 @@
 //! Standard input controls it: the process starts its calls on command and exits when the input
 //! closes, so it never outlives its parent.
 
-use crate::admission::Admission;
 use crate::laws::of_calls_and_tokens;
 use crate::options::{Client, Tokens};
 use crate::server::{CALLER, TOKENS};
@@ -19,11 +18,10 @@ use std::io::{BufRead, Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate::law::AnyLaw;
 use tidegate::signal::http::Unit;
 use tidegate::{Hint, Outcome, Policy, Reply};
-use tidegate_tower::local::LocalGate;
-use tidegate_tower::{Gate, read};
+use tidegate_tower::local::Share;
+use tidegate_tower::{Builder, Gate, read};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
@@ -41,30 +39,27 @@ enum Phase {
 pub async fn run(options: &Client) -> Result<()> {
     let phase = listen();
     if options.tokens {
-        let gate = gate(options, of_calls_and_tokens(&options.law)?);
+        let policy = of_calls_and_tokens(&options.law)?.attempts(None);
+        let gate = gate(options, Gate::builder(policy));
         return serve(options, Office::open(options, gate, [Unit::Requests, Unit::Tokens]), phase)
             .await;
     }
-    let policy = options.law.parse()?;
-    let units = [Unit::Requests];
-    match &options.share {
-        Some(folder) => {
-            let gate = LocalGate::builder(policy).folder(folder).build()?;
-            serve(options, Office::open(options, gate, units), phase).await
-        }
-        None => serve(options, Office::open(options, gate(options, policy), units), phase).await,
+    let mut builder = Gate::builder(options.law.parse::<Policy>()?.attempts(None));
+    if let Some(folder) = &options.share {
+        builder = builder.share(Share::new("default").folder(folder))?;
     }
+    serve(options, Office::open(options, gate(options, builder), [Unit::Requests]), phase).await
 }
 
-fn gate<const LIMITS: usize>(options: &Client, policy: Policy<AnyLaw, LIMITS>) -> Gate<LIMITS> {
-    // A call is repeated until it succeeds or the run ends.
-    let gate = Gate::builder(policy.attempts(None)).seed(options.seed);
-    gate.queue(u32::try_from(options.workers).unwrap_or(u32::MAX)).build()
+/// A call is repeated until it succeeds or the run ends.
+fn gate<const LIMITS: usize>(options: &Client, gate: Builder<LIMITS>) -> Gate<LIMITS> {
+    let workers = u32::try_from(options.workers).unwrap_or(u32::MAX);
+    gate.seed(options.seed).queue(workers).build()
 }
 
-async fn serve<G: Admission<LIMITS>, const LIMITS: usize>(
+async fn serve<const LIMITS: usize>(
     options: &Client,
-    office: Office<G, LIMITS>,
+    office: Office<LIMITS>,
     phase: watch::Receiver<Phase>,
 ) -> Result<()> {
     let office = Arc::new(office);
@@ -114,8 +109,8 @@ async fn reached(phase: &watch::Receiver<Phase>, wanted: Phase) {
 }
 
 /// State that the workers of a process share.
-struct Office<G, const LIMITS: usize> {
-    gate: G,
+struct Office<const LIMITS: usize> {
+    gate: Gate<LIMITS>,
     /// The unit of each limit: calls first, then tokens.
     units: [Unit; LIMITS],
     /// The number of calls so far. It spreads their costs.
@@ -123,14 +118,15 @@ struct Office<G, const LIMITS: usize> {
     http: Http<HttpConnector, Empty<Bytes>>,
     address: String,
     number: usize,
+    is_shared: bool,
     tally: Mutex<Tally>,
 }
 
 /// How long a worker pauses after a call was rejected immediately.
 const REST: Duration = Duration::from_millis(50);
 
-impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
-    fn open(options: &Client, gate: G, units: [Unit; LIMITS]) -> Self {
+impl<const LIMITS: usize> Office<LIMITS> {
+    fn open(options: &Client, gate: Gate<LIMITS>, units: [Unit; LIMITS]) -> Self {
         Office {
             gate,
             units,
@@ -138,6 +134,7 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
             http: Http::builder(TokioExecutor::new()).build_http(),
             address: format!("http://{}/", options.address),
             number: options.number,
+            is_shared: options.share.is_some(),
             tally: Mutex::default(),
         }
     }
@@ -157,7 +154,9 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
     }
 
     fn report(&self) -> Result<()> {
-        let wait_us = u64::try_from(self.gate.wait().as_micros()).unwrap_or(u64::MAX);
+        // A call that would be rejected does not wait.
+        let wait = self.gate.peek().unwrap_or_default();
+        let wait_us = u64::try_from(wait.as_micros()).unwrap_or(u64::MAX);
         let line = Tally { wait_us, ..self.tally().line() };
         let mut line = serde_json::to_vec(&line)?;
         line.push(b'\n');
@@ -192,10 +191,7 @@ impl<G: Admission<LIMITS>, const LIMITS: usize> Office<G, LIMITS> {
 }
 
 /// Makes one call after another.
-async fn work<G: Admission<LIMITS>, const LIMITS: usize>(
-    office: Arc<Office<G, LIMITS>>,
-    phase: watch::Receiver<Phase>,
-) {
+async fn work<const LIMITS: usize>(office: Arc<Office<LIMITS>>, phase: watch::Receiver<Phase>) {
     reached(&phase, Phase::Running).await;
     while *phase.borrow() < Phase::Over {
         office.tally().calls += 1;
@@ -204,12 +200,9 @@ async fn work<G: Admission<LIMITS>, const LIMITS: usize>(
 }
 
 /// Makes one logical call: attempts until one succeeds or the run ends.
-async fn call<G: Admission<LIMITS>, const LIMITS: usize>(
-    office: &Office<G, LIMITS>,
-    phase: &watch::Receiver<Phase>,
-) {
+async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Receiver<Phase>) {
     let (asked, costs) = (Instant::now(), office.costs());
-    let mut turn = office.gate.acquire(costs);
+    let mut turn = office.gate.costing(costs).acquire();
     loop {
         let permit = tokio::select! {
             biased;
@@ -219,9 +212,9 @@ async fn call<G: Admission<LIMITS>, const LIMITS: usize>(
         let Ok(permit) = permit else { break };
         let sent = asked.elapsed();
         let reply = office.send(costs).await;
-        let next = office.gate.retry(permit, reply);
+        let next = permit.retry(reply);
         let mut tally = office.tally();
-        tally.steered_by(office.gate.basis());
+        tally.steered_by(office.gate.stats().basis);
         match next {
             Ok(next) => turn = next,
             Err(_) if reply.outcome == Outcome::Ok => {
@@ -229,6 +222,8 @@ async fn call<G: Admission<LIMITS>, const LIMITS: usize>(
                 tally.waits_us.push(u64::try_from(sent.as_micros()).unwrap_or(u64::MAX));
                 return;
             }
+            // Those who share a budget have its policy only for the first attempts.
+            Err(_) if office.is_shared => turn = office.gate.costing(costs).acquire(),
             Err(_) => {
                 tally.given_up += 1;
                 return;

@@ -3,7 +3,6 @@
 //! `demo` starts an HTTP API on loopback and a fleet of client processes that know neither its
 //! limit nor each other. `serve` starts the API alone.
 
-mod admission;
 mod client;
 mod curves;
 mod fleet;

@@ -118,6 +118,14 @@ impl Budgets {
         })
     }
 
+    pub(super) fn set_policy(&mut self, policy: Policy<AnyLaw>) {
+        self.terms.policy = policy;
+        let now = self.now();
+        for budget in self.budgets.values_mut() {
+            budget.desk.source_mut().controller_mut().set_policy(policy, now);
+        }
+    }
+
     fn now(&self) -> Instant {
         self.clock.now() + PAST
     }

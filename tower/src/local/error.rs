@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 /// Why a request to the process that holds the budget failed. Calls continue within the share of
-/// this process. [`LocalGate::trouble`](super::LocalGate::trouble) returns it.
+/// this process. [`Gate::trouble`](crate::Gate::trouble) returns it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LocalError {
     what: Arc<str>,

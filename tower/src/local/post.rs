@@ -1,7 +1,12 @@
 //! Carries the requests of one process to the holder of the budgets. If there is none, this process
 //! becomes the holder.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tidegate::Policy;
+use tidegate::law::AnyLaw;
 
 use super::LocalError;
 use super::budgets::{LocalBudget, Terms};
@@ -23,6 +28,7 @@ enum Way {
 /// See the module's documentation.
 pub(super) struct Post {
     terms: Terms,
+    policy: Mutex<Policy<AnyLaw>>,
     way: Mutex<Option<Way>>,
     /// Only one task searches at a time.
     search: tokio::sync::Mutex<()>,
@@ -30,7 +36,29 @@ pub(super) struct Post {
 
 impl Post {
     pub(super) fn new(terms: Terms) -> Self {
-        Self { terms, way: Mutex::new(None), search: tokio::sync::Mutex::new(()) }
+        let policy = Mutex::new(terms.policy);
+        Self { terms, policy, way: Mutex::new(None), search: tokio::sync::Mutex::new(()) }
+    }
+
+    /// The same with budgets of this policy, for another gate.
+    pub(super) fn again(&self, policy: Policy<AnyLaw>) -> Self {
+        Self::new(Terms { policy, ..self.terms.clone() })
+    }
+
+    pub(super) fn expiry(&self) -> Duration {
+        self.terms.expiry
+    }
+
+    /// Sets the policy of the budgets that this process holds, now or later.
+    pub(super) fn set_policy(&self, policy: Policy<AnyLaw>) {
+        *self.policy() = policy;
+        if let Some(Way::Seat(seat)) = self.open() {
+            seat.set_policy(policy);
+        }
+    }
+
+    fn policy(&self) -> MutexGuard<'_, Policy<AnyLaw>> {
+        self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends a request to the holder of the seat, or only looks for the holder. If none answers, this
@@ -128,7 +156,8 @@ impl Post {
                     }
                 }
             }
-            match Seat::take(&self.terms, found) {
+            let terms = Terms { policy: *self.policy(), ..self.terms.clone() };
+            match Seat::take(terms, found) {
                 Ok(Some(seat)) => return Ok(Way::Seat(seat)),
                 Ok(None) => {}
                 Err(error) => {
@@ -138,6 +167,12 @@ impl Post {
             }
         }
         Err(LocalError::new(format!("other processes keep taking the socket {path}")))
+    }
+}
+
+impl fmt::Debug for Post {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Post").field(&self.terms).finish()
     }
 }
 

@@ -7,6 +7,8 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use tidegate::Policy;
+use tidegate::law::AnyLaw;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::{AbortHandle, JoinSet};
 
@@ -29,17 +31,17 @@ pub(super) struct Seat {
 impl Seat {
     /// Takes the seat from `found`, the inode of a socket whose process does not answer, or `None`
     /// if there is no socket. `None` if another process was faster.
-    pub(super) fn take(terms: &Terms, found: Number) -> io::Result<Option<Arc<Self>>> {
+    pub(super) fn take(terms: Terms, found: Number) -> io::Result<Option<Arc<Self>>> {
         let Some((listener, number)) = terms.place.take(found)? else { return Ok(None) };
+        let place = terms.place.clone();
         let seat = Arc::new(Self {
-            place: terms.place.clone(),
+            place: place.clone(),
             number,
-            budgets: Mutex::new(Budgets::new(terms.clone(), found.is_none())),
+            budgets: Mutex::new(Budgets::new(terms, found.is_none())),
             held: AtomicBool::new(true),
             task: Mutex::new(None),
         });
-        let task =
-            tokio::spawn(welcome(Host(Arc::downgrade(&seat)), listener, terms.place.clone()));
+        let task = tokio::spawn(welcome(Host(Arc::downgrade(&seat)), listener, place));
         *lock(&seat.task) = Some(task.abort_handle());
         Ok(Some(seat))
     }
@@ -62,6 +64,10 @@ impl Seat {
         let (grant, unstored) = lock(&self.budgets).answer(key, request)?;
         unstored.inspect(|trouble| self.place.report(trouble));
         Ok(self.is_held().then_some(grant))
+    }
+
+    pub(super) fn set_policy(&self, policy: Policy<AnyLaw>) {
+        lock(&self.budgets).set_policy(policy);
     }
 
     pub(super) fn stats(&self, key: &[u8]) -> Option<LocalBudget> {

@@ -1,5 +1,6 @@
 //! The gate on tokio's paused clock.
 
+use std::cell::Cell;
 use std::future::{Future, pending};
 use std::pin::pin;
 use std::sync::Arc;
@@ -84,7 +85,46 @@ async fn a_call_that_is_in_flight_at_its_deadline_is_given_up() {
     });
     assert_eq!(hanging.await, Err(Error::TimedOut { key: "api".into() }));
     assert!(begun.elapsed() < Duration::from_secs(4));
-    assert_eq!((gate.stats().in_flight, gate.stats().counts.abandoned), (0, 1));
+    let (in_flight, counts) = (gate.stats().in_flight, gate.stats().counts);
+    assert_eq!((in_flight, counts.failed, counts.abandoned), (0, 1, 0), "it is evidence");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_cannot_end_by_its_deadline_is_not_sent_late() {
+    let gate = Gate::new(per_second(1));
+    let sent = Cell::new(0);
+    let call = |seconds| {
+        let call = gate.key("api").with_timeout(Duration::from_secs_f64(seconds));
+        call.run(async || {
+            sent.set(sent.get() + 1);
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            Outcome::Ok
+        })
+    };
+    assert_eq!(call(10.0).await, Ok(Outcome::Ok));
+    // The second one would be sent in a second, with 1.5 seconds left.
+    let (at_once, late, in_time) = tokio::join!(call(2.5), call(2.5), call(3.5));
+    assert_eq!((at_once, in_time), (Ok(Outcome::Ok), Ok(Outcome::Ok)));
+    assert_eq!(late.unwrap_err().wait(), Some(Duration::from_secs(1)));
+    // One that has waited while it was not known how long such calls take.
+    let other = Gate::new(per_second(1));
+    let call_of_other = |seconds| {
+        let call = other.with_timeout(Duration::from_secs_f64(seconds));
+        call.run(async || {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            Outcome::Ok
+        })
+    };
+    let (first, second, third) =
+        tokio::join!(call_of_other(2.3), call_of_other(2.3), call_of_other(2.3));
+    assert_eq!((first, second), (Ok(Outcome::Ok), Ok(Outcome::Ok)));
+    assert_eq!(third.unwrap_err().wait(), Some(Duration::ZERO));
+    let counts = other.stats().counts;
+    assert_eq!((counts.ok, counts.failed), (2, 0));
+    // One that may be sent at once is sent, so that a server that has become faster is found.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(matches!(call(1.0).await, Err(Error::TimedOut { .. })));
+    assert_eq!(sent.get(), 4);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,14 +9,15 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tidegate_tower::Error;
-use tidegate_tower::local::{LocalAcquire, LocalGate};
-use tidegate_tower::tidegate::law::{Aimd, Fixed};
+use tidegate_tower::local::Share;
+use tidegate_tower::tidegate::law::{Aimd, AnyLaw, Fixed};
 use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reason};
+use tidegate_tower::{Acquire, Error, Gate, ThrottleLayer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
+use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 
 const KEY: &str = "api";
 
@@ -37,9 +38,17 @@ impl Folder {
         self.0.join("default")
     }
 
-    fn gate(&self) -> LocalGate {
+    fn gate(&self) -> Gate {
         let fifty = Policy::new(Fixed::new(Quota::per_second(50).unwrap()));
-        LocalGate::builder(fifty).folder(&self.0).build().unwrap()
+        self.gate_of(fifty)
+    }
+
+    fn share(&self) -> Share {
+        Share::new("default").folder(&self.0)
+    }
+
+    fn gate_of<L: Copy + Into<AnyLaw>>(&self, policy: Policy<L>) -> Gate {
+        Gate::builder(policy).share(self.share()).unwrap().build()
     }
 
     fn record(&self) -> Option<PathBuf> {
@@ -54,8 +63,8 @@ impl Drop for Folder {
     }
 }
 
-async fn call(gate: &LocalGate) {
-    assert_eq!(gate.run(KEY, || async { Outcome::Ok }).await, Ok(Outcome::Ok));
+async fn call(gate: &Gate) {
+    assert_eq!(gate.key(KEY).run(|| async { Outcome::Ok }).await, Ok(Outcome::Ok));
 }
 
 fn mode(path: &Path) -> u32 {
@@ -72,9 +81,9 @@ async fn the_first_process_holds_the_budget_and_the_others_lease_from_it() {
         }
     }
     assert_eq!(gates.iter().filter(|gate| gate.budget(KEY).is_some()).count(), 1);
-    let alone: u32 = gates.iter().map(|gate| gate.stats().alone).sum();
+    let alone: u32 = gates.iter().map(|gate| gate.stats().sharing.alone).sum();
     assert_eq!((alone, gates[1].trouble(KEY)), (0, None));
-    assert!(gates[0].stats().members >= 2);
+    assert!(gates[0].stats().sharing.members >= 2);
 }
 
 #[tokio::test]
@@ -95,9 +104,9 @@ async fn the_calls_of_keys_beyond_the_most_continue_and_are_counted() {
     let folder = Folder::new();
     let gate = folder.gate();
     for key in 0..258 {
-        gate.run(&key.to_string(), || async { Outcome::Ok }).await.unwrap();
+        gate.key(key.to_string()).run(|| async { Outcome::Ok }).await.unwrap();
     }
-    let stats = gate.stats();
+    let stats = gate.stats().sharing;
     assert_eq!((stats.alone, stats.troubled), (2, 2));
     let trouble = gate.trouble("257").unwrap().to_string();
     assert!(trouble.contains("at most 256 budgets"), "{trouble}");
@@ -107,7 +116,10 @@ async fn the_calls_of_keys_beyond_the_most_continue_and_are_counted() {
 async fn only_the_user_can_access_the_folder_the_socket_and_the_files() {
     let folder = Folder::new();
     let within = folder.0.join("made");
-    let gate = LocalGate::builder(Policy::adaptive()).folder(&within).build().unwrap();
+    let gate = Gate::builder(Policy::adaptive())
+        .share(Share::new("default").folder(&within))
+        .unwrap()
+        .build();
     call(&gate).await;
     assert_eq!((mode(&within), mode(&within.join("default"))), (0o700, 0o600));
     assert!(fs::read_dir(&within).unwrap().all(|file| mode(&file.unwrap().path()) == 0o600));
@@ -118,9 +130,9 @@ async fn a_folder_that_is_open_to_others_is_not_used_and_calls_continue() {
     let folder = Folder::new();
     fs::set_permissions(&folder.0, Permissions::from_mode(0o755)).unwrap();
     let gate = folder.gate();
-    assert_eq!((gate.check().await.is_err(), gate.stats().troubled), (true, 0));
+    assert_eq!((gate.check().await.is_err(), gate.stats().sharing.troubled), (true, 0));
     call(&gate).await;
-    assert_eq!((gate.stats().alone, gate.stats().troubled), (1, 1));
+    assert_eq!((gate.stats().sharing.alone, gate.stats().sharing.troubled), (1, 1));
     let trouble = gate.trouble(KEY).unwrap().to_string();
     assert!(trouble.contains("is open to others or belongs to another user"), "{trouble}");
 }
@@ -132,7 +144,7 @@ async fn the_socket_of_a_dead_process_is_replaced() {
     let gate = folder.gate();
     call(&gate).await;
     assert!(gate.budget(KEY).is_some());
-    assert_eq!(gate.stats().alone, 0);
+    assert_eq!(gate.stats().sharing.alone, 0);
 }
 
 #[tokio::test]
@@ -175,7 +187,7 @@ async fn a_gate_that_lost_its_seat_grants_nothing_and_asks_the_new_holder() {
     while second.budget(KEY).unwrap().members < 2 {
         call(&first).await;
     }
-    assert_eq!(first.stats().alone + second.stats().alone, 0);
+    assert_eq!(first.stats().sharing.alone + second.stats().sharing.alone, 0);
 }
 
 #[tokio::test]
@@ -190,7 +202,7 @@ async fn a_closed_gate_returns_its_leases_and_its_seat() {
         tokio::join!(call(&held), call(&other));
     }
     other.close().await;
-    assert_eq!((held.budget(KEY).unwrap().members, other.stats().available_leases), (1, 0));
+    assert_eq!((held.budget(KEY).unwrap().members, other.stats().sharing.available_leases), (1, 0));
     held.close().await;
     assert!(!folder.socket().exists());
     // A later call starts again.
@@ -201,7 +213,7 @@ async fn a_closed_gate_returns_its_leases_and_its_seat() {
 #[tokio::test]
 async fn the_record_outlives_the_process_that_wrote_it() {
     let folder = Folder::new();
-    let gate = || LocalGate::builder(Policy::new(Aimd::DEFAULT)).folder(&folder.0).build().unwrap();
+    let gate = || folder.gate_of(Policy::new(Aimd::DEFAULT));
     let first = gate();
     for _ in 0..20 {
         call(&first).await;
@@ -253,7 +265,7 @@ async fn a_holder_of_another_version_or_program_is_reported_and_calls_continue()
         call(&gate).await;
         let trouble = gate.trouble(KEY).unwrap().to_string();
         assert!(trouble.contains(named), "{trouble}");
-        assert_eq!((gate.stats().alone, gate.budget(KEY)), (1, None));
+        assert_eq!((gate.stats().sharing.alone, gate.budget(KEY)), (1, None));
     }
 }
 
@@ -282,7 +294,7 @@ async fn a_client_that_sends_garbage_is_disconnected_without_affecting_others() 
 async fn a_dropped_call_leaves_the_queue_and_a_dropped_permit_frees_its_place() {
     let folder = Folder::new();
     let gate = folder.gate();
-    let waiting: Vec<_> = (0..20).map(|_| gate.acquire(KEY)).collect();
+    let waiting: Vec<_> = (0..20).map(|_| gate.key(KEY).acquire()).collect();
     let some = waiting.into_iter().map(|call| tokio::time::timeout(Duration::from_millis(5), call));
     let some = futures_util::future::join_all(some).await;
     assert!(some.iter().any(Result::is_err));
@@ -296,28 +308,28 @@ async fn throttled_calls_are_retried() {
     let folder = Folder::new();
     let gate = folder.gate();
     let mut answers = [Outcome::Throttled, Outcome::Ok].into_iter();
-    let done = gate.run(KEY, || std::future::ready(answers.next().unwrap())).await;
+    let done = gate.key(KEY).run(|| std::future::ready(answers.next().unwrap())).await;
     assert_eq!(done, Ok(Outcome::Ok));
     assert_eq!(gate.stats().counts.retries, 1);
 }
 
 #[test]
 fn an_invalid_name_and_a_path_that_is_too_long_are_rejected_at_once() {
-    let gate = || LocalGate::builder(Policy::adaptive());
-    for (builder, named) in [
-        (gate().name("../other"), "name is \"../other\"; it must be 1 to 64"),
-        (gate().name(""), "name is \"\""),
-        (gate().folder("/tmp/".to_owned() + &"x".repeat(100)), "choose a shorter folder or name"),
+    let long = "/tmp/".to_owned() + &"x".repeat(100);
+    for (share, named) in [
+        ("../other".into(), "name is \"../other\"; it must be 1 to 64"),
+        ("".into(), "name is \"\""),
+        (Share::new("default").folder(long), "choose a shorter folder or name"),
     ] {
-        let error = builder.build().unwrap_err().to_string();
+        let error = Gate::builder(Policy::adaptive()).share(share).unwrap_err().to_string();
         assert!(error.contains(named), "{error}");
     }
 }
 
 /// A gate whose budget is a call each ten minutes, and one call of it is spent.
-async fn spent(folder: &Folder) -> LocalGate {
+async fn spent(folder: &Folder) -> Gate {
     let rare = Policy::new(Fixed::new(Quota::per_hour(6).unwrap()));
-    let gate = LocalGate::builder(rare).folder(&folder.0).build().unwrap();
+    let gate = folder.gate_of(rare);
     call(&gate).await;
     gate
 }
@@ -330,7 +342,7 @@ async fn a_call_that_cannot_meet_its_deadline_is_rejected_by_then_and_at_once_if
     let brief = gate.key(KEY).with_timeout(Duration::from_millis(300)).acquire();
     assert!(late(brief.await.unwrap_err()));
     // The next lease is ten minutes away, and another call waits for it.
-    let first = gate.acquire(KEY);
+    let first = gate.key(KEY).acquire();
     let behind = gate.key(KEY).with_timeout(Duration::from_secs(300)).acquire();
     let both = async {
         tokio::select! { biased; _ = first => None, second = behind => second.err() }
@@ -376,7 +388,7 @@ async fn a_peek_says_how_long_a_call_would_wait_and_changes_nothing() {
     let gate = folder.gate();
     assert_eq!(gate.key(KEY).peek(), Ok(Duration::ZERO), "a key without calls");
     call(&gate).await;
-    let waiting: Vec<_> = (0..100).map(|_| Box::pin(gate.acquire(KEY))).collect();
+    let waiting: Vec<_> = (0..100).map(|_| Box::pin(gate.key(KEY).acquire())).collect();
     let mut waiting = futures_util::future::join_all(waiting);
     assert!(futures_util::FutureExt::now_or_never(&mut waiting).is_none());
     let before = gate.stats().waiting;
@@ -412,7 +424,7 @@ fn a_gate_outlives_the_runtime_of_its_first_call() {
 fn a_call_that_waits_on_another_runtime_outlives_that_of_the_first_call() {
     let folder = Folder::new();
     let slow = Policy::new(Fixed::new(Quota::per_second(2).unwrap()));
-    let gate = LocalGate::builder(slow).folder(&folder.0).build().unwrap();
+    let gate = folder.gate_of(slow);
     let (first, second) = (runtime(), runtime());
     first.block_on(call(&gate));
     // These wait for the first runtime, which is never driven again, and then ends.
@@ -429,25 +441,25 @@ fn a_call_that_waits_on_another_runtime_outlives_that_of_the_first_call() {
 fn neither_a_call_nor_its_deadline_depends_on_a_runtime_that_is_not_driven() {
     let (folder, other) = (Folder::new(), Folder::new());
     let hourly = Policy::new(Fixed::new(Quota::per_hour(1).unwrap()));
-    let gate = LocalGate::builder(hourly).folder(&folder.0).build().unwrap();
+    let gate = folder.gate_of(hourly);
     let quick = other.gate();
     let (first, second) = (runtime(), runtime());
     first.block_on(async {
         call(&gate).await;
-        quick.run("b", || async { Outcome::Ok }).await.unwrap();
+        quick.key("b").run(|| async { Outcome::Ok }).await.unwrap();
     });
     second.block_on(async {
         let late = gate.key(KEY).with_timeout(Duration::from_millis(300)).acquire();
         let late = tokio::time::timeout(LONG, late).await.expect("the deadline is ignored");
         assert!(matches!(late, Err(Error::Rejected { reason: Reason::Late(_), .. })), "{late:?}");
-        let call = quick.run("b", || async { Outcome::Ok });
+        let call = quick.key("b").run(|| async { Outcome::Ok });
         tokio::time::timeout(LONG, call).await.expect("it hangs").unwrap();
     });
     drop(first);
 }
 
 /// Drops a call when it is woken, as an executor does whose tasks run or end at once.
-struct Dropping(Mutex<Option<LocalAcquire>>);
+struct Dropping(Mutex<Option<Acquire>>);
 
 impl Wake for Dropping {
     fn wake(self: Arc<Self>) {
@@ -465,11 +477,11 @@ fn a_waker_may_drop_its_call() {
         fs::set_permissions(&folder.0, Permissions::from_mode(0o755)).unwrap();
         let ten = Quota::per_second(10).unwrap();
         let gate =
-            LocalGate::builder(Policy::adaptive()).folder(&folder.0).alone(ten).build().unwrap();
+            Gate::builder(Policy::adaptive()).share(folder.share().alone(ten)).unwrap().build();
         runtime().block_on(async {
             call(&gate).await;
             let waker = Arc::new(Dropping(Mutex::new(None)));
-            let (mut one, mut two) = (gate.acquire(KEY), gate.acquire(KEY));
+            let (mut one, mut two) = (gate.key(KEY).acquire(), gate.key(KEY).acquire());
             let other = Waker::noop();
             for (call, waker) in [(&mut one, &waker.clone().into()), (&mut two, other)] {
                 let polled = Pin::new(call).poll(&mut Context::from_waker(waker));
@@ -484,4 +496,89 @@ fn a_waker_may_drop_its_call() {
         done.send(()).unwrap();
     });
     is_done.recv_timeout(LONG).expect("it hangs");
+}
+
+#[tokio::test]
+async fn a_layer_and_calls_with_several_keys_share_budgets() {
+    let folder = Folder::new();
+    let (one, two) = (folder.gate(), folder.gate());
+    let served = Arc::new(AtomicU32::new(0));
+    let service = |gate: &Gate| {
+        let served = served.clone();
+        let api = service_fn(move |_: http::Request<String>| {
+            let first = served.fetch_add(1, Ordering::SeqCst) == 0;
+            let status = if first { 429 } else { 200 };
+            async move { http::Response::builder().status(status).body("hello".to_owned()) }
+        });
+        ServiceBuilder::new().layer(ThrottleLayer::new(gate.clone())).service(api)
+    };
+    let (mut layer, begin) = (service(&one), Instant::now());
+    for _ in 0..10 {
+        let request = http::Request::get("http://api/").body(String::new()).unwrap();
+        let response = layer.ready().await.unwrap().call(request).await.unwrap();
+        assert_eq!((response.status(), one.stats().in_flight), (http::StatusCode::OK, 1));
+        drop(response);
+        let call = two.keys(["api", "model"]).with_timeout(Duration::from_secs(5));
+        assert_eq!(call.run(|| async { Outcome::Ok }).await, Ok(Outcome::Ok));
+    }
+    // 21 attempts for this key in both gates.
+    let took = begin.elapsed();
+    assert!(took > Duration::from_millis(350), "{took:?}");
+    let counts = (one.stats().counts, two.stats().counts);
+    assert_eq!((counts.0.ok, counts.0.throttled, counts.1.ok), (10, 1, 20));
+    assert_eq!(one.stats().sharing.alone + two.stats().sharing.alone, 0);
+}
+
+#[tokio::test]
+async fn a_response_keeps_its_place_until_it_is_read_and_teaches_then() {
+    let folder = Folder::new();
+    let gate = folder.gate();
+    let mut permit = gate.key(KEY).acquire().await.unwrap();
+    permit.learn(Outcome::Ok);
+    permit.learn(Outcome::Failed);
+    assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (1, 0));
+    drop(permit);
+    let counts = gate.stats().counts;
+    assert_eq!((gate.stats().in_flight, counts.ok, counts.failed), (0, 1, 0));
+    drop(gate.key(KEY).acquire().await.unwrap());
+    assert_eq!(gate.stats().counts.abandoned, 1);
+}
+
+#[tokio::test]
+async fn a_call_that_costs_more_than_a_lease_is_rejected_and_another_is_tried_with_a_lease() {
+    let folder = Folder::new();
+    let gate = folder.gate();
+    let large = gate.key(KEY).costing([2]).acquire().await;
+    assert!(matches!(large, Err(Error::Rejected { reason: Reason::TooBig, .. })), "{large:?}");
+    while gate.key(KEY).try_acquire().is_none() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(gate.stats().sharing.alone, 0);
+}
+
+#[tokio::test]
+async fn a_policy_that_is_set_applies_to_the_budgets_of_this_process() {
+    let folder = Folder::new();
+    let gate = spent(&folder).await;
+    gate.set_policy(Policy::new(Fixed::new(Quota::per_second(100).unwrap())));
+    for key in [KEY, "new"] {
+        for _ in 0..3 {
+            let call = gate.key(key).run(|| async { Outcome::Ok });
+            tokio::time::timeout(LONG, call).await.expect("it hangs").unwrap();
+        }
+        assert_eq!(gate.budget(key).unwrap().interval, Some(Duration::from_millis(10)));
+    }
+}
+
+#[tokio::test]
+async fn unused_keys_leave_the_table() {
+    let folder = Folder::new();
+    let gate = Gate::builder(Policy::adaptive()).keys(2).share(folder.share()).unwrap().build();
+    for key in 0..6 {
+        let call = gate.key(key.to_string()).run(|| async { Outcome::Ok });
+        tokio::time::timeout(LONG, call).await.expect("it hangs").unwrap();
+    }
+    assert_eq!((gate.stats().keys, gate.stats().counts.ok), (2, 6));
+    gate.close().await;
+    assert_eq!((gate.stats().keys, gate.stats().counts.ok), (0, 6));
 }

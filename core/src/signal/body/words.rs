@@ -41,7 +41,7 @@ pub(super) enum Point {
 }
 
 /// The paths, without arrays.
-pub(super) static PATHS: Table<Field, 34> = Table::of(&[
+pub(super) static PATHS: Table<Field, 35> = Table::of(&[
     // Google; OpenAI and compatible APIs; Anthropic; Stripe; Meta.
     ("error.code", Field::MetaCode),
     ("error.type", Field::Code),
@@ -66,6 +66,8 @@ pub(super) static PATHS: Table<Field, 34> = Table::of(&[
     ("violated-policies", Field::Violated),
     // Telegram.
     ("parameters.retry_after", Field::Delay),
+    // Kubernetes.
+    ("details.retryAfterSeconds", Field::Delay),
     // Shopify, Linear, GitHub.
     ("errors.extensions.code", Field::GraphCode),
     ("errors.type", Field::GraphCode),
