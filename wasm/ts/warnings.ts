@@ -21,7 +21,7 @@ export const warner = ({ now, lanes, timers, hasGap }: Inside, warnAfter = 5_000
       const since = now() - warnAfter;
       for (const { key, waiters } of lanes.values()) {
         const late = waiters.find((call) => call && call.since <= since && call.deadline !== call.deadline);
-        if (late) return warn(key, warnAfter, `all places are taken by calls in flight${hasGap() ? " or rest after them" : ""}. A call inside another call with the same key may wait forever: use another key.`);
+        if (late) return warn(key, warnAfter, `all places are taken by calls in flight${hasGap() ? " or rest after them" : ""}. A call inside another call with the same key may wait forever: use another key. So may calls for responses whose bodies are not read: read or cancel them, or use release: "headers".`);
       }
     }, warnAfter);
     (timer as { unref?(): void }).unref?.();
