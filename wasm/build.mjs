@@ -70,7 +70,8 @@ function toJavaScript(wasm) {
   const begin = text.indexOf("var retasmFunc");
   const call = /var retasmFunc = asmFunc\(([\s\S]*?)\);\n/.exec(text.slice(begin));
   if (!call) throw new Error("the output of wasm2js has changed: it has no `var retasmFunc = asmFunc(…);`");
-  const plain = `${text.slice(0, begin)}\nexport const instantiate = () => asmFunc(${call[1]});\n`;
+  const whole = `${text.slice(0, begin)}\nexport const instantiate = () => asmFunc(${call[1]});\n`;
+  const plain = esbuild.transformSync(whole, { minify: true, target: "es2022" }).code;
   fs.writeFileSync(path.join(bound, "plain.mjs"), plain);
   return plain;
 }
@@ -94,33 +95,83 @@ function pack(bytes) {
   return { common: bits.map((four) => four.toString(16)).join(""), packed };
 }
 
-/** Resolves `#packed/…` and `#plain/…` to the modules. */
+/** What an entry imports as `#core/…` in each runtime: how its module is loaded, and how waiting calls wake. */
+const CORES = {
+  node: (module) => `${packedCore(module)} export { PumpedLane as Lane } from "./pumped.js";`,
+  js: () => `export { instantiate } from "#plain"; export { PumpedLane as Lane } from "./pumped.js";`,
+  "js.workers": () => `export { instantiate } from "#plain"; export { LoneLane as Lane } from "./lone.js";`,
+  // Cloudflare's runtime compiles wasm only from an import, and others only from one with `?module`.
+  workerd: (module) => importedCore(`${modules[module]}.wasm`),
+  "edge-light": (module) => importedCore(`${modules[module]}.wasm?module`),
+};
+const packedCore = (module) => `
+  import { ${module === "pacing" ? "unpack" : "compile"}, instance } from "./core.js";
+  import { common, packed } from "#packed/${module}";
+  export const instantiate = () => instance(${module === "pacing" ? "new WebAssembly.Module(unpack(packed, common))" : "compile(packed, common)"});`;
+const importedCore = (file) => `
+  import { instance } from "./core.js";
+  import module from "./${file}";
+  export const instantiate = () => instance(module);
+  export { LoneLane as Lane } from "./lone.js";`;
+
+/** Resolves the entries of a runtime, `entry:NAME?RUNTIME`, and what their sources import as `#…`. */
 const inlined = {
   name: "inlined",
   setup(build) {
-    build.onResolve({ filter: /^#(packed|plain)\// }, ({ path }) => ({ path, namespace: "inlined" }));
+    const resolveDir = path.join(here, "ts");
+    build.onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice("entry:".length), namespace: "entry" }));
+    build.onLoad({ filter: /.*/, namespace: "entry" }, ({ path: entry }) => {
+      const [name, runtime = "node"] = entry.split("?");
+      return { contents: fs.readFileSync(path.join(resolveDir, `${name}.ts`)), loader: "ts", resolveDir, pluginData: runtime };
+    });
+    build.onResolve({ filter: /^#core\// }, ({ path, pluginData }) => ({ path: `${path.slice("#core/".length)}?${pluginData}`, namespace: "core" }));
+    build.onLoad({ filter: /.*/, namespace: "core" }, ({ path }) => {
+      const [module, runtime] = path.split("?");
+      return { contents: CORES[runtime](module), resolveDir };
+    });
+    build.onResolve({ filter: /^#(packed\/|plain$)/ }, ({ path }) => ({ path, namespace: "inlined" }));
     build.onLoad({ filter: /^#packed\//, namespace: "inlined" }, ({ path: name }) => {
       const wasm = modules[name.slice("#packed/".length)];
       const { common, packed } = pack(fs.readFileSync(path.join(dist, `${wasm}.wasm`)));
       return { contents: `export const common = "${common}", packed = ${JSON.stringify(packed)};` };
     });
-    build.onLoad({ filter: /^#plain\//, namespace: "inlined" }, () => ({ contents: plain }));
+    build.onLoad({ filter: /^#plain$/, namespace: "inlined" }, () => ({ contents: plain }));
     build.onResolve({ filter: /\.wasm(\?module)?$/ }, ({ path }) => ({ path, external: true }));
     build.onResolve({ filter: /^(cloudflare|node):/ }, ({ path }) => ({ path, external: true }));
   },
 };
 
+const entry = (name, runtime = "node", out = `${name}.${runtime}`) => ({ in: `entry:${name}?${runtime}`, out: runtime === "node" ? name : out });
 const common = {
-  absWorkingDir: here, bundle: true, platform: "neutral", target: "es2022", plugins: [inlined], outdir: dist,
-  legalComments: "none", charset: "ascii", logLevel: "warning",
+  absWorkingDir: here, bundle: true, platform: "neutral", target: "es2022", plugins: [inlined], outdir: dist, format: "esm",
+  metafile: true, legalComments: "none", charset: "ascii", logLevel: "warning",
 };
-const entry = (name) => ({ in: `ts/${name}.ts`, out: name });
-const workers = ["workerd", "edge-light", "full.workerd", "full.edge-light", "lite.workerd", "lite.edge-light", "pacing.workerd", "pacing.edge-light", "js.workers", "durable"];
-const everywhere = ["index", "full", "lite", "pacing", "js", "redis", "local", "tabs", "test", "otel"];
-await esbuild.build({
-  ...common, format: "esm", entryPoints: [...everywhere, ...workers].map(entry),
-});
-await esbuild.build({ ...common, format: "cjs", entryPoints: everywhere.map(entry), outExtension: { ".js": ".cjs" } });
+const gates = ["index", "full", "lite"];
+const made = await Promise.all([
+  // What gates have in common is in chunks.
+  esbuild.build({
+    ...common, splitting: true, entryPoints: [
+      ...[...gates, "redis", "local", "tabs", "durable"].map((name) => entry(name)),
+      ...gates.flatMap((name) => [entry(name, "workerd"), entry(name, "edge-light")]),
+      entry("index", "js", "js"), entry("index", "js.workers", "js.workers"),
+    ],
+  }),
+  esbuild.build({ ...common, entryPoints: [entry("pacing"), entry("pacing", "workerd"), entry("pacing", "edge-light"), entry("test"), entry("otel")] }),
+]);
+
+// CommonJS is the same files, each converted, so that the entries share what they have in common there too.
+const imports = new Map(made.flatMap(({ metafile }) => Object.entries(metafile.outputs)).map(([file, { imports }]) => [path.basename(file), imports]));
+const needed = new Set([...gates, "js", "redis", "local", "tabs", "pacing", "test", "otel"].map((name) => `${name}.js`));
+for (const name of needed) for (const { path: file, external } of imports.get(name)) if (!external) needed.add(path.basename(file));
+for (const name of imports.keys()) {
+  const file = path.join(dist, name);
+  // An import without names only keeps an order, and nothing has side effects.
+  const text = fs.readFileSync(file, "utf8").replace(/^import "\.\/.*\n/gm, "");
+  fs.writeFileSync(file, text);
+  if (!needed.has(name)) continue;
+  const { code } = await esbuild.transform(text.replace(/(from "\.\/.+)\.js";$/gm, '$1.cjs";'), { format: "cjs", platform: "neutral", target: "es2022", charset: "ascii" });
+  fs.writeFileSync(file.replace(/\.js$/, ".cjs"), code);
+}
 
 // Not by its link: the workspace has several versions, and any of them may have made it.
 execFileSync(process.execPath, [path.join(tools, "../typescript/bin/tsc"), "-p", here, "--outDir", dist], { stdio: "inherit" });

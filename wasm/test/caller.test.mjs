@@ -161,6 +161,19 @@ test("a call inside another one that waits for the other's place causes a warnin
   assert.deepEqual(more, []);
 });
 
+test("calls that wait for responses whose bodies nobody reads cause a warning that names the way out", async () => {
+  const [warning, ...more] = await warningsOf(`
+    const pull = (to) => to.enqueue(new Uint8Array(10_000));
+    const fetch = async () => new Response(new ReadableStream({ pull }));
+    const gate = tidegate({ concurrency: 1, warnAfter: 200, fetch });
+    const calls = (options) => Promise.all([1, 2, 3].map(() => gate.fetch("http://127.0.0.1", {}, options)));
+    await calls({ release: "headers", key: "other" });
+    calls({}).catch(nothing);
+    setTimeout(process.exit, 1_000);`);
+  assert.match(warning, /bodies are not read: read or cancel them, or use release: "headers"\./);
+  assert.deepEqual(more, []);
+});
+
 test("Node runs until calls that have no place were sent: a retry, and a call with several keys", async () => {
   const program = (entry, options, key) => `
     import { tidegate } from "${entry}";

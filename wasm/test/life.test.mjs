@@ -202,6 +202,14 @@ test("a Request is retried with its body", async (t) => {
   assert.equal((await gate.fetch(keyed)).status, 200);
 });
 
+test("a Request is retried with its body if it does not tell whether it has one, as in Firefox", async (t) => {
+  const { url, seen } = await serve(t, (number) => ({ status: number < 3 ? 429 : 200 }));
+  const request = Object.defineProperty(new Request(url, { method: "POST", body: "a body" }), "body", { value: undefined });
+  const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 } });
+  assert.equal((await gate.fetch(request)).status, 200);
+  assert.deepEqual(seen.map(({ body }) => body), ["a body", "a body", "a body"]);
+});
+
 test("a 429 after a redirect to another origin does not count for the first origin", async (t) => {
   const other = await serve(t, () => ({ status: 429, headers: { "retry-after": "3600" } }));
   const { url } = await serve(t, (_, { url }) => (url === "/moved" ? { status: 302, headers: { location: other.url } } : { status: 200 }));

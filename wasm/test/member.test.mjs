@@ -290,7 +290,7 @@ test("an invalid rate for a process alone is reported", (t) => {
   const world = new World(t);
   const alone = (alone) => () => world.gate(world.desk(), { alone });
   assert.throws(alone({ limit: 1.5, per: 1_000 }), { name: "PolicyError", message: /^alone\.limit is 1\.5; it is a whole number/ });
-  assert.throws(alone({ limit: 1 }), /^PolicyError: alone\.per is NaN; it is a number from/);
+  assert.throws(alone({ limit: 1 }), /^PolicyError: alone\.per is NaN or missing; it is a number from/);
   assert.throws(alone({ limit: 1, per: 1e13 }), /^PolicyError: alone\.per is/);
   assert.ok(new Desk(load, {}).stats());
 });

@@ -30,6 +30,7 @@ test("an invalid option of a gate is reported with its value and the valid range
     [{ law: "magic" }, /no law "magic"/],
     [{ law: "fixed", requests: { limit: 0, per: 1_000 } }, /requests\.limit is 0/],
     [{ requests: { limit: 10, per: NaN } }, /requests\.per is NaN/],
+    [{ requests: { limit: 10 } }, /requests\.per is NaN or missing/],
     [{ requests: { limit: 1.5, per: 1_000 } }, /requests\.limit is 1\.5; it is a whole number/],
     [{ requests: { limit: 10, per: 86_400_000, burst: 10_000_000 } }, /requests\.burst is 10000000; .* to 532407/],
     [{ requests: { limit: 10, per: 1_000, burst: 11, strict: true } }, /^requests\.burst is 11, and strict allows no more than the limit, 10: lower burst, or leave strict out$/],

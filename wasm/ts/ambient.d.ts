@@ -1,33 +1,16 @@
 /** Declares modules that the build inserts, and the parts of runtimes that this package uses. */
 
-declare module "#packed/gate" {
+declare module "#core/*" {
+  /** Creates an instance of the module. */
+  export const instantiate: () => import("./core.js").Exports;
+  /** How waiting calls wake in this runtime. */
+  export const Lane: import("./gate.js").Lanes;
+}
+declare module "#packed/*" {
   export const common: string;
   export const packed: string;
-}
-declare module "#packed/full" {
-  export const common: string;
-  export const packed: string;
-}
-declare module "#packed/lite" {
-  export const common: string;
-  export const packed: string;
-}
-declare module "#packed/pacing" {
-  export const common: string;
-  export const packed: string;
-}
-declare module "#packed/shared" {
-  export const common: string;
-  export const packed: string;
-}
-declare module "#plain/gate" {
-  export function instantiate(): unknown;
 }
 declare module "*.wasm" {
-  const module: WebAssembly.Module;
-  export default module;
-}
-declare module "*.wasm?module" {
   const module: WebAssembly.Module;
   export default module;
 }

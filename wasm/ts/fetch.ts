@@ -21,11 +21,11 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Ke
     const { release, outcome, actualCost, ...rest } = call;
     const headers = init?.headers ?? request?.headers;
     const retry = rest.retry ?? (IDEMPOTENT.test(target.method) || (!!globalThis.Headers && new Headers(headers).has("idempotency-key")));
-    // A stream cannot be sent again. The body of a Request can: it is cloned.
+    // A stream cannot be sent again. The body of a Request can: it is cloned. Firefox does not tell whether it has one.
     const own = init?.body;
     const once = typeof own === "object" && own !== null && ("getReader" in own || Symbol.asyncIterator in own);
     const unsafe = once ? "body" : !retry && rest.retry === undefined ? "method" : undefined;
-    const copies = request && rest.retry !== false && !own && body;
+    const copies = request && rest.retry !== false && !own && request.body !== null;
     const wrapped = given ?? globalThis.fetch;
     const work = (...[signal]: [AbortSignal?]) => wrapped(copies ? request.clone() : input, signal ? { ...init, signal } : init);
     const key = rest.key ?? keyOf(target);

@@ -1,17 +1,16 @@
 /** The entry with all laws by name, and snapshots. */
 
-import { compile, instance, lazily } from "./core.js";
+import { lazily } from "./core.js";
 import { everything } from "./everything.js";
 import { maker } from "./gate.js";
 import { LAWS, type Law } from "./law.js";
 import type { Gate as OfEntry, Key, Options as OptionsOfEntry } from "./options.js";
 import type { Policy as PolicyOfEntry } from "./policy.js";
-import { PumpedLane } from "./pumped.js";
 import type { Snapshots } from "./snapshot.js";
-import { common, packed } from "#packed/full";
+import { instantiate, Lane } from "#core/full";
 
 /** Creates a gate that accepts every law and several keys for a call, and has snapshots. */
-export const tidegate = maker<Snapshots, Key, Law>(lazily(() => instance(compile(packed, common))), LAWS.length, PumpedLane, everything);
+export const tidegate = maker<Snapshots, Key, Law>(lazily(instantiate), LAWS.length, Lane, everything);
 
 export * from "./public.js";
 export type { Snapshot, Snapshots } from "./snapshot.js";

@@ -122,7 +122,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   const { more, several, costs, bodies, warner, lacks } = parts;
   checkGate(options, lacks);
   write([], options, laws, Kind.expiry);
-  const { now = () => performance.now(), timers = globalThis, keys: most = 1000, queue = 10_000 } = options;
+  const { now = clock(), timers = globalThis, keys: most = 1000, queue = 10_000 } = options;
   const lanes = new Map<string, Lane>();
   /** The lane of a key if it has one, or all lanes. */
   const lanesOf = (key: string | undefined): Iterable<Lane> => {
@@ -304,27 +304,35 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     return lane.stay(call).then((permit) => attempt(call, permit));
   };
 
-  /** The same as `attempt`, with the least that a value needs that is no response. */
-  const quick = async <T>(lane: Lane, permit: number, work: Work<T>): Promise<T> => {
+  /** The same as `attempt`, with the least that a value needs that is no response. An async function would take longer. */
+  const quick = <T>(lane: Lane, permit: number, work: Work<T>): Promise<T> => {
     const sent = lane.used;
-    let result: Result<T> | undefined;
-    let isPlain = false;
-    try {
-      result = { value: await work(undefined!) };
-      isPlain = !listeners.settled && !responseIn(result.value);
-    } catch (error) {
-      result ??= { error };
-    }
-    if (!isPlain) {
+    const general = (result: Result<T>) => {
       const call = jobOf(work);
       call.lane = lane;
       return attempt(call, permit, result, sent);
+    };
+    const failed = (error: unknown) => general({ error });
+    let value: T | PromiseLike<T>;
+    try {
+      value = work(undefined!);
+    } catch (error) {
+      return failed(error);
     }
-    lane.house.core.answer(0, NaN);
-    const time = lane.learn(permit, 0);
-    lane.release(permit, time);
-    if (lane.waiting) lane.changed(time);
-    return result.value as T;
+    return Promise.resolve(value).then((value) => {
+      let isPlain = false;
+      try {
+        isPlain = !listeners.settled && !responseIn(value);
+      } catch {
+        // A getter has failed, and fails again there.
+      }
+      if (!isPlain) return general({ value });
+      lane.house.core.answer(0, NaN);
+      const time = lane.learn(permit, 0);
+      lane.release(permit, time);
+      if (lane.waiting) lane.changed(time);
+      return value;
+    }, failed);
   };
 
   /** Runs a call and its retries. Signals are linked until it ends. */
@@ -626,6 +634,12 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
   const gate: Base<Key, Law> = { ...caller(), on, setPolicy, reset, pause: halt(true), resume: halt(false), idle, close, [Symbol.dispose]: close };
   return { ...gate, ...more?.(inside) } as Gate<K, L> & M;
 };
+
+/** Returns the runtime's clock, which is looked up once, by the first call: that takes half as long as reading it. */
+function clock(): () => number {
+  let from: Performance | undefined;
+  return () => (from ??= performance).now();
+}
 
 /** The core rejects the policy, although each number is valid. */
 function impossible(): PolicyError {

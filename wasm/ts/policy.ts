@@ -102,7 +102,7 @@ export function write(row: Float64Array | number[], policy: Policy<Law>, laws: n
   let at = 0;
   const put = (name: string, value: number | undefined, least: number, most: number, kind = "a number") => {
     if (value !== undefined && !(value >= least && value <= most && (kind !== WHOLE || Number.isInteger(value)))) {
-      throw new PolicyError(`${name} is ${told(value)}; it is ${kind} from ${least} to ${most}`);
+      throw new PolicyError(`${name} is ${value === value ? told(value) : "NaN or missing"}; it is ${kind} from ${least} to ${most}`);
     }
     row[at++] = value ?? NaN;
   };

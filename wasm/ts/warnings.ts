@@ -19,10 +19,14 @@ export const warner = ({ now, lanes, timers, hasGap }: Inside, warnAfter = 5_000
     const timer = timers.setTimeout(() => {
       warned = false;
       const since = now() - warnAfter;
-      for (const { key, waiters } of lanes.values()) {
+      let isWaiting = false;
+      for (const { key, waiters, waiting } of lanes.values()) {
+        isWaiting ||= waiting > 0;
         const late = waiters.find((call) => call && call.since <= since && call.deadline !== call.deadline);
-        if (late) return warn(key, warnAfter, `all places are taken by calls in flight${hasGap() ? " or rest after them" : ""}. A call inside another call with the same key may wait forever: use another key.`);
+        if (late) return warn(key, warnAfter, `all places are taken by calls in flight${hasGap() ? " or rest after them" : ""}. A call inside another call with the same key may wait forever: use another key. So may calls for responses whose bodies are not read: read or cancel them, or use release: "headers".`);
       }
+      // Those that have not waited for long enough.
+      if (isWaiting) watch();
     }, warnAfter);
     (timer as { unref?(): void }).unref?.();
   };
