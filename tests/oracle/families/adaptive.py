@@ -292,9 +292,10 @@ def at_once():
 
 
 def few_left():
-    """What remains limits slow start if it is less than half of the most that ever remained."""
-    for most in (9, 10):
-        for left in (0, 1, 3, 4, 5, 6):
+    """What remains limits slow start if it is less than half of the most that ever remained: an eighth of a large pool."""
+    few = (0, 1, 3, 4, 5, 6)
+    for most, lefts in ((9, few), (10, few), (32, (15, 16)), (33, (7, 15, 16, 17)), (900, (440, 450))):
+        for left in lefts:
             script = scripted(f"slow start, and {left} left of {most}", "LawWidens")
             script.call(told(left=most), 20 * MS)
             fill(script)

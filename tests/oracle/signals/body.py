@@ -24,7 +24,8 @@ ERRORS = """error.code error.type error.status error.errors.reason error.details
 policyName errorCode type""".split()
 GRAPHS = ["errors.extensions.code", "errors.type", "errors.extensions.type"]
 MESSAGES = ["error.message", "message", "Message", "error.details.violations.quotaId"]
-DELAYS = ["error.details.retryDelay", "retry_after", "parameters.retry_after", "errors.extensions.retry_in_seconds"]
+DELAYS = ["error.details.retryDelay", "retry_after", "parameters.retry_after", "details.retryAfterSeconds",
+          "errors.extensions.retry_in_seconds"]
 COST = "extensions.cost."
 BUCKET = COST + "throttleStatus."
 
