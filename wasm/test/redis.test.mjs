@@ -133,6 +133,50 @@ test("a client may have its own key prefix", async (t) => {
   assert.ok(first.budget() && !second.budget() && !second.stats().alone);
 });
 
+/** Entries of a box that are no messages. */
+const JUNK = ["", "junk", "{", "null", "7", "{}", "[]", '[1,"","1","AAAA"]', '[null,"","1"]', '["","",1e999]', `[${'"",'.repeat(9_000)}""]`, '["x","","1","%"]', "[".repeat(2_000)];
+
+test("a request that names another list leaves it alone", async (t) => {
+  const { server, gate } = await redis(t);
+  const [holder, other] = [await gate(), await gate()];
+  await holder.run(() => 1);
+  const box = (await server.tell("GET", SEAT)).split("|")[0];
+  const lists = ["jobs", "jobs".padStart(box.length, "x"), "{tidegate}:seats"];
+  for (const list of lists) {
+    await server.tell("RPUSH", list, "first", "second");
+    await server.tell("RPUSH", box, JSON.stringify([list, "", "1", "AAAA"]));
+  }
+  assert.equal(await other.run(() => 2), 2);
+  for (const list of lists) assert.deepEqual([await server.tell("LLEN", list), await server.tell("TTL", list)], [2, -1], list);
+  assert.equal(other.stats().alone, 0);
+  // Those that a seat or a record names.
+  await holder.close();
+  await server.tell("SET", SEAT, "jobs|1");
+  await server.tell("HSET", BUDGET, "holder", "jobs|1");
+  while (!other.budget()) await other.run(() => 3);
+  assert.deepEqual([await server.tell("LLEN", "jobs"), await server.tell("TTL", "jobs")], [2, -1]);
+});
+
+test("junk in a box or a record costs nothing", async (t) => {
+  const { server, gate } = await redis(t);
+  const gone = "{tidegate}:box:00000000-0000-4000-8000-000000000000";
+  await server.tell("HSET", BUDGET, "holder", `${gone}|1`, "record", "%", "at", "junk");
+  await server.tell("RPUSH", gone, ...JUNK);
+  const [holder, other] = [await gate(), await gate()];
+  const errors = [];
+  for (const one of [holder, other]) one.on("missed", ({ error }) => errors.push(error));
+  await holder.run(() => 1);
+  assert.ok(holder.budget());
+  await other.run(() => 2);
+  const readers = async () => (await server.tell("CLIENT", "LIST")).split("\n").filter((line) => line.includes("cmd=blpop")).map((line) => /^id=(\d+)/.exec(line)[1]);
+  const before = await readers();
+  assert.equal(before.length, 2);
+  await server.tell("RPUSH", (await server.tell("GET", SEAT)).split("|")[0], ...JUNK);
+  for (let i = 0; i < 5; i++) await other.run(() => 3);
+  assert.deepEqual(await readers(), before);
+  assert.deepEqual([errors, holder.stats().alone + other.stats().alone], [[], 0]);
+});
+
 test("a gate whose client is not connected continues alone, and reports why", async () => {
   const shared = createClient({ socket: { host: "127.0.0.1", port: 1 } });
   const gate = tidegate({ shared });

@@ -39,13 +39,24 @@ export class Box {
     if (this.#client) end(this.#client);
   }
 
+  /** Reads a message, and ignores anything else that somebody has put into the box. */
+  #parse(text: string): void {
+    let message: unknown;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      return;
+    }
+    if (Array.isArray(message) && message.every((part) => typeof part === "string")) this.#take(message);
+  }
+
   async #read(): Promise<void> {
     while (!this.#closed) {
       try {
         if (!this.#client) await connect((this.#client = another(this.#from)));
         const popped = await within(BLOCK * 1_000 + LATE, command(this.#client, "BLPOP", this.#name, String(BLOCK)));
         this.why = undefined;
-        if (Array.isArray(popped)) this.#take(JSON.parse(String(popped[1])));
+        if (Array.isArray(popped)) this.#parse(String(popped[1]));
       } catch (why) {
         // Another connection cures every failure. A message in flight is lost, as messages may be.
         this.why = why;

@@ -43,7 +43,7 @@ export class Post {
   readonly #waiting = new Map<string, Waiting>();
   readonly #sending = new Map<string, Promise<unknown>>();
   /** By key: the holder's last record and when it arrived, for a Redis that has lost its data. */
-  readonly #told = new Map<string, { record: string; at: number }>();
+  readonly #told = new Map<string, { record: Uint8Array; at: number }>();
   #count = 0;
   #closed = false;
 
@@ -116,12 +116,12 @@ export class Post {
     const [record, away, ended] = reply.map(String);
     const told = this.#told.get(key);
     const from = record
-      ? { record: bytes(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
-      : told && { record: bytes(told.record), away: performance.now() - told.at, ended: false };
+      ? { record: known(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
+      : told && { record: told.record, away: performance.now() - told.at, ended: false };
     const desk = new Desk(load, policy, { from, seed, now });
     const lost = () => {
       if (this.#seats.get(key) === seat) this.#seats.delete(key);
-      this.#remember(key, text(desk.snapshot()));
+      this.#remember(key, desk.snapshot());
     };
     const seat: Seat = new Seat(client, key, keys, id, desk, (policy.heartbeat ?? 0) * 4, lost);
     this.#seats.set(key, seat);
@@ -136,21 +136,31 @@ export class Post {
       await this.#seats.get(key)?.send(bytes(body), { box, id });
       return;
     }
-    if (record) this.#remember(key, record);
+    if (record) this.#remember(key, bytes(record));
     const waiting = this.#waiting.get(key);
     if (waiting?.id !== id) return;
+    const grant = bytes(body);
     this.#waiting.delete(key);
     if (why) waiting.fail(new TidegateError("MESSAGE", `the holder of the budget of ${key || "the gate"} says: ${why}`));
-    else waiting.done(bytes(body));
+    else waiting.done(grant);
   }
 
-  #remember(key: string, record: string): void {
+  #remember(key: string, record: Uint8Array): void {
     this.#told.delete(key);
     this.#told.set(key, { record, at: performance.now() });
     for (const oldest of this.#told.keys()) {
       if (this.#told.size <= MOST) break;
       this.#told.delete(oldest);
     }
+  }
+}
+
+/** A record from Redis. One that was overwritten only says that there may be leases. */
+function known(record: string): Uint8Array {
+  try {
+    return bytes(record);
+  } catch {
+    return new Uint8Array();
   }
 }
 
