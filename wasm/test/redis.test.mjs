@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import test from "node:test";
 import { promisify } from "node:util";
 import { Redis } from "ioredis";
@@ -177,6 +178,38 @@ test("junk in a box or a record costs nothing", async (t) => {
   assert.deepEqual([errors, holder.stats().alone + other.stats().alone], [[], 0]);
 });
 
+test("a client without an offline queue, or with short timeouts, leases too", async (t) => {
+  const { server, gate } = await redis(t);
+  const client = async (options) => {
+    const client = new Redis({ host: "127.0.0.1", port: server.port, ...options });
+    await once(client, "ready");
+    return client;
+  };
+  const holder = await gate();
+  await holder.run(() => 1);
+  for (const options of [{ enableOfflineQueue: false }, { commandTimeout: 100 }, { socketTimeout: 100 }]) {
+    const member = await gate({ shared: await client(options) });
+    const errors = [];
+    member.on("missed", ({ error }) => errors.push(String(error)));
+    for (const end = performance.now() + 600; performance.now() < end; ) await member.run(() => 2);
+    assert.deepEqual([member.stats().alone, errors], [0, []], JSON.stringify(options));
+  }
+});
+
+test("a missing permission is named", async (t) => {
+  const { server, gate } = await redis(t);
+  await (await gate()).run(() => 1);
+  await server.tell("ACL", "SETUSER", "few", "on", ">secret", "~*", "+@all", "-blpop");
+  const shared = new Redis({ host: "127.0.0.1", port: server.port, username: "few", password: "secret" });
+  await once(shared, "ready");
+  const member = await gate({ shared });
+  const why = new Promise((tell) => member.on("missed", ({ error }) => tell(error)));
+  assert.equal(await member.run(() => 2), 2);
+  const { code, message } = await why;
+  assert.equal(code, "AWAY");
+  assert.match(message, /^Redis delivers no answers: NOPERM .*blpop.* Calls continue/);
+});
+
 test("a gate whose client is not connected continues alone, and reports why", async () => {
   const shared = createClient({ socket: { host: "127.0.0.1", port: 1 } });
   const gate = tidegate({ shared });
@@ -184,7 +217,7 @@ test("a gate whose client is not connected continues alone, and reports why", as
   assert.equal(await gate.run(() => 7), 7);
   const { code, message } = await why;
   assert.equal(code, "AWAY");
-  assert.match(message, /^Redis is not connected: /);
+  assert.match(message, /^Redis is not connected\. Calls continue/);
   assert.equal(gate.stats().alone, 1);
   await gate.close();
 });

@@ -16,7 +16,7 @@ export interface NodeRedis {
 export interface IoRedis {
   readonly status: string;
   call(command: string, args: string[]): Promise<unknown>;
-  duplicate(): IoRedis;
+  duplicate(override?: object): IoRedis;
   disconnect(): void;
   on(event: "error", listener: (error: Error) => void): unknown;
 }
@@ -41,9 +41,12 @@ export function isReady(client: RedisClient): boolean {
   return "call" in client ? client.status === "ready" || client.status === "wait" : client.isReady;
 }
 
+/** An ioredis client connects for its first command, which waits in this queue; and a read takes as long as its server blocks. */
+const PATIENT = { enableOfflineQueue: true, commandTimeout: undefined, socketTimeout: undefined };
+
 /** Another connection to the same server, not yet opened. */
 export function another(client: RedisClient): RedisClient {
-  const copy = client.duplicate();
+  const copy = "call" in client ? client.duplicate(PATIENT) : client.duplicate();
   // Without a listener an error would end the program. Failed commands report it.
   copy.on("error", () => {});
   return copy;

@@ -50,7 +50,12 @@ export class Post {
   constructor(options: PostOptions) {
     this.#options = options;
     this.#name = `${options.prefix}:box:${crypto.randomUUID()}`;
-    this.#box = new Box(options.client, this.#name, (message) => void this.#take(message).catch(() => {}));
+    const take = (message: string[]) => void this.#take(message).catch(() => {});
+    const failed = (why: unknown) => {
+      for (const { fail } of this.#waiting.values()) fail(away(`delivers no answers: ${why instanceof Error ? why.message : String(why)}`));
+      this.#waiting.clear();
+    };
+    this.#box = new Box(options.client, this.#name, take, failed);
   }
 
   /** Sends a request to the holder of its key's budget. If there is none, this process takes the seat. */
@@ -89,9 +94,7 @@ export class Post {
     const id = String(++this.#count);
     const answer = new Promise<Uint8Array | undefined>((done, fail) => {
       // One at a time: the previous one was given up.
-      const before = this.#waiting.get(key);
-      if (this.#box.why) before?.fail(this.#box.why);
-      else before?.done(undefined);
+      this.#waiting.get(key)?.done(undefined);
       this.#waiting.set(key, { id, done, fail });
     });
     // It may fail after all callers have stopped waiting.
@@ -165,5 +168,5 @@ function known(record: string): Uint8Array {
 }
 
 function away(what: string): TidegateError {
-  return new TidegateError("AWAY", `Redis ${what}: calls continue within the last share until it answers`);
+  return new TidegateError("AWAY", `Redis ${what}. Calls continue within the last share until it answers`);
 }
