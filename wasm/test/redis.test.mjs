@@ -3,10 +3,12 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import fs from "node:fs";
+import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import { Redis } from "ioredis";
-import { createClient } from "redis";
+import { Cluster, Redis } from "ioredis";
+import { createClient, createCluster } from "redis";
 import { PolicyError, tidegate } from "tidegate/redis";
 import { api } from "./live.mjs";
 import { Server } from "./redis-server.mjs";
@@ -196,6 +198,25 @@ test("a client without an offline queue, or with short timeouts, leases too", as
   }
 });
 
+test("a user with the documented permissions holds and leases", async (t) => {
+  const { server, gate } = await redis(t);
+  const guide = fs.readFileSync(path.join(import.meta.dirname, "../../docs/fleet.md"), "utf8");
+  const [, permissions] = /needs these permissions: `([^`]+)`/.exec(guide);
+  await server.tell("ACL", "SETUSER", "few", "on", ">secret", ...permissions.split(/\s+/));
+  const login = { username: "few", password: "secret" };
+  const other = new Redis({ port: server.port, ...login });
+  await once(other, "ready");
+  const first = await gate({ shared: await createClient({ socket: { port: server.port }, ...login }).on("error", () => {}).connect() });
+  const second = await gate({ shared: other });
+  const errors = [];
+  for (const one of [first, second]) one.on("missed", ({ error }) => errors.push(String(error)));
+  for (const one of [first, second, first]) await one.run(() => 1);
+  await first.close();
+  // It takes the seat, with the messages of the former holder.
+  while (!second.budget()) await second.run(() => 2);
+  assert.deepEqual([errors, first.stats().alone, second.stats().alone], [[], 0, 0]);
+});
+
 test("a missing permission is named", async (t) => {
   const { server, gate } = await redis(t);
   await (await gate()).run(() => 1);
@@ -224,6 +245,9 @@ test("a gate whose client is not connected continues alone, and reports why", as
 
 test("an invalid client or policy is rejected at once", () => {
   assert.throws(() => tidegate({}), (error) => error instanceof PolicyError && error.message.startsWith("shared is not a Redis client: "));
+  for (const shared of [createCluster({ rootNodes: [] }), new Cluster([{ port: 1 }], { lazyConnect: true })]) {
+    assert.throws(() => tidegate({ shared }), (error) => error instanceof PolicyError && /Redis Cluster, which is not supported/.test(error.message));
+  }
   const shared = createClient();
   assert.throws(() => tidegate({ shared, requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
   assert.throws(() => tidegate({ shared, law: "vegas" }), PolicyError);
