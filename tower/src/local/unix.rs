@@ -98,10 +98,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_base_is_the_private_runtime_folder_or_an_absolute_one_for_temporary_files() {
+    fn the_base_is_the_private_runtime_folder_or_an_absolute_one_for_temporary_files()
+    -> io::Result<()> {
         let own = std::env::temp_dir().join(format!("tidegate-base-{}", std::process::id()));
-        DirBuilder::new().mode(0o700).create(&own).expect("a new folder");
-        let own_text = own.to_str().expect("a path in UTF-8");
+        DirBuilder::new().mode(0o700).create(&own)?;
+        let own_text = &*own.to_string_lossy();
         for (runtime, temporary, expected) in [
             (None, None, "/tmp"),
             (None, Some(""), "/tmp"),
@@ -120,6 +121,6 @@ mod tests {
             });
             assert_eq!(base, Path::new(expected), "{runtime:?}, {temporary:?}");
         }
-        fs::remove_dir(&own).expect("an empty folder");
+        fs::remove_dir(&own)
     }
 }
