@@ -68,6 +68,35 @@ test("only the user has access to the folder and the socket", async (t) => {
   for (const name of fs.readdirSync(folder)) assert.equal(fs.statSync(path.join(folder, name)).mode & 0o077, 0, name);
 });
 
+test("the default folder is the user's own runtime folder, or one for temporary files", { skip: process.platform === "win32" }, (t) => {
+  const base = fs.mkdtempSync(path.join("/tmp", "tidegate-base-"));
+  t.after(() => fs.rmSync(base, { recursive: true, force: true }));
+  const [own, open, temporary] = ["own", "open", "temporary"].map((name) => path.join(base, name));
+  for (const folder of [own, open, temporary]) fs.mkdirSync(folder, { mode: 0o700 });
+  fs.chmodSync(open, 0o755);
+  const name = path.basename(base);
+  // The socket remains, because the process ends without closing its gate.
+  const program = `import { tidegate } from "tidegate/local"; await tidegate({ name: ${JSON.stringify(name)} }).run(() => 1); process.exit();`;
+  for (const [env, expected] of [
+    [{}, "/tmp"],
+    [{ TMPDIR: "" }, "/tmp"],
+    [{ TMPDIR: "x" }, "/tmp"],
+    [{ TMP: temporary, TEMP: temporary }, "/tmp"],
+    [{ TMPDIR: temporary, TMP: base }, temporary],
+    [{ XDG_RUNTIME_DIR: own, TMPDIR: temporary }, own],
+    [{ XDG_RUNTIME_DIR: open, TMPDIR: temporary }, temporary],
+    [{ XDG_RUNTIME_DIR: path.join(base, "nowhere") }, "/tmp"],
+    [{ XDG_RUNTIME_DIR: "x" }, "/tmp"],
+  ]) {
+    const { PATH } = process.env;
+    execFileSync(process.execPath, ["--input-type=module", "-e", program], { cwd: import.meta.dirname, timeout: 60_000, env: { PATH, ...env } });
+    const folder = path.join(expected, `tidegate-${process.getuid()}`);
+    const made = fs.readdirSync(folder).filter((file) => file.startsWith(name));
+    assert.ok(made.includes(name), `no socket in ${folder} with ${JSON.stringify(env)}`);
+    for (const file of made) fs.rmSync(path.join(folder, file));
+  }
+});
+
 test("a folder that is open to others is not used, and calls continue", async (t) => {
   const { folder, gate } = place(t);
   fs.chmodSync(folder, 0o755);

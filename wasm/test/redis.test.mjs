@@ -2,10 +2,13 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { once } from "node:events";
+import fs from "node:fs";
+import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import { Redis } from "ioredis";
-import { createClient } from "redis";
+import { Cluster, Redis } from "ioredis";
+import { createClient, createCluster } from "redis";
 import { PolicyError, tidegate } from "tidegate/redis";
 import { api } from "./live.mjs";
 import { Server } from "./redis-server.mjs";
@@ -133,6 +136,101 @@ test("a client may have its own key prefix", async (t) => {
   assert.ok(first.budget() && !second.budget() && !second.stats().alone);
 });
 
+/** Entries of a box that are no messages. */
+const JUNK = ["", "junk", "{", "null", "7", "{}", "[]", '[1,"","1","AAAA"]', '[null,"","1"]', '["","",1e999]', `[${'"",'.repeat(9_000)}""]`, '["x","","1","%"]', "[".repeat(2_000)];
+
+test("a request that names another list leaves it alone", async (t) => {
+  const { server, gate } = await redis(t);
+  const [holder, other] = [await gate(), await gate()];
+  await holder.run(() => 1);
+  const box = (await server.tell("GET", SEAT)).split("|")[0];
+  const lists = ["jobs", "jobs".padStart(box.length, "x"), "{tidegate}:seats"];
+  for (const list of lists) {
+    await server.tell("RPUSH", list, "first", "second");
+    await server.tell("RPUSH", box, JSON.stringify([list, "", "1", "AAAA"]));
+  }
+  assert.equal(await other.run(() => 2), 2);
+  for (const list of lists) assert.deepEqual([await server.tell("LLEN", list), await server.tell("TTL", list)], [2, -1], list);
+  assert.equal(other.stats().alone, 0);
+  // Those that a seat or a record names.
+  await holder.close();
+  await server.tell("SET", SEAT, "jobs|1");
+  await server.tell("HSET", BUDGET, "holder", "jobs|1");
+  while (!other.budget()) await other.run(() => 3);
+  assert.deepEqual([await server.tell("LLEN", "jobs"), await server.tell("TTL", "jobs")], [2, -1]);
+});
+
+test("junk in a box or a record costs nothing", async (t) => {
+  const { server, gate } = await redis(t);
+  const gone = "{tidegate}:box:00000000-0000-4000-8000-000000000000";
+  await server.tell("HSET", BUDGET, "holder", `${gone}|1`, "record", "%", "at", "junk");
+  await server.tell("RPUSH", gone, ...JUNK);
+  const [holder, other] = [await gate(), await gate()];
+  const errors = [];
+  for (const one of [holder, other]) one.on("missed", ({ error }) => errors.push(error));
+  await holder.run(() => 1);
+  assert.ok(holder.budget());
+  await other.run(() => 2);
+  const readers = async () => (await server.tell("CLIENT", "LIST")).split("\n").filter((line) => line.includes("cmd=blpop")).map((line) => /^id=(\d+)/.exec(line)[1]);
+  const before = await readers();
+  assert.equal(before.length, 2);
+  await server.tell("RPUSH", (await server.tell("GET", SEAT)).split("|")[0], ...JUNK);
+  for (let i = 0; i < 5; i++) await other.run(() => 3);
+  assert.deepEqual(await readers(), before);
+  assert.deepEqual([errors, holder.stats().alone + other.stats().alone], [[], 0]);
+});
+
+test("a client without an offline queue, or with short timeouts, leases too", async (t) => {
+  const { server, gate } = await redis(t);
+  const client = async (options) => {
+    const client = new Redis({ host: "127.0.0.1", port: server.port, ...options });
+    await once(client, "ready");
+    return client;
+  };
+  const holder = await gate();
+  await holder.run(() => 1);
+  for (const options of [{ enableOfflineQueue: false }, { commandTimeout: 100 }, { socketTimeout: 100 }]) {
+    const member = await gate({ shared: await client(options) });
+    const errors = [];
+    member.on("missed", ({ error }) => errors.push(String(error)));
+    for (const end = performance.now() + 600; performance.now() < end; ) await member.run(() => 2);
+    assert.deepEqual([member.stats().alone, errors], [0, []], JSON.stringify(options));
+  }
+});
+
+test("a user with the documented permissions holds and leases", async (t) => {
+  const { server, gate } = await redis(t);
+  const guide = fs.readFileSync(path.join(import.meta.dirname, "../../docs/fleet.md"), "utf8");
+  const [, permissions] = /needs these permissions: `([^`]+)`/.exec(guide);
+  await server.tell("ACL", "SETUSER", "few", "on", ">secret", ...permissions.split(/\s+/));
+  const login = { username: "few", password: "secret" };
+  const other = new Redis({ port: server.port, ...login });
+  await once(other, "ready");
+  const first = await gate({ shared: await createClient({ socket: { port: server.port }, ...login }).on("error", () => {}).connect() });
+  const second = await gate({ shared: other });
+  const errors = [];
+  for (const one of [first, second]) one.on("missed", ({ error }) => errors.push(String(error)));
+  for (const one of [first, second, first]) await one.run(() => 1);
+  await first.close();
+  // It takes the seat, with the messages of the former holder.
+  while (!second.budget() && !errors.length) await second.run(() => 2);
+  assert.deepEqual([errors, first.stats().alone, second.stats().alone], [[], 0, 0]);
+});
+
+test("a missing permission is named", async (t) => {
+  const { server, gate } = await redis(t);
+  await (await gate()).run(() => 1);
+  await server.tell("ACL", "SETUSER", "few", "on", ">secret", "~*", "+@all", "-blpop");
+  const shared = new Redis({ host: "127.0.0.1", port: server.port, username: "few", password: "secret" });
+  await once(shared, "ready");
+  const member = await gate({ shared });
+  const why = new Promise((tell) => member.on("missed", ({ error }) => tell(error)));
+  assert.equal(await member.run(() => 2), 2);
+  const { code, message } = await why;
+  assert.equal(code, "AWAY");
+  assert.match(message, /^Redis delivers no answers: NOPERM .*blpop.* Calls continue/);
+});
+
 test("a gate whose client is not connected continues alone, and reports why", async () => {
   const shared = createClient({ socket: { host: "127.0.0.1", port: 1 } });
   const gate = tidegate({ shared });
@@ -140,13 +238,16 @@ test("a gate whose client is not connected continues alone, and reports why", as
   assert.equal(await gate.run(() => 7), 7);
   const { code, message } = await why;
   assert.equal(code, "AWAY");
-  assert.match(message, /^Redis is not connected: /);
+  assert.match(message, /^Redis is not connected\. Calls continue/);
   assert.equal(gate.stats().alone, 1);
   await gate.close();
 });
 
 test("an invalid client or policy is rejected at once", () => {
   assert.throws(() => tidegate({}), (error) => error instanceof PolicyError && error.message.startsWith("shared is not a Redis client: "));
+  for (const shared of [createCluster({ rootNodes: [] }), new Cluster([{ port: 1 }], { lazyConnect: true })]) {
+    assert.throws(() => tidegate({ shared }), (error) => error instanceof PolicyError && /Redis Cluster, which is not supported/.test(error.message));
+  }
   const shared = createClient();
   assert.throws(() => tidegate({ shared, requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
   assert.throws(() => tidegate({ shared, law: "vegas" }), PolicyError);

@@ -49,7 +49,7 @@ test("a snapshot survives JSON with any keys", () => {
   const again = every(3_600_000);
   again.restore(JSON.parse(JSON.stringify(gate.snapshot())));
   assert.deepEqual(["__proto__", "a"].map((key) => again.tryAcquire({ key })), [null, null]);
-  for (const wrong of [{}, { at: 0, keys: [["a", "no base 64!"]] }, { at: 0, keys: { a: new Uint8Array(5) } }, { at: "x", keys: [] }]) {
+  for (const wrong of [null, undefined, 7, {}, { at: 0, keys: [["a", "no base 64!"]] }, { at: 0, keys: { a: new Uint8Array(5) } }, { at: "x", keys: [] }]) {
     assert.throws(() => again.restore(wrong), { code: "SNAPSHOT" });
   }
 });

@@ -100,6 +100,35 @@ test("without locks, calls continue within the tab's share, and the reason is re
   assert.equal(alone, 1);
 });
 
+test("a damaged item in the storage is dropped and repaired", async (t) => {
+  const [tab] = await tabs(t, 1);
+  const damaged = [
+    "", "junk", "7", "[]", "{}", '{"ended":true,"budgets":null}', '{"ended":true,"budgets":{"":null}}', '{"ended":true,"budgets":{"":["x",""]}}',
+    '{"ended":true,"budgets":{"":[1,"%"],"a":[2,"AAAA"]}}', '{"ended":true,"budgets":{"":[1,"AAAA"],"__proto__":7}}',
+  ];
+  const results = await Promise.all(damaged.map(async (item, i) => {
+    const [alone, trouble, held, stored] = await tab.run(`(async () => {
+      const name = "damaged-${i}", trouble = [];
+      localStorage.setItem("tidegate:" + name, ${JSON.stringify(item)});
+      const gate = make({ name });
+      gate.on("missed", ({ error }) => trouble.push(String(error)));
+      await Promise.all(["", "__proto__"].map((key) => gate.run(() => 7, { key })));
+      const held = !!gate.budget();
+      gate.close();
+      return [gate.stats().alone, trouble, held, localStorage.getItem("tidegate:" + name)];
+    })()`);
+    assert.deepEqual([alone, trouble, held], [0, [], true], item);
+    return stored;
+  }));
+  for (const stored of results) {
+    const { ended, budgets } = JSON.parse(stored);
+    assert.equal(ended, true);
+    for (const key of ["", "__proto__"]) {
+      assert.ok(Object.hasOwn(budgets, key) && budgets[key].length === 2, `${key} in ${stored}`);
+    }
+  }
+});
+
 test("without storage, leases continue, and the budget reports why", async (t) => {
   const [tab] = await tabs(t, 1);
   const [unstored, alone] = await tab.run(`(async () => {

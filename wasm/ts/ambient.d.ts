@@ -72,8 +72,9 @@ declare module "node:os" {
 }
 declare module "node:path" {
   export function join(...parts: string[]): string;
+  export function isAbsolute(path: string): boolean;
 }
 declare module "node:process" {
-  const process: { readonly platform: string; readonly pid: number; getuid?(): number };
+  const process: { readonly platform: string; readonly pid: number; readonly env: Readonly<Record<string, string | undefined>>; getuid?(): number };
   export default process;
 }

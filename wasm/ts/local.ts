@@ -21,7 +21,7 @@ export interface LocalOptions extends HeldOptions {
   name?: string;
   /**
    * The folder of the socket and the records. It must belong to the user and be closed to others.
-   * @defaultValue `tidegate-` followed by the user ID, in the folder for temporary files
+   * @defaultValue `tidegate-` followed by the user ID, in `$XDG_RUNTIME_DIR` if it is the user's own, else in `$TMPDIR`, else in `/tmp`
    */
   folder?: string;
 }

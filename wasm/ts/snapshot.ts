@@ -49,8 +49,9 @@ export const snapshots = ({ now, queue, lanes, make, retire, hasRoom, full }: In
 });
 
 /** The keys and records of a snapshot. Throws if it is invalid. */
-function records({ at, keys }: Snapshot): [string, Uint8Array][] {
+function records(snapshot: Snapshot): [string, Uint8Array][] {
   try {
+    const { at, keys } = snapshot;
     if (Number.isFinite(at)) return keys.map(([key, record]) => [String(key), Uint8Array.from(atob(record), (character) => character.charCodeAt(0))]);
   } catch {
     // Reported below.

@@ -89,8 +89,8 @@ impl Share {
     }
 
     /// The folder of the socket and the records. It must belong to this user and be closed to
-    /// others. The default is `tidegate-` followed by the user ID, in the folder for temporary
-    /// files.
+    /// others. The default is `tidegate-` followed by the user ID, in `$XDG_RUNTIME_DIR` if that is
+    /// closed to others too, else in `$TMPDIR`, else in `/tmp`.
     pub fn folder(self, folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()), ..self }
     }

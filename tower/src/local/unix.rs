@@ -15,9 +15,25 @@ pub(super) const MOST_PATH: usize = 103 - 16;
 
 static BOUND: AtomicU32 = AtomicU32::new(0);
 
-/// This user's folder among those for temporary files.
+/// The default folder. The processes of one user must agree on it, also those in Node.
 pub(super) fn folder() -> PathBuf {
-    std::env::temp_dir().join(format!("tidegate-{}", rustix::process::getuid().as_raw()))
+    let name = format!("tidegate-{}", rustix::process::getuid().as_raw());
+    base(|variable| std::env::var_os(variable)).join(name)
+}
+
+fn base(variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    absolute("XDG_RUNTIME_DIR")
+        .filter(|folder| is_private(folder).is_ok_and(|is| is))
+        .or_else(|| absolute("TMPDIR"))
+        .unwrap_or_else(|| "/tmp".into())
+}
+
+/// Whether this is a folder of this user that no other user can enter.
+fn is_private(folder: &Path) -> io::Result<bool> {
+    let found = fs::symlink_metadata(folder)?;
+    let mine = found.uid() == rustix::process::getuid().as_raw();
+    Ok(found.is_dir() && mine && found.mode() & 0o077 == 0)
 }
 
 /// The socket's path.
@@ -29,9 +45,7 @@ pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
 /// others.
 pub(super) fn own_folder(folder: &Path) -> io::Result<bool> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let found = fs::symlink_metadata(folder)?;
-    let mine = found.uid() == rustix::process::getuid().as_raw();
-    Ok(found.is_dir() && mine && found.mode() & 0o077 == 0)
+    is_private(folder)
 }
 
 /// The inode of the file at a path.
@@ -77,4 +91,36 @@ pub(super) fn take(
         let _ = fs::remove_file(&aside);
     }
     Ok(moved?.map(|number| (listener, Some(number))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_is_the_private_runtime_folder_or_an_absolute_one_for_temporary_files()
+    -> io::Result<()> {
+        let own = std::env::temp_dir().join(format!("tidegate-base-{}", std::process::id()));
+        DirBuilder::new().mode(0o700).create(&own)?;
+        let own_text = &*own.to_string_lossy();
+        for (runtime, temporary, expected) in [
+            (None, None, "/tmp"),
+            (None, Some(""), "/tmp"),
+            (None, Some("x"), "/tmp"),
+            (None, Some("/var/tmp"), "/var/tmp"),
+            (Some(own_text), Some("/var/tmp"), own_text),
+            (Some("/usr"), None, "/tmp"),
+            (Some("/nowhere"), Some("/var/tmp"), "/var/tmp"),
+            (Some("x"), None, "/tmp"),
+            (Some(""), None, "/tmp"),
+        ] {
+            let base = base(|name| match name {
+                "XDG_RUNTIME_DIR" => runtime.map(OsString::from),
+                "TMPDIR" => temporary.map(OsString::from),
+                _ => Some("/elsewhere".into()),
+            });
+            assert_eq!(base, Path::new(expected), "{runtime:?}, {temporary:?}");
+        }
+        fs::remove_dir(&own)
+    }
 }

@@ -31,7 +31,7 @@ export class Place {
   constructor(name: string, folder?: string) {
     if (!/^[\w-][\w.-]{0,63}$/.test(name)) throw new PolicyError(`name is ${JSON.stringify(name)}; it must be 1 to 64 letters, digits, dots, dashes and underscores`);
     this.name = name;
-    this.folder = folder ?? path.join(os.tmpdir(), `tidegate-${WINDOWS ? os.userInfo().username : process.getuid!()}`);
+    this.folder = folder ?? path.join(base(), `tidegate-${WINDOWS ? os.userInfo().username : process.getuid!()}`);
     this.path = WINDOWS ? `\\\\.\\pipe\\tidegate-${os.userInfo().username}-${name}` : path.join(this.folder, name);
     const length = new TextEncoder().encode(this.path).length;
     if (!WINDOWS && length > MOST_PATH - ADDED) {
@@ -46,8 +46,7 @@ export class Place {
     } catch (error) {
       throw unusable(`the folder ${this.folder} cannot be made`, error);
     }
-    const found = fs.lstatSync(this.folder);
-    if (!WINDOWS && (!found.isDirectory() || found.uid !== process.getuid!() || found.mode & 0o077)) {
+    if (!WINDOWS && !isPrivate(this.folder)) {
       throw new TidegateError("AWAY", `the folder ${this.folder} is open to others or belongs to another user: make it yours with mode 700, or choose another with the option folder`);
     }
   }
@@ -77,6 +76,24 @@ export class Place {
   /** Frees the seat if it still belongs to this socket. */
   leave(ino: bigint | undefined): void {
     if (ino !== undefined && this.look() === ino) fs.rmSync(this.path, { force: true });
+  }
+}
+
+/** The folder of the default folder. The processes of one user must agree on it, also those in Rust. */
+function base(): string {
+  if (WINDOWS) return os.tmpdir();
+  const { XDG_RUNTIME_DIR: runtime = "", TMPDIR: temporary = "" } = process.env;
+  if (path.isAbsolute(runtime) && isPrivate(runtime)) return runtime;
+  return path.isAbsolute(temporary) ? temporary : "/tmp";
+}
+
+/** Whether this is a folder of this user that no other user can enter. */
+function isPrivate(folder: string): boolean {
+  try {
+    const found = fs.lstatSync(folder);
+    return found.isDirectory() && found.uid === process.getuid!() && !(found.mode & 0o077);
+  } catch {
+    return false;
   }
 }
 

@@ -19,13 +19,16 @@ export class Box {
   #client: RedisClient | undefined;
   #isRead = false;
   #closed = false;
-  /** Why the last attempt to read failed. */
-  why: unknown;
+  readonly #failed: (why: unknown) => void;
+  /** Whether the last attempt to read failed. */
+  #hasFailed = false;
 
-  constructor(from: RedisClient, name: string, take: (message: string[]) => void) {
+  /** `failed` is told why two attempts in a row failed: the first one may have lost an idle connection. */
+  constructor(from: RedisClient, name: string, take: (message: string[]) => void, failed: (why: unknown) => void) {
     this.#from = from;
     this.#name = name;
     this.#take = take;
+    this.#failed = failed;
   }
 
   /** Starts to read; repeated calls have no effect. */
@@ -39,16 +42,28 @@ export class Box {
     if (this.#client) end(this.#client);
   }
 
+  /** Reads a message, and ignores anything else that somebody has put into the box. */
+  #parse(text: string): void {
+    let message: unknown;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      return;
+    }
+    if (Array.isArray(message) && message.every((part) => typeof part === "string")) this.#take(message);
+  }
+
   async #read(): Promise<void> {
     while (!this.#closed) {
       try {
         if (!this.#client) await connect((this.#client = another(this.#from)));
         const popped = await within(BLOCK * 1_000 + LATE, command(this.#client, "BLPOP", this.#name, String(BLOCK)));
-        this.why = undefined;
-        if (Array.isArray(popped)) this.#take(JSON.parse(String(popped[1])));
+        this.#hasFailed = false;
+        if (Array.isArray(popped)) this.#parse(String(popped[1]));
       } catch (why) {
         // Another connection cures every failure. A message in flight is lost, as messages may be.
-        this.why = why;
+        if (this.#hasFailed && !this.#closed) this.#failed(why);
+        this.#hasFailed = true;
         if (this.#client) end(this.#client);
         this.#client = undefined;
         if (!this.#closed) await new Promise((admit) => setTimeout(admit, PAUSE));

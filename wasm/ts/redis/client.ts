@@ -16,7 +16,7 @@ export interface NodeRedis {
 export interface IoRedis {
   readonly status: string;
   call(command: string, args: string[]): Promise<unknown>;
-  duplicate(): IoRedis;
+  duplicate(override?: object): IoRedis;
   disconnect(): void;
   on(event: "error", listener: (error: Error) => void): unknown;
 }
@@ -26,6 +26,11 @@ export type RedisClient = NodeRedis | IoRedis;
 
 /** Throws if this is not such a client. */
 export function check(client: RedisClient): void {
+  // A cluster client of either package.
+  const { isCluster, nodeClient }: { isCluster?: boolean; nodeClient?: unknown } = Object(client);
+  if (isCluster || nodeClient) {
+    throw new PolicyError("shared is a client of Redis Cluster, which is not supported: pass a client of one server");
+  }
   if (typeof client?.duplicate === "function" && ("call" in client || "sendCommand" in client)) return;
   throw new PolicyError('shared is not a Redis client: pass a connected createClient() of "redis", or a new Redis() of "ioredis"');
 }
@@ -41,9 +46,12 @@ export function isReady(client: RedisClient): boolean {
   return "call" in client ? client.status === "ready" || client.status === "wait" : client.isReady;
 }
 
+/** An ioredis client connects for its first command, which waits in this queue; and a read takes as long as its server blocks. */
+const PATIENT = { enableOfflineQueue: true, commandTimeout: undefined, socketTimeout: undefined };
+
 /** Another connection to the same server, not yet opened. */
 export function another(client: RedisClient): RedisClient {
-  const copy = client.duplicate();
+  const copy = "call" in client ? client.duplicate(PATIENT) : client.duplicate();
   // Without a listener an error would end the program. Failed commands report it.
   copy.on("error", () => {});
   return copy;
@@ -77,26 +85,29 @@ export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   }
 }
 
-/** A script in the server's cache: sent once, and again if the server does not know it. */
+/** A script: its text is sent if the server does not know it. */
 export class Script {
   readonly #text: string;
-  #sha: Promise<unknown> | undefined;
+  #sha: Promise<string> | undefined;
 
   constructor(text: string) {
     this.#text = text;
   }
 
   async run(client: RedisClient, keys: string[], args: string[]): Promise<unknown> {
-    const run = async () => {
-      const sha = String(await (this.#sha ??= command(client, "SCRIPT", "LOAD", this.#text)));
-      return command(client, "EVALSHA", sha, String(keys.length), ...keys, ...args);
-    };
+    const rest = [String(keys.length), ...keys, ...args];
+    const sha = await (this.#sha ??= digest(this.#text));
     try {
-      return await run();
+      return await command(client, "EVALSHA", sha, ...rest);
     } catch (error) {
-      this.#sha = undefined;
       if (!String(error).includes("NOSCRIPT")) throw error;
-      return run();
+      return command(client, "EVAL", this.#text, ...rest);
     }
   }
+}
+
+/** The server's name of a script: the SHA-1 of its text, in hexadecimal digits. */
+async function digest(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text)));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -43,14 +43,19 @@ export class Post {
   readonly #waiting = new Map<string, Waiting>();
   readonly #sending = new Map<string, Promise<unknown>>();
   /** By key: the holder's last record and when it arrived, for a Redis that has lost its data. */
-  readonly #told = new Map<string, { record: string; at: number }>();
+  readonly #told = new Map<string, { record: Uint8Array; at: number }>();
   #count = 0;
   #closed = false;
 
   constructor(options: PostOptions) {
     this.#options = options;
     this.#name = `${options.prefix}:box:${crypto.randomUUID()}`;
-    this.#box = new Box(options.client, this.#name, (message) => void this.#take(message).catch(() => {}));
+    const take = (message: string[]) => void this.#take(message).catch(() => {});
+    const failed = (why: unknown) => {
+      for (const { fail } of this.#waiting.values()) fail(away(`delivers no answers: ${why instanceof Error ? why.message : String(why)}`));
+      this.#waiting.clear();
+    };
+    this.#box = new Box(options.client, this.#name, take, failed);
   }
 
   /** Sends a request to the holder of its key's budget. If there is none, this process takes the seat. */
@@ -89,9 +94,7 @@ export class Post {
     const id = String(++this.#count);
     const answer = new Promise<Uint8Array | undefined>((done, fail) => {
       // One at a time: the previous one was given up.
-      const before = this.#waiting.get(key);
-      if (this.#box.why) before?.fail(this.#box.why);
-      else before?.done(undefined);
+      this.#waiting.get(key)?.done(undefined);
       this.#waiting.set(key, { id, done, fail });
     });
     // It may fail after all callers have stopped waiting.
@@ -116,12 +119,12 @@ export class Post {
     const [record, away, ended] = reply.map(String);
     const told = this.#told.get(key);
     const from = record
-      ? { record: bytes(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
-      : told && { record: bytes(told.record), away: performance.now() - told.at, ended: false };
+      ? { record: known(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
+      : told && { record: told.record, away: performance.now() - told.at, ended: false };
     const desk = new Desk(load, policy, { from, seed, now });
     const lost = () => {
       if (this.#seats.get(key) === seat) this.#seats.delete(key);
-      this.#remember(key, text(desk.snapshot()));
+      this.#remember(key, desk.snapshot());
     };
     const seat: Seat = new Seat(client, key, keys, id, desk, (policy.heartbeat ?? 0) * 4, lost);
     this.#seats.set(key, seat);
@@ -136,15 +139,16 @@ export class Post {
       await this.#seats.get(key)?.send(bytes(body), { box, id });
       return;
     }
-    if (record) this.#remember(key, record);
+    if (record) this.#remember(key, bytes(record));
     const waiting = this.#waiting.get(key);
     if (waiting?.id !== id) return;
+    const grant = bytes(body);
     this.#waiting.delete(key);
     if (why) waiting.fail(new TidegateError("MESSAGE", `the holder of the budget of ${key || "the gate"} says: ${why}`));
-    else waiting.done(bytes(body));
+    else waiting.done(grant);
   }
 
-  #remember(key: string, record: string): void {
+  #remember(key: string, record: Uint8Array): void {
     this.#told.delete(key);
     this.#told.set(key, { record, at: performance.now() });
     for (const oldest of this.#told.keys()) {
@@ -154,6 +158,15 @@ export class Post {
   }
 }
 
+/** A record from Redis. One that was overwritten only says that there may be leases. */
+function known(record: string): Uint8Array {
+  try {
+    return bytes(record);
+  } catch {
+    return new Uint8Array();
+  }
+}
+
 function away(what: string): TidegateError {
-  return new TidegateError("AWAY", `Redis ${what}: calls continue within the last share until it answers`);
+  return new TidegateError("AWAY", `Redis ${what}. Calls continue within the last share until it answers`);
 }

@@ -11,8 +11,15 @@
 /** The seat's value if the process of this script holds it with this number. */
 const MINE = "local mine = KEYS[3] .. '|' .. ARGV[1]\n";
 
-/** Puts a message into a box. A box expires when no process waits for its messages. */
-const POST = `local function post(box, ...)
+/**
+ * `is_box`: whether a name, which comes from a message or a record, is that of a box. It then differs from ours only in
+ * the UUID. No other list is read or written. `post` puts a message into a box, which expires when no process waits for
+ * its messages.
+ */
+const POST = `local function is_box(name)
+  return #name == #KEYS[3] and string.sub(name, 1, -37) == string.sub(KEYS[3], 1, -37)
+end
+local function post(box, ...)
   redis.call('RPUSH', box, cjson.encode({...}))
   redis.call('PEXPIRE', box, 5000)
 end
@@ -24,15 +31,18 @@ const NOW = `local function now()
 end
 `;
 
-/** Takes over the previous holder's unread messages: the latest request of each other process. */
+/** Takes over the previous holder's unread messages: the latest request of each other process. Others are skipped. */
 const INHERIT = `local function inherit(box)
   local done = {['']=true, [KEYS[3]]=true}
   local messages = redis.call('LRANGE', box, 0, -1)
   for i = #messages, 1, -1 do
-    local message = cjson.decode(messages[i])
-    if message[2] == ARGV[3] and not done[message[1]] then
-      done[message[1]] = true
-      post(KEYS[3], unpack(message))
+    local fine, message = pcall(cjson.decode, messages[i])
+    if fine and type(message) == 'table' and message[2] == ARGV[3] then
+      local from, id, body = message[1], message[3], message[4]
+      if type(from) == 'string' and type(id) == 'string' and type(body) == 'string' and not done[from] then
+        done[from] = true
+        post(KEYS[3], from, ARGV[3], id, body)
+      end
     end
   end
 end
@@ -51,19 +61,19 @@ end
 export const ASK = MINE + POST + INHERIT + NOW + `
 local holder = redis.call('GET', KEYS[1])
 local box = holder and string.match(holder, '^(.*)|%d+$')
-if box and box ~= KEYS[3] then
+if box and box ~= KEYS[3] and is_box(box) then
   post(box, KEYS[3], unpack(ARGV, 3))
   return 'sent'
 end
 redis.call('SET', KEYS[1], mine, 'PX', ARGV[2])
 local former, turn = redis.call('HGET', KEYS[2], 'holder')
 if former then former, turn = string.match(former, '^(.*)|(%d+)$') end
-if former and former ~= KEYS[3] then inherit(former) end
+if former and former ~= KEYS[3] and is_box(former) then inherit(former) end
 redis.call('HSET', KEYS[2], 'holder', mine)
 redis.call('PEXPIRE', KEYS[2], 604800000)
 local record, at = unpack(redis.call('HMGET', KEYS[2], 'record', 'at'))
 if not record then return {} end
-return {record, tostring(now() - tonumber(at)), turn == '0' and '1' or '0'}
+return {record, tostring(now() - (tonumber(at) or 0)), turn == '0' and '1' or '0'}
 `;
 
 /**
@@ -82,7 +92,7 @@ if ARGV[3] ~= '' then
   redis.call('HSET', KEYS[2], 'holder', mine, 'record', ARGV[3], 'at', now())
   redis.call('PEXPIRE', KEYS[2], 604800000)
 end
-if ARGV[4] ~= '' then post(ARGV[4], unpack(ARGV, 5)) end
+if is_box(ARGV[4]) then post(ARGV[4], unpack(ARGV, 5)) end
 return 1
 `;
 

@@ -14,6 +14,12 @@ interface Stored {
   readonly budgets: Record<string, [at: number, record: string]>;
 }
 
+/** What was read of them. */
+interface Read {
+  readonly ended: boolean;
+  readonly told: Map<string, Told>;
+}
+
 /** Milliseconds between two writes to the storage. */
 const EVERY = 10_000;
 
@@ -47,8 +53,8 @@ export class Records {
    */
   begin(ousted: boolean): (key: string) => { record: Uint8Array; away: number; ended: boolean } | undefined {
     const stored = this.#read();
-    for (const [key, [at, record]] of Object.entries(stored?.budgets ?? {})) {
-      if (at > (this.#told.get(key)?.at ?? -Infinity)) this.#told.set(key, { record: bytes(record), at });
+    for (const [key, told] of stored?.told ?? []) {
+      if (told.at > (this.#told.get(key)?.at ?? -Infinity)) this.#told.set(key, told);
     }
     const wasHeld = ousted || this.#left !== undefined || !!stored;
     const ended = !ousted && (this.#left ?? stored?.ended ?? false);
@@ -70,8 +76,7 @@ export class Records {
 
   /** Stores all records. */
   store(ended: boolean): void {
-    const budgets: Stored["budgets"] = {};
-    for (const [key, { at, record }] of this.#told) budgets[key] = [at, text(record)];
+    const budgets: Stored["budgets"] = Object.fromEntries([...this.#told].map(([key, { at, record }]) => [key, [at, text(record)]]));
     this.#stored = performance.now();
     try {
       localStorage.setItem(this.#name, JSON.stringify({ ended, budgets } satisfies Stored));
@@ -91,12 +96,32 @@ export class Records {
     }
   }
 
-  #read(): Stored | undefined {
+  /** Reads what a holder has stored. What is damaged is dropped, and then any budget may have been granted from. */
+  #read(): Read | undefined {
+    const told = new Map<string, Told>();
+    let item: string | null;
     try {
-      const stored: Partial<Stored> | null = JSON.parse(localStorage.getItem(this.#name) ?? "null");
-      return stored?.budgets ? { ended: stored.ended === true, budgets: stored.budgets } : undefined;
+      item = localStorage.getItem(this.#name);
     } catch {
       return undefined;
     }
+    if (item === null) return undefined;
+    let ended = false;
+    try {
+      const stored: Stored = JSON.parse(item);
+      ended = stored.ended === true;
+      for (const [key, entry] of Object.entries(stored.budgets)) {
+        try {
+          const [at, record] = entry;
+          if (!Number.isFinite(at)) throw new TypeError("no time");
+          told.set(key, { at, record: bytes(record) });
+        } catch {
+          ended = false;
+        }
+      }
+    } catch {
+      ended = false;
+    }
+    return { ended, told };
   }
 }
