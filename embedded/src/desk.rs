@@ -16,7 +16,7 @@ use crate::gates::{Gate, Gates};
 use crate::line::{Line, Rank};
 use crate::log::{debug, trace};
 use crate::rejection::Rejection;
-use crate::time::{self, wake_at};
+use crate::time::{self, millis, wake_at};
 
 /// See the module's documentation. All zeros at first, so a `static` takes no flash.
 #[allow(missing_debug_implementations, reason = "the throttles have their own")]
@@ -289,11 +289,6 @@ fn log_reply<const LIMITS: usize>(reply: &impl AsReply<LIMITS>, tries_again: boo
             );
         }
     });
-}
-
-/// For the log.
-const fn millis(span: Span) -> u64 {
-    time::duration(span).as_millis()
 }
 
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Verbs<LIMITS>
