@@ -125,6 +125,7 @@ fn a_fleet_that_loses_its_broker_is_back_soon_after_the_spread() {
 fn two_tasks_that_connect_do_not_wake_each_other() {
     let time = Time::begin();
     let sessions = Supervisor::new(|| 7);
+    sessions.spread_start(Duration::from_secs(30));
     let mut tasks = Tasks::new();
     for _ in 0..2 {
         tasks.spawn(async {
