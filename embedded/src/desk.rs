@@ -281,12 +281,13 @@ fn log_reply<const LIMITS: usize>(reply: &impl AsReply<LIMITS>, tries_again: boo
     reply.with_reply(|reply| {
         if tries_again || reply.outcome.is_pushback() {
             let asked = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
-            debug!(
-                "{:?}, the server asks for {} ms, tried again: {}",
-                reply.outcome,
-                asked.map_or(0, millis),
-                tries_again
-            );
+            match asked.map(millis) {
+                Some(asked) => debug!(
+                    "{:?}, the server asks for {} ms, tried again: {}",
+                    reply.outcome, asked, tries_again
+                ),
+                None => debug!("{:?}, tried again: {}", reply.outcome, tries_again),
+            }
         }
     });
 }
@@ -329,12 +330,16 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 .lock(Poll::Pending, |inner| inner.stand(key, standing, context, now, &mut wake));
             if let Poll::Ready(result) = result {
                 if let Err(rejection) = &result {
-                    debug!("{:?}", rejection);
+                    debug!("not sent: {}", rejection);
                 }
                 return Poll::Ready(result);
             }
         }
-        trace!("waits for {} ms, or until something changes", millis(wake - now));
+        if wake < Instant::MAX {
+            trace!("waits for {} ms, or until something changes", millis(wake - now));
+        } else {
+            trace!("waits until something changes");
+        }
         wake_at(wake, context.waker());
         Poll::Pending
     }
@@ -393,6 +398,12 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             tries_again
         });
         log_reply(reply, tries_again);
+        #[cfg(any(feature = "defmt", feature = "log"))]
+        if reply.with_reply(|reply| reply.outcome.is_pushback())
+            && let Some(Some(Some(interval))) = self.see(key, |gate| gate.intervals(now).next())
+        {
+            debug!("the interval between calls is {} ms", millis(interval));
+        }
         tries_again
     }
 }

@@ -240,6 +240,26 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
         self.desk.see(&(), |gate| gate.next_at(now)).flatten().map(time::ticking)
     }
 
+    /// What delays a plain call now, apart from other calls that wait: pacing, a cooldown or the concurrency limit. See
+    /// [`Controller::why`].
+    ///
+    /// ```
+    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// use tidegate::{Hint, Outcome, Policy, Span, gate::Gate, law::Adaptive};
+    /// use tidegate_embassy::Throttle;
+    ///
+    /// let uplink: Throttle<NoopRawMutex, Adaptive> = Throttle::seeded(const { &Policy::adaptive() }, 7);
+    /// assert_eq!(uplink.why(), None);
+    /// let minute = Hint::retry_after(Span::from_secs(60));
+    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(minute));
+    /// assert_eq!(uplink.why(), Some(Gate::Cooldown));
+    /// ```
+    #[must_use]
+    pub fn why(&self) -> Option<tidegate::gate::Gate> {
+        let now = time::now();
+        self.desk.see(&(), |gate| gate.why(now, &tidegate::Call::new())).flatten()
+    }
+
     /// Number of calls in flight; see [`Controller::in_flight`].
     #[must_use]
     pub fn in_flight(&self) -> u16 {
