@@ -188,6 +188,13 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
         self.desk.change(|gate, now| gate.reset(now));
     }
 
+    /// Frees the places of all calls in flight, whose permits have no effect from now on. Use it when the session ends
+    /// that they were sent in, if permits may be lost: kept by a task that hangs, or passed to `mem::forget`. See
+    /// [`Controller::forget_all`].
+    pub fn forget_in_flight(&self) {
+        self.desk.change(|gate, _| gate.forget_all());
+    }
+
     /// Learns from a message of the server that answers no call: a throttle topic, a DISCONNECT, a command. See
     /// [`Controller::report`].
     ///

@@ -193,6 +193,28 @@ fn the_limit_of_the_broker_is_kept_with_any_delay_of_acknowledgements() {
 }
 
 #[test]
+fn permits_lost_with_a_session_come_back() {
+    let _time = Time::begin();
+    let uplink: Throttle<NoopRawMutex, Adaptive> =
+        Throttle::seeded(const { &Policy::adaptive() }, 7);
+    uplink.set_concurrency(NonZeroU16::new(2).unwrap());
+    std::mem::forget(uplink.try_acquire().unwrap());
+    let late = uplink.try_acquire().unwrap();
+    assert!(uplink.try_acquire().is_none());
+    let mut tasks = Tasks::new();
+    tasks.spawn(async { std::mem::forget(uplink.acquire().await.unwrap()) });
+    tasks.turn();
+    assert_eq!((tasks.left(), uplink.in_flight()), (1, 2));
+    uplink.forget_in_flight();
+    tasks.turn();
+    assert_eq!((tasks.left(), uplink.in_flight()), (0, 1));
+    // A permit of the former session frees no place of this one.
+    late.settle(Outcome::Ok);
+    assert_eq!(uplink.in_flight(), 1);
+    assert!(uplink.try_acquire().is_some());
+}
+
+#[test]
 fn a_persistent_error_is_tried_ten_times_and_a_final_one_once() {
     let time = Time::begin();
     let uplink: Throttle<NoopRawMutex, Adaptive> =
