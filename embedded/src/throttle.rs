@@ -361,6 +361,14 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         clock.snapshot(time::now(), sleep).map(|more| written.saturating_add(more))
     }
 
+    /// Before [`fall_asleep`](Self::fall_asleep), says how long the device is about to sleep, if nothing but its inexact
+    /// timer measures that. See [`SleepClock::expect`]. Without it, a sleep counts as a minute until a server's times
+    /// have measured it.
+    #[cfg(feature = "sleep")]
+    pub fn expect_sleep(&self, each: Duration) {
+        self.desk.with(|started| started.sleep.get_mut().expect(time::span(each)));
+    }
+
     /// [`restore`](Self::restore)s the record of [`fall_asleep`](Self::fall_asleep). `away` is the time since then, or
     /// `None` if the device has no clock that runs while it sleeps: then [`SleepClock`] estimates it from the times
     /// that the server reports.
