@@ -276,7 +276,7 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
     }
 }
 
-#[inline(always)] // nothing without a log
+#[cfg(any(feature = "defmt", feature = "log"))]
 fn log_reply<const LIMITS: usize>(reply: &impl AsReply<LIMITS>, tries_again: bool) {
     reply.with_reply(|reply| {
         if tries_again || reply.outcome.is_pushback() {
@@ -397,12 +397,14 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             }
             tries_again
         });
-        log_reply(reply, tries_again);
         #[cfg(any(feature = "defmt", feature = "log"))]
-        if reply.with_reply(|reply| reply.outcome.is_pushback())
-            && let Some(Some(Some(interval))) = self.see(key, |gate| gate.intervals(now).next())
         {
-            debug!("the interval between calls is {} ms", millis(interval));
+            log_reply(reply, tries_again);
+            if reply.with_reply(|reply| reply.outcome.is_pushback())
+                && let Some(Some(Some(interval))) = self.see(key, |gate| gate.intervals(now).next())
+            {
+                debug!("the interval between calls is {} ms", millis(interval));
+            }
         }
         tries_again
     }
