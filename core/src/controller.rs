@@ -347,6 +347,26 @@ where
         self.calls = self.calls.saturating_sub(calls);
     }
 
+    /// Frees the places of all calls in flight. Their permits have no effect from now on: unlike after
+    /// [`forget`](Self::forget), a call that is not lost frees nothing twice.
+    ///
+    /// ```
+    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy};
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, now);
+    /// let Decision::Admit(old) = gate.poll(now, &Call::new()) else { panic!() };
+    /// gate.forget_all();
+    /// let Decision::Admit(new) = gate.poll(now, &Call::new()) else { panic!() };
+    /// gate.settle(now, old, Outcome::Ok);
+    /// assert_eq!(gate.in_flight(), 1);
+    /// gate.settle(now, new, Outcome::Ok);
+    /// assert_eq!(gate.in_flight(), 0);
+    /// ```
+    pub const fn forget_all(&mut self) {
+        (self.calls, self.mark) = (0, self.mark.wrapping_add(1));
+    }
+
     /// Counts calls as in flight that were [forgotten](Self::forget), but are not lost.
     pub const fn occupy(&mut self, calls: u16) {
         self.calls = self.calls.saturating_add(calls);

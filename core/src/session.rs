@@ -12,6 +12,8 @@ use crate::time::{Instant, Span};
 ///   does not receive more attempts.
 /// - [`link_up`](Self::link_up) allows the next attempt at once, because the failures before it were the network's. It
 ///   has an effect at most once in `stable`, because links flap.
+/// - [`with_spread`](Self::with_spread) spreads the first attempts after a stable session, which all clients of a
+///   server lose together.
 /// - [`spread_start`](Self::spread_start) spreads the first attempts of a fleet that powers up together.
 ///
 /// ```
@@ -32,6 +34,7 @@ use crate::time::{Instant, Span};
 pub struct Session {
     backoff: Backoff,
     stable: Span,
+    spread: Span,
     step: Span,
     next: Instant,
     /// When the session was opened, if it was.
@@ -49,12 +52,35 @@ impl Session {
         Self {
             backoff,
             stable,
+            spread: Span::ZERO,
             step: Span::ZERO,
             next: Instant::ZERO,
             opened: None,
             link_again: Instant::ZERO,
             rng: Rng::new(seed),
         }
+    }
+
+    /// Makes the first attempt after a stable session at a random time within `over`, or later if the backoff is longer.
+    /// [`link_up`](Self::link_up) has no effect during that time. Choose it as for
+    /// [`spread_start`](Self::spread_start). The default is zero.
+    ///
+    /// ```
+    /// use tidegate::backoff::Backoff;
+    /// use tidegate::{Instant, Session, Span};
+    ///
+    /// let [stable, over, day] = [60, 100, 86_400].map(Span::from_secs);
+    /// let mut session = Session::new(Backoff::DEFAULT, stable, 7).with_spread(over);
+    /// session.begin(Instant::ZERO);
+    /// session.open(Instant::ZERO);
+    /// let lost = Instant::ZERO + day;
+    /// session.end(lost); // the broker restarts, and all of its clients connect again
+    /// assert!(session.next_at() > lost && session.next_at() <= lost + over);
+    /// ```
+    #[must_use]
+    pub const fn with_spread(mut self, over: Span) -> Self {
+        self.spread = over;
+        self
     }
 
     /// When the next attempt may be made; it may lie in the past.
@@ -89,6 +115,12 @@ impl Session {
             && now - opened >= self.stable
         {
             self.step = self.backoff.next_step(Span::ZERO, &mut self.rng);
+            self.delay(now);
+            if self.spread > Span::ZERO {
+                self.spread_start(now, self.spread);
+                self.link_again = self.link_again.max(now + self.spread);
+            }
+            return;
         }
         self.delay(now);
     }
@@ -168,6 +200,42 @@ mod tests {
         }
         session.link_up(at(100));
         assert_eq!(session.next_at(), at(100));
+    }
+
+    #[test]
+    fn only_the_first_attempt_after_a_stable_session_is_spread() {
+        let over = Span::from_secs(100);
+        let mut seed = 0;
+        let nexts = [(); 200].map(|()| {
+            seed += 1;
+            let rng = crate::rng::Rng::new(seed);
+            let mut session = Session { rng, ..session() }.with_spread(over);
+            session.begin(at(0));
+            session.end(at(0)); // refused
+            assert_eq!(session.next_at(), at(1));
+            session.begin(at(1));
+            session.open(at(1));
+            session.end(at(2)); // not stable
+            assert_eq!(session.next_at(), at(4));
+            session.begin(at(4));
+            session.open(at(4));
+            session.end(at(900));
+            let next = session.next_at();
+            for second in 900..1_000 {
+                session.link_up(at(second));
+                assert_eq!(session.next_at(), next);
+            }
+            session.begin(next);
+            session.end(next);
+            assert_eq!(session.next_at(), next + Span::from_secs(2));
+            next - at(900)
+        });
+        assert!(nexts.iter().all(|next| (Span::from_secs(1)..=over).contains(next)));
+        for quarter in 0..4 {
+            let [from, to] = [quarter, quarter + 1].map(|part| Span::from_secs(25 * part));
+            let count = nexts.iter().filter(|next| (from..to).contains(next)).count();
+            assert!((35..=65).contains(&count), "{count} of 200");
+        }
     }
 
     #[test]

@@ -12,8 +12,8 @@ use crate::time::{Instant, Span};
 /// if it says "in 900 s" before and "in 600 s" after one sleep, that sleep took 300 s. Call
 /// [`heard`](Self::heard) with every response, and keep a record beside the controller's.
 ///
-/// - **Before the first measurement** a sleep counts as a minute, or as the rest of the wait that
-///   the server asked for if that is longer. The next call can be throttled, and its response is
+/// - **Before the first measurement** a sleep counts as a minute or as what [`expect`](Self::expect) says, or as the
+///   rest of the wait that the server asked for if that is longer. The next call can be throttled, and its response is
 ///   the measurement.
 /// - **A measurement** is the time by which a server's `Retry-After` or reset has shrunk when it throttles the next
 ///   call. It is weighted by the number of sleeps that it covers, against 16 earlier ones. If the next call is served,
@@ -91,6 +91,14 @@ impl SleepClock {
             since: Instant::ZERO,
             wait: None,
             reset: None,
+        }
+    }
+
+    /// Before the first measurement, a sleep counts as `each`: the time for which the device's timer is set. A server
+    /// that reports no times measures nothing, so this remains the estimate.
+    pub const fn expect(&mut self, each: Span) {
+        if !self.measured {
+            self.each = each;
         }
     }
 

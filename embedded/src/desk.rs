@@ -16,7 +16,7 @@ use crate::gates::{Gate, Gates};
 use crate::line::{Line, Rank};
 use crate::log::{debug, trace};
 use crate::rejection::Rejection;
-use crate::time::{self, wake_at};
+use crate::time::{self, millis, wake_at};
 
 /// See the module's documentation. All zeros at first, so a `static` takes no flash.
 #[allow(missing_debug_implementations, reason = "the throttles have their own")]
@@ -276,24 +276,20 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
     }
 }
 
-#[inline(always)] // nothing without a log
+#[cfg(any(feature = "defmt", feature = "log"))]
 fn log_reply<const LIMITS: usize>(reply: &impl AsReply<LIMITS>, tries_again: bool) {
     reply.with_reply(|reply| {
         if tries_again || reply.outcome.is_pushback() {
             let asked = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
-            debug!(
-                "{:?}, the server asks for {} ms, tried again: {}",
-                reply.outcome,
-                asked.map_or(0, millis),
-                tries_again
-            );
+            match asked.map(millis) {
+                Some(asked) => debug!(
+                    "{:?}, the server asks for {} ms, tried again: {}",
+                    reply.outcome, asked, tries_again
+                ),
+                None => debug!("{:?}, tried again: {}", reply.outcome, tries_again),
+            }
         }
     });
-}
-
-/// For the log.
-const fn millis(span: Span) -> u64 {
-    time::duration(span).as_millis()
 }
 
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Verbs<LIMITS>
@@ -334,12 +330,16 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 .lock(Poll::Pending, |inner| inner.stand(key, standing, context, now, &mut wake));
             if let Poll::Ready(result) = result {
                 if let Err(rejection) = &result {
-                    debug!("{:?}", rejection);
+                    debug!("not sent: {}", rejection);
                 }
                 return Poll::Ready(result);
             }
         }
-        trace!("waits for {} ms, or until something changes", millis(wake - now));
+        if wake < Instant::MAX {
+            trace!("waits for {} ms, or until something changes", millis(wake - now));
+        } else {
+            trace!("waits until something changes");
+        }
         wake_at(wake, context.waker());
         Poll::Pending
     }
@@ -397,7 +397,15 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             }
             tries_again
         });
-        log_reply(reply, tries_again);
+        #[cfg(any(feature = "defmt", feature = "log"))]
+        {
+            log_reply(reply, tries_again);
+            if reply.with_reply(|reply| reply.outcome.is_pushback())
+                && let Some(Some(Some(interval))) = self.see(key, |gate| gate.intervals(now).next())
+            {
+                debug!("the interval between calls is {} ms", millis(interval));
+            }
+        }
         tries_again
     }
 }

@@ -159,6 +159,13 @@ impl<
         self.desk.see(key, |gate| gate.next_at(now)).flatten().map(time::ticking)
     }
 
+    /// What delays a plain call of this key now; see [`Throttle::why`](crate::Throttle::why).
+    #[must_use]
+    pub fn why(&self, key: &K) -> Option<tidegate::gate::Gate> {
+        let now = time::now();
+        self.desk.see(key, |gate| gate.why(now, &tidegate::Call::new())).flatten()
+    }
+
     /// Number of keys in the table.
     #[must_use]
     pub fn keys(&self) -> usize {

@@ -1,11 +1,11 @@
-//! What the throttle logs: waits, rejections and later attempts. It logs to defmt if enabled, else
-//! to `log` if enabled.
+//! What the throttle logs: waits, rejections and later attempts. It logs to defmt and to
+//! `log`, as enabled.
 
 macro_rules! debug {
     ($text:literal $(, $what:expr)*) => {{
         #[cfg(feature = "defmt")]
         defmt::debug!($text $(, $what)*);
-        #[cfg(all(feature = "log", not(feature = "defmt")))]
+        #[cfg(feature = "log")]
         log::debug!($text $(, $what)*);
         #[cfg(not(any(feature = "defmt", feature = "log")))]
         if false { $(_ = &$what;)* }
@@ -16,7 +16,7 @@ macro_rules! trace {
     ($text:literal $(, $what:expr)*) => {{
         #[cfg(feature = "defmt")]
         defmt::trace!($text $(, $what)*);
-        #[cfg(all(feature = "log", not(feature = "defmt")))]
+        #[cfg(feature = "log")]
         log::trace!($text $(, $what)*);
         #[cfg(not(any(feature = "defmt", feature = "log")))]
         if false { $(_ = &$what;)* }

@@ -45,10 +45,19 @@ impl Rejection {
     }
 }
 
+/// Milliseconds from now.
+fn millis_until(at: Instant) -> u64 {
+    at.saturating_duration_since(Instant::now()).as_millis()
+}
+
+/// `Late` writes the time from now.
 impl core::fmt::Display for Rejection {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::Late(_) => "the wait would outlast the call's deadline",
+            Self::Late(at) => {
+                let wait = millis_until(*at);
+                return write!(f, "the call could be sent in {wait} ms, after its deadline");
+            }
             Self::GivenUp => "the deadline passed while the call was in flight",
             Self::LineFull => "as many tasks wait already as the throttle has places",
             Self::OverLimit => "the law's limit for this second is used up",
@@ -67,7 +76,7 @@ impl defmt::Format for Rejection {
     fn format(&self, f: defmt::Formatter<'_>) {
         match self {
             Self::Late(at) => {
-                let wait = at.saturating_duration_since(Instant::now()).as_millis();
+                let wait = millis_until(*at);
                 defmt::write!(f, "the call could be sent in {=u64} ms, after its deadline", wait);
             }
             Self::GivenUp => defmt::write!(f, "the deadline passed while the call was in flight"),

@@ -2,16 +2,16 @@
 
 use core::cell::RefCell;
 use core::future::poll_fn;
-use core::task::Poll;
+use core::task::{Poll, Waker};
 
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
-use embassy_sync::waitqueue::WakerRegistration;
 use embassy_time::Duration;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::{Ratio, Session, Span};
 
-use crate::time::{self, wake_at};
+use crate::log::{debug, trace};
+use crate::time::{self, millis, wake_at};
 
 /// Decides when a connection (MQTT or TLS) may be opened again. Connections are expensive to open,
 /// and all devices of a fleet lose them at the same time. See [`Session`] for the rules.
@@ -45,11 +45,13 @@ pub struct Sessions<M: RawMutex> {
     seed: fn() -> u64,
     backoff: Backoff,
     stable: Span,
+    spread: Span,
 }
 
 struct Inner {
     session: Option<Session>,
-    waker: WakerRegistration,
+    /// Of the task that connects. With several of them, of the latest: all have timers.
+    waker: Option<Waker>,
 }
 
 /// Lasts from an attempt to connect to the end of its session: dropping it ends the session.
@@ -88,9 +90,17 @@ impl<M: RawMutex> Sessions<M> {
     /// as stable.
     #[must_use]
     pub const fn with_backoff(backoff: Backoff, stable: Duration, seed: fn() -> u64) -> Self {
-        let inner = Inner { session: None, waker: WakerRegistration::new() };
+        let inner = Inner { session: None, waker: None };
         let inner = Mutex::new(RefCell::new(inner));
-        Self { inner, seed, backoff, stable: time::span(stable) }
+        Self { inner, seed, backoff, stable: time::span(stable), spread: Span::ZERO }
+    }
+
+    /// Makes the first attempt after a stable session at a random time within `over`; see
+    /// [`Session::with_spread`]. Without it, all devices of a broker that restarts connect within a second.
+    #[must_use]
+    pub const fn with_spread(mut self, over: Duration) -> Self {
+        self.spread = time::span(over);
+        self
     }
 
     /// Makes the first attempt at a random time within `over` from now, for a fleet that powers up together; see
@@ -103,8 +113,11 @@ impl<M: RawMutex> Sessions<M> {
     pub fn link_up(&self) {
         self.with(|session, waker| {
             session.link_up(time::now());
-            waker.wake();
+            if let Some(waker) = waker.take() {
+                waker.wake();
+            }
         });
+        debug!("the link is up");
     }
 
     /// Waits until the next attempt to connect may be made. Connect then, and call [`Connection::open`] when the
@@ -117,12 +130,19 @@ impl<M: RawMutex> Sessions<M> {
                     session.begin(now);
                     return None;
                 }
-                waker.register(context.waker());
+                match waker {
+                    Some(waker) => waker.clone_from(context.waker()),
+                    None => *waker = Some(context.waker().clone()),
+                }
                 Some(next)
             });
             match next.flatten() {
                 None => Poll::Ready(()),
                 Some(next) => {
+                    trace!(
+                        "the next attempt to connect is due in {} ms",
+                        millis(next - time::now())
+                    );
                     wake_at(next, context.waker());
                     Poll::Pending
                 }
@@ -132,11 +152,12 @@ impl<M: RawMutex> Sessions<M> {
         Connection { sessions: self }
     }
 
-    fn with<R>(&self, act: impl FnOnce(&mut Session, &mut WakerRegistration) -> R) -> Option<R> {
+    fn with<R>(&self, act: impl FnOnce(&mut Session, &mut Option<Waker>) -> R) -> Option<R> {
         self.inner.lock(|cell| {
             let mut inner = cell.try_borrow_mut().ok()?;
             let Inner { session, waker } = &mut *inner;
-            let begin = || Session::new(self.backoff, self.stable, (self.seed)());
+            let begin =
+                || Session::new(self.backoff, self.stable, (self.seed)()).with_spread(self.spread);
             Some(act(session.get_or_insert_with(begin), waker))
         })
     }
@@ -146,11 +167,22 @@ impl<M: RawMutex> Connection<'_, M> {
     /// The server has accepted the session.
     pub fn open(&self) {
         self.sessions.with(|session, _| session.open(time::now()));
+        debug!("the session is open");
     }
 }
 
 impl<M: RawMutex> Drop for Connection<'_, M> {
     fn drop(&mut self) {
-        self.sessions.with(|session, _| session.end(time::now()));
+        let now = time::now();
+        let next = self.sessions.with(|session, _| {
+            session.end(now);
+            session.next_at()
+        });
+        if let Some(next) = next {
+            debug!(
+                "the connection has ended, the next attempt is due in {} ms",
+                millis(next - now)
+            );
+        }
     }
 }

@@ -188,6 +188,13 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
         self.desk.change(|gate, now| gate.reset(now));
     }
 
+    /// Frees the places of all calls in flight, whose permits have no effect from now on. Use it when the session ends
+    /// that they were sent in, if permits may be lost: kept by a task that hangs, or passed to `mem::forget`. See
+    /// [`Controller::forget_all`].
+    pub fn forget_in_flight(&self) {
+        self.desk.change(|gate, _| gate.forget_all());
+    }
+
     /// Learns from a message of the server that answers no call: a throttle topic, a DISCONNECT, a command. See
     /// [`Controller::report`].
     ///
@@ -238,6 +245,26 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     pub fn next_at(&self) -> Option<Instant> {
         let now = time::now();
         self.desk.see(&(), |gate| gate.next_at(now)).flatten().map(time::ticking)
+    }
+
+    /// What delays a plain call now, apart from other calls that wait: pacing, a cooldown or the concurrency limit. See
+    /// [`Controller::why`].
+    ///
+    /// ```
+    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// use tidegate::{Hint, Outcome, Policy, Span, gate::Gate, law::Adaptive};
+    /// use tidegate_embassy::Throttle;
+    ///
+    /// let uplink: Throttle<NoopRawMutex, Adaptive> = Throttle::seeded(const { &Policy::adaptive() }, 7);
+    /// assert_eq!(uplink.why(), None);
+    /// let minute = Hint::retry_after(Span::from_secs(60));
+    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(minute));
+    /// assert_eq!(uplink.why(), Some(Gate::Cooldown));
+    /// ```
+    #[must_use]
+    pub fn why(&self) -> Option<tidegate::gate::Gate> {
+        let now = time::now();
+        self.desk.see(&(), |gate| gate.why(now, &tidegate::Call::new())).flatten()
     }
 
     /// Number of calls in flight; see [`Controller::in_flight`].
@@ -332,6 +359,14 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         };
         let written = self.snapshot(gate)?;
         clock.snapshot(time::now(), sleep).map(|more| written.saturating_add(more))
+    }
+
+    /// Before [`fall_asleep`](Self::fall_asleep), says how long the device is about to sleep, if nothing but its inexact
+    /// timer measures that. See [`SleepClock::expect`]. Without it, a sleep counts as a minute until a server's times
+    /// have measured it.
+    #[cfg(feature = "sleep")]
+    pub fn expect_sleep(&self, each: Duration) {
+        self.desk.with(|started| started.sleep.get_mut().expect(time::span(each)));
     }
 
     /// [`restore`](Self::restore)s the record of [`fall_asleep`](Self::fall_asleep). `away` is the time since then, or

@@ -136,6 +136,11 @@ pub const fn duration(span: Span) -> embassy_time::Duration {
     embassy_time::Duration::from_ticks(RATE.ticks(span.as_nanos()))
 }
 
+/// For the log.
+pub(crate) const fn millis(span: Span) -> u64 {
+    duration(span).as_millis()
+}
+
 /// The current time as a core instant.
 #[inline(never)]
 pub(crate) fn now() -> tidegate::Instant {

@@ -13,6 +13,9 @@ use crate::client::{Client, Gate, POLICY};
 use crate::server::{Says, Server};
 use crate::{DAY, MILLIS, SECOND, at};
 
+/// A device's clock when it starts. The time before it must have room for the instants in a record.
+const WAKE: u64 = 1 << 62;
+
 proptest! {
     #[test]
     fn below_the_limit_nothing_waits_with_any_hints(
@@ -348,6 +351,56 @@ proptest! {
         for calls in sent.windows(count + 1) {
             prop_assert!(calls[count] - calls[0] >= period, "{} in {} ns", count + 1, calls[count] - calls[0]);
         }
+    }
+
+    #[test]
+    fn two_strict_quotas_of_airtime_hold_in_any_period_over_resets_with_a_record(
+        seed: u64, wanted in 10..600 * SECOND,
+    ) {
+        let periods = [(30_000, DAY), (36_000, 3_600 * SECOND)];
+        let laws = periods.map(|(most, period)| {
+            Fixed::new(Quota::strict(most, Span::from_nanos(period), 2_000).unwrap())
+        });
+        let policy = Policy::of(laws);
+        let (mut rng, mut real, mut sent) = (Rng::new(seed), 0, Vec::new());
+        let mut below = |most: u64| rng.between(Span::ZERO, Span::from_nanos(most - 1)).as_nanos();
+        let mut gate = Controller::<Fixed, 2, _, [u32; 2]>::new(&policy, seed, at(WAKE));
+        for week in 1..5 {
+            // The device's clock restarts with it.
+            let woke = real;
+            while real < week * 7 * DAY {
+                let now = at(WAKE + real - woke);
+                let airtime = if below(8) == 0 { 1_800 } else { 62 };
+                match gate.poll(now, &Call::of([airtime; 2])) {
+                    Decision::Admit(permit) => {
+                        sent.push((real, u64::from(airtime)));
+                        gate.settle(now, permit, Outcome::Ok);
+                        real += below(wanted) + if below(500) == 0 { below(DAY) } else { 0 };
+                    }
+                    Decision::Wait(until) => real += (until - now).as_nanos() + below(4 * MILLIS),
+                    other => panic!("{other:?}"),
+                }
+            }
+            let mut record = [0; Controller::<Fixed, 2, &Policy<Fixed, 2>, [u32; 2]>::SNAPSHOT_BYTES];
+            gate.snapshot(at(WAKE + real - woke), &mut record).unwrap();
+            let away = below(DAY);
+            real += away;
+            gate = Controller::restore(&policy, real, &record, at(WAKE), Span::from_nanos(away)).unwrap();
+        }
+        for (most, period) in periods {
+            let (mut first, mut airtime) = (0, 0);
+            for &(at, took) in &sent {
+                airtime += took;
+                while at - sent[first].0 >= period {
+                    airtime -= sent[first].1;
+                    first += 1;
+                }
+                prop_assert!(airtime <= most, "{airtime} ms of {most} in {period} ns");
+            }
+        }
+        let used: u64 = sent.iter().map(|&(_, took)| took).sum();
+        let days = real / DAY;
+        prop_assert!(used >= 15_000 * days, "{used} ms in {days} days");
     }
 
     #[test]

@@ -156,6 +156,42 @@ fn a_device_that_does_not_know_how_long_it_slept_still_uses_its_quota() {
     }
 }
 
+/// A reading each time the device wakes up, every ten minutes for a fortnight, under a known limit of 120 calls a day.
+/// The server reports no times. Returns how many were sent.
+fn sent_under_a_fixed_limit(expects: bool) -> usize {
+    type Fixed120 = Throttle<NoopRawMutex, Fixed>;
+    let quota = Quota::per_day(120).unwrap().with_burst(2).unwrap();
+    let policy = leak(Policy::new(Fixed::new(quota)));
+    let mut record = [0; Fixed120::SLEEP_BYTES];
+    let mut sent = 0;
+    for wake in 0..14 * 144 {
+        let _time = Time::begin();
+        let uplink = Fixed120::new();
+        if uplink.wake_up(policy, wake, &record, None).is_err() {
+            assert_eq!(wake, 0);
+            uplink.start(policy, wake);
+        }
+        if let Some(permit) = uplink.try_acquire() {
+            permit.settle(Outcome::Ok);
+            sent += 1;
+        }
+        if expects {
+            uplink.expect_sleep(Duration::from_secs(600));
+        }
+        uplink.fall_asleep(&mut record).unwrap();
+    }
+    sent
+}
+
+#[test]
+fn a_fixed_limit_with_an_expected_sleep_uses_its_quota() {
+    let quota = 14 * 120;
+    let (expected, unknown) = (sent_under_a_fixed_limit(true), sent_under_a_fixed_limit(false));
+    println!("{expected} of {quota}, {unknown} without the expectation");
+    assert!(expected * 100 >= quota * 95 && expected <= quota + 2, "{expected} of {quota}");
+    assert!(unknown < quota / 5, "{unknown}");
+}
+
 #[test]
 fn a_record_of_another_length_or_with_a_modified_sleep_changes_nothing() {
     let _time = Time::begin();

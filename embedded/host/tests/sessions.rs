@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU16;
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
@@ -65,6 +66,78 @@ fn a_restored_link_admits_the_next_attempt_at_once() {
     assert_eq!(attempts.borrow().len(), before + 1);
 }
 
+/// 120 devices lose their broker after ten minutes. It serves 2.5 handshakes a second, one after the other, and drops
+/// those for which 30 seconds of work wait. Devices give up after ten seconds. Returns after how many seconds the
+/// last one is back, and the number of attempts.
+fn storm(spread: Duration) -> (u64, u64) {
+    const LOST: Instant = Instant::from_secs(600);
+    const GIVE_UP: Duration = Duration::from_secs(10);
+    let time = Time::begin();
+    let seed = || {
+        static DEVICE: AtomicU64 = AtomicU64::new(1);
+        DEVICE.fetch_add(1, Ordering::Relaxed)
+    };
+    let devices = [(); 120].map(|()| Supervisor::new(seed).with_spread(spread));
+    let (free, last, attempts) = (Cell::new(LOST), Cell::new(LOST), Cell::new(0));
+    let mut tasks = Tasks::new();
+    for device in &devices {
+        let (free, last, attempts) = (&free, &last, &attempts);
+        tasks.spawn(async move {
+            let connection = device.connect().await;
+            connection.open();
+            Timer::at(LOST).await;
+            drop(connection);
+            loop {
+                let connection = device.connect().await;
+                attempts.set(attempts.get() + 1);
+                let now = Instant::now();
+                let start = free.get().max(now);
+                if start > now + Duration::from_secs(30) {
+                    continue;
+                }
+                // A handshake that the device gives up costs the broker its time all the same.
+                let ready = start + Duration::from_millis(400);
+                free.set(ready);
+                if ready <= now + GIVE_UP {
+                    Timer::at(ready).await;
+                    connection.open();
+                    last.set(ready);
+                    return;
+                }
+                Timer::at(now + GIVE_UP).await;
+            }
+        });
+    }
+    tasks.run(&time, far());
+    (last.get().as_secs() - LOST.as_secs(), attempts.get())
+}
+
+#[test]
+fn a_fleet_that_loses_its_broker_is_back_soon_after_the_spread() {
+    let (back, attempts) = storm(Duration::from_secs(60));
+    assert!(back <= 80 && attempts <= 150, "back after {back} s, {attempts} attempts");
+    let (late, more) = storm(Duration::from_secs(0));
+    println!("with a spread: {back} s, {attempts} attempts; without: {late} s, {more}");
+    assert!(late > 2 * back && more > 3 * attempts, "back after {late} s, {more} attempts");
+}
+
+#[test]
+fn two_tasks_that_connect_do_not_wake_each_other() {
+    let time = Time::begin();
+    let sessions = Supervisor::new(|| 7);
+    sessions.spread_start(Duration::from_secs(30));
+    let mut tasks = Tasks::new();
+    for _ in 0..2 {
+        tasks.spawn(async {
+            let connection = sessions.connect().await;
+            connection.open();
+            Timer::after_secs(1_000).await;
+        });
+    }
+    tasks.run(&time, Instant::from_secs(60));
+    assert!(tasks.polls() <= 10, "{} polls", tasks.polls());
+}
+
 #[test]
 fn a_start_is_jittered_and_dropping_the_task_ends_the_connection() {
     let time = Time::begin();
@@ -117,6 +190,28 @@ fn the_limit_of_the_broker_is_kept_with_any_delay_of_acknowledgements() {
     }
     tasks.run(&time, far());
     assert_eq!((published.get(), most.get()), (300, 2));
+}
+
+#[test]
+fn permits_lost_with_a_session_come_back() {
+    let _time = Time::begin();
+    let uplink: Throttle<NoopRawMutex, Adaptive> =
+        Throttle::seeded(const { &Policy::adaptive() }, 7);
+    uplink.set_concurrency(NonZeroU16::new(2).unwrap());
+    std::mem::forget(uplink.try_acquire().unwrap());
+    let late = uplink.try_acquire().unwrap();
+    assert!(uplink.try_acquire().is_none());
+    let mut tasks = Tasks::new();
+    tasks.spawn(async { std::mem::forget(uplink.acquire().await.unwrap()) });
+    tasks.turn();
+    assert_eq!((tasks.left(), uplink.in_flight()), (1, 2));
+    uplink.forget_in_flight();
+    tasks.turn();
+    assert_eq!((tasks.left(), uplink.in_flight()), (0, 1));
+    // A permit of the former session frees no place of this one.
+    late.settle(Outcome::Ok);
+    assert_eq!(uplink.in_flight(), 1);
+    assert!(uplink.try_acquire().is_some());
 }
 
 #[test]
