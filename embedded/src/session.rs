@@ -109,7 +109,8 @@ impl<M: RawMutex> Sessions<M> {
         self.with(|session, _| session.spread_start(time::now(), time::span(over)));
     }
 
-    /// The network is back: the next attempt may be made at once; see [`Session::link_up`].
+    /// The network is back: the next attempt may be made at once, except within the spread after a stable session; see
+    /// [`Session::link_up`].
     pub fn link_up(&self) {
         self.with(|session, waker| {
             session.link_up(time::now());

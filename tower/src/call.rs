@@ -234,7 +234,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         drive(self, (), Until::Result, |()| Some(()), classify, send, |driven| Ok(driven?.0)).await
     }
 
-    /// The same call, to be sent in time to end by its deadline; at once it is sent in any case.
+    /// The same call, to be sent in time to end by its deadline. A call that has too little time from the start is
+    /// sent as soon as possible.
     pub(crate) fn with_time_to_end(self) -> Self {
         let (keys, deadline) = (&self.gate.keys, self.deadline());
         if deadline == Instant::MAX {
@@ -242,8 +243,11 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         }
         let takes = self.names.iter().last().and_then(|key| keys.find(key)?.takes());
         let by = takes.map_or(deadline, |takes| deadline - takes);
-        let by = by.max(keys.shared.timer.now()).min(deadline);
-        Self { call: self.call.deadline(by), ..self }
+        if by < keys.shared.timer.now() {
+            self
+        } else {
+            Self { call: self.call.deadline(by), ..self }
+        }
     }
 
     /// The key, if the call has none.

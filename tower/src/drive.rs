@@ -113,7 +113,9 @@ where
             let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
-            let Some((result, took)) = within(&keys.shared.timer, deadline, sent).await else {
+            let measures = permit.last().lane.takes().is_some();
+            let Some((result, took)) = within(&keys.shared.timer, deadline, measures, sent).await
+            else {
                 let key = permit.key().into();
                 attempt.outcome(Outcome::Failed);
                 permit.settle(Outcome::Failed);
@@ -181,23 +183,28 @@ fn late<const LIMITS: usize, T: Timer>(
         return None;
     }
     let lane = &permit.last().lane;
-    let (takes, left) = (lane.takes()?, deadline - lane.shared.timer.now());
-    let is_late = left < takes && deadline - begin >= takes;
+    let (takes, left) = (lane.takes().unwrap_or(Span::ZERO), deadline - lane.shared.timer.now());
+    let is_late = left == Span::ZERO || left < takes && deadline - begin >= takes;
     is_late
         .then(|| Error::rejected(permit.key().into(), Reason::Late(begin), begin))
         .inspect(observe::rejected)
 }
 
-/// The future's output and, if there is a deadline, how long it took. `None` if the deadline passes first.
+/// The future's output and, if there is a deadline or `measures`, how long it took. `None` if the deadline passes
+/// first.
 async fn within<T: Timer, F: Future>(
     timer: &T,
     deadline: Instant,
+    measures: bool,
     mut future: Pin<&mut F>,
 ) -> Option<(F::Output, Option<Span>)> {
-    if deadline == Instant::MAX {
+    if deadline == Instant::MAX && !measures {
         return Some((future.await, None));
     }
     let begin = timer.now();
+    if deadline == Instant::MAX {
+        return Some((future.await, Some(timer.now() - begin)));
+    }
     while timer.now() < deadline {
         let mut sleep = pin!(timer.sleep_until(deadline));
         let first = poll_fn(|cx| match future.as_mut().poll(cx) {

@@ -26,17 +26,19 @@ use crate::timer::Timer;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Js {
-    /// The latest time. `Date` may be set back.
-    latest: Cell<u64>,
+    /// The latest time, and by how much `Date` was set back until then.
+    latest: Cell<(u64, u64)>,
 }
 
 impl Timer for Js {
     type Sleep = JsSleep;
 
     fn now(&self) -> Instant {
-        let now = since_1970().as_nanos().max(self.latest.get());
-        self.latest.set(now);
-        Instant::from_nanos(now)
+        let (latest, offset) = self.latest.get();
+        let now = since_1970().as_nanos() + offset;
+        let back = latest.saturating_sub(now);
+        self.latest.set((now + back, offset + back));
+        Instant::from_nanos(now + back)
     }
 
     fn sleep_until(&self, at: Instant) -> JsSleep {

@@ -161,6 +161,17 @@ test("a call inside another one that waits for the other's place causes a warnin
   assert.deepEqual(more, []);
 });
 
+test("a call that waits for something else by then causes no such warning, and neither does a wait of centuries", async () => {
+  const warnings = (warnAfter) => warningsOf(`
+    const gate = tidegate({ concurrency: 1, warnAfter: ${warnAfter} });
+    gate.run(() => new Promise((done) => setTimeout(done, 100))).catch(nothing);
+    gate.run(nothing).catch(nothing);
+    setTimeout(() => { gate.pause(); gate.run(nothing).catch(nothing); }, 150);
+    setTimeout(process.exit, 1_000);`);
+  assert.deepEqual(await warnings(200), []);
+  assert.deepEqual(await warnings(Number.MAX_SAFE_INTEGER), []);
+});
+
 test("calls that wait for responses whose bodies nobody reads cause a warning that names the way out", async () => {
   const [warning, ...more] = await warningsOf(`
     const pull = (to) => to.enqueue(new Uint8Array(10_000));

@@ -18,10 +18,8 @@ export class Server {
   async start() {
     this.port ??= await freePort();
     const options = { port: this.port, bind: "127.0.0.1", save: "", appendonly: "no", dir: this.#folder };
-    const libraries = process.env.TIDEGATE_REDIS_LIBRARIES;
-    const env = { ...process.env, ...(libraries && { LD_LIBRARY_PATH: libraries }) };
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    const child = (this.#child = spawn(program, args, { stdio: "ignore", env }));
+    const child = (this.#child = spawn(program, args, { stdio: "ignore" }));
     await this.tell("PING");
     if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`);
   }

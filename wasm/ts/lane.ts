@@ -168,8 +168,8 @@ export abstract class Lane {
   }
 
   /** The number of the cause that delays a call. */
-  protected why({ slot, deadline, requests, tokens }: Call): number {
-    return this.house.core.why(this.gate, slot, this.used, deadline, requests, tokens);
+  why({ slot, deadline, requests, tokens }: Call, time = this.used): number {
+    return this.house.core.why(this.gate, slot, time, deadline, requests, tokens);
   }
 
   /**

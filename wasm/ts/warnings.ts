@@ -1,10 +1,11 @@
 /** The warning about calls that wait for long. */
 
 import type { Inside } from "./gate.js";
-import type { House } from "./lane.js";
+import { CAUSES, type House } from "./lane.js";
+import { delay } from "./wait.js";
 
 /** Creates a function that gets every wait, and writes one warning to the console. */
-export const warner = ({ now, lanes, timers, hasGap }: Inside, warnAfter = 5_000): House["waits"] => {
+export const warner = ({ now, lanes, timers, hasGap, isPaused }: Inside, warnAfter = 5_000): House["waits"] => {
   /** Whether the warning was written or its timer is set. */
   let warned = false;
 
@@ -18,16 +19,20 @@ export const warner = ({ now, lanes, timers, hasGap }: Inside, warnAfter = 5_000
     warned = true;
     const timer = timers.setTimeout(() => {
       warned = false;
-      const since = now() - warnAfter;
+      const time = now();
       let isWaiting = false;
-      for (const { key, waiters, waiting } of lanes.values()) {
-        isWaiting ||= waiting > 0;
-        const late = waiters.find((call) => call && call.since <= since && call.deadline !== call.deadline);
-        if (late) return warn(key, warnAfter, `all places are taken by calls in flight${hasGap() ? " or rest after them" : ""}. A call inside another call with the same key may wait forever: use another key. So may calls for responses whose bodies are not read: read or cancel them, or use release: "headers".`);
+      for (const lane of lanes.values()) {
+        // Calls with a deadline have a known end, and so have other causes.
+        const calls = lane.waiters.filter((call) => call && call.deadline !== call.deadline);
+        if (!calls[0] || isPaused() || CAUSES[(lane.why(calls[0], time) - 1) % 4] !== "concurrency") continue;
+        isWaiting = true;
+        if (calls.some((call) => call!.since <= time - warnAfter)) {
+          return warn(lane.key, warnAfter, `all places are taken by calls in flight${hasGap() ? " or rest after them" : ""}. A call inside another call with the same key may wait forever: use another key. So may calls for responses whose bodies are not read: read or cancel them, or use release: "headers".`);
+        }
       }
       // Those that have not waited for long enough.
       if (isWaiting) watch();
-    }, warnAfter);
+    }, delay(warnAfter));
     (timer as { unref?(): void }).unref?.();
   };
 

@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -102,6 +102,17 @@ impl Drop for Program {
     }
 }
 
+/// Its exit status, or `None` if it does not end within the grace.
+fn end(program: &mut Program) -> Option<ExitStatus> {
+    let since = Instant::now();
+    loop {
+        match program.0.try_wait() {
+            Ok(None) if since.elapsed() < GRACE => thread::sleep(Duration::from_millis(20)),
+            status => return status.ok().flatten(),
+        }
+    }
+}
+
 /// What to run, and how.
 pub struct Run {
     /// The image, and thus the board.
@@ -139,17 +150,12 @@ impl Run {
             log += &line;
             log.push('\n');
         }
-        let since = Instant::now();
-        let status = loop {
-            match qemu.0.try_wait() {
-                Ok(None) if since.elapsed() < GRACE => thread::sleep(Duration::from_millis(20)),
-                status => break status.ok().flatten(),
-            }
-        };
+        let (status, decoded) = (end(&mut qemu), end(&mut print));
         let file = format!("{name}-{}.log", board.machine());
         _ = fs::write(root().join("target/firmware").join(file), &log);
         let why = match status.map(|status| status.code()) {
-            Some(Some(0)) => return log,
+            Some(Some(0)) if decoded.is_some_and(|status| status.success()) => return log,
+            Some(Some(0)) => "has a log that defmt-print cannot decode",
             Some(Some(1)) => "reports a failed check",
             Some(Some(101)) => "has panicked",
             Some(Some(102)) => "stopped at a hard fault",

@@ -63,7 +63,9 @@ impl Leased {
         permit: u64,
         reply: &Reply<LIMITS>,
     ) {
-        self.member.settle(now, permit, of_one(reply));
+        // After a first report, a second one has no effect.
+        let reply = self.learnt.remove(&permit).unwrap_or_else(|| of_one(reply));
+        self.member.settle(now, permit, reply);
     }
 
     pub(crate) fn learn<const LIMITS: usize>(&mut self, permit: u64, reply: &Reply<LIMITS>) {
@@ -72,8 +74,7 @@ impl Leased {
 
     /// Ends a call that has learnt, or is abandoned.
     pub(crate) fn release(&mut self, now: Instant, permit: u64) {
-        let learnt = self.learnt.remove(&permit);
-        self.member.settle(now, permit, learnt.unwrap_or(Outcome::Abandoned.into()));
+        self.settle::<1>(now, permit, &Outcome::Abandoned.into());
     }
 
     pub(crate) fn retry<const LIMITS: usize>(

@@ -137,6 +137,10 @@ impl Post {
         }
         let way = self.look(silent).await?;
         self.set(Some(way.clone()));
+        if let Way::Seat(seat) = &way {
+            // It may have changed meanwhile.
+            seat.set_policy(*self.policy());
+        }
         Ok(way)
     }
 

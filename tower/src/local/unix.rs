@@ -15,7 +15,7 @@ pub(super) const MOST_PATH: usize = 103 - 16;
 
 static BOUND: AtomicU32 = AtomicU32::new(0);
 
-/// The default folder. The processes of one user must agree on it, also those in Node.
+/// The default folder, as in Node.
 pub(super) fn folder() -> PathBuf {
     let name = format!("tidegate-{}", rustix::process::getuid().as_raw());
     base(|variable| std::env::var_os(variable)).join(name)

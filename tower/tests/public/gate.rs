@@ -127,6 +127,27 @@ async fn a_call_that_cannot_end_by_its_deadline_is_not_sent_late() {
     assert_eq!(sent.get(), 4);
 }
 
+#[tokio::test]
+async fn a_slow_response_prevents_no_later_call() {
+    let gate = Gate::new(per_second(1_000));
+    let call = |timeout, takes| {
+        let call = gate.with_timeout(Duration::from_millis(timeout));
+        call.run(async move || {
+            tokio::time::sleep(Duration::from_millis(takes)).await;
+            Outcome::Ok
+        })
+    };
+    assert_eq!(call(60_000, 900).await, Ok(Outcome::Ok));
+    // They have less time than that from the start.
+    for _ in 0..3 {
+        assert_eq!(call(800, 1).await, Ok(Outcome::Ok));
+    }
+    // Calls without a deadline show, too, that the server is fast again.
+    assert_eq!(call(60_000, 900).await, Ok(Outcome::Ok));
+    assert_eq!(gate.run(|| async { Outcome::Ok }).await, Ok(Outcome::Ok));
+    assert_eq!(call(800, 1).await, Ok(Outcome::Ok));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_deadline_is_an_instant_of_tokios_clock() {
     let gate = Gate::new(per_second(1));

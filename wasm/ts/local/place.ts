@@ -79,7 +79,7 @@ export class Place {
   }
 }
 
-/** The folder of the default folder. The processes of one user must agree on it, also those in Rust. */
+/** The folder of the default folder, as in Rust. */
 function base(): string {
   if (WINDOWS) return os.tmpdir();
   const { XDG_RUNTIME_DIR: runtime = "", TMPDIR: temporary = "" } = process.env;

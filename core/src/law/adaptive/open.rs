@@ -123,7 +123,6 @@ impl Open {
         let back = self.heard.saturating_add(left).saturating_sub(self.left).min(self.heard);
         self.refilled = match calls < SOME {
             _ if risen > self.heard / 2 => 0,
-
             true => back.saturating_mul(calls) / SOME,
             false => back,
         };
