@@ -132,7 +132,7 @@ async fn a_slow_response_prevents_no_later_call() {
     let gate = Gate::new(per_second(1_000));
     let call = |timeout, takes| {
         let call = gate.with_timeout(Duration::from_millis(timeout));
-        call.run(async move || {
+        call.run(move || async move {
             tokio::time::sleep(Duration::from_millis(takes)).await;
             Outcome::Ok
         })
