@@ -312,10 +312,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             desk.queue.waiting() as u64,
         ]);
         #[cfg(feature = "local")]
-        let courier = match desk.gate {
-            Source::Own(_) => None,
-            Source::Shared(_) => self.courier(desk, now),
-        };
+        let courier = self.courier(desk, now);
         drop(state);
         wakes.wake();
         #[cfg(feature = "local")]
