@@ -42,6 +42,24 @@ def leaves(value, path=()):
         yield ".".join(path), value
 
 
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+PART = r"([0-9]+)(?:\.([0-9]*))? ?(ms|s|m(?![a-hj-z])|h|d)[a-z]*"
+
+
+def thousandths(whole, part):
+    return within(int(whole) * 1000 + int(f"{part or '':0<3.3}"), U32)
+
+
+def stated(message):
+    """The first wait that a message states, in milliseconds."""
+    for found in re.finditer(f"(?:try in|try again in|try after|wait) ((?:{PART})+)", message.lower()):
+        parts = [(thousandths(whole, part), unit) for whole, part, unit in re.findall(PART, found[1])]
+        wait = sum(-(-number // 1000) if unit == "ms" else number * SECONDS[unit] for number, unit in parts)
+        if wait:
+            return within(wait, U32)
+    return 0
+
+
 def number(text):
     """Seconds as thousandths."""
     found = re.fullmatch(r"([0-9]+)(?:\.([0-9]*))?s?", text)
@@ -94,12 +112,13 @@ class Body:
 
     def after(self):
         """The requested wait, or the time until the bucket has what the call requests, in whole
-        seconds."""
+        seconds. Without both, the wait that a message states."""
         waits = [within(number(text), U32) * MS for text in self.all(*DELAYS) if number(text) is not None]
         left, rate = self.latest(BUCKET + "currentlyAvailable"), self.latest(BUCKET + "restoreRate")
         requested = self.latest(COST + "requestedQueryCost")
         if None not in (left, rate, requested) and requested > left and rate:
             waits.append(within(-(-(requested - left) // rate) * 1000, U32) * MS)
+        waits = waits or [wait * MS for wait in map(stated, self.all(*MESSAGES)) if wait]
         return max(waits, default=None)
 
     def tokens(self):

@@ -29,7 +29,7 @@
 //! |---|---|
 //! | `error.errors[].reason`, `error.details[].reason`, `retryDelay`, `quotaId` | Google APIs, Gemini |
 //! | `error.code`, `error.type` | OpenAI, Azure OpenAI, Groq, Anthropic, Stripe, Meta |
-//! | `message`, `Message` | GitHub's secondary and primary limit, ThingsBoard, Azure's IoT Hub |
+//! | `message`, `Message`, `error.message` | GitHub's secondary and primary limit, ThingsBoard, Azure's IoT Hub; a wait in words ("try again in 7m12.5s", "retry after 45 seconds"), if neither a header nor another field contains one: OpenAI, Azure OpenAI, Groq, Gemini |
 //! | `parameters.retry_after` | Telegram |
 //! | `errors[].extensions.code`, `errors[].type`, `extensions.cost` | GraphQL of Shopify, Linear, GitHub |
 //! | `usage`, `usageMetadata` | the tokens that a call took: OpenAI, Anthropic, Gemini |
@@ -43,6 +43,7 @@
 //! Input that is not JSON is ignored, and a truncated body counts as far as it was read.
 
 mod scan;
+mod stated;
 mod usage;
 mod words;
 
@@ -126,6 +127,8 @@ pub struct Body {
     phrases: u8,
     /// The longest requested wait, in seconds and thousandths.
     delay: Option<(u32, u32)>,
+    /// The longest wait that a message states, in milliseconds.
+    stated: Option<u32>,
     violated: [Option<Name>; VIOLATED],
     points: [Option<u32>; 5],
     /// The tokens of the call, and the sum of its parts; zero if not reported.
@@ -142,6 +145,7 @@ impl Body {
             codes: [None; 2],
             phrases: 0,
             delay: None,
+            stated: None,
             violated: [None; VIOLATED],
             points: [None; 5],
             tokens: [0; 2],
@@ -184,7 +188,10 @@ impl Body {
                     *slot = code;
                 }
             }
-            Field::Message => self.phrases |= word.phrases,
+            Field::Message => {
+                self.phrases |= word.phrases;
+                self.stated = self.stated.max(word.stated.millis());
+            }
             Field::Delay => self.delay = self.delay.max(word.number()),
             Field::Violated => {
                 if let Some(free) = self.violated.iter_mut().find(|known| known.is_none()) {
@@ -241,17 +248,17 @@ impl Body {
     /// The wait that the server requests, if any.
     #[must_use]
     pub fn retry_after(&self) -> Option<Span> {
-        self.wait(false).map(|millis| Span::from_millis(millis.into()))
+        self.wait(false).or(self.stated).map(|millis| Span::from_millis(millis.into()))
     }
 
-    /// The wait that the server requests, in milliseconds. If it is `needed`, there is one after
-    /// GitHub's secondary limit without a stated wait.
+    /// The wait that the server requests, in milliseconds. If it is `needed`, because the headers
+    /// contain none, a message may state it, and there is one after GitHub's secondary limit.
     pub(super) fn wait(&self, needed: bool) -> Option<u32> {
         let told = self.delay.map(|(seconds, thousandths)| {
             seconds.saturating_mul(1_000).saturating_add(thousandths)
         });
-        let least = (needed && self.has(SECONDARY)).then_some(SECONDARY_COOLDOWN);
-        told.max(self.points_are_back_in()).or(least)
+        let least = self.stated.or(self.has(SECONDARY).then_some(SECONDARY_COOLDOWN));
+        told.max(self.points_are_back_in()).or(least.filter(|_| needed))
     }
 
     /// The milliseconds until the bucket has the points that the call requests.

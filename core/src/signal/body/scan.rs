@@ -4,6 +4,7 @@
 //! string before a colon, so no stack of container kinds is needed. Arrays add nothing to a path:
 //! `errors.extensions.code` is the code of each error.
 
+use super::stated::Stated;
 use crate::digest::{self, and};
 
 /// Deeper containers are skipped. Google's violations are the deepest, six or seven levels.
@@ -11,7 +12,7 @@ const DEPTH: usize = 8;
 
 /// Phrases in messages for people, in lower case. A failed match restarts with at most one letter,
 /// which suffices for these.
-const PHRASES: [(&[u8], u8); 8] = [
+const PHRASES: [(&[u8], u8); 12] = [
     (b"secondary rate limit", SECONDARY),
     (b"api rate limit exceeded", PRIMARY),
     (b"rate limit reached", PRIMARY),
@@ -20,6 +21,10 @@ const PHRASES: [(&[u8], u8); 8] = [
     (b"credit balance is too low", EXHAUSTED),
     (b"iothubquotaexceeded", EXHAUSTED),
     (b"request too large", TOO_LARGE),
+    (b"try in ", STATED),
+    (b"try again in ", STATED),
+    (b"try after ", STATED),
+    (b"wait ", STATED),
 ];
 pub(super) const SECONDARY: u8 = 1 << 0;
 pub(super) const PRIMARY: u8 = 1 << 1;
@@ -27,6 +32,8 @@ pub(super) const CONCURRENT: u8 = 1 << 2;
 pub(super) const DAILY: u8 = 1 << 3;
 pub(super) const EXHAUSTED: u8 = 1 << 4;
 pub(super) const TOO_LARGE: u8 = 1 << 5;
+/// A wait may follow.
+const STATED: u8 = 1 << 6;
 
 /// The state of the scanner.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -56,6 +63,8 @@ pub(super) struct Word {
     progress: [u8; PHRASES.len()],
     /// The phrases that it contains, one bit each.
     pub(super) phrases: u8,
+    /// The wait that it states.
+    pub(super) stated: Stated,
 }
 
 const GARBAGE: u8 = u8::MAX;
@@ -70,6 +79,7 @@ impl Word {
         place: 0,
         progress: [0; PHRASES.len()],
         phrases: 0,
+        stated: Stated::NONE,
     };
 
     fn put(&mut self, byte: u8) {
@@ -77,12 +87,16 @@ impl Word {
         self.path = and(self.path, byte);
         self.count(byte);
         let byte = byte.to_ascii_lowercase();
+        self.stated.put(byte);
         for (progress, (phrase, bit)) in self.progress.iter_mut().zip(PHRASES) {
             let fits = phrase.get(usize::from(*progress)) == Some(&byte);
             let begins = phrase.first() == Some(&byte);
             *progress = if fits { progress.wrapping_add(1) } else { u8::from(begins) };
             if usize::from(*progress) == phrase.len() {
                 self.phrases |= bit;
+                if bit == STATED {
+                    self.stated.begin();
+                }
             }
         }
     }
