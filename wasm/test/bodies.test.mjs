@@ -108,6 +108,7 @@ test("a stream that begins with an error has the error's outcome, and one with c
     [`: comment\r\n\r\n${start}${overloaded}`, "busy"],
     ['data: {"error":{"message":"The server had an error","type":"server_error"}}\n\n', "busy"],
     ['event: response.created\ndata: {}\n\nevent: response.failed\ndata: {}\n\n', "busy"],
+    ['event: response.failed\ndata: {"response":{"error":{"code":"rate_limit_exceeded","message":"Try again in 5ms."}}}\n\n', "throttled"],
     ['data: {"error":{}}', "busy"],
     [`${start}event: error\r\ndata: {"type":"error",\r\ndata:"error":{"type":"rate_limit_error"}}\r\n\r\n`, "throttled"],
     ['data: {"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}\n\n', "exhausted"],

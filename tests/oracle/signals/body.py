@@ -20,10 +20,10 @@ MEANS.update(dict.fromkeys(AWS_THROTTLES, "throttled"))
 # Meta's codes: of an app, a user, a page, a single call, and of business use cases.
 METAS = {4, 17, 32, 613, *range(80_000, 80_015)}
 
-ERRORS = """error.code error.type error.status error.errors.reason error.details.reason code Code __type error errorType
+ERRORS = """error.code error.type response.error.code error.status error.errors.reason error.details.reason code Code __type error errorType
 policyName errorCode type""".split()
 GRAPHS = ["errors.extensions.code", "errors.type", "errors.extensions.type"]
-MESSAGES = ["error.message", "message", "Message", "error.details.violations.quotaId"]
+MESSAGES = ["error.message", "response.error.message", "message", "Message", "error.details.violations.quotaId"]
 DELAYS = ["error.details.retryDelay", "retry_after", "parameters.retry_after", "details.retryAfterSeconds",
           "errors.extensions.retry_in_seconds"]
 COST = "extensions.cost."

@@ -49,12 +49,12 @@ impl Stated {
                 self.first(digit)
             }
             (At::Integer, b'0'..=b'9') => {
-                self.number = self.number.saturating_mul(10).saturating_add(digit * 1_000);
+                self.number = self.number.saturating_mul(10).saturating_add(digit.wrapping_mul(1_000));
                 At::Integer
             }
             (At::Integer, b'.') => At::Fraction(100),
             (At::Fraction(worth), b'0'..=b'9') => {
-                self.number = self.number.saturating_add(digit * u32::from(worth));
+                self.number = self.number.saturating_add(digit.wrapping_mul(worth.into()));
                 At::Fraction(worth / 10)
             }
             (At::Integer | At::Fraction(_), b' ') => At::Space,
@@ -78,7 +78,7 @@ impl Stated {
     }
 
     fn first(&mut self, digit: u32) -> At {
-        self.number = digit * 1_000;
+        self.number = digit.wrapping_mul(1_000);
         At::Integer
     }
 

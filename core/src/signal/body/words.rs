@@ -41,7 +41,7 @@ pub(super) enum Point {
 }
 
 /// The paths, without arrays.
-pub(super) static PATHS: Table<Field, 35> = Table::of(&[
+pub(super) static PATHS: Table<Field, 37> = Table::of(&[
     // Google; OpenAI and compatible APIs; Anthropic; Stripe; Meta.
     ("error.code", Field::MetaCode),
     ("error.type", Field::Code),
@@ -51,6 +51,9 @@ pub(super) static PATHS: Table<Field, 35> = Table::of(&[
     ("error.details.reason", Field::Code),
     ("error.details.retryDelay", Field::Delay),
     ("error.details.violations.quotaId", Field::Message),
+    // OpenAI, the event `response.failed` of a stream.
+    ("response.error.code", Field::Code),
+    ("response.error.message", Field::Message),
     // GitHub, Discord; Notion, Mistral; AWS; Slack; HubSpot; Salesforce; problem types (RFC 9457).
     ("message", Field::Message),
     ("Message", Field::Message),
