@@ -1,5 +1,5 @@
 //! `cargo xtask release`: builds and checks everything that is published, in one folder, and prints
-//! the commands that publish it. It publishes nothing itself.
+//! the commands that publish it. It publishes nothing itself; the workflow `release` does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,9 @@ pub fn run(release: &Release) -> Result<ExitCode> {
     }
     println!("{tally}");
     if tally.failed == 0 {
-        println!("\nThe artifacts are in {}. To publish, run:\n", folder.display());
+        println!("\nThe artifacts are in {}.", folder.display());
+        println!("Push the tag, and approve the workflow `release`, which publishes them. Publish a");
+        println!("package's first version by hand:\n");
         print!("{}", commands(&folder, &version));
     }
     Ok(tally.exit_code())
