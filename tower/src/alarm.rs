@@ -2,11 +2,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use tidegate::Instant;
 
-use crate::timer::Timer;
+use crate::timer::{Timer, span};
 
 /// Polls within the budget of tokio's task: a loop of calls that are admitted at once lets other futures run.
 pub(crate) fn cooperate<R>(
@@ -19,6 +19,11 @@ pub(crate) fn cooperate<R>(
     #[cfg(feature = "tokio")]
     budget.made_progress();
     Poll::Ready(done)
+}
+
+/// The waker of the task for events of other tasks.
+pub(crate) fn waker<'a, T: Timer>(cx: &'a Context<'_>) -> &'a Waker {
+    if T::WAKES { cx.waker() } else { Waker::noop() }
 }
 
 /// The timer of one call.
@@ -36,6 +41,10 @@ impl<T: Timer> Default for Alarm<T> {
 impl<T: Timer> Alarm<T> {
     /// Ready at `until`, or earlier.
     pub(crate) fn poll(&mut self, timer: &T, until: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        let until = match T::WAKES {
+            true => until,
+            false => until.min(timer.now() + span(timer.patience())),
+        };
         if until == Instant::MAX {
             return Poll::Pending;
         }

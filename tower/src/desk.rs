@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker, ready};
 use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Instant, Reason, Span};
 
-use crate::alarm::Alarm;
+use crate::alarm::{Alarm, waker};
 use crate::lane::Held;
 use crate::source::{Right, Source};
 use crate::timer::Timer;
@@ -313,7 +313,7 @@ impl<const LIMITS: usize, T: Timer> Queued<LIMITS, T> {
                         (now, Err(reason)) => (now, Err(reason)),
                     }
                 }
-                Some(ticket) => match lane.wait(ticket, cx.waker(), &self.call, self.place) {
+                Some(ticket) => match lane.wait(ticket, waker::<T>(cx), &self.call, self.place) {
                     (Wait::Until(until), _) => {
                         ready!(alarm.poll(timer, until, cx));
                         continue;

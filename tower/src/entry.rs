@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidegate::{Call, Instant, Reason, Span};
 
-use crate::alarm::Alarm;
+use crate::alarm::{Alarm, waker};
 use crate::error::Error;
 use crate::keys::{Keys, Lanes, Names};
 use crate::timer::{Timer, span};
@@ -40,7 +40,7 @@ impl<const LIMITS: usize, T: Timer> Entry<LIMITS, T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Lanes<LIMITS, T>, Error>> {
         loop {
-            let until = match self.find(cx.waker()) {
+            let until = match self.find(waker::<T>(cx)) {
                 Ok(lanes) => return Poll::Ready(Ok(lanes)),
                 Err(until) => until,
             };

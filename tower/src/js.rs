@@ -33,6 +33,10 @@ pub struct Js {
 impl Timer for Js {
     type Sleep = JsSleep;
 
+    /// A Worker runs a task in the context of the request that wakes it, and cancels what that request waits for when
+    /// it ends.
+    const WAKES: bool = false;
+
     fn now(&self) -> Instant {
         let (latest, offset) = self.latest.get();
         let now = since_1970().as_nanos() + offset;
@@ -45,9 +49,8 @@ impl Timer for Js {
         JsSleep::new(at - self.now())
     }
 
-    /// Zero: in a Worker, one request cannot wake another.
     fn patience(&self) -> Duration {
-        Duration::ZERO
+        Duration::from_millis(50)
     }
 }
 

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 use tidegate::queue::{Gate, HoldLimit, Joined, Place, Ticket};
 use tidegate::{Call, Instant, Outcome, Reason, Reply, Span};
 
-use crate::alarm::Alarm;
+use crate::alarm::{Alarm, waker};
 use crate::desk::Wait;
 use crate::error::Error;
 use crate::lane::Held;
@@ -240,7 +240,7 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
         while let Some((at, ticket)) = &mut self.turn {
             let at = *at;
             let Layer { lane, call, place, .. } = &self.layers[at];
-            let (wait, now) = lane.wait(ticket, cx.waker(), call, *place);
+            let (wait, now) = lane.wait(ticket, waker::<T>(cx), call, *place);
             let decided = match wait {
                 Wait::Until(mut until) => {
                     #[cfg(feature = "metrics")]

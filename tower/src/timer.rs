@@ -34,6 +34,10 @@ pub trait Timer: 'static {
     /// The future of a sleep. The gate's futures are [`Send`] if it is.
     type Sleep: Future<Output = ()>;
 
+    /// Whether one task may wake another, as on most runtimes. If not, every waiting call polls the gate at intervals
+    /// of [`patience`](Self::patience).
+    const WAKES: bool = true;
+
     /// The time since any fixed epoch. It must not go back.
     fn now(&self) -> Instant;
 

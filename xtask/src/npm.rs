@@ -96,15 +96,20 @@ pub fn build(out: &Path) -> Result<()> {
         let made = compact("tidegate-wasm", module, out, &[&stack])?;
         let named = out.join(format!("{module}.wasm"));
         std::fs::copy(&made, &named).with_context(|| made.display().to_string())?;
-        let mut bind = cargo("run");
-        bind.args(["--package", "tidegate-wasm-bind", "--target-dir"]).arg(out);
-        bind.arg("--").arg(&named).arg(out.join(module));
-        step(&format!("wasm-bindgen, {module}"), bind)?;
+        bind(&named, &out.join(module))?;
     }
     let mut pack = Command::new("node");
     pack.arg("build.mjs").arg(out).current_dir(folder());
     step("build.mjs", pack)?;
     Ok(())
+}
+
+/// Writes the glue of a module into a folder.
+pub fn bind(module: &Path, folder: &Path) -> Result<()> {
+    let mut bind = cargo("run");
+    bind.args(["--package", "tidegate-wasm-bind", "--target-dir"]).arg(out());
+    bind.arg("--").args([module, folder]);
+    step("wasm-bindgen", bind).map(drop)
 }
 
 /// Builds a crate with one feature as a small module, and returns its file.

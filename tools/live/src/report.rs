@@ -149,11 +149,11 @@ impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<12}{:>12}{:>10}{:>8}{:>7}{:>9}{:>9}{:>8}{:>5}",
+            "{:<12}{:>12}{:>9}{:>11}{:>7}{:>9}{:>9}{:>8}{:>5}",
             "law",
             "utilisation",
-            "throttled",
             "settled",
+            "throttled",
             "jain",
             "wait p50",
             "wait p99",
@@ -163,11 +163,11 @@ impl fmt::Display for Table<'_> {
         for run in self.0 {
             writeln!(
                 f,
-                "{:<12}{:>12}{:>10}{:>8}{:>7.3}{:>9}{:>9}{:>8}{:>5}",
+                "{:<12}{:>12}{:>9}{:>11}{:>7.3}{:>9}{:>9}{:>8}{:>5}",
                 run.law,
                 percent(run.utilisation),
-                percent(run.throttled),
                 percent(run.settled),
+                percent(run.throttled),
                 run.jain,
                 run.wait_p50_ms.map_or("none".into(), millis),
                 run.wait_p99_ms.map_or("none".into(), millis),
@@ -177,13 +177,13 @@ impl fmt::Display for Table<'_> {
         }
         for (index, run) in self.0.iter().filter(|run| !run.tiers.is_empty()).enumerate() {
             let gap = if index == 0 { "\n" } else { "" };
-            writeln!(f, "{gap}{} steered by  {}", run.law, shares(&run.tiers))?;
+            writeln!(f, "{gap}{} decided by  {}", run.law, shares(&run.tiers))?;
         }
         f.write_str(
             "\n\
              utilisation  calls served, of those the API could have served\n\
-             throttled    share of calls that the API throttled\n\
-             settled      the same in the second half of the run\n\
+             settled      share of calls that the API throttled in the second half of the run\n\
+             throttled    the same in the whole run\n\
              jain         fairness between processes (Jain's index): 1 is equal shares\n\
              wait         from the start of a call until its successful attempt is sent\n\
              lost         calls given up, or counted by only one side\n",

@@ -11,9 +11,10 @@ use super::ALONE;
 use crate::bench::programs::{PROVIDERS, providers_folder};
 use crate::programs::{node_test, node_tests};
 use crate::progress::step;
+use crate::setup::{self, rustup};
 use crate::tally::{Outcome, Tally};
 use crate::workspace::{cargo, empty, root};
-use crate::{npm, programs, setup};
+use crate::{npm, programs};
 
 /// The longest of the test files in `wasm/test`. They start first.
 const LONGEST: [&str; 9] =
@@ -32,6 +33,7 @@ pub fn run(tally: &mut Tally) {
         tally.verdict("the browser", || setup::need(&["chromium"]));
         tally.verdict("redis-server", || setup::need(&["redis"]));
         tally.verdict("the programs", programs::build);
+        tally.verdict("a worker in Rust", worker);
         let files = tally.verdict("the tests", || node_tests(&folder(), &LONGEST));
         let files = files.into_iter().flatten().filter(|name| !ALONE.contains(&&**name));
         let run = |name: &str| Outcome::command(name, node(name));
@@ -68,10 +70,22 @@ fn folder() -> PathBuf {
     npm::folder().join("test")
 }
 
+/// Builds the worker that calls an API through a gate of tidegate-tower.
+fn worker() -> Result<()> {
+    let out = npm::out();
+    let mut build = rustup::cargo("build", npm::TARGET, root())?;
+    build.args(["--package", "tidegate-tower-worker", "--profile", "wasm", "--target-dir"]);
+    build.arg(&out);
+    step("cargo build, tidegate-tower-worker", build)?;
+    let built = out.join(npm::TARGET).join("wasm/tidegate_tower_worker.wasm");
+    npm::bind(&built, &out.join("worker"))
+}
+
 fn node(name: &str) -> Command {
     // Miniflare sometimes leaves a handle open, and then Node would not exit.
     let mut command = node_test(&folder(), name, &["--test-force-exit"]);
     command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
+    command.env("TIDEGATE_WORKER", npm::out().join("worker/tidegate_tower_worker_bg"));
     for module in TRACED {
         let variable = format!("TIDEGATE_TRACE_{}", module.to_uppercase());
         command.env(variable, traced(module));

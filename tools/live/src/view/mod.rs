@@ -133,6 +133,7 @@ fn draw_api(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let total = scene.truth.total();
     let used = total.served as f64 / scene.truth.capacity.max(1.0);
     let allowed = scene.demo.api.rate_at(scene.elapsed);
+    let over = if rates.offered > top(scene) { "↑ " } else { "" };
     let row = |name: &'static str, color, value: String| {
         Line::from(vec![
             Span::from(format!("  ━ {name:<9}")).fg(color),
@@ -149,7 +150,7 @@ fn draw_api(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
         Paragraph::new(vec![
             row("capacity", CAPACITY, format!("{allowed:.0}/s")),
             row("served", SERVED, format!("{:.0}/s", rates.served)),
-            row("offered", OFFERED, format!("{:.0}/s", rates.offered)),
+            row("offered", OFFERED, format!("{over}{:.0}/s", rates.offered)),
             Line::default(),
             plain("throttled", percent(rates.throttled_share()), shade(rates.throttled_share())),
             plain("used", percent(used), Style::new().bold()),
@@ -160,13 +161,12 @@ fn draw_api(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
 
 fn draw_curves(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let length = scene.demo.seconds.as_secs_f64();
+    let top = top(scene);
     let steps = (2 * usize::from(area.width)).max(2);
     let time = |step: usize| length * step as f64 / (steps - 1) as f64;
     let allowed: Vec<(f64, f64)> = (0..steps)
         .map(|step| (time(step), scene.demo.api.rate_at(Duration::from_secs_f64(time(step)))))
         .collect();
-    // Twice the limit leaves room for throttled calls. Higher values are drawn at the top.
-    let top = 2.0 * allowed.iter().map(|point| point.1).fold(1.0, f64::max);
     let past = |pick: fn(Rates) -> f64| -> Vec<(f64, f64)> {
         (0..steps)
             .map(time)
@@ -196,21 +196,29 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     frame.render_widget(chart, area);
 }
 
-/// The figures of the laws that ran, and the laws to come.
+/// The upper end of the vertical axis: twice the highest limit, which leaves room for throttled calls. Higher values are
+/// drawn at the top, and marked in the legend.
+fn top(scene: &Scene<'_>) -> f64 {
+    let seconds = 0..=scene.demo.seconds.as_secs();
+    let limits = seconds.map(|second| scene.demo.api.rate_at(Duration::from_secs(second)));
+    2.0 * limits.fold(1.0, f64::max)
+}
+
+/// The figures of the laws that ran, and the next laws.
 fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let laws = scene.demo.laws();
     let running = scene.finished.len();
     let first = (running + 1).saturating_sub(MOST_LAWS);
     let rows = laws.iter().enumerate().skip(first).map(|(index, law)| {
         let Some(run) = scene.finished.get(index) else {
-            let state = if index == running { "running".cyan() } else { "to come".dark_gray() };
+            let state = if index == running { "running".cyan() } else { "next".dark_gray() };
             return Row::new(vec![Cell::from(law.clone()), right_line(state.into())]);
         };
         Row::new(vec![
             Cell::from(law.clone()),
             right(percent(run.utilisation), Style::new()),
-            right(percent(run.throttled), shade(run.throttled)),
             right(percent(run.settled), shade(run.settled)),
+            right(percent(run.throttled), shade(run.throttled)),
             right(format!("{:.3}", run.jain), Style::new()),
             right(run.wait_p50_ms.map_or("none".into(), millis), Style::new()),
             right(run.wait_p99_ms.map_or("none".into(), millis), Style::new()),
@@ -218,11 +226,11 @@ fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
         ])
     });
     let dim = Style::new().fg(Color::DarkGray);
-    let names = ["utilisation", "throttled", "settled", "jain", "wait p50", "wait p99", "lost"];
+    let names = ["utilisation", "settled", "throttled", "jain", "wait p50", "wait p99", "lost"];
     let head = std::iter::once(Cell::from("law"))
         .chain(names.map(|name| right(name.into(), dim)))
         .collect::<Row<'_>>();
-    let widths = [12, 11, 9, 7, 5, 8, 8, 4].map(Constraint::Length);
+    let widths = [12, 11, 7, 9, 5, 8, 8, 4].map(Constraint::Length);
     frame.render_widget(
         Table::new(rows, widths).header(head.style(dim)).block(boxed(" the laws ".into())),
         area,

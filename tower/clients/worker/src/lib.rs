@@ -18,10 +18,10 @@ thread_local! {
     };
 }
 
-/// Forwards the request's path to the API.
+/// Forwards the request's path to the API, whose address is the variable `API` of the worker.
 #[event(fetch)]
-async fn fetch(request: Request, _: Env, _: Context) -> Result<Response> {
-    let url = format!("https://api.example.com{}", request.path());
+async fn fetch(request: Request, env: Env, _: Context) -> Result<Response> {
+    let url = format!("{}{}", env.var("API")?, request.path());
     let call = GATE.with(Gate::clone).with_timeout(Duration::from_secs(25)).idempotent();
     let read = |result: &Result<Response>| -> Reply {
         let Ok(response) = result else { return Outcome::Failed.into() };
