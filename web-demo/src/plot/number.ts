@@ -16,6 +16,8 @@ export function number(value: number | null | undefined, digits = 3): string {
 export const grouped = (whole: string | number): string =>
   String(whole).length > 4 ? String(whole).replace(/\B(?=(\d{3})+$)/g, "\u202f") : String(whole);
 
+export const calls = (count: number): string => `${number(count, 9)} ${count === 1 ? "call" : "calls"}`;
+
 export const percent = (share: number | null | undefined): string =>
   share == null || !Number.isFinite(share) ? "–" : `${number(share * 100)} %`;
 
