@@ -140,9 +140,12 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
         [0, 16, 32].some((down) => put(said, px + aside, py + down, name, anchor));
         continue;
       }
-      const above = place === "above";
       const near = mine.filter(([other]) => Math.abs(x(other) - px) < half).map(([, rate]) => y(rate));
-      const room = above ? Math.min(...near, py, ...(name ? [y(limit / story.clients), y(story.limitAt(bin) / story.clients)].filter((level) => Math.abs(level - py) < 40) : [])) - 16 : Math.max(...near.filter((level) => level < py + 40), py) + 19;
+      const above = place === "above";
+      // Where the client is near its limit, the word clears that line as well.
+      if (name) near.push(y(story.limitAt(bin) / story.clients));
+      const close = near.filter((level) => Math.abs(level - py) < 40);
+      const room = above ? Math.min(py, ...close) - 16 : Math.max(py, ...close) + 19;
       if (![0, half, -half].some((aside) => put(said, px + aside, room, name))) continue;
       text += `<line class="lead" ${at(px, above ? room + 8 : room - 9, ["x1", "y1"])} ${at(px, above ? py - 5 : py + 5, ["x2", "y2"])}/>`;
     }
