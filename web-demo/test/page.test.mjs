@@ -130,7 +130,8 @@ test("keys move the limit by 5 and 25, within its bounds, and every move is kept
 
 test("the handle can be dragged in the tour, and the world goes on from there", async (t) => {
   const { page, limit, at } = await open(t, {}, "tour");
-  await page.waitForTimeout(300);
+  // The handle moves in the tour, so the test could miss it.
+  await page.getByRole("button", { name: "Pause" }).click();
   const { x, y, width, height } = await limit.boundingBox();
   const before = await at();
   await page.mouse.move(x + width / 2, y + height / 2);

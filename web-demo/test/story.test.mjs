@@ -153,7 +153,7 @@ test("the picture for links shows the first paint", async () => {
   const style = ["tokens", "page", "search"].map((name) => fs.readFileSync(path.join(root, `web-demo/src/style/${name}.css`), "utf8")).join("");
   const part = (pattern) => first(html, exports).match(pattern)[0];
   const shown = `<!doctype html><style>${style}
-    body { padding: 36px 48px; } h1 { margin: 0 0 8px; font-size: 46px; } .pic { height: 460px; } .handle { display: none; } .plot { width: calc(100% - 60px); }
+    body { padding: 36px 48px; } h1 { margin: 0 0 8px; font-size: 46px; } .pic { height: 460px; } .rail { display: none; } .plot { width: calc(100% - 60px); }
     .home svg { width: 48px; height: 40px; } .home { position: absolute; right: 48px; top: 28px; font-size: 30px; font-family: var(--plain); font-weight: 650; display: flex; gap: 12px; align-items: center; color: inherit; text-decoration: none; }
     .plot text { font-size: 18px; } .plot .rate, .plot .time { font-size: 16px; }</style>
     ${part(/<a class="home".*?<\/a>/s)}${part(/<h1>.*?<\/h1>/)}<div class="search" style="display:block;padding:0">${part(/<div class="pic">.*?<\/svg>\n<div/s)}></div></div>`;

@@ -207,25 +207,20 @@ impl Peak {
 }
 
 /// A histogram of times in microseconds with three significant digits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Micros {
-    histogram: Histogram<u32>,
+    /// `None` without values.
+    histogram: Option<Histogram<u32>>,
     sum: u128,
     longest: Span,
 }
 
-impl Default for Micros {
-    fn default() -> Self {
-        // Times above a million seconds are not distinguished.
-        let histogram =
-            Histogram::new_with_bounds(1, 1_000_000_000_000, 3).expect("the bounds are valid");
-        Self { histogram, sum: 0, longest: Span::ZERO }
-    }
-}
-
 impl Micros {
     pub(crate) fn add(&mut self, span: Span) {
-        self.histogram.saturating_record(span.as_nanos() / 1_000);
+        // Times above a million seconds are not distinguished.
+        let new = || Histogram::new_with_bounds(1, 1_000_000_000_000, 3);
+        let histogram = self.histogram.get_or_insert_with(|| new().expect("the bounds are valid"));
+        histogram.saturating_record(span.as_nanos() / 1_000);
         self.sum += u128::from(span.as_nanos());
         self.longest = self.longest.max(span);
     }
@@ -233,20 +228,19 @@ impl Micros {
     /// The quantile in milliseconds. `None` if there are no values.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
-        let some = !self.histogram.is_empty();
-        some.then(|| self.histogram.value_at_quantile(share) as f64 / 1e3)
+        Some(self.histogram.as_ref()?.value_at_quantile(share) as f64 / 1e3)
     }
 
     /// The mean, in milliseconds.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(super) fn mean(&self) -> Option<f64> {
-        super::share(self.sum as f64 / 1e6, self.histogram.len() as f64)
+        super::share(self.sum as f64 / 1e6, self.histogram.as_ref()?.len() as f64)
     }
 
     /// The maximum, in milliseconds.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(super) fn longest(&self) -> Option<f64> {
-        (!self.histogram.is_empty()).then(|| self.longest.as_nanos() as f64 / 1e6)
+        self.histogram.as_ref().map(|_| self.longest.as_nanos() as f64 / 1e6)
     }
 }
 

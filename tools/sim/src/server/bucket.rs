@@ -70,7 +70,6 @@ impl Bucket {
         limit.fits(now.as_nanos(), 0);
         limit
     }
-
 }
 
 impl Limit for Bucket {
