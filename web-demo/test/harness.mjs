@@ -20,9 +20,6 @@ import { createServer as createVite } from "vite";
 export const dist = path.join(import.meta.dirname, "../dist");
 if (!fs.existsSync(path.join(dist, "index.html"))) throw new Error("the page is not built: run `cargo xtask build page`");
 
-/** The maximum size of the first load, in bytes over the wire. */
-export const MOST = 60_000;
-
 /** The timeout: much longer than anything takes on a busy machine, so that only hangs fail. */
 const PATIENCE = 300_000;
 

@@ -30,11 +30,12 @@ type Point = [bin: number, perSecond: number];
 /** The height of the picture in its own units. */
 const TALL = 1000;
 
-/** Calls per second around a bin: the mean of a second, with more weight in the middle. */
+/** Calls per second around a bin: the mean of a second, with more weight in the middle. The end has that of its last second. */
 function smooth(calls: number[], bin: number, end: number): number {
   let [sum, weights] = [0, 0];
-  for (let other = Math.max(0, bin - 5); other <= bin + 5 && other < end; other++) {
-    const weight = 6 - Math.abs(other - bin);
+  const middle = Math.max(0, Math.min(bin, end - 6));
+  for (let other = Math.max(0, middle - 5); other <= middle + 5 && other < end; other++) {
+    const weight = 6 - Math.abs(other - middle);
     sum += calls[other]! * weight;
     weights += weight;
   }

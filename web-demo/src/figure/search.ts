@@ -233,8 +233,7 @@ export class Search {
   }
 
   #numbers(bin: number): string {
-    const score = this.#story.score(this.#step, bin);
-    if (!this.#shared) return long(score);
+    if (!this.#shared) return long(this.#story.score(this.#step, bin));
     const from = Math.max(0, bin - 10 * SECOND);
     const rates = this.#story.tracks[this.#step]!.sent.map((calls, client) => {
       const bad = this.#story.tracks[this.#step]!.rejected[client]!;
@@ -242,7 +241,7 @@ export class Search {
       for (let at = from; at < bin; at++) served += calls[at]! - bad[at]!;
       return Math.round(served / Math.max(1, bin - from) * SECOND);
     });
-    return `you <b>${rates[0]}/s</b>, others ${rates.slice(1).join(", ")}; ${short(score)}`;
+    return `you <b>${rates[0]}/s</b>, others ${rates.slice(1).join(", ")}: <b>${rates.reduce((sum, rate) => sum + rate)}/s</b> together`;
   }
 
   #says(bin: number): string {
