@@ -58,7 +58,6 @@ struct Process {
     row: Row,
     /// The latest wait of its controller.
     wait_ms: f64,
-    steers_by: Option<String>,
 }
 
 impl<'a> Moment<'a> {
@@ -100,7 +99,6 @@ impl Process {
         Process {
             row,
             wait_ms: tally.wait_us as f64 / 1000.0,
-            steers_by: tally.tier.map(|tier| tier.to_string()),
         }
     }
 }

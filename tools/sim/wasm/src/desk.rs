@@ -49,10 +49,14 @@ impl Desk {
         self.text = extent::laws().join("\n").into_bytes();
     }
 
-    /// Reads a scenario file, and reports whether it is valid.
+    /// Replaces a scenario in one form by the same in another.
     #[cfg(feature = "lab")]
-    pub fn check(&mut self) -> Result<i32, Rejection> {
-        extent::read(&std::mem::take(&mut self.text)).map(|_| 0)
+    pub fn convert(
+        &mut self,
+        convert: impl FnOnce(&[u8]) -> Result<String, Rejection>,
+    ) -> Result<i32, Rejection> {
+        self.text = convert(&std::mem::take(&mut self.text))?.into_bytes();
+        Ok(0)
     }
 
     /// Opens a world of the scenario that `read` reads.
