@@ -31,5 +31,6 @@ pub mod world;
 pub mod worlds;
 
 pub use breach::Broken;
+pub use scenario::units::Rate;
 pub use scenario::{Scenario, ScenarioError};
 pub use world::{Run, World};

@@ -15,6 +15,7 @@ use crate::controllers;
 use crate::metric::{Metrics, Tally};
 use crate::place::{Place, outlook};
 use crate::scenario::Scenario;
+use crate::scenario::units::Rate;
 use crate::server::{Server, Strangers};
 use crate::throttle::{Answer, Next, Response, Throttle};
 use crate::trace::{Digest, Step, What};
@@ -225,6 +226,16 @@ impl<S: Deref<Target = Scenario>> World<S> {
     /// The server.
     pub const fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// Sets the rate of the server's bucket from now on. Another server keeps its limit.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.server.set_rate(self.now, rate);
+    }
+
+    /// The rate that a process's law allows now, in calls a second, if it has one.
+    pub fn rate(&self, process: usize) -> Option<f64> {
+        self.processes[process].throttle.rate(self.now)
     }
 
     /// The process of each thread.

@@ -14,7 +14,6 @@ export interface Exports {
   laws(): void;
   check(): number;
   open(law: number, seed: number, steps: number): number;
-  open_brief(law: number, seed: number, steps: number): number;
   advance(world: number, until: number): number;
   frame(world: number): void;
   metrics(world: number): void;
@@ -44,11 +43,10 @@ export class Simulator {
   }
 
   /** Opens a world and returns its number. */
-  open(scenario: string | number[], law: string, seed: number, steps: boolean): [number, Opened] {
+  open(scenario: string, law: string, seed: number, steps: boolean): [number, Opened] {
     const name = encoded(law);
-    this.#write(name, typeof scenario === "string" ? encoded(scenario) : new Uint8Array(Float64Array.from(scenario).buffer));
-    const open = typeof scenario === "string" ? this.#exports.open : this.#exports.open_brief;
-    const world = this.#check(open(name.length, seed, Number(steps)));
+    this.#write(name, encoded(scenario));
+    const world = this.#check(this.#exports.open(name.length, seed, Number(steps)));
     const [end = 0, bin = 0, ...processOf] = this.#numbers();
     return [world, { end, bin, processOf: Uint32Array.from(processOf) }];
   }

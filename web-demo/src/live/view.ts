@@ -2,9 +2,8 @@
 
 import "./live.css";
 import type { Cause } from "tidegate";
-import { calls } from "../figure/claims";
-import { part } from "../figure/part";
-import { number, percent, seconds } from "../plot/number";
+import { part } from "../part";
+import { calls, number, percent, seconds } from "../plot/number";
 import { Series, type Line } from "../plot/series";
 import { textTable } from "../plot/table";
 import { listen, type Moment } from "./moments";

@@ -2,10 +2,10 @@
 //!
 //! The format is documented in `tools/sim/scenarios/README.md`.
 
-mod brief;
 mod check;
 mod law;
 mod measure;
+mod plain;
 pub mod units;
 
 use std::io;

@@ -85,7 +85,7 @@ impl Autoscaling {
             let rate = wanted.clamp(self.spec.least, self.spec.most);
             if rate != self.rate {
                 self.rate = rate;
-                self.bucket.change(self.next_look, rate);
+                self.bucket.set_rate(self.next_look, rate);
             }
             self.served = 0;
             self.next_look += self.spec.period.span();

@@ -70,17 +70,18 @@ impl Bucket {
         limit.fits(now.as_nanos(), 0);
         limit
     }
-
-    /// Changes the rate from `at` on.
-    pub fn change(&mut self, at: Instant, rate: Rate) {
-        self.rate.push(at, rate);
-    }
 }
 
 impl Limit for Bucket {
     fn arrive(&mut self, now: Instant, _: &mut Chance) -> Ruling {
         (self.limit, self.counted) = (self.limit(now), now);
         Ruling::served(self.limit.take(now.as_nanos(), 1))
+    }
+
+    fn set_rate(&mut self, now: Instant, rate: Rate) {
+        (self.limit, self.counted) = (self.limit(now), now);
+        self.limit.set_rate(now.as_nanos(), rate.grains());
+        self.rate.set(now, rate);
     }
 
     fn remaining(&self, now: Instant) -> Option<u64> {

@@ -100,6 +100,9 @@ pub trait Limit {
     /// A call that it admitted leaves the server at `leaves`.
     fn admitted(&mut self, _leaves: Instant) {}
 
+    /// Sets its rate from `now` on, if it has one that can be set.
+    fn set_rate(&mut self, _now: Instant, _rate: Rate) {}
+
     /// How many more calls it would serve at `now`, if it counts that.
     fn remaining(&self, now: Instant) -> Option<u64>;
 
@@ -362,6 +365,11 @@ impl Server {
     /// The rate at `now`, in calls a second.
     pub fn rate_at(&self, now: Instant) -> f64 {
         if self.is_down(now) { 0.0 } else { self.nodes() * latest(&self.limit().rate(), now) }
+    }
+
+    /// Sets the rate of each node's limit from `now` on, if it has one that can be set.
+    pub fn set_rate(&mut self, now: Instant, rate: Rate) {
+        self.limits.iter_mut().for_each(|limit| limit.set_rate(now, rate));
     }
 
     fn is_down(&self, now: Instant) -> bool {

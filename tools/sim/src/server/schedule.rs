@@ -26,8 +26,9 @@ impl Schedule {
         Self([first].into_iter().chain(steps.iter().map(|s| (s.at.instant(), s.rate))).collect())
     }
 
-    /// Adds a rate from `at` on, which must be later than all steps.
-    pub fn push(&mut self, at: Instant, rate: Rate) {
+    /// Sets the rate from `at` on, in place of all steps from then on.
+    pub fn set(&mut self, at: Instant, rate: Rate) {
+        self.0.retain(|step| step.0 < at);
         self.0.push((at, rate));
     }
 
