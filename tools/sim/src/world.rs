@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use tidegate::{Hint, Instant, Outcome, Span};
 
+use crate::PLAIN;
 use crate::agenda::Agenda;
 use crate::breach::{Breach, Broken};
 use crate::chance::{Chance, Stream};
@@ -129,7 +130,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 }
             }
         }
-        let strangers = scenario.server.get_ref().strangers.map(|strangers| {
+        let strangers = scenario.server.get_ref().strangers.filter(|_| !PLAIN).map(|strangers| {
             let mut chance = Chance::new(seed, Stream::Strangers);
             agenda.enter(strangers.next(Instant::ZERO, 0, &mut chance), Event::Stranger);
             (chance, strangers, 0)
@@ -341,8 +342,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let now = self.now;
         self.server.reach(index as usize);
         let mut answer = match self.threads[index as usize].bad {
-            Some(bad) => self.server.refuse(now, bad),
-            None => self.server.arrive(now),
+            Some(bad) if !PLAIN => self.server.refuse(now, bad),
+            _ => self.server.arrive(now),
         };
         let thread = &mut self.threads[index as usize];
         let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
@@ -475,7 +476,9 @@ impl<S: Deref<Target = Scenario>> World<S> {
     }
 
     fn stranger(&mut self) {
-        let Some((chance, strangers, count)) = &mut self.strangers else { return };
+        let Some((chance, strangers, count)) = self.strangers.as_mut().filter(|_| !PLAIN) else {
+            return;
+        };
         *count += 1;
         self.agenda.enter(strangers.next(self.now, *count, chance), Event::Stranger);
         self.server.reach(*count as usize);

@@ -15,7 +15,7 @@ export function first(html: string, exports: Exports): string {
   const step = LAWS.length - 1;
   const ghosts = [...LAWS.keys()].filter((law) => law !== step);
   const parts: Record<string, string> = {
-    picture: picture({ story, step, now: SPAN, ghosts, top: 260, ...SIZE }),
+    picture: picture({ story, step, now: SPAN, ghosts, top: 260, slack: 4, ...SIZE }),
     long: long(story.score(step, SPAN)),
     ...Object.fromEntries(LAWS.map((_, law) => [`short ${law}`, short(story.score(law, SPAN))])),
   };

@@ -21,6 +21,8 @@ export interface View {
   /** The size of the plot in pixels, which decides where words have room. */
   wide: number;
   tall: number;
+  /** How far lines may be from their points, in thousandths of the height. */
+  slack?: number;
 }
 
 type Point = [bin: number, perSecond: number];
@@ -39,14 +41,14 @@ function smooth(calls: number[], bin: number, end: number): number {
   return weights && sum / weights * SECOND;
 }
 
-/** A path through these points, without those within a pixel of the line between others. */
-function path(points: Point[], top: number, begin = "M"): string {
+/** A path through these points, without those that are within `slack` of the line between others. */
+function path(points: Point[], top: number, slack: number, begin = "M"): string {
   const at = points.map(([bin, rate]): Point => [bin, Math.round(TALL * (1 - Math.min(rate, 1.02 * top) / top))]);
   let [anchor, low, high] = [0, -Infinity, Infinity];
   let [x, y] = at[0] ?? [0, 0];
   let text = `${begin}${x} ${y}l`;
   for (let next = 1; next < at.length; next++) {
-    const slope = (slack: number) => (at[next]![1] + slack - at[anchor]![1]) / Math.abs(at[next]![0] - at[anchor]![0]);
+    const slope = (off: number) => (at[next]![1] + off - at[anchor]![1]) / Math.abs(at[next]![0] - at[anchor]![0]);
     if (slope(0) < low || slope(0) > high) {
       anchor = next - 1;
       [low, high] = [-Infinity, Infinity];
@@ -54,13 +56,13 @@ function path(points: Point[], top: number, begin = "M"): string {
       text += `${toX - x} ${toY - y} `;
       [x, y] = [toX, toY];
     }
-    [low, high] = [Math.max(low, slope(-1.5)), Math.min(high, slope(1.5))];
+    [low, high] = [Math.max(low, slope(-slack)), Math.min(high, slope(slack))];
   }
   const [endX, endY] = at.at(-1) ?? [x, y];
   return `${text}${endX - x} ${endY - y}`;
 }
 
-export function picture({ story, step, now, ghosts, top, wide, tall }: View): string {
+export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5 }: View): string {
   const [from, end] = [Math.max(0, Math.floor(now) - SPAN), Math.floor(now)];
   const left = Math.max(0, now - SPAN);
   const track = story.tracks[step]!;
@@ -85,24 +87,24 @@ export function picture({ story, step, now, ghosts, top, wide, tall }: View): st
 
   // What others did, and the limit.
   const ghostLines = ghosts.map((law) => ({ law, points: line(story.tracks[law]!.sent[0]!, story.bins) }));
-  for (const { points } of ghostLines) lines += draw("ghost", path(points, top));
+  for (const { points } of ghostLines) lines += draw("ghost", path(points, top, 2 * slack));
   lines += draw("limit", `M${surface}`) + draw("limit ahead", `M${end} ${Math.round(TALL * (1 - limit / top))}H${from + SPAN + 1}`);
   if (shared) {
     const share = Math.round(TALL * (1 - limit / story.clients / top));
     const all = track.sent[0]!.map((_, bin) => track.sent.reduce((sum, calls) => sum + calls[bin]!, 0));
-    lines += draw("share", `M${from} ${share}H${from + SPAN + 1}`) + draw("all", path(line(all), top));
-    for (const calls of track.sent.slice(1)) lines += draw("other", path(line(calls), top));
+    lines += draw("share", `M${from} ${share}H${from + SPAN + 1}`) + draw("all", path(line(all), top, slack));
+    for (const calls of track.sent.slice(1)) lines += draw("other", path(line(calls), top, slack));
   }
 
   // The client: rejected calls as an area, and the line.
   const mine = line(track.sent[0]!);
-  const served = mine.map(([bin, rate]): Point => [bin, Math.max(0, rate - smooth(track.rejected[0]!, bin, end))]);
   if (mine.length > 1) {
-    lines += draw("wasted", path(mine, top) + path(served.reverse(), top, "L")) + draw("halo", path(mine, top)) + draw("mine", path(mine, top));
+    lines += draw("wasted", wasted(mine, track.rejected[0]!, end, top, slack));
+    lines += `<path id="mine" fill="none" vector-effect="non-scaling-stroke" d="${path(mine, top, slack)}"/><use class="halo" href="#mine"/><use class="mine" href="#mine"/>`;
   }
 
   let marks = grid(top, left, small, at, x, y);
-  for (const [bin, rate] of crosses(track, mine, from, end, wide)) marks += `<use href="#x" ${at(x(bin), y(rate))}/>`;
+  for (const [bin, rate] of crosses(track, mine, from, end, wide)) marks += `<use class="x" href="#x" ${at(x(bin), y(rate))}/>`;
   const last = mine.at(-1);
   if (last) marks += `<circle class="dot" ${at(x(last[0]), y(last[1]), ["cx", "cy"])} r="4"/>`;
   return `<svg viewBox="${+left.toFixed(2)} 0 ${SPAN} ${TALL}" preserveAspectRatio="none">${lines}</svg>${marks}${labels()}`;
@@ -162,6 +164,22 @@ export function picture({ story, step, now, ghosts, top, wide, tall }: View): st
     }
     return text;
   }
+}
+
+/** The areas between the calls sent and those served. */
+function wasted(mine: Point[], rejected: number[], end: number, top: number, slack: number): string {
+  let areas = "";
+  let area: Point[] = [];
+  for (const point of [...mine, undefined]) {
+    const bad = point ? smooth(rejected, point[0], end) : 0;
+    if (point && bad > 0) area.push([point[0], point[1] - bad]);
+    else if (area.length) {
+      const begin = area[0]![0] - mine[0]![0];
+      areas += path(mine.slice(begin, begin + area.length), top, slack) + path(area.reverse(), top, slack, "L") + "z";
+      area = [];
+    }
+  }
+  return areas;
 }
 
 type At = (px: number, py: number, names?: string[]) => string;

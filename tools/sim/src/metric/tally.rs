@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use tidegate::{Instant, Outcome, Span};
 
+use crate::PLAIN;
 use crate::client::Thread;
 use crate::scenario::{Scenario, Show, Toward};
 use crate::server::{Answer, Server};
@@ -94,13 +95,16 @@ impl Tally {
 
     /// A call was sent after this wait.
     pub fn left(&mut self, thread: u32, now: Instant, waited: Span) {
-        if now >= self.from && self.threads[thread as usize].counted {
+        if !PLAIN && now >= self.from && self.threads[thread as usize].counted {
             self.waits.add(waited);
         }
     }
 
     /// A call has arrived and the server has decided.
     pub fn arrived(&mut self, thread: u32, now: Instant, answer: &Answer) {
+        if PLAIN {
+            return;
+        }
         let bin = self.count(now, answer.outcome);
         let thread = &mut self.threads[thread as usize];
         let served = answer.outcome == Outcome::Ok;
@@ -126,7 +130,7 @@ impl Tally {
 
     /// A call that began at `begun` returned and was served.
     pub fn served(&mut self, thread: u32, now: Instant, begun: Instant) {
-        if now >= self.from && self.threads[thread as usize].counted {
+        if !PLAIN && now >= self.from && self.threads[thread as usize].counted {
             self.latencies.add(now - begun);
         }
     }

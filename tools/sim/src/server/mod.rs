@@ -16,6 +16,7 @@ mod window;
 use serde::{Deserialize, Serialize};
 use tidegate::{Hint, Instant, Outcome, Span};
 
+use crate::PLAIN;
 use crate::chance::{Chance, Spread, Stream};
 use crate::order::sort_few;
 use crate::scenario::units::{Rate, Time};
@@ -238,7 +239,7 @@ impl ServerSpec {
     fn limit(&self, chance: &mut Chance) -> Box<dyn Limit> {
         let limit: Box<dyn Limit> = match self {
             Self { bucket: Some(bucket), .. } => Box::new(Bucket::new(bucket)),
-            Self { window: Some(window), .. } => Box::new(Window::new(window, chance)),
+            Self { window: Some(window), .. } if !PLAIN => Box::new(Window::new(window, chance)),
             #[cfg(feature = "full")]
             Self { queue: Some(queue), .. } => Box::new(Queue::new(queue)),
             #[cfg(feature = "full")]
@@ -291,7 +292,7 @@ impl Server {
 
     /// Decides an arriving call.
     pub fn arrive(&mut self, now: Instant) -> Answer {
-        if self.is_down(now) {
+        if !PLAIN && self.is_down(now) {
             return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
         }
         #[cfg(feature = "full")]
@@ -314,8 +315,11 @@ impl Server {
         if outcome == Outcome::Ok {
             self.limits[self.node].admitted(now + delay);
         }
-        let tell = |hints: &HintSpec| hints.about(outcome, self.limit(), now);
-        Answer { outcome, delay, hint: self.hints.as_ref().map_or(Hint::NONE, tell) }
+        let hint = match &self.hints {
+            Some(hints) if !PLAIN => hints.about(outcome, self.limit(), now),
+            _ => Hint::NONE,
+        };
+        Answer { outcome, delay, hint }
     }
 
     /// How many calls could have been served between two times, without outages and at most
