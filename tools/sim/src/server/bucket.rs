@@ -30,6 +30,9 @@ impl BucketSpec {
         if self.burst == 0 {
             return Some("burst must be 1 or more: an empty bucket never serves a call");
         }
+        if self.rate.is_zero() && self.steps.iter().all(|step| step.rate.is_zero()) {
+            return Some("the rate must be above 0: otherwise the bucket never refills");
+        }
         if self.start.is_some_and(|start| start > self.burst) {
             return Some("a bucket cannot start with more than its burst");
         }
