@@ -96,10 +96,7 @@ impl<'a> Moment<'a> {
 impl Process {
     fn new(row: Row, member: &Member) -> Self {
         let Member { tally, .. } = member;
-        Process {
-            row,
-            wait_ms: tally.wait_us as f64 / 1000.0,
-        }
+        Process { row, wait_ms: tally.wait_us as f64 / 1000.0 }
     }
 }
 
