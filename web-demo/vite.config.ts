@@ -20,6 +20,7 @@ export default defineConfig({
   worker: { format: "es" },
   plugins: [firstPaint],
   build: {
+    rolldownOptions: { input: ["index", "lab", "live"].map((page) => here(`${page}.html`)) },
     target: "es2022",
     modulePreload: { polyfill: false },
     reportCompressedSize: true,

@@ -5,7 +5,7 @@
 
 import fs from "node:fs";
 import os from "node:os";
-import { MOST, browser, lab, show, site, slowDown, visit } from "./harness.mjs";
+import { MOST, browser, show, site, slowDown, visit } from "./harness.mjs";
 
 const LOADS = 5;
 const SLOWER = 4;
@@ -135,8 +135,8 @@ const PARTS = [
   { what: "figure 3: 25 workers", id: "limit", ...knob },
   { what: "figure 3: 25 workers without a gate", address: "?limit=law:none", id: "limit", ...knob },
   { what: "figure 4: 500 workers, three times", id: "busy", ...knob },
-  { what: "laboratory: six laws, five clients each", address: `${lab({ laws })}#lab`, id: "lab", ...pause },
-  { what: "laboratory: six laws, 25 workers each, 1 h/s", address: `${lab({ preset: "day", laws, speed: 3600 })}#lab`, id: "lab", ...pause },
+  { what: "laboratory: six laws, five clients each", address: `lab.html?laws=${laws}`, id: "lab", ...pause },
+  { what: "laboratory: six laws, 25 workers each, 1 h/s", address: `lab.html?preset=day&laws=${laws}&speed=3600`, id: "lab", ...pause },
 ];
 const rows = [];
 for (const slower of [1, SLOWER]) for (const part of PARTS) rows.push(await frames(part, slower));
