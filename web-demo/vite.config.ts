@@ -8,6 +8,7 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const firstPaint = {
   name: "first-paint",
   transformIndexHtml: async (html: string) => {
+    if (!html.includes("<!-- first ")) return html;
     const { module: { first } } = await runnerImport<typeof import("./src/figure/first")>(here("src/figure/first.ts"));
     const module = new WebAssembly.Module(fs.readFileSync(here("../target/page/story.wasm")));
     return first(html, new WebAssembly.Instance(module).exports as never).replace(/<!--.*?-->\n?/gs, "");
@@ -20,6 +21,7 @@ export default defineConfig({
   worker: { format: "es" },
   plugins: [firstPaint],
   build: {
+    rolldownOptions: { input: ["index", "lab", "live"].map((page) => here(`${page}.html`)) },
     target: "es2022",
     modulePreload: { polyfill: false },
     reportCompressedSize: true,

@@ -5,7 +5,7 @@
 
 import fs from "node:fs";
 import os from "node:os";
-import { browser, lab, show, site, slowDown, visit } from "./harness.mjs";
+import { browser, show, site, slowDown, visit } from "./harness.mjs";
 
 const LOADS = 5;
 const SLOWER = 4;
@@ -121,8 +121,8 @@ const PARTS = [
   { what: "the first page: its tour", ...search, ready: "tour" },
   { what: "the first page: four clients and their limit", ...search, ready: "live" },
   { what: "the first page: with five others", ...search, ready: "live", begin: (page) => page.locator("#others").fill("5") },
-  { what: "laboratory: six laws, five clients each", address: `lab.html${lab({ laws })}`, ...laboratory },
-  { what: "laboratory: six laws, 25 workers each, 1 h/s", address: `lab.html${lab({ preset: "day", laws, speed: 3600 })}`, ...laboratory },
+  { what: "laboratory: six laws, five clients each", address: `lab.html?laws=${laws}`, ...laboratory },
+  { what: "laboratory: six laws, 25 workers each, 1 h/s", address: `lab.html?preset=day&laws=${laws}&speed=3600`, ...laboratory },
 ];
 const rows = [];
 for (const slower of [1, SLOWER]) for (const part of PARTS) rows.push(await frames(part, slower));

@@ -19,7 +19,7 @@ const address = await (async () => {
   const entry = path.join(root, "web-demo/src/engine/index.ts");
   fs.writeFileSync(path.join(source, "index.html"), '<!doctype html><link rel="icon" href="data:,"><script type="module" src="./main.ts"></script>');
   fs.writeFileSync(path.join(source, "main.ts"), `import { engine, What } from ${JSON.stringify(entry)}; Object.assign(globalThis, { engine, What });`);
-  const shared = { configFile: path.join(root, "web-demo/vite.config.ts"), root: source, logLevel: "warn" };
+  const shared = { configFile: false, worker: { format: "es" }, root: source, logLevel: "warn" };
   await build({ ...shared, build: { outDir: path.join(source, "dist"), modulePreload: false } });
   const server = await preview({ ...shared, build: { outDir: path.join(source, "dist") }, preview: { host: "127.0.0.1", port: 0 } });
   after(async () => {

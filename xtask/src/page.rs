@@ -51,7 +51,7 @@ pub fn dist() -> PathBuf {
 }
 
 /// The sources of the page, without those of the npm package.
-const SITE: [&str; 13] = [
+const SITE: [&str; 15] = [
     "tests/limits/src",
     "tools/sim/Cargo.toml",
     "tools/sim/scenarios",
@@ -59,6 +59,8 @@ const SITE: [&str; 13] = [
     "tools/sim/story",
     "tools/sim/wasm",
     "web-demo/index.html",
+    "web-demo/lab.html",
+    "web-demo/live.html",
     "web-demo/package.json",
     "web-demo/public",
     "web-demo/src",

@@ -138,7 +138,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let there = threads.len() as u64;
         let at_work = threads.iter().filter(|thread| thread.has_fixed_work()).count() as u64;
         Some(Self {
-            tally: Tally::new(&scenario, &threads),
+            tally: Tally::new(&scenario, &server, &threads),
             scenario,
             server,
             processes,

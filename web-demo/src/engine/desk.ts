@@ -98,8 +98,10 @@ export class Desk {
         return this.#with(() => null);
       case "laws":
         return this.#with((simulator) => simulator.laws());
-      case "check":
-        return this.#with((simulator) => simulator.check(request.scenario));
+      case "parse":
+        return this.#with((simulator) => simulator.parse(request.file));
+      case "print":
+        return this.#with((simulator) => simulator.print(request.scenario));
       case "open":
         return this.#open(request);
       case "advance":

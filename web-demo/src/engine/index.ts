@@ -37,8 +37,10 @@ export class EngineError extends Error {
 export interface Engine {
   /** The names of all laws, then of all peers. */
   laws(): Promise<string[]>;
-  /** Rejects a text that is not a scenario file. */
-  check(scenario: string): Promise<void>;
+  /** Reads a scenario file: an object with its keys, times in one unit and defaults left out. */
+  parse(file: string): Promise<object>;
+  /** The scenario file for what `parse` returned, or for a changed version of it. */
+  print(scenario: object): Promise<string>;
   /** A new world before its first event. With `steps`, its frames contain every step. */
   open(spec: WorldSpec, watch?: { steps?: boolean }): Promise<World>;
 }

@@ -12,7 +12,8 @@ export interface Exports {
   numbers_at(): number;
   numbers_length(): number;
   laws(): void;
-  check(): number;
+  to_json(): number;
+  to_toml(): number;
   open(law: number, seed: number, steps: number): number;
   advance(world: number, until: number): number;
   frame(world: number): void;
@@ -37,9 +38,16 @@ export class Simulator {
     return this.#text().split("\n");
   }
 
-  check(scenario: string): void {
-    this.#write(encoded(scenario));
-    this.#check(this.#exports.check());
+  parse(file: string): object {
+    this.#write(encoded(file));
+    this.#check(this.#exports.to_json());
+    return JSON.parse(this.#text()) as object;
+  }
+
+  print(scenario: object): string {
+    this.#write(encoded(JSON.stringify(scenario)));
+    this.#check(this.#exports.to_toml());
+    return this.#text();
   }
 
   /** Opens a world and returns its number. */

@@ -31,7 +31,7 @@ pub fn check() -> Result<()> {
     ];
     let lines = lines(release::published()?, names);
     let mut wrong = Vec::new();
-    for name in files()?.iter().filter(|it| it.ends_with(".md") || it.ends_with("index.html")) {
+    for name in files()?.iter().filter(|it| it.ends_with(".md") || it.ends_with(".html")) {
         // A deleted file may still be listed.
         let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
         let written = write(&text, table, &lines).with_context(|| name.clone())?;

@@ -6,7 +6,7 @@ use tidegate::{Instant, Outcome, Span};
 use crate::PLAIN;
 use crate::client::Thread;
 use crate::scenario::{Scenario, Show, Toward};
-use crate::server::Answer;
+use crate::server::{Answer, Server};
 
 /// The counters of a run. Calls are counted when they arrive at the server.
 #[derive(Clone, Debug)]
@@ -16,8 +16,11 @@ pub struct Tally {
     pub(super) bad: Vec<u32>,
     /// Calls served per process and bin, if a metric needs them.
     pub(super) served_by: Vec<Vec<u32>>,
-    /// Calls from `measure_from` on, including background calls.
+    /// Calls served from `measure_from` on, including background calls.
     pub(super) all_served: u64,
+    /// The same in each of the server's fixed windows that served any: when the window ends, and
+    /// how many.
+    pub(super) by_window: Vec<(Instant, u64)>,
     pub(super) threads: Vec<ThreadTally>,
     /// How long attempts waited for their throttle.
     pub(super) waits: Micros,
@@ -30,6 +33,8 @@ pub struct Tally {
     pub(super) peak: Peak,
     /// The width of a bin.
     bin: Span,
+    /// The width of the server's windows, and when the first whole one begins.
+    windows: Option<(Span, Instant)>,
     from: Instant,
     calls: u64,
 }
@@ -49,9 +54,9 @@ pub(super) struct ThreadTally {
 }
 
 impl Tally {
-    /// The counters for a scenario and its threads.
+    /// The counters for a scenario, its server and its threads.
     #[expect(clippy::cast_possible_truncation, reason = "the scenario was checked to fit")]
-    pub fn new(scenario: &Scenario, threads: &[Thread]) -> Self {
+    pub fn new(scenario: &Scenario, server: &Server, threads: &[Thread]) -> Self {
         let groups: Vec<_> =
             scenario.groups().flat_map(|group| (0..group.processes).map(move |_| group)).collect();
         let chosen = groups.iter().any(|group| group.counted);
@@ -74,6 +79,7 @@ impl Tally {
             bad: vec![0; bins],
             served_by: if by_process { vec![vec![0; bins]; groups.len()] } else { Vec::new() },
             all_served: 0,
+            by_window: Vec::new(),
             threads: threads.collect(),
             waits: Micros::default(),
             latencies: Micros::default(),
@@ -81,6 +87,7 @@ impl Tally {
             done: None,
             peak: Peak::new(scenario.peak_from.unwrap_or(scenario.measure_from).instant()),
             bin: scenario.bin.get_ref().span(),
+            windows: server.limit().windows().map(|(_, width, first)| (width, first)),
             from: scenario.measure_from.instant(),
             calls: 0,
         }
@@ -158,11 +165,26 @@ impl Tally {
         let bin = bin.min(self.served.len() - 1);
         if outcome == Outcome::Ok {
             self.served[bin] += 1;
-            self.all_served += u64::from(now >= self.from);
+            if now >= self.from {
+                self.all_served += 1;
+                self.count_window(now);
+            }
         } else {
             self.bad[bin] += 1;
         }
         bin
+    }
+
+    fn count_window(&mut self, now: Instant) {
+        let Some((width, first)) = self.windows else { return };
+        match self.by_window.last_mut() {
+            Some((ends, served)) if now < *ends => *served += 1,
+            _ => {
+                let whole =
+                    if now < first { 0 } else { (now - first).as_nanos() / width.as_nanos() + 1 };
+                self.by_window.push((first + width * whole, 1));
+            }
+        }
     }
 }
 

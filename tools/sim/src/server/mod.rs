@@ -13,7 +13,7 @@ mod sliding;
 mod strangers;
 mod window;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Hint, Instant, Outcome, Span};
 
 use crate::PLAIN;
@@ -34,7 +34,7 @@ pub use strangers::Strangers;
 pub use window::{Window, WindowSpec};
 
 /// The scenario's settings of its server.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
     /// A token bucket.
@@ -50,7 +50,7 @@ pub struct ServerSpec {
     pub sliding: Option<SlidingSpec>,
     /// Further windows that also limit the calls.
     #[cfg(feature = "full")]
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<WindowSpec>,
     /// The most calls that it works on at once.
     #[cfg(feature = "full")]
@@ -60,25 +60,25 @@ pub struct ServerSpec {
     pub ban: Option<Ban>,
     /// How many equal nodes it has, each with this limit: 1 if absent. Connections are assigned to
     /// them in turn.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub nodes: u16,
     /// Periods in which every call fails.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
     /// Periods in which a part of it is slow, or fails slowly.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
     /// Background calls, which are never retried and not measured.
     pub strangers: Option<Strangers>,
     /// How long it works on a served call, in addition to the time of its limit.
     pub work: Option<Spread>,
     /// Its hints.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub hints: HintSpec,
 }
 
 /// A period in which every call fails, without a hint.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
     /// When it begins.

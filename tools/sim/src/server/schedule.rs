@@ -1,12 +1,12 @@
 //! A rate that changes at known times.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::Instant;
 
 use crate::scenario::units::{GRAINS_PER_CALL, Rate, Time};
 
 /// A rate from a time on.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// When it begins.

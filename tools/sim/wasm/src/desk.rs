@@ -40,9 +40,13 @@ impl Desk {
         self.text = lab::laws().join("\n").into_bytes();
     }
 
-    /// Reads a scenario file, and reports whether it is valid.
-    pub fn check(&mut self) -> Result<i32, Rejection> {
-        lab::read(&std::mem::take(&mut self.text)).map(|_| 0)
+    /// Replaces a scenario in one form by the same in another.
+    pub fn convert(
+        &mut self,
+        convert: impl FnOnce(&[u8]) -> Result<String, Rejection>,
+    ) -> Result<i32, Rejection> {
+        self.text = convert(&std::mem::take(&mut self.text))?.into_bytes();
+        Ok(0)
     }
 
     /// Opens a world of the law and the scenario in the text.

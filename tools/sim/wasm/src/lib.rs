@@ -10,7 +10,7 @@ mod watch;
 
 use std::cell::RefCell;
 
-use desk::Desk;
+use desk::{Desk, Rejection};
 
 thread_local! {
     static DESK: RefCell<Desk> = RefCell::default();
@@ -56,12 +56,23 @@ pub extern "C" fn laws() {
     DESK.with_borrow_mut(Desk::laws);
 }
 
-/// Returns 0 if the text is a scenario file, and -1 if not, and sets the text to the reason.
+/// Replaces the text, a scenario file, by the same as JSON, and returns 0. If it is not a scenario
+/// file, returns -1 and sets the text to the reason.
 #[unsafe(no_mangle)]
-pub extern "C" fn check() -> i32 {
+pub extern "C" fn to_json() -> i32 {
+    convert(lab::to_json)
+}
+
+/// Like [`to_json`], in the other direction.
+#[unsafe(no_mangle)]
+pub extern "C" fn to_toml() -> i32 {
+    convert(lab::to_toml)
+}
+
+fn convert(convert: impl FnOnce(&[u8]) -> Result<String, Rejection>) -> i32 {
     DESK.with_borrow_mut(|desk| {
-        let checked = desk.check();
-        checked.unwrap_or_else(|rejection| desk.reject(rejection))
+        let converted = desk.convert(convert);
+        converted.unwrap_or_else(|rejection| desk.reject(rejection))
     })
 }
 
