@@ -1,23 +1,32 @@
+import storyWasm from "../../target/page/story.wasm?url";
 import "./style/tokens.css";
 import "./style/page.css";
-import "./style/figure.css";
-import { hammer } from "./figure/hammer";
-import { Stage, type Act } from "./figure/stage";
-import { near } from "./near";
+import "./style/search.css";
+import { Search } from "./figure/search";
+import type { Exports } from "./figure/story";
 import { themeSwitch } from "./plot/theme";
 
-const button = document.getElementById("theme");
-if (button) themeSwitch(button);
+themeSwitch(document.getElementById("theme")!);
 
-/** The figures by their ids. All but the first load when they come near the view. */
-const FIGURES: Record<string, () => Promise<(host: HTMLElement) => Act>> = {
-  hammer: async () => hammer,
-  backoff: async () => (await import("./figure/backoff")).backoff,
-  limit: async () => (await import("./figure/limit")).limit,
-  busy: async () => (await import("./figure/busy")).busy,
-};
+const host = document.getElementById("search")!;
 
-for (const [id, figure] of Object.entries(FIGURES)) near(id, async (host) => new Stage(host, (await figure())(host)));
-near("lab", async (host) => (await import("./lab")).mount(host));
-// A demo marks the page that it serves in its head, so that the page does not look for one on other hosts.
-if (document.querySelector("meta[name=tidegate-live]")) near("live", async (host) => new (await import("./live/view")).View(host));
+/** Starts the figure. If its module cannot be loaded, says so and offers to try again. */
+async function start(): Promise<void> {
+  try {
+    const response = await fetch(storyWasm);
+    if (!response.ok) throw new Error(`the server answers ${response.status}`);
+    const { instance } = await WebAssembly.instantiate(await response.arrayBuffer());
+    new Search(host, instance.exports as unknown as Exports);
+  } catch (error) {
+    const [note, retry] = [document.createElement("p"), document.createElement("button")];
+    note.className = "failed";
+    note.setAttribute("role", "alert");
+    note.textContent = `The figure cannot be loaded: ${error instanceof Error ? error.message : String(error)}. `;
+    [retry.type, retry.textContent] = ["button", "Retry"];
+    retry.addEventListener("click", () => { note.remove(); void start(); });
+    note.append(retry);
+    host.querySelector("figure")!.append(note);
+  }
+}
+
+void start();

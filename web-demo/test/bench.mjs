@@ -5,7 +5,7 @@
 
 import fs from "node:fs";
 import os from "node:os";
-import { MOST, browser, lab, show, site, slowDown, visit } from "./harness.mjs";
+import { browser, show, site, slowDown, visit } from "./harness.mjs";
 
 const LOADS = 5;
 const SLOWER = 4;
@@ -24,9 +24,9 @@ function watch() {
   globalThis.tasks = [];
   new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ startTime, duration }) => [startTime, duration])))
     .observe({ type: "longtask", buffered: true });
-  // The first figure runs: its state says so, one of its frames has been drawn, and the thread is free.
+  // The first figure runs: it says so, one of its frames has been drawn, and the thread is free.
   const look = () => {
-    if (document.getElementById("hammer")?.dataset.state !== "runs") return requestAnimationFrame(look);
+    if (!document.getElementById("search")?.dataset.mode) return requestAnimationFrame(look);
     requestAnimationFrame(() => setTimeout(() => { globalThis.ready = performance.now(); }));
   };
   requestAnimationFrame(look);
@@ -79,18 +79,14 @@ function watchInput() {
  * key, while a part of the page runs. `begin` may change its settings, and returns what to add to
  * its name.
  */
-async function frames({ what, address = "", id, begin, control, keys }, slower) {
+async function frames({ what, address = "", id, begin, ready, control, keys }, slower) {
   const test = errand();
   const { url } = await site(test);
   const { page } = await visit(test, url + address, { before: (page) => page.addInitScript(watchInput) });
   await slowDown(page, slower);
   await show(page, id);
-  const more = await begin?.(page);
-  const runs = () => page.waitForFunction((id) => document.getElementById(id).dataset.state === "runs", id, { timeout: 60_000 });
-  await runs();
-  // Drawing adapts to the machine within a few seconds.
-  if (slower > 1) await page.waitForTimeout(3000);
-  await runs();
+  await begin?.(page);
+  await page.waitForFunction(([id, ready]) => Object.values(document.getElementById(id).dataset).includes(ready), [id, ready], { timeout: 60_000 });
   const seen = await page.evaluate((seconds) => new Promise((done) => {
     const times = [];
     const tick = (now) => {
@@ -109,7 +105,7 @@ async function frames({ what, address = "", id, begin, control, keys }, slower) 
   const gaps = seen.slice(1).map((time, index) => time - seen[index]).sort((a, b) => a - b);
   const time = seen.at(-1) - seen[0];
   await test.end();
-  return { what: more ? `${what}, ${more}` : what, slower, rate: (1000 * gaps.length) / time, p95: gaps[Math.floor(gaps.length * 0.95)], answer: Math.max(16, ...answers) };
+  return { what, slower, rate: (1000 * gaps.length) / time, p95: gaps[Math.floor(gaps.length * 0.95)], answer: Math.max(16, ...answers) };
 }
 
 /** The load by other programs before the measurement: on a busy machine all times are too long. */
@@ -119,24 +115,14 @@ for (let turn = 0; turn < LOADS; turn++) for (const slower of [1, SLOWER]) loads
 const of = (slower, key) => median(loads[slower].map((seen) => seen[key]));
 
 const laws = ["none", "backoff", "aws-cubic", "aimd", "heroku-remaining", "adaptive"];
-/** Slow enough that the run lasts as long as its measurement. */
-const slowly = (id, factor) => async (page) => {
-  await page.locator(`#${id} .more > summary`).click();
-  const speed = page.locator(`#${id} .speed`);
-  await speed.selectOption(String(Number(await speed.inputValue()) * factor));
-  await page.locator(`#${id} .restart`).click();
-  return speed.locator("option:checked").innerText();
-};
-const knob = { control: "input[type=range]", keys: ["ArrowRight", "ArrowLeft"] };
-const pause = { control: ".bar button", keys: ["Enter"] };
+const search = { id: "search", control: "[role=slider]", keys: ["ArrowUp", "ArrowDown"] };
+const laboratory = { id: "lab", ready: "runs", control: ".bar button", keys: ["Enter"] };
 const PARTS = [
-  { what: "figure 1: twenty workers, twice", id: "hammer", ...knob },
-  { what: "figure 2: four ways to do a job", id: "backoff", begin: slowly("backoff", 0.25), ...knob },
-  { what: "figure 3: 25 workers", id: "limit", ...knob },
-  { what: "figure 3: 25 workers without a gate", address: "?limit=law:none", id: "limit", ...knob },
-  { what: "figure 4: 500 workers, three times", id: "busy", ...knob },
-  { what: "laboratory: six laws, five clients each", address: `${lab({ laws })}#lab`, id: "lab", ...pause },
-  { what: "laboratory: six laws, 25 workers each, 1 h/s", address: `${lab({ preset: "day", laws, speed: 3600 })}#lab`, id: "lab", ...pause },
+  { what: "the first page: its tour", ...search, ready: "tour" },
+  { what: "the first page: four clients and their limit", ...search, ready: "live" },
+  { what: "the first page: with five others", ...search, ready: "live", begin: (page) => page.locator("#others").fill("5") },
+  { what: "laboratory: six laws, five clients each", address: `lab.html?laws=${laws}`, ...laboratory },
+  { what: "laboratory: six laws, 25 workers each, 1 h/s", address: `lab.html?preset=day&laws=${laws}&speed=3600`, ...laboratory },
 ];
 const rows = [];
 for (const slower of [1, SLOWER]) for (const part of PARTS) rows.push(await frames(part, slower));
@@ -164,16 +150,15 @@ made these times longer.
 
 ## The first load
 
-Bytes over the wire, gzipped, with headers, until the first figure runs and loading ends.
-The limit is ${whole(MOST)}.
+Bytes over the wire, gzipped, with headers, until the figure runs and loading ends.
 
 ${table(["file", "bytes"], [...files.map(({ name, bytes }) => [name.replace(/-[\w-]{8}\./, "."), whole(bytes)]), ["all", whole(all)]])}
 
 ## Interactive
 
-The first figure runs, a frame of it has been drawn, and the main thread is idle: median of
+The figure runs, a frame of it has been drawn, and the main thread is idle: median of
 ${LOADS} loads, in ms from the start of the navigation. \`blocked\` is the part of long tasks beyond 50 ms before.
-Chromium slows only the main thread, not the engine's.
+Chromium slows only the main thread, where the first page's simulator runs, and not the laboratory's worker.
 
 ${table(["processor", "measured slowdown", "first paint", "interactive", "blocked"], loads.map(({ slower, measured, paint, ready, blocked }) =>
     [slower === 1 ? "as it is" : `${slower} × slower`, measured.toFixed(1), whole(paint), whole(ready), whole(blocked)]))}
@@ -181,8 +166,7 @@ ${table(["processor", "measured slowdown", "first paint", "interactive", "blocke
 ## Frames and input
 
 Over ${SECONDS} s of a run. Chromium draws at most 60 frames per second. The last column is the slowest response to ${PRESSES} presses
-of a key on a knob or on Pause, from the press to the frame that shows the effect; 16 means at most 16.
-On a slow processor, figures draw fewer dots and every other frame.
+of a key on the limit or on Pause, from the press to the frame that shows the effect; 16 means at most 16.
 
 ${table(["what runs", "processor", "frames/s", "95 % within, ms", "slowest response, ms"], frames.map(({ what, slower, rate, p95, answer }) =>
     [what, slower === 1 ? "as it is" : `${slower} × slower`, rate.toFixed(1), p95.toFixed(1), whole(answer)]))}

@@ -1,4 +1,4 @@
-// The engine: its modules in Node, and its worker in Chromium. tools/sim/tests/wasm.rs compares the figures of the
+// The engine: its module in Node, and its worker in Chromium. tools/sim/tests/wasm.rs compares the figures of the
 // laboratory's module with the native simulator's.
 
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { scenario as read, simulator, sources, visit } from "./harness.mjs";
 
 const root = path.join(import.meta.dirname, "../..");
 const [{ Simulator }] = await sources("engine/simulator");
-const [story, lab] = await Promise.all(["story", "lab"].map((part) => simulator(Simulator, part)));
+const lab = await simulator(Simulator, "lab");
 
 /** The address of the engine alone on an empty page. */
 const address = await (async () => {
@@ -19,7 +19,7 @@ const address = await (async () => {
   const entry = path.join(root, "web-demo/src/engine/index.ts");
   fs.writeFileSync(path.join(source, "index.html"), '<!doctype html><link rel="icon" href="data:,"><script type="module" src="./main.ts"></script>');
   fs.writeFileSync(path.join(source, "main.ts"), `import { engine, What } from ${JSON.stringify(entry)}; Object.assign(globalThis, { engine, What });`);
-  const shared = { configFile: path.join(root, "web-demo/vite.config.ts"), root: source, logLevel: "warn" };
+  const shared = { configFile: false, worker: { format: "es" }, root: source, logLevel: "warn" };
   await build({ ...shared, build: { outDir: path.join(source, "dist"), modulePreload: false } });
   const server = await preview({ ...shared, build: { outDir: path.join(source, "dist") }, preview: { host: "127.0.0.1", port: 0 } });
   after(async () => {
@@ -28,9 +28,6 @@ const address = await (async () => {
   });
   return server.resolvedUrls.local[0];
 })();
-
-/** Figure 1 with two of the reader's calls, and figure 3. */
-const BRIEF = [[60, 0.3, 0.5, 10, 10, 864_000, 0, 5, 4, 3.25, 4.5], [3_600, 0.025, 0.075, 4_500, 0, 108_000, 1, 5, 5]];
 
 /** The figures of a run in slices, as on the page; they must not change the result. */
 function outcome(simulator, scenario, law) {
@@ -41,19 +38,6 @@ function outcome(simulator, scenario, law) {
   return seen;
 }
 
-test("the story's module gives the figures of the laboratory's, to the last digit", () => {
-  for (const numbers of BRIEF) {
-    for (const law of ["none", "backoff", "adaptive"]) assert.deepEqual(outcome(story, numbers, law), outcome(lab, numbers, law), law);
-  }
-});
-
-test("the story's module rejects what it does not support", () => {
-  for (const [numbers, law, code] of [[BRIEF[0], "aws-cubic", "law"], [BRIEF[0].with(3, 0), "adaptive", "scenario"], [[], "adaptive", "scenario"]]) {
-    assert.throws(() => story.open(numbers, law, 1, false), { code }, `${law}, ${numbers}`);
-  }
-  story.open(BRIEF[0], "adaptive", 1, false); // the rejections left it intact
-});
-
 /** Opens an empty page that has only the engine. */
 async function engine(t) {
   const { page, trouble } = await visit(t, address);
@@ -63,7 +47,7 @@ async function engine(t) {
 
 test("many worlds at once have the figures of one in Node", async (t) => {
   const { page, trouble } = await engine(t);
-  const runs = [...["b-4", "strangers", "g"].map(read), ...BRIEF].flatMap((scenario) => ["none", "adaptive", "aimd"].map((law) => ({ scenario, law, seed: 7 })));
+  const runs = ["b-4", "strangers", "g"].map(read).flatMap((scenario) => ["none", "adaptive", "aimd"].map((law) => ({ scenario, law, seed: 7 })));
   const found = await page.evaluate(async (runs) => {
     const simulator = await engine();
     const worlds = await Promise.all(runs.map((run) => simulator.open(run)));

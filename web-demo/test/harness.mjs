@@ -9,19 +9,16 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import fs from "node:fs";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
-import { deflateRawSync, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
-import { parse } from "smol-toml";
 import { createServer as createVite } from "vite";
 
 export const dist = path.join(import.meta.dirname, "../dist");
 if (!fs.existsSync(path.join(dist, "index.html"))) throw new Error("the page is not built: run `cargo xtask build page`");
-
-/** The maximum size of the first load, in bytes over the wire. */
-export const MOST = 60_000;
 
 /** The timeout: much longer than anything takes on a busy machine, so that only hangs fail. */
 const PATIENCE = 300_000;
@@ -169,6 +166,59 @@ export async function show(page, id) {
   await page.waitForFunction((id) => document.getElementById(id).childElementCount > 0, id);
 }
 
+const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds wrong with the page as it is shown. */
+export async function violations(page) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
+  return violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map(({ html, failureSummary }) => `  ${html}\n  ${failureSummary}`).join("\n")}`);
+}
+
+/** The elements that are wider than the window, from left to right and from right to left. */
+export async function beyond(page) {
+  const found = [];
+  for (const direction of ["rtl", "ltr"]) {
+    found.push(...await page.evaluate((direction) => {
+      document.documentElement.dir = direction;
+      const { clientWidth: width, scrollWidth } = document.documentElement;
+      const scrolls = (element) => element && (["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
+      const wide = [...document.querySelectorAll("body *")].filter((element) => {
+        const { left, right } = element.getBoundingClientRect();
+        return (right > width + 1 || left < -1) && !scrolls(element.parentElement);
+      });
+      return [...wide.map((element) => `${direction}: ${element.outerHTML.slice(0, 100)}`), ...(scrollWidth > width ? [`${direction}: ${scrollWidth} pixels`] : [])];
+    }, direction));
+  }
+  return found;
+}
+
+/** The controls that the Tab key does not reach, and those that do not show their focus. */
+export async function unreached(page) {
+  const expected = await page.evaluate(() => {
+    const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")];
+    const seen = controls.filter((element) => element.checkVisibility({ visibilityProperty: true }) && !element.disabled);
+    seen.forEach((element, index) => { element.dataset.stop = index; });
+    document.body.tabIndex = -1;
+    document.body.focus();
+    return seen.length;
+  });
+  const [reached, found] = [new Set(), []];
+  for (let presses = 0; presses < 3 * expected && reached.size < expected; presses++) {
+    await page.keyboard.press("Tab");
+    const { stop, shown, html } = await page.evaluate(() => {
+      const { activeElement: element } = document;
+      const { outlineStyle, outlineWidth } = getComputedStyle(element);
+      return { stop: element.dataset.stop, shown: outlineStyle !== "none" && parseFloat(outlineWidth) >= 1, html: element.outerHTML.slice(0, 120) };
+    });
+    if (stop !== undefined) reached.add(stop);
+    if (!shown && !html.startsWith("<body")) found.push(`no focus: ${html}`);
+  }
+  const missed = await page.evaluate((reached) => [...document.querySelectorAll("[data-stop]")]
+    .filter((element) => !reached.includes(element.dataset.stop) && !element.disabled).map((element) => `not reached: ${element.outerHTML.slice(0, 120)}`), [...reached]);
+  return [...found, ...missed];
+}
+
 /** Starts the demo's own server with the built page, and stops it when the test ends. */
 export async function live(test, ...options) {
   const program = process.env.TIDEGATE_LIVE;
@@ -197,13 +247,6 @@ export const scenarios = path.join(import.meta.dirname, "../../tools/sim/scenari
 
 /** A scenario file of the repository. */
 export const scenario = (name) => fs.readFileSync(path.join(scenarios, `${name}.toml`), "utf8");
-
-/** The query of a link to the laboratory: a preset or the default scenario, with other keys; `own` are its custom laws. */
-export function lab({ preset = "", laws = ["adaptive", "no-gate"], seed = 1, speed = 0, at, own, ...keys } = {}) {
-  const file = preset ? parse(scenario(preset)) : { end: "20min", server: { bucket: { burst: 20, rate: "10/s" } }, clients: [{ processes: 5, threads: 2 }] };
-  const state = { base: preset, scenario: { ...file, ...(own && { laws: own }), ...keys }, laws, seed, speed, at };
-  return `?lab=${deflateRawSync(JSON.stringify([1, state])).toString("base64url")}`;
-}
 
 /** A module of the simulator as the page loads it. `Simulator` is the page's class. */
 export async function simulator(Simulator, part) {

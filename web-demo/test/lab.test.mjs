@@ -5,18 +5,21 @@ import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { deflateRawSync } from "node:zlib";
-import { parse, stringify } from "smol-toml";
-import { lab, leavesNothing, scenario, scenarios, show, simulator, site, sources, visit } from "./harness.mjs";
+import { beyond, leavesNothing, scenario, scenarios, show, simulator, site, sources, unreached, violations, visit } from "./harness.mjs";
 
-const [link, state, { PRESETS, preset }, { lineOf, worldOf }, { Lane, columnWidth }, { fair }, { number }, { together }, { decode }, { Simulator }] = await sources(
+const [link, { USUAL }, { APIS, EXAMPLES, PRESETS, preset }, { lineOf, worldOf }, { Lane, columnWidth }, { best }, { number }, { together }, { decode }, { Simulator }] = await sources(
   ...["link", "state", "presets", "laws", "lane", "metric"].map((name) => `lab/${name}`), "plot/number",
   ...["together", "frame", "simulator"].map((name) => `engine/${name}`),
 );
 const engine = await simulator(Simulator, "lab");
-const checks = { check: async (file) => engine.check(file) };
+const files = { parse: async (file) => engine.parse(file), print: async (scenario) => engine.print(scenario) };
 
-/** A copy without the prototypes that differ between parsers. */
-const plain = (value) => JSON.parse(JSON.stringify(value));
+/** The query of a state: a preset or the default scenario, with other keys; `own` are its custom laws. */
+async function lab({ preset: name = "", laws = ["adaptive", "no-gate"], seed = 1, speed = 0, at = null, own, ...keys } = {}) {
+  const { scenario } = name ? await preset(name, files) : USUAL;
+  const isChanged = own || Object.keys(keys).length > 0;
+  return link.write({ base: isChanged ? "" : name, scenario: { ...scenario, ...(own && { laws: own }), ...keys }, laws, seed, speed, at }, files);
+}
 
 /** Runs a scenario file in the laboratory's module. */
 function run(file, law, seed) {
@@ -27,53 +30,37 @@ function run(file, law, seed) {
   return outcome;
 }
 
-const read = (query) => link.read(new URLSearchParams(query).get("lab"), checks);
+const read = (query) => link.read(query, files);
 
 test("a state survives its address", async () => {
   for (const { name } of PRESETS) {
-    for (const [seed, speed, at] of [[1, 0, null], [Number.MAX_SAFE_INTEGER, 0.5, 12_345]]) {
-      const was = { ...preset(name), seed, speed, at };
-      const value = await link.write(was);
-      assert.match(value, /^[\w-]+$/, "a browser leaves the address as it is");
-      assert.deepEqual(await link.read(value, checks), plain(was), name);
+    for (const [base, seed, speed, at] of [[name, 1, 0, null], ["", Number.MAX_SAFE_INTEGER, 0.5, 12_345_000]]) {
+      const was = { ...await preset(name, files), base, seed, speed, at };
+      const query = await link.write(was, files);
+      assert.match(query, /^\?[\w=&,.+%-]+$/, "a browser leaves the address as it is");
+      assert.deepEqual(await link.read(query, files), was, name);
     }
   }
+  assert.deepEqual(await link.read("", files), USUAL);
 });
 
 test("a damaged or hostile address is rejected with a sentence", async () => {
-  const packed = (text) => deflateRawSync(text).toString("base64url");
-  const usual = { base: "", scenario: state.SCENARIO, laws: ["adaptive"], seed: 1, speed: 0 };
-  const of = (part) => packed(JSON.stringify([1, { ...usual, ...part }]));
-  const scenarioOf = (part) => of({ scenario: { ...state.SCENARIO, ...part } });
-  const deep = packed(`[1,{"scenario":${'{"end":'.repeat(9_000)}1${"}".repeat(9_000)}}]`);
-  for (const [value, part] of [
-    ["1", /damaged/], ["%%%", /damaged/], ["x".repeat(8_001), /too long/], [packed("x".repeat(5_000_000)), /too long/], [packed("[1"), /damaged/],
-    [packed("null"), /damaged/], [packed("[1,null]"), /damaged/], [packed("[1,5]"), /damaged/], [packed("[2,{}]"), /version 2 .*reads version 1/], [packed("{}"), /damaged/],
-    [of({ laws: [] }), /damaged/], [of({ laws: [..."abcdefg"] }), /damaged/], [of({ laws: [5] }), /damaged/], [of({ laws: "aimd" }), /damaged/], [of({ laws: [`${"x".repeat(41)}`] }), /damaged/],
-    [of({ seed: -1 }), /damaged/], [of({ seed: 1.5 }), /damaged/], [of({ seed: "1" }), /damaged/], [of({ speed: 1e99 }), /damaged/], [of({ at: "then" }), /damaged/],
-    [of({ scenario: 5 }), /damaged/], [of({ scenario: {} }), /missing field `end`/], [deep, /damaged/], [scenarioOf({ clients: [[1]] }), /damaged|expected/],
-    [scenarioOf({ end: "never" }), /is not a time like/], [scenarioOf({ end: 5 }), /expected a time/], [scenarioOf({ server: { castle: {} } }), /unknown field `castle`/],
-    [scenarioOf({ clients: [{ law: "telepathy" }] }), /there is no law "telepathy"/], [scenarioOf({ clients: [{ threads: 9_999_999 }] }), /at most 1048576/],
-    [scenarioOf({ clients: [{ processes: 2_000 }, { processes: 2_000 }] }), /4000 processes are too many/], [scenarioOf({ end: "24h", bin: "10ms" }), /bins of time/],
-    [scenarioOf({ clients: Array.from({ length: 200 }, () => ({})) }), /entries of a kind/], [scenarioOf({ ["__proto__x"]: 1 }), /unknown field/],
+  const packed = (text) => `?scenario=${deflateRawSync(text).toString("base64url")}`;
+  const file = (end, server, clients = "") => packed(`end = "${end}"\n[server.bucket]\nburst = 1\nrate = "1/s"\n${server}\n[[clients]]\n${clients}`);
+  for (const [query, part] of [
+    ["?scenario=1", /damaged/], ["?scenario=%%%", /damaged/], [`?scenario=${"x".repeat(8_001)}`, /too long/], [packed("x".repeat(5_000_000)), /damaged/],
+    [packed("null"), /./], [packed(""), /missing field `end`/], [file("never", ""), /is not a time like/], [file("1min", "castle = {}"), /unknown field `castle`/],
+    [file("1min", "", 'law = "telepathy"'), /there is no law "telepathy"/], [file("1min", "", "threads = 9999999"), /at most 1048576/],
+    [file("1min", "", "processes = 4000"), /4000 programs are too many for a page/], [file("1min", "", "threads = 30000"), /30000 workers/],
+    [file("24h", "", "").replace("x", "x"), null], [packed('end = "24h"\nbin = "10ms"\n[server.bucket]\nburst = 1\nrate = "1/s"\n[[clients]]'), /bins are too many/],
+    [file("1min", "", "\n[[clients]]".repeat(200)), /groups of clients/], ["?preset=../../etc/passwd", /no preset/],
+    ["?seed=-1", /seed is not a number/], ["?seed=x", /seed/], ["?speed=1e99", /speed/], ["?at=then", /at/],
+    ["?laws=a,b,c,d,e,f,g", /more than 6 laws/], [`?laws=${"x".repeat(41)}`, /too long a name/],
   ]) {
-    await assert.rejects(link.read(value, checks), (error) => part.test(error.message) && error.message.length < 400, `${value.slice(0, 60)}, ${part}`);
+    if (part === null) await link.read(query, files);
+    else await assert.rejects(link.read(query, files), (error) => part.test(error.message) && error.message.length < 400, `${query.slice(0, 60)}, ${part}`);
   }
-  assert.equal((await link.read(of({ base: "../../etc/passwd" }), checks)).base, "");
-  assert.equal((await link.read(of({ at: 1e99 }), checks)).at, 20 * 60e6);
-});
-
-test("every scenario of the repository is written as it was read", async () => {
-  const names = fs.readdirSync(scenarios).filter((name) => name.endsWith(".toml"));
-  assert.ok(names.length > 30);
-  for (const name of names) {
-    const { title, ...file } = parse(scenario(name.slice(0, -5)));
-    const text = state.write(file);
-    await checks.check(text);
-    const { title: generated, ...written } = parse(text);
-    assert.deepEqual(plain(written), plain(file), name);
-    assert.doesNotMatch(generated, /NaN|undefined|null/, name);
-  }
+  assert.equal((await link.read("?at=1e9", files)).at, 20 * 60e6);
 });
 
 test("if one of several worlds is rejected, the others are closed, even those that open later", async () => {
@@ -96,11 +83,11 @@ const watchEnd = (page) => page.addInitScript(() => addEventListener("DOMContent
 }));
 
 /** Opens the laboratory with this state. */
-async function open(t, { width, dark, still, before: earlier, more = "", ...keys } = {}) {
+async function open(t, { width, height, dark, still, before: earlier, ...keys } = {}) {
   const { url: address } = await site(t);
   const before = async (page) => { await watchEnd(page); await earlier?.(page); };
-  const visitor = await visit(t, `${address}${lab(keys)}${more}#lab`, { width, dark, still, before });
-  const opened = { ...visitor, address };
+  const visitor = await visit(t, `${address}lab.html${await lab(keys)}`, { width, height, dark, still, before });
+  const opened = { ...visitor, address: `${address}lab.html` };
   await ready(opened);
   return opened;
 }
@@ -114,7 +101,7 @@ async function ready({ page }) {
 /** Opens another state in the same page. */
 async function reopen(visitor, keys) {
   await visitor.page.goto("about:blank"); // navigating to the present address does not reload the page
-  await visitor.page.goto(`${visitor.address}${lab(keys)}#lab`);
+  await visitor.page.goto(`${visitor.address}${await lab(keys)}`);
   await ready(visitor);
 }
 
@@ -152,10 +139,20 @@ const figures = async (page) => {
 
 /** Runs the exported file in the simulator. "No gate" is the law none without hints. */
 async function expected(page, { laws, seed }) {
-  const { hints, ...server } = parse(await exported(page)).server;
-  const whole = parse(await exported(page));
-  const bare = stringify({ ...whole, server });
-  return Object.fromEntries(laws.map((law) => [law, law === "no-gate" ? run(bare, "none", seed) : run(stringify(whole), law, seed)]));
+  const file = await exported(page);
+  const whole = engine.parse(file);
+  const { hints, ...server } = whole.server;
+  const bare = engine.print({ ...whole, server });
+  return Object.fromEntries(laws.map((law) => [law, law === "no-gate" ? run(bare, "none", seed) : run(file, law, seed)]));
+}
+
+/** Chooses a preset and waits until its lanes are there. */
+async function choose(page, name) {
+  await page.locator("#lab .lane").evaluateAll((lanes) => lanes.forEach((lane) => { lane.dataset.old = ""; }));
+  if (APIS.some((api) => api.name === name)) await page.locator(`#lab [data-preset="${name}"]`).click();
+  else await page.getByLabel("or an example").selectOption(name);
+  await keeps(page, ({ base }) => base === name);
+  await page.waitForFunction(() => !document.querySelector("#lab .lane[data-old]"));
 }
 
 /** The scenario as the page shows it. */
@@ -165,17 +162,14 @@ test("presets show the simulator's figures, to the last digit", async (t) => {
   const visitor = await open(t);
   const { page, trouble } = visitor;
   // A bucket with "No gate", a window with all hints, and a queue with a law in two parts.
-  for (const name of ["", "e-5-reset", "h"]) {
-    await page.goto("about:blank");
-    await page.goto(`${visitor.address}#lab`);
-    await ready(visitor);
-    await page.locator(`#lab [data-preset="${name}"]`).click();
-    await page.waitForFunction((name) => document.querySelector(`#lab [data-preset="${name}"]`).ariaPressed === "true", name);
-    await keeps(page, ({ base }) => base === name);
-    await page.waitForFunction((laws) => document.querySelectorAll("#lab .figures tbody tr").length === laws, preset(name).laws.length);
+  for (const name of ["shopify", "e-5-reset", "h"]) {
+    await choose(page, name);
+    const { laws } = await preset(name, files);
+    await page.waitForFunction((laws) => document.querySelectorAll("#lab .figures tbody tr").length === laws, laws.length);
     await finish(page);
-    assert.deepEqual(await figures(page), await expected(page, preset(name)), name);
-    if (name) assert.deepEqual(run(await exported(page), "adaptive", 1), run(scenario(name), "adaptive", 1), "the repository's own scenario");
+    assert.deepEqual(await figures(page), await expected(page, { laws, seed: 1 }), name);
+    assert.equal(new URL(page.url()).search, `?preset=${name}&laws=${laws.join().replace("+", "%2B")}`);
+    if (name !== "shopify") assert.deepEqual(run(await exported(page), "adaptive", 1), run(scenario(name), "adaptive", 1), "the repository's own scenario");
   }
   assert.deepEqual(trouble, []);
 });
@@ -203,7 +197,7 @@ const WORLDS = [
   { only: "Hints", hints: { remaining: { times: 2 } }, law: "heroku-remaining", passed: ["Limit and period"] },
   { only: "Hints", server: WINDOW, hints: { remaining: "honest", reset: { always: "5s" } }, passed: ["Limit and period"] },
   { only: "Hints", hints: { quota: { always: { limit: 50, period: "1min" } } } },
-  { only: "Clients", clients: [{ processes: 5, threads: 2, law: "aimd", from: "1ms" }], passed: ["Load", "End the run when all jobs are done"] },
+  { only: "Clients", clients: [{ processes: 5, threads: 2, law: "aimd", from: "1ms" }], passed: ["Demand per worker"] },
   { only: "Clients", clients: [{ processes: 5, threads: 2, demand: { work: 2 } }] },
   { only: "Clients", clients: [{ processes: 5, threads: 2, demand: { think: "500ms" } }] },
   { only: "Clients", clients: [{ processes: 5, threads: 2, demand: { on_off: { on: "10s", off: "5s" } } }] },
@@ -268,7 +262,10 @@ test("every control changes the outcome", async (t) => {
       if (!turned) break;
       done.push(turned);
       let after = before;
-      try { after = await outcome(); } catch { /* The simulator rejects it. */ }
+      // The file of the changed state appears a little later.
+      for (const until = Date.now() + 2_000; after === before && Date.now() < until; await page.waitForTimeout(50)) {
+        try { after = await outcome(); } catch { /* The simulator rejects it. */ }
+      }
       if (after !== before) effective.add(`${only}: ${turned}`);
       before = after !== before ? after : await load();
     }
@@ -373,7 +370,7 @@ test("a rejection is shown until it is corrected, and the previous run continues
   assert.deepEqual(await figures(page), await expected(page, await kept(page)));
 
   await reopen(visitor, { laws: ["adaptive", "adaptive+sre-k2", "foo+bar"] });
-  await page.locator("#lab .notices").getByText("foo+bar").waitFor();
+  await page.locator("#lab .notice").getByText("foo+bar").waitFor();
   await fault.getByText("adaptive+sre-k2").waitFor();
   await button(page, "Remove adaptive+sre-k2").click();
   await page.waitForFunction(() => document.activeElement.getAttribute("aria-label") === "Remove adaptive");
@@ -394,7 +391,7 @@ test("removing a law keeps the focus and the tables of the others, and leaves no
       };
     }),
   });
-  const drawn = (lanes) => page.waitForFunction((lanes) => window.watched === 5 * lanes && document.querySelectorAll("#lab .lane .uplot").length === 4 * lanes, lanes);
+  const drawn = (lanes) => page.waitForFunction((lanes) => window.watched === 4 * lanes && document.querySelectorAll("#lab .lane .uplot").length === 4 * lanes, lanes);
   await page.waitForSelector("#lab[data-state=rests]");
   await drawn(3);
   await page.getByText("Numbers of aimd").click();
@@ -419,12 +416,12 @@ async function saved(page, name) {
   return { name: download.suggestedFilename(), content: fs.readFileSync(await download.path()) };
 }
 
-test("numbers, plots and scenario can be exported, and the numbers add up to the figures", async (t) => {
+test("numbers and scenario can be exported, and the numbers add up to the figures", async (t) => {
   const { page, trouble } = await open(t, { preset: "e-5", end: "10min", laws: ["adaptive", "backoff", "adaptive+vegas"] });
   await finish(page);
   const seen = await figures(page);
   const numbers = await saved(page, /CSV/);
-  assert.equal(numbers.name, "e-5.csv");
+  assert.equal(numbers.name, "tidegate-lab.csv");
   const [head, ...lines] = numbers.content.toString().trim().split("\n").map((line) => line.split(","));
   assert.deepEqual(head, ["law", "from_s", "served", "throttled", "sent", "mean_wait_s"]);
   for (const [law, { metrics }] of Object.entries(seen)) {
@@ -433,7 +430,7 @@ test("numbers, plots and scenario can be exported, and the numbers add up to the
     assert.equal(own.length, 600);
     assert.equal(sum(3), metrics.throttles);
     assert.equal(sum(2) + sum(3), metrics.calls);
-    assert.equal(sum(2) / 1_000, metrics.util, "100 a minute for ten minutes could be served");
+    assert.ok(metrics.util <= Math.min(1, sum(2) / 1_000), "100 a minute for ten minutes could be served");
     // A column of the plot spans two bins, with unequal numbers of calls sent.
     const plotted = await page.evaluate((law) => document.querySelector(`#lab .lane[data-law="${law}"] .plot.waits`).series.data[1], law);
     const means = Array.from({ length: 300 }, (_, column) => {
@@ -445,11 +442,8 @@ test("numbers, plots and scenario can be exported, and the numbers add up to the
     plotted.forEach((mean, column) => assert.ok(means[column] === 0 ? mean === null || Math.abs(mean) < 1e-9 : Math.abs(mean - means[column]) < 1e-9, `${law}, column ${column}`));
   }
   const file = await saved(page, /TOML/);
-  assert.equal(file.name, "e-5.toml");
+  assert.equal(file.name, "tidegate-lab.toml");
   assert.equal(file.content.toString(), await exported(page));
-  const image = await saved(page, /PNG/);
-  assert.equal(image.content.subarray(1, 4).toString(), "PNG");
-  assert.ok(image.content.readUInt32BE(16) > 750 && image.content.length > 20_000, "three lanes of plots side by side");
   assert.deepEqual(trouble, []);
 });
 
@@ -464,7 +458,7 @@ test("a scenario can be pasted or opened, and an invalid one is rejected with a 
   const is = await keeps(page, ({ scenario }) => scenario.convergence);
   await finish(page);
   assert.deepEqual((await figures(page)).none, run(scenario("j-5"), "none", 1));
-  assert.deepEqual(is.scenario, plain(parse(scenario("j-5"))));
+  assert.deepEqual(is.scenario, engine.parse(scenario("j-5")));
   await text.fill("title = \"impossible\"\nend = \"1min\"\n[server.window]\nlimit = 5\nwidth = \"1s\"\n[[clients]]\nfrom = \"2min\"");
   await button(page, "Run it").click();
   await page.getByText("clients must join before they leave").waitFor();
@@ -472,73 +466,144 @@ test("a scenario can be pasted or opened, and an invalid one is rejected with a 
   await text.fill(`title = "${noise}"\nend = "1min"\n[server.bucket]\nburst = 5\nrate = "2/s"\n[[clients]]`);
   const address = page.url();
   await button(page, "Run it").click();
-  await page.locator("#lab .too-long").getByText("too long for a link").waitFor();
+  await page.locator("#lab .fault[role=status]").getByText("too long for a link").waitFor();
   assert.equal(page.url(), address, "no address that would not be read again");
   await button(page, "Copy the link").click();
   await page.locator("#lab .done").getByText("too long for a link").waitFor();
   assert.deepEqual(trouble, []);
 });
 
-test("one click and three fields model an API, and the outcome matches five runs", async (t) => {
-  const { page, trouble } = await open(t);
-  const names = await page.locator("#lab [data-model]").evaluateAll((all) => all.map(({ dataset }) => dataset.model));
-  assert.deepEqual(names, ["github", "openai", "anthropic", "stripe", "shopify", "aws", "pool"]);
-  for (const name of names) {
-    await page.locator(`#lab [data-model=${name}]`).click();
-    await page.waitForFunction((name) => document.querySelector(`#lab [data-model=${name}]`).ariaPressed === "true", name);
-    if (name === "stripe") {
-      await page.locator("#lab .model").getByLabel("Programs").fill("3");
-      await page.locator("#lab .model").getByLabel("Workers in each").fill("2");
-      await page.locator("#lab .model").getByLabel("Each worker wants", { exact: true }).fill("5");
-    }
-    await page.waitForFunction(() => document.querySelector("#lab .outcome").textContent.startsWith("In 5 runs") && !document.querySelector("#lab .spread .scroll").hidden);
-    const sentence = await page.locator("#lab .outcome").textContent();
-    const rows = Object.fromEntries(await page.locator("#lab .spread tbody tr").evaluateAll((rows) => rows.map((row) => [row.cells[0].textContent, [...row.querySelectorAll("td")].map((cell) => cell.textContent)])));
-    const [none, gate] = [rows["no-gate"], rows.adaptive];
-    assert.ok(sentence.includes(`wasted ${none[1]} of their calls, with adaptive ${gate[1]}; they used ${none[3]} and ${gate[3]} of the limit.`), `${name}: ${sentence}`);
-    const [own, other, ownUse, otherUse] = [gate[0], none[0], gate[2], none[2]].map(parseFloat);
-    assert.equal(/no gate is needed/.test(sentence), own + other === 0, sentence);
-    assert.equal(/saves nothing/.test(sentence), own >= other && own + other > 0, sentence);
-    if (/loses throughput/.test(sentence)) assert.ok(ownUse < otherUse, sentence);
-    else if (own < other) assert.ok(ownUse >= otherUse - 2.1, sentence);
-    for (const text of Object.values(rows).flat()) assert.ok(!/\d+(\.\d+)? %/.test(text) || parseFloat(text) <= 100, text);
-    t.diagnostic(`${name}: ${sentence}`);
+test("every API has more clients than its limit serves", async () => {
+  for (const { name } of APIS) {
+    const { scenario } = await preset(name, files);
+    const [law, bare] = worldOf("no-gate", { ...scenario, end: "2min" });
+    const { metrics } = run(engine.print(bare), law, 1);
+    // A bucket that begins full, or an hour's window, lasts for a while.
+    assert.ok(metrics.throttled > 0.2 || name === "github", `${name}: ${metrics.throttled}`);
   }
-  assert.match(await page.locator("#lab .words").textContent(), /3 programs x 2 workers/, "the clients stay");
+});
+
+test("five seeds are compared in one sentence", async (t) => {
+  const { page, trouble } = await open(t, { preset: "anthropic", laws: ["no-gate", "backoff", "adaptive"], at: 0 });
+  await button(page, "Compare over five seeds").click();
+  await page.locator("#lab .spread .scroll").waitFor();
+  const sentence = await page.locator("#lab .outcome").textContent();
+  const rows = Object.fromEntries(await page.locator("#lab .spread tbody tr").evaluateAll((rows) => rows.map((row) => [row.cells[0].textContent, [...row.querySelectorAll("td")].map((cell) => cell.textContent)])));
+  const [none, gate] = [rows["no-gate"], rows.adaptive];
+  assert.ok(sentence.startsWith(`5 runs of 20 min. Without a gate: ${none[1]} of calls wasted. With adaptive: ${gate[1]}. Share of the limit used: ${none[3]} and ${gate[3]}.`), sentence);
+  assert.ok(parseFloat(none[0]) > 50 && parseFloat(gate[0]) < 20, sentence);
+  await page.locator("#lab").getByLabel("Programs", { exact: true }).fill("3");
+  await page.waitForFunction(() => document.querySelector("#lab .outcome").textContent === "");
   assert.deepEqual(trouble, []);
 });
 
+test("a preset is marked until it is changed", async (t) => {
+  const { page } = await open(t, { preset: "stripe", at: 0 });
+  const stripe = page.locator('#lab [data-preset="stripe"]');
+  assert.equal(await stripe.getAttribute("aria-pressed"), "true");
+  assert.match(await page.locator("#lab .hint").textContent(), /one common plan/);
+  await page.locator("#lab").getByLabel("Programs", { exact: true }).fill("3");
+  assert.equal(await stripe.getAttribute("aria-pressed"), "false");
+  assert.equal(await page.locator("#lab .hint").textContent(), "");
+  await keeps(page, ({ base, scenario }) => base === "" && scenario.clients[0].processes === 3);
+});
+
+test("several changes of one field make one entry of the history", async (t) => {
+  const { page } = await open(t, { at: 0 });
+  const before = await page.evaluate(() => history.length);
+  const [programs, workers] = ["Programs", "Workers in each"].map((name) => page.locator("#lab").getByLabel(name, { exact: true }));
+  for (const number of [6, 7, 8]) {
+    await programs.press("ArrowUp");
+    await keeps(page, ({ scenario }) => scenario.clients[0].processes === number);
+  }
+  await workers.press("ArrowUp");
+  await keeps(page, ({ scenario }) => scenario.clients[0].threads === 3);
+  assert.equal(await page.evaluate(() => history.length), before + 2);
+  await page.goBack();
+  await keeps(page, ({ scenario }) => scenario.clients[0].threads === 2 && scenario.clients[0].processes === 8);
+  await page.goBack();
+  await keeps(page, ({ scenario }) => scenario.clients[0].processes === 5);
+});
+
+test("a limit of 0 says what is wrong", async (t) => {
+  const { page } = await open(t, { at: 0 });
+  await page.locator("#lab").getByLabel("Limit", { exact: true }).fill("0");
+  await page.locator("#lab .stage > [role=alert]", { hasText: "the rate must be above 0" }).waitFor();
+});
+
+test("the best wait is that of a law whose calls were all served", () => {
+  const row = (wait, throttles, lost = 0) => ({ wait_p99_ms: wait, latency_p99_ms: wait, throttles, lost });
+  assert.deepEqual(best("wait_p99_ms", [row(0, 5), row(20, 0), row(30, 0)]), [1]);
+  assert.deepEqual(best("wait_p99_ms", [row(0, 5), row(20, 1)]), []);
+  assert.deepEqual(best("latency_p99_ms", [row(0, 5, 1), row(20, 1)]), [1]);
+});
+
+test("the plot of a long window shows how it is spent", async (t) => {
+  const { page } = await open(t, { server: { window: { limit: 100, width: "1h", phase: "0s" } }, end: "2h", bin: "10s", laws: ["no-gate"], still: true });
+  await page.waitForSelector("#lab[data-state=over]");
+  const { data, y } = await page.locator("#lab .plot.served").evaluate(({ series }) => ({ data: series.data, y: series.y.max }));
+  assert.ok(y >= 100 && Math.max(...data[1]) === 100 && data[2].every((limit) => limit === 100), `${y}`);
+});
+
+for (const [name, options] of Object.entries({ "in the light": {}, "in the dark": { dark: true }, "on a phone": { width: 360, height: 640 } })) {
+  test(`axe finds no violation in the laboratory ${name}`, async (t) => {
+    const { page, trouble } = await open(t, { end: "1min", still: true, ...options });
+    await page.waitForSelector("#lab[data-state=over]");
+    await unfold(page);
+    assert.deepEqual(await violations(page), []);
+    assert.deepEqual(trouble, []);
+  });
+}
+
+test("the laboratory fits every width, from left to right and from right to left", async (t) => {
+  const { page } = await open(t, { end: "1min", still: true, laws: ["adaptive", "backoff", "no-gate"] });
+  await page.waitForSelector("#lab[data-state=over]");
+  await unfold(page);
+  for (const width of [320, 360, 768, 1280, 1920]) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.waitForTimeout(300);
+    assert.deepEqual(await beyond(page), [], `${width} pixels`);
+    const cut = await page.locator("#lab :is(.so-far, .time, .words, .law-line)").evaluateAll((all) => all.filter((element) => element.scrollWidth > element.clientWidth + 1).map(({ textContent }) => textContent));
+    assert.deepEqual(cut, [], `cut at ${width} pixels`);
+  }
+});
+
+test("every control of the laboratory can be reached by keyboard and shows its focus", async (t) => {
+  const { page } = await open(t, { end: "1min", still: true });
+  await page.waitForSelector("#lab[data-state=over]");
+  assert.deepEqual(await unreached(page), []);
+});
+
 test("Back undoes a change and restores the run", async (t) => {
-  const { page, trouble } = await open(t, { end: "1min", still: true, more: "&hammer=rate:20" });
+  const { page, trouble } = await open(t, { end: "1min", still: true });
   await page.waitForSelector("#lab[data-state=over]");
   const first = (await figures(page)).adaptive.digest;
   const over = (end) => page.waitForFunction((end) => {
     const lab = document.getElementById("lab");
     return lab.dataset.state === "over" && lab.querySelector(".time").textContent === `${end} of ${end}`;
   }, end);
-  await page.locator('#lab [data-preset="e-5"]').click();
+  await choose(page, "e-5");
   await over("30:00 min");
-  await page.locator('#lab [data-preset="l"]').click();
+  await choose(page, "l");
   await over("5:00 min");
-  await keeps(page, ({ base }) => base === "l");
-  assert.match(page.url(), /hammer=rate:20/, "a figure's settings stay in the address");
   await page.goBack();
   await over("30:00 min");
   assert.equal((await kept(page)).base, "e-5");
   await page.goBack();
   await over("60.0 s");
   assert.equal((await figures(page)).adaptive.digest, first);
-  assert.equal(await page.locator("#lab .notices").textContent(), "");
+  assert.equal(await page.locator("#lab .notice").textContent(), "");
   assert.deepEqual(trouble, []);
 });
 
-test("no share exceeds 1, and no longest wait is below the mean", () => {
+test("no share exceeds 1, and no longest wait is below the mean", async () => {
   const window = { server: { window: { limit: 20, width: "1h" } }, end: "4h", clients: [{ processes: 5 }] };
-  const worlds = [[window, ["no-gate", "adaptive", "aimd"]], ...["e-5", "d-flappy", "h", "autoscaling", "i-4-1-drop"].map((name) => [preset(name).scenario, preset(name).laws.slice(0, 2)])];
+  const presets = await Promise.all(["e-5", "d-flappy", "h", "autoscaling", "i-4-1-drop"].map((name) => preset(name, files)));
+  const worlds = [[window, ["no-gate", "adaptive", "aimd"]], ...presets.map(({ scenario, laws }) => [scenario, laws.slice(0, 2)])];
   for (const [whole, laws] of worlds) {
     for (const law of laws) {
       const [name, scenario] = worldOf(law, whole);
-      const [number, { end, bin, processOf }] = engine.open(state.write(scenario), name, 1, false);
+      const [number, { end, bin, processOf }] = engine.open(engine.print(scenario), name, 1, false);
       const processes = processOf.at(-1) + 1;
       const lane = new Lane(law, { bin, processes }, scenario, columnWidth(scenario));
       for (let now = 0; !lane.over; now += lane.width) {
@@ -548,7 +613,7 @@ test("no share exceeds 1, and no longest wait is below the mean", () => {
       const metrics = engine.metrics(number);
       engine.close(number);
       for (const metric of Object.keys(metrics).filter((metric) => /util|throttled|jain/.test(metric))) {
-        const share = fair(metric, metrics, scenario, lane.now);
+        const share = metrics[metric];
         assert.ok(share === null || share <= 1 + 1e-9, `${law}, ${metric}: ${share}`);
       }
       const { waited, longest } = lane.columns;
@@ -624,43 +689,21 @@ test("a link that is not understood says so, and opens the default state", async
   const visitor = await open(t);
   const { page, trouble } = visitor;
   for (const [query, said] of [
-    ["?lab=1", "The link cannot be used: it is damaged. This is the default state."],
-    [lab({ end: "never" }), "is not a time like"],
-    [lab({ laws: ["adaptive", "telepathy"] }), "unknown laws: telepathy"],
+    ["?scenario=1", "The link cannot be used: it is damaged. This is the default state."],
+    [`?scenario=${deflateRawSync('end = "never"').toString("base64url")}`, "is not a time like"],
+    ["?laws=adaptive,telepathy", "unknown laws: telepathy"],
   ]) {
     await page.goto("about:blank");
-    await page.goto(`${visitor.address}${query}#lab`);
-    await page.locator("#lab .notices").getByText(said).waitFor();
+    await page.goto(`${visitor.address}${query}`);
+    await page.locator("#lab .notice").getByText(said).waitFor();
     await page.waitForSelector("#lab .lane[data-law=adaptive] canvas");
     assert.match(await page.locator("#lab .words").textContent(), /^10 a second with a burst of 20; 5 programs x 2 workers, for 20 min$/);
   }
   assert.deepEqual(trouble, []);
 });
 
-/** Reads a value until it has been the same for a second, and returns it. */
-async function stands(read) {
-  for (let was, is = await read(); ; is = await read()) {
-    if (is === was) return is;
-    was = is;
-    await new Promise((done) => setTimeout(done, 1_000));
-  }
-}
-
-test("it pauses out of view, and shows the end if reduced motion is preferred", async (t) => {
-  const { page, trouble } = await open(t, { end: "10min", speed: 2 });
-  await page.waitForSelector("#lab[data-state=runs]");
-  const time = () => page.locator("#lab .bar .time").textContent();
-  await page.evaluate(() => {
-    document.body.append(Object.assign(document.createElement("div"), { style: "height: 3000px" }));
-    window.scrollTo({ top: 1e6, behavior: "instant" });
-  });
-  // The browser may notice late, but in the end it stands still.
-  const before = await stands(time);
-  await page.locator("#lab .bar").scrollIntoViewIfNeeded();
-  await page.waitForFunction((before) => document.querySelector("#lab .bar .time").textContent !== before, before);
-  assert.equal((await kept(page)).at, null, "nobody has stopped it");
+test("it shows the end if reduced motion is preferred", async (t) => {
+  const { page, trouble } = await open(t, { end: "1min", still: true });
+  await page.waitForSelector("#lab[data-state=over]");
   assert.deepEqual(trouble, []);
-  const quiet = await open(t, { end: "1min", still: true });
-  await quiet.page.waitForSelector("#lab[data-state=over]");
-  assert.deepEqual(quiet.trouble, []);
 });

@@ -1,35 +1,33 @@
-// The whole page: its size and its accessibility.
+// The first page: its size, its accessibility, and its figure in a browser. story.test.mjs tests what the figure claims.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import test from "node:test";
-import { MOST, shiftsOf, show, site, slowDown, visit, watchShifts } from "./harness.mjs";
+import { shiftsOf, site, visit, watchShifts } from "./harness.mjs";
 
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-const runs = (page, id = "hammer") => page.waitForFunction((id) => document.getElementById(id).dataset.state === "runs", id);
+/** The maximum size of the first load, in bytes over the wire. */
+const MOST = 45_000;
 
-/** Scrolls through the page from the top to the end, so that everything loads. */
-async function read(page) {
-  const step = 600;
-  for (let at = 0; at < await page.evaluate(() => document.documentElement.scrollHeight); at += step) {
-    await page.evaluate((top) => scrollTo({ top, behavior: "instant" }), at);
-    await page.waitForTimeout(120);
-  }
-  for (const id of ["lab", "live"]) await show(page, id);
-}
-
-/** Opens all parts of the laboratory when it shows a run. */
-async function unfold(page) {
-  await page.waitForSelector("#lab[data-state=over]");
-  await page.evaluate(() => document.querySelectorAll("#lab details").forEach((details) => { details.open = true; }));
-}
-
-test("the first load is no more than 60 kB over the wire", async (t) => {
+/** The page, as soon as its figure has the mode; `live` is the present. */
+async function open(t, options = {}, mode = "live") {
   const { url, sent } = await site(t);
-  const { page, trouble } = await visit(t, url);
-  await runs(page);
+  const { page, trouble, context } = await visit(t, url, options);
+  await page.waitForFunction((mode) => document.getElementById("search").dataset.mode === mode, mode);
+  const limit = page.getByRole("slider", { name: "The hidden limit" });
+  const at = async () => Number(await limit.getAttribute("aria-valuenow"));
+  return { page, trouble, context, sent, limit, at };
+}
+
+/** With reduced motion, the figure is at its end at once. */
+const still = { still: true };
+
+const width = (page) => page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+
+test(`the first load is no more than ${MOST} bytes over the wire`, async (t) => {
+  const { page, sent, trouble } = await open(t, {}, "tour");
   await page.waitForLoadState("networkidle");
   const all = sent.reduce((sum, { bytes }) => sum + bytes, 0);
   for (const { name, bytes } of sent) t.diagnostic(`${String(bytes).padStart(6)}  ${name || "(the page)"}`);
@@ -39,198 +37,173 @@ test("the first load is no more than 60 kB over the wire", async (t) => {
   assert.deepEqual(trouble, []);
 });
 
-test("reading the page to its end causes no error, and contacts no other origin", async (t) => {
-  const { url } = await site(t);
-  const { page, trouble } = await visit(t, url);
-  await read(page);
-  await page.waitForLoadState("networkidle");
-  assert.deepEqual(trouble, []);
-});
-
-test("without JavaScript the text can be read", async (t) => {
+test("without JavaScript the text can be read and the picture shows a run", async (t) => {
   const { url } = await site(t);
   const { page, trouble } = await visit(t, url, { script: false });
   const text = await page.innerText("main");
-  assert.ok(text.length > 3000, `${text.length} characters`);
-  assert.ok((await page.locator("h2").count()) >= 7);
-  assert.match(await page.innerText("body"), /need JavaScript/);
+  for (const said of ["found", "the limit rises", "wasted", "Why not just retry?", "With JavaScript"]) assert.ok(text.includes(said), said);
+  assert.deepEqual(await page.locator(".controls :enabled").count(), 0, "no control that does nothing");
   assert.deepEqual(trouble, []);
 });
 
-test("every link within the page has a target, and all others are well formed", async (t) => {
-  const { url } = await site(t);
-  const { page } = await visit(t, url, { still: true });
-  await read(page);
-  const links = await page.evaluate(() => [...document.querySelectorAll("[href], [src]")].map((element) => {
-    const target = new URL(element.getAttribute("href") ?? element.getAttribute("src"), document.baseURI);
-    const here = target.href.split("#")[0] === document.baseURI.split("#")[0];
-    return { href: target.href, own: target.origin === location.origin, lost: here && target.hash !== "" && !document.getElementById(target.hash.slice(1)) };
-  }));
-  assert.ok(links.length > 20, `${links.length} links`);
-  assert.deepEqual(links.filter(({ lost }) => lost), []);
-  for (const { href, own } of links) {
-    if (own) assert.equal((await fetch(href)).status, 200, href);
-    else assert.match(href, /^(https:\/\/[\w-]+(\.[\w-]+)+\/|data:|blob:)/);
+test("every link has a target", async (t) => {
+  const { page } = await open(t, still);
+  const links = await page.evaluate(() => [...document.querySelectorAll("[href], [src]")]
+    .filter((element) => !element.closest(".plot")).map((element) => new URL(element.getAttribute("href") ?? element.getAttribute("src"), document.baseURI).href));
+  const own = new URL(page.url());
+  for (const href of new Set(links)) {
+    const { origin, hash, pathname } = new URL(href);
+    if (origin !== own.origin) assert.match(href, /^https:\/\/[\w-]+(\.[\w-]+)+\//);
+    else if (hash && pathname === own.pathname) assert.equal(await page.locator(hash).count(), 1, href);
+    // The tests of the laboratory and of Live visit those pages.
+    else if (!/(lab|live)\.html$/.test(pathname)) assert.equal((await fetch(href)).status, 200, href);
   }
 });
 
-for (const [name, options] of Object.entries({
-  "in the light": {}, "in the dark": { dark: true }, "on a phone": { width: 360, height: 740 },
-})) {
+for (const [name, options] of Object.entries({ "in the light": {}, "in the dark": { dark: true }, "on a phone": { width: 360, height: 740 } })) {
   test(`axe finds no violation ${name}`, async (t) => {
-    const { url } = await site(t);
-    // With reduced motion, a figure shows its end at once and its colours do not change.
-    const { page } = await visit(t, url, { still: true, ...options });
-    await read(page);
-    await unfold(page);
-    // All tables are alike and long.
-    await page.evaluate(() => { document.querySelector("details").open = true; });
-    await page.waitForTimeout(1500);
+    const { page, trouble } = await open(t, { ...still, ...options });
+    await page.locator("#others").fill("3");
+    await page.locator("summary").click();
+    await page.locator("details table").waitFor();
     await page.evaluate(AXE);
     const { violations } = await page.evaluate(() => globalThis.axe.run({ resultTypes: ["violations"] }));
-    const told = violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map(({ html, failureSummary }) => `  ${html}\n  ${failureSummary}`).join("\n")}`);
-    assert.deepEqual(told, []);
+    assert.deepEqual(violations.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map(({ html }) => html).join("\n")}`), []);
+    assert.deepEqual(trouble, []);
   });
 }
 
-for (const width of [360, 768, 1920]) {
-  test(`${width} pixels are wide enough`, async (t) => {
-    const { url } = await site(t);
-    const { page } = await visit(t, url, { width, still: true });
-    await read(page);
-    await unfold(page);
-    const beyond = await page.evaluate(() => {
-      const width = document.documentElement.clientWidth;
-      const scrolls = (element) => element && (["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
-      return [...document.querySelectorAll("body *")]
-        .filter((element) => element.getBoundingClientRect().right > width + 1 && !scrolls(element.parentElement))
-        .map((element) => element.outerHTML.slice(0, 100));
-    });
-    assert.deepEqual(beyond, []);
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
-  });
-}
-
-test("nothing moves while the page loads and is read", async (t) => {
-  for (const width of [360, 1280]) {
-    const { url } = await site(t);
-    const { page } = await visit(t, url, { width, before: watchShifts });
-    await runs(page);
-    await read(page);
-    await show(page, "lab");
-    await page.waitForTimeout(3_000);
-    const shifts = await shiftsOf(page);
-    t.diagnostic(`layout shift ${shifts.reduce((sum, { value }) => sum + value, 0).toFixed(4)} at ${width} pixels`);
-    assert.deepEqual(shifts.filter(({ value }) => value >= 0.005), []);
-  }
-});
-
-for (const [width, height] of [[360, 740], [1440, 900]]) {
-  test(`a link to a part leads there and stays there at ${width} pixels, on a processor that is four times slower`, async (t) => {
-    const { url } = await site(t);
-    for (const id of ["real", "laboratory", "busy-title"]) {
-      const { page } = await visit(t, `${url}#${id}`, { width, height, before: async (page) => {
-        await watchShifts(page);
-        await slowDown(page, 4);
-      } });
-      const place = () => page.locator(`#${id}`).evaluate((element) => Math.round(element.getBoundingClientRect().top));
-      await page.waitForTimeout(3000);
-      await page.waitForLoadState("networkidle");
-      const top = await place();
-      assert.ok(top >= 50 && top < 140, `${id} is ${top} pixels below the top`);
-      // The navigation leads there too, from the top of the page.
-      await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
-      const link = page.locator(`nav a[href="#${id}"]`);
-      await link.click();
-      await page.waitForTimeout(3000);
-      assert.ok(Math.abs(await place() - top) <= 2, `${id} is ${await place()} pixels below the top by the navigation`);
-      const shift = (await shiftsOf(page)).reduce((sum, { value }) => sum + value, 0);
-      t.diagnostic(`${id}: layout shift ${shift.toFixed(4)}`);
-      assert.ok(shift <= 0.02, `${shift}`);
+test("nothing scrolls sideways on any screen, from left to right or from right to left", async (t) => {
+  const { page } = await open(t, still);
+  await page.locator("#others").fill("5");
+  for (const direction of ["ltr", "rtl"]) {
+    await page.evaluate((direction) => { document.documentElement.dir = direction; }, direction);
+    for (const wide of [320, 360, 480, 600, 768, 900, 961, 1280, 1920]) {
+      await page.setViewportSize({ width: wide, height: 800 });
+      assert.deepEqual(await width(page), [wide, wide], direction);
     }
-  });
-}
-
-test("a part that cannot be loaded says so, and loads when it is tried again", async (t) => {
-  const { url } = await site(t);
-  const { page, context } = await visit(t, url);
-  await runs(page);
-  await page.waitForLoadState("networkidle");
-  await context.setOffline(true);
-  for (const id of ["backoff", "lab"]) {
-    const part = page.locator(`#${id}`);
-    await part.evaluate((element) => element.scrollIntoView({ behavior: "instant" }));
-    const retry = part.getByRole("button", { name: "Retry" });
-    await retry.click();
-    await page.locator(`#${id} .failed button:not([disabled])`).waitFor();
-    assert.match(await part.innerText(), /could not be loaded/, "the page still works");
   }
-  await context.setOffline(false);
-  await page.locator("#lab").getByRole("button", { name: "Retry" }).click();
-  await page.locator("#lab .lane .plot canvas").first().waitFor();
-  await show(page, "backoff");
-  await page.locator("#backoff .plot canvas").first().waitFor();
-  assert.equal(await page.getByText("could not be loaded").count(), 0);
-  const font = await page.locator("#lab h4").first().evaluate((heading) => getComputedStyle(heading).fontSize);
-  assert.equal(font, "13px", "its style has loaded too");
 });
 
-test("a figure whose engine cannot be loaded says so, and plays when it is tried again", async (t) => {
-  const { url } = await site(t);
-  const { page, context } = await visit(t, url, { before: (page) => page.context().route(/lab-.*\.wasm$/, (route) => route.abort()) });
-  await show(page, "backoff");
-  await page.locator("#backoff figcaption").getByText("the engine cannot be loaded").waitFor();
-  await context.unroute(/lab-.*\.wasm$/);
-  await page.locator("#backoff .play", { hasText: "Retry" }).click();
-  await page.waitForFunction(() => ["runs", "over"].includes(document.getElementById("backoff").dataset.state));
+test("the first screen shows the picture, and on a laptop the code and the numbers too", async (t) => {
+  const { page } = await open(t, still);
+  const bottom = (selector) => page.locator(selector).evaluate((element) => element.getBoundingClientRect().bottom);
+  for (const [wide, high, shown] of [[1280, 720, [".pic", ".controls", ".code"]], [1440, 900, [".pic", ".controls", ".code"]], [768, 1024, [".pic", ".controls", ".code"]], [360, 640, [".plot"]]]) {
+    await page.setViewportSize({ width: wide, height: high });
+    for (const selector of shown) assert.ok(await bottom(selector) <= high, `${selector} at ${wide}x${high}: ${await bottom(selector)}`);
+  }
 });
 
-test("a script changes the height of no part of a figure", async (t) => {
-  const { url } = await site(t);
-  const heights = (page) => page.evaluate(() => Object.fromEntries([...document.querySelectorAll("figure, figure > *")].map((element) => {
-    const figure = element.closest("figure");
-    return [`${figure.id} ${element === figure ? "" : `${element.tagName} ${[...figure.children].indexOf(element)}`}`, Math.round(element.getBoundingClientRect().height)];
-  })));
-  const before = await visit(t, url, { script: false });
-  const after = await visit(t, url, { still: true });
-  await read(after.page);
-  await after.page.waitForFunction(() => [...document.querySelectorAll("figure")].every(({ dataset }) => dataset.state === "over"));
-  for (const width of [320, 360, 390, 480, 704, 705, 768, 864, 865, 1024, 1280, 1920]) {
-    for (const { page } of [before, after]) await page.setViewportSize({ width, height: 800 });
-    assert.deepEqual(await heights(after.page), await heights(before.page), `at ${width} pixels`);
+test("nothing moves while the page loads, plays its tour and is read", async (t) => {
+  for (const wide of [360, 1280]) {
+    const { page } = await open(t, { width: wide, before: watchShifts });
+    for (const top of [0, 600, 1200, 0]) await page.evaluate((top) => scrollTo({ top, behavior: "instant" }), top);
+    const shifts = await shiftsOf(page);
+    t.diagnostic(`layout shift ${shifts.reduce((sum, { value }) => sum + value, 0).toFixed(4)} at ${wide} pixels`);
+    assert.deepEqual(shifts.filter(({ value }) => value >= 0.002), []);
   }
+});
+
+test("the tour shows each client in turn, and a choice ends it", async (t) => {
+  const { page } = await open(t, {}, "tour");
+  const step = (name) => page.getByRole("button", { name, pressed: true });
+  for (const name of ["Hammer", "Back off", "Remember", "Search"]) await step(name).waitFor();
+  await page.waitForFunction(() => document.getElementById("search").dataset.mode === "live");
+  await page.getByRole("button", { name: "Again" }).click();
+  await page.getByRole("button", { name: "Back off" }).click();
+  await step("Back off").waitFor();
+  await page.waitForFunction(() => document.getElementById("search").dataset.mode === "live");
+  assert.ok(await step("Back off").isVisible());
+  assert.match(await page.locator("#tell").innerText(), /starts over/);
+});
+
+test("keys move the limit by 5 and 25, within its bounds, and every move is kept", async (t) => {
+  const { page, limit, at } = await open(t, still);
+  await limit.focus();
+  for (const [key, expected] of [["ArrowUp", 65], ["ArrowRight", 70], ["ArrowLeft", 65], ["ArrowDown", 60], ["PageUp", 85], ["PageDown", 60], ["Home", 20], ["PageDown", 20], ["End", 220], ["PageUp", 220]]) {
+    await page.keyboard.press(key);
+    await page.waitForFunction(([is]) => document.querySelector("[role=slider]").getAttribute("aria-valuenow") === String(is), [expected]);
+    assert.equal(await at(), expected, key);
+  }
+  assert.equal(await limit.getAttribute("aria-valuetext"), "220 calls per second");
+});
+
+test("the handle can be dragged in the tour, and the world goes on from there", async (t) => {
+  const { page, limit, at } = await open(t, {}, "tour");
+  // The handle moves in the tour, so the test could miss it.
+  await page.getByRole("button", { name: "Pause" }).click();
+  const { x, y, width, height } = await limit.boundingBox();
+  const before = await at();
+  await page.mouse.move(x + width / 2, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + width / 2, y + height / 2 - 90, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForFunction((before) => Number(document.querySelector("[role=slider]").getAttribute("aria-valuenow")) > before, before);
+  const after = await at();
+  assert.equal(await page.locator("#search").getAttribute("data-mode"), "live");
+  const numbers = await page.locator(".nums").innerText();
+  await page.waitForFunction((numbers) => document.querySelector(".nums").innerText !== numbers, numbers);
+  assert.equal(await at(), after, "it stays where it was left");
+  assert.ok(await page.locator(".handle em").isHidden());
+});
+
+test("with reduced motion the figure shows its end, stands still, and each move shows what follows", async (t) => {
+  const { page, limit } = await open(t, still);
+  const drawn = () => page.locator(".plot").innerHTML();
+  const first = await drawn();
+  await page.waitForTimeout(500);
+  assert.equal(await drawn(), first);
+  assert.match(first, /found/);
+  assert.ok(await page.getByRole("button", { name: "Search", pressed: true }).isVisible());
+  await limit.press("PageUp");
+  await page.waitForFunction(() => document.querySelector(".plot").innerHTML.includes(">70 s<"));
+  await page.getByRole("button", { name: "Play" }).click();
+  await page.getByRole("button", { name: "Pause" }).waitFor();
+});
+
+test("other clients share the limit, and the numbers name each", async (t) => {
+  const { page } = await open(t, still);
+  for (const others of [5, 1, 0]) {
+    await page.locator("#others").fill(String(others));
+    await page.waitForFunction((others) => document.querySelectorAll(".plot .other").length === others, others);
+    const numbers = await page.locator(".nums").innerText();
+    assert.match(await page.getByRole("button", { name: "Search" }).innerText(), /\d+ % used, \d+ wasted/);
+    if (!others) assert.match(numbers, /^\d+ calls wasted, \d+ % of the limit used$/);
+    else assert.match(numbers, new RegExp(`^you \\d+/s, others \\d+(, \\d+){${others - 1}}: (9\\d|10\\d)/s together$`));
+  }
+});
+
+test("the figure says that its module cannot be loaded, and plays when it is tried again", async (t) => {
+  const { url } = await site(t);
+  const { page, context } = await visit(t, url, { before: (page) => page.context().route(/\.wasm$/, (route) => route.abort()) });
+  const note = page.getByRole("alert");
+  await note.getByText("The figure cannot be loaded").waitFor();
+  await context.unroute(/\.wasm$/);
+  await note.getByRole("button", { name: "Retry" }).click();
+  await page.waitForFunction(() => document.getElementById("search").dataset.mode === "tour");
+  assert.equal(await note.count(), 0);
 });
 
 test("every control can be reached by keyboard and shows its focus", async (t) => {
-  const { url } = await site(t);
-  const { page } = await visit(t, url, { still: true });
-  await read(page);
+  const { page } = await open(t, still);
   const expected = await page.evaluate(() => {
-    const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")];
-    // A group of radio buttons is one tab stop; the arrow keys move within it.
-    const seen = controls.filter((element) => element.checkVisibility({ visibilityProperty: true }) && !element.disabled
-      && !(element.type === "radio" && !element.checked));
-    seen.forEach((element, index) => { element.dataset.stop = index; });
-    scrollTo({ top: 0, behavior: "instant" });
-    document.body.tabIndex = -1;
-    document.body.focus();
-    return seen.length;
+    const controls = [...document.querySelectorAll("a[href], button, input, summary, [tabindex='0']")]
+      .filter((element) => element.checkVisibility({ visibilityProperty: true }) && !(element.type === "radio" && !element.checked));
+    controls.forEach((element, index) => { element.dataset.stop = index; });
+    return controls.length;
   });
   const reached = new Set();
-  const unseen = [];
-  for (let presses = 0; presses < 3 * expected && reached.size < expected; presses++) {
+  for (let presses = 0; presses < 2 * expected; presses++) {
     await page.keyboard.press("Tab");
-    const stop = await page.evaluate(() => {
-      const element = document.activeElement;
-      const { outlineStyle, outlineWidth } = getComputedStyle(element);
-      const shown = outlineStyle !== "none" && parseFloat(outlineWidth) >= 1;
-      return { index: element.dataset.stop, shown, html: element.outerHTML.slice(0, 120) };
+    const { stop, shown, html } = await page.evaluate(() => {
+      const { activeElement } = document;
+      // A hidden radio button shows its focus on its label.
+      const { outlineStyle, outlineWidth } = getComputedStyle(activeElement.type === "radio" ? activeElement.closest("label") : activeElement);
+      return { stop: activeElement.dataset.stop, shown: outlineStyle !== "none" && parseFloat(outlineWidth) >= 1, html: activeElement.outerHTML.slice(0, 90) };
     });
-    if (stop.index !== undefined) reached.add(stop.index);
-    if (!stop.shown && stop.html.length && !stop.html.startsWith("<body")) unseen.push(stop.html);
+    if (stop === undefined) continue;
+    reached.add(stop);
+    assert.ok(shown, html);
   }
-  const missed = await page.evaluate((reached) => [...document.querySelectorAll("[data-stop]")]
-    .filter((element) => !reached.includes(element.dataset.stop) && !element.disabled).map((element) => element.outerHTML.slice(0, 120)), [...reached]);
-  assert.deepEqual(missed, []);
-  assert.deepEqual(unseen, []);
+  assert.equal(reached.size, expected);
 });

@@ -107,6 +107,12 @@ pub fn repository() -> Result<Option<String>> {
     Ok((!address.is_empty()).then(|| address.trim_end_matches('/').to_owned()))
 }
 
+/// The address of the site, from `[workspace.metadata.tidegate]`. Empty if it is not known yet.
+pub fn site() -> Result<String> {
+    let site = &metadata()?["metadata"]["tidegate"]["site"];
+    Ok(site.as_str().unwrap_or_default().to_owned())
+}
+
 /// Whether the packages are published, from `[workspace.metadata.tidegate]`.
 pub fn published() -> Result<bool> {
     let told = &metadata()?["metadata"]["tidegate"]["published"];
@@ -115,7 +121,9 @@ pub fn published() -> Result<bool> {
 
 /// The pages in the packages say how to install them.
 fn installable(_: &str) -> Result<()> {
-    ensure!(published()?, "set `published` below [workspace.metadata.tidegate] in Cargo.toml");
+    let below = "below [workspace.metadata.tidegate] in Cargo.toml";
+    ensure!(published()?, "set `published` {below}");
+    ensure!(!site()?.is_empty(), "set `site` {below}");
     written::check()
 }
 

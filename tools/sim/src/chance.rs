@@ -1,6 +1,6 @@
 //! Random numbers: independent streams from one seed, and distributions.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Rng, Span};
 
 use crate::scenario::units::Time;
@@ -86,7 +86,7 @@ pub fn scaled(span: Span, factor: f64) -> Span {
 }
 
 /// A distribution of latencies.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Spread {
     /// A constant.

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use tidegate::{Hint, Instant, Outcome, Span};
 
+use crate::PLAIN;
 use crate::chance::{Chance, Stream};
 use crate::scenario::units::Time;
 use crate::scenario::{Clients, Demand};
@@ -109,7 +110,8 @@ impl Thread {
 
     /// The time of its first call, if it joins at `from`.
     pub fn first(&mut self, from: Instant) -> Instant {
-        if self.group.steady
+        if !PLAIN
+            && self.group.steady
             && let Demand::Poisson(rate) = self.group.demand
         {
             self.arisen = from + self.chance.exponential(rate.interval());
@@ -149,6 +151,7 @@ impl Thread {
             return None;
         }
         Some(match self.group.demand {
+            _ if PLAIN => now,
             Demand::Closed | Demand::Work(_) => now,
             Demand::Poisson(rate) => {
                 let gap = self.chance.exponential(rate.interval());

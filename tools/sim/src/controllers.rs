@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use tidegate::gate::Permit;
-use tidegate::law::{AnyLaw, Fixed, Law};
+use tidegate::law::{Aimd, AnyLaw, Fixed, Law};
 use tidegate::{Controller, Decision, Instant, Outcome, Policy};
 
 use crate::peer;
@@ -63,6 +63,7 @@ pub fn plain(name: &str, place: &Place) -> Option<Box<dyn Throttle>> {
     Some(match name {
         "none" => real(unlimited.backoff(None).attempts(None), place),
         "backoff" => real(unlimited.attempts(None), place),
+        "aimd" => real(Policy::new(Aimd::DEFAULT).attempts(None), place),
         "adaptive" => real(Policy::adaptive().attempts(None), place),
         _ => return None,
     })
@@ -158,6 +159,12 @@ where
 
     fn in_flight(&self) -> Option<u32> {
         Some(u32::from(self.gate.in_flight()))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "for people")]
+    fn rate(&self, now: Instant) -> Option<f64> {
+        let interval = self.gate.intervals(now).next().flatten()?;
+        Some(1e9 / interval.as_nanos() as f64)
     }
 }
 

@@ -30,6 +30,10 @@ pub mod world;
 #[cfg(feature = "cli")]
 pub mod worlds;
 
+/// Whether this build only runs worlds of [`Scenario::plain`], without metrics. Code behind it is not linked.
+const PLAIN: bool = !cfg!(feature = "full");
+
 pub use breach::Broken;
+pub use scenario::units::Rate;
 pub use scenario::{Scenario, ScenarioError};
 pub use world::{Run, World};

@@ -99,4 +99,8 @@ where
     fn in_flight(&self) -> Option<u32> {
         self.permits.in_flight()
     }
+
+    fn rate(&self, now: Instant) -> Option<f64> {
+        self.permits.rate(now)
+    }
 }

@@ -34,6 +34,11 @@ pub trait Throttle {
         None
     }
 
+    /// The rate that its law allows at `now`, in calls a second, if it has one.
+    fn rate(&self, _now: Instant) -> Option<f64> {
+        None
+    }
+
     /// How many permits have not settled, if the throttle counts them. It is compared with the
     /// calls in flight.
     fn in_flight(&self) -> Option<u32> {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use tidegate::{Hint, Instant, Outcome, Span};
 
+use crate::PLAIN;
 use crate::agenda::Agenda;
 use crate::breach::{Breach, Broken};
 use crate::chance::{Chance, Stream};
@@ -15,6 +16,7 @@ use crate::controllers;
 use crate::metric::{Metrics, Tally};
 use crate::place::{Place, outlook};
 use crate::scenario::Scenario;
+use crate::scenario::units::Rate;
 use crate::server::{Server, Strangers};
 use crate::throttle::{Answer, Next, Response, Throttle};
 use crate::trace::{Digest, Step, What};
@@ -128,7 +130,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
                 }
             }
         }
-        let strangers = scenario.server.get_ref().strangers.map(|strangers| {
+        let strangers = scenario.server.get_ref().strangers.filter(|_| !PLAIN).map(|strangers| {
             let mut chance = Chance::new(seed, Stream::Strangers);
             agenda.enter(strangers.next(Instant::ZERO, 0, &mut chance), Event::Stranger);
             (chance, strangers, 0)
@@ -136,7 +138,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let there = threads.len() as u64;
         let at_work = threads.iter().filter(|thread| thread.has_fixed_work()).count() as u64;
         Some(Self {
-            tally: Tally::new(&scenario, &threads),
+            tally: Tally::new(&scenario, &server, &threads),
             scenario,
             server,
             processes,
@@ -225,6 +227,16 @@ impl<S: Deref<Target = Scenario>> World<S> {
     /// The server.
     pub const fn server(&self) -> &Server {
         &self.server
+    }
+
+    /// Sets the rate of the server's bucket from now on. Another server keeps its limit.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.server.set_rate(self.now, rate);
+    }
+
+    /// The rate that a process's law allows now, in calls a second, if it has one.
+    pub fn rate(&self, process: usize) -> Option<f64> {
+        self.processes[process].throttle.rate(self.now)
     }
 
     /// The process of each thread.
@@ -330,8 +342,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
         let now = self.now;
         self.server.reach(index as usize);
         let mut answer = match self.threads[index as usize].bad {
-            Some(bad) => self.server.refuse(now, bad),
-            None => self.server.arrive(now),
+            Some(bad) if !PLAIN => self.server.refuse(now, bad),
+            _ => self.server.arrive(now),
         };
         let thread = &mut self.threads[index as usize];
         let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
@@ -464,7 +476,9 @@ impl<S: Deref<Target = Scenario>> World<S> {
     }
 
     fn stranger(&mut self) {
-        let Some((chance, strangers, count)) = &mut self.strangers else { return };
+        let Some((chance, strangers, count)) = self.strangers.as_mut().filter(|_| !PLAIN) else {
+            return;
+        };
         *count += 1;
         self.agenda.enter(strangers.next(self.now, *count, chance), Event::Stranger);
         self.server.reach(*count as usize);
@@ -475,7 +489,9 @@ impl<S: Deref<Target = Scenario>> World<S> {
     fn note(&mut self, thread: u32, what: What, watch: &mut impl FnMut(&Step)) {
         let process = self.threads[thread as usize].process;
         let step = Step { at: self.now, process, thread, what };
-        self.digest.add(&step);
+        if !PLAIN {
+            self.digest.add(&step);
+        }
         watch(&step);
     }
 

@@ -297,3 +297,31 @@ fn equal_clients_without_hints_have_similar_shares_after_forty_thousand_calls_ea
     fairness.sort_unstable_by(f64::total_cmp);
     assert!(fairness[2] >= 0.55, "Jain's index: {fairness:?}");
 }
+
+/// Those who spend a window's calls at once can take a whole one at each end of a run, and those
+/// who spread them cannot.
+#[test]
+fn the_used_share_of_windows_is_of_what_the_run_covers() {
+    for (width, limit) in [(60, 120), (3_600, 3_000), (1, 4)] {
+        for phase in [0, 1, 13, 45, 59].map(|sixtieth| width * 1_000 * sixtieth / 60) {
+            for end in [20, 30, 60, 61, 90, 150, 179].map(|sixtieth| width * sixtieth / 60 + 2) {
+                let scenario = scenario(&format!(
+                    "end = '{end}s'\n[server.window]\nlimit = {limit}\nwidth = '{width}s'\n\
+                     phase = '{phase}ms'\n[laws.even]\nfixed = {{ rate = '{}/h' }}\n\
+                     [[clients]]\nthreads = 4",
+                    limit * 3_600 / width
+                ));
+                for law in ["even", "fulljit", "none"] {
+                    if law == "none" && width > 60 {
+                        continue; // millions of rejections
+                    }
+                    let metrics = run(&scenario, law, 1).metrics;
+                    let [all, half] = ["util", "ss_util"].map(|name| metrics.get(name).unwrap());
+                    let run = format!("{law}: {limit} in {width} s, phase {phase} ms, end {end} s");
+                    assert!(all <= 1.0 && half <= 1.0, "{run}: {all} {half}");
+                    assert!(all > 0.8, "{run}: {all}");
+                }
+            }
+        }
+    }
+}

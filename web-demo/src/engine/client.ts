@@ -16,7 +16,8 @@ export async function connect(): Promise<Engine> {
   let worlds = 0;
   return {
     laws: () => line.ask<string[]>({ ask: "laws" }),
-    check: (scenario) => line.ask<void>({ ask: "check", scenario }),
+    parse: (file) => line.ask<object>({ ask: "parse", file }),
+    print: (scenario) => line.ask<string>({ ask: "print", scenario }),
     open: async (spec: WorldSpec, watch) => {
       const world = ++worlds;
       const opened = await line.ask<Opened>({ ask: "open", world, ...spec, steps: watch?.steps ?? false });

@@ -4,13 +4,6 @@ import { EngineError } from "./index";
 import type { Ask, Opened, Reply, Request } from "./messages";
 import type { Simulator } from "./simulator";
 
-/**
- * `story` is small and runs what the page shows first: scenarios as numbers with the laws none,
- * backoff and adaptive. `lab` runs everything. A caller need not choose: `lab` takes over what
- * `story` cannot run, or reports what is wrong.
- */
-export type Part = "story" | "lab";
-
 /** How long the worker runs before it checks for messages, and the target length of a slice, ms. */
 const TURN = 10;
 const SLICE = 2;
@@ -27,15 +20,15 @@ interface Holding {
 
 interface Module { start: () => Simulator; simulator: Simulator }
 
-/** The request waits for a module. */
+/** The request waits for the module. */
 const LATER = Symbol();
 /** The request has more slices to run. */
 const MORE = Symbol();
 
 export class Desk {
-  readonly #load: (part: Part) => Promise<() => Simulator>;
+  readonly #load: () => Promise<() => Simulator>;
   readonly #send: (replies: Reply[], transfer: Transferable[]) => void;
-  readonly #modules: { [part in Part]?: Module | Error | typeof LATER } = {};
+  #module: Module | Error | typeof LATER | undefined;
   readonly #worlds = new Map<number, Holding>();
   /** Unanswered requests in order, by world; key 0 holds those about no world. */
   readonly #asked = new Map<number, Ask[]>();
@@ -46,7 +39,7 @@ export class Desk {
   #replies: Reply[] = [];
   #transfer: Transferable[] = [];
 
-  constructor(load: (part: Part) => Promise<() => Simulator>, send: (replies: Reply[], transfer: Transferable[]) => void) {
+  constructor(load: () => Promise<() => Simulator>, send: (replies: Reply[], transfer: Transferable[]) => void) {
     this.#load = load;
     this.#send = send;
     this.#next.port1.onmessage = () => this.#turn();
@@ -101,18 +94,14 @@ export class Desk {
 
   #do(request: Ask): unknown {
     switch (request.ask) {
-      case "start": {
-        const story = this.#module("story");
-        return story === LATER ? LATER : null;
-      }
-      case "laws": {
-        const lab = this.#module("lab");
-        return lab === LATER ? LATER : lab.simulator.laws();
-      }
-      case "check": {
-        const lab = this.#module("lab");
-        return lab === LATER ? LATER : lab.simulator.check(request.scenario);
-      }
+      case "start":
+        return this.#with(() => null);
+      case "laws":
+        return this.#with((simulator) => simulator.laws());
+      case "parse":
+        return this.#with((simulator) => simulator.parse(request.file));
+      case "print":
+        return this.#with((simulator) => simulator.print(request.scenario));
       case "open":
         return this.#open(request);
       case "advance":
@@ -125,19 +114,11 @@ export class Desk {
   }
 
   #open({ world, scenario, law, seed, steps }: Ask & { ask: "open" }): Opened | typeof LATER {
-    for (const part of typeof scenario === "string" ? ["lab"] as const : ["story", "lab"] as const) {
-      const module = this.#module(part);
-      if (module === LATER) return LATER;
-      try {
-        const [number, opened] = module.simulator.open(scenario, law, seed, steps);
-        this.#worlds.set(world, { simulator: module.simulator, number, now: 0, stride: FIRST });
-        return opened;
-      } catch (error) {
-        if (!(error instanceof EngineError)) this.#bury(module.simulator);
-        if (part === "lab") throw error;
-      }
-    }
-    throw new EngineError("broken", "no module opens worlds");
+    return this.#with((simulator) => {
+      const [number, opened] = simulator.open(scenario, law, seed, steps);
+      this.#worlds.set(world, { simulator, number, now: 0, stride: FIRST });
+      return opened;
+    });
   }
 
   #advance(world: number, until: number): Float64Array | typeof MORE {
@@ -168,35 +149,38 @@ export class Desk {
     const holding = this.#worlds.get(world);
     if (!holding) throw new EngineError("broken", "this world is not open");
     if (this.#dead.has(holding.simulator)) throw new EngineError("broken", "the simulator of this world has failed");
+    return this.#guard(holding.simulator, () => act(holding));
+  }
+
+  /** An instance that traps cannot continue; its worlds are lost. */
+  #guard<T>(simulator: Simulator, act: () => T): T {
     try {
-      return act(holding);
+      return act();
     } catch (error) {
-      if (!(error instanceof EngineError)) this.#bury(holding.simulator);
+      if (!(error instanceof EngineError)) this.#bury(simulator);
       throw error;
     }
   }
 
-  /** An instance that has trapped cannot continue; its worlds are lost. */
   #bury(simulator: Simulator): void {
     this.#dead.add(simulator);
-    for (const module of Object.values(this.#modules)) {
-      if (typeof module === "object" && "start" in module && module.simulator === simulator) {
-        module.simulator = module.start();
-      }
-    }
+    const module = this.#module;
+    if (typeof module === "object" && "start" in module && module.simulator === simulator) module.simulator = module.start();
   }
 
-  #module(part: Part): Module | typeof LATER {
-    const module = this.#modules[part];
+  /** Acts on an instance, as soon as the module has been loaded. */
+  #with<T>(act: (simulator: Simulator) => T): T | typeof LATER {
+    const module = this.#module;
+    if (module === LATER) return LATER;
     if (module instanceof Error) {
-      delete this.#modules[part]; // the next request tries again
+      this.#module = undefined; // the next request tries again
       throw new EngineError("unsupported", `the engine cannot be loaded: ${module.message}`);
     }
-    if (module) return module;
-    this.#modules[part] = LATER;
-    const loading = this.#load(part).then((start) => ({ start, simulator: start() }));
+    if (module) return this.#guard(module.simulator, () => act(module.simulator));
+    this.#module = LATER;
+    const loading = this.#load().then((start) => ({ start, simulator: start() }));
     void loading.catch((error: unknown) => error instanceof Error ? error : new Error(String(error))).then((module) => {
-      this.#modules[part] = module;
+      this.#module = module;
       this.#plan();
     });
     return LATER;

@@ -1,6 +1,6 @@
 /**
  * The engine: the simulator of tools/sim with the crate's controllers, in a web worker. It computes
- * all numbers on the page.
+ * all numbers of the laboratory.
  *
  * Times are seconds of virtual time since the start of a world. All requests of one turn of the
  * event loop go to the worker in one message, so ask parallel worlds together: `await
@@ -11,8 +11,8 @@ import { connect } from "./client";
 
 /** The inputs of a run. Equal inputs give equal runs on every machine. */
 export interface WorldSpec {
-  /** TOML, in the format of tools/sim/scenarios; or the numbers of `Scenario::brief` in tools/sim. */
-  scenario: string | number[];
+  /** TOML, in the format of tools/sim/scenarios. */
+  scenario: string;
   /** One of `Engine.laws()`, or two as `ONE+OTHER`. */
   law: string;
   /** A whole number from 0 to 2^53. */
@@ -37,8 +37,10 @@ export class EngineError extends Error {
 export interface Engine {
   /** The names of all laws, then of all peers. */
   laws(): Promise<string[]>;
-  /** Rejects a text that is not a scenario file. */
-  check(scenario: string): Promise<void>;
+  /** Reads a scenario file: an object with its keys, times in one unit and defaults left out. */
+  parse(file: string): Promise<object>;
+  /** The scenario file for what `parse` returned, or for a changed version of it. */
+  print(scenario: object): Promise<string>;
   /** A new world before its first event. With `steps`, its frames contain every step. */
   open(spec: WorldSpec, watch?: { steps?: boolean }): Promise<World>;
 }

@@ -5,7 +5,8 @@ import type { EngineError, WorldSpec } from "./index";
 /** The client assigns the numbers of requests and worlds. */
 export type Request =
   | { ask: "start" | "laws"; id: number }
-  | { ask: "check"; id: number; scenario: string }
+  | { ask: "parse"; id: number; file: string }
+  | { ask: "print"; id: number; scenario: object }
   | { ask: "open"; id: number; world: number; steps: boolean } & WorldSpec
   | { ask: "advance"; id: number; world: number; until: number }
   | { ask: "metrics" | "digest"; id: number; world: number }

@@ -12,9 +12,9 @@ export interface Exports {
   numbers_at(): number;
   numbers_length(): number;
   laws(): void;
-  check(): number;
+  to_json(): number;
+  to_toml(): number;
   open(law: number, seed: number, steps: number): number;
-  open_brief(law: number, seed: number, steps: number): number;
   advance(world: number, until: number): number;
   frame(world: number): void;
   metrics(world: number): void;
@@ -38,17 +38,23 @@ export class Simulator {
     return this.#text().split("\n");
   }
 
-  check(scenario: string): void {
-    this.#write(encoded(scenario));
-    this.#check(this.#exports.check());
+  parse(file: string): object {
+    this.#write(encoded(file));
+    this.#check(this.#exports.to_json());
+    return JSON.parse(this.#text()) as object;
+  }
+
+  print(scenario: object): string {
+    this.#write(encoded(JSON.stringify(scenario)));
+    this.#check(this.#exports.to_toml());
+    return this.#text();
   }
 
   /** Opens a world and returns its number. */
-  open(scenario: string | number[], law: string, seed: number, steps: boolean): [number, Opened] {
+  open(scenario: string, law: string, seed: number, steps: boolean): [number, Opened] {
     const name = encoded(law);
-    this.#write(name, typeof scenario === "string" ? encoded(scenario) : new Uint8Array(Float64Array.from(scenario).buffer));
-    const open = typeof scenario === "string" ? this.#exports.open : this.#exports.open_brief;
-    const world = this.#check(open(name.length, seed, Number(steps)));
+    this.#write(name, encoded(scenario));
+    const world = this.#check(this.#exports.open(name.length, seed, Number(steps)));
     const [end = 0, bin = 0, ...processOf] = this.#numbers();
     return [world, { end, bin, processOf: Uint32Array.from(processOf) }];
   }

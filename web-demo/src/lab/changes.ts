@@ -26,9 +26,6 @@ function bins(scenario: Scenario): string {
   return timeText([binOf(scenario), SECOND, 100_000, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR].find(fits) ?? otherwise);
 }
 
-/** A list, if there is anything in it. A file has no empty lists. */
-const some = <T>(list?: T[]): T[] | undefined => (list?.length ? list : undefined);
-
 /**
  * A scenario after a change: without the author's title, without measures that no longer fit into
  * its time or bins, and with starts and spreads within their bounds.
@@ -39,8 +36,8 @@ export function changed(scenario: Scenario): Scenario {
   const whole = (...times: (string | undefined)[]) => times.every((each) => time(each) % bin === 0);
   let next: Scenario = {
     ...scenario,
-    stretch: some(scenario.stretch?.filter(({ from, to, every, times = 1 }) => time(to) + time(every) * (times - 1) <= end && whole(from, to, every))),
-    convergence: some(scenario.convergence?.filter(({ at, until, width }) => time(until) <= end && whole(at, until, width))),
+    stretch: scenario.stretch?.filter(({ from, to, every, times = 1 }) => time(to) + time(every) * (times - 1) <= end && whole(from, to, every)),
+    convergence: scenario.convergence?.filter(({ at, until, width }) => time(until) <= end && whole(at, until, width)),
   };
   delete next.title;
   const { start = 0, burst = 0 } = bucket ?? {};
@@ -78,7 +75,7 @@ const inserted = <S extends { at: string }>(steps: S[] = [], step: S): S[] =>
 
 /** With other steps of the capacity, and measures of how soon clients settle after each. */
 const stepped = (scenario: Scenario, kind: "bucket" | "queue", steps: { at: string }[]): Scenario =>
-  measured(changed(put(scenario, ["server", kind, "steps"], some(steps))));
+  measured(changed(put(scenario, ["server", kind, "steps"], steps)));
 
 /** Starts an outage of this length. */
 export function fail(scenario: Scenario, from: Time, length: Time): Scenario {
@@ -86,7 +83,7 @@ export function fail(scenario: Scenario, from: Time, length: Time): Scenario {
   return failing(scenario, outages.sort((a, b) => time(a.from) - time(b.from)));
 }
 
-const failing = (scenario: Scenario, outages: Server["outages"]): Scenario => measured(changed(put(scenario, ["server", "outages"], some(outages))));
+const failing = (scenario: Scenario, outages: Server["outages"]): Scenario => measured(changed(put(scenario, ["server", "outages"], outages)));
 
 const withClients = (scenario: Scenario, clients: Group[]): Scenario => changed({ ...scenario, clients });
 
@@ -145,7 +142,7 @@ function measured(scenario: Scenario): Scenario {
   const { server: { bucket, outages = [] }, convergence = [] } = scenario;
   const bin = binOf(scenario);
   const kept = convergence.filter(({ name }) => !SETTLING.includes(name));
-  if (!bucket) return { ...scenario, convergence: some(kept) };
+  if (!bucket) return { ...scenario, convergence: kept };
   const steps = [{ at: 0, rate: bucket.rate }, ...(bucket.steps ?? []).map(({ at, rate }) => ({ at: time(at), rate }))];
   const down = (at: Time) => Math.floor(at / bin) * bin;
   const changes = [...steps.map(({ at }) => at), ...outages.map(({ from }) => time(from))];
@@ -156,13 +153,13 @@ function measured(scenario: Scenario): Scenario {
   const rateAt = (at: Time) => steps.filter((step) => step.at <= at).at(-1)!.rate;
   return {
     ...scenario,
-    convergence: some([
+    convergence: [
       ...kept,
       ...outages.flatMap(({ to }) => looked("recovery_s", "up", time(to), rateAt(time(to)))),
       ...steps.slice(1).flatMap(({ at, rate: limit }, index) => {
         const rises = perSecond(rate(limit)) > perSecond(rate(steps[index]!.rate));
         return rises ? looked("up_s", "up", at, limit) : looked("down_s", "down", at, limit);
       }),
-    ]),
+    ],
   };
 }

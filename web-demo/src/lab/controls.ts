@@ -1,8 +1,8 @@
 /** The controls: the server, its callers and the world. They show the state and request changes. */
 
-import { changed, fail, happenings, noSteps, scale } from "./changes";
+import { changed, happenings, noSteps } from "./changes";
 import { h } from "./dom";
-import { button, choice, elements, fixed, flag, make, number, rate, time, variant, varying, type Alternative, type Change, type Field, type Make } from "./fields";
+import { button, choice, elements, fixed, make, number, rate, time, variant, varying, type Alternative, type Change, type Field, type Make } from "./fields";
 import { ownLaws } from "./ownlaws";
 import type { Group, State } from "./state";
 import { SECOND, spoken } from "./units";
@@ -83,13 +83,10 @@ const PROGRAMS: Make[] = [
   number("Workers in each", "threads", { least: 1, most: 1_000, usual: 1 }),
 ];
 
-/** The first group's controls in "Model my API". */
-export const FIRST: Make[] = [...PROGRAMS, rate("Each worker wants", "demand", { empty: "all it can", positive: true, alone: "poisson" })];
-
 const GROUP: Make[] = [
   ...PROGRAMS,
-  variant("Load", "demand", {
-    closed: ["continuous", undefined, []],
+  variant("Demand per worker", "demand", {
+    closed: ["unlimited", undefined, []],
     work: ["a fixed job", { work: 1_000 }, [number("Calls per worker", "work", { least: 1 })]],
     poisson: ["random", { poisson: "2/s" }, [rate("Calls per worker", "poisson")]],
     think: ["with pauses", { think: "1s" }, [time("Mean pause", "think")]],
@@ -107,12 +104,7 @@ function groups(change: Change, laws: string[]): Field[] {
     return all.map((_, index) => group(change, [...laws, ...own(state)], index, all.length > 1 && (() => regroup((clients) => clients.filter((_, other) => other !== index)))));
   });
   const add = button("Add a group", () => regroup((clients) => [...clients, { ...clients.at(-1)! }]));
-  const done = flag("End the run when all jobs are done", "stop_when_work_is_done")(change, ["scenario"]);
-  const works = ({ demand }: Group) => typeof demand === "object" && demand.work !== undefined;
-  return [list, fixed(add), {
-    element: done.element,
-    sync: (state) => { (done.element as HTMLElement).hidden = !state.scenario.clients.some(works); done.sync(state); },
-  }];
+  return [list, fixed(add)];
 }
 
 function group(change: Change, laws: string[], index: number, remove: false | (() => void)): Field {
@@ -139,22 +131,8 @@ function group(change: Change, laws: string[], index: number, remove: false | ((
 
 function events(change: Change): Field {
   const list = h("ul", { class: "events" });
-  const point = h("input", { type: "number", min: 0, step: "any", value: 60, "aria-label": "Time in seconds" });
-  const what = h("select", { "aria-label": "What happens" },
-    h("option", { value: "0.5" }, "the limit halves"), h("option", { value: "2" }, "the limit doubles"), h("option", { value: "0.1" }, "the limit falls to a tenth"),
-    h("option", { value: "fail" }, "an outage begins"));
-  const length = h("input", { type: "number", min: 0.001, step: "any", value: 60, "aria-label": "Length of the outage in seconds" });
-  const lasts = h("span", { hidden: true }, " for ", length, " s");
-  what.addEventListener("change", () => { lasts.hidden = what.value !== "fail"; });
-  const add = button("Add", () => {
-    const at = Math.round(point.valueAsNumber * SECOND);
-    if (!(at >= 0)) return;
-    change((state) => ({ ...state, scenario: what.value === "fail"
-      ? fail(state.scenario, at, Math.max(1, Math.round((length.valueAsNumber || 60) * SECOND)))
-      : scale(state.scenario, at, Number(what.value)) }));
-  }, "Add the event");
   const note = h("p", { class: "note" });
-  const element = h("div", {}, list, h("p", { class: "add" }, "At ", point, " s ", what, lasts, " ", add), note);
+  const element = h("div", {}, list, note);
   return {
     element,
     sync: ({ scenario }) => {
@@ -167,7 +145,7 @@ function events(change: Change): Field {
       const shown = all.slice(0, 40).map(({ at, words }, index) => h("li", {},
         h("span", {}, h("b", {}, spoken(at)), ` ${words}`),
         button("×", () => change((state) => ({ ...state, scenario: happenings(state.scenario)[index]?.without ?? state.scenario })), `Remove: ${spoken(at)} ${words}`)));
-      list.replaceChildren(...(shown.length ? shown : [h("li", { class: "note" }, "None yet.")]));
+      list.replaceChildren(...(shown.length ? shown : [h("li", { class: "note" }, "None. The buttons above the plots add some.")]));
     },
   };
 }

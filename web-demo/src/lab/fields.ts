@@ -56,13 +56,6 @@ export const choice = (label: string, path: string, options: readonly (readonly 
   return { element: labelled(label, select), sync: (state) => { select.value = String(get(state, place) ?? ""); } };
 };
 
-export const flag = (label: string, path: string): Make => (change, base) => {
-  const place = within(base, path);
-  const input = h("input", { type: "checkbox", id: fresh() });
-  input.addEventListener("change", () => change((state) => edited(state, place, input.checked || undefined)));
-  return { element: h("label", { class: "check", for: input.id }, input, label), sync: (state) => { input.checked = get(state, place) === true; } };
-};
-
 /** A value with a unit, as scenario files write it. */
 interface Quantity extends Optional {
   units: readonly (readonly [string, string])[];
@@ -72,15 +65,13 @@ interface Quantity extends Optional {
   write(number: number, unit: string): string | null;
   fault: string;
   read(text: string): [number, string];
-  /** The value's place, if the whole part is replaced: by a table with this key alone. */
-  alone?: string;
 }
 
-const quantity = (label: string, path: string, { units, unit: name, write, fault, read, alone, empty }: Quantity): Make => (change, base) => {
+const quantity = (label: string, path: string, { units, unit: name, write, fault, read, empty }: Quantity): Make => (change, base) => {
   const place = within(base, path);
   const input = h("input", { type: "number", min: 0, step: "any", inputmode: "decimal", id: fresh(), placeholder: empty ?? "", autocomplete: "off" });
   const unit = h("select", { "aria-label": `${label}: ${name}` }, ...units.map(([value, words]) => h("option", { value, selected: value === "s" }, words)));
-  const set = (value: string | undefined) => change((state) => edited(state, place, value && alone ? { [alone]: value } : value));
+  const set = (value: string | undefined) => change((state) => edited(state, place, value));
   const entered = () => {
     if (input.value === "" && empty !== undefined) return set(undefined);
     const text = write(input.valueAsNumber, unit.value);
@@ -92,7 +83,7 @@ const quantity = (label: string, path: string, { units, unit: name, write, fault
   return {
     element: h("div", { class: "field" }, h("label", { for: input.id }, label), h("span", { class: "pair" }, input, unit)),
     sync: (state) => {
-      const text = get(state, alone ? [...place, alone] : place) as string | undefined;
+      const text = get(state, place) as string | undefined;
       unit.disabled = text === undefined;
       if (busy(input) || busy(unit)) return;
       input.setCustomValidity("");
@@ -120,9 +111,9 @@ export const time = (label: string, path: string, { least = 0, most = 3650 * PER
   });
 
 /** If `positive`, a rate of 0 counts as none. */
-export const rate = (label: string, path: string, { empty, positive, alone }: { positive?: boolean; alone?: string } & Optional = {}): Make =>
+export const rate = (label: string, path: string, { empty, positive }: { positive?: boolean } & Optional = {}): Make =>
   quantity(label, path, {
-    units: [["s", "/ s"], ["min", "/ min"], ["h", "/ h"], ["d", "/ day"]], unit: "period", empty, alone, fault: "A rate must be at most a million calls a second.",
+    units: [["s", "/ s"], ["min", "/ min"], ["h", "/ h"], ["d", "/ day"]], unit: "period", empty, fault: "A rate must be at most a million calls a second.",
     write: (number, unit) => {
       const rate = { calls: Number(decimal(number)), per: unit as Per };
       if (!(perSecond(rate) >= 0 && perSecond(rate) <= 1e6 && rate.calls < 1e9)) return null;

@@ -1,10 +1,9 @@
 /** The laboratory: a state and its views. The state is passed down; change requests are passed up. */
 
+import "../shell";
 import "./lab.css";
-import { parse } from "smol-toml";
 
-import { address, said } from "../address";
-import { engine, type EngineError } from "../engine";
+import { engine, type Engine, type EngineError } from "../engine";
 import { fail, join, leave, noSteps, scale } from "./changes";
 import { controls } from "./controls";
 import { fresh, h, say } from "./dom";
@@ -12,11 +11,10 @@ import { reason, type Field } from "./fields";
 import type { Lane } from "./lane";
 import { NO_GATE } from "./laws";
 import * as link from "./link";
-import { model, modelOf } from "./models";
-import { PRESETS, preset } from "./presets";
+import { APIS, EXAMPLES, PRESETS, parsed, preset } from "./presets";
 import { Race } from "./race";
 import { Spread } from "./spread";
-import { MOST_LAWS, checked, type Scenario, type State } from "./state";
+import { MOST_LAWS, USUAL, type Scenario, type State } from "./state";
 import { Figures } from "./table";
 import { Take } from "./take";
 import { Transport } from "./transport";
@@ -24,23 +22,17 @@ import { Fault, SECOND, spoken, time } from "./units";
 import { Card, heading, scaleOf } from "./view";
 import { title } from "./words";
 
-/** The laboratory's key in the address. */
-const KEY = "lab";
-
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-export function mount(host: HTMLElement): void {
-  void new Laboratory(host).start();
-}
-
 class Laboratory {
-  #state = preset("")!;
+  #state = USUAL;
   #cards: Card[] = [];
   #turn = 0;
   #rested = 0; // when the next card may be drawn
   #compared = ""; // the scenarios, laws and seed that run
   #entered = ""; // the same, when the address was last written
-  #value = said(KEY); // the address's value for the state
+  #edited: Element | null = null; // the field whose change made the last entry of the history
+  #query = location.search; // the state that the address has
   #timer = 0;
   #laws: string[] = [];
   #controls: Field | null = null;
@@ -48,25 +40,24 @@ class Laboratory {
   readonly #figures = new Figures();
   readonly #transport: Transport;
   readonly #take: Take;
-  readonly #model: Field;
   readonly #spread = new Spread(() => this.#state);
-  readonly #notices = h("div", { class: "notices", role: "status" });
-  readonly #tooLong = h("p", { class: "fault too-long", role: "status" });
+  readonly #notice = h("p", { class: "notice", role: "status" });
+  readonly #tooLong = h("p", { class: "fault", role: "status" });
   readonly #fault = h("p", { class: "fault", role: "alert" });
-  readonly #presets = h("div", { class: "presets", role: "group", "aria-label": "Examples" });
+  readonly #apis = h("div", { class: "presets", role: "group", "aria-label": "APIs" });
+  readonly #examples = h("select", { id: fresh() });
   readonly #hint = h("p", { class: "hint" });
   readonly #words = h("p", { class: "words" });
   readonly #lanes = h("div", { class: "lanes" });
   readonly #side = h("div", { class: "side" });
-  readonly #add = h("select", { id: fresh() });
-  readonly #now = h("div", { class: "now", role: "group", "aria-label": "While it runs" });
+  readonly #law = h("select", { id: fresh() });
+  readonly #add = h("button", { type: "button", onclick: () => this.#change((state) => ({ ...state, laws: [...state.laws, this.#law.value] })) }, "Add");
   readonly #steps: HTMLButtonElement[];
   readonly #instants: HTMLButtonElement[];
 
-  constructor(readonly host: HTMLElement) {
-    this.#model = model((edit) => this.#change(edit, 150));
+  constructor(readonly host: HTMLElement, readonly engine: Engine) {
     addEventListener("popstate", () => void this.#return());
-    this.#race = new Race({
+    this.#race = new Race(engine, {
       lanes: (lanes) => this.#show(lanes),
       moved: () => this.#paint(),
       measured: () => this.#measured(),
@@ -77,10 +68,11 @@ class Laboratory {
       play: () => this.#toggle(),
       step: () => this.#race.step(),
       finish: () => this.#race.finish(),
-      restart: () => { this.#race.play(true); void this.#race.show(this.#state, 0); this.#set({ ...this.#state, at: null }); },
+      restart: () => this.#restart(),
       speed: (speed) => this.#set({ ...this.#state, speed }),
     });
-    this.#take = new Take(() => ({ state: this.#state, race: this.#race, cards: this.#cards }), () => link.write(this.#state).then((value) => this.#address(value)), (text) => this.#bring(text));
+    const address = async () => `${location.origin}${location.pathname}${await link.write(this.#state, engine)}`;
+    this.#take = new Take(() => ({ state: this.#state, lanes: this.#race.lanes }), address, (text) => this.#bring(text));
     const instant = (label: string, edit: (scenario: Scenario) => Scenario) =>
       h("button", { type: "button", onclick: () => this.#change((state) => ({ ...state, scenario: edit(state.scenario) })) }, label);
     const at = () => this.#race.at;
@@ -94,45 +86,28 @@ class Laboratory {
       instant("double the clients", (scenario) => join(scenario, at())),
       instant("halve the clients", (scenario) => leave(scenario, at())),
     ];
-    this.#now.append(h("span", {}, "Now:"), ...this.#instants);
+    this.#apis.append(...APIS.map(({ name, title }) => h("button", { type: "button", "data-preset": name, onclick: () => void this.#try(name) }, title)));
+    this.#examples.append(h("option", { value: "", disabled: true }, "choose …"), ...EXAMPLES.map(({ name, title }) => h("option", { value: name }, title)));
+    this.#examples.addEventListener("change", () => void this.#try(this.#examples.value));
+    this.host.replaceChildren(
+      h("div", { class: "try" }, h("span", {}, "Model an API:"), this.#apis, h("span", {}, h("label", { for: this.#examples.id }, "or an example:"), this.#examples)),
+      this.#hint, this.#notice,
+      h("div", { class: "bench" }, this.#side,
+        h("div", { class: "stage" },
+          this.#words, this.#transport.element,
+          h("div", { class: "now", role: "group", "aria-label": "While it runs" }, h("span", {}, "Now:"), ...this.#instants),
+          this.#fault, this.#tooLong, this.#lanes,
+          h("div", { class: "add-law" }, h("label", { for: this.#law.id }, "Another law: "), this.#law, this.#add),
+          this.#figures.element, this.#spread.element, this.#take.element)));
   }
 
   async start(): Promise<void> {
-    this.#presets.append(...PRESETS.map(({ name, title }) =>
-      h("button", { type: "button", "data-preset": name, onclick: () => this.#try(name) }, title)));
-    const add = h("div", { class: "add-law" }, h("label", { for: this.#add.id }, "Add a law "), this.#add,
-      h("button", { type: "button", onclick: () => this.#change((state) => ({ ...state, laws: [...state.laws, this.#add.value] })) }, "Add"));
-    this.host.classList.add("lab");
-    this.host.replaceChildren(
-      this.#model.element, this.#spread.element,
-      h("div", { class: "try" }, h("h3", {}, "Or try an example"), this.#presets, this.#hint),
-      this.#notices,
-      h("div", { class: "bench" },
-        this.#side,
-        h("div", { class: "stage" },
-          this.#words, this.#transport.element, this.#now, this.#fault, this.#tooLong, this.#lanes, add, this.#figures.element, this.#take.element)));
-    new IntersectionObserver((entries) => this.#race.visible(entries.at(-1)?.isIntersecting ?? true)).observe(this.host);
-    this.#lanes.dataset.count = String(this.#state.laws.length);
-    this.#lanes.append(...this.#state.laws.map(() => h("article", { class: "lane" })));
-    this.#figures.expect(this.#state.laws.length);
-    this.#sync();
-    this.#entered = this.#compared;
-    const usual = this.#state;
-    let laws: string[];
-    try {
-      laws = await (await engine()).laws();
-    } catch (error) {
-      say(this.#fault, `The laboratory cannot run here: ${reason(error)}.`);
-      return;
-    }
-    laws.push("adaptive+vegas", NO_GATE);
+    const laws = [...await this.engine.laws(), "adaptive+vegas", NO_GATE];
     this.#laws = laws;
-    const state = await this.#read();
-    // The reader may have chosen another by now.
-    if (this.#state === usual) this.#state = state;
-    this.#race.play(this.#state.at === null && !still.matches);
     this.#controls = controls((edit) => this.#change(edit, 150), laws.filter((law) => law !== NO_GATE));
     this.#side.append(this.#controls.element);
+    this.#state = await this.#read();
+    this.#race.play(this.#state.at === null && !still.matches);
     this.#sync();
     this.#entered = this.#compared;
     const { at } = this.#state;
@@ -141,23 +116,19 @@ class Laboratory {
 
   /** The state of the address. If there is none, says why and returns the default state. */
   async #read(): Promise<State> {
-    const value = said(KEY);
-    const usual = preset("")!;
-    this.#notices.replaceChildren();
-    if (!value) return usual;
-    const notice = (text: string) => this.#notices.append(h("p", {}, text));
+    say(this.#notice, "");
     try {
-      const state = await link.read(value, await engine());
+      const state = await link.read(location.search, this.engine);
       const known = [...this.#laws, ...Object.keys(state.scenario.laws ?? {})];
       const unknown = state.laws.filter((law) => !known.includes(law) && !isPair(law, this.#laws));
       if (!unknown.length) return state;
-      notice(`The link names unknown laws: ${unknown.join(", ")}.`);
+      say(this.#notice, `The link names unknown laws: ${unknown.join(", ")}.`);
       const rest = state.laws.filter((law) => !unknown.includes(law));
-      return { ...state, laws: rest.length ? rest : usual.laws };
+      return { ...state, laws: rest.length ? rest : USUAL.laws };
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      notice(`The link cannot be used: ${error.message}. This is the default state.`);
-      return usual;
+      say(this.#notice, `The link cannot be used: ${error.message}. This is the default state.`);
+      return USUAL;
     }
   }
 
@@ -165,9 +136,9 @@ class Laboratory {
   #change(edit: (state: State) => State, patience = 0): void {
     try {
       const next = edit(this.#state);
-      checked(next.scenario);
       if (next.laws.length === 0 || next.laws.length > MOST_LAWS) throw new Fault(`one to ${MOST_LAWS} laws can run side by side`);
-      this.#set({ ...next, laws: [...new Set(next.laws)] }, patience);
+      const base = next.scenario === this.#state.scenario ? next.base : "";
+      this.#set({ ...next, base, laws: [...new Set(next.laws)] }, patience);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       say(this.#fault, `${error.message}.`);
@@ -191,68 +162,68 @@ class Laboratory {
   /** The reader has moved in the history. */
   async #return(): Promise<void> {
     clearTimeout(this.#timer);
-    if (said(KEY) === this.#value) return;
-    const value = this.#value = said(KEY);
+    if (location.search === this.#query) return;
+    const query = this.#query = location.search;
     const before = this.#state;
     const state = await this.#read();
     // The reader may have moved on, or changed something, by now.
-    if (said(KEY) !== value || this.#state !== before) return;
+    if (location.search !== query || this.#state !== before) return;
     this.#state = state;
     this.#sync();
-    this.#entered = this.#compared;
+    [this.#entered, this.#edited] = [this.#compared, null];
     void this.#race.show(state, state.at !== null ? state.at / SECOND : null);
   }
 
-  #address(value: string): string {
-    return address((key) => key === KEY, [[KEY, value]], this.host.id);
-  }
-
-  /** Writes the state into the address. Another run adds a history entry, so that Back undoes it. */
+  /**
+   * Writes the state into the address. Another run adds a history entry, so that Back undoes it;
+   * several changes of one field in a row add one.
+   */
   async #remember(): Promise<void> {
     const state = this.#state;
+    const field = document.activeElement instanceof HTMLInputElement ? document.activeElement : null;
     try {
-      const value = await link.write(state);
+      const query = await link.write(state, this.engine);
       // A later state is written by its own change.
       if (state !== this.#state) return;
-      this.#value = value;
-      if (value !== said(KEY)) history[this.#entered === this.#compared ? "replaceState" : "pushState"](null, "", this.#address(value));
-      this.#entered = this.#compared;
+      const same = this.#entered === this.#compared || (field !== null && field === this.#edited);
+      if (query !== location.search) history[same ? "replaceState" : "pushState"](null, "", query);
+      if (this.#entered !== this.#compared) this.#edited = field;
+      [this.#query, this.#entered] = [location.search, this.#compared];
       say(this.#tooLong, "");
     } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      say(this.#tooLong, `The address is that of an earlier state: ${error.message}.`);
+      // The engine's rejections are shown by the race.
+      if (error instanceof Fault) say(this.#tooLong, `The address is that of an earlier state: ${error.message}.`);
     }
   }
 
-  #try(name: string): void {
-    const state = preset(name)!;
-    this.#notices.replaceChildren();
-    this.#race.play(!still.matches);
-    void this.#race.show(state, still.matches ? Infinity : 0);
-    this.#set(state);
+  async #try(name: string): Promise<void> {
+    const state = await preset(name, this.engine);
+    say(this.#notice, "");
+    this.#begin(state);
   }
 
   /** Runs a scenario file. Throws a [`Fault`] if it is not one. */
   async #bring(text: string): Promise<void> {
-    await link.accepted(text, await engine());
-    const scenario = checked(parse(text) as unknown as Scenario);
+    this.#begin({ ...this.#state, base: "", scenario: await parsed(text, this.engine), at: null });
+  }
+
+  /** Runs another state from the start. */
+  #begin(state: State): void {
     this.#race.play(!still.matches);
-    const state: State = { ...this.#state, base: "", scenario, at: null };
     void this.#race.show(state, still.matches ? Infinity : 0);
     this.#set(state);
   }
 
+  #restart(): void {
+    this.#race.play(true);
+    void this.#race.show(this.#state, 0);
+    this.#set({ ...this.#state, at: null });
+  }
+
   #toggle(): void {
-    if (this.#race.over) {
-      this.#race.play(true);
-      void this.#race.show(this.#state, 0);
-      this.#set({ ...this.#state, at: null });
-    } else if (this.#race.playing) {
-      this.#race.play(false);
-    } else {
-      this.#race.play(true);
-      this.#set({ ...this.#state, at: null });
-    }
+    if (this.#race.over) return this.#restart();
+    this.#race.play(!this.#race.playing);
+    if (this.#race.playing) this.#set({ ...this.#state, at: null });
   }
 
   /** Called when the race pauses. If the reader paused it, the address says so. */
@@ -266,34 +237,39 @@ class Laboratory {
   }
 
   #sync(): void {
-    const { scenario, base, laws } = this.#state;
-    const isModel = modelOf(this.#state) !== undefined;
+    const { scenario, base, laws, seed } = this.#state;
     this.#controls?.sync(this.#state);
     this.#transport.sync(this.#state);
-    for (const button of this.#presets.querySelectorAll<HTMLElement>("button")) {
-      button.setAttribute("aria-pressed", String(!isModel && button.dataset.preset === base));
-    }
-    say(this.#hint, isModel ? "" : PRESETS.find(({ name }) => name === base)?.hint ?? "");
+    for (const button of this.#apis.querySelectorAll<HTMLElement>("button")) button.setAttribute("aria-pressed", String(button.dataset.preset === base));
+    this.#examples.value = EXAMPLES.some(({ name }) => name === base) ? base : "";
+    say(this.#hint, PRESETS.find(({ name }) => name === base)?.hint ?? "");
     say(this.#words, (scenario.title || title(scenario)).slice(0, 300));
     this.#offer([...this.#laws, ...Object.keys(scenario.laws ?? {})].filter((law) => !laws.includes(law)));
+    this.#add.disabled = laws.length >= MOST_LAWS;
     const why = noSteps(scenario.server);
     for (const button of this.#steps) button.title = why ?? "";
-    (this.#add.nextElementSibling as HTMLButtonElement | null)?.toggleAttribute("disabled", laws.length >= MOST_LAWS);
-    this.#take.sync(this.#state);
-    this.#model.sync(this.#state);
     // Position and speed do not make another run.
-    const key = JSON.stringify([scenario, laws, this.#state.seed]);
-    if (key !== this.#compared) this.#spread.renew(isModel);
+    const key = JSON.stringify([scenario, laws, seed]);
+    if (key !== this.#compared) this.#spread.clear();
     this.#compared = key;
+    void this.#export();
+  }
+
+  /** Shows the state's file; an invalid state has none. */
+  async #export(): Promise<void> {
+    const state = this.#state;
+    const { scenario } = state;
+    const file = await this.engine.print({ ...scenario, title: scenario.title || title(scenario) }).catch(() => "");
+    if (state === this.#state) this.#take.sync(state, file);
   }
 
   /** Offers the laws that do not run yet. */
   #offer(laws: string[]): void {
-    if (this.#add.dataset.laws === laws.join()) return;
-    const before = this.#add.value || "aimd";
-    this.#add.dataset.laws = laws.join();
-    this.#add.replaceChildren(...laws.map((law) => h("option", {}, law)));
-    if (laws.includes(before)) this.#add.value = before;
+    if (this.#law.dataset.laws === laws.join()) return;
+    const before = this.#law.value || "aimd";
+    this.#law.dataset.laws = laws.join();
+    this.#law.replaceChildren(...laws.map((law) => h("option", {}, law)));
+    if (laws.includes(before)) this.#law.value = before;
   }
 
   /** A law's card. Its button captures only the law, so that it keeps nothing else alive. */
@@ -318,11 +294,9 @@ class Laboratory {
     this.#lanes.dataset.count = String(cards.length);
     // Elements that stay are not removed and inserted again: that would lose the focus.
     const elements = cards.map((card) => card.element);
-    for (const child of Array.from(this.#lanes.children)) if (!elements.some((element) => element === child)) child.remove();
-    elements.forEach((element, index) => {
-      const there = this.#lanes.children[index] ?? null;
-      if (there !== element) this.#lanes.insertBefore(element, there);
-    });
+    const { children } = this.#lanes;
+    for (const child of Array.from(children)) if (!elements.includes(child as HTMLElement)) child.remove();
+    elements.forEach((element, index) => { if (children[index] !== element) this.#lanes.insertBefore(element, children[index] ?? null); });
     if (focused >= 0 && !this.#lanes.contains(document.activeElement)) cards[Math.min(focused, cards.length - 1)]?.focus();
     const scale = scaleOf(lanes, this.#race.end);
     for (const card of cards) card.paint(scale);
@@ -364,3 +338,17 @@ function isPair(law: string, laws: string[]): boolean {
   const halves = law.split("+");
   return halves.length === 2 && halves.every((half) => laws.includes(half));
 }
+
+const host = document.getElementById("lab")!;
+
+/** Starts the laboratory. If its engine cannot be loaded, says so and offers to try again. */
+async function start(): Promise<void> {
+  try {
+    await new Laboratory(host, await engine()).start();
+  } catch (error) {
+    host.replaceChildren(h("p", { class: "fault", role: "alert" }, `The laboratory cannot run here: ${reason(error)}. `,
+      h("button", { type: "button", onclick: () => void start() }, "Try again")));
+  }
+}
+
+void start();

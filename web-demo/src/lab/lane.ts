@@ -17,7 +17,7 @@ const STRETCH = 10;
 /** What each column of a lane shows; `null` if it has no value. */
 export interface Columns {
   at: number[];
-  /** Calls a second. */
+  /** Calls a second; or, of a long window, calls in the window so far. */
   served: (number | null)[];
   capacity: (number | null)[];
   /** The share of arrived calls that were throttled or failed. */
@@ -31,6 +31,12 @@ export interface Columns {
   /** The shares of the clients that got least and most; 1 is an even share. */
   least: (number | null)[];
   most: (number | null)[];
+}
+
+/** A server's window that takes several columns: its limit. The plot then shows how it is spent. */
+export function longWindow(scenario: Scenario): number | null {
+  const { window, also } = scenario.server;
+  return window && !also && time(window.width) / SECOND >= 4 * columnWidth(scenario) ? window.limit : null;
 }
 
 /** The width of a column in seconds: a whole number of bins. */
@@ -52,10 +58,12 @@ export class Lane {
   /** The server's limit when the present column began. */
   #rate = 0;
   readonly #totals: Float64Array[] = [];
+  readonly #window: number | null;
   readonly #members: { from: number; to: number; stranger: boolean }[];
   #column = 0;
 
   constructor(readonly law: string, readonly world: World, readonly scenario: Scenario, readonly width: number) {
+    this.#window = longWindow(scenario);
     this.#members = scenario.clients.flatMap((group) => {
       const { from, to, law } = group;
       const member = { from: time(from) / SECOND, to: (to === undefined ? Infinity : time(to)) / SECOND, stranger: law !== undefined };
@@ -94,9 +102,9 @@ export class Lane {
     const start = this.#column * this.width;
     at.push(start + seconds);
     const [good, bad] = [sum(bins.served), sum(bins.throttled)];
-    served.push(good / seconds);
+    served.push(this.#window === null ? good / seconds : this.#window - frame!.level);
     throttled.push(good + bad > 0 ? bad / (good + bad) : null);
-    capacity.push(this.#rate);
+    capacity.push(this.#window ?? this.#rate);
     this.#rate = frame!.rate;
     const left = sum(bins.left);
     waited.push(left > 0 ? sum(bins.waited) / left : null);

@@ -1,8 +1,5 @@
 /** Metrics: their meaning, which direction is better, and how they are written. */
 
-import type { Scenario } from "./state";
-import { SECOND, time } from "./units";
-
 /** The most important metrics, in this order. */
 const TELLING = [
   "util", "throttled", "ss_throttled", "jain_process", "jain_worker", "wait_p50_ms", "wait_p99_ms",
@@ -15,29 +12,8 @@ const USUAL = [
   "server_p99_ms", "time_s", "stdev_worker", "calls",
 ];
 
-/**
- * The share of the server's capacity that was used. The engine's `util` treats a fixed window as a
- * continuous flow, but a run as long as four windows can overlap five. The windows' phase is not
- * known: this assumes the fewest windows that the served calls allow.
- */
-export function used(metrics: Record<string, number | null>, { server: { window }, measure_from: from }: Scenario, now: number): number | null {
-  const share = metrics.util;
-  if (share == null) return null;
-  if (!window || time(from) > 0) return Math.min(1, share);
-  const width = time(window.width) / SECOND;
-  const served = (share * window.limit * now) / width;
-  return served / (window.limit * Math.max(Math.floor(now / width + 1e-9) + 1, Math.ceil(served / window.limit - 1e-9)));
-}
-
-/** A metric as it is shown: a share of the capacity is at most 1. */
-export function fair(name: string, metrics: Record<string, number | null>, scenario: Scenario, now: number): number | null | undefined {
-  const figure = metrics[name];
-  if (name === "util") return used(metrics, scenario, now);
-  return figure != null && name.endsWith("_util") ? Math.min(1, figure) : figure;
-}
-
 const MEANINGS: Record<string, string> = {
-  util: "calls served, of those that the server could serve",
+  util: "calls served, of those that the server could serve in the time of the run",
   throttled: "calls throttled or failed, of all calls that arrived",
   ss_util: "limit used in the second half of the run",
   ss_throttled: "throttled in the second half of the run",
@@ -97,13 +73,23 @@ export const isBetterHigh = (name: string): boolean => name.split("_").some((par
 /** Metrics that are neither good nor bad. */
 const NEUTRAL = ["calls", "stdev_worker"];
 
-/** The row of the best value in a column: none if all are equal, or the column is neutral. */
-export function best(name: string, figures: (number | null | undefined)[]): number[] {
-  const known = figures.filter((figure) => figure != null);
-  if (NEUTRAL.includes(name) || name.endsWith("_load") || known.length < 2) return [];
-  const say = (figure: number) => written(name, figure);
-  const top = say(isBetterHigh(name) ? Math.max(...known) : Math.min(...known));
-  const first = figures.flatMap((figure, index) => (figure != null && say(figure) === top ? [index] : []));
+type Metrics = Record<string, number | null>;
+
+/**
+ * Whether a law's figure can be the best. A wait tells nothing of a law whose calls were rejected and
+ * had to come again, nor a latency of one that gave calls up.
+ */
+const competes = (name: string, { throttles, lost }: Metrics): boolean =>
+  !(name.startsWith("wait_") && (throttles || lost)) && !(name.startsWith("latency_") && lost);
+
+/** The rows of the best value in a column: none if all are equal, or the column is neutral. */
+export function best(name: string, rows: Metrics[]): number[] {
+  const known = rows.filter((row) => row[name] != null);
+  const able = known.filter((row) => competes(name, row));
+  if (NEUTRAL.includes(name) || name.endsWith("_load") || known.length < 2 || !able.length) return [];
+  const figures = able.map((row) => row[name]!);
+  const top = written(name, isBetterHigh(name) ? Math.max(...figures) : Math.min(...figures));
+  const first = rows.flatMap((row, index) => (able.includes(row) && written(name, row[name]) === top ? [index] : []));
   return first.length < known.length ? first : [];
 }
 

@@ -3,12 +3,12 @@
  * again from the start to its former position; runs are fast and deterministic.
  */
 
-import { engine, EngineError, type Engine } from "../engine";
+import { EngineError, type Engine } from "../engine";
 import { together } from "../engine/together";
 import { Lane, columnWidth } from "./lane";
 import { worldOf } from "./laws";
-import { pace, write, type State } from "./state";
-import { SECOND, fromSeconds, time, type Time } from "./units";
+import { pace, type State } from "./state";
+import { SECOND, time, type Time } from "./units";
 
 /** Callbacks for the views. */
 export interface Watcher {
@@ -18,7 +18,7 @@ export interface Watcher {
   moved(): void;
   /** The metrics are new. */
   measured(): void;
-  /** The race pauses: it is over, was stopped, or is not visible. */
+  /** The race pauses: it is over, was stopped, or the page is hidden. */
   rests(): void;
   /** The engine rejects a scenario or law; null: it accepts all. */
   rejected(error: EngineError | null): void;
@@ -48,11 +48,9 @@ export class Race {
   #to: number | null = null; // target time of the replacement; null: the present position
   #run = 0; // distinguishes answers to earlier requests
   #width = 1;
-  #visible = true;
   #target = 0;
-  #engine: Engine | null = null;
 
-  constructor(readonly watcher: Watcher) {
+  constructor(readonly engine: Engine, readonly watcher: Watcher) {
     document.addEventListener("visibilitychange", () => this.#wake());
   }
 
@@ -68,7 +66,7 @@ export class Race {
 
   /** Shows a state: from the start, or up to the present position. A rejection changes nothing. */
   async show(state: State, to: number | null = null): Promise<void> {
-    const cast: Cast = { text: write(state.scenario), seed: state.seed, laws: state.laws };
+    const cast: Cast = { text: JSON.stringify(state.scenario), seed: state.seed, laws: state.laws };
     this.#state = state;
     if (to !== null) this.#to = to;
     else if (alike(this.#opening, cast)) return;
@@ -101,15 +99,13 @@ export class Race {
 
   /** One lane per law. Lanes of the same world are kept. */
   async #open(state: State, cast: Cast): Promise<Lane[]> {
-    this.#engine ??= await engine();
-    const opened = this.#engine;
     const stays = this.#to === null && this.#shown !== null && isSameWorld(this.#shown, cast);
     const kept = new Map(stays ? this.lanes.map((lane) => [lane.law, lane]) : []);
     const { seed } = cast;
     const missing = state.laws.filter((law) => !kept.has(law));
-    const worlds = await together(missing.map((name) => {
+    const worlds = await together(missing.map(async (name) => {
       const [law, scenario] = worldOf(name, state.scenario);
-      return opened.open({ scenario: write(scenario), law, seed });
+      return this.engine.open({ scenario: await this.engine.print(scenario), law, seed });
     }));
     const lanes = worlds.map((world, index) => new Lane(missing[index]!, world, state.scenario, columnWidth(state.scenario)));
     await Promise.all(lanes.map((lane) => guarded(lane, async () => lane.take(await lane.world.advance(0)))));
@@ -118,12 +114,6 @@ export class Race {
 
   play(playing: boolean): void {
     this.playing = playing;
-    this.#wake();
-  }
-
-  /** Runs only while it is visible. */
-  visible(visible: boolean): void {
-    this.#visible = visible;
     this.#wake();
   }
 
@@ -141,7 +131,7 @@ export class Race {
 
   /** The present or target position, in scenario time. */
   get at(): Time {
-    return Math.min(fromSeconds(this.#goal), time(this.#state?.scenario.end));
+    return Math.min(Math.round(this.#goal * 1_000) * 1_000, time(this.#state?.scenario.end));
   }
 
   #wake: () => void = () => {};
@@ -159,7 +149,7 @@ export class Race {
     let measured = 0;
     let told = "";
     while (run === this.#run) {
-      const rests = this.over || (!this.behind && !(this.playing && this.#visible && !document.hidden));
+      const rests = this.over || (!this.behind && !(this.playing && !document.hidden));
       const key = `${this.now} ${this.over}`;
       if ((rests || performance.now() - measured > MEASURE_EVERY) && told !== key) {
         if (!await this.#measure(run)) return;

@@ -6,14 +6,10 @@ import { build } from "../plot/table";
 import { h, say } from "./dom";
 import { reason } from "./fields";
 import { NO_GATE, worldOf } from "./laws";
-import { used } from "./metric";
-import { write, type State } from "./state";
+import type { State } from "./state";
 import { SECOND, spoken, time } from "./units";
 
 const SEEDS = 5;
-
-/** Time without changes after which a state is compared automatically, ms. */
-const PATIENCE = 800;
 
 /** Shares that differ by less count as the same. */
 const SAME = 0.02;
@@ -24,17 +20,14 @@ export class Spread {
   readonly #says = h("p", { class: "outcome", role: "status" });
   readonly #scroll = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "The laws over five seeds", hidden: true });
   readonly #button = h("button", { type: "button", onclick: () => void this.#run() }, "Compare over five seeds");
-  readonly element = h("div", { class: "spread" }, this.#says, this.#button, this.#scroll);
+  readonly element = h("div", { class: "spread" }, this.#button, this.#says, this.#scroll);
   #turn = 0;
-  #timer = 0;
 
   constructor(readonly state: () => State) {}
 
-  /** The state has changed, so the result is out of date. With `unasked`, it is computed again automatically. */
-  renew(unasked: boolean): void {
+  /** The state has changed, so the result is out of date. */
+  clear(): void {
     this.#turn++;
-    clearTimeout(this.#timer);
-    if (unasked) this.#timer = window.setTimeout(() => void this.#run(), PATIENCE);
     say(this.#says, "");
     this.#scroll.hidden = true;
     this.#button.disabled = false;
@@ -52,30 +45,27 @@ export class Spread {
         if (turn !== this.#turn) return;
       }
       say(this.#says, sentence(rows, state));
-      this.#show(rows);
+      const head = ["law", "wasted: median", "least to most", "limit used: median", "least to most"];
+      const cells = rows.map(({ law, wasted, used }) => [law, ...[wasted, used].flatMap((shares) => [share(median(shares)), range(shares)])]);
+      this.#scroll.replaceChildren(build({ head, rows: cells }));
+      this.#scroll.hidden = false;
     } catch (error) {
-      if (turn === this.#turn) say(this.#says, `That did not work: ${reason(error)}.`);
+      if (turn === this.#turn) say(this.#says, `The comparison has failed: ${reason(error)}.`);
     }
     this.#button.disabled = false;
-  }
-
-  #show(rows: Row[]): void {
-    const head = ["law", "wasted: median", "least to most", "limit used: median", "least to most"];
-    const cells = rows.map(({ law, wasted, used }) => [law, ...[wasted, used].flatMap((shares) => [share(median(shares)), range(shares)])]);
-    this.#scroll.replaceChildren(build({ head, rows: cells }));
-    this.#scroll.hidden = false;
   }
 }
 
 /** One run of a law with a seed. */
 async function one(row: Row, { scenario }: State, seed: number): Promise<void> {
   const [law, own] = worldOf(row.law, scenario);
-  const world = await (await engine()).open({ scenario: write(own), law, seed });
+  const opened = await engine();
+  const world = await opened.open({ scenario: await opened.print(own), law, seed });
   try {
-    const { now } = await world.advance(time(scenario.end) / SECOND);
-    const metrics = await world.metrics();
-    row.wasted.push(metrics.throttled ?? 0);
-    row.used.push(used(metrics, scenario, now) ?? 0);
+    await world.advance(time(scenario.end) / SECOND);
+    const { throttled, util } = await world.metrics();
+    row.wasted.push(throttled ?? 0);
+    row.used.push(util ?? 0);
   } finally {
     world.close();
   }
@@ -93,12 +83,12 @@ function range(shares: number[]): string {
 function sentence(rows: Row[], { scenario }: State): string {
   const gate = rows.find(({ law }) => law === "adaptive") ?? rows.find(({ law }) => law !== NO_GATE);
   const none = rows.find(({ law }) => law === NO_GATE);
-  const runs = `In ${SEEDS} runs of ${spoken(time(scenario.end))}`;
-  if (!gate || !none) return `${runs}: ${rows.map(({ law, wasted }) => `${law} wasted ${range(wasted)} of its calls`).join(", ")}.`;
+  const runs = `${SEEDS} runs of ${spoken(time(scenario.end))}.`;
+  if (!gate || !none) return `${runs} Calls wasted: ${rows.map(({ law, wasted }) => `${law} ${range(wasted)}`).join(", ")}.`;
   const [own, other] = [median(gate.wasted), median(none.wasted)];
-  const all = `${runs}, clients without a gate wasted ${range(none.wasted)} of their calls, with ${gate.law} ${range(gate.wasted)}; they used ${range(none.used)} and ${range(gate.used)} of the limit.`;
-  if (own + other === 0) return `${all} Here no gate is needed.`;
-  if (own >= other) return `${all} Here ${gate.law} saves nothing.`;
-  if (median(gate.used) < median(none.used) - SAME) return `${all} Here ${gate.law} loses throughput.`;
+  const all = `${runs} Without a gate: ${range(none.wasted)} of calls wasted. With ${gate.law}: ${range(gate.wasted)}. Share of the limit used: ${range(none.used)} and ${range(gate.used)}.`;
+  if (own + other === 0) return `${all} No gate is needed here.`;
+  if (own >= other) return `${all} ${gate.law} saves nothing here.`;
+  if (median(gate.used) < median(none.used) - SAME) return `${all} ${gate.law} loses throughput here.`;
   return all;
 }

@@ -1,7 +1,7 @@
 /** The table of metrics: one row per law. The best value of each column is marked. */
 
 import { h } from "./dom";
-import { best, fair, head, meaning, shown, written } from "./metric";
+import { best, head, meaning, shown, written } from "./metric";
 import type { Lane } from "./lane";
 
 export class Figures {
@@ -21,11 +21,6 @@ export class Figures {
       h("details", {}, h("summary", {}, "What the columns mean"), this.#meanings));
   }
 
-  /** Reserves space for this many rows. */
-  expect(rows: number): void {
-    this.element.style.minHeight = `${11.5 + rows * 2.1}rem`;
-  }
-
   show(lanes: Lane[], caption: string): void {
     this.#lanes = lanes;
     const names = shown(lanes.map((lane) => lane.metrics), this.#all.checked);
@@ -33,13 +28,12 @@ export class Figures {
     if (key !== this.#key) this.#build(lanes, names);
     this.#key = key;
     if (this.#caption.textContent !== caption) this.#caption.textContent = caption;
-    const figure = (lane: Lane, name: string) => fair(name, lane.metrics, lane.scenario, lane.now);
-    const bests = names.map((name) => best(name, lanes.map((lane) => figure(lane, name))));
+    const bests = names.map((name) => best(name, lanes.map((lane) => lane.metrics)));
     lanes.forEach((lane, row) => {
       const cells = this.#table.tBodies[0]!.rows[row]!.cells;
       names.forEach((name, column) => {
         const cell = cells[column + 1]!;
-        const text = lane.failed ? "broke" : written(name, figure(lane, name));
+        const text = lane.failed ? "broke" : written(name, lane.metrics[name]);
         const isBest = bests[column]!.includes(row);
         if (cell.firstChild!.textContent !== text) cell.firstChild!.textContent = text;
         cell.dataset.value = String(lane.metrics[name]);
@@ -57,7 +51,7 @@ export class Figures {
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "law"), ...names.map(column), this.#all.checked && h("th", { scope: "col" }, "digest"))),
       h("tbody", {}, ...lanes.map((lane, index) => h("tr", { "data-law": lane.law },
         h("th", { scope: "row" }, h("i", { class: `swatch s${index + 1}` }), lane.law),
-        ...names.map((name) => h("td", { "data-metric": name }, h("span"), h("span", { class: "hidden" }))),
+        ...names.map((name) => h("td", { "data-metric": name }, h("span"), h("span", { class: "sr" }))),
         this.#all.checked && h("td", { class: "digest" })))));
     this.#meanings.replaceChildren(...names.flatMap((name) => [h("dt", {}, head(name)), h("dd", {}, meaning(name))]));
   }

@@ -6,9 +6,7 @@ import { textTable, type Table } from "../plot/table";
 import type { Tone } from "../plot/theme";
 import { h, say } from "./dom";
 import { lineOf } from "./laws";
-import { fair } from "./metric";
-import { SHORTEST, type Lane } from "./lane";
-import { Strip } from "./strip";
+import { SHORTEST, longWindow, type Lane } from "./lane";
 
 /** What all cards share: the end of the run and the maxima over all lanes. */
 export interface Scale {
@@ -20,27 +18,23 @@ export interface Scale {
   wait: number;
 }
 
-/** Units of time for the axis, each with the shortest run that uses it. */
-const UNITS: [number, string][] = [[3 * 86_400, "d"], [3 * 3_600, "h"], [180, "min"], [0, "s"]];
-const SIZES: Record<string, number> = { d: 86_400, h: 3_600, min: 60, s: 1 };
-
-const EMPTY: Scale = { end: 1, calls: 1, wait: 0 };
+/** Units of time for the axis: three of one make its shortest run. */
+const UNITS: [number, string][] = [[86_400, "d"], [3_600, "h"], [60, "min"], [1, "s"]];
 
 export class Card {
   readonly element: HTMLElement;
-  readonly plots: { name: string; series: Series }[];
+  readonly #plots: Series[] = [];
   #unit = "s";
   readonly #time: Axis = { label: "time", format: (value) => (value === 0 ? `0 ${this.#unit}` : number(value, 6)), min: 0, max: 1, bare: true };
-  readonly #calls: Axis = { label: "calls/s", format: number, min: 0, max: 1, bare: true };
+  readonly #calls: Axis = { label: "calls", format: number, min: 0, max: 1, bare: true };
   readonly #throttled: Axis = { label: "throttled", format: (share) => percent(share), min: 0, max: 1, bare: true };
   readonly #waits: Axis = { label: "wait", format: (power) => (Number.isInteger(power) ? seconds(10 ** power) : ""), min: Math.log10(SHORTEST), max: 0, bare: true };
   readonly #shares: Axis = { label: "share", format: number, min: 0, max: 2, bare: true };
   readonly #details: HTMLDetailsElement;
   readonly #line = h("p", { class: "so-far" });
-  readonly #strip: Strip;
   readonly #tell: () => void;
   readonly #watch: IntersectionObserver;
-  #scale = EMPTY;
+  #scale: Scale = { end: 1, calls: 1, wait: 0 };
   #gone = false;
   /** The value of a burst that exceeds the plot. */
   readonly #peak = h("span", { class: "peak" });
@@ -53,10 +47,10 @@ export class Card {
     const plot = (name: string, caption: string, axis: Axis, lines: Line[]) => {
       const [element, legend] = [host(name), h("ul", { class: "legend" })];
       const series = () => new Series(element, this.#time, axis, lines, legend);
-      return { name, caption, element, legend, series };
+      return { caption, element, legend, series };
     };
     const plots = [
-      plot("served", "Served, calls/s", this.#calls, [
+      plot("served", longWindow(lane.scenario) ? "Served in the window, calls" : "Served, calls/s", this.#calls, [
         { label: "served", tone, width: 1.5, fill: true }, { label: "limit", tone: "soft", dash: [5, 4], width: 1.25 },
       ]),
       plot("throttled", "Throttled", this.#throttled, [{ label: "throttled", tone: "throttled", width: 1.5, fill: true }]),
@@ -67,20 +61,17 @@ export class Card {
         { label: "least", tone, width: 1.5 }, { label: "most", tone: "soft", dash: [2, 3], width: 1.25 },
       ]),
     ];
-    this.#strip = new Strip(lane, tone);
     this.#details = h("details", {}, h("summary", {}, `Numbers of ${lane.law}`));
     this.element = h("article", { class: "lane", "data-law": lane.law, "aria-label": lane.law },
       heading(lane.law, tone, remove),
       h("p", { class: "law-line" }, lineOf(lane.law) ?? "a law of your own"),
       this.#line,
       ...plots.map(({ caption, element, legend }) => h("div", {}, h("div", { class: "caption" }, h("h4", {}, caption), legend), element)),
-      h("div", {}, h("div", { class: "caption" }, h("h4", {}, "Waits of the clients now")), this.#strip.element),
       this.#details);
     // The plots need their elements in the page first.
-    this.plots = [];
     queueMicrotask(() => {
       if (this.#gone) return;
-      this.plots.push(...plots.map(({ name, series }) => ({ name, series: series() })));
+      this.#plots.push(...plots.map(({ series }) => series()));
       this.paint(this.#scale);
     });
     plots[0]!.element.append(this.#peak);
@@ -95,8 +86,8 @@ export class Card {
   paint(scale: Scale): void {
     this.#scale = scale;
     const { at, served, throttled, capacity, waited, longest, least, most } = this.lane.columns;
-    this.#unit = UNITS.find(([least]) => scale.end >= least)![1];
-    const size = SIZES[this.#unit]!;
+    const [size, unit] = UNITS.find(([size]) => scale.end >= 3 * size) ?? [1, "s"];
+    this.#unit = unit;
     this.#time.max = scale.end / size;
     this.#calls.max = scale.calls;
     const peak = Math.max(0, ...served.map((calls) => calls ?? 0));
@@ -109,16 +100,15 @@ export class Card {
       [time, waited.map(power), longest.map(power)],
       [time, least, most.map((share) => share && Math.min(share, 2))],
     ];
-    this.plots.forEach(({ series }, index) => series.set(rows[index]!));
-    this.#strip.paint(scale.wait);
+    this.#plots.forEach((series, index) => series.set(rows[index]!));
     this.#tell();
   }
 
   measured(): void {
-    const { metrics, failed, scenario, now } = this.lane;
+    const { metrics, failed } = this.lane;
     const jain = metrics.jain_process ?? metrics.jain_worker;
     const parts = [
-      `used ${percent(fair("util", metrics, scenario, now))}`, `throttled ${percent(metrics.throttled)}`, jain != null && `fairness ${jain.toFixed(2)}`,
+      `used ${percent(metrics.util)}`, `throttled ${percent(metrics.throttled)}`, jain != null && `fairness ${jain.toFixed(2)}`,
     ];
     say(this.#line, failed || parts.filter(Boolean).join(", "));
   }
@@ -126,8 +116,7 @@ export class Card {
   destroy(): void {
     this.#gone = true;
     this.#watch.disconnect();
-    for (const { series } of this.plots) series.destroy();
-    this.#strip.destroy();
+    for (const series of this.#plots) series.destroy();
   }
 
   /** Whether its table is open. */
@@ -146,7 +135,8 @@ export class Card {
 
   #table(): Table {
     const { at, served, capacity, throttled, waited, longest, least, most } = this.lane.columns;
-    const head = ["time", "served, calls/s", "the limit, calls/s", "throttled", "average wait", "longest wait seen", "least share", "most"];
+    const unit = longWindow(this.lane.scenario) ? "in the window" : "calls/s";
+    const head = ["time", `served, ${unit}`, `the limit, ${unit}`, "throttled", "average wait", "longest wait seen", "least share", "most"];
     const row = (index: number) => [
       clock(at[index]!), number(served[index]), number(capacity[index]), percent(throttled[index]),
       seconds(waited[index]), seconds(longest[index]), number(least[index]), number(most[index]),

@@ -5,8 +5,6 @@ export interface Row { offered: number; served: number; throttled: number; outag
 export interface Process extends Row {
   /** The last wait that its controller returned. */
   wait_ms: number;
-  /** What guides `adaptive`; absent for other laws. */
-  steers_by: string | null;
 }
 
 export interface Moment {

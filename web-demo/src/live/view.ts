@@ -1,33 +1,33 @@
-/** The live section: the reader's own calls to the real server, and the demo's fleet. */
+/** The reader's own calls to the real server, and the demo's fleet. */
 
-import "./live.css";
 import type { Cause } from "tidegate";
-import { calls } from "../figure/claims";
-import { part } from "../figure/part";
-import { number, percent, seconds } from "../plot/number";
+import { part } from "../part";
+import { calls, number, percent, seconds } from "../plot/number";
 import { Series, type Line } from "../plot/series";
 import { textTable } from "../plot/table";
 import { listen, type Moment } from "./moments";
 import { Rates, REACH } from "./rates";
-import { Workers, type Counts, type How } from "./workers";
+import { Workers, type How } from "./workers";
 
 const LINES: Line[] = [
+  { label: "fleet: served", tone: "s4", dash: [10, 3, 2, 3] },
+  { label: "fleet: throttled", tone: "s6", dash: [1, 4] },
   { label: "your calls", tone: "s3", dash: [2, 3] },
   { label: "your calls served", tone: "s1", fill: true },
   { label: "your calls throttled", tone: "s2", dash: [7, 4] },
-  { label: "fleet: served", tone: "s4", dash: [10, 3, 2, 3] },
-  { label: "fleet: throttled", tone: "s6", dash: [1, 4] },
   { label: "API limit", tone: "s5", dash: [4, 2], width: 1 },
 ];
+/** How many of them are the fleet's. */
+const FLEET = 2;
 
 /** The plot's top, as a multiple of the limit. */
 const STEEP = 5;
 
 const HOWS: [How, string][] = [
-  ["adaptive", "tidegate: adaptive"],
-  ["backoff", "tidegate: backoff only"],
-  ["none", "tidegate: no limit, but it retries"],
-  ["plain", "no gate: plain fetch"],
+  ["adaptive", "tidegate, adaptive"],
+  ["backoff", "tidegate, backoff only"],
+  ["none", "tidegate, retries only"],
+  ["plain", "no gate, plain fetch"],
 ];
 
 /** Reasons for waits, in words. */
@@ -37,17 +37,17 @@ const FRAME = `<figure>
 <p class="about"></p>
 <ul class="legend"></ul>
 <div class="plot"></div>
-<form class="bar knobs" aria-label="Your workers">
+<figcaption></figcaption>
+<form class="knobs" aria-label="Your workers">
 <button type="button" class="play">Start calling</button>
 <label><span>your workers <output>6</output></span><input type="range" name="workers" min="1" max="24" value="6"></label>
-<label><span>gate</span><select name="how">${HOWS.map(([how, name]) => `<option value="${how}">${name}</option>`).join("")}</select></label>
+<label><span>your gate</span><select name="how">${HOWS.map(([how, name]) => `<option value="${how}">${name}</option>`).join("")}</select></label>
 </form>
-<figcaption>Calls a second over real sockets: yours, and those of the demo’s processes. None of them knows about the others or the limit.</figcaption>
-<div class="scroll-x" tabindex="0" role="region" aria-label="Callers at present"><table class="callers"><caption class="sr">Callers at present</caption>
-<thead><tr><th scope="col">caller</th><th scope="col">calls/s</th><th scope="col">served/s</th><th scope="col">throttled</th><th scope="col">last wait</th><th scope="col">guided by</th></tr></thead><tbody></tbody></table></div>
 <p class="note mine"></p>
+<p class="note say" aria-live="polite"></p>
+<div class="scroll-x" tabindex="0" role="region" aria-label="Present callers"><table class="callers"><caption class="sr">Present callers</caption>
+<thead><tr><th scope="col">caller</th><th scope="col">law</th><th scope="col">calls/s</th><th scope="col">served/s</th><th scope="col">throttled</th><th scope="col">last wait</th></tr></thead><tbody></tbody></table></div>
 <details><summary>The last minute as a table</summary></details>
-<p class="say" aria-live="polite"></p>
 </figure>`;
 
 export class View {
@@ -55,7 +55,8 @@ export class View {
   readonly #record = new Rates(LINES.length - 1);
   /** Rates of the fleet's processes, one record each. */
   #processes: Rates[] = [];
-  readonly #series: Series;
+  /** The plot, and whether it has lines of a fleet. */
+  #plot: { series: Series; fleet: boolean } | null = null;
   /** The value of a line that exceeds the plot. */
   readonly #peak = document.createElement("span");
   readonly #changed: () => void;
@@ -63,27 +64,24 @@ export class View {
   #moment: Moment | null = null;
   /** The last report with an API, which may have ended since. */
   #heard: Moment | null = null;
-  /** The server's count of other callers when the reader began, less the counts of earlier servers. */
+  /** The server's count of other callers when the page was opened, less the counts of earlier servers. */
   #before = 0;
-  #began = 0;
+  /** When the reader began, and the counts then. */
+  #began = { at: 0, sent: 0, served: 0, throttled: 0 };
   /** When the API began, by the reader's clock; and whether the page was hidden since its last report. */
   #since = Infinity;
   #lost = false;
   readonly #opened = performance.now();
 
-  constructor(host: HTMLElement) {
+  constructor(readonly host: HTMLElement) {
     host.innerHTML = FRAME;
     this.#parts = {
       about: part(host, ".about"), form: part<HTMLFormElement>(host, "form"), play: part<HTMLButtonElement>(host, ".play"),
-      workers: part<HTMLInputElement>(host, "[name=workers]"), how: part<HTMLSelectElement>(host, "select"),
+      workers: part<HTMLInputElement>(host, "[name=workers]"), how: part<HTMLSelectElement>(host, "select"), caption: part(host, "figcaption"),
       body: part<HTMLTableElement>(host, ".callers").tBodies[0]!, mine: part(host, ".mine"), say: part(host, ".say"),
     };
-    const x = { label: "seconds", format: (value: number) => number(value, 4), min: 0, max: REACH };
-    const y = { label: "calls/s", format: (value: number) => number(value), min: 0 };
-    this.#series = new Series(part(host, ".plot"), x, y, LINES, part(host, ".legend"));
     this.#peak.className = "peak";
-    this.#series.host.append(this.#peak);
-    this.#changed = textTable(part(host, "details"), () => this.#series.table());
+    this.#changed = textTable(part(host, "details"), () => this.#plot?.series.table() ?? { head: [], rows: [] });
     const { form, play, workers } = this.#parts;
     form.addEventListener("submit", (event) => event.preventDefault());
     play.addEventListener("click", () => void (this.#workers.running ? this.#rest() : this.#call()));
@@ -99,23 +97,29 @@ export class View {
   }
 
   async #call(): Promise<void> {
-    const { workers, how } = this.#parts;
-    [this.#before, this.#began] = [this.#moment?.others.offered ?? 0, performance.now()];
-    this.#parts.say.textContent = "";
+    const { workers, how, say } = this.#parts;
+    this.#began = { at: performance.now(), ...this.#workers.counts };
+    say.textContent = "";
     try {
       await this.#workers.start(workers.valueAsNumber, how.value as How);
     } catch (error) {
-      this.#parts.say.textContent = `Your workers cannot call: ${error instanceof Error ? error.message : String(error)}.`;
+      say.textContent = `Your workers cannot call: ${error instanceof Error ? error.message : String(error)}.`;
     }
     this.#turn();
   }
 
   #rest(): void {
     this.#workers.stop();
-    const { sent, served, throttled } = this.#workers.counts;
-    const time = (performance.now() - this.#began) / 1000;
+    const [sent, served, throttled] = this.#lately();
+    const time = (performance.now() - this.#began.at) / 1000;
     this.#parts.say.textContent = `In ${seconds(time)} you made ${calls(sent)}: ${number(served, 6)} served, ${percent(throttled / Math.max(1, sent))} throttled.`;
     this.#turn();
+  }
+
+  /** The reader's calls with the present gate: sent, served and throttled. */
+  #lately(): [number, number, number] {
+    const [now, then] = [this.#workers.counts, this.#began];
+    return [now.sent - then.sent, now.served - then.served, now.throttled - then.throttled];
   }
 
   #turn(): void {
@@ -132,12 +136,13 @@ export class View {
     if (!moment.api !== !before?.api) this.#turn();
     if (moment.api) {
       const last = this.#heard;
+      if (!last) this.#before = moment.others.offered;
       // After a silence, a new server may have run longer than the old one; but it began later.
       const since = at - moment.now;
       const isLater = this.#lost && since > this.#since + 1;
       if (moment.api.url !== last?.api?.url || moment.now < last.now || isLater) {
         // A new server's count starts at zero.
-        this.#before -= last?.others.offered ?? 0;
+        if (last) this.#before -= last.others.offered;
         this.#processes = moment.processes.map(() => new Rates(2));
         this.#since = since;
       }
@@ -152,38 +157,59 @@ export class View {
       fleet.throttled += process.throttled;
       (this.#processes[index] ??= new Rates(2)).note(at, [process.offered, process.served], 0);
     });
-    this.#record.note(at, [counts.sent, counts.served, counts.throttled, fleet.served, fleet.throttled], moment.allowed);
-    this.#series.x.min = Math.max(0, at - REACH);
-    this.#series.x.max = Math.max(REACH, at);
-    // A caller without a gate may exceed the plot, or all other lines would be flat.
-    const [, ...rows] = this.#record.rows;
-    const allowed = Math.max(1, ...(rows.at(-1) as number[]));
-    const most = Math.max(allowed, ...(rows.flat() as number[]));
-    this.#series.y.max = Math.min(STEEP * allowed, 1.1 * most);
-    this.#peak.textContent = most > this.#series.y.max ? `up to ${number(most)} ↑` : "";
-    this.#series.set(this.#record.rows);
-    this.#changed();
-    this.#say(moment, counts);
+    this.#record.note(at, [fleet.served, fleet.throttled, counts.sent, counts.served, counts.throttled], moment.allowed);
+    this.#draw(at, moment.processes.length > 0);
+    this.#say(moment);
   }
 
-  #say(moment: Moment, counts: Counts): void {
+  /** The plot. Without a fleet it has no lines of one. */
+  #draw(at: number, fleet: boolean): void {
+    const { host } = this;
+    if (!this.#plot || (fleet && !this.#plot.fleet)) {
+      this.#plot?.series.destroy();
+      const x = { label: "seconds", format: (value: number) => number(value, 4), min: 0, max: REACH };
+      const y = { label: "calls/s", format: (value: number) => number(value), min: 0 };
+      const series = new Series(part(host, ".plot"), x, y, fleet ? LINES : LINES.slice(FLEET), part(host, ".legend"));
+      series.host.append(this.#peak);
+      this.#plot = { series, fleet };
+      this.#parts.caption.textContent = fleet
+        ? "Calls a second over real sockets: the fleet’s and yours. No caller knows the limit or the other callers."
+        : "Your calls a second over real sockets. The gate does not know the limit.";
+    }
+    const { series } = this.#plot;
+    series.x.min = Math.max(0, at - REACH);
+    series.x.max = Math.max(REACH, at);
+    const [times, ...all] = this.#record.rows;
+    const rows = this.#plot.fleet ? all : all.slice(FLEET);
+    // A caller without a gate may exceed the plot, or all other lines would be flat.
+    const allowed = Math.max(1, ...(all.at(-1) as number[]));
+    const most = Math.max(allowed, ...(rows.flat() as number[]));
+    series.y.max = Math.min(STEEP * allowed, 1.1 * most);
+    this.#peak.textContent = most > series.y.max ? `up to ${number(most)} ↑` : "";
+    series.set([times, ...rows]);
+    this.#changed();
+  }
+
+  #say(moment: Moment): void {
     const { about, body, mine, how } = this.#parts;
-    const fleet = moment.run ? `The fleet: ${moment.processes.length} processes with ${moment.run.workers} workers each, law ${moment.run.law}, ${number(Math.min(moment.now, moment.run.seconds), 3)} of ${number(moment.run.seconds)} s.` : "No fleet is running.";
+    const { counts, waits, pace, running } = this.#workers;
+    const { run, processes } = moment;
+    const fleet = run ? `The fleet: ${processes.length} processes with ${run.workers} workers each, law ${run.law}, ${number(Math.min(moment.now, run.seconds), 3)} of ${number(run.seconds)} s.` : "";
     about.textContent = moment.api ? `The API: ${moment.api.about}. ${fleet}` : `${fleet} Its run is over …`;
-    const [sent = 0, served = 0] = this.#record.rates;
-    const pace = this.#workers.pace;
-    const rows = [["you", rate(sent), rate(served), share(counts.throttled, counts.sent), pace ? seconds(counts.wait / 1000) : "–", "–"]];
-    if (this.#workers.running) rows[0]![0] = `you, ${how.value}`;
-    moment.processes.forEach((process, index) => {
+    const rows = processes.map((process, index) => {
       const [offered = 0, served = 0] = this.#processes[index]?.rates ?? [];
-      rows.push([`process ${index + 1}`, rate(offered), rate(served), share(process.throttled, process.offered), seconds(process.wait_ms / 1000), process.steers_by ?? "–"]);
+      return [`process ${index + 1}`, run?.law ?? "–", rate(offered), rate(served), share(process.throttled, process.offered), seconds(process.wait_ms / 1000)];
     });
+    const [, , sent = 0, served = 0] = this.#record.rates;
+    const [lately, , throttled] = this.#lately();
+    rows.push(["you", running ? how.value.replace("plain", "no gate") : "–", rate(sent), rate(served), share(throttled, lately), pace ? seconds(waits.last / 1000) : "–"]);
     fill(body, rows);
-    const counted = moment.others.offered - this.#before;
-    const waits = Object.entries(counts.waits).filter(([, { times }]) => times > 0)
+    [...body.rows].forEach((row, index) => row.classList.toggle("you", index === processes.length));
+    const counted = number(moment.others.offered - this.#before, 6);
+    const causes = Object.entries(waits.causes).filter(([, { times }]) => times > 0)
       .map(([cause, { times, ms }]) => `${number(times, 6)} ${times === 1 ? "time" : "times"} for ${CAUSES[cause as Cause]}${ms / times > 0.001 ? `, ${seconds(ms / times / 1000)} on average` : ""}`).join("; ");
-    mine.textContent = counts.sent === 0 ? "" : `You sent ${calls(counts.sent)}; the server counted ${number(counted, 6)} from outside the fleet. `
-      + (waits && `Calls waited ${waits}. `) + (pace?.interval ? `Pacing: one call every ${seconds(pace.interval / 1000)}.` : "");
+    mine.textContent = counts.sent === 0 ? "" : `You sent ${calls(counts.sent)}; the server counted ${counted}. `
+      + (causes && `Calls waited ${causes}. `) + (pace?.interval ? `Pacing: one call every ${seconds(pace.interval / 1000)}.` : "");
   }
 
   #over(): void {

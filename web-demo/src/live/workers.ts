@@ -5,37 +5,32 @@ import type { Cause, Gate, Law } from "tidegate";
 /** `plain`: the browser's fetch without a gate. */
 export type How = "plain" | Extract<Law, "adaptive" | "backoff" | "none">;
 
-export interface Counts {
-  /** Calls that were sent. */
-  sent: number;
-  served: number;
-  throttled: number;
-  /** Calls that failed: the server was down or not reachable. */
-  failed: number;
+/** Calls since the page was opened. They never restart, so that they stay equal to the server's. */
+export interface Counts { sent: number; served: number; throttled: number }
+
+/** The waits of the present gate. */
+export interface Waits {
   /** For each reason, the number of waits and their total length. */
-  waits: Record<Cause, { times: number; ms: number }>;
-  /** The last wait. */
-  wait: number;
+  causes: Record<Cause, { times: number; ms: number }>;
+  last: number;
 }
 
 const CAUSES: Cause[] = ["pacing", "cooldown", "concurrency", "retryBudget"];
 
-const nothing = (): Counts => ({
-  sent: 0, served: 0, throttled: 0, failed: 0, wait: 0,
-  waits: Object.fromEntries(CAUSES.map((cause) => [cause, { times: 0, ms: 0 }])) as Counts["waits"],
-});
+const nothing = (): Waits => ({ last: 0, causes: Object.fromEntries(CAUSES.map((cause) => [cause, { times: 0, ms: 0 }])) as Waits["causes"] });
 
 /** How long a worker pauses if the server is not reachable, ms. */
 const REST = 300;
 
 export class Workers {
-  counts = nothing();
+  readonly counts: Counts = { sent: 0, served: 0, throttled: 0 };
+  waits = nothing();
   #gate: Gate | null = null;
   #stop: AbortController | null = null;
   #url: string | null = null;
   #away = new AbortController();
 
-  /** The API's present address; a demo's next law has another. Calls to the old address are aborted. */
+  /** The API's present address; a demo's next law has another. Calls that wait for the old address are dropped. */
   set url(url: string | null) {
     if (url === this.#url) return;
     this.#url = url;
@@ -55,7 +50,7 @@ export class Workers {
   async start(number: number, how: How): Promise<void> {
     this.stop();
     const stop = (this.#stop = new AbortController());
-    this.counts = nothing();
+    this.waits = nothing();
     let gate: Gate | null;
     try {
       gate = how === "plain" ? null : await this.#open(how);
@@ -77,24 +72,23 @@ export class Workers {
 
   async #open(law: Exclude<How, "plain">): Promise<Gate> {
     const { tidegate } = await import("tidegate");
-    const { counts } = this;
-    const gate = tidegate({ law, fetch: (input, init) => send(counts, String(input), init) });
+    const { waits } = this;
+    const gate = tidegate({ law, fetch: (input) => this.#send(String(input)) });
     gate.on("wait", ({ cause, ms }) => {
-      counts.waits[cause].times++;
-      counts.waits[cause].ms += ms;
-      counts.wait = ms;
+      waits.causes[cause].times++;
+      waits.causes[cause].ms += ms;
+      waits.last = ms;
     });
     return gate;
   }
 
   async #work(gate: Gate | null, signal: AbortSignal): Promise<void> {
-    const { counts } = this;
     while (!signal.aborted) {
       try {
         const url = this.#url;
         if (!url) throw new TypeError("the server is not reachable");
         const init = { signal: AbortSignal.any([signal, this.#away.signal]) };
-        const answer = gate ? await gate.fetch(url, init) : await send(counts, url, init);
+        const answer = gate ? await gate.fetch(url, init) : await this.#send(url);
         // Reads the body to its end, so that the connection can be reused.
         await answer.arrayBuffer();
       } catch {
@@ -102,20 +96,14 @@ export class Workers {
       }
     }
   }
-}
 
-/** Sends one call and counts it. */
-async function send(counts: Counts, url: string, init?: RequestInit): Promise<Response> {
-  counts.sent++;
-  try {
-    const answer = await fetch(url, { ...init, cache: "no-store" });
-    if (answer.ok) counts.served++;
+  /** Sends one call and counts it. A call that was sent is never aborted: the server counts it too. */
+  async #send(url: string): Promise<Response> {
+    this.counts.sent++;
+    const answer = await fetch(url, { cache: "no-store" });
+    if (answer.ok) this.counts.served++;
     // The statuses with which the server's hint families throttle. In an outage, all send 503.
-    else if ([400, 403, 429].includes(answer.status)) counts.throttled++;
-    else counts.failed++;
+    else if ([400, 403, 429].includes(answer.status)) this.counts.throttled++;
     return answer;
-  } catch (error) {
-    if (!init?.signal?.aborted) counts.failed++;
-    throw error;
   }
 }

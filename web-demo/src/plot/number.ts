@@ -9,8 +9,14 @@ export function number(value: number | null | undefined, digits = 3): string {
   if (value === 0) return "0";
   const size = Math.floor(Math.log10(Math.abs(value)));
   const [whole = "", ...rest] = String(Number(value.toFixed(Math.max(0, Math.min(12, digits - 1 - size))))).split(".");
-  return [whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole, ...rest].join(".");
+  return [grouped(whole), ...rest].join(".");
 }
+
+/** The digits of a whole number, grouped from 10 000 on. */
+export const grouped = (whole: string | number): string =>
+  String(whole).length > 4 ? String(whole).replace(/\B(?=(\d{3})+$)/g, "\u202f") : String(whole);
+
+export const calls = (count: number): string => `${number(count, 9)} ${count === 1 ? "call" : "calls"}`;
 
 export const percent = (share: number | null | undefined): string =>
   share == null || !Number.isFinite(share) ? "–" : `${number(share * 100)} %`;

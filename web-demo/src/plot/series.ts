@@ -29,15 +29,6 @@ export interface Line {
   fill?: boolean;
 }
 
-/** The looks of up to six lines: colours that colour-blind readers can distinguish, each with a dash. */
-export const LOOKS: { tone: Tone; dash: number[] }[] = [
-  { tone: "s1", dash: [] },
-  { tone: "s2", dash: [7, 4] },
-  { tone: "s3", dash: [2, 3] },
-  { tone: "s4", dash: [10, 3, 2, 3] },
-  { tone: "s5", dash: [4, 2] },
-  { tone: "s6", dash: [1, 4] },
-];
 
 /** The first row is the axis, then one for each line. */
 export type Rows = [number[], ...(number | null)[][]];

@@ -1,6 +1,6 @@
 /** Colours for canvases: the page's tokens, read once for each theme. */
 
-export type Tone = "ink" | "soft" | "line" | "paper" | "raised" | "water" | "deep" | "wash" | "served" | "throttled"
+export type Tone = "ink" | "soft" | "line" | "paper" | "raised" | "served" | "throttled"
   | "s1" | "s2" | "s3" | "s4" | "s5" | "s6";
 
 let rem = 0;

@@ -24,9 +24,14 @@ const LINES: &str = include_str!("installs.txt");
 
 /// Compares all pages with what decides them. With `BLESS` set, writes them.
 pub fn check() -> Result<()> {
-    let lines = lines(release::published()?, release::version()?);
+    let names = [
+        ("VERSION", release::version()?),
+        ("REPOSITORY", release::repository()?.unwrap_or_default()),
+        ("SITE", release::site()?),
+    ];
+    let lines = lines(release::published()?, names);
     let mut wrong = Vec::new();
-    for name in files()?.iter().filter(|it| it.ends_with(".md") || it.ends_with("index.html")) {
+    for name in files()?.iter().filter(|it| it.ends_with(".md") || it.ends_with(".html")) {
         // A deleted file may still be listed.
         let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
         let written = write(&text, table, &lines).with_context(|| name.clone())?;
@@ -47,13 +52,13 @@ fn table(file: &str) -> Result<String> {
     text.with_context(|| format!("no table {file}"))
 }
 
-/// The lines to install what has this name.
-fn lines(published: bool, version: String) -> impl Fn(&str) -> Result<String> {
+/// The lines to install what has this name. Each of `names` is replaced.
+fn lines(published: bool, names: [(&str, String); 3]) -> impl Fn(&str) -> Result<String> {
     move |name| {
         let begin = format!("<!-- {name}: {} -->", if published { "published" } else { "clone" });
         let (_, lines) = LINES.split_once(&begin).with_context(|| format!("no {begin}"))?;
         let lines = lines.split("<!-- ").next().unwrap_or_default();
-        Ok(lines.replace("VERSION", &version))
+        Ok(names.iter().fold(lines.to_owned(), |lines, (name, is)| lines.replace(name, is)))
     }
 }
 
@@ -141,8 +146,13 @@ mod tests {
 
     const TABLE: &str = "In the median it took 1.12 times the ideal.\n\n## cold\n\n| hints | law | rejected % |\n|---|---|---:|\n| none | `adaptive` | 18.6 / 67.3 |\n\n## saturated\n\n| hints | law | rejected % |\n|---|---|---:|\n| none | adaptive | **0.51** / 1.56 |\n\n| flash | m0 |\n|---|---:|\n| all | 12 345 |\n";
 
+    fn names() -> [(&'static str, String); 3] {
+        [("VERSION", "1.2.3"), ("REPOSITORY", "https://a.org/b"), ("SITE", "https://b.org")]
+            .map(|(name, is)| (name, is.to_owned()))
+    }
+
     fn written(text: &str) -> Result<String> {
-        write(text, |_| Ok(TABLE.into()), lines(true, "1.2.3".into()))
+        write(text, |_| Ok(TABLE.into()), lines(true, names()))
     }
 
     #[test]
@@ -189,7 +199,9 @@ mod tests {
         };
         let npm = "\n```sh\nnpm install tidegate\n```\n";
         assert_eq!(written(&page("old")).unwrap(), page(npm));
-        let clone = lines(false, "1.2.3".into())("npm").unwrap();
+        let clone = lines(false, names())("npm").unwrap();
         assert!(clone.contains("/tidegate-1.2.3.tgz"), "{clone}");
+        let picture = lines(true, names())("og").unwrap();
+        assert!(picture.contains("\"https://b.org/demo/og.png\""), "{picture}");
     }
 }

@@ -210,11 +210,11 @@ impl fmt::Display for Api {
         let limit = self.limit();
         match self.policy {
             PolicyName::Gcra => {
-                write!(f, "gcra, {limit} calls per {}, burst {}", time(self.period), self.burst)?;
+                write!(f, "{limit} calls per {}, burst {} (gcra)", time(self.period), self.burst)?;
             }
-            PolicyName::Window => write!(f, "window, {limit} calls per {}", time(self.period))?,
+            PolicyName::Window => write!(f, "{limit} calls per window of {}", time(self.period))?,
             PolicyName::Concurrency => {
-                write!(f, "concurrency, {limit} calls at once of {} each", time(self.service()))?;
+                write!(f, "{limit} calls at once of {} each", time(self.service()))?;
             }
         }
         if let Some(Quota { calls, period }) = self.also {

@@ -58,7 +58,6 @@ struct Process {
     row: Row,
     /// The latest wait of its controller.
     wait_ms: f64,
-    steers_by: Option<String>,
 }
 
 impl<'a> Moment<'a> {
@@ -97,11 +96,7 @@ impl<'a> Moment<'a> {
 impl Process {
     fn new(row: Row, member: &Member) -> Self {
         let Member { tally, .. } = member;
-        Process {
-            row,
-            wait_ms: tally.wait_us as f64 / 1000.0,
-            steers_by: tally.tier.map(|tier| tier.to_string()),
-        }
+        Process { row, wait_ms: tally.wait_us as f64 / 1000.0 }
     }
 }
 

@@ -31,7 +31,7 @@ const PORT: u16 = 8433;
 /// How long readers may take to receive the end of the feed.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// A tag in the page's head that says that a demo serves it.
+/// A tag in the head of `live.html` that says that a demo serves it.
 const MARK: &str = "<meta name=\"tidegate-live\" content=\"on\">";
 
 /// The content security policy. The page may run its own scripts and call servers on this machine.
@@ -51,14 +51,17 @@ impl Page {
     /// Serves the page if the options request one.
     pub async fn open(options: &PageOptions) -> Result<Option<Self>> {
         let Some(folder) = options.folder() else { return Ok(None) };
-        let index = std::fs::read_to_string(folder.join("index.html")).with_context(|| {
-            let folder = folder.display();
-            format!("{folder} does not contain the page; cargo xtask demo --page builds it")
-        })?;
+        let read = |name| {
+            std::fs::read_to_string(folder.join(name)).with_context(|| {
+                let folder = folder.display();
+                format!("{folder} does not contain {name}; cargo xtask demo --page builds the page")
+            })
+        };
+        let (index, live) = (read("index.html")?, read("live.html")?);
         let listener = listen(options.page_port).await?;
         let address = listener.local_addr().context("the page has no address")?;
         let feed = Feed::default();
-        let routes = routes(folder, index, feed.clone());
+        let routes = routes(folder, index, &live, feed.clone());
         let task = tokio::spawn(async move {
             // It never ends by itself.
             let _ = axum::serve(listener, routes).await;
@@ -66,9 +69,9 @@ impl Page {
         Ok(Some(Page { address, feed, task }))
     }
 
-    /// The page's address.
+    /// The address of the page that shows the demo.
     pub fn url(&self) -> String {
-        format!("http://{}/", self.address)
+        format!("http://{}/live.html", self.address)
     }
 
     /// The feed that updates the page.
@@ -102,13 +105,12 @@ async fn listen(wanted: Option<u16>) -> Result<TcpListener> {
     }
 }
 
-fn routes(folder: &Path, index: String, feed: Feed) -> Router {
-    let index = Html(index.replacen("</head>", &format!("{MARK}</head>"), 1));
-    let index = get(async || index);
+fn routes(folder: &Path, index: String, live: &str, feed: Feed) -> Router {
+    let live = Html(live.replacen("</head>", &format!("{MARK}</head>"), 1));
     let files = ServeDir::new(folder).append_index_html_on_directories(false);
     Router::new()
-        .route("/", index.clone())
-        .route("/index.html", index)
+        .route("/", get(async || Html(index)))
+        .route("/live.html", get(async || live))
         .route("/events", get(async |State(feed): State<Feed>| Sse::new(feed.stream())))
         .route("/api", get(latest))
         .with_state(feed)

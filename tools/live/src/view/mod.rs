@@ -204,7 +204,7 @@ fn top(scene: &Scene<'_>) -> f64 {
     2.0 * limits.fold(1.0, f64::max)
 }
 
-/// The figures of the laws that ran, and the next laws.
+/// The figures of the laws that ran, and the next ones.
 fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let laws = scene.demo.laws();
     let running = scene.finished.len();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::measure::{CONVERGENCES, View};
+use super::measure::{CONVERGENCES, View, used};
 use super::{Metrics, jain, median, share};
 use crate::scenario::units::{Rate, Time};
 use crate::scenario::{Clients, Convergence, Show, Stretch, Toward};
@@ -59,7 +59,7 @@ impl View<'_> {
         let there =
             |group: &Clients| group.from <= from && group.to.is_none_or(|leaves| leaves >= to);
         match show {
-            Show::Util => share(sums.served, possible()),
+            Show::Util => used(sums.served, possible()),
             Show::Throttled => share(sums.bad, sums.all()),
             Show::Throttles => Some(sums.bad),
             Show::Load => share(sums.all(), to.seconds() - from.seconds()),

@@ -27,7 +27,6 @@ impl Tally {
         let (served, bad) = counted.fold((0, 0), |sum, thread| {
             (sum.0 + u64::from(thread.served), sum.1 + u64::from(thread.bad))
         });
-        let capacity = server.capacity(scenario.measure_from.instant(), now, scenario.offered);
         let bins = view.bin_of(now - Instant::ZERO);
         let second_half = view.sums(bins / 2..bins);
         let (half, end) = (view.start_of(bins / 2), view.start_of(bins));
@@ -37,10 +36,10 @@ impl Tally {
         let ended = self.done.or(stopped.then_some(now));
 
         let mut all = Metrics::default();
-        all.add("util", share(self.all_served as f64, capacity));
+        all.add("util", view.util(now));
         all.add("throttled", share(bad as f64, (served + bad) as f64));
         let flow = server.flow(half, end, scenario.offered);
-        all.add("ss_util", share(second_half.served, flow));
+        all.add("ss_util", used(second_half.served, flow));
         all.add("ss_throttled", share(second_half.bad, second_half.all()));
         all.add("jain_process", jain(view.served_by_process()));
         let workers = || self.threads.iter().filter(|thread| thread.under_test);
@@ -75,6 +74,12 @@ impl Tally {
         view.add_asked(&mut all);
         all
     }
+}
+
+/// The share of a supply that was used. What a burst takes beyond the supply of a time does not
+/// count.
+pub(super) fn used(served: f64, supply: f64) -> Option<f64> {
+    share(served.min(supply), supply)
 }
 
 /// A finished run to compute metrics from.
@@ -113,6 +118,25 @@ impl View<'_> {
     pub(super) fn sums(&self, bins: Range<usize>) -> Sums {
         let sum = |counts: &[u32]| counts[bins.clone()].iter().copied().map(f64::from).sum();
         Sums { served: sum(&self.tally.served), bad: sum(&self.tally.bad) }
+    }
+
+    /// The share of the server's supply that was used. Of a fixed window that the run covers in
+    /// part, the supply is that part of the limit, and calls beyond it do not count: they are
+    /// borrowed from the time that the run does not cover.
+    #[expect(clippy::cast_precision_loss, reason = "for ratios")]
+    fn util(&self, now: Instant) -> Option<f64> {
+        let Self { tally, scenario, server } = *self;
+        let (from, offered) = (scenario.measure_from.instant(), scenario.offered);
+        let windows =
+            server.limit().windows().filter(|_| offered.is_none() && server.nodes() == 1.0);
+        let Some((_, width, _)) = windows else {
+            return used(tally.all_served as f64, server.capacity(from, now, offered));
+        };
+        let counts = tally.by_window.iter().map(|&(ends, served)| {
+            let begins = Instant::ZERO + ((ends - Instant::ZERO) - width);
+            (served as f64).min(server.flow(begins.max(from), ends.min(now), None))
+        });
+        used(counts.sum(), server.flow(from, now, None))
     }
 
     /// Calls served per process under test that is always present.

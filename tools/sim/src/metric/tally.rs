@@ -3,9 +3,10 @@
 use hdrhistogram::Histogram;
 use tidegate::{Instant, Outcome, Span};
 
+use crate::PLAIN;
 use crate::client::Thread;
 use crate::scenario::{Scenario, Show, Toward};
-use crate::server::Answer;
+use crate::server::{Answer, Server};
 
 /// The counters of a run. Calls are counted when they arrive at the server.
 #[derive(Clone, Debug)]
@@ -15,8 +16,11 @@ pub struct Tally {
     pub(super) bad: Vec<u32>,
     /// Calls served per process and bin, if a metric needs them.
     pub(super) served_by: Vec<Vec<u32>>,
-    /// Calls from `measure_from` on, including background calls.
+    /// Calls served from `measure_from` on, including background calls.
     pub(super) all_served: u64,
+    /// The same in each of the server's fixed windows that served any: when the window ends, and
+    /// how many.
+    pub(super) by_window: Vec<(Instant, u64)>,
     pub(super) threads: Vec<ThreadTally>,
     /// How long attempts waited for their throttle.
     pub(super) waits: Micros,
@@ -29,6 +33,8 @@ pub struct Tally {
     pub(super) peak: Peak,
     /// The width of a bin.
     bin: Span,
+    /// The width of the server's windows, and when the first whole one begins.
+    windows: Option<(Span, Instant)>,
     from: Instant,
     calls: u64,
 }
@@ -48,9 +54,9 @@ pub(super) struct ThreadTally {
 }
 
 impl Tally {
-    /// The counters for a scenario and its threads.
+    /// The counters for a scenario, its server and its threads.
     #[expect(clippy::cast_possible_truncation, reason = "the scenario was checked to fit")]
-    pub fn new(scenario: &Scenario, threads: &[Thread]) -> Self {
+    pub fn new(scenario: &Scenario, server: &Server, threads: &[Thread]) -> Self {
         let groups: Vec<_> =
             scenario.groups().flat_map(|group| (0..group.processes).map(move |_| group)).collect();
         let chosen = groups.iter().any(|group| group.counted);
@@ -73,6 +79,7 @@ impl Tally {
             bad: vec![0; bins],
             served_by: if by_process { vec![vec![0; bins]; groups.len()] } else { Vec::new() },
             all_served: 0,
+            by_window: Vec::new(),
             threads: threads.collect(),
             waits: Micros::default(),
             latencies: Micros::default(),
@@ -80,6 +87,7 @@ impl Tally {
             done: None,
             peak: Peak::new(scenario.peak_from.unwrap_or(scenario.measure_from).instant()),
             bin: scenario.bin.get_ref().span(),
+            windows: server.limit().windows().map(|(_, width, first)| (width, first)),
             from: scenario.measure_from.instant(),
             calls: 0,
         }
@@ -87,13 +95,16 @@ impl Tally {
 
     /// A call was sent after this wait.
     pub fn left(&mut self, thread: u32, now: Instant, waited: Span) {
-        if now >= self.from && self.threads[thread as usize].counted {
+        if !PLAIN && now >= self.from && self.threads[thread as usize].counted {
             self.waits.add(waited);
         }
     }
 
     /// A call has arrived and the server has decided.
     pub fn arrived(&mut self, thread: u32, now: Instant, answer: &Answer) {
+        if PLAIN {
+            return;
+        }
         let bin = self.count(now, answer.outcome);
         let thread = &mut self.threads[thread as usize];
         let served = answer.outcome == Outcome::Ok;
@@ -119,7 +130,7 @@ impl Tally {
 
     /// A call that began at `begun` returned and was served.
     pub fn served(&mut self, thread: u32, now: Instant, begun: Instant) {
-        if now >= self.from && self.threads[thread as usize].counted {
+        if !PLAIN && now >= self.from && self.threads[thread as usize].counted {
             self.latencies.add(now - begun);
         }
     }
@@ -154,11 +165,26 @@ impl Tally {
         let bin = bin.min(self.served.len() - 1);
         if outcome == Outcome::Ok {
             self.served[bin] += 1;
-            self.all_served += u64::from(now >= self.from);
+            if now >= self.from {
+                self.all_served += 1;
+                self.count_window(now);
+            }
         } else {
             self.bad[bin] += 1;
         }
         bin
+    }
+
+    fn count_window(&mut self, now: Instant) {
+        let Some((width, first)) = self.windows else { return };
+        match self.by_window.last_mut() {
+            Some((ends, served)) if now < *ends => *served += 1,
+            _ => {
+                let whole =
+                    if now < first { 0 } else { (now - first).as_nanos() / width.as_nanos() + 1 };
+                self.by_window.push((first + width * whole, 1));
+            }
+        }
     }
 }
 
@@ -203,25 +229,20 @@ impl Peak {
 }
 
 /// A histogram of times in microseconds with three significant digits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Micros {
-    histogram: Histogram<u32>,
+    /// `None` without values.
+    histogram: Option<Histogram<u32>>,
     sum: u128,
     longest: Span,
 }
 
-impl Default for Micros {
-    fn default() -> Self {
-        // Times above a million seconds are not distinguished.
-        let histogram =
-            Histogram::new_with_bounds(1, 1_000_000_000_000, 3).expect("the bounds are valid");
-        Self { histogram, sum: 0, longest: Span::ZERO }
-    }
-}
-
 impl Micros {
     pub(crate) fn add(&mut self, span: Span) {
-        self.histogram.saturating_record(span.as_nanos() / 1_000);
+        // Times above a million seconds are not distinguished.
+        let new = || Histogram::new_with_bounds(1, 1_000_000_000_000, 3);
+        let histogram = self.histogram.get_or_insert_with(|| new().expect("the bounds are valid"));
+        histogram.saturating_record(span.as_nanos() / 1_000);
         self.sum += u128::from(span.as_nanos());
         self.longest = self.longest.max(span);
     }
@@ -229,20 +250,19 @@ impl Micros {
     /// The quantile in milliseconds. `None` if there are no values.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
-        let some = !self.histogram.is_empty();
-        some.then(|| self.histogram.value_at_quantile(share) as f64 / 1e3)
+        Some(self.histogram.as_ref()?.value_at_quantile(share) as f64 / 1e3)
     }
 
     /// The mean, in milliseconds.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(super) fn mean(&self) -> Option<f64> {
-        super::share(self.sum as f64 / 1e6, self.histogram.len() as f64)
+        super::share(self.sum as f64 / 1e6, self.histogram.as_ref()?.len() as f64)
     }
 
     /// The maximum, in milliseconds.
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(super) fn longest(&self) -> Option<f64> {
-        (!self.histogram.is_empty()).then(|| self.longest.as_nanos() as f64 / 1e6)
+        self.histogram.as_ref().map(|_| self.longest.as_nanos() as f64 / 1e6)
     }
 }
 

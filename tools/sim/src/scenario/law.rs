@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::{NonZeroU16, NonZeroU32};
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::{
     AnyLaw, Autosleeper, AutosleeperConfig, Fixed, Over, Recovery, Tchannel, TchannelConfig,
@@ -14,7 +14,7 @@ use toml::Spanned;
 use super::units::{Rate, Time};
 
 /// A custom law. Missing parameters are those of the law of that name.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LawSpec {
     /// A constant rate.
@@ -28,7 +28,7 @@ pub enum LawSpec {
 }
 
 /// The parameters of `fixed`.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FixedSpec {
     /// The rate.
@@ -38,7 +38,7 @@ pub struct FixedSpec {
 }
 
 /// The parameters of `backoff`.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BackoffSpec {
     /// The first delay.
@@ -54,7 +54,7 @@ pub struct BackoffSpec {
 }
 
 /// A kind of jitter.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JitterSpec {
     /// No jitter.
@@ -66,7 +66,7 @@ pub enum JitterSpec {
 }
 
 /// The parameters of `autosleeper`.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AutosleeperSpec {
     /// The delay after the first failure.
@@ -86,7 +86,7 @@ pub struct AutosleeperSpec {
 }
 
 /// The parameters of `tchannel`.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TchannelSpec {
     /// The initial and highest limit, in calls a second.
@@ -98,7 +98,7 @@ pub struct TchannelSpec {
 }
 
 /// How the limit grows back each second.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySpec {
     /// By this multiple of itself, so that a rate of 3 makes it four times as high.
@@ -108,7 +108,7 @@ pub enum RecoverySpec {
 }
 
 /// What happens to a call over the limit.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverSpec {
     /// It is rejected immediately.
@@ -218,6 +218,14 @@ pub(super) fn by_name<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Vec<(String, Spanned<LawSpec>)>, D::Error> {
     Ok(BTreeMap::deserialize(from)?.into_iter().collect())
+}
+
+/// Writes what [`by_name`] reads.
+pub(super) fn as_table<S: Serializer>(
+    laws: &[(String, Spanned<LawSpec>)],
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.collect_map(laws.iter().map(|(name, law)| (name, law)))
 }
 
 #[cfg(test)]

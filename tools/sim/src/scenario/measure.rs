@@ -1,12 +1,12 @@
 //! Metrics beyond the whole run: of stretches of it, and of how fast the clients settle.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::units::{Rate, Time};
 
 /// A stretch of the run with separate metrics, called `NAME_util`, `NAME_jain` and so on. A
 /// repeated stretch gives the mean over its repeats.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
     /// The prefix of its metrics' names.
@@ -20,7 +20,7 @@ pub struct Stretch {
     /// The most that the clients request in it, if that is less than the server's supply.
     pub offered: Option<Rate>,
     /// Calls that the server has accumulated before it, in addition to its rate.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub credit: u64,
     /// The interval between repeats, from start to start.
     pub every: Option<Time>,
@@ -30,7 +30,7 @@ pub struct Stretch {
 }
 
 /// A metric of a stretch.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Show {
     /// Calls served, as a share of the possible.
@@ -67,7 +67,7 @@ impl Show {
 /// A change, and the state that clients are expected to reach. The metric is the number of seconds
 /// until the first stretch of `width` that shows it, or the observed time if none does. Several
 /// with the same name give their median.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Convergence {
     /// The metric's name.
@@ -85,7 +85,7 @@ pub struct Convergence {
 }
 
 /// A state that clients are expected to reach.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Toward {
     /// At least 90 % of the rate is served.

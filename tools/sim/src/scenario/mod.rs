@@ -2,16 +2,16 @@
 //!
 //! The format is documented in `tools/sim/scenarios/README.md`.
 
-mod brief;
 mod check;
 mod law;
 mod measure;
+mod plain;
 pub mod units;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::Policy;
 use toml::Spanned;
 
@@ -26,14 +26,14 @@ pub use measure::{Convergence, Show, Stretch, Toward};
 use units::{Rate, Time};
 
 /// A scenario: a server, its clients, and what to measure.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// The file's name without its extension.
     #[serde(skip)]
     pub name: String,
     /// A one-line description.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub title: String,
     /// When the world ends.
     pub end: Spanned<Time>,
@@ -41,12 +41,12 @@ pub struct Scenario {
     #[serde(default = "one_second")]
     pub bin: Spanned<Time>,
     /// From when calls count for the metrics of the whole run.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub measure_from: Time,
     /// From when the busiest second is searched. The default is `measure_from`.
     pub peak_from: Option<Time>,
     /// Whether the run ends when all clients with a fixed amount of work are done.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub stop_when_work_is_done: bool,
     /// Ends the run when the server has this many calls left.
     pub stop_at_remaining: Option<u64>,
@@ -59,22 +59,27 @@ pub struct Scenario {
     #[serde(default = "from_25_to_75_ms")]
     pub latency: Spanned<Spread>,
     /// Custom laws by name.
-    #[serde(default, deserialize_with = "law::by_name")]
+    #[serde(
+        default,
+        deserialize_with = "law::by_name",
+        serialize_with = "law::as_table",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub laws: Vec<(String, Spanned<LawSpec>)>,
     /// The server.
     pub server: Spanned<ServerSpec>,
     /// The clients.
     pub clients: Vec<Spanned<Clients>>,
     /// Stretches of the run with separate metrics.
-    #[serde(default, rename = "stretch")]
+    #[serde(default, rename = "stretch", skip_serializing_if = "Vec::is_empty")]
     pub stretches: Vec<Spanned<Stretch>>,
     /// Changes after which the clients have to settle.
-    #[serde(default, rename = "convergence")]
+    #[serde(default, rename = "convergence", skip_serializing_if = "Vec::is_empty")]
     pub convergences: Vec<Spanned<Convergence>>,
 }
 
 /// A group of equal client processes.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clients {
     /// How many processes. Each has one throttle.
@@ -84,15 +89,15 @@ pub struct Clients {
     #[serde(default = "one")]
     pub threads: u32,
     /// When the threads make calls.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub demand: Demand,
     /// When they join.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub from: Time,
     /// When they leave: calls in flight complete, others are withdrawn. Never if absent.
     pub to: Option<Time>,
     /// Whether the first call of each thread arises at random like later ones, instead of at once.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub steady: bool,
     /// A law for this group instead of the law under test. Such clients are strangers.
     pub law: Option<String>,
@@ -107,12 +112,12 @@ pub struct Clients {
     /// Calls that can never be served.
     pub bad: Option<Bad>,
     /// Whether call metrics cover only this group (and others with this key).
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub counted: bool,
 }
 
 /// Calls that can never be served.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bad {
     /// The share of the calls.
@@ -122,7 +127,7 @@ pub struct Bad {
 }
 
 /// When a thread makes calls.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
     /// The next call starts when the previous one has ended.
@@ -169,6 +174,13 @@ impl Scenario {
         name.clone_into(&mut scenario.name);
         check::check(&scenario).map_err(|fault| fault.at(text, file))?;
         Ok(scenario)
+    }
+
+    /// The text of a file that [`parse`](Self::parse) reads as this scenario. Values that are the
+    /// default are left out, except the most important.
+    #[cfg(feature = "full")]
+    pub fn print(&self) -> String {
+        toml::to_string(self).expect("a scenario is a table")
     }
 
     /// The client groups.
@@ -219,6 +231,11 @@ impl Clients {
 
 const fn one() -> u32 {
     1
+}
+
+/// Whether a value need not be written.
+pub(crate) fn is_usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn one_second() -> Spanned<Time> {

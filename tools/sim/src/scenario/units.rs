@@ -1,10 +1,12 @@
 //! Numbers with units, as in scenario files: `"100ms"`, `"4/s"`, `"4500/h"`.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::ser::{Serialize, Serializer};
 use tidegate::{Instant, Span};
 
 /// A duration, or a time counted from the start of the world.
@@ -54,6 +56,27 @@ impl FromStr for Time {
     }
 }
 
+/// The largest unit in which it is a whole number, as in `90min`.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.as_nanos();
+        let whole = |unit: &&(u64, &str)| nanos >= unit.0 && nanos.is_multiple_of(unit.0);
+        let (size, name) = UNITS.iter().find(whole).copied().unwrap_or((SECOND, "s"));
+        write!(f, "{}{name}", nanos / size)
+    }
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+const UNITS: [(u64, &str); 6] = [
+    (3_600 * SECOND, "h"),
+    (60 * SECOND, "min"),
+    (SECOND, "s"),
+    (1_000_000, "ms"),
+    (1_000, "us"),
+    (1, "ns"),
+];
+
 /// The longest time, in nanoseconds. Waits can be added to it without saturating.
 const CENTURY: u64 = 3_155_760_000_000_000_000;
 
@@ -62,7 +85,52 @@ const CENTURY: u64 = 3_155_760_000_000_000_000;
 /// In these units a rate per second, minute or hour with up to six decimals is an integer, so a
 /// bucket filled at 4500 an hour holds exactly 4500 after an hour.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Rate(u64);
+pub struct Rate(u64, Unit);
+
+/// The unit that a rate was written in, so that it is printed in the same. All are equal: rates are
+/// compared by what they are.
+#[derive(Clone, Copy, Debug, Default)]
+enum Unit {
+    #[default]
+    Second,
+    Minute,
+    Hour,
+    Day,
+}
+
+impl Unit {
+    const ALL: [Self; 4] = [Self::Second, Self::Minute, Self::Hour, Self::Day];
+
+    /// Its name, and how many of it a day has.
+    const fn name(self) -> (&'static str, u64) {
+        match self {
+            Self::Second => ("s", 86_400),
+            Self::Minute => ("min", 1_440),
+            Self::Hour => ("h", 24),
+            Self::Day => ("d", 1),
+        }
+    }
+}
+
+impl PartialEq for Unit {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Unit {}
+
+impl Ord for Unit {
+    fn cmp(&self, _: &Self) -> Ordering {
+        Ordering::Equal
+    }
+}
+
+impl PartialOrd for Unit {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 /// The cost of a call in a bucket that gains [`Rate::grains`] per nanosecond.
 pub const GRAINS_PER_CALL: u128 = 86_400_000_000_000 * 1_000_000;
@@ -71,13 +139,13 @@ impl Rate {
     /// This many calls a second.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
     pub fn per_second(calls: f64) -> Self {
-        Self((calls * 86_400e6) as u64)
+        Self((calls * 86_400e6) as u64, Unit::Second)
     }
 
     /// This many calls a day.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
     pub fn per_day(calls: f64) -> Self {
-        Self((calls * 1e6) as u64)
+        Self((calls * 1e6) as u64, Unit::Day)
     }
 
     /// What a bucket gains per nanosecond, if a call costs [`GRAINS_PER_CALL`].
@@ -125,19 +193,26 @@ impl FromStr for Rate {
         let (number, unit) = text
             .split_once('/')
             .ok_or_else(|| wrong("the unit is missing, one of /s, /min, /h, /d"))?;
-        let per_day = match unit.trim_ascii() {
-            "s" => 86_400,
-            "min" => 1_440,
-            "h" => 24,
-            "d" => 1,
-            _ => return Err(wrong("the unit must be one of /s, /min, /h, /d")),
-        };
+        let unit = Unit::ALL.into_iter().find(|one| one.name().0 == unit.trim_ascii());
+        let unit = unit.ok_or_else(|| wrong("the unit must be one of /s, /min, /h, /d"))?;
         let millionths = millionths(number.trim_ascii())
             .ok_or_else(|| wrong("the number must be positive, with at most six decimals"))?;
-        match millionths.checked_mul(per_day) {
-            Some(rate) if rate <= 1_000_000 * 86_400 * 1_000_000 => Ok(Self(rate)),
+        match millionths.checked_mul(unit.name().1) {
+            Some(rate) if rate <= 1_000_000 * 86_400 * 1_000_000 => Ok(Self(rate, unit)),
             _ => Err(wrong("a million calls a second is the most there is")),
         }
+    }
+}
+
+/// In the unit that it was written in, as in `4500/h`.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, in_a_day) = self.1.name();
+        let millionths = self.0 / in_a_day;
+        let decimals = format!("{:06}", millionths % 1_000_000);
+        let decimals = decimals.trim_end_matches('0');
+        let point = if decimals.is_empty() { "" } else { "." };
+        write!(f, "{}{point}{decimals}/{name}", millionths / 1_000_000)
     }
 }
 
@@ -177,6 +252,18 @@ impl<'de> Deserialize<'de> for Time {
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_str(Text("a rate with a unit, like \"4/s\"", PhantomData))
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl Serialize for Rate {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A bucket whose rate follows the load, as in cloud table stores: unused calls become credit for a
 //! burst, and when the load stays near the rate for a whole period, the rate changes.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Outcome, Span};
 
 use super::bucket::Bucket;
@@ -11,7 +11,7 @@ use crate::chance::Chance;
 use crate::scenario::units::{Rate, Time};
 
 /// The scenario's settings of an autoscaling server.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AutoscalingSpec {
     /// The initial and lowest rate.
@@ -85,7 +85,7 @@ impl Autoscaling {
             let rate = wanted.clamp(self.spec.least, self.spec.most);
             if rate != self.rate {
                 self.rate = rate;
-                self.bucket.change(self.next_look, rate);
+                self.bucket.set_rate(self.next_look, rate);
             }
             self.served = 0;
             self.next_look += self.spec.period.span();

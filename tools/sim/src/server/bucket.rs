@@ -1,7 +1,7 @@
 //! A token bucket, which is equivalent to GCRA: each call takes a token, and tokens are added at a
 //! rate.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Span};
 use tidegate_limits::Limit as _;
 
@@ -11,7 +11,7 @@ use crate::chance::Chance;
 use crate::scenario::units::{GRAINS_PER_CALL, Rate};
 
 /// The scenario's settings of a bucket.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BucketSpec {
     /// How many tokens it holds.
@@ -21,7 +21,7 @@ pub struct BucketSpec {
     /// The refill rate.
     pub rate: Rate,
     /// Later rates.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
 }
 
@@ -29,6 +29,9 @@ impl BucketSpec {
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.burst == 0 {
             return Some("burst must be 1 or more: an empty bucket never serves a call");
+        }
+        if self.rate.is_zero() && self.steps.iter().all(|step| step.rate.is_zero()) {
+            return Some("the rate must be above 0: otherwise the bucket never refills");
         }
         if self.start.is_some_and(|start| start > self.burst) {
             return Some("a bucket cannot start with more than its burst");
@@ -70,17 +73,18 @@ impl Bucket {
         limit.fits(now.as_nanos(), 0);
         limit
     }
-
-    /// Changes the rate from `at` on.
-    pub fn change(&mut self, at: Instant, rate: Rate) {
-        self.rate.push(at, rate);
-    }
 }
 
 impl Limit for Bucket {
     fn arrive(&mut self, now: Instant, _: &mut Chance) -> Ruling {
         (self.limit, self.counted) = (self.limit(now), now);
         Ruling::served(self.limit.take(now.as_nanos(), 1))
+    }
+
+    fn set_rate(&mut self, now: Instant, rate: Rate) {
+        (self.limit, self.counted) = (self.limit(now), now);
+        self.limit.set_rate(now.as_nanos(), rate.grains());
+        self.rate.set(now, rate);
     }
 
     fn remaining(&self, now: Instant) -> Option<u64> {

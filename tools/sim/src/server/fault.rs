@@ -1,7 +1,7 @@
 //! A part of a server that is slow, or fails slowly: one node of several behind a load balancer
 //! that has not noticed.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::Outcome;
 #[cfg(feature = "full")]
 use tidegate::{Hint, Instant, Span};
@@ -13,26 +13,26 @@ use crate::chance::Chance;
 use crate::scenario::units::Time;
 
 /// A period in which a share of the calls reach the bad part.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// When it begins.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub from: Time,
     /// When it is over.
     pub to: Time,
     /// The share of the calls.
     pub share: f64,
     /// How much longer they take.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub delay: Time,
     /// The outcome of these calls.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub reply: Reply,
 }
 
 /// The outcome of a call that reached the bad part.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// It is served.
@@ -47,7 +47,7 @@ pub enum Reply {
 }
 
 /// How a call that can never be served is refused.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
     /// It is throttled, without a hint.

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Span};
 
 use super::{Limit, Ruling, Window, WindowSpec, latest};
@@ -12,7 +12,7 @@ use crate::chance::Chance;
 use crate::scenario::units::Time;
 
 /// A number of throttled calls after which every call is throttled for a time.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ban {
     /// How many throttled calls.
@@ -22,7 +22,7 @@ pub struct Ban {
     /// How long every call is throttled.
     pub length: Time,
     /// Whether each call during the ban starts it anew.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub extends: bool,
 }
 

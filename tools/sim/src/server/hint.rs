@@ -1,6 +1,6 @@
 //! The hints of a server: true, false or none.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Hint, Instant, Outcome, Span};
 
 use super::Limit;
@@ -8,7 +8,7 @@ use crate::chance::scaled;
 use crate::scenario::units::Time;
 
 /// How a server reports a number.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Honesty<T> {
     /// Not reported.
@@ -23,28 +23,28 @@ pub enum Honesty<T> {
 }
 
 /// The hints of a server.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HintSpec {
     /// `Retry-After` on throttled calls, in whole seconds, rounded up.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub retry_after: Honesty<Time>,
     /// `RateLimit-Remaining` on every response.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub remaining: Honesty<u64>,
     /// `RateLimit-Reset` on every response.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub reset: Honesty<Time>,
     /// The limit and its period on every response.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub quota: Honesty<QuotaSpec>,
     /// The format of `RateLimit-Reset`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub reset_form: ResetForm,
 }
 
 /// The format of a reset time.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetForm {
     /// Whole seconds from now, rounded up.
@@ -77,7 +77,7 @@ impl ResetForm {
 const SECOND: u64 = 1_000_000_000;
 
 /// Calls per period.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaSpec {
     /// How many calls.

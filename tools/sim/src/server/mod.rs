@@ -13,9 +13,10 @@ mod sliding;
 mod strangers;
 mod window;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Hint, Instant, Outcome, Span};
 
+use crate::PLAIN;
 use crate::chance::{Chance, Spread, Stream};
 use crate::order::sort_few;
 use crate::scenario::units::{Rate, Time};
@@ -33,7 +34,7 @@ pub use strangers::Strangers;
 pub use window::{Window, WindowSpec};
 
 /// The scenario's settings of its server.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
     /// A token bucket.
@@ -49,7 +50,7 @@ pub struct ServerSpec {
     pub sliding: Option<SlidingSpec>,
     /// Further windows that also limit the calls.
     #[cfg(feature = "full")]
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<WindowSpec>,
     /// The most calls that it works on at once.
     #[cfg(feature = "full")]
@@ -59,25 +60,25 @@ pub struct ServerSpec {
     pub ban: Option<Ban>,
     /// How many equal nodes it has, each with this limit: 1 if absent. Connections are assigned to
     /// them in turn.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub nodes: u16,
     /// Periods in which every call fails.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
     /// Periods in which a part of it is slow, or fails slowly.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
     /// Background calls, which are never retried and not measured.
     pub strangers: Option<Strangers>,
     /// How long it works on a served call, in addition to the time of its limit.
     pub work: Option<Spread>,
     /// Its hints.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub hints: HintSpec,
 }
 
 /// A period in which every call fails, without a hint.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
     /// When it begins.
@@ -99,6 +100,9 @@ pub trait Limit {
 
     /// A call that it admitted leaves the server at `leaves`.
     fn admitted(&mut self, _leaves: Instant) {}
+
+    /// Sets its rate from `now` on, if it has one that can be set.
+    fn set_rate(&mut self, _now: Instant, _rate: Rate) {}
 
     /// How many more calls it would serve at `now`, if it counts that.
     fn remaining(&self, now: Instant) -> Option<u64>;
@@ -235,7 +239,7 @@ impl ServerSpec {
     fn limit(&self, chance: &mut Chance) -> Box<dyn Limit> {
         let limit: Box<dyn Limit> = match self {
             Self { bucket: Some(bucket), .. } => Box::new(Bucket::new(bucket)),
-            Self { window: Some(window), .. } => Box::new(Window::new(window, chance)),
+            Self { window: Some(window), .. } if !PLAIN => Box::new(Window::new(window, chance)),
             #[cfg(feature = "full")]
             Self { queue: Some(queue), .. } => Box::new(Queue::new(queue)),
             #[cfg(feature = "full")]
@@ -288,7 +292,7 @@ impl Server {
 
     /// Decides an arriving call.
     pub fn arrive(&mut self, now: Instant) -> Answer {
-        if self.is_down(now) {
+        if !PLAIN && self.is_down(now) {
             return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
         }
         #[cfg(feature = "full")]
@@ -311,8 +315,11 @@ impl Server {
         if outcome == Outcome::Ok {
             self.limits[self.node].admitted(now + delay);
         }
-        let tell = |hints: &HintSpec| hints.about(outcome, self.limit(), now);
-        Answer { outcome, delay, hint: self.hints.as_ref().map_or(Hint::NONE, tell) }
+        let hint = match &self.hints {
+            Some(hints) if !PLAIN => hints.about(outcome, self.limit(), now),
+            _ => Hint::NONE,
+        };
+        Answer { outcome, delay, hint }
     }
 
     /// How many calls could have been served between two times, without outages and at most
@@ -362,6 +369,11 @@ impl Server {
     /// The rate at `now`, in calls a second.
     pub fn rate_at(&self, now: Instant) -> f64 {
         if self.is_down(now) { 0.0 } else { self.nodes() * latest(&self.limit().rate(), now) }
+    }
+
+    /// Sets the rate of each node's limit from `now` on, if it has one that can be set.
+    pub fn set_rate(&mut self, now: Instant, rate: Rate) {
+        self.limits.iter_mut().for_each(|limit| limit.set_rate(now, rate));
     }
 
     fn is_down(&self, now: Instant) -> bool {

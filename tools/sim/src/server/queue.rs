@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Outcome, Span};
 
 #[cfg(feature = "full")]
@@ -13,7 +13,7 @@ use crate::chance::Chance;
 use crate::scenario::units::Time;
 
 /// The scenario's settings of a queueing server.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
     /// How many calls are processed at once.
@@ -23,12 +23,12 @@ pub struct QueueSpec {
     /// The service time of a call: exponential with this mean.
     pub service: Time,
     /// Later mean service times.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<ServiceStep>,
 }
 
 /// A mean service time from a time on.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceStep {
     /// When it begins.

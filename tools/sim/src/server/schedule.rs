@@ -1,12 +1,12 @@
 //! A rate that changes at known times.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::Instant;
 
 use crate::scenario::units::{GRAINS_PER_CALL, Rate, Time};
 
 /// A rate from a time on.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// When it begins.
@@ -26,8 +26,9 @@ impl Schedule {
         Self([first].into_iter().chain(steps.iter().map(|s| (s.at.instant(), s.rate))).collect())
     }
 
-    /// Adds a rate from `at` on, which must be later than all steps.
-    pub fn push(&mut self, at: Instant, rate: Rate) {
+    /// Sets the rate from `at` on, in place of all steps from then on.
+    pub fn set(&mut self, at: Instant, rate: Rate) {
+        self.0.retain(|step| step.0 < at);
         self.0.push((at, rate));
     }
 

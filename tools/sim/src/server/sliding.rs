@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Span};
 
 use super::{Limit, Ruling, seconds};
@@ -11,7 +11,7 @@ use crate::chance::Chance;
 use crate::scenario::units::Time;
 
 /// The scenario's settings of a sliding window.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlidingSpec {
     /// Calls in any period.
@@ -19,13 +19,13 @@ pub struct SlidingSpec {
     /// The period.
     pub width: Time,
     /// Whether it estimates the calls.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub counter: bool,
     /// Whether throttled calls count.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub counts_rejected: bool,
     /// How long a call takes until it counts. Only in a log.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub lag: Time,
 }
 

@@ -1,13 +1,13 @@
 //! Background calls: their times do not depend on the server, and they are never retried.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Span};
 
 use crate::chance::Chance;
 use crate::scenario::units::{Rate, Time};
 
 /// When background calls arrive.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Strangers {
     /// At random.

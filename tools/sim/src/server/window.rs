@@ -1,6 +1,6 @@
 //! A fixed window: a number of calls in each minute of the server's clock.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Span};
 use tidegate_limits::Limit as _;
 
@@ -9,7 +9,7 @@ use crate::chance::Chance;
 use crate::scenario::units::Time;
 
 /// The scenario's settings of a fixed window.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowSpec {
     /// Calls per window.

@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use tidegate::{Instant, Span};
-use tidegate_sim::{Broken, Scenario, World};
+use tidegate_sim::{Scenario, World};
 
-use crate::extent;
+use crate::lab;
 use crate::watch::Watch;
 
 /// The worlds, and the data for the host.
@@ -35,39 +35,27 @@ pub const NO_LAW: i32 = -2;
 /// A promise was violated.
 const BROKEN: i32 = -3;
 
-/// Reads a scenario in numbers.
-pub fn brief(bytes: &[u8]) -> Result<Scenario, Rejection> {
-    let (numbers, _) = bytes.as_chunks();
-    let numbers: Vec<f64> = numbers.iter().copied().map(f64::from_le_bytes).collect();
-    let invalid = || Rejection(NO_SCENARIO, "these numbers are not a scenario".into());
-    Scenario::brief(&numbers).ok_or_else(invalid)
-}
-
 impl Desk {
-    #[cfg(feature = "lab")]
     pub fn laws(&mut self) {
-        self.text = extent::laws().join("\n").into_bytes();
+        self.text = lab::laws().join("\n").into_bytes();
     }
 
-    /// Reads a scenario file, and reports whether it is valid.
-    #[cfg(feature = "lab")]
-    pub fn check(&mut self) -> Result<i32, Rejection> {
-        extent::read(&std::mem::take(&mut self.text)).map(|_| 0)
-    }
-
-    /// Opens a world of the scenario that `read` reads.
-    pub fn open(
+    /// Replaces a scenario in one form by the same in another.
+    pub fn convert(
         &mut self,
-        law: usize,
-        seed: f64,
-        steps: bool,
-        read: impl FnOnce(&[u8]) -> Result<Scenario, Rejection>,
+        convert: impl FnOnce(&[u8]) -> Result<String, Rejection>,
     ) -> Result<i32, Rejection> {
+        self.text = convert(&std::mem::take(&mut self.text))?.into_bytes();
+        Ok(0)
+    }
+
+    /// Opens a world of the law and the scenario in the text.
+    pub fn open(&mut self, law: usize, seed: f64, steps: bool) -> Result<i32, Rejection> {
         let text = std::mem::take(&mut self.text);
         let (law, scenario) = text.split_at_checked(law).unwrap_or_default();
         let law = str::from_utf8(law).unwrap_or_default();
-        let scenario = Rc::new(read(scenario)?);
-        let world = extent::world(&scenario, law, seed as u64)?;
+        let scenario = Rc::new(lab::read(scenario)?);
+        let world = lab::world(&scenario, law, seed as u64)?;
         let processes: Vec<u32> = world.processes().collect();
         self.numbers.clear();
         self.numbers.extend([scenario.end.get_ref().seconds(), scenario.bin.get_ref().seconds()]);
@@ -86,12 +74,7 @@ impl Desk {
         let Some(Open { world, watch, .. }) = self.get(world) else { return Ok(false) };
         let until = Instant::ZERO + Span::from_nanos((until * 1e9 + 0.5) as u64);
         let more = world.advance(until, &mut |step| watch.see(step));
-        // The small build has no code that formats text.
-        let why = |broken: Broken| match cfg!(feature = "lab") {
-            true => format!("the world broke: {broken}"),
-            false => "the world broke".into(),
-        };
-        more.map_err(|broken| Rejection(BROKEN, why(broken)))
+        more.map_err(|broken| Rejection(BROKEN, format!("the world broke: {broken}")))
     }
 
     pub fn frame(&mut self, world: usize) {

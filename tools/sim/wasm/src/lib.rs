@@ -5,20 +5,12 @@
 //! the next call. Times are seconds, as doubles.
 
 mod desk;
-#[cfg_attr(feature = "lab", path = "lab.rs")]
-#[cfg_attr(not(feature = "lab"), path = "story.rs")]
-mod extent;
+mod lab;
 mod watch;
 
 use std::cell::RefCell;
 
 use desk::{Desk, Rejection};
-use tidegate_sim::Scenario;
-
-#[cfg(all(target_arch = "wasm32", not(feature = "lab")))]
-#[global_allocator]
-static ALLOCATOR: lol_alloc::LockedAllocator<lol_alloc::FreeListAllocator> =
-    lol_alloc::LockedAllocator::new(lol_alloc::FreeListAllocator::new());
 
 thread_local! {
     static DESK: RefCell<Desk> = RefCell::default();
@@ -59,19 +51,28 @@ pub extern "C" fn numbers_length() -> usize {
 }
 
 /// Sets the text to the names of all laws, one per line.
-#[cfg(feature = "lab")]
 #[unsafe(no_mangle)]
 pub extern "C" fn laws() {
     DESK.with_borrow_mut(Desk::laws);
 }
 
-/// Returns 0 if the text is a scenario file, and -1 if not, and sets the text to the reason.
-#[cfg(feature = "lab")]
+/// Replaces the text, a scenario file, by the same as JSON, and returns 0. If it is not a scenario
+/// file, returns -1 and sets the text to the reason.
 #[unsafe(no_mangle)]
-pub extern "C" fn check() -> i32 {
+pub extern "C" fn to_json() -> i32 {
+    convert(lab::to_json)
+}
+
+/// Like [`to_json`], in the other direction.
+#[unsafe(no_mangle)]
+pub extern "C" fn to_toml() -> i32 {
+    convert(lab::to_toml)
+}
+
+fn convert(convert: impl FnOnce(&[u8]) -> Result<String, Rejection>) -> i32 {
     DESK.with_borrow_mut(|desk| {
-        let checked = desk.check();
-        checked.unwrap_or_else(|rejection| desk.reject(rejection))
+        let converted = desk.convert(convert);
+        converted.unwrap_or_else(|rejection| desk.reject(rejection))
     })
 }
 
@@ -80,27 +81,10 @@ pub extern "C" fn check() -> i32 {
 ///
 /// Sets the numbers to the end time, the width of the bins, and the process of each thread. A
 /// negative result is an error, described in the text: -1 for the scenario, -2 for the law.
-#[cfg(feature = "lab")]
 #[unsafe(no_mangle)]
 pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
-    open_with(law, seed, steps, extent::read)
-}
-
-/// Like [`open`], but the scenario is the numbers of [`tidegate_sim::Scenario::brief`], as doubles
-/// with the lowest byte first.
-#[unsafe(no_mangle)]
-pub extern "C" fn open_brief(law: usize, seed: f64, steps: u32) -> i32 {
-    open_with(law, seed, steps, desk::brief)
-}
-
-fn open_with(
-    law: usize,
-    seed: f64,
-    steps: u32,
-    read: impl FnOnce(&[u8]) -> Result<Scenario, Rejection>,
-) -> i32 {
     DESK.with_borrow_mut(|desk| {
-        let opened = desk.open(law, seed, steps != 0, read);
+        let opened = desk.open(law, seed, steps != 0);
         opened.unwrap_or_else(|rejection| desk.reject(rejection))
     })
 }

@@ -1,0 +1,223 @@
+/**
+ * The picture as SVG: a pure function of a story, for the page and for its first paint. Lines are in
+ * bins and calls per second, and stretch with the picture. Words and marks have positions in per cent.
+ */
+
+import { LAWS, SECOND, SPAN, type Story, type Track } from "./story";
+import { words } from "./words";
+
+export const NAMES = ["hammer", "back off", "remember", "tidegate"];
+
+export interface View {
+  story: Story;
+  /** The client that is shown, by its number. */
+  step: number;
+  /** How much of the story is shown, in bins. */
+  now: number;
+  /** Other clients that are shown as grey lines. */
+  ghosts: readonly number[];
+  /** The highest rate on the axis, in calls per second. */
+  top: number;
+  /** The size of the plot in pixels, which decides where words have room. */
+  wide: number;
+  tall: number;
+  /** How far lines may be from their points, in thousandths of the height. */
+  slack?: number;
+}
+
+type Point = [bin: number, perSecond: number];
+
+/** The height of the picture in its own units. */
+const TALL = 1000;
+
+/** Calls per second around a bin: the mean of a second, with more weight in the middle. The end has that of its last second. */
+function smooth(calls: number[], bin: number, end: number): number {
+  let [sum, weights] = [0, 0];
+  const middle = Math.max(0, Math.min(bin, end - 6));
+  for (let other = Math.max(0, middle - 5); other <= middle + 5 && other < end; other++) {
+    const weight = 6 - Math.abs(other - middle);
+    sum += calls[other]! * weight;
+    weights += weight;
+  }
+  return weights && sum / weights * SECOND;
+}
+
+/** A path through these points, without those that are within `slack` of the line between others. */
+function path(points: Point[], top: number, slack: number, begin = "M"): string {
+  const at = points.map(([bin, rate]): Point => [bin, Math.round(TALL * (1 - Math.min(rate, 1.02 * top) / top))]);
+  let [anchor, low, high] = [0, -Infinity, Infinity];
+  let [x, y] = at[0] ?? [0, 0];
+  let text = `${begin}${x} ${y}l`;
+  for (let next = 1; next < at.length; next++) {
+    const slope = (off: number) => (at[next]![1] + off - at[anchor]![1]) / Math.abs(at[next]![0] - at[anchor]![0]);
+    if (slope(0) < low || slope(0) > high) {
+      anchor = next - 1;
+      [low, high] = [-Infinity, Infinity];
+      const [toX, toY] = at[anchor]!;
+      text += `${toX - x} ${toY - y} `;
+      [x, y] = [toX, toY];
+    }
+    [low, high] = [Math.max(low, slope(-slack)), Math.min(high, slope(slack))];
+  }
+  const [endX, endY] = at.at(-1) ?? [x, y];
+  return `${text}${endX - x} ${endY - y}`;
+}
+
+export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5 }: View): string {
+  const [from, end] = [Math.max(0, Math.floor(now) - SPAN), Math.floor(now)];
+  const left = Math.max(0, now - SPAN);
+  const track = story.tracks[step]!;
+  const shared = story.clients > 1;
+  const limit = story.limitAt(end);
+  const small = wide < 400;
+  const x = (bin: number) => (bin - left) / SPAN * wide;
+  const y = (rate: number) => (1 - Math.min(rate, 1.02 * top) / top) * tall;
+  const line = (calls: number[], until = end): Point[] =>
+    Array.from({ length: Math.max(0, until - from) }, (_, index) => [from + index, smooth(calls, from + index, until)]);
+  const at = (px: number, py: number, names = ["x", "y"]) => `${names[0]}="${+(100 * px / wide).toFixed(2)}%" ${names[1]}="${+(100 * py / tall).toFixed(2)}%"`;
+  const draw = (name: string, d: string) => `<path class="${name}" d="${d}"/>`;
+
+  // The water, up to the limit.
+  const levels: Point[] = [[from, story.limitAt(from)]];
+  for (const [bin, rate] of story.moves) {
+    if (bin > from && bin < end) levels.push([bin, levels.at(-1)![1]], [bin, rate]);
+  }
+  levels.push([end, levels.at(-1)![1]], [end, limit]);
+  const surface = levels.map(([bin, rate]) => `${bin} ${Math.round(TALL * (1 - rate / top))}`).join("L");
+  let lines = draw("wash", `M${from} ${TALL}L${surface}H${from + SPAN + 1}V${TALL}z`);
+
+  // What others did, and the limit.
+  const ghostLines = ghosts.map((law) => ({ law, points: line(story.tracks[law]!.sent[0]!, story.bins) }));
+  for (const { points } of ghostLines) lines += draw("ghost", path(points, top, 2 * slack));
+  lines += draw("limit", `M${surface}`) + draw("limit ahead", `M${end} ${Math.round(TALL * (1 - limit / top))}H${from + SPAN + 1}`);
+  if (shared) {
+    const share = Math.round(TALL * (1 - limit / story.clients / top));
+    const all = track.sent[0]!.map((_, bin) => track.sent.reduce((sum, calls) => sum + calls[bin]!, 0));
+    lines += draw("share", `M${from} ${share}H${from + SPAN + 1}`) + draw("all", path(line(all), top, slack));
+    for (const calls of track.sent.slice(1)) lines += draw("other", path(line(calls), top, slack));
+  }
+
+  // The client: rejected calls as an area, and the line.
+  const mine = line(track.sent[0]!);
+  if (mine.length > 1) {
+    lines += draw("wasted", wasted(mine, track.rejected[0]!, end, top, slack));
+    lines += `<path id="mine" fill="none" vector-effect="non-scaling-stroke" d="${path(mine, top, slack)}"/><use class="halo" href="#mine"/><use class="mine" href="#mine"/>`;
+  }
+
+  let marks = grid(top, left, small, at, x, y);
+  for (const [bin, rate] of crosses(track, mine, from, end, wide)) marks += `<use class="x" href="#x" ${at(x(bin), y(rate))}/>`;
+  const last = mine.at(-1);
+  if (last) marks += `<circle class="dot" ${at(x(last[0]), y(last[1]), ["cx", "cy"])} r="4"/>`;
+  return `<svg viewBox="${+left.toFixed(2)} 0 ${SPAN} ${TALL}" preserveAspectRatio="none">${lines}</svg>${marks}${labels()}`;
+
+  /** The words: those that matter most first, and none over another. */
+  function labels(): string {
+    const boxes: [number, number, number, number][] = [];
+    let text = "";
+    const put = (word: string, px: number, py: number, name: string, anchor: -1 | 0 | 1 = 0): boolean => {
+      const width = word.length * (name.includes("bold") ? 7.4 : 6.8) * (small ? 0.94 : 1);
+      const start = Math.max(2, Math.min(wide - width - 2, px - width * (1 - anchor) / 2));
+      const box: typeof boxes[number] = [start - 3, py - 9, start + width + 3, py + 9];
+      if (py < 0 || py > tall - 4 || boxes.some(([l, t, r, b]) => l < box[2] && box[0] < r && t < box[3] && box[1] < b)) return false;
+      boxes.push(box);
+      text += `<text class="${name}" ${at(start, py)}>${word}</text>`;
+      return true;
+    };
+    put(small ? "calls/s" : "calls per second", 4, 2, "soft", 1);
+    if (step < 2 && !shared && now > 60) {
+      const bin = Math.min(from + 100, end - 20);
+      const [sent, bad] = [smooth(track.sent[0]!, bin, end), smooth(track.rejected[0]!, bin, end)];
+      if (y(sent - bad) - y(sent) > 40) put("wasted calls", x(bin), (y(sent) + y(sent - bad)) / 2, "bad bold");
+      if (step === 1 && now > 140) put(small ? "waits, forgets" : "waits, tries again, forgets", x(Math.min(from + 300, end - 60)), y(smooth(track.sent[0]!, Math.min(from + 300, end - 60), end)) - 18, "");
+    }
+    const happened = words(LAWS[step]!, track, story, end).filter(({ bin }) => bin >= left);
+    for (const { word, bin, place } of happened.sort((a, b) => b.weight - a.weight || a.bin - b.bin)) {
+      const name = word === "found" ? "mark bold" : "";
+      const said = word === "found" ? "✓ found" : word;
+      const half = said.length * 3.6 + 6;
+      const [px, py] = [x(bin), y(smooth(track.sent[0]!, bin, end))];
+      if (place === "left" || place === "right") {
+        const [aside, anchor] = place === "left" ? [-10, -1 as const] : [14, 1 as const];
+        [0, 16, 32].some((down) => put(said, px + aside, py + down, name, anchor));
+        continue;
+      }
+      const near = mine.filter(([other]) => Math.abs(x(other) - px) < half).map(([, rate]) => y(rate));
+      const above = place === "above";
+      // Where the client is near its limit, the word clears that line as well.
+      if (name) near.push(y(story.limitAt(bin) / story.clients));
+      const close = near.filter((level) => Math.abs(level - py) < 40);
+      const room = above ? Math.min(py, ...close) - 16 : Math.max(py, ...close) + 19;
+      if (![0, half, -half].some((aside) => put(said, px + aside, room, name))) continue;
+      text += `<line class="lead" ${at(px, above ? room + 8 : room - 9, ["x1", "y1"])} ${at(px, above ? py - 5 : py + 5, ["x2", "y2"])}/>`;
+    }
+    story.moves.forEach(([bin, rate], index) => {
+      const before = story.moves[index - 1];
+      if (!before || bin < left || bin > end || bin - before[0] < 50 || (story.moves[index + 1]?.[0] ?? Infinity) - bin < 50) return;
+      const rises = rate > before[1];
+      const level = y(Math.max(rate, before[1]));
+      put(`${small ? "limit" : "the limit"} ${rises ? "rises" : "falls"}`, x(bin) + (rises ? -6 : 6), rises ? level + 14 : level - 12, "mark bold", rises ? -1 : 1);
+    });
+    if (shared) {
+      put(`equal share ${Math.round(limit / story.clients)}/s`, wide - 4, y(limit / story.clients) - 11, "", -1);
+      if (now > 80 && step > 1) put("all together", 12, y(limit) + 15, "", 1);
+    }
+    if (last && last[1] > top) put(`${Math.round(last[1])}/s ↑`, x(last[0]) - 10, 8, "mark bold", -1);
+    for (const { law, points } of ghostLines) {
+      const [, rate] = points[Math.min(14, points.length - 1)] ?? [0, 0];
+      put(NAMES[law]!, 8, y(rate) - 10, "soft", 1);
+    }
+    return text;
+  }
+}
+
+/** The areas between the calls sent and those served. */
+function wasted(mine: Point[], rejected: number[], end: number, top: number, slack: number): string {
+  let areas = "";
+  let area: Point[] = [];
+  for (const point of [...mine, undefined]) {
+    const bad = point ? smooth(rejected, point[0], end) : 0;
+    if (point && bad > 0) area.push([point[0], point[1] - bad]);
+    else if (area.length) {
+      const begin = area[0]![0] - mine[0]![0];
+      areas += path(mine.slice(begin, begin + area.length), top, slack) + path(area.reverse(), top, slack, "L") + "z";
+      area = [];
+    }
+  }
+  return areas;
+}
+
+type At = (px: number, py: number, names?: string[]) => string;
+
+/** Rates and times at the edges, and a line for each rate. */
+function grid(top: number, left: number, small: boolean, at: At, x: (bin: number) => number, y: (rate: number) => number): string {
+  let text = "";
+  const every = top > 140 ? 50 : 25;
+  for (let rate = 0; rate <= top; rate += every) {
+    const level = +(100 * y(rate) / y(0)).toFixed(2);
+    text += `<line class="grid" x1="0" x2="100%" y1="${level}%" y2="${level}%"/>`;
+    if (!small || rate % (2 * every) === 0) text += `<text class="rate" x="-7" y="${level}%">${rate}</text>`;
+  }
+  const step = (small ? 20 : 10) * SECOND;
+  for (let bin = Math.ceil(left / step) * step; bin <= left + SPAN; bin += step) {
+    text += `<text class="time" ${at(x(bin), y(0))}>${bin / SECOND} s</text>`;
+  }
+  return text;
+}
+
+/** Where a client was rejected, in the bin with the most of each stretch that is wide enough for a cross. */
+function crosses(track: Track, mine: Point[], from: number, end: number, wide: number): Point[] {
+  const per = Math.max(5, Math.ceil(14 * SPAN / wide));
+  const marks: Point[] = [];
+  for (let begin = Math.floor(from / per) * per; begin < end; begin += per) {
+    let [most, best, sum] = [0, begin, 0];
+    for (let bin = Math.max(from, begin); bin < Math.min(end, begin + per); bin++) {
+      const bad = track.rejected[0]![bin]!;
+      sum += bad;
+      if (bad > most) [most, best] = [bad, bin];
+    }
+    // Where calls are rejected all the time, crosses are in equal distances.
+    const point = mine[(sum > 2 * per ? Math.min(end - 1, begin + (per >> 1)) : best) - from];
+    if (sum && point) marks.push(point);
+  }
+  return marks;
+}

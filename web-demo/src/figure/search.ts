@@ -1,0 +1,265 @@
+/** The figure: plays a story, and lets the reader choose the client, move the limit and add other clients. */
+
+import { textTable } from "../plot/table";
+import { NAMES, picture } from "./picture";
+import { long, percent, short } from "./scores";
+import { DEFAULT, LAWS, SECOND, SHARED, SPAN, Story, type Exports } from "./story";
+
+/** The limits that the handle reaches, and the steps of its keys, in calls per second. */
+const LEAST = 20;
+const KEYS: Record<string, number> = { ArrowUp: 5, ArrowRight: 5, ArrowDown: -5, ArrowLeft: -5, PageUp: 25, PageDown: -25 };
+/** How fast time passes when the limit can be moved: bins in a second of the reader's time. */
+const PACE = 4 * SECOND;
+/** How long the tour stays at each client, and how long the reader's choice takes, in seconds. */
+const TOUR = [1.7, 1.7, 1.7, 8];
+const CHOICE = [3.5, 3.5, 3.5, 8];
+/** How long the end of a step stays in the tour, s. */
+const REST = 0.6;
+
+/**
+ * `tour` shows one client after another, and `show` one of them, in a run that is already decided.
+ * `live` is the present: the world goes on, and the limit moves.
+ */
+type Mode = "tour" | "show" | "live";
+
+export class Search {
+  readonly #steps: HTMLButtonElement[];
+  readonly #plot: SVGElement;
+  readonly #handle: HTMLElement;
+  readonly #others: HTMLInputElement;
+  readonly #still = matchMedia("(prefers-reduced-motion: reduce)");
+  readonly #fill: () => void;
+  #story: Story;
+  #mode: Mode = "tour";
+  #step = 0;
+  #playing = true;
+  /** How much is shown, in bins, and how long the tour has rested at the end of a step, s. */
+  #now = 0;
+  #rested = 0;
+  #seen = new Set<number>();
+  #top = 260;
+  #last = 0;
+  #inView = true;
+  #asked = false;
+
+  constructor(readonly host: HTMLElement, readonly exports: Exports) {
+    const find = <E extends Element>(selector: string) => host.querySelector<E>(selector)!;
+    this.#steps = [...host.querySelectorAll<HTMLButtonElement>(".step")];
+    this.#plot = find(".plot");
+    this.#handle = find("[role=slider]");
+    this.#others = find("#others");
+    this.#story = this.#tell();
+    this.#fill = textTable(document.querySelector<HTMLDetailsElement>("details.caption")!, () => this.#table());
+    this.#steps.forEach((button, step) => button.addEventListener("click", () => this.#choose(step)));
+    find("#play").addEventListener("click", () => { this.#playing = !this.#playing; this.#ask(); });
+    find("#again").addEventListener("click", () => this.#begin());
+    this.#others.addEventListener("input", () => { this.#seen.clear(); this.#begin(); });
+    this.#drags(find(".pic"));
+    new ResizeObserver(() => this.#ask()).observe(this.#plot);
+    new IntersectionObserver(([entry]) => { this.#inView = entry!.isIntersecting; this.#ask(); }).observe(host);
+    for (const control of host.querySelectorAll<HTMLButtonElement | HTMLInputElement>(".controls :disabled")) control.disabled = false;
+    this.#handle.tabIndex = 0;
+    this.#handle.removeAttribute("aria-disabled");
+    if (this.#still.matches) this.#end();
+    this.#enter(this.#still.matches ? 3 : 0);
+  }
+
+  get #most(): number {
+    return this.#shared ? 120 : 220;
+  }
+
+  get #shared(): boolean {
+    return this.#story.clients > 1;
+  }
+
+  /** A new story. */
+  #tell(): Story {
+    const clients = 1 + Number(this.#others.value);
+    const { seed, limits } = clients > 1 ? SHARED : DEFAULT;
+    return new Story(this.exports, clients, seed, limits);
+  }
+
+  /** Shows the same client again, from the start. */
+  #begin(): void {
+    this.#story = this.#tell();
+    this.#mode = "show";
+    [this.#now, this.#playing] = [0, true];
+    if (this.#still.matches) this.#end();
+    this.#enter(this.#step);
+  }
+
+  /** Shows the decided run to its end, and goes on from there. */
+  #end(): void {
+    this.#story.run(SPAN);
+    [this.#mode, this.#now] = ["live", this.#story.bins];
+    if (!this.#shared) for (const step of LAWS.keys()) this.#seen.add(step);
+    this.#playing = !this.#still.matches;
+  }
+
+  #choose(step: number): void {
+    if (this.#mode !== "live") [this.#mode, this.#now, this.#playing] = ["show", 0, true];
+    this.#enter(step);
+  }
+
+  #enter(step: number): void {
+    this.#step = step;
+    this.#seen.add(step);
+    this.#rested = 0;
+    this.#steps.forEach((button, index) => button.setAttribute("aria-pressed", String(index === step)));
+    const { tell, shared } = this.#steps[step]!.dataset;
+    this.host.querySelector("#tell")!.textContent = (this.#shared && shared) || tell!;
+    this.#ask();
+  }
+
+  /** Moves the limit, at the present. */
+  #move(perSecond: number): void {
+    const limit = 5 * Math.round(Math.max(LEAST, Math.min(this.#most, perSecond)) / 5);
+    if (this.#mode !== "live") this.#end();
+    this.host.dataset.moved = "";
+    this.#story.move(limit);
+    if (!this.#still.matches) this.#playing = true;
+    this.#ask();
+  }
+
+  /** With reduced motion, a move shows its consequences at once. */
+  #moved(): void {
+    if (!this.#still.matches) return;
+    this.#story.run(this.#story.bins + 10 * SECOND);
+    this.#now = this.#story.bins;
+    this.#ask();
+  }
+
+  #drags(picture: HTMLElement): void {
+    const handle = this.#handle;
+    const at = ({ clientY }: PointerEvent) => {
+      const { bottom, height } = this.#plot.getBoundingClientRect();
+      return (bottom - clientY) / height * this.#top;
+    };
+    const isNear = (event: PointerEvent) => Math.abs(at(event) - this.#story.limitAt(Math.floor(this.#now))) < this.#top * 0.04;
+    let held: number | undefined;
+    const hold = (event: PointerEvent) => {
+      held = event.pointerId;
+      picture.setPointerCapture(held);
+      handle.focus({ preventScroll: true });
+      this.#move(at(event));
+      event.preventDefault();
+    };
+    handle.addEventListener("pointerdown", hold);
+    // With a mouse, the surface can be held too. A finger scrolls there.
+    this.#plot.addEventListener("pointerdown", (event) => { if (event.pointerType === "mouse" && isNear(event)) hold(event); });
+    picture.addEventListener("pointermove", (event) => {
+      this.#plot.style.cursor = isNear(event) ? "ns-resize" : "";
+      if (held === event.pointerId) this.#move(at(event));
+    });
+    for (const name of ["pointerup", "pointercancel"] as const) {
+      picture.addEventListener(name, (event) => {
+        if (held !== event.pointerId) return;
+        held = undefined;
+        this.#moved();
+      });
+    }
+    handle.addEventListener("keydown", (event) => {
+      const edge = { Home: LEAST, End: this.#most }[event.key];
+      const by = KEYS[event.key];
+      if (edge === undefined && by === undefined) return;
+      event.preventDefault();
+      if (this.#mode !== "live") this.#end();
+      this.#move(edge ?? this.#story.limitAt() + by!);
+      this.#moved();
+    });
+  }
+
+  /** Draws soon. */
+  #ask(): void {
+    if (this.#asked) return;
+    this.#asked = true;
+    requestAnimationFrame((time) => this.#frame(time));
+  }
+
+  #frame(time: number): void {
+    this.#asked = false;
+    const passed = Math.min(0.1, (time - this.#last) / 1000);
+    this.#last = time;
+    if (this.#playing && this.#inView) this.#pass(passed);
+    const top = this.#shared ? 130 : 260;
+    this.#top += (top - this.#top) * (this.#still.matches ? 1 : Math.min(1, passed * 8));
+    if (Math.abs(top - this.#top) < 0.5) this.#top = top;
+    this.#draw();
+    if ((this.#playing && this.#inView) || this.#top !== top) this.#ask();
+  }
+
+  #pass(seconds: number): void {
+    const story = this.#story;
+    if (this.#mode === "live") {
+      this.#now += seconds * PACE;
+      story.run(Math.floor(this.#now));
+      return;
+    }
+    const takes = (this.#mode === "tour" ? TOUR : CHOICE)[this.#step]!;
+    this.#now = Math.min(SPAN, this.#now + seconds / takes * SPAN);
+    story.run(Math.floor(this.#now));
+    if (this.#now < SPAN) return;
+    this.#rested += seconds;
+    if (this.#mode === "show" || this.#step === LAWS.length - 1) return this.#end();
+    if (this.#rested < REST) return;
+    this.#now = 0;
+    this.#enter(this.#step + 1);
+  }
+
+  #draw(): void {
+    const { width: wide, height: tall } = this.#plot.getBoundingClientRect();
+    if (!wide || !tall) return;
+    const [story, step, now] = [this.#story, this.#step, this.#now];
+    const bin = Math.floor(now);
+    const ghosts = [...this.#seen].filter((other) => other !== step);
+    this.#plot.innerHTML = picture({ story, step, now, ghosts, top: this.#top, wide, tall });
+    const limit = story.limitAt(bin);
+    this.host.style.setProperty("--limit", String(limit / this.#top));
+    this.#handle.querySelector("b")!.textContent = `${limit}/s`;
+    for (const [name, value] of Object.entries({ valuenow: limit, valuemax: this.#most, valuetext: `${limit} calls per second` })) {
+      this.#handle.setAttribute(`aria-${name}`, String(value));
+    }
+    this.#steps.forEach((button, other) => {
+      // In the tour, those that have been seen keep the numbers of the whole run.
+      const score = story.score(other, other === step ? bin : story.bins);
+      button.querySelector("output")!.innerHTML = this.#seen.has(other) ? short(score) : "";
+    });
+    this.host.querySelector(".nums")!.innerHTML = this.#numbers(bin);
+    this.host.querySelector("#play")!.textContent = this.#playing ? "Pause" : "Play";
+    this.host.querySelector("#others + output")!.textContent = this.#others.value;
+    this.host.dataset.mode = this.#mode;
+    this.#plot.setAttribute("aria-label", this.#says(bin));
+    this.#fill();
+  }
+
+  #numbers(bin: number): string {
+    if (!this.#shared) return long(this.#story.score(this.#step, bin));
+    const from = Math.max(0, bin - 10 * SECOND);
+    const rates = this.#story.tracks[this.#step]!.sent.map((calls, client) => {
+      const bad = this.#story.tracks[this.#step]!.rejected[client]!;
+      let served = 0;
+      for (let at = from; at < bin; at++) served += calls[at]! - bad[at]!;
+      return Math.round(served / Math.max(1, bin - from) * SECOND);
+    });
+    return `you <b>${rates[0]}/s</b>, others ${rates.slice(1).join(", ")}: <b>${rates.reduce((sum, rate) => sum + rate)}/s</b> together`;
+  }
+
+  #says(bin: number): string {
+    const { wasted, used } = this.#story.score(this.#step, bin);
+    const limit = this.#story.limitAt(bin);
+    return `${NAMES[this.#step]}, after ${Math.round(bin / SECOND)} seconds: ${wasted} calls wasted, ${percent(used)} of the limit used. The limit is ${limit} calls per second.`;
+  }
+
+  /** The picture as text: what happened in every five seconds. */
+  #table() {
+    const { tracks, limit, clients } = this.#story;
+    const { sent, rejected } = tracks[this.#step]!;
+    const rows: number[][] = [];
+    for (let from = Math.max(0, Math.floor(this.#now / 50) * 50 - SPAN); from + 50 <= this.#now; from += 50) {
+      const sum = (calls: number[]) => calls.slice(from, from + 50).reduce((total, count) => total + count, 0) / 5;
+      rows.push([from / SECOND, limit[from]!, ...Array.from({ length: clients }, (_, client) => [sum(sent[client]!), sum(rejected[client]!)]).flat()]);
+    }
+    const heads = Array.from({ length: clients }, (_, client) => [`${client ? `client ${client + 1}` : "you"}: sent/s`, "rejected/s"]).flat();
+    return { head: ["from, s", "limit/s", ...heads], rows };
+  }
+}

@@ -1,0 +1,176 @@
+// The first figure without a browser: what it claims is true in 31 runs, and its first paint and its words follow from a run.
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import fs from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { browser, dist, sources } from "./harness.mjs";
+
+const root = path.join(import.meta.dirname, "../..");
+const [{ DEFAULT, LAWS, SECOND, SHARED, SPAN, Story }, { hasFound, words }, { picture }, { first }] =
+  await sources("figure/story", "figure/words", "figure/picture", "figure/first");
+const module = await WebAssembly.compile(fs.readFileSync(path.join(root, "target/page/story.wasm")));
+const { exports } = new WebAssembly.Instance(module);
+const [NONE, BACKOFF, AIMD, ADAPTIVE] = LAWS.keys();
+const SEEDS = Array.from({ length: 31 }, (_, index) => index + 1);
+
+function run(seed, { clients = 1, limits = DEFAULT.limits, span = SPAN } = {}) {
+  const story = new Story(exports, clients, seed, limits);
+  story.run(span);
+  return story;
+}
+const runs = SEEDS.map((seed) => run(seed));
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const told = (story, law) => words(LAWS[law], story.tracks[law], story, story.bins);
+
+test("in every run, tidegate uses more of the limit than aimd, and wastes less than a tenth of what backoff does", () => {
+  for (const [index, story] of runs.entries()) {
+    const [none, backoff, aimd, adaptive] = LAWS.map((_, law) => story.score(law, SPAN));
+    assert.ok(adaptive.used > aimd.used + 0.1, `seed ${SEEDS[index]}: ${adaptive.used}, ${aimd.used}`);
+    assert.ok(adaptive.wasted < backoff.wasted / 10, `seed ${SEEDS[index]}: ${adaptive.wasted}, ${backoff.wasted}`);
+    assert.ok(backoff.wasted < none.wasted, "and backoff wastes less than hammering");
+    // "A third of their calls rejected."
+    const share = backoff.wasted / sum(story.tracks[BACKOFF].sent[0]);
+    assert.ok(Math.abs(share - 1 / 3) < 0.03, `${share}`);
+  }
+});
+
+test("the run that is shown is the median of them", () => {
+  const { wasted, used } = run(DEFAULT.seed).score(ADAPTIVE, SPAN);
+  for (const [key, is, near] of [["wasted", wasted, 15], ["used", used, 0.01]]) {
+    const median = runs.map((story) => story.score(ADAPTIVE, SPAN)[key]).sort((a, b) => a - b)[15];
+    assert.ok(Math.abs(is - median) <= near, `${key}: ${is}, and the median is ${median}`);
+  }
+});
+
+test("clients that do not know of each other fill the limit together, and none starves", () => {
+  for (let others = 1; others <= 5; others++) {
+    for (const seed of SEEDS.slice(0, 4)) {
+      const { tracks, clients } = run(seed, { clients: others + 1, limits: SHARED.limits });
+      const { sent, rejected } = tracks[ADAPTIVE];
+      const half = (calls) => sum(calls.slice(SPAN / 2));
+      const got = sent.map((calls, client) => (half(calls) - half(rejected[client])) / (SPAN / 2 / SECOND));
+      assert.ok(Math.abs(sum(got) - 100) < 3, `${sum(got)} of 100`);
+      assert.ok(Math.min(...got) > 0.4 * 100 / clients, `${got}`);
+    }
+  }
+});
+
+test("the words come in their order, and each once at most between two moves of the limit", () => {
+  const order = [["first ✕", "searches", "found"], ["probes", "doubles", "found"], ["cut, cut, cut", "found"]];
+  for (const story of runs) {
+    for (const law of [AIMD, ADAPTIVE]) {
+      const all = told(story, law);
+      story.moves.forEach(([from], index) => {
+        const to = story.moves[index + 1]?.[0] ?? SPAN;
+        const between = all.filter(({ bin }) => bin >= from && bin < to).map(({ word }) => word);
+        assert.equal(new Set(between).size, between.length, `${between}`);
+        if (law !== ADAPTIVE) return;
+        const places = order[index].map((word) => between.indexOf(word));
+        assert.ok(places.every((place, at) => place >= 0 && place > (places[at - 1] ?? -1)), `${between}`);
+      });
+    }
+  }
+});
+
+test("“found” is said only where the client sends what the limit allows and is rejected little, for 3.5 s", () => {
+  let found = 0;
+  for (const { bin, track, share } of runs.flatMap((story) => told(story, ADAPTIVE).filter(({ word }) => word === "found")
+    .map(({ bin }) => ({ bin, track: story.tracks[ADAPTIVE], share: story.limitAt(bin) })))) {
+    const [from, seconds] = [bin - 3.5 * SECOND, 3.5];
+    const sent = sum(track.sent[0].slice(from, bin)) / seconds;
+    assert.ok(Math.abs(sent / share - 1) < 0.055, `${sent} of ${share}`);
+    assert.ok(sum(track.rejected[0].slice(from, bin)) / seconds < 0.08 * share);
+    found++;
+  }
+  assert.ok(found >= 3 * runs.length, "after each move");
+  const steady = (rate) => Array.from({ length: 50 }, () => rate / SECOND);
+  for (const [rate, since, is] of [[100, 0, true], [94, 0, false], [106, 0, false], [100, 30, false]]) assert.equal(hasFound(steady(rate), 100, 50, since), is, `${rate}`);
+  // The mean alone would be right here.
+  assert.equal(hasFound(steady(100).map((calls, bin) => calls * (bin % 10 < 5 ? 0.8 : 1.2)), 100, 50, 0), false);
+});
+
+test("a moved limit counts from its bin on, in all worlds, and ends the script", () => {
+  const story = run(1, { span: 100 });
+  story.move(50);
+  story.move(40);
+  story.run(300);
+  assert.deepEqual(story.moves, [[0, 100], [100, 40]]);
+  assert.equal(story.possible.at(-1), 20 + 10 * 100 + 20 * 40);
+  for (const law of [NONE, BACKOFF]) {
+    const served = story.tracks[law].servedBefore;
+    assert.ok(Math.abs(served[300] - served[150] - 15 * 40) <= 1, LAWS[law]);
+  }
+});
+
+test("a picture has no word over another, and stays within its bounds", () => {
+  for (const [wide, tall] of [[666, 500], [230, 240], [900, 620]]) {
+    for (const step of LAWS.keys()) {
+      for (const now of [3, 60, 333.4, SPAN]) {
+        const svg = picture({ story: runs[0], step, now, ghosts: [0, 1, 2, 3].filter((law) => law !== step), top: 260, wide, tall });
+        assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
+        const boxes = [...svg.matchAll(/<text class="(?!rate|time)([^"]*)" x="([\d.-]+)%" y="([\d.-]+)%">([^<]*)</g)]
+          .map(([, , x, y, word]) => [x / 100 * wide, y / 100 * tall, word.length * 6.3, word]);
+        for (const [x, y, width, word] of boxes) {
+          assert.ok(x >= 0 && x + width <= wide + 2 && y >= 0 && y <= tall, `${word} at ${x}, ${y}`);
+          for (const [otherX, otherY, otherWidth, other] of boxes) {
+            assert.ok(word === other || Math.abs(y - otherY) >= 17 || x + width <= otherX || otherX + otherWidth <= x, `${word} over ${other}`);
+          }
+        }
+      }
+    }
+  }
+});
+
+test("the page's code is the README's", () => {
+  const readme = fs.readFileSync(path.join(root, "README.md"), "utf8").replace(/ +\/\/.*/g, "");
+  const plain = (html) => html.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+  const code = [...fs.readFileSync(path.join(root, "web-demo/index.html"), "utf8").matchAll(/<pre[^>]*>(.*?)<\/pre>/gs)].map(([, html]) => plain(html));
+  assert.equal(code.length, 3);
+  for (const text of code) assert.ok(readme.includes(`\n${text}\n\`\`\``), text);
+});
+
+/** The text that a PNG carries under a key. */
+function textOf(png, key) {
+  for (let at = 8; at < png.length; at += 12 + png.readUInt32BE(at)) {
+    const data = png.subarray(at + 8, at + 8 + png.readUInt32BE(at));
+    if (png.toString("latin1", at + 4, at + 8) === "tEXt" && data.toString("latin1").startsWith(`${key}\0`)) return data.toString("latin1", key.length + 1);
+  }
+}
+
+/** The PNG with a text under a key. Readers ignore the checksum of a chunk that they do not read, so it is 0. */
+function withText(png, key, text) {
+  const data = Buffer.from(`tEXt${key}\0${text}`, "latin1");
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(data.length - 4);
+  return Buffer.concat([png.subarray(0, 33), length, data, Buffer.alloc(4), png.subarray(33)]);
+}
+
+test("the picture for links shows the first paint", async () => {
+  const file = path.join(root, "web-demo/public/og.png");
+  const html = fs.readFileSync(path.join(root, "web-demo/index.html"), "utf8");
+  const style = ["tokens", "page", "search"].map((name) => fs.readFileSync(path.join(root, `web-demo/src/style/${name}.css`), "utf8")).join("");
+  const part = (pattern) => first(html, exports).match(pattern)[0];
+  const shown = `<!doctype html><style>${style}
+    body { padding: 36px 48px; } h1 { margin: 0 0 8px; font-size: 46px; } .pic { height: 460px; } .rail { display: none; } .plot { width: calc(100% - 60px); }
+    .home svg { width: 48px; height: 40px; } .home { position: absolute; right: 48px; top: 28px; font-size: 30px; font-family: var(--plain); font-weight: 650; display: flex; gap: 12px; align-items: center; color: inherit; text-decoration: none; }
+    .plot text { font-size: 18px; } .plot .rate, .plot .time { font-size: 16px; }</style>
+    ${part(/<a class="home".*?<\/a>/s)}${part(/<h1>.*?<\/h1>/)}<div class="search" style="display:block;padding:0">${part(/<div class="pic">.*?<\/svg>\n<div/s)}></div></div>`;
+  const digest = createHash("sha256").update(shown).digest("hex");
+  if (process.env.BLESS) {
+    const page = await (await browser()).newPage({ viewport: { width: 1200, height: 630 } });
+    await page.setContent(shown);
+    fs.writeFileSync(file, withText(await page.screenshot(), "Source", digest));
+    await page.close();
+  }
+  const png = fs.readFileSync(file);
+  assert.deepEqual([png.readUInt32BE(16), png.readUInt32BE(20)], [1200, 630]);
+  assert.equal(textOf(png, "Source"), digest, "`BLESS=1 node --test test/story.test.mjs` in web-demo draws it again");
+});
+
+test("the built page has the first paint and no comment", () => {
+  const html = fs.readFileSync(path.join(dist, "index.html"), "utf8");
+  assert.ok(html.includes('id="mine"'));
+  assert.doesNotMatch(html, /<!--/);
+});
