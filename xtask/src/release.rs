@@ -47,7 +47,9 @@ pub fn run(release: &Release) -> Result<ExitCode> {
     println!("{tally}");
     if tally.failed == 0 {
         println!("\nThe artifacts are in {}.", folder.display());
-        println!("Push the tag, and approve the workflow `release`, which publishes them. Publish a");
+        println!(
+            "Push the tag, and approve the workflow `release`, which publishes them. Publish a"
+        );
         println!("package's first version by hand:\n");
         print!("{}", commands(&folder, &version));
     }

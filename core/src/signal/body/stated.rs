@@ -49,7 +49,8 @@ impl Stated {
                 self.first(digit)
             }
             (At::Integer, b'0'..=b'9') => {
-                self.number = self.number.saturating_mul(10).saturating_add(digit.wrapping_mul(1_000));
+                self.number =
+                    self.number.saturating_mul(10).saturating_add(digit.wrapping_mul(1_000));
                 At::Integer
             }
             (At::Integer, b'.') => At::Fraction(100),

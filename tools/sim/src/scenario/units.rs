@@ -124,7 +124,7 @@ impl FromStr for Rate {
         let wrong = |why| format!("\"{text}\" is not a rate like \"4/s\" or \"4500/h\": {why}");
         let (number, unit) = text
             .split_once('/')
-            .ok_or_else(|| wrong("the unit is missing, one of /s, /min, /h, /d"))?;
+            .ok_or_else(|| wrong("the unit is missing: use one of /s, /min, /h, /d"))?;
         let per_day = match unit.trim_ascii() {
             "s" => 86_400,
             "min" => 1_440,
@@ -136,7 +136,7 @@ impl FromStr for Rate {
             .ok_or_else(|| wrong("the number must be positive, with at most six decimals"))?;
         match millionths.checked_mul(per_day) {
             Some(rate) if rate <= 1_000_000 * 86_400 * 1_000_000 => Ok(Self(rate)),
-            _ => Err(wrong("a million calls a second is the most there is")),
+            _ => Err(wrong("the maximum is a million calls per second")),
         }
     }
 }
