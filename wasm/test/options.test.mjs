@@ -26,7 +26,7 @@ test("an invalid option of a gate is reported with its value and the valid range
     [{ retryBudget: { percent: 10, keep: 1 } }, /^there is no option "keep" of retryBudget; the options are percent, reserve/],
     [{ concurency: 5 }, /^there is no option "concurency" of a gate; the options are law, requests/],
     [{ requests: { limit: 1, per: 1, bust: 2 } }, /^there is no option "bust" of requests; the options are limit, per, burst, strict/],
-    [{ law: "aimd" }, /^the law "aimd" is in tidegate\/full/],
+    [{ law: "aimd" }, /^the law "aimd" is only in tidegate\/full/],
     [{ law: "magic" }, /no law "magic"/],
     [{ law: "fixed", requests: { limit: 0, per: 1_000 } }, /requests\.limit is 0/],
     [{ requests: { limit: 10, per: NaN } }, /requests\.per is NaN/],
