@@ -47,10 +47,10 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
 
 /// Runs the fleet, then builds the page. If the page cannot be built, this prints why and does not fail.
 fn fleet_then_page(mut demo: Command) -> Result<ExitCode> {
-    eprintln!("The page is not built yet. This follows after the run of the fleet.");
+    eprintln!("The page is not built yet. It is built after the fleet has run.");
     let mut again = Command::new(demo.get_program());
     again.args(demo.get_args());
-    let ended = Program::in_front(&mut demo).context("the demo does not start")?.0.wait()?;
+    let ended = Program::in_front(&mut demo).context("cannot start the demo")?.0.wait()?;
     if !ended.success() {
         return Ok(ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1).into());
     }
@@ -76,5 +76,5 @@ fn with_page(mut demo: Command) -> Command {
 
 /// Signals and the exit status are then the demo's own.
 fn become_it(mut demo: Command) -> Result<ExitCode> {
-    Err(demo.exec()).context("the demo does not start")
+    Err(demo.exec()).context("cannot start the demo")
 }

@@ -190,7 +190,7 @@ fn headline(options: &Demo, interrupted: bool) -> String {
     let budget = if *share { ", which share one budget" } else { "" };
     let early = if interrupted { " (stopped early)" } else { "" };
     format!(
-        "the fleet  {processes} processes of {workers} workers{budget}, {seconds} s a law{early}\n\
+        "the fleet  {processes} processes of {workers} workers{budget}, {seconds} s per law{early}\n\
          the API    {api}\n"
     )
 }

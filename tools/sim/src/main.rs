@@ -224,7 +224,8 @@ fn trace(pairs: &[Pair], seeds: RangeInclusive<u64>) -> anyhow::Result<()> {
     for &(scenario, law) in pairs {
         for seed in seeds.clone() {
             writeln!(out, "# {} · {law} · seed {seed}", scenario.name)?;
-            let mut world = World::new(scenario, law, seed).context("there is no such law")?;
+            let mut world = World::new(scenario, law, seed)
+                .with_context(|| format!("there is no law \"{law}\""))?;
             let mut failed = Ok(());
             let broken = world.advance(Instant::MAX, &mut |step| {
                 if failed.is_ok() {

@@ -105,7 +105,7 @@ fn publish(name: &str, page: &str) -> Result<()> {
 
 /// The compiler's version and its host. Another compiler builds different images.
 fn compiler() -> Result<(String, String)> {
-    let output = rustc().arg("-vV").output().context("rustc does not start")?;
+    let output = rustc().arg("-vV").output().context("cannot start rustc")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.context("rustc does not report its host")?;

@@ -183,7 +183,7 @@ fn install(packages: &[&str]) -> Result<()> {
 fn apt_get(args: &[&str]) -> Result<()> {
     ensure!(on_path("apt-get"), "this machine has no apt-get");
     let is_root = rustix::process::geteuid().is_root();
-    ensure!(is_root || on_path("sudo"), "installing needs root or a `sudo` without a password");
+    ensure!(is_root || on_path("sudo"), "installation needs root, or `sudo` without a password");
     let mut command = Command::new(if is_root { "env" } else { "sudo" });
     command.args((!is_root).then_some(["-n", "env"]).into_iter().flatten());
     command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args);

@@ -196,14 +196,14 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     frame.render_widget(chart, area);
 }
 
-/// The figures of the laws that ran, and the laws to come.
+/// The figures of the laws that ran, and the laws that follow.
 fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let laws = scene.demo.laws();
     let running = scene.finished.len();
     let first = (running + 1).saturating_sub(MOST_LAWS);
     let rows = laws.iter().enumerate().skip(first).map(|(index, law)| {
         let Some(run) = scene.finished.get(index) else {
-            let state = if index == running { "running".cyan() } else { "to come".dark_gray() };
+            let state = if index == running { "running".cyan() } else { "next".dark_gray() };
             return Row::new(vec![Cell::from(law.clone()), right_line(state.into())]);
         };
         Row::new(vec![

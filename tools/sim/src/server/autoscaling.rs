@@ -40,7 +40,8 @@ impl AutoscalingSpec {
         if self.period == Time::default() || self.burst() < 1.0 {
             return Some("an autoscaling server needs a period, and credit for at least 1 call");
         }
-        (self.burst() > f64::from(u32::MAX)).then_some("that is more credit than can be counted")
+        (self.burst() > f64::from(u32::MAX))
+            .then_some("an autoscaling server can have credit for at most 4294967295 calls")
     }
 
     fn burst(&self) -> f64 {
