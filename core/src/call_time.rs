@@ -2,12 +2,11 @@
 
 use crate::time::{Instant, Span};
 
-/// Learns how long calls take, so that a call that cannot be done in time is not started.
+/// Learns how long calls take, so that a call that cannot finish in time is not started.
 ///
-/// A call has two deadlines: it must be sent by the first
-/// ([`Call::deadline`](crate::Call::deadline)) and done by the second, which the caller sets. This
-/// type estimates the time between them: the longest duration of recent calls. A longer call counts
-/// at once. Each shorter call reduces the difference by an eighth.
+/// A call has two deadlines: it must be sent by the first ([`Call::deadline`](crate::Call::deadline)) and finish by the
+/// second, which the caller sets. This type estimates the time between them: the longest duration of recent calls. A
+/// longer call counts at once. Each shorter call reduces the difference by an eighth.
 ///
 /// ```
 /// use tidegate::{CallTime, Instant, Span};
@@ -46,10 +45,10 @@ impl CallTime {
         self.usual = took.max(self.usual.saturating_sub(shorter.div_ceil(8)));
     }
 
-    /// When a call must be sent to be done by `done_by`.
+    /// When a call must be sent to finish by `done_by`.
     ///
-    /// If that time has passed, the estimate falls by a quarter, so that after some rejected calls
-    /// one is started and measured.
+    /// If that time has passed, the estimate falls by a quarter, so that one call is started and measured after several
+    /// were rejected.
     pub fn leave_by(&mut self, now: Instant, done_by: Instant) -> Instant {
         let leave_by = done_by - Span::from_nanos(u64::from(self.usual) << UNIT);
         if leave_by < now {

@@ -1,6 +1,6 @@
 //! The error of all constructors of a configuration.
 
-/// What is wrong with a configuration. The name is that of the type and its field.
+/// What is wrong with a configuration. The name is that of the type and the field.
 ///
 /// ```
 /// use tidegate::law::{Aimd, AimdConfig};
@@ -35,21 +35,21 @@ pub enum ConfigError {
     BackoffFactor,
     /// A spread above one would reach below zero.
     BackoffSpread,
-    /// A ceiling of zero would ignore every server. No ceiling is `Span::MAX`.
+    /// A ceiling of zero would ignore every server. For no ceiling, use `Span::MAX`.
     CooldownCeiling,
     /// A spread above one could more than double a requested cooldown.
     CooldownSpread,
-    /// With a reserve of zero, no retry could ever be sent. No retries are `Policy::attempts` of one.
+    /// With a reserve of zero, no retry could ever be sent. For no retries, set `Policy::attempts` to one.
     RetryBudgetReserve,
     /// With a ratio of zero, a spent retry budget would never recover.
     RetryBudgetRatio,
     /// The start's burst times the floor's interval is longer than 146 years.
     AimdBurst,
-    /// The law cannot grow after zero successes. No growth is a ceiling at the start.
+    /// The law cannot grow after zero successes. For no growth, set the ceiling to the start.
     AimdEvery,
     /// A cut would keep the whole rate.
     AimdKeep,
-    /// The cooldown's base is zero or above its most, or its discount is zero. No cooldown is `None`.
+    /// The cooldown's `base` is zero or above `most`, or its `discount` is zero. For no cooldown, use `None`.
     AimdCooldown,
     /// The start is below the floor or above the ceiling.
     AimdStart,
@@ -69,7 +69,7 @@ pub enum ConfigError {
     HerokuTimes,
     /// A sleep of zero that is only multiplied stays zero.
     HerokuStart,
-    /// The time constant is zero. A sleep that is not calmed is `None`.
+    /// The time constant is zero. To disable it, use `None`.
     HerokuCalm,
     /// The limit would never grow back with a recovery of zero.
     TchannelRecovery,
@@ -105,9 +105,9 @@ impl core::fmt::Display for ConfigError {
             Self::AimdEvery => "aimd: `every` must be at least 1",
             Self::AimdKeep => "aimd: `keep` must be below 1",
             Self::AimdCooldown => {
-                "aimd: a cooldown needs 0 < `base` <= `most`, and a `discount` of at least 1"
+                "aimd: a cooldown needs 0 < `base` <= `most` and a `discount` of at least 1"
             }
-            Self::AimdStart => "aimd: `start` must lie between `floor` and `ceiling`",
+            Self::AimdStart => "aimd: `start` must be between `floor` and `ceiling`",
             Self::AimdConcurrencyKeep => "aimd-concurrency: `keep` must be below 1",
             Self::AimdConcurrencyStart => "aimd-concurrency: `start` must not be above `most`",
             Self::AutosleeperInitial => "autosleeper: `initial` must be at least 1 ns",
@@ -116,8 +116,8 @@ impl core::fmt::Display for ConfigError {
             Self::AutosleeperSpread => "autosleeper: `spread` must be at most 1",
             Self::HerokuTimes => "heroku: `times` must be at least 1",
             Self::HerokuStart => {
-                "heroku: `add` must be above 0, or else `start` and `floor` where the strategy is \
-                 not exponential"
+                "heroku: `add` must be above 0, or both `start` and `floor` if the strategy is not \
+                 exponential"
             }
             Self::HerokuCalm => "heroku: `calm` must be at least 1 ns",
             Self::TchannelRecovery => "tchannel: `recovery` must let the limit grow",

@@ -74,20 +74,19 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 ///   [`Tchannel`](crate::law::Tchannel) counts per second, and may return `Wait` again at the end of
 ///   a second.)
 /// - All gates are checked before any is charged. Only `Admit` charges.
-/// - Up to 2 ms of a late timer are made up, so the burst can be larger by what the rate allows in
-///   2 ms. (Published laws keep the behaviour of their sources.)
+/// - The pacing makes up for up to 2 ms of timer delay, so the burst can be larger by what the rate allows in 2 ms.
+///   (Published laws keep the behaviour of their sources.)
 /// - A call that was sent before the latest cut cannot cut again, and the rate grows only if calls
 ///   waited for the law. Published laws may break these two rules:
 ///   [`Heroku`](crate::law::Heroku), [`Tchannel`](crate::law::Tchannel) and [`Autosleeper`](crate::law::Autosleeper).
-/// - An abandoned call frees its place, and nothing is learned. Its cost stays charged, because it
-///   may have reached the server.
-/// - The same seed, policy and calls give the same decisions on every machine.
+/// - An abandoned call frees its slot and teaches nothing. Its cost stays charged, because it may have reached the
+///   server.
+/// - The same seed, policy and calls result in the same decisions on every machine.
 ///
 /// # Parameters
 ///
-/// `L` is the law; `LIMITS` is how many limits a call has costs for. `P` is a policy or a reference to one:
-/// firmware keeps it in flash, and a table of controllers has one for all of them. `C` is what a call costs: see
-/// [`Costs`].
+/// `L` is the law; `LIMITS` is how many limits a call has costs for. `P` is a policy or a reference to one: firmware
+/// keeps it in flash, and a table of controllers shares one. `C` is the cost of a call: see [`Costs`].
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Controller<
@@ -139,8 +138,8 @@ impl<L: Law, const LIMITS: usize, P: Clone, C> Clone for Controller<L, LIMITS, P
     }
 }
 
-/// A controller of one limit whose calls cost one each. It links no code for other costs, which makes firmware smaller.
-/// What a reply says that a call used is ignored.
+/// A controller with one limit whose calls cost one each. It links no code for costs, which makes firmware smaller. It
+/// ignores the actual cost in a reply.
 ///
 /// See [`Controller::with_rng`] for an example.
 pub type Single<L = AnyLaw, P = Policy<L>> = Controller<L, 1, P, ()>;
@@ -314,8 +313,8 @@ where
         }
     }
 
-    /// Frees the place of a call that has ended. If there was no response, the call counts as
-    /// abandoned and nothing is learned.
+    /// Frees the slot of a call that has ended. If there was no response, the call counts as abandoned and nothing is
+    /// learned.
     #[expect(clippy::needless_pass_by_value, reason = "a permit is used up")]
     pub fn release(&mut self, permit: Permit<LIMITS, C>) {
         if permit.mark != self.mark {
@@ -327,9 +326,9 @@ where
         self.forget(1);
     }
 
-    /// Frees the places of calls whose permits are lost: they will never be settled. Their costs stay charged, and
-    /// nothing is learned. A program whose calls can vanish without a trace, such as an edge worker, keeps the time of
-    /// each and calls this after an expiry.
+    /// Frees the slots of calls whose permits are lost and will never be settled. Their costs stay charged, and nothing
+    /// is learned. A program whose calls can vanish without a trace, such as an edge worker, keeps the time of each and
+    /// calls this after an expiry.
     ///
     /// ```
     /// use core::num::NonZeroU16;
@@ -347,7 +346,7 @@ where
         self.calls = self.calls.saturating_sub(calls);
     }
 
-    /// Frees the places of all calls in flight. Their permits have no effect from now on: unlike after
+    /// Frees the slots of all calls in flight. Their permits have no further effect: unlike after
     /// [`forget`](Self::forget), a call that is not lost frees nothing twice.
     ///
     /// ```
@@ -390,8 +389,8 @@ where
         (self.calls, self.mark) = (other.calls, other.mark);
     }
 
-    /// Takes back the permit of a call that was not sent. Its place, its cost and its part of the
-    /// retry budget become available again, and the law learns nothing.
+    /// Refunds the permit of a call that was not sent. Its slot, its cost and its part of the retry budget become
+    /// available again, and the law learns nothing.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, law::Fixed};
@@ -423,9 +422,9 @@ where
         self.release(permit);
     }
 
-    /// [`refund`](Self::refund) and [`poll`](Self::poll) for a call that was admitted and waits for something else
-    /// before it is sent: for another limit. Its permit is then as of now. `None` if it has to wait again. A renewed
-    /// permit is not counted again.
+    /// [`refund`](Self::refund) and [`poll`](Self::poll) for an admitted call that waits for something else, such as
+    /// another limit. The new permit is as of now. `None` if the call has to wait again. A renewed permit is not
+    /// counted again.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, Span, Verdict, law::Fixed};
@@ -451,8 +450,8 @@ where
         Some(permit)
     }
 
-    /// Sets the concurrency limit. A law may keep to a lower one. Calls in flight continue: after a
-    /// reduction, nothing is admitted until enough of them have settled.
+    /// Sets the concurrency limit. A law may apply a lower one. Calls in flight continue: after a reduction, nothing is
+    /// admitted until enough of them have settled.
     ///
     /// ```
     /// use core::num::NonZeroU16;
@@ -627,9 +626,9 @@ where
         self.policy = policy;
     }
 
-    /// Ends every cooldown and forgets what the laws have learned. Use it after the cause of a
-    /// cooldown is gone: a quota was bought, or a server was repaired. Quotas of the policy are
-    /// still kept: their pacing continues, as do calls in flight, the retry budget and the counters.
+    /// Ends every cooldown and forgets what the laws have learned. Use it when the cause of a cooldown is gone, for
+    /// example after you buy more quota or a server is repaired. The policy's quotas still apply: their pacing
+    /// continues, as do calls in flight, the retry budget and the counters.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};

@@ -24,17 +24,17 @@ pub struct Hint {
     /// How long to wait before the next call (`Retry-After`, RFC 9110 section 10.2.3; the gRPC
     /// pushback, gRFC A6; CoAP's Max-Age, RFC 8516).
     pub retry_after: Option<Span>,
-    /// How many calls are left: until [`reset`](Self::reset), or in the bucket (`r` of the IETF
-    /// draft "`RateLimit` header fields", `RateLimit-Remaining` and its like).
+    /// How many calls are left: until [`reset`](Self::reset), or in the bucket (`r` of the IETF draft "`RateLimit`
+    /// header fields", `RateLimit-Remaining` and similar).
     pub remaining: Option<u64>,
-    /// How long until the limit is whole again: the end of a fixed period, or a bucket that has
-    /// filled up (`t` of the draft, `RateLimit-Reset` and its like). Zero if it is whole now.
+    /// How long until the whole limit is available again: the end of a fixed period, or the time at which a bucket is
+    /// full (`t` of the draft, `RateLimit-Reset` and similar). Zero if it is available now.
     pub reset: Option<Span>,
-    /// How many calls fit into a [`period`](Self::period), used or not (`q` of the draft,
-    /// `RateLimit-Limit` and its like). Never zero if a parser of this crate set it.
+    /// How many calls fit into a [`period`](Self::period), used or not (`q` of the draft, `RateLimit-Limit` and
+    /// similar). Never zero if a parser of this crate set it.
     pub limit: Option<u64>,
-    /// How long the server's own period is (`w` of the draft, its "time window"). Never zero where
-    /// a parser of this crate set it.
+    /// The length of the server's period (`w` of the draft, its "time window"). Never zero if a parser of this crate
+    /// set it.
     pub period: Option<Span>,
     /// The server asks not to retry this call (a negative gRPC pushback, gRFC A6;
     /// `Stripe-Should-Retry: false`). Does not affect other calls.
@@ -88,13 +88,13 @@ impl Hint {
         Self { retry_after: Some(span), ..self }
     }
 
-    /// The same hint, with the number of calls that are left.
+    /// The same hint with the number of calls that are left.
     #[must_use]
     pub const fn and_remaining(self, count: u64) -> Self {
         Self { remaining: Some(count), ..self }
     }
 
-    /// The same hint, with the time until the limit is whole again.
+    /// The same hint with the time until the whole limit is available again.
     #[must_use]
     pub const fn and_reset(self, span: Span) -> Self {
         Self { reset: Some(span), ..self }
@@ -141,11 +141,11 @@ impl Hint {
         matches!(self.remaining, Some(left) if left < cost as u64)
     }
 
-    /// How long nothing should be sent: the requested cooldown, or if there is none and no call is
-    /// left, the time until the limit is whole again.
+    /// How long nothing should be sent: the requested cooldown, or if there is none and no call is left, the time until
+    /// the whole limit is available again.
     ///
-    /// Servers that state only the end of the period when they throttle (GitHub, X) mean this
-    /// cooldown. A requested cooldown takes precedence over the reset, as the IETF draft requires.
+    /// Servers that state only the end of the period when they throttle (GitHub, X) mean this as a cooldown. A
+    /// requested cooldown takes precedence over the reset, as the IETF draft requires.
     ///
     /// ```
     /// use tidegate::{Hint, Span};

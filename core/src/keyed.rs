@@ -118,7 +118,7 @@ where
         Ok(&mut entry.controller)
     }
 
-    /// Calls [`Controller::settle`] for `key`. Does nothing if the key was evicted meanwhile.
+    /// Calls [`Controller::settle`] for `key`. Does nothing if the key was evicted in the meantime.
     pub fn settle(
         &mut self,
         now: Instant,

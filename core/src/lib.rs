@@ -1,8 +1,8 @@
 //! Decides when the next call to a rate-limited API may be sent, and learns from the responses.
 //!
-//! It combines pacing (GCRA), an adaptive rate, backoff, concurrency limits, a retry budget and the
-//! server's hints. It is `no_std`, does not allocate, uses integers only and has no clock: time is an
-//! argument, so decisions are identical in a browser, an edge worker, a server and a microcontroller.
+//! It combines pacing (GCRA), an adaptive rate, backoff, concurrency limits, a retry budget and the server's hints. It
+//! is `no_std`, does not allocate, uses only integers and has no clock: time is an argument, so decisions are identical
+//! in a browser, an edge worker, a server and a microcontroller.
 //!
 //! Start at [`Controller`]: [`poll`](Controller::poll) asks whether a call may be sent,
 //! [`settle`](Controller::settle) reports its outcome, and [`retry`](Controller::retry) returns the
@@ -32,7 +32,7 @@
 //! | retry budget | retries that successes have paid for |
 //! | [`Verdict`] | `Admit < Wait(t) < Full < Reject(reason)`; the verdict of several gates is their maximum |
 //! | [`Permit`](gate::Permit) | the right to one call; settled exactly once |
-//! | [`queue`] | many calls in front of one controller: order, priority, deadline, cancellation |
+//! | [`queue`] | many calls that wait for one controller: order, priority, deadline, cancellation |
 //! | [`Outcome`] | the result of a call |
 //! | [`Hint`] | what the server said about its limit |
 //!

@@ -24,13 +24,11 @@ pub enum Outcome {
     Busy,
     /// No usable response: a lost connection, a network timeout, a server error.
     Failed,
-    /// Given up by the client: dropped, cancelled or timed out. Frees its place and teaches
-    /// nothing.
+    /// Abandoned by the client: dropped, cancelled or timed out. Frees its slot and teaches nothing.
     Abandoned,
-    /// The server throttled, and waiting does not help soon: a daily or monthly quota is exhausted,
-    /// the account is unpaid, or the plan does not include the call. The call is not retried and
-    /// does not affect the rate. If the server says when the quota is renewed, other calls wait
-    /// until then, up to the policy's ceiling.
+    /// The server throttled, and a short wait does not help: a daily or monthly quota is exhausted, the account is
+    /// unpaid, or the plan does not include the call. The call is not retried and does not affect the rate. If the
+    /// server says when the quota is renewed, other calls wait until then, up to the policy's ceiling.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reason, Span};
@@ -120,8 +118,8 @@ impl<const LIMITS: usize> Reply<LIMITS> {
     /// order of the controller's limits. [`http::Answer::about`](crate::signal::http::Answer::about)
     /// finds them in a response.
     ///
-    /// A throttled call is then only counted against the limits that are used up. Where a hint says that
-    /// less is left than the call costs, the other limits learn nothing from it.
+    /// A throttled call then counts only against the limits that are used up. If a hint says that less is left than the
+    /// call costs, the other limits learn nothing from it.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Reply};

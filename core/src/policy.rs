@@ -79,8 +79,8 @@ impl<L: Copy> Policy<L> {
         Self::of([law])
     }
 
-    /// Adds the law of `other` as a second limit. Both laws get the same calls, a call costs one of
-    /// each limit, and the longer wait applies.
+    /// Adds the law of `other` as a second limit. Both laws see the same calls, a call costs one for each limit, and
+    /// the longer wait applies.
     ///
     /// ```
     /// use tidegate::{Controller, Instant, Policy};
@@ -98,8 +98,8 @@ impl<L: Copy> Policy<L> {
 }
 
 impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
-    /// A policy of several limits, each with its law: requests and tokens, or seconds and days. The
-    /// other settings are those of [`Policy::new`].
+    /// A policy of several limits, each with its law, such as requests and tokens, or per second and per day. The other
+    /// settings are those of [`Policy::new`].
     ///
     /// ```
     /// use tidegate::{Policy, Quota, law::Fixed};
@@ -194,10 +194,9 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
         Self { rules: Rules { attempts, patience: Span::ZERO, ..self.rules }, ..self }
     }
 
-    /// The same policy with no attempt of a call later than `elapsed` after its first failure;
-    /// `None` sets no limit. The time counts from the first failure, so a call is not given up
-    /// because it takes long itself. If a gate would keep the attempt longer, it is rejected as
-    /// [`Late`](crate::Reason::Late).
+    /// The same policy with no attempt of a call later than `elapsed` after its first failure; `None` sets no limit.
+    /// The time counts from the first failure, so a call is not abandoned because it is slow itself. If a gate would
+    /// delay the attempt longer, it is rejected as [`Late`](crate::Reason::Late).
     #[must_use]
     #[inline(always)]
     pub const fn elapsed(self, elapsed: Option<Span>) -> Self {
@@ -214,8 +213,8 @@ impl Policy {
     pub const ATTEMPTS: NonZeroU16 = NonZeroU16::MIN.saturating_add(9);
 
     /// How long after its first failure a call whose latest attempt was throttled has up to 64 attempts, unless
-    /// [`attempts`](Self::attempts) was set. Many windows last a minute, and many servers do not say when theirs ends:
-    /// ten attempts would be used up before it does.
+    /// [`attempts`](Self::attempts) was set. Many windows last a minute, and many servers do not say when a window
+    /// ends: ten attempts would be used up before that.
     pub const PATIENCE: Span = Span::from_secs(120);
 }
 

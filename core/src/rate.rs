@@ -7,11 +7,11 @@ use crate::fixed::div_rem;
 use crate::gate::LATENESS;
 use crate::time::Span;
 
-/// A limit as servers state it: a count per period, and how many may come at once.
+/// A limit as servers state it: a count per period, and how many calls may be sent at once.
 ///
-/// It is kept as the interval from one call to the next, rounded up to the nanosecond. So the rate
-/// never exceeds what the server states, and is at most one nanosecond a call slower: 10⁻⁹ for a
-/// call a second, a thousandth for a million. The highest rate is one call a nanosecond.
+/// It is stored as the interval between calls, rounded up to the nanosecond. So the rate never exceeds what the server
+/// states, and is at most one nanosecond per call slower: 10⁻⁹ for one call per second, a thousandth for a million. The
+/// highest rate is one call per nanosecond.
 ///
 /// ```
 /// use tidegate::{ConfigError, Quota, Span};
@@ -50,14 +50,14 @@ impl Quota {
         Ok(Self { interval, burst: NonZeroU32::MIN })
     }
 
-    /// At most `count` calls in any `period`, of which up to `burst` may be sent at once after a silence.
+    /// At most `count` calls in any `period`, with up to `burst` at once after a silence.
     ///
-    /// With any other quota, a period that begins with a burst has up to `count` + `burst` calls. This one is for airtime
-    /// that a law limits, and for servers that count a sliding window. In the long run, it allows `count` + 1 - `burst`
-    /// calls per `period` + 2 ms, since up to 2 ms of a late timer are made up.
+    /// With any other quota, a period that begins with a burst has up to `count` + `burst` calls. Use a strict quota
+    /// for legally limited airtime, and for servers that count a sliding window. In the long run, it allows
+    /// `count` + 1 - `burst` calls per `period` + 2 ms, because the pacing makes up for up to 2 ms of timer delay.
     ///
-    /// It holds for the times at which calls are sent, while the policy stays the same and no cost is corrected downwards.
-    /// A server counts when they arrive: add how much the delay varies to `period`.
+    /// It holds for the times at which calls are sent, while the policy stays the same and no cost is corrected
+    /// downwards. A server counts arrivals: add the variation of the network delay to `period`.
     ///
     /// ```
     /// use tidegate::{ConfigError, Quota, Span};
@@ -120,7 +120,7 @@ impl Quota {
         Self::per(count, Span::from_secs(86_400))
     }
 
-    /// The same quota, of which up to `burst` calls' worth may be sent at once after a silence.
+    /// The same quota, with up to `burst` calls' worth at once after a silence.
     ///
     /// # Errors
     /// [`ConfigError::QuotaBurst`] if `burst` is zero, and [`ConfigError::QuotaBurstTooLong`] if more than

@@ -1,9 +1,8 @@
 //! Entropy: one seed in, then a generator that is part of the state.
 //!
-//! The seed is required and has no default, because equal seeds keep a fleet in phase: every
-//! device would back off for the same "random" time. Feed something that differs from device to
-//! device and from boot to boot: a hardware generator, `crypto.getRandomValues`, a chip's serial
-//! number mixed with a boot counter.
+//! The seed is required and has no default, because equal seeds keep a fleet in phase: every device would back off for
+//! the same "random" time. Use a source that differs between devices and between boots: a hardware generator,
+//! `crypto.getRandomValues`, a chip's serial number mixed with a boot counter.
 
 use crate::fixed::Ratio;
 use crate::time::Span;

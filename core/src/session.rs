@@ -4,14 +4,13 @@ use crate::backoff::Backoff;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
-/// Decides when a client may try to connect: for MQTT and TLS sessions, which are expensive to
-/// open, and which all clients of a server lose at the same time.
+/// Decides when a client may try to connect. It is for MQTT and TLS sessions, which are expensive to open, and which
+/// all clients of a server lose at the same time.
 ///
-/// - Each attempt is followed by a delay of the backoff, and only a session that lasted for
-///   `stable` resets the backoff. So a server that accepts a connection and drops it at once
-///   does not receive more attempts.
-/// - [`link_up`](Self::link_up) allows the next attempt at once, because the failures before it were the network's. It
-///   has an effect at most once in `stable`, because links flap.
+/// - A backoff delay follows each attempt, and only a session that lasted for `stable` resets the backoff. So a server
+///   that accepts a connection and drops it at once does not receive more attempts.
+/// - [`link_up`](Self::link_up) allows the next attempt at once, because the network caused the earlier failures. It
+///   has an effect at most once per `stable`, because links flap.
 /// - [`with_spread`](Self::with_spread) spreads the first attempts after a stable session, which all clients of a
 ///   server lose together.
 /// - [`spread_start`](Self::spread_start) spreads the first attempts of a fleet that powers up together.
@@ -83,14 +82,14 @@ impl Session {
         self
     }
 
-    /// When the next attempt may be made; it may lie in the past.
+    /// When the next attempt may be made. May be in the past.
     #[must_use]
     pub const fn next_at(&self) -> Instant {
         self.next
     }
 
-    /// Makes no attempt before a random instant within `over` from now. Choose it so that all clients fit into what
-    /// the server accepts: 1,000 devices of a broker that accepts 10 connections a second need 100 seconds.
+    /// Makes no attempt before a random instant within `over` from now. Choose it so that all clients fit into what the
+    /// server accepts: 1,000 devices of a broker that accepts 10 connections per second need 100 seconds.
     pub fn spread_start(&mut self, now: Instant, over: Span) {
         let start = now + self.rng.between(Span::ZERO, over);
         self.next = self.next.max(start);

@@ -4,16 +4,16 @@ use crate::outcome::{AsReply, Outcome};
 use crate::snapshot::{self, Field, SnapshotError};
 use crate::time::{Instant, Span};
 
-/// Estimates how long a device slept that has no clock while it sleeps, for
+/// Estimates the sleep of a device whose clock stops while it sleeps, for
 /// [`Controller::restore`](crate::Controller::restore).
 ///
-/// Without such an estimate a sleep has to count as no time at all, and a device that sleeps after each
-/// call never gets past a long `Retry-After`. The server has a clock, so its responses measure the sleeps:
-/// if it says "in 900 s" before and "in 600 s" after one sleep, that sleep took 300 s. Call
-/// [`heard`](Self::heard) with every response, and keep a record beside the controller's.
+/// Without this estimate, a sleep has to count as no time at all, and a device that sleeps after each call never gets
+/// past a long `Retry-After`. The server has a clock, so its responses measure the sleeps: if it says "in 900 s" before
+/// a sleep and "in 600 s" after it, that sleep took 300 s. Call [`heard`](Self::heard) with every response, and store a
+/// record with the controller's.
 ///
-/// - **Before the first measurement** a sleep counts as a minute or as what [`expect`](Self::expect) says, or as the
-///   rest of the wait that the server asked for if that is longer. The next call can be throttled, and its response is
+/// - **Before the first measurement**, a sleep counts as a minute or the time set with [`expect`](Self::expect), or as
+///   the rest of the wait that the server asked for, if that is longer. If the next call is throttled, its response is
 ///   the measurement.
 /// - **A measurement** is the time by which a server's `Retry-After` or reset has shrunk when it throttles the next
 ///   call. It is weighted by the number of sleeps that it covers, against 16 earlier ones. If the next call is served,
@@ -80,7 +80,7 @@ impl SleepClock {
     /// Length of a record in bytes.
     pub const SNAPSHOT_BYTES: usize = snapshot::length(<Self as Field>::BYTES);
 
-    /// A clock that has measured nothing.
+    /// A clock without measurements.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -102,7 +102,7 @@ impl SleepClock {
         }
     }
 
-    /// Learns from a response that arrived at `now`. A call without a response (`Failed`, `Abandoned`) says nothing
+    /// Learns from a response that arrived at `now`. A call without a response (`Failed`, `Abandoned`) reveals nothing
     /// about the server's clock.
     pub fn heard<const LIMITS: usize>(&mut self, now: Instant, reply: impl AsReply<LIMITS>) {
         self.stayed_awake(now);

@@ -29,7 +29,7 @@ use crate::time::{Instant, Span};
 /// The layout that this version of the crate writes and reads.
 pub const VERSION: u8 = 3;
 
-/// What is wrong with a record, or with the room for one.
+/// What is wrong with a record or its buffer.
 ///
 /// ```
 /// use tidegate::snapshot::SnapshotError;
@@ -53,8 +53,8 @@ pub const VERSION: u8 = 3;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The slice is shorter than a record, or a record has the wrong length: it was cut, or another
-    /// kind of controller wrote it.
+    /// The slice is shorter than a record, or a record has the wrong length: it was truncated, or another kind of
+    /// controller wrote it.
     Length,
     /// The record was written by another version of this crate.
     Version,
@@ -70,10 +70,10 @@ pub enum SnapshotError {
 impl core::fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::Length => "wrong record length",
+            Self::Length => "the snapshot has the wrong length",
             Self::Version => "the snapshot was written by another version",
             Self::Damaged => "the snapshot is damaged",
-            Self::OtherPolicy => "the snapshot does not fit this policy",
+            Self::OtherPolicy => "the snapshot does not match this policy",
             Self::NoRoom => "the table of keys is full of keys under a cooldown",
         })
     }

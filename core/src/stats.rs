@@ -6,9 +6,9 @@ use crate::time::Span;
 
 /// The counters of a controller since its start. They saturate.
 ///
-/// They contain `AutoSleeper`'s metrics (`TotalInvocation` is [`settled`](Self::settled) here, then
-/// [`slower`](Self::slower), [`faster`](Self::faster), [`waits`](Self::waits) and
-/// [`waited`](Self::waited)), and other signs of the client's health.
+/// They include `AutoSleeper`'s metrics ([`settled`](Self::settled), there `TotalInvocation`, [`slower`](Self::slower),
+/// [`faster`](Self::faster), [`waits`](Self::waits) and [`waited`](Self::waited)), and other signs of the client's
+/// health.
 ///
 /// ```
 /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy};

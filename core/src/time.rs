@@ -1,8 +1,8 @@
 //! Time as an argument: instants, spans, and an extender for wrapping tick counters.
 //!
-//! Nothing here reads a clock. The caller picks an epoch (boot, page load, 1970) and hands in
-//! `now`; a monotonic clock is the right source. A clock that steps back by *d* earns nothing and
-//! lengthens waits by at most *d*, because all waits end at a fixed instant.
+//! Nothing here reads a clock. The caller picks an epoch (boot, page load, 1970) and passes `now` from a monotonic
+//! clock. A clock that steps back by *d* earns nothing and lengthens waits by at most *d*, because all waits end at a
+//! fixed instant.
 
 use core::cmp::Ordering;
 use core::num::NonZeroU32;
@@ -257,9 +257,9 @@ impl AddAssign for Span {
 
 /// Turns a wrapping 32-bit tick counter into [`Instant`]s that never wrap.
 ///
-/// Read the counter at least once in every half of its range: at 32 768 Hz that is once in 18
-/// hours, at 1 MHz once in 35 minutes. A reading up to half the range behind the latest one counts
-/// as the latest one, so readings that arrive out of order do no harm.
+/// Read the counter at least once in every half of its range: at 32 768 Hz that is once in 18 hours, at 1 MHz once in
+/// 35 minutes. A reading up to half the range behind the latest one counts as the latest one, so out-of-order readings
+/// are harmless.
 ///
 /// ```
 /// use tidegate::{Instant, Span, time::Ticks};
@@ -280,7 +280,7 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// An extender for a counter of `hertz` ticks a second whose first reading is yet to come.
+    /// An extender for a counter of `hertz` ticks per second, before its first reading.
     #[must_use]
     pub const fn new(hertz: NonZeroU32) -> Self {
         Self { hertz, latest: None }

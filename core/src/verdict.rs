@@ -6,7 +6,7 @@ use crate::costs::Costs;
 use crate::gate::Permit;
 use crate::time::{Instant, Span};
 
-/// A call to be sent: its cost and its deadline.
+/// A call to be sent: its cost and deadline.
 ///
 /// A small `Copy` value that the caller keeps. Poll with the same call until the decision is
 /// `Admit`. For the next attempt, poll with the call that
@@ -119,9 +119,10 @@ impl<const LIMITS: usize> Call<LIMITS> {
         Self::first(costs)
     }
 
-    /// The same call, whose costs of 0 or 1 of the limits beyond the first stand for costs that are not known before
-    /// the call: the tokens of a language model, the points of GraphQL. Once responses say what such calls used
-    /// ([`Reply::used`]) of a limit that the policy or the server sets, they cost the mean of about sixteen of them.
+    /// The same call, with estimated costs: a cost of 0 or 1 for a limit beyond the first stands for a cost that is not
+    /// known before the call, such as the tokens of a language model or the points of GraphQL. Once responses report
+    /// the actual costs ([`Reply::used`]) for a limit that the policy or the server sets, the mean of about sixteen
+    /// calls is charged.
     ///
     /// ```
     /// use tidegate::law::Fixed;
@@ -147,8 +148,8 @@ impl<const LIMITS: usize> Call<LIMITS> {
 }
 
 impl Call<1> {
-    /// The same call with another cost, in calls' worth of the limit. A cost of zero is not subject
-    /// to the limit; one above its burst is rejected ([`Reason::TooBig`]).
+    /// The same call with another cost, in calls' worth of the limit. A call with a cost of zero is not subject to the
+    /// limit; one with a cost above the burst is rejected ([`Reason::TooBig`]).
     #[must_use]
     pub const fn cost(self, cost: u32) -> Self {
         Self { costs: [cost], ..self }
@@ -254,15 +255,15 @@ impl PartialOrd for Verdict {
 // code for 32-bit machines would compare all of them.
 #[repr(u8)]
 pub enum Reason {
-    /// It cannot meet its deadline: it could be sent at this instant.
+    /// The call cannot meet its deadline: it could be sent at this instant.
     Late(Instant),
-    /// The law admits no more calls in this second, and rejects those that come.
+    /// The law's limit for this second is used up, and it rejects further calls.
     OverLimit,
-    /// It is a retry, and the successes so far have not paid for it.
+    /// The call is a retry, and the successes so far have not paid for it.
     RetryBudget,
     /// Its cost is more than a limit's burst, so it can never fit.
     TooBig,
-    /// It would have to wait beyond the end of the clock.
+    /// The call would have to wait beyond the range of the clock.
     Never,
     /// The [`queue`](crate::queue) is full.
     QueueFull,
@@ -271,19 +272,19 @@ pub enum Reason {
     /// Another attempt would not help: the call was served or abandoned, or the server asks not to try it
     /// again. Only for another attempt.
     Final,
-    /// The quota is used up ([`Outcome::Exhausted`](crate::Outcome::Exhausted)): waiting does not help soon.
-    /// Only for another attempt.
+    /// The quota is used up ([`Outcome::Exhausted`](crate::Outcome::Exhausted)): a short wait does not help. Only for
+    /// another attempt.
     Exhausted,
 }
 
 impl core::fmt::Display for Reason {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
-            Self::Late(_) => "the wait would outlast the call's deadline",
+            Self::Late(_) => "the wait would exceed the call's deadline",
             Self::OverLimit => "the law's limit for this second is used up",
             Self::RetryBudget => "the retry budget is spent",
-            Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",
-            Self::Never => "the wait would outlast the clock",
+            Self::TooBig => "the cost exceeds the limit's burst, so the call never fits",
+            Self::Never => "the wait would exceed the range of the clock",
             Self::Attempts => "the policy allows no more attempts",
             Self::Final => "another attempt would not help",
             Self::Exhausted => "the quota is used up, or the account may not make this call",

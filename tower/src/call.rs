@@ -63,17 +63,17 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { names: Names { first: key.into(), others: Vec::new() }, ..self }
     }
 
-    /// Several limits that the call counts against, from the most general to the most specific: those of an account,
-    /// a model and a route. Equal keys count once. Without keys, it is a call without a key.
+    /// Several limits that the call counts against, from the most general to the most specific, for example those of an
+    /// account, a model and a route. Equal keys count once. An empty list is a call without a key.
     ///
-    /// It is sent when all keys admit it, and charges none of them before that. It waits in the queue of one key at a
-    /// time, in the order of its arrival. Calls of the other keys do not wait for it, except for a short time if all
+    /// The call is sent when all keys admit it, and charges none of them before that. It waits in the queue of one key
+    /// at a time, in the order of its arrival. Calls of the other keys do not wait for it, except briefly if all keys
     /// are in constant demand.
     ///
     /// A [`Reply`](tidegate::Reply) describes the limit of the last key. The other keys learn the outcome, but not its
-    /// hints and costs. If the hints say that a throttled call has used up the last limit, they learn nothing. An
-    /// attempt counts for each key, and a retry needs the retry budgets of all. [`Gate::stats`] counts a call once per
-    /// key. Permits that it returns because another key delays it count as abandoned.
+    /// hints and costs. If the hints say that a throttled call exhausted the last limit, the other keys learn nothing.
+    /// An attempt counts for each key, and a retry needs the retry budgets of all. [`Gate::stats`] counts a call once
+    /// per key. Permits that the call gives up because another key delays it count as abandoned.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -97,8 +97,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { names: Names { first, others }, ..self }
     }
 
-    /// The [key](Self::key) under which the call can be sent first, for example one of several
-    /// credentials. Of two that are equal, it is the one with fewer calls, then the earlier one.
+    /// The [key](Self::key) under which the call can be sent first, for example one of several credentials. If two keys
+    /// are equal, it is the one with fewer calls, then the earlier one.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -127,10 +127,9 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
     }
 
-    /// How long the call may take in total, including waits and retries. A call that would wait
-    /// longer is rejected as soon as that is known. [`run`](Self::run) also gives up an attempt in
-    /// flight, which counts as failed. If the call has to wait, it is not sent with less time left than the fastest of
-    /// the recent calls of its key took.
+    /// How long the call may take in total, including waits and retries. A call that would wait longer is rejected as
+    /// soon as that is known. [`run`](Self::run) also gives up an attempt in flight, which counts as failed. A call
+    /// that had to wait is not sent if less time is left than the fastest recent call of its key took.
     pub fn with_timeout(self, timeout: Duration) -> Self {
         let deadline = self.gate.keys.shared.timer.now() + span(timeout);
         Self { call: self.call.deadline(deadline), ..self }
@@ -141,9 +140,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { priority, ..self }
     }
 
-    /// The server may execute the call twice, so [`run`](Self::run) also retries it after a
-    /// failure, such as a lost connection or a server error. By default, only rejected calls are
-    /// retried (429, 503).
+    /// The server may execute the call twice. So [`run`](Self::run) also retries it after a failure, such as a lost
+    /// connection or a server error. By default, it retries only rejected calls (429, 503).
     pub fn idempotent(self) -> Self {
         Self { retry: Retry::Failed, ..self }
     }
@@ -153,8 +151,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { retry: Retry::Never, ..self }
     }
 
-    /// How long the call would wait if it joined now, at the current rate: the longest wait of its keys. Zero if it
-    /// would be sent at once. Changes nothing.
+    /// How long the call would wait if it joined the queue now, at the current rate: the longest wait of its keys. Zero
+    /// if it would be sent at once. Changes nothing.
     ///
     /// # Errors
     /// [`Error::Rejected`] if it would be rejected.
@@ -285,7 +283,7 @@ impl<const LIMITS: usize, T: Timer> From<Gate<LIMITS, T>> for Call<LIMITS, T> {
 
 #[cfg(feature = "tokio")]
 impl<const LIMITS: usize> Call<LIMITS> {
-    /// By when the call must be over. See [`with_timeout`](Self::with_timeout).
+    /// The time by which the call must end. See [`with_timeout`](Self::with_timeout).
     pub fn with_deadline(self, deadline: impl Into<tokio::time::Instant>) -> Self {
         let deadline = self.gate.keys.shared.timer.at(deadline.into());
         Self { call: self.call.deadline(deadline), ..self }

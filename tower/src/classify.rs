@@ -43,7 +43,7 @@ impl<R: ?Sized, F: Fn(&R) -> Reply<LIMITS>, const LIMITS: usize> Classify<R, LIM
     }
 }
 
-/// Reads the results that this crate knows.
+/// Reads all results that this crate knows.
 ///
 /// | result | reply |
 /// |---|---|

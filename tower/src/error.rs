@@ -11,9 +11,8 @@ use crate::timer::duration;
 
 /// Why a call was not sent, was given up, or was not retried.
 ///
-/// A call that was sent returns its last result, even if the server did not serve it. The reason
-/// why it was not retried is the error of [`Permit::retry`](crate::Permit::retry), and an extension
-/// of the response of `http` or `reqwest`:
+/// A call that was sent returns its last result, even if the server did not serve it. The reason why it was not retried
+/// is the error of [`Permit::retry`](crate::Permit::retry), and an extension of the `http` or `reqwest` response:
 ///
 /// ```
 /// use tidegate_tower::Error;
@@ -52,8 +51,8 @@ pub enum Error {
         key: Arc<str>,
         /// Why.
         reason: Reason,
-        /// How long the call would have had to wait when it was rejected. Zero if no wait helps or
-        /// the wait is unknown.
+        /// How long the call would have had to wait when it was rejected. Zero if waiting does not help or the wait is
+        /// unknown.
         wait: Duration,
     },
     /// The deadline passed while the call was in flight. The server may have served it.
@@ -67,7 +66,7 @@ pub enum Error {
         /// The key of the call; empty if it has none.
         key: Arc<str>,
     },
-    /// Its request cannot be copied: see [`Repeat`](crate::Repeat).
+    /// The request cannot be copied: see [`Repeat`](crate::Repeat).
     NotRepeatable {
         /// The key of the call; empty if it has none.
         key: Arc<str>,
@@ -116,31 +115,31 @@ impl fmt::Display for Error {
         }
         match self {
             Self::Rejected { reason: Reason::Late(_), wait: Duration::ZERO, .. } => f.write_str(
-                "could not be sent by its deadline: allow it more time, or make fewer calls",
+                "could not be sent by its deadline: allow more time, or make fewer calls",
             ),
             Self::Rejected { reason: Reason::Late(_), wait, .. } => write!(
                 f,
-                "would have to wait {wait:.1?}, too long for its deadline: allow it more time, or make \
+                "would have to wait {wait:.1?}, too long for its deadline: allow more time, or make \
                  fewer calls"
             ),
             Self::Rejected { reason: Reason::QueueFull, .. } => f.write_str(
-                "was rejected, because the queue is full: make fewer calls at once, or raise \
+                "was rejected because the queue is full: make fewer calls at once, or raise \
                  `Builder::queue`",
             ),
             Self::Rejected { reason: Reason::TooBig, .. } => f.write_str(
-                "costs more than the limit's burst, so it never fits: split it, or raise the burst",
+                "costs more than the limit's burst, so it never fits: split the call, or raise the burst",
             ),
             Self::Rejected { reason, .. } => write!(f, "was rejected: {reason}"),
             Self::TimedOut { .. } => {
-                f.write_str("was in flight at its deadline and was given up: allow it more time")
+                f.write_str("was still in flight at its deadline: allow more time")
             }
             Self::NotIdempotent { .. } => f.write_str(
-                "was not retried, because the server may have served it and it is not idempotent: give it an \
+                "was not retried, because it is not idempotent and the server may have served it: set an \
                  `Idempotency-Key`, or call `idempotent`",
             ),
             Self::NotRepeatable { .. } => f.write_str(
                 "was not retried, because its request cannot be copied: send a body that is not a stream, or \
-                 set `repeat` of the layer",
+                 set the layer's `repeat`",
             ),
         }
     }
@@ -171,7 +170,7 @@ impl std::error::Error for Error {
 pub struct RestoreError {
     /// The key of the record.
     pub key: Arc<str>,
-    /// What is wrong with it.
+    /// What is wrong with the record.
     pub reason: SnapshotError,
 }
 

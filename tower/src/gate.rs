@@ -47,8 +47,8 @@ use crate::timer::{Timer, Tokio, span};
 /// # Ok(()) }
 /// ```
 ///
-/// It spawns no task. Each waiting call has its own timer, so a gate can be created anywhere; only
-/// a call that waits needs the runtime.
+/// It spawns no task. Each waiting call has its own timer, so a gate can be created anywhere. Only a waiting call needs
+/// the runtime.
 ///
 /// # Parameters
 ///
@@ -195,14 +195,14 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     }
 
     /// Sets another policy for all keys. A law that stays the same keeps what it has learned. A lower ceiling also
-    /// applies to the cooldowns that have begun.
+    /// applies to cooldowns that have already begun.
     pub fn set_policy<L: Copy + Into<AnyLaw>>(&self, policy: Policy<L, LIMITS>) {
         self.keys.set_policy(any(policy));
     }
 
-    /// Ends the cooldowns of a key, and forgets what its laws have learned. Use it after the cause of a cooldown is
-    /// gone: a quota was bought, or a server was repaired. Quotas of the policy are still kept. Calls without a key
-    /// have an empty one.
+    /// Ends the cooldowns of a key, and forgets what its laws have learned. Use it when the cause of a cooldown is
+    /// gone, for example after you buy more quota or a server is repaired. The policy's quotas still apply. Calls
+    /// without a key have an empty one.
     ///
     /// ```
     /// use std::time::Duration;
@@ -222,7 +222,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
         }
     }
 
-    /// What the gate has learned for each key, to restore after a restart.
+    /// Returns what the gate has learned for each key, to restore after a restart.
     ///
     /// ```
     /// use std::time::Duration;
@@ -242,12 +242,12 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
         self.keys.snapshot()
     }
 
-    /// Continues from a snapshot that was taken `away` ago with a policy of the same laws. Returns
-    /// the number of restored keys. Keys with calls, and keys without room, are skipped. If the
-    /// time is unknown, use zero, which costs only waits.
+    /// Continues from a snapshot that was taken `away` ago under a policy with the same laws. Returns the number of
+    /// restored keys. Keys with calls, and keys that do not fit into the table, are skipped. If the time is unknown,
+    /// use zero, which costs only waits.
     ///
     /// # Errors
-    /// [`RestoreError`] if a record is damaged or of another policy. Nothing is restored then.
+    /// [`RestoreError`] if a record is damaged or belongs to another policy. Nothing is restored then.
     pub fn restore(
         &self,
         snapshot: &BTreeMap<String, Vec<u8>>,
@@ -321,17 +321,17 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         self
     }
 
-    /// Makes the jitter repeatable, for tests; random by default. On wasm32, pass a random number:
-    /// there is no source of randomness.
+    /// Sets the seed of the jitter, for repeatable tests; random by default. On wasm32, pass a random number: there is
+    /// no source of randomness.
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// How long an admitted call keeps a permit that its task does not take, because its future is not polled. One
-    /// second by default, and at least a millisecond. Then the next call gets the permit. This one waits at its old
-    /// place in the queue once it is polled again, and then has twice as long, so a call whose task always runs late
-    /// is sent too.
+    /// How long an admitted call keeps a permit that its task does not take because its future is not polled. One
+    /// second by default, and at least a millisecond. Then the next call gets the permit. When the future is polled
+    /// again, its call waits at its old place in the queue, with twice as much time. So a call whose task always runs
+    /// late is sent too.
     pub fn take_within(mut self, patience: Duration) -> Self {
         self.take_within = span(patience).max(Span::from_millis(1));
         self

@@ -42,9 +42,9 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// # Ok(()) }
 /// ```
 ///
-/// By default the key is the host, requests that may be repeated are retried, and a permit ends
-/// with the response's body. [`describe`](Self::describe), [`repeat`](Self::repeat),
-/// [`classify`](Self::classify) and [`until_headers`](Self::until_headers) change that.
+/// By default, the key is the host, requests that may be repeated are retried, and a permit ends with the response
+/// body. [`describe`](Self::describe), [`repeat`](Self::repeat), [`classify`](Self::classify) and
+/// [`until_headers`](Self::until_headers) change that.
 #[derive(Clone, Debug)]
 pub struct ThrottleLayer<
     const LIMITS: usize = 1,
@@ -128,8 +128,8 @@ impl<S: Clone, const LIMITS: usize, T: Timer, D: Clone, P: Clone, C: Clone> Laye
 
 /// A service behind a [`Gate`]. Created by [`ThrottleLayer`].
 ///
-/// It is always ready. A permit is taken in `call`, so a caller that never calls holds none. The
-/// inner service is made ready for each attempt.
+/// It is always ready. It acquires a permit in `call`, so a caller that never calls holds none. It makes the inner
+/// service ready for each attempt.
 ///
 /// Its errors are those of the service, and [`Error`](crate::Error) if a request was not sent:
 ///

@@ -1,7 +1,7 @@
 //! tidegate for async Rust: one gate for all tasks that call a rate-limited API.
 //!
-//! It decides when the next call may be sent, retries throttled calls, and learns the rate from the
-//! responses: their status, `Retry-After`, the `RateLimit` fields and the headers of many APIs.
+//! It decides when the next call may be sent, retries throttled calls, and learns the rate from the responses: the
+//! status, `Retry-After`, the `RateLimit` fields and the headers of many APIs.
 //!
 //! | for | use |
 //! |---|---|
@@ -38,20 +38,21 @@
 //!
 //! - Calls are admitted by priority, then first come, first served. A retry goes before newer calls.
 //! - A call that cannot meet its deadline is rejected as soon as that is known.
-//! - A call with several [keys](Call::keys) is sent when all of them admit it. No key is exceeded, and none waits for
-//!   another.
-//! - Any future may be dropped at any time. A call that was not sent costs nothing. A call in flight is
-//!   abandoned: its place is free, and the gate learns nothing.
-//! - Each future that waits and is no longer polled delays others by at most two seconds: it loses a permit that it
-//!   does not take [within one](Builder::take_within). When it is polled again, it waits at its old place in the queue,
-//!   and has twice as long. A call in flight keeps its place until its permit, response or [`run`](Gate::run) ends or
-//!   is dropped.
+//! - A call with several [keys](Call::keys) is sent when all of them admit it. It exceeds no limit, and no key waits
+//!   for another.
+//! - Any future may be dropped at any time. A call that was not sent costs nothing. A call in flight is abandoned: its
+//!   slot is free, and the gate learns nothing.
+//! - A waiting future that is no longer polled delays others by at most two seconds: it loses a permit that it does not
+//!   take [within one](Builder::take_within). When it is polled again, it waits at its old place in the queue, with
+//!   twice as much time. A call in flight keeps its slot until its permit, response or [`run`](Gate::run) ends or is
+//!   dropped.
 //! - It spawns no task. Memory grows with the number of waiting calls and keys.
 //!
 //! # Features
 //!
-//! `tokio` is on by default. `js` has a timer for Cloudflare Workers and browsers, `Js`; for others, implement a [`Timer`]. `reqwest`, `reqwest-middleware` and `tonic`
-//! support the requests and responses of these clients. `metrics` and `tracing` report:
+//! `tokio` is on by default. `js` adds `Js`, a timer for Cloudflare Workers and browsers; for other runtimes, implement
+//! [`Timer`]. `reqwest`, `reqwest-middleware` and `tonic` support the requests and responses of these clients.
+//! `metrics` and `tracing` report:
 //!
 //! | metric | labels | meaning |
 //! |---|---|---|
@@ -63,10 +64,9 @@
 //! | `tidegate_in_flight`, `tidegate_waiting` | `key` | number of calls |
 //!
 //! A cause is `pacing`, `cooldown`, `concurrency limit`, `backoff`, `queue` (other calls are first) or `none`. Each
-//! attempt has a span, `attempt`, with the fields `tidegate.key`, `tidegate.outcome` and, from the second attempt
-//! on, `http.request.resend_count`. An attempt that is not sent has an event at the level `DEBUG`, with
-//! `tidegate.key` and `tidegate.reason`. A budget that
-//! [cannot be shared](local#if-the-budget-cannot-be-shared) has one at the level `WARN`.
+//! attempt has a span, `attempt`, with the fields `tidegate.key`, `tidegate.outcome` and, from the second attempt on,
+//! `http.request.resend_count`. An attempt that is not sent emits a `DEBUG` event with `tidegate.key` and
+//! `tidegate.reason`. A budget that [cannot be shared](local#if-the-budget-cannot-be-shared) emits a `WARN` event.
 #![cfg_attr(
     not(all(feature = "local", feature = "metrics", feature = "reqwest", feature = "tonic")),
     allow(rustdoc::broken_intra_doc_links, reason = "what a feature brings")

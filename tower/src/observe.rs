@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::lane::Lane;
 use crate::timer::Timer;
 
-/// Buckets for `tidegate_wait_seconds`, from a millisecond to an hour: the defaults of most exporters end at ten
+/// Buckets for `tidegate_wait_seconds`, from a millisecond to an hour. The defaults of most exporters end at ten
 /// seconds, but the waits that matter are longer.
 ///
 /// ```

@@ -12,8 +12,8 @@ use crate::timer::{Timer, Tokio};
 
 /// The right to make one attempt of a call. Report the outcome with [`settle`](Self::settle).
 ///
-/// If the permit is dropped instead, the call is abandoned: its place is free, and the gate learns
-/// nothing. Its cost stays charged, because the call may have reached the server.
+/// If the permit is dropped instead, the call is abandoned: its slot is free, and the gate learns nothing. Its cost
+/// stays charged, because the call may have reached the server.
 ///
 /// ```
 /// use tidegate_tower::Gate;
@@ -58,8 +58,8 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         }
     }
 
-    /// Reports the result, and keeps the place until the permit is dropped: the headers of a
-    /// response are known before its body has been read. A second report is ignored.
+    /// Reports the result, and keeps the slot until the permit is dropped: the headers of a response are known before
+    /// its body has been read. A second report is ignored.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -79,8 +79,8 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         }
     }
 
-    /// Corrects what the call is charged, after [`learn`](Self::learn): the end of a stream says how many tokens it
-    /// used. `None` keeps the cost of a limit. If the call has several keys, the last one is corrected.
+    /// Corrects the cost of the call after [`learn`](Self::learn), for example when the end of a stream reports how
+    /// many tokens it used. `None` keeps the cost of a limit. If the call has several keys, the last one is corrected.
     ///
     /// ```
     /// use tidegate_tower::Gate;
@@ -122,8 +122,8 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// Reports the result. If another attempt is due, await the returned future for its permit.
     ///
     /// # Errors
-    /// [`Error::Rejected`] with the reason why the call is not retried: [`Reason::Final`] if the
-    /// call was served, or those of [`Controller::retry`].
+    /// [`Error::Rejected`] with the reason why the call is not retried: [`Reason::Final`] if the call was served, else
+    /// one of [`Controller::retry`].
     ///
     /// ```
     /// use tidegate_tower::Gate;

@@ -96,8 +96,8 @@ pub trait Hold<const LIMITS: usize = 1, T: Timer = Tokio>: Sized {
     /// ended.
     fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self::Held;
 
-    /// Stores why a call that the server did not serve is not retried. A response of `http` or
-    /// `reqwest` stores it as an extension. Does nothing by default.
+    /// Stores the reason why a call that the server did not serve is not retried. A response of `http` or `reqwest`
+    /// stores it as an extension. Does nothing by default.
     fn gave_up(&mut self, why: Error) {
         let _ = why;
     }
@@ -125,9 +125,9 @@ impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<
 pin_project! {
     /// A body that ends its call when it ends, fails or is dropped.
     ///
-    /// The gate has already learned from the response. A gRPC response is the exception: its
-    /// trailers contain the outcome, and if its body fails, the call failed. If there are several limits, the tokens that
-    /// a stream of server-sent events reports are what its call costs of those beyond the first.
+    /// The gate has already learned from the response. A gRPC response is the exception: its trailers contain the
+    /// outcome, and if its body fails, the call failed. If there are several limits, the tokens that a stream of
+    /// server-sent events reports are the cost of its call for the limits beyond the first.
     ///
     /// ```
     /// use tidegate_tower::Guarded;

@@ -23,15 +23,15 @@ pub struct Stats {
     pub counts: tidegate::Stats,
     /// Keys in the table.
     pub keys: usize,
-    /// Calls in the queues. A retry is in none while its backoff lasts.
+    /// Calls in the queues. A retry is in no queue during its backoff.
     pub waiting: usize,
     /// Calls in flight.
     pub in_flight: usize,
     /// The law's current time between two calls: the longest of all keys. `None` if no key is
     /// paced.
     pub interval: Option<Duration>,
-    /// What the rate of `adaptive` is based on: the most of all keys and limits. `None` for other laws, and
-    /// before the first call.
+    /// What the rate of `adaptive` is based on: the maximum over all keys and limits. `None` for other laws, and before
+    /// the first call.
     pub basis: Option<Basis>,
     /// The leases of budgets that processes [share](crate::Builder::share).
     #[cfg(feature = "local")]

@@ -7,8 +7,8 @@ use tidegate::Instant;
 
 /// A monotonic clock and its sleeps. [`Tokio`] is the default.
 ///
-/// Every waiting call has its own timer, and the gate has no task, so a runtime needs only a clock and a sleep. With the
-/// feature `js`, `Js` has those of Cloudflare Workers and browsers. Another one:
+/// Every waiting call has its own timer, and the gate has no task, so a runtime needs only a clock and a sleep. With
+/// the feature `js`, `Js` provides those of Cloudflare Workers and browsers. To implement another timer:
 ///
 /// ```
 /// use tidegate_tower::Timer;
@@ -38,15 +38,15 @@ pub trait Timer: 'static {
     /// of [`patience`](Self::patience).
     const WAKES: bool = true;
 
-    /// The time since any fixed epoch. It must not go back.
+    /// The time since any fixed epoch. It must never go back.
     fn now(&self) -> Instant;
 
     /// Sleeps until that time. If it ends earlier, it is started again.
     fn sleep_until(&self, at: Instant) -> Self::Sleep;
 
-    /// How long a waiting call relies on another one's timer. Only one waiting call has a timer for
-    /// the whole queue. If its future is not polled in time, another call takes over after this
-    /// time. With zero, every call uses its own timer. One second by default.
+    /// How long a waiting call relies on another call's timer. Only one waiting call has a timer for the whole queue.
+    /// If its future is not polled in time, another call takes over after this time. With zero, every call uses its own
+    /// timer. One second by default.
     fn patience(&self) -> Duration {
         Duration::from_secs(1)
     }

@@ -157,7 +157,7 @@ test("a call inside another one that waits for the other's place causes a warnin
     const gate = tidegate({ concurrency: 1, warnAfter: 200 });
     gate.run(() => gate.run(nothing)).catch(nothing);
     setTimeout(process.exit, 1_000);`);
-  assert.match(warning, /waits 0\.2 s or more: all places are taken by calls in flight\. A call inside another call with the same key may wait forever: use another key\./);
+  assert.match(warning, /waits 0\.2 s or more: all slots are taken by calls in flight\. A call inside another call with the same key may wait forever: use another key\./);
   assert.deepEqual(more, []);
 });
 
@@ -181,7 +181,7 @@ test("calls that wait for responses whose bodies nobody reads cause a warning th
     await calls({ release: "headers", key: "other" });
     calls({}).catch(nothing);
     setTimeout(process.exit, 1_000);`);
-  assert.match(warning, /bodies are not read: read or cancel them, or use release: "headers"\./);
+  assert.match(warning, /bodies are not read keep their slots: read or cancel the bodies, or use release: "headers"\./);
   assert.deepEqual(more, []);
 });
 

@@ -115,7 +115,7 @@ test("a new policy of the object applies to all members, also after an eviction"
   assert.equal((await ask("stats")).budget.interval, 50);
   await ask("policy");
   assert.equal((await ask("stats")).budget.interval, 10);
-  assert.match((await ask("policy", { limit: "0" })).message, /requests.limit is 0; it is a whole number from 1/);
+  assert.match((await ask("policy", { limit: "0" })).message, /requests.limit is 0; it must be a whole number from 1/);
 });
 
 test("an object with an invalid stored policy is repaired by a new policy", async (t) => {

@@ -47,7 +47,7 @@ test("an entry whose calls have one key names the one whose calls have several",
   for (const make of [main, local]) {
     const key = ["a", "b"];
     const gate = make({ key: () => key });
-    const right = { name: "PolicyError", message: 'key is ["a","b"]; it is a string, or several in tidegate/full' };
+    const right = { name: "PolicyError", message: 'key is ["a","b"]; it must be a string, or several in tidegate/full' };
     await assert.rejects(gate.run(nothing, { key }), right);
     await assert.rejects(gate.fetch("http://127.0.0.1:9", {}, { key }), right);
     await assert.rejects(gate.fetch("http://127.0.0.1:9"), right);
@@ -59,10 +59,10 @@ test("an entry whose calls have one key names the one whose calls have several",
 test("a list of keys that is invalid is reported for all kinds of calls", async () => {
   const gate = tidegate({ keys: 2 });
   for (const [key, message] of [
-    [["a", 5], /^key is 5; it is a string/],
-    [[["a"]], /^key is \["a"\]; it is a string/],
-    [{ a: 1 }, /^key is \[object Object\]; it is a string/],
-    [["a", "b", "c"], /^key is a list of 3, and the option keys is 2/],
+    [["a", 5], /^key is 5; it must be a string/],
+    [[["a"]], /^key is \["a"\]; it must be a string/],
+    [{ a: 1 }, /^key is \[object Object\]; it must be a string/],
+    [["a", "b", "c"], /^key is a list of 3 keys, but the option keys is 2/],
   ]) {
     const right = (error) => error.name === "PolicyError" && message.test(error.message);
     await assert.rejects(gate.run(nothing, { key }), right);

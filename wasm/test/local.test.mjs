@@ -273,7 +273,7 @@ test("an idle program ends, even if it holds the budget", async (t) => {
 test("an invalid name, path or policy is rejected at once", () => {
   assert.throws(() => tidegate({ name: "../other" }), (error) => error instanceof PolicyError && /^name is "..\/other"; it must be 1 to 64/.test(error.message));
   assert.throws(() => tidegate({ folder: `/tmp/${"x".repeat(100)}` }), /choose a shorter folder or name/);
-  assert.throws(() => tidegate({ requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
+  assert.throws(() => tidegate({ requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it must be a whole number from 1 to/);
   assert.throws(() => tidegate({ law: "vegas" }), PolicyError);
   assert.throws(() => tidegate({ law: "aimd", tolerance: 0.1 }), /^PolicyError: the law "aimd" has no tolerance/);
 });

@@ -9,42 +9,42 @@ const policyError = (message) => (error) => error instanceof PolicyError && mess
 
 test("an invalid option of a gate is reported with its value and the valid range", () => {
   const wrong = [
-    [{ keys: 0 }, /^keys is 0; it is a whole number from 1 to/],
-    [{ queue: -1 }, /^queue is -1; it is a whole number from 0/],
+    [{ keys: 0 }, /^keys is 0; it must be a whole number from 1 to/],
+    [{ queue: -1 }, /^queue is -1; it must be a whole number from 0/],
     [{ queue: 1.5 }, /^queue is 1\.5/],
-    [{ seed: "x" }, /^seed is "x"; it is a whole number/],
-    [{ warnAfter: NaN }, /^warnAfter is NaN; it is a number from 0 to Infinity/],
-    [{ fetch: "https://a" }, /^fetch is "https:\/\/a"; it is a function/],
-    [{ key: "a" }, /^key is "a"; it is a function/],
-    [{ now: 0 }, /^now is 0; it is a function/],
-    [{ timers: {} }, /^timers\.setTimeout is undefined; it is a function/],
+    [{ seed: "x" }, /^seed is "x"; it must be a whole number/],
+    [{ warnAfter: NaN }, /^warnAfter is NaN; it must be a number from 0 to Infinity/],
+    [{ fetch: "https://a" }, /^fetch is "https:\/\/a"; it must be a function/],
+    [{ key: "a" }, /^key is "a"; it must be a function/],
+    [{ now: 0 }, /^now is 0; it must be a function/],
+    [{ timers: {} }, /^timers\.setTimeout is undefined; it must be a function/],
     [{ retry: false }, /^retry is an option of a call: pass it to the call, or to gate\.with\(\{ retry \}\)$/],
-    [{ requests: { limit: "10", per: 1_000 } }, /^requests\.limit is "10"; it is a whole number/],
+    [{ requests: { limit: "10", per: 1_000 } }, /^requests\.limit is "10"; it must be a whole number/],
     [{ requests: 10 }, /^the options of requests are 10; they must be an object/],
     [{ backoff: 100 }, /^the options of backoff are 100; they must be an object/],
     [{ backoff: { min: 5 } }, /^there is no option "min" of backoff; the options are base, max/],
     [{ retryBudget: { percent: 10, keep: 1 } }, /^there is no option "keep" of retryBudget; the options are percent, reserve/],
     [{ concurency: 5 }, /^there is no option "concurency" of a gate; the options are law, requests/],
     [{ requests: { limit: 1, per: 1, bust: 2 } }, /^there is no option "bust" of requests; the options are limit, per, burst, strict/],
-    [{ law: "aimd" }, /^the law "aimd" is in tidegate\/full/],
+    [{ law: "aimd" }, /^the law "aimd" is only in tidegate\/full/],
     [{ law: "magic" }, /no law "magic"/],
     [{ law: "fixed", requests: { limit: 0, per: 1_000 } }, /requests\.limit is 0/],
     [{ requests: { limit: 10, per: NaN } }, /requests\.per is NaN/],
     [{ requests: { limit: 10 } }, /requests\.per is NaN or missing/],
-    [{ requests: { limit: 1.5, per: 1_000 } }, /requests\.limit is 1\.5; it is a whole number/],
+    [{ requests: { limit: 1.5, per: 1_000 } }, /requests\.limit is 1\.5; it must be a whole number/],
     [{ requests: { limit: 10, per: 86_400_000, burst: 10_000_000 } }, /requests\.burst is 10000000; .* to 532407/],
-    [{ requests: { limit: 10, per: 1_000, burst: 11, strict: true } }, /^requests\.burst is 11, and strict allows no more than the limit, 10: lower burst, or leave strict out$/],
-    [{ tokens: { limit: 10, per: 1e12, burst: 10, strict: true } }, /^tokens\.burst is 10; it is a whole number from 1 to 9$/],
-    [{ requests: { limit: 10, per: 1_000, strict: "yes" } }, /^requests\.strict is "yes"; it is true or false$/],
+    [{ requests: { limit: 10, per: 1_000, burst: 11, strict: true } }, /^requests\.burst is 11, and strict allows at most the limit, 10: lower burst, or omit strict$/],
+    [{ tokens: { limit: 10, per: 1e12, burst: 10, strict: true } }, /^tokens\.burst is 10; it must be a whole number from 1 to 9$/],
+    [{ requests: { limit: 10, per: 1_000, strict: "yes" } }, /^requests\.strict is "yes"; it must be true or false$/],
     [{ concurrency: 65_536 }, /concurrency/],
-    [{ concurrency: 2.5 }, /concurrency is 2\.5; it is a whole number/],
-    [{ gap: -1 }, /^gap is -1; it is a number from 0/],
+    [{ concurrency: 2.5 }, /concurrency is 2\.5; it must be a whole number/],
+    [{ gap: -1 }, /^gap is -1; it must be a number from 0/],
     [{ attempts: -1 }, /attempts/],
-    [{ retryBudget: { percent: 0 } }, /retryBudget\.percent is 0; it is a whole number from 1/],
+    [{ retryBudget: { percent: 0 } }, /retryBudget\.percent is 0; it must be a whole number from 1/],
     [{ retryBudget: { percent: 10, reserve: 0 } }, /retryBudget\.reserve is 0/],
     [{ backoff: { base: 10, max: 5 } }, /backoff\.max/],
-    [{ law: "fixed" }, /^the law "fixed" needs a limit: set requests or tokens, or leave law out/],
-    ...[-0.01, 0.13, NaN, "1%"].map((tolerance) => [{ tolerance }, /^tolerance is .*; it is a number from 0 to 0\.125/]),
+    [{ law: "fixed" }, /^the law "fixed" needs a limit: set requests or tokens, or omit law/],
+    ...[-0.01, 0.13, NaN, "1%"].map((tolerance) => [{ tolerance }, /^tolerance is .*; it must be a number from 0 to 0\.125/]),
     ...["fixed", "none", "backoff", undefined].map((law) => [{ law, tolerance: 0.1, requests: { limit: 1, per: 1 } }, /^the law "\w+" has no tolerance: set law to "adaptive", or/]),
     [null, /^the options of a gate are null; they must be an object/],
   ];
@@ -52,28 +52,28 @@ test("an invalid option of a gate is reported with its value and the valid range
   const gate = tidegate({ law: undefined, queue: undefined });
   assert.throws(() => gate.setPolicy({ keys: 5 }), policyError(/^there is no option "keys" of a policy/));
   assert.throws(() => gate.setPolicy({ law: "fixed" }), policyError(/set requests or tokens/));
-  assert.throws(() => gate.setPolicy({ law: "none", tolerance: 0 }), policyError(/leave tolerance out$/));
+  assert.throws(() => gate.setPolicy({ law: "none", tolerance: 0 }), policyError(/omit tolerance$/));
   assert.throws(() => gate.on("waits", nothing), policyError(/^there is no event "waits"; the events are wait, sent/));
-  assert.throws(() => gate.on("wait"), policyError(/^listener is undefined; it is a function/));
+  assert.throws(() => gate.on("wait"), policyError(/^listener is undefined; it must be a function/));
 });
 
 test("an invalid option of a call is reported for all kinds of calls", async () => {
   const gate = tidegate();
   const wrong = [
     [{ deadlin: 5 }, /^there is no option "deadlin" of a call/],
-    [{ deadline: NaN }, /^deadline is NaN; it is a number from 0/],
-    [{ deadline: "5" }, /^deadline is "5"; it is a number/],
-    [{ cost: -1 }, /^cost is -1; it is a whole number from 0/],
+    [{ deadline: NaN }, /^deadline is NaN; it must be a number from 0/],
+    [{ deadline: "5" }, /^deadline is "5"; it must be a number/],
+    [{ cost: -1 }, /^cost is -1; it must be a whole number from 0/],
     [{ cost: NaN }, /^cost is NaN/],
     [{ cost: { tokens: 0.5 } }, /^cost\.tokens is 0\.5/],
     [{ cost: { tokns: 5 } }, /^there is no option "tokns" of cost; the options are requests, tokens/],
-    [{ attemptTimeout: "5" }, /^attemptTimeout is "5"; it is a number from 0/],
-    [{ key: 5 }, /^key is 5; it is a string/],
-    [{ signal: "stop" }, /^signal is "stop"; it is an AbortSignal/],
-    [{ retry: 3 }, /^retry is 3; it is true, false or "throttled"/],
-    [{ release: "body " }, /^release is "body "; it is "headers" or "body"/],
-    [{ outcome: "ok" }, /^outcome is "ok"; it is a function/],
-    ...[-1, 8, 0.5, NaN, Infinity, "high"].map((priority) => [{ priority }, /^priority is .*; it is a whole number from 0 to 7/]),
+    [{ attemptTimeout: "5" }, /^attemptTimeout is "5"; it must be a number from 0/],
+    [{ key: 5 }, /^key is 5; it must be a string/],
+    [{ signal: "stop" }, /^signal is "stop"; it must be an AbortSignal/],
+    [{ retry: 3 }, /^retry is 3; it must be true, false or "throttled"/],
+    [{ release: "body " }, /^release is "body "; it must be "headers" or "body"/],
+    [{ outcome: "ok" }, /^outcome is "ok"; it must be a function/],
+    ...[-1, 8, 0.5, NaN, Infinity, "high"].map((priority) => [{ priority }, /^priority is .*; it must be a whole number from 0 to 7/]),
   ];
   for (const [options, message] of wrong) {
     await assert.rejects(gate.run(nothing, options), policyError(message));
@@ -81,11 +81,11 @@ test("an invalid option of a call is reported for all kinds of calls", async () 
     assert.throws(() => gate.with(options), policyError(message));
     if ("cost" in options || "key" in options) assert.throws(() => gate.tryAcquire(options), policyError(message));
   }
-  await assert.rejects(gate.run(nothing, { key: ["a"] }), policyError(/^key is \["a"\]; it is a string, or several in tidegate\/full/));
+  await assert.rejects(gate.run(nothing, { key: ["a"] }), policyError(/^key is \["a"\]; it must be a string, or several in tidegate\/full/));
   await assert.rejects(gate.run(() => 1, { actualCost: () => -1 }), policyError(/^actualCost is -1/));
   for (const work of [undefined, Promise.resolve(1)]) {
-    await assert.rejects(gate.run(work), policyError(/^work is .*; it is a function/));
-    assert.throws(() => gate.wrap(work), policyError(/^work is .*; it is a function/));
+    await assert.rejects(gate.run(work), policyError(/^work is .*; it must be a function/));
+    assert.throws(() => gate.wrap(work), policyError(/^work is .*; it must be a function/));
   }
   assert.equal(gate.stats().failed, 0);
   assert.throws(() => gate.tryAcquire().settle("fine"), policyError(/^the outcome is "fine"; it must be one of ok, throttled/));

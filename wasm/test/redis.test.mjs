@@ -249,7 +249,7 @@ test("an invalid client or policy is rejected at once", () => {
     assert.throws(() => tidegate({ shared }), (error) => error instanceof PolicyError && /Redis Cluster, which is not supported/.test(error.message));
   }
   const shared = createClient();
-  assert.throws(() => tidegate({ shared, requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it is a whole number from 1 to/);
+  assert.throws(() => tidegate({ shared, requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it must be a whole number from 1 to/);
   assert.throws(() => tidegate({ shared, law: "vegas" }), PolicyError);
   assert.throws(() => tidegate({ shared, law: "aimd", tolerance: 0.1 }), /^PolicyError: the law "aimd" has no tolerance/);
 });

@@ -43,22 +43,22 @@ export class TidegateError extends Error {
   }
 }
 
-/** The queue of this key is full: see the option `queue`. */
+/** The queue of the key is full: see the option `queue`. */
 export class QueueFull extends TidegateError {
   static override readonly [KIND] = "QueueFull";
   constructor(most: number, key: string) {
-    super("QUEUE_FULL", `${most} calls already wait for ${key || "the gate"}: send fewer, or raise the option queue`);
+    super("QUEUE_FULL", `${most} calls already wait for ${key || "the gate"}: send fewer calls, or raise the option queue`);
   }
 }
 
-/** The call cannot be sent before its deadline, or did not end before it. */
+/** The call cannot be sent before its deadline, or was still in flight at it. */
 export class DeadlineExceeded extends TidegateError {
   static override readonly [KIND] = "DeadlineExceeded";
   constructor(
     /** How long the call would have waited, in milliseconds; 0 if it was in flight. */
     readonly wait: number,
   ) {
-    super("DEADLINE_EXCEEDED", wait > 0 ? `the call would have to wait ${Math.ceil(wait)} ms, beyond its deadline` : "the call was in flight at its deadline");
+    super("DEADLINE_EXCEEDED", wait > 0 ? `the call would have to wait ${Math.ceil(wait)} ms, past its deadline` : "the call was still in flight at its deadline");
   }
 }
 
@@ -87,10 +87,9 @@ export class PolicyError extends TidegateError {
 const reasons = new WeakMap<object, TidegateError>();
 
 /**
- * Returns the error that ended the call of this result, such as a response of `fetch` or what `run` throws, or
- * `undefined`. The `code` is
- * `"EXHAUSTED"` if the server's quota is used up or unpaid, `"DEADLINE_EXCEEDED"` if the server asks to wait past the
- * deadline, and that of the gate if it rejects another attempt.
+ * Returns the error that ended the call of this result (a response of `fetch`, or what `run` throws), or `undefined`.
+ * The `code` is `"EXHAUSTED"` if the server's quota is used up or unpaid, `"DEADLINE_EXCEEDED"` if the server asks to
+ * wait past the deadline, and the gate's code if the gate rejects another attempt.
  */
 export function errorOf(result: unknown): TidegateError | undefined {
   return reasons.get(result as object);

@@ -17,7 +17,7 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Ke
     const body = init?.body ?? request?.body;
     // Throws for an invalid request, as `fetch` would, before anything is sent. jsdom has no such class.
     if (globalThis.Request) new Request(given ? "http://localhost" : target.url, { ...init, method: target.method, body: body == null ? null : "", signal: null });
-    if (request?.bodyUsed) throw new TypeError("the body of this Request was read before: clone it for each call");
+    if (request?.bodyUsed) throw new TypeError("the body of this Request was already read: clone the Request for each call");
     const { release, outcome, actualCost, ...rest } = call;
     const headers = init?.headers ?? request?.headers;
     const retry = rest.retry ?? (IDEMPOTENT.test(target.method) || (!!globalThis.Headers && new Headers(headers).has("idempotency-key")));

@@ -18,7 +18,7 @@ export const several: Several = {
   lanes: (laneOf, most) => (key) => {
     if (typeof key === "string") return laneOf(key);
     const names = namesOf(key);
-    if (names.length > most) throw new PolicyError(`key is a list of ${names.length}, and the option keys is ${most}`);
+    if (names.length > most) throw new PolicyError(`key is a list of ${names.length} keys, but the option keys is ${most}`);
     const lanes: Lane[] = [];
     try {
       for (const name of names) {

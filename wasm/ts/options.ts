@@ -9,17 +9,16 @@ import type { Outcome, Reply } from "./reply.js";
 import type { Timers } from "./wait.js";
 
 /**
- * What a call costs: a number of requests, or requests and tokens. Tokens also stand for what else a server counts,
- * such as the points of GraphQL. If a call states no tokens and the server reports what calls cost, it costs the mean
- * of the calls before it. `fetch` reads such reports in short JSON bodies, and in streams of server-sent events at
- * their end.
+ * The cost of a call: a number of requests, or requests and tokens. Tokens can be any other unit that a server counts,
+ * such as GraphQL points. If a call states no tokens and the server reports costs, it costs the mean of earlier calls.
+ * `fetch` reads these reports in short JSON bodies, and at the end of streams of server-sent events.
  */
 export type Cost = number | { requests?: number | undefined; tokens?: number | undefined };
 
-/** The limit that a call counts against, or with `tidegate/full` several, such as those of an account and of a model: the most general first. */
+/** The limit that a call counts against. With `tidegate/full`, also several, such as those of an account and a model, the most general first. */
 export type Key = string | readonly string[];
 
-/** The request from which the option `key` makes a key. */
+/** The request from which the option `key` derives a key. */
 export interface Target {
   readonly url: string;
   readonly method: string;
@@ -30,20 +29,20 @@ export interface Options<K extends Key = string, L extends Law = Few> extends Po
   /** Returns the key of a request. Calls with the same key share a limit. @defaultValue the origin of the URL */
   key?: ((target: Target) => K) | undefined;
   /**
-   * How many keys are kept. If there are more, the least recently used idle key is forgotten. If none is idle,
-   * calls with a new key wait, and `tryAcquire` throws. @defaultValue 1000
+   * How many keys to keep. Beyond that, the least recently used idle key is forgotten. If none is idle, calls with a
+   * new key wait, and `tryAcquire` throws. @defaultValue 1000
    */
   keys?: number | undefined;
-  /** How many calls may wait for each key. One more is rejected with `QueueFull`. @defaultValue 10000 */
+  /** How many calls may wait for each key. Further calls are rejected with `QueueFull`. @defaultValue 10000 */
   queue?: number | undefined;
   /**
-   * When a call without a deadline waits this long, in milliseconds, the gate writes one warning to the console.
+   * When a call without a deadline has waited this long, in milliseconds, the gate writes one warning to the console.
    * `Infinity` turns the warning off. @defaultValue 5000
    */
   warnAfter?: number | undefined;
   /** The `fetch` to wrap. @defaultValue the global one */
   fetch?(input: string | URL | Request, init?: RequestInit): Promise<Response>;
-  /** The seed of the jitter, for tests: equal seeds give equal jitter. @defaultValue random */
+  /** The seed of the jitter, for tests: equal seeds produce equal jitter. @defaultValue random */
   seed?: number | undefined;
   /** The clock in milliseconds, for tests: see `tidegate/test`. @defaultValue performance.now */
   now?: (() => number) | undefined;
@@ -57,11 +56,11 @@ export interface CallOptions<K extends Key = string> {
   key?: K | undefined;
   /** The cost of the call. @defaultValue 1 */
   cost?: Cost | undefined;
-  /** Time for the whole call, in milliseconds: waits, retries and, for `fetch`, the response's body. @defaultValue no limit */
+  /** Time limit for the whole call, in milliseconds: waits, retries and, for `fetch`, the response body. @defaultValue no limit */
   deadline?: number | undefined;
   /**
-   * Time for one attempt, in milliseconds; for `fetch`, until the response's headers. An attempt that takes longer is
-   * aborted and counts as failed, so `run` repeats it only with `retry: true`. @defaultValue no limit
+   * Time limit for one attempt, in milliseconds; for `fetch`, until the response headers. An attempt that takes longer
+   * is aborted and counts as failed, so `run` repeats it only with `retry: true`. @defaultValue no limit
    */
   attemptTimeout?: number | undefined;
   /** From 0 to 7. Calls with a higher priority are sent first. @defaultValue 0 */
@@ -70,8 +69,9 @@ export interface CallOptions<K extends Key = string> {
   signal?: AbortSignal | null | undefined;
   /**
    * Which calls are retried. `"throttled"`: only calls that the server did not execute (429, a refused HTTP/2 stream).
-   * `true`: also calls that failed. `false`: none. @defaultValue for `run`, 429 and 503; for `fetch`, `true` if the method
-   * is idempotent or the request has an `Idempotency-Key`, else `"throttled"`; for both, also what has `x-should-retry: true`
+   * `true`: also calls that failed. `false`: none. @defaultValue for `run`, 429 and 503; for `fetch`, `true` if the
+   * method is idempotent or the request has an `Idempotency-Key`, else `"throttled"`; for both, also responses with
+   * `x-should-retry: true`
    */
   retry?: boolean | "throttled" | undefined;
 }
@@ -80,7 +80,7 @@ export interface CallOptions<K extends Key = string> {
 export interface RunOptions<T, K extends Key = string> extends CallOptions<K> {
   /**
    * Returns the outcome of an attempt, if its status or error does not show it; `undefined` keeps the default. `fetch`
-   * passes a clone of the response, and returns the response after this function has settled.
+   * passes a clone of the response, and returns the response once this function has settled.
    */
   outcome?: ((result: { value?: T; error?: unknown }) => Reply | undefined | PromiseLike<Reply | undefined>) | undefined;
   /** Returns the actual cost of the call, for example the tokens that the response reports. `fetch` passes a clone, as above. */
@@ -90,9 +90,9 @@ export interface RunOptions<T, K extends Key = string> extends CallOptions<K> {
 /** Options of `fetch`. */
 export interface FetchOptions<K extends Key = string> extends RunOptions<Response, K> {
   /**
-   * When the call stops counting as in flight: at the end of the response's body, or at its headers. Use `"headers"`
-   * for long streams that the server does not count as calls in flight; the tokens that they report at their end are
-   * then not counted. @defaultValue "body"
+   * When the call stops counting as in flight: at the end of the response body, or at the headers. Use `"headers"` for
+   * long streams that the server does not count as calls in flight. Tokens that they report at their end are then not
+   * counted. @defaultValue "body"
    */
   release?: "headers" | "body" | undefined;
 }
@@ -127,8 +127,8 @@ export interface Events {
   /** An attempt is sent, after `waited` milliseconds in the queue. */
   sent: { key: string; attempt: number; waited: number };
   /**
-   * An attempt has its outcome, `ms` milliseconds after it was sent. A stream of server-sent events has it at its first
-   * event with content, because an error before that counts as `"busy"`.
+   * The outcome of an attempt is known, `ms` milliseconds after it was sent. For a stream of server-sent events, this
+   * is at the first event with content, because an error before that counts as `"busy"`.
    */
   settled: { key: string; attempt: number; outcome: Outcome; status: number | undefined; ms: number };
   /** A server throttled a call (429) or is overloaded (503). */
@@ -147,7 +147,7 @@ export const COUNTERS = [
   "admitted", "", "", "rejected", "ok", "throttled", "busy", "failed", "abandoned", "retries", "slowdowns", "speedups", "inFlight",
 ] as const;
 
-/** Counters, of all keys or of one. A call with several keys counts for each of them, and a permit that it returned as abandoned. */
+/** Counters of all keys or of one. A call with several keys counts once for each. A permit that it gave up counts as abandoned. */
 export type Stats = Record<Exclude<(typeof COUNTERS)[number], ""> | "keys" | "waits" | "waiting", number> & {
   /** How many waits each cause had. */
   causes: Record<Cause, number>;
@@ -157,9 +157,9 @@ export type Stats = Record<Exclude<(typeof COUNTERS)[number], ""> | "keys" | "wa
 
 /** The current state of a key. */
 export interface Peek {
-  /** How long a new call would wait at least, in milliseconds. */
+  /** The shortest time that a new call would wait, in milliseconds. */
   wait: number;
-  /** Why it would wait. `"concurrency"`: until a place is free, which may be later than `wait`. */
+  /** Why it would wait. `"concurrency"`: until a slot is free, which may be later than `wait`. */
   cause: Cause | undefined;
   /** How many calls wait. */
   waiting: number;
@@ -188,8 +188,8 @@ export interface Counts<K extends Key = string> {
   /** Returns the state of a key. It charges nothing. @defaultValue the key of `run` */
   readonly peek: (key?: K) => Peek;
   /**
-   * Returns the key whose next call can be sent first, for example one of several credentials. It charges nothing. Of
-   * two that are equal, it is the one with fewer calls, then the earlier one.
+   * Returns the key whose next call can be sent first, for example one of several credentials. It charges nothing. If
+   * two keys are equal, it returns the one with fewer calls, then the earlier one.
    */
   readonly soonest: <O extends K>(keys: readonly O[]) => O;
 }
@@ -199,14 +199,14 @@ export interface Base<K extends Key = string, L extends Law = Few> extends Calle
   /** Adds a listener; returns a function that removes it. */
   readonly on: <E extends keyof Events>(event: E, listener: (event: Events[E]) => void) => () => void;
   /**
-   * Replaces the policy for all keys. If the law stays the same, it keeps what it has learned. A cooldown that is longer
-   * than the new `maxCooldown` is shortened to it.
+   * Replaces the policy for all keys. If the law stays the same, it keeps what it has learned. A cooldown that is
+   * longer than the new `maxCooldown` is shortened to it.
    */
   readonly setPolicy: (policy: Policy<L>) => void;
   /**
-   * Ends the cooldowns of all keys, or of one, and forgets what was learned: after a quota was bought, or a server was
-   * repaired. Calls that wait are sent as soon as the policy allows. `requests`, `tokens`, `concurrency`, the retry
-   * budget and the counters continue.
+   * Ends the cooldowns of all keys, or of one, and forgets what was learned, for example after you buy more quota or a
+   * server is repaired. Waiting calls are sent as soon as the policy allows. `requests`, `tokens`, `concurrency`, the
+   * retry budget and the counters are kept.
    */
   readonly reset: (key?: string) => void;
   /** Sends no calls until `resume`. New calls wait. */
@@ -215,7 +215,7 @@ export interface Base<K extends Key = string, L extends Law = Few> extends Calle
   readonly resume: () => void;
   /** Resolves when no call waits or is in flight. */
   readonly idle: () => Promise<void>;
-  /** Closes the gate. Calls that wait are rejected with `Closed`. */
+  /** Closes the gate. Waiting calls are rejected with `Closed`. */
   readonly close: () => void;
   readonly [Symbol.dispose]: () => void;
 }
@@ -283,5 +283,5 @@ export function func(name: string, value: unknown): void {
 }
 
 function wrong(name: string, value: unknown, right: string): PolicyError {
-  return new PolicyError(`${name} is ${told(value)}; it is ${right}`);
+  return new PolicyError(`${name} is ${told(value)}; it must be ${right}`);
 }

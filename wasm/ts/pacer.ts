@@ -47,7 +47,7 @@ export const of = (load: () => unknown) => {
   return ({ limit, per, burst = 1, strict, now = () => performance.now(), timers = globalThis }: PacingOptions): Pacing => {
     const pacing = (core ??= load() as Exports);
     const slot = pacing.pacing_open(limit, per, burst >= 1 ? (strict ? -burst : burst) : 0, now());
-    if (slot < -1) throw new RangeError("limit, per and burst must be above 0, and burst times per by limit at most 146 years; with strict, burst is at most limit");
+    if (slot < -1) throw new RangeError("limit, per and burst must be above 0, burst * per / limit at most 146 years, and with strict, burst at most limit");
     if (slot < 0) throw new RangeError("out of memory for another pacing gate");
     let open = true;
     const take = (cost: number, patient: boolean): number => {

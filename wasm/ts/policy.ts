@@ -10,47 +10,48 @@ export interface Quota {
   /** The period, in milliseconds. */
   per: number;
   /**
-   * How many may be sent at once. A burst of more than 570 years' worth is rejected. @defaultValue 1 for requests; the
+   * How many may be sent at once. A burst worth more than 570 years is rejected. @defaultValue 1 for requests; the
    * whole limit for tokens, or half of it if `strict`
    */
   burst?: number | undefined;
   /**
-   * Whether no period of this length has more than `limit`, wherever it begins, for servers that count a sliding window.
-   * Otherwise, a period that begins with a burst has up to `limit + burst`. The rate is then `limit + 1 - burst` per
-   * `per` + 2 ms. It holds for the times at which calls are sent: if their way to the server takes more or less time,
-   * add the difference to `per`. @defaultValue false
+   * Whether no period of this length may have more than `limit`, wherever it begins, for servers that count a sliding
+   * window. The rate is then `limit + 1 - burst` per `per` + 2 ms. Otherwise, a period that begins with a burst has up
+   * to `limit + burst`. The limit holds for the times at which calls are sent: if network delay varies, add the
+   * variation to `per`. @defaultValue false
    */
   strict?: boolean | undefined;
 }
 
-/** The policy of a gate. All options are optional, and can be changed at run time. `L` are the laws of the entry. */
+/** The policy of a gate. All options are optional and can be changed at run time. `L` are the laws of the entry. */
 export interface Policy<L extends Law = Few> {
   /**
    * `"adaptive"` finds an unknown limit, and follows the server's hints. `"fixed"` never exceeds `requests` and
    * `tokens`. `"backoff"` sets no rate, and `"none"` sets neither a rate nor a delay between attempts. All of them
-   * follow `Retry-After`. @defaultValue "fixed" if `requests` or `tokens` are given, else "adaptive"
+   * follow `Retry-After`. @defaultValue "fixed" with `requests` or `tokens`, else "adaptive"
    */
   law?: L | undefined;
   /**
-   * For `adaptive`: the largest share of calls, from 0 to 0.125, that may be regarded as rejected whatever the rate is,
-   * and for which the gate slows down less: little if it is about 0.01. A larger one is for servers that reject at random, or whose limit strangers use without
-   * regard. Where the rate is the cause, up to this share may be rejected in addition. @defaultValue 1/64
+   * For `adaptive`: the largest share of calls, from 0 to 0.125, that the gate may regard as rejected whatever the
+   * rate. It slows down less for these, and little for a share of about 0.01. Choose a larger share if the server
+   * rejects at random, or if other clients of its limit never slow down. Where the rate is the cause, up to this share
+   * may be rejected in addition. @defaultValue 1/64
    */
   tolerance?: number | undefined;
-  /** The limit of calls, if you know it. `fixed` keeps it, and so does `adaptive`, whose share may be smaller. */
+  /** The limit on calls, if you know it. `fixed` and `adaptive` never exceed it; the share of `adaptive` may be smaller. */
   requests?: Quota | undefined;
-  /** The limit of what `cost` counts as `tokens`. */
+  /** The limit on the `tokens` of `cost`. */
   tokens?: Quota | undefined;
   /** How many calls of a key may be in flight, from 1 to 65,535. @defaultValue no limit */
   concurrency?: number | undefined;
   /**
-   * The pause from the end of a call to the start of the next one, in milliseconds: each place that `concurrency` allows
-   * is free again this long after its call has ended. Without `concurrency`, there is one place. @defaultValue none
+   * The pause between the end of a call and the start of the next, in milliseconds: each `concurrency` slot is free
+   * this long after its call ends. Without `concurrency`, there is one slot. @defaultValue none
    */
   gap?: number | undefined;
   /**
-   * How long a call counts as in flight if its end is never seen, in milliseconds. Node exits before that, unless you
-   * set it. @defaultValue 300000; 30000 in edge workers, where calls end with their request
+   * How long a call counts as in flight if its end is never seen, in milliseconds. Node does not wait for it, unless
+   * you set it. @defaultValue 300000; 30000 in edge workers, where calls end with their request
    */
   expiry?: number | undefined;
   /** The longest cooldown that a server can cause, in milliseconds. @defaultValue 3600000 */
@@ -61,11 +62,11 @@ export interface Policy<L extends Law = Few> {
    * themselves; else 100 to 20000
    */
   backoff?: { base?: number | undefined; max?: number | undefined } | undefined;
-  /** How many attempts a call has, including the first. @defaultValue 10; up to 64 in the first two minutes for throttled calls */
+  /** The number of attempts per call, including the first. @defaultValue 10; up to 64 in the first two minutes for throttled calls */
   attempts?: number | undefined;
   /** How long after the first failure a call may be retried, in milliseconds. @defaultValue no limit */
   elapsed?: number | undefined;
-  /** Retries as a percentage of successes, and `reserve` retries in advance. @defaultValue no limit; a reserve of 10 */
+  /** Retries as a percentage of successes, plus `reserve` retries in advance. @defaultValue no limit; a reserve of 10 */
   retryBudget?: { percent: number; reserve?: number | undefined } | undefined;
 }
 
@@ -96,13 +97,13 @@ export function write(row: Float64Array | number[], policy: Policy<Law>, laws: n
   const { requests, tokens, backoff, retryBudget } = policy;
   const law = LAWS.indexOf(policy.law ?? (requests || tokens ? "fixed" : "adaptive"));
   if (law < 0) throw new PolicyError(`there is no law "${policy.law}"; the laws are ${LAWS.join(", ")}`);
-  if (law >= laws) throw new PolicyError(`the law "${policy.law}" is in tidegate/full`);
-  if (policy.law === "fixed" && !requests && !tokens) throw new PolicyError('the law "fixed" needs a limit: set requests or tokens, or leave law out to find the limit');
-  if (policy.tolerance !== undefined && LAWS[law] !== "adaptive") throw new PolicyError(`the law "${LAWS[law]}" has no tolerance: set law to "adaptive", or leave tolerance out`);
+  if (law >= laws) throw new PolicyError(`the law "${policy.law}" is only in tidegate/full`);
+  if (policy.law === "fixed" && !requests && !tokens) throw new PolicyError('the law "fixed" needs a limit: set requests or tokens, or omit law to find the limit');
+  if (policy.tolerance !== undefined && LAWS[law] !== "adaptive") throw new PolicyError(`the law "${LAWS[law]}" has no tolerance: set law to "adaptive", or omit tolerance`);
   let at = 0;
   const put = (name: string, value: number | undefined, least: number, most: number, kind = "a number") => {
     if (value !== undefined && !(value >= least && value <= most && (kind !== WHOLE || Number.isInteger(value)))) {
-      throw new PolicyError(`${name} is ${value === value ? told(value) : "NaN or missing"}; it is ${kind} from ${least} to ${most}`);
+      throw new PolicyError(`${name} is ${value === value ? told(value) : "NaN or missing"}; it must be ${kind} from ${least} to ${most}`);
     }
     row[at++] = value ?? NaN;
   };
@@ -112,8 +113,8 @@ export function write(row: Float64Array | number[], policy: Policy<Law>, laws: n
     put(`${name}.limit`, quota && (quota.limit ?? NaN), 1, MANY, WHOLE);
     put(`${name}.per`, quota && (quota.per ?? NaN), 1e-6, 1e12);
     const { limit = 1, per = 1, strict = false } = quota ?? {};
-    if (typeof strict !== "boolean") throw new PolicyError(`${name}.strict is ${told(strict)}; it is true or false`);
-    if (strict && quota!.burst! > limit) throw new PolicyError(`${name}.burst is ${quota!.burst}, and strict allows no more than the limit, ${limit}: lower burst, or leave strict out`);
+    if (typeof strict !== "boolean") throw new PolicyError(`${name}.strict is ${told(strict)}; it must be true or false`);
+    if (strict && quota!.burst! > limit) throw new PolicyError(`${name}.burst is ${quota!.burst}, and strict allows at most the limit, ${limit}: lower burst, or omit strict`);
     // A strict burst takes (per + 2) / (limit + 1 - burst) for each of its calls.
     const most = strict ? Math.min(limit, Math.floor(LONGEST_BURST / (LONGEST_BURST + per + 2) * (limit + 1))) : Math.min(MANY, Math.floor(LONGEST_BURST / per * limit));
     const burst = name === "tokens" ? Math.min(strict ? Math.ceil(limit / 2) : limit, most) : 1;

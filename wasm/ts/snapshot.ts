@@ -39,7 +39,7 @@ export const snapshots = ({ now, queue, lanes, make, retire, hasRoom, full }: In
       const lane = make(key, (core, high, low) => {
         core.room().set(record.subarray(0, 4096));
         const slot = core.restore!(high, low, now(), record.length, Date.now() - snapshot.at, queue);
-        if (slot === DAMAGED) throw new TidegateError("SNAPSHOT", `the snapshot of ${key || "the gate"} is damaged, or of another law`);
+        if (slot === DAMAGED) throw new TidegateError("SNAPSHOT", `the snapshot of ${key || "the gate"} is damaged or belongs to another law`);
         return slot;
       });
       if (before) retire(before);
@@ -56,5 +56,5 @@ function records(snapshot: Snapshot): [string, Uint8Array][] {
   } catch {
     // Reported below.
   }
-  throw new TidegateError("SNAPSHOT", "not a snapshot: pass the result of snapshot(), or its copy from JSON");
+  throw new TidegateError("SNAPSHOT", "not a snapshot: pass the result of snapshot(), or its JSON copy");
 }

@@ -11,7 +11,7 @@ export const warner = ({ now, lanes, timers, hasGap, isPaused }: Inside, warnAft
 
   const warn = (key: string, ms: number, what: string) => {
     warned = true;
-    console.warn(`tidegate: a call of ${key || "the gate"} waits ${Math.ceil(ms / 100) / 10} s or more: ${what} (Give calls a deadline, or set warnAfter: Infinity to turn this off.)`);
+    console.warn(`tidegate: a call of ${key || "the gate"} waits ${Math.ceil(ms / 100) / 10} s or more: ${what} (To turn this warning off, set a deadline, or warnAfter: Infinity.)`);
   };
 
   /** A wait for a call in flight has no known end. */
@@ -27,7 +27,7 @@ export const warner = ({ now, lanes, timers, hasGap, isPaused }: Inside, warnAft
         if (!calls[0] || isPaused() || CAUSES[(lane.why(calls[0], time) - 1) % 4] !== "concurrency") continue;
         isWaiting = true;
         if (calls.some((call) => call!.since <= time - warnAfter)) {
-          return warn(lane.key, warnAfter, `all places are taken by calls in flight${hasGap() ? " or rest after them" : ""}. A call inside another call with the same key may wait forever: use another key. So may calls for responses whose bodies are not read: read or cancel them, or use release: "headers".`);
+          return warn(lane.key, warnAfter, `all slots are taken by calls in flight${hasGap() ? " or gaps after them" : ""}. A call inside another call with the same key may wait forever: use another key. Responses whose bodies are not read keep their slots: read or cancel the bodies, or use release: "headers".`);
         }
       }
       // Those that have not waited for long enough.

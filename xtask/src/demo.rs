@@ -21,7 +21,7 @@ const PAGE_ALONE: &str = "--page";
 
 /// Messages go to stderr: stdout belongs to the demo.
 pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
-    eprintln!("Building tools/live (the first time takes a minute) …");
+    eprintln!("Building tools/live (this takes a minute the first time) …");
     step("building tools/live", programs::live())?;
 
     let has = |option: &str| args.iter().any(|arg| arg == option);
@@ -34,7 +34,7 @@ pub fn run(args: Vec<OsString>) -> Result<ExitCode> {
         return become_it(with_page(demo));
     }
     if FOR_PAGE.into_iter().any(has) {
-        eprintln!("Building the page (the first time takes some minutes) …");
+        eprintln!("Building the page (this takes several minutes the first time) …");
         page::build()?;
         return become_it(with_page(demo));
     }
@@ -50,11 +50,11 @@ fn fleet_then_page(mut demo: Command) -> Result<ExitCode> {
     eprintln!("The page is not built yet. It is built after the fleet has run.");
     let mut again = Command::new(demo.get_program());
     again.args(demo.get_args());
-    let ended = Program::in_front(&mut demo).context("the demo does not start")?.0.wait()?;
+    let ended = Program::in_front(&mut demo).context("cannot start the demo")?.0.wait()?;
     if !ended.success() {
         return Ok(ended.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1).into());
     }
-    eprintln!("\nBuilding the page (the first time takes some minutes; Ctrl-C skips it) …");
+    eprintln!("\nBuilding the page (this takes several minutes the first time; Ctrl-C skips it) …");
     if let Err(error) = page::build() {
         let error = format!("{error:#}");
         let reason = error.lines().next().unwrap_or_default();
@@ -76,5 +76,5 @@ fn with_page(mut demo: Command) -> Command {
 
 /// Signals and the exit status are then the demo's own.
 fn become_it(mut demo: Command) -> Result<ExitCode> {
-    Err(demo.exec()).context("the demo does not start")
+    Err(demo.exec()).context("cannot start the demo")
 }

@@ -50,7 +50,7 @@ enum Verb {
     /// Build what is published: the npm package, or the web page
     Build { what: npm::Product },
 
-    /// Run the tests: the short suite, the named parts, or all
+    /// Run the tests: the short suite, the named parts, or all parts
     #[command(after_help = test::help())]
     Test {
         /// The parts to run, each in full; `all` runs every one [default: the short suite]
@@ -58,9 +58,9 @@ enum Verb {
         parts: Vec<String>,
     },
 
-    /// Measure control, cost, size and the page, and compare with other throttles
+    /// Measure the laws, cost, size and the page, and compare with other throttles
     ///
-    /// Each command writes the files of tests/golden that have its name. Explain changed figures in the commit.
+    /// Each command writes the files in tests/golden with its name. Explain changed figures in the commit.
     Bench {
         #[command(subcommand)]
         what: bench::Bench,
@@ -75,13 +75,13 @@ enum Verb {
     /// Build and check everything that is published, into target/release-artifacts, and print the commands that publish it
     ///
     /// It publishes nothing itself. It fails if CHANGELOG.md has no dated section for the version, if the tree has
-    /// changes, or if Cargo.toml does not have these two values:
+    /// uncommitted changes, or if one of these values is missing in Cargo.toml:
     ///
-    /// `repository` below `[workspace.package]`: the address of the public repository. The crates inherit it, the npm
-    /// package must have the same, and the site links source files to it.
+    /// `repository` in `[workspace.package]`: the address of the public repository. The crates inherit it, the npm
+    /// package must have the same value, and the site links to its source files.
     ///
-    /// `published` below `[workspace.metadata.tidegate]`: whether npm and crates.io have the packages. Install lines,
-    /// badges and links follow it.
+    /// `published` in `[workspace.metadata.tidegate]`: whether npm and crates.io have the packages. Install lines,
+    /// badges and links depend on it.
     Release(release::Release),
 }
 
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
 
 /// A name that does not exist: one sentence on stderr, and the exit status of a usage error.
 fn no_such(what: &str, asked: &str, there_are: &[&str]) -> ExitCode {
-    eprintln!("xtask: there is no {what} `{asked}`; there are {}.", there_are.join(", "));
+    eprintln!("xtask: there is no {what} `{asked}`; choose one of {}.", there_are.join(", "));
     ExitCode::from(2)
 }
 

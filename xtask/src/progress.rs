@@ -66,7 +66,7 @@ pub fn run(label: &str, mut command: Command, limit: Option<Duration>) -> Result
     let (reader, writer) = io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let program = Program::tool(&mut command);
-    let mut program = program.with_context(|| format!("{label}: it does not start"))?;
+    let mut program = program.with_context(|| format!("{label}: cannot start the program"))?;
     let child = &mut program.0;
     drop(command); // its ends of the pipe would keep the reader waiting
 

@@ -95,7 +95,7 @@ fn changelog(version: &str) -> Result<()> {
     let begin = format!("## [{version}] - 20");
     ensure!(
         text.lines().any(|line| line.starts_with(&begin)),
-        "CHANGELOG.md has no section that begins with `{begin}`: rename `[Unreleased]`, and date it"
+        "CHANGELOG.md has no section that begins with `{begin}`: rename `[Unreleased]` and add the date"
     );
     Ok(())
 }
@@ -130,7 +130,7 @@ fn installable(_: &str) -> Result<()> {
 /// The crates and the npm package name the repository.
 fn named(_: &str) -> Result<()> {
     let address = repository()?
-        .context("no repository: set `repository` below [workspace.package] in Cargo.toml")?;
+        .context("no repository: set `repository` in [workspace.package] in Cargo.toml")?;
     let url = format!("git+{address}.git");
     let is = &manifest()?["repository"]["url"];
     ensure!(*is == *url, "wasm/package.json: `repository.url` is {is}, and should be {url}");
@@ -140,7 +140,7 @@ fn named(_: &str) -> Result<()> {
 fn clean(_: &str) -> Result<()> {
     let mut git = Command::new("git");
     git.args(["status", "--porcelain"]).current_dir(root());
-    let output = git.output().context("git does not start")?;
+    let output = git.output().context("cannot start git")?;
     let changed = String::from_utf8_lossy(&output.stdout);
     ensure!(changed.is_empty(), "there are uncommitted changes:\n{changed}");
     Ok(())

@@ -20,7 +20,7 @@ pub fn root() -> &'static Path {
 pub fn files() -> Result<Vec<String>> {
     let mut list = Command::new("git");
     list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-    let output = list.current_dir(root()).output().context("git does not start")?;
+    let output = list.current_dir(root()).output().context("cannot start git")?;
     if !output.status.success() {
         bail!("git cannot list the files: {}", String::from_utf8_lossy(&output.stderr).trim());
     }

@@ -13,8 +13,8 @@ use crate::policy::Policy;
 use crate::time::{Instant, Span};
 
 impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>> Controller<L, LIMITS, P> {
-    /// Corrects what a call is charged, once its response was learned from: the end of a stream says how many tokens
-    /// it used. `None` keeps the cost of a limit. It does not affect the rate.
+    /// Corrects the cost of a call after [`learn`](Self::learn), for example when the end of a stream reports how many
+    /// tokens it used. `None` keeps the cost of a limit. It does not affect the rate.
     ///
     /// ```
     /// use tidegate::law::Fixed;
@@ -56,8 +56,8 @@ where
     P: Borrow<Policy<L, LIMITS>>,
     C: Costs<LIMITS>,
 {
-    /// Learns from a call's response and frees its place: [`learn`](Self::learn) and
-    /// [`release`](Self::release) in one step. Call it once for each permit, in any order.
+    /// Learns from a call's response and frees its slot: [`learn`](Self::learn) and [`release`](Self::release) in one
+    /// step. Call it once for each permit, in any order.
     pub fn settle(
         &mut self,
         now: Instant,
@@ -68,9 +68,9 @@ where
         self.release(permit);
     }
 
-    /// Learns from a call's response before its body is complete. The call keeps its place until
-    /// you [`release`](Self::release) it at the end of the body. A body that streams for 20 seconds
-    /// is not a round trip of 20 seconds. A second response to the same permit is ignored.
+    /// Learns from a call's response before its body is complete. The call keeps its slot until you
+    /// [`release`](Self::release) it at the end of the body. A body that streams for 20 seconds is not a round trip of
+    /// 20 seconds. A second response to the same permit is ignored.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
@@ -104,12 +104,11 @@ where
         });
     }
 
-    /// Learns from a message of the server that answers no call: a throttle topic, an MQTT DISCONNECT, a command. A
-    /// cooldown that it asks for applies. The law takes it for the response to a call that was sent since the previous
-    /// message and the latest cut; if there was none, the law learns nothing.
+    /// Learns from a server message that is not a response to a call: a throttle topic, an MQTT DISCONNECT, a command.
+    /// If it asks for a cooldown, the cooldown applies. The law treats it as the response to a call that was sent since
+    /// the previous message and the latest cut; if there was none, the law learns nothing.
     ///
-    /// `Ok` and `Abandoned` change nothing. What the message says about costs is ignored, and the counters are of
-    /// responses only.
+    /// `Ok` and `Abandoned` change nothing. Costs in the message are ignored, and the counters count only responses.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};

@@ -54,8 +54,8 @@ where
     /// rate. If the time away is unknown, [`SleepClock`](crate::SleepClock) estimates it. Zero
     /// never exceeds a limit, but a cooldown does not pass while the device sleeps.
     ///
-    /// Instants before the start of the present clock are moved to its start. A clock that restarts
-    /// should therefore start late enough for the time away and before, for example at 2^62 ns.
+    /// Instants before the start of the current clock are moved to its start. A clock that restarts should therefore
+    /// start late enough for the time away and before it, for example at 2^62 ns.
     ///
     /// `seed` must be a new one, because several controllers can be created from one snapshot. No call is in flight:
     /// see [`take_over`](Controller::take_over) for those of a controller that this one replaces.

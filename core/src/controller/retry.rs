@@ -24,9 +24,9 @@ where
 {
     /// The next attempt of a call that completed with `reply` (an [`Outcome`](crate::Outcome) will do).
     ///
-    /// It contains the call's backoff, so polling with it waits. A cooldown that the server asked
-    /// for delays all calls. If the server answered with an error that a retry cannot fix, settle
-    /// it as [`Outcome::Ok`](crate::Outcome::Ok) and do not retry.
+    /// It contains the call's backoff, so polling it waits. A cooldown that the server asked for delays all calls. If
+    /// the server answered with an error that a retry cannot fix, settle it as [`Outcome::Ok`](crate::Outcome::Ok) and
+    /// do not retry.
     ///
     /// # Errors
     /// [`Reason::Exhausted`] if the quota is used up, [`Reason::Final`] if another attempt would

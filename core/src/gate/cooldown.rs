@@ -8,7 +8,7 @@ use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
 
-/// How far cooldowns that a server requests are respected.
+/// The limits of cooldowns that a server requests.
 ///
 /// ```
 /// use tidegate::{ConfigError, Ratio, Span, gate::CooldownPolicy};
@@ -25,9 +25,8 @@ pub struct CooldownPolicy {
 }
 
 impl CooldownPolicy {
-    /// At most an hour, with a jitter of an eighth. An hour covers the resets of most APIs. A
-    /// server that asks for more (Docker Hub for six hours, another for a year) is probed once an
-    /// hour.
+    /// At most an hour, with a jitter of an eighth. An hour covers the resets of most APIs. A server that asks for more
+    /// (Docker Hub asks for six hours, another for a year) is probed once per hour.
     pub const DEFAULT: Self =
         Self { ceiling: Span::from_secs(3_600), spread: Spread(ONE / 8).linked() };
 

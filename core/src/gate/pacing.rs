@@ -11,10 +11,9 @@ use crate::verdict::{Reason, Verdict};
 /// Keeps calls within a [`Quota`]: the generic cell rate algorithm, in the form of virtual
 /// scheduling of ITU-T I.371. The tests compare it with an independent implementation.
 ///
-/// The state is the theoretical arrival time: when the next call would come if calls came exactly
-/// at the rate. A call moves it by the quota's interval times its cost. A call may come earlier
-/// than that, by as many intervals as the burst has room for. A time further in the future is a
-/// debt, from a cost that was corrected upwards.
+/// The state is the theoretical arrival time: when the next call would arrive if calls arrived exactly at the rate. A
+/// call moves it by the quota's interval times its cost. A call may arrive earlier, by as many intervals as the burst
+/// has room for. A time further in the future is a debt, from a cost that was corrected upwards.
 ///
 /// The quota is an argument, not state, because a law changes it. Without a quota (`None`) calls
 /// cost nothing here. In addition, a cooldown can prevent all calls until its end.
@@ -174,8 +173,8 @@ impl Pacing {
         self.next = self.next.min((self.next - span).max(now));
     }
 
-    /// Admits no call within `span` from now. Ends at the latest one instant before the end of
-    /// time, so that it does end.
+    /// Admits no call within `span` from now. The delay ends no later than one instant before the end of time, so that
+    /// it does end.
     pub fn delay(&mut self, now: Instant, span: Span) {
         self.until = self.until.max((now + span).min(Instant::LAST));
     }

@@ -6,10 +6,9 @@ use crate::time::Instant;
 
 /// The right to one call. Settle it exactly once.
 ///
-/// It contains what the controller needs when the call ends, so the controller only keeps a count.
-/// It is neither `Clone` nor `Copy`, so it cannot be settled twice. A dropped permit keeps its
-/// place until the controller [forgets](crate::Controller::forget) it. A controller ignores the permits of 255 in 256 other
-/// controllers.
+/// It contains what the controller needs when the call ends, so the controller only keeps a count. It is neither
+/// `Clone` nor `Copy`, so it cannot be settled twice. A dropped permit keeps its slot until the controller
+/// [forgets](crate::Controller::forget) it. A controller ignores the permits of 255 in 256 other controllers.
 ///
 /// ```compile_fail
 /// # use tidegate::gate::Permit;
@@ -71,9 +70,9 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Permit<LIMITS, C> {
         self.costs
     }
 
-    /// What the other keys learn of the reply to a call that counts against the limits of several, if this permit is of
-    /// the key that the hints describe: the outcome, without the hints and the cost. They learn nothing if the hints say
-    /// that the call was throttled because a limit of this key is used up: less of it is left than the call costs.
+    /// What the other keys of a call with several keys learn from the reply, if this permit belongs to the key that the
+    /// hints describe: the outcome, without the hints and the cost. They learn nothing if the hints say that the call
+    /// was throttled because a limit of this key is used up: less of it is left than the call costs.
     ///
     /// ```
     /// use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy};

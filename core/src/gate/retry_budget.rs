@@ -5,7 +5,7 @@ use crate::fixed::Ratio;
 use crate::snapshot::fields;
 use crate::verdict::{Reason, Verdict};
 
-/// How many retries a success pays for, and how many may be saved.
+/// How many retries a success pays for, and how many can be saved.
 ///
 /// Retries multiply load when a server is already overloaded. Once the reserve is spent, a retry
 /// budget bounds the multiplication to `1 + per_success`, regardless of how many attempts a single
@@ -26,8 +26,8 @@ pub struct RetryBudgetPolicy {
 }
 
 impl RetryBudgetPolicy {
-    /// `per_success` retries for each success, of which at most `reserve` are saved. The retry
-    /// budget starts with its whole reserve.
+    /// `per_success` retries for each success, with at most `reserve` saved. The retry budget starts with its whole
+    /// reserve.
     ///
     /// # Errors
     /// [`ConfigError::RetryBudgetReserve`] if `reserve` is zero, and [`ConfigError::RetryBudgetRatio`]

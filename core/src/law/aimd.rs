@@ -50,7 +50,7 @@ pub struct AimdConfig {
     pub every: u16,
     /// The share of the rate that a cut keeps; below one.
     pub keep: Ratio,
-    /// The backoff that goes with the cuts; `None` only cuts.
+    /// The cooldown after each cut; `None` only cuts.
     pub cooldown: Option<AimdCooldown>,
 }
 

@@ -133,7 +133,7 @@ pub trait Law {
         self.quota(state).map(Quota::interval)
     }
 
-    /// The longest cooldown became shorter: no call that waits for the law waits beyond `latest`.
+    /// The longest cooldown became shorter: no call waits for the law beyond `latest`.
     fn shorten(&self, _: &mut Self::State, _latest: Instant) {}
 
     /// The interval after a call of this cost, without a quota. All calls have the same, unless the law counts costs.

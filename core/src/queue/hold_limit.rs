@@ -14,14 +14,14 @@ const HOLD_SHARE: u64 = 4;
 /// How long permits are kept at least, so that calls do not pass them around.
 const MOMENT: Span = Span::from_millis(1);
 
-/// How long a call with several keys keeps the permits of some while another one delays it.
+/// How long a call with several keys keeps the permits of some while another key delays it.
 ///
 /// It waits in one queue at a time. When that key admits it, it takes the permits of the others. If one of them delays
-/// it, it enters that queue, and refunds its permits, so calls of other keys do not wait for it. But two keys in
-/// constant demand would never have room at the same time. So a call that is next in the queue it has entered keeps
-/// its permits, for up to a quarter of the time that it has waited, if that queue is known to continue by then or waits
-/// for a call in flight. This bound grows, so the call is sent at last. Two calls that keep what the other one needs
-/// would wait for nothing: the second to come refunds its permits at once.
+/// it, it enters that queue and refunds its permits, so calls of other keys do not wait for it. But two keys in
+/// constant demand would never have room at the same time. So a call that is next in its new queue keeps its permits,
+/// for up to a quarter of the time that it has waited, if that queue is known to continue by then or waits for a call
+/// in flight. This bound grows, so the call is eventually sent. Two calls that each keep what the other needs would
+/// wait for nothing: the second refunds its permits at once.
 ///
 /// ```
 /// use tidegate::queue::HoldLimit;

@@ -160,7 +160,7 @@ pub enum Step {
     Sleep(Option<Instant>),
 }
 
-/// What becomes of a call that is not rejected.
+/// The result of joining, for a call that is not rejected.
 #[derive(Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[must_use]

@@ -41,10 +41,9 @@ pub const fn outcome(code: u32) -> Outcome {
 /// gRPC libraries also report a message that is too large with `RESOURCE_EXHAUSTED`. Such a call never
 /// fits and says nothing about a rate: [`Ok`](Outcome::Ok).
 ///
-/// A number is the cooldown before the next attempt. A negative number, or anything that is not a
-/// 32-bit number in ASCII, forbids another attempt ([`Hint::no_retry`]; gRFC A6, "Pushback"). The
-/// pushback is meant for this client, so it wins over the delay. Both are ignored for a call that
-/// was served.
+/// A number is the cooldown before the next attempt. A negative number, or anything that is not a 32-bit number in
+/// ASCII, forbids another attempt ([`Hint::no_retry`]; gRFC A6, "Pushback"). The pushback is meant for this client, so
+/// it takes precedence over the delay. Both are ignored for a call that was served.
 ///
 /// ```
 /// use tidegate::{Outcome, Reply, Span, signal::grpc};

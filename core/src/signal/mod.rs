@@ -3,9 +3,8 @@
 //! All frontends share these parsers, so a browser and a microcontroller read the same bytes in the
 //! same way. They do not allocate or panic, and take time proportional to the length of the input.
 //!
-//! Servers are untrusted. Garbage is ignored (and counted by [`http`]), numbers saturate, and no
-//! hint stops a client for good: [`gate::CooldownPolicy`](crate::gate::CooldownPolicy) limits
-//! cooldowns to its ceiling.
+//! Servers are untrusted. Garbage is ignored (and counted by [`http`]), numbers saturate, and no hint stops a client
+//! forever: [`gate::CooldownPolicy`](crate::gate::CooldownPolicy) limits cooldowns to its ceiling.
 
 pub mod aws;
 pub mod body;

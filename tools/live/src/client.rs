@@ -163,7 +163,7 @@ impl<const LIMITS: usize> Office<LIMITS> {
         let mut out = std::io::stdout().lock();
         out.write_all(&line)
             .and_then(|()| out.flush())
-            .context("the parent process has closed the pipe")
+            .context("the parent process closed the pipe")
     }
 
     /// Sends one attempt.

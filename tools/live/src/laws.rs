@@ -10,7 +10,7 @@ pub const OF_SEVERAL_LIMITS: [&str; 2] = ["none", "adaptive"];
 /// The policy with this name for two limits.
 pub fn of_calls_and_tokens(law: &str) -> Result<Policy<AnyLaw, 2>> {
     let policy = Policy::named(law).filter(|_| OF_SEVERAL_LIMITS.contains(&law));
-    let policy = policy.context("this law has no policy for two limits")?;
+    let policy = policy.with_context(|| format!("the law {law} has no policy for two limits"))?;
     let [law] = policy.laws();
     Ok(policy.limits([law; 2]))
 }

@@ -222,7 +222,8 @@ async fn like(options: &Like) -> Result<u8> {
     let ready = |address| {
         let name = &options.provider.name;
         let what = "/calls/ID; counts at /counts, Ctrl-C to end";
-        writeln!(io::stdout(), "http://{address}  {name}  ({what})").context("nobody reads this")
+        writeln!(io::stdout(), "http://{address}  {name}  ({what})")
+            .context("cannot print the address")
     };
     tokio::select! {
         served = server::like::serve(options, ready) => served?,

@@ -177,16 +177,16 @@ impl fmt::Display for Table<'_> {
         }
         for (index, run) in self.0.iter().filter(|run| !run.tiers.is_empty()).enumerate() {
             let gap = if index == 0 { "\n" } else { "" };
-            writeln!(f, "{gap}{} decided by  {}", run.law, shares(&run.tiers))?;
+            writeln!(f, "{gap}{} based on  {}", run.law, shares(&run.tiers))?;
         }
         f.write_str(
             "\n\
-             utilisation  calls served, of those the API could have served\n\
+             utilisation  calls served, as a share of those the API could have served\n\
              settled      share of calls that the API throttled in the second half of the run\n\
              throttled    the same in the whole run\n\
              jain         fairness between processes (Jain's index): 1 is equal shares\n\
              wait         from the start of a call until its successful attempt is sent\n\
-             lost         calls given up, or counted by only one side\n",
+             lost         calls that were abandoned, or counted by only one side\n",
         )
     }
 }

@@ -25,7 +25,7 @@ pub enum Breach {
         until: Instant,
     },
     /// No event is pending, but threads have not finished.
-    #[error("nothing is left to happen, but {unfinished} threads have not finished")]
+    #[error("no events are left, but {unfinished} threads have not finished")]
     Idle {
         /// How many.
         unfinished: u64,

@@ -45,7 +45,7 @@ enum Verb {
 struct SharedArgs {
     /// Fleet files [default: all]
     files: Vec<PathBuf>,
-    /// The seed, or the first and the last seed
+    /// The seed, or the first and last seed
     #[arg(long, value_name = "FIRST..LAST", default_value = "1..3", value_parser = seeds)]
     seeds: RangeInclusive<u64>,
     /// Print JSON lines
@@ -64,7 +64,7 @@ struct RunArgs {
     /// Laws, separated by commas [default: all laws and peers]
     #[arg(long = "law", value_name = "LAW,...", value_delimiter = ',')]
     laws: Vec<String>,
-    /// The seed, or the first and the last seed
+    /// The seed, or the first and last seed
     #[arg(long, value_name = "FIRST..LAST", default_value = "1..3", value_parser = seeds)]
     seeds: RangeInclusive<u64>,
     #[command(flatten)]
@@ -80,7 +80,7 @@ struct Form {
     /// Print every event, and a digest of all events
     #[arg(long)]
     trace: bool,
-    /// Draw the delays, rates and throttled share of the first seed to an SVG file, or to a folder if there are
+    /// Plot the delays, rates and throttled share of the first seed to an SVG file, or to a folder if there are
     /// several scenarios or laws
     #[arg(long, value_name = "OUT")]
     svg: Option<PathBuf>,
@@ -95,7 +95,7 @@ fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
     let number = |text: &str| text.parse::<u64>().map_err(|_| format!("\"{text}\" is not a seed"));
     let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
     if first > last || last - first >= 100_000 {
-        return Err("the first seed must not be above the last, nor 100000 below it".into());
+        return Err("the first seed must be at most the last, and less than 100000 below it".into());
     }
     Ok(first..=last)
 }
@@ -144,7 +144,7 @@ fn share(args: &SharedArgs) -> anyhow::Result<()> {
 
 fn list(directory: &Path) -> anyhow::Result<()> {
     let files = scenario::files(directory)
-        .with_context(|| format!("cannot look for scenarios in {}", directory.display()))?;
+        .with_context(|| format!("cannot list the scenarios in {}", directory.display()))?;
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "scenarios in {}:", directory.display())?;
     for file in files {
@@ -183,7 +183,7 @@ fn pairs<'a>(scenario: &'a Scenario, asked: &'a [String]) -> Vec<Pair<'a>> {
     let unknown = |law: &&&str| !controllers::is_known(law) && scenario.own_law(law).is_none();
     if let Some(law) = laws.iter().find(unknown) {
         let there_are = scenario.law_names().join(", ");
-        let why = format!("\"{law}\": there is no such law; there are {there_are}");
+        let why = format!("there is no law \"{law}\"; the laws are {there_are}");
         Cli::command().error(ErrorKind::ValueValidation, why).exit();
     }
     laws.into_iter().map(|law| (scenario, law)).collect()
@@ -224,7 +224,8 @@ fn trace(pairs: &[Pair], seeds: RangeInclusive<u64>) -> anyhow::Result<()> {
     for &(scenario, law) in pairs {
         for seed in seeds.clone() {
             writeln!(out, "# {} · {law} · seed {seed}", scenario.name)?;
-            let mut world = World::new(scenario, law, seed).context("there is no such law")?;
+            let mut world = World::new(scenario, law, seed)
+                .with_context(|| format!("there is no law \"{law}\""))?;
             let mut failed = Ok(());
             let broken = world.advance(Instant::MAX, &mut |step| {
                 if failed.is_ok() {
@@ -245,15 +246,14 @@ fn draw(pairs: &[Pair], seed: u64, out: &Path) -> anyhow::Result<()> {
     let names_a_file = out.extension().is_some_and(|extension| extension == "svg");
     if several && names_a_file {
         bail!(
-            "{} is one file, but there are {} drawings: name one law and one scenario, or a \
-             directory",
+            "{} is one file, but there are {} plots: name one law and one scenario, or a directory",
             out.display(),
             pairs.len()
         );
     }
     if !names_a_file {
         std::fs::create_dir_all(out)
-            .with_context(|| format!("cannot make the directory {}", out.display()))?;
+            .with_context(|| format!("cannot create the directory {}", out.display()))?;
     }
     for &(scenario, law) in pairs {
         let file = if names_a_file {

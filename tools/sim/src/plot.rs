@@ -51,7 +51,8 @@ fn seconds(nanos: u64) -> f64 {
 impl Picture {
     /// Runs a scenario with a law and a seed.
     fn of(scenario: &Scenario, law: &str, seed: u64) -> anyhow::Result<Self> {
-        let mut world = World::new(scenario, law, seed).context("there is no such law")?;
+        let mut world = World::new(scenario, law, seed)
+            .with_context(|| format!("there is no law \"{law}\""))?;
         let (mut dots, mut decided) = (Vec::new(), Vec::new());
         world.advance(Instant::MAX, &mut |step| match step.what {
             What::Back { outcome, sent, waited } => dots.push(Dot {

@@ -59,7 +59,8 @@ pub fn late_progress_bar() -> ProgressBar {
 
 fn run(job: &Job, bar: &ProgressBar) -> Result<Run> {
     let Job { scenario, law, seed } = *job;
-    let mut world = World::new(scenario, law, seed).context("there is no such law")?;
+    let mut world =
+        World::new(scenario, law, seed).with_context(|| format!("there is no law \"{law}\""))?;
     bar.set_message(format!("{} · {law} · seed {seed}", scenario.name));
     let end = scenario.end.get_ref().span().as_nanos();
     for step in 1..=STEPS {

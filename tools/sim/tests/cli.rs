@@ -127,8 +127,8 @@ fn an_error_is_one_line_with_an_exit_status() {
     for (args, status, part) in [
         (vec!["run", bad], 2, "bad.toml, line 7: unknown field `colour`, expected "),
         (vec!["run", "nowhere.toml"], 2, "nowhere.toml: cannot be read"),
-        (vec!["run", good, "--law", "magic"], 2, "there is no such law; there are "),
-        (vec!["run", good, "--seeds", "3..1"], 2, "must not be above the last"),
+        (vec!["run", good, "--law", "magic"], 2, "there is no law \"magic\"; the laws are "),
+        (vec!["run", good, "--seeds", "3..1"], 2, "must be at most the last"),
         (vec!["run", good, "--json", "--trace"], 2, "cannot be used with"),
         (vec!["run", good, "--svg", "one.svg"], 1, "is one file, but there are"),
     ] {

@@ -48,9 +48,9 @@ fn an_error_names_its_file_line_and_reason() {
         ("end = \"60s\"", "ende = \"60s\"", 2, "unknown field `ende`"),
         ("end = \"60s\"", "end = 60", 2, "expected a time with a unit"),
         ("end = \"60s\"", "end = \"60\"", 2, "is not a time like"),
-        ("end = \"60s\"", "end = \"0s\"", 2, "must lie after its start"),
+        ("end = \"60s\"", "end = \"0s\"", 2, "must be after its start"),
         ("end = \"60s\"", "end = \"200years\"", 2, "longer than a century"),
-        ("end = \"60s\"", "end = \"60s\"\nbin = \"0s\"", 3, "bin must be longer than nothing"),
+        ("end = \"60s\"", "end = \"60s\"\nbin = \"0s\"", 3, "bin must be longer than zero"),
         ("end = \"60s\"", "end = \"99years\"\nbin = \"1ms\"", 3, "choose a longer one"),
         ("end = \"60s\"", "end = ", 2, "string values must be quoted"),
         ("\"25ms\", \"75ms\"", "\"75ms\", \"25ms\"", 3, "must not be above its second"),
@@ -90,7 +90,7 @@ fn an_error_names_its_file_line_and_reason() {
         ("rate = \"4/s\"", "rate = \"-4/s\"", 10, "must be positive"),
         ("rate = \"4/s\"", "rate = \"1./s\"", 10, "must be positive"),
         ("rate = \"4/s\"", "rate = \"0.0000001/s\"", 10, "at most six decimals"),
-        ("rate = \"4/s\"", "rate = \"1000001/s\"", 10, "a million calls a second"),
+        ("rate = \"4/s\"", "rate = \"1000001/s\"", 10, "a million calls per second"),
         ("rate = \"4/s\"", "rate = \"99999999999999999999/s\"", 10, "must be positive"),
         ("at = \"30s\", rate", "at = \"0s\", rate", 5, "in order of time"),
         ("times = 0.5", "times = -0.5", 5, "a skewed hint"),
@@ -103,8 +103,8 @@ fn an_error_names_its_file_line_and_reason() {
         ("threads = 2", "timeout = \"0s\"", 16, "a timeout must be longer"),
         ("poisson = \"1/s\" }", "work = 5 }\nsteady = true", 16, "can be steady"),
         ("poisson = \"1/s\"", "work = 0", 16, "at least 1 call"),
-        ("law = \"none\"", "law = \"magic\"", 16, "there is no law \"magic\"; there are "),
-        ("to = \"60s\"\nshow", "to = \"61s\"\nshow", 21, "with the world at the latest"),
+        ("law = \"none\"", "law = \"magic\"", 16, "there is no law \"magic\"; the laws are "),
+        ("to = \"60s\"\nshow", "to = \"61s\"\nshow", 21, "no later than the world"),
         ("show = [\"util\"]", "show = [\"utility\"]", 25, "unknown variant `utility`"),
         ("show = [\"util\"]", "show = [\"util\"]\ntimes = 2", 21, "needs `every` to repeat"),
         (
@@ -116,7 +116,7 @@ fn an_error_names_its_file_line_and_reason() {
         ("from = \"30s\"", "from = \"30s 500ms\"", 21, "multiples of `bin`"),
         ("until = \"60s\"", "until = \"30s\"", 27, "to be looked for after its change"),
         ("rate = \"2/s\"\n", "", 27, "needs a rate"),
-        ("toward = \"down\"", "toward = \"fair\"", 27, "toward fair has none"),
+        ("toward = \"down\"", "toward = \"fair\"", 27, "toward fair must not have one"),
     ] {
         let at = GOOD.rfind(good).unwrap_or_else(|| panic!("{good} is not in the good file"));
         let text = format!("{}{bad}{}", &GOOD[..at], &GOOD[at + good.len()..]);

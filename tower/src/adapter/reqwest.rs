@@ -92,9 +92,8 @@ pub(crate) async fn peeked(response: Response) -> Response {
 
 /// Sends a request of reqwest through a gate.
 ///
-/// The key is the host. A throttled request is retried within the policy's limits. A failed request
-/// is retried if its method is idempotent or it has an `Idempotency-Key`. The permit ends with the
-/// response's body.
+/// The key is the host. A throttled request is retried within the policy's limits. A failed request is retried if its
+/// method is idempotent or it has an `Idempotency-Key`. The permit ends with the response body.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -171,14 +170,13 @@ async fn send<T: Timer<Sleep: Send> + Send + Sync>(
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The gate did not admit the request, or gave it up at its deadline.
+    /// The gate did not admit the request, or abandoned it at its deadline.
     NotSent(Error),
-    /// reqwest failed, with the last attempt.
+    /// The last attempt of reqwest failed.
     Failed {
         /// With this.
         error: ReqwestError,
-        /// Why there is no other attempt. `None` if a retry would not help, for example if the
-        /// request is malformed.
+        /// Why there is no further attempt. `None` if a retry would not help, for example if the request is malformed.
         gave_up: Option<Error>,
     },
 }

@@ -20,10 +20,9 @@ use crate::timer::Timer;
 
 /// Describes and repeats the requests of a tonic client, for [`ThrottleLayer::grpc`].
 ///
-/// The key is the request's authority. tonic adds it only inside the channel, so usually all calls
-/// of a gate share one limit. A call is repeated after `RESOURCE_EXHAUSTED` and `UNAVAILABLE` if
-/// its request is complete when it is sent. That is the case for unary calls; a stream is sent
-/// once.
+/// The key is the request's authority. tonic adds it only inside the channel, so usually all calls of a gate share one
+/// limit. A call is repeated after `RESOURCE_EXHAUSTED` and `UNAVAILABLE` if its request is complete when it is sent,
+/// as for unary calls. A stream is sent once.
 ///
 /// ```
 /// use tidegate_tower::{Call, Describe, Gate, Grpc, ThrottleLayer};

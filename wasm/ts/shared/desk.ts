@@ -56,7 +56,7 @@ export class Desk {
     if (length <= 4096) core.room().set(request);
     const grant = length <= 4096 ? core.budget_answer(length, this.#now()) : -1;
     if (grant < 0) {
-      throw new TidegateError("MESSAGE", `${length} bytes are not a valid request: they are damaged, or from another version of tidegate`);
+      throw new TidegateError("MESSAGE", `${length} bytes are not a valid request: they are damaged or from another version of tidegate`);
     }
     this.#answered++;
     return grant ? core.room().slice(0, grant) : undefined;

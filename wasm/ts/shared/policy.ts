@@ -29,8 +29,8 @@ export interface SharedPolicy extends Pick<Policy, "requests" | "tolerance"> {
 
 /** Encodes a budget's policy and returns its heartbeats. Throws a `PolicyError` that names an invalid option. */
 export function writeShared(row: Float64Array | number[], { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat = 500 }: SharedPolicy): number {
-  if ((law as Law) === "vegas") throw new PolicyError("the law vegas reacts to delays, so a shared budget cannot use it");
-  if (!(heartbeat > 0 && heartbeat <= 1e12)) throw new PolicyError(`heartbeat is ${told(heartbeat)}; it is a number above 0`);
+  if ((law as Law) === "vegas") throw new PolicyError("a shared budget cannot use the law vegas, which reacts to delays");
+  if (!(heartbeat > 0 && heartbeat <= 1e12)) throw new PolicyError(`heartbeat is ${told(heartbeat)}; it must be a number above 0`);
   write(row, { law, tolerance, requests, maxCooldown, concurrency }, LAWS.length, expiry ?? 30_000, 4096);
   return heartbeat;
 }

@@ -19,7 +19,7 @@ use crate::workspace::{root, rustc};
 
 #[derive(Subcommand)]
 pub enum Bench {
-    /// Count the instructions per decision, beside other limiters and on microcontrollers
+    /// Count the instructions per decision, of tidegate and other limiters, on the host and on microcontrollers
     Cost {
         /// Print rows `{"what","target","instructions"}` and write no table
         #[arg(long)]
@@ -33,9 +33,9 @@ pub enum Bench {
         #[arg(long)]
         json: bool,
     },
-    /// Compare the npm package with other clients, on servers that limit as real providers do, in real time
+    /// Compare the npm package with other clients, on servers that limit like real providers, in real time
     ///
-    /// `cargo xtask bench providers --help` lists the options of the program that runs.
+    /// `cargo xtask bench providers --help` lists the options.
     #[command(disable_help_flag = true)]
     Providers {
         /// Options of the program
@@ -46,10 +46,10 @@ pub enum Bench {
     ///
     /// Run it on an idle machine.
     Shared {
-        /// Only this fleet
+        /// Measure only this fleet
         fleet: Option<programs::Fleet>,
     },
-    /// Measure flash and state of firmware images on three targets
+    /// Measure the flash and state of firmware images on three targets
     Size {
         /// Print rows `{"what","target","bytes"}` and write no table
         #[arg(long)]
@@ -64,7 +64,7 @@ pub enum Bench {
         #[arg(long)]
         json: bool,
     },
-    /// Compare laws on servers and clients drawn at random, and write tests/golden/worlds.md and worlds.svg
+    /// Compare laws on randomly drawn servers and clients, and write tests/golden/worlds.md and worlds.svg
     ///
     /// `tidegate-sim worlds` has more options: laws, families, hints, development worlds.
     Worlds {
@@ -97,7 +97,7 @@ pub fn run(bench: Bench) -> Result<ExitCode> {
 /// Writes a table to tests/golden and prints it.
 fn publish(name: &str, page: &str) -> Result<()> {
     let path = root().join("tests/golden").join(name);
-    fs::write(&path, page).with_context(|| format!("{} cannot be written", path.display()))?;
+    fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))?;
     print!("{page}");
     eprintln!("written to tests/golden/{name}");
     Ok(())
@@ -105,7 +105,7 @@ fn publish(name: &str, page: &str) -> Result<()> {
 
 /// The compiler's version and its host. Another compiler builds different images.
 fn compiler() -> Result<(String, String)> {
-    let output = rustc().arg("-vV").output().context("rustc does not start")?;
+    let output = rustc().arg("-vV").output().context("cannot start rustc")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.context("rustc does not report its host")?;

@@ -87,7 +87,7 @@ pub fn providers(args: Vec<OsString>) -> Result<()> {
     }
     let mut bench = Command::new("node");
     programs::tell(bench.arg(providers_folder().join("bench.mjs")).args(args));
-    Err(bench.exec()).context("node does not start")
+    Err(bench.exec()).context("cannot start node")
 }
 
 /// Its package, which names the other clients.
@@ -120,5 +120,5 @@ pub fn worlds(seed: u64, worlds: Option<u32>, json: bool) -> Result<()> {
         program.arg("--out").arg(root().join("tests/golden"));
         eprintln!("worlds.md and worlds.svg go to tests/golden");
     }
-    Err(program.exec()).context("tidegate-sim does not start")
+    Err(program.exec()).context("cannot start tidegate-sim")
 }

@@ -69,7 +69,7 @@ fn link(program: &str, root: &Path) -> Result<()> {
 fn download(packages: &[&str], into: &Path) -> Result<()> {
     let mut plan = Command::new("apt-get");
     plan.args(["install", "--simulate", "--no-install-recommends"]).args(packages);
-    let output = plan.stderr(Stdio::piped()).output().context("apt-get does not start")?;
+    let output = plan.stderr(Stdio::piped()).output().context("cannot start apt-get")?;
     ensure!(output.status.success(), "apt-get does not know {}", packages.join(" "));
     let plan = String::from_utf8_lossy(&output.stdout);
     // `Inst NAME (VERSION …)`

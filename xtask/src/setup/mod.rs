@@ -44,19 +44,19 @@ const fn step(name: &'static str, why: &'static str, how: How, holds: Names) -> 
 }
 
 const STEPS: [Step; 16] = [
-    step("rustfmt", "formats", Rustup("component"), &["fmt"]),
-    step("clippy", "lints", Rustup("component"), &["clippy"]),
+    step("rustfmt", "formats the code", Rustup("component"), &["fmt"]),
+    step("clippy", "lints the code", Rustup("component"), &["clippy"]),
     step(TARGETS[0], "the npm package and the page", Rustup("target"), &[TARGETS[0]]),
     step(TARGETS[1], "firmware", Rustup("target"), &[TARGETS[1]]),
     step(TARGETS[2], "firmware", Rustup("target"), &[TARGETS[2]]),
     step(TARGETS[3], "firmware", Rustup("target"), &[TARGETS[3]]),
     step(TARGETS[4], "firmware", Rustup("target"), &[TARGETS[4]]),
-    step("node", "runs what is built for wasm", Install(&["nodejs"]), &["node"]),
+    step("node", "runs the wasm builds", Install(&["nodejs"]), &["node"]),
     step("npm", "builds and tests the npm package", Install(&["npm"]), &["npm"]),
     step("qemu", "runs the firmware images", Unpack(QEMU[0]), QEMU[1]),
-    step("mosquitto", "is the MQTT broker that firmware meets", Unpack(MQTT[0]), MQTT[1]),
-    step("redis", "is the Redis server of tests and of a guide", Unpack(REDIS), REDIS),
-    step("chromium", "runs the tests of the page and of tabs", Install(CHROMIUM), CHROMIUM),
+    step("mosquitto", "the MQTT broker of the firmware tests", Unpack(MQTT[0]), MQTT[1]),
+    step("redis", "the Redis server of the tests and the fleet guide", Unpack(REDIS), REDIS),
+    step("chromium", "runs the tests of the page and the tabs", Install(CHROMIUM), CHROMIUM),
     step("valgrind", "counts instructions on the host", Install(&["valgrind"]), &["valgrind"]),
     step("python", "runs the oracle that writes the vectors", Install(&["python3"]), &["python3"]),
     step(solver::NAME, "proves the lemmas", Solver, &["z3"]),
@@ -135,7 +135,7 @@ pub fn help() -> String {
         _ = writeln!(help, "  {:<28} {} ({})", step.name, step.why, step.command());
     }
     let needed = STEPS[..NEEDED].iter().map(|step| step.name).collect::<Vec<_>>();
-    _ = write!(help, "Without a step: {}.", needed.join(", "));
+    _ = write!(help, "Default: {}.", needed.join(", "));
     help
 }
 
@@ -183,7 +183,7 @@ fn install(packages: &[&str]) -> Result<()> {
 fn apt_get(args: &[&str]) -> Result<()> {
     ensure!(on_path("apt-get"), "this machine has no apt-get");
     let is_root = rustix::process::geteuid().is_root();
-    ensure!(is_root || on_path("sudo"), "installing needs root or a `sudo` without a password");
+    ensure!(is_root || on_path("sudo"), "installation needs root, or `sudo` without a password");
     let mut command = Command::new(if is_root { "env" } else { "sudo" });
     command.args((!is_root).then_some(["-n", "env"]).into_iter().flatten());
     command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args);

@@ -67,7 +67,7 @@ const PARTS: [Part; 19] = [
         parts::lint,
         Some(no_more),
     ),
-    part("features", "clippy for combinations of features", no_more, None),
+    part("features", "clippy for each feature", no_more, None),
     part("exhaustive", "every order of six events under small policies", no_more, None),
     part("proofs", "lemmas about core's arithmetic", no_more, None),
     part("fuzz", "the fuzz corpus", no_more, None),
@@ -96,10 +96,10 @@ const ALONE: [&str; 2] = ["hints", "hostile"];
 
 /// The end of `--help`.
 const MORE: &str = "
-Run features, msrv, supply and wiring after a change of a dependency or a feature, and before a release.
-A check that is not possible on this machine, for example without a network, is skipped with a reason.
+Run features, msrv, supply and wiring before a release, and after you change a dependency or a feature.
+A check that this machine cannot run, for example without a network, is skipped with a reason.
 
-With BLESS=1, tests write the committed files that they otherwise compare:
+With BLESS=1, tests write the committed files instead of comparing them:
   BLESS=1 cargo xtask test wasm                              wasm/test/sizes.md
   BLESS=1 cargo test -p tidegate-sim --test control          tests/golden/control.md
   BLESS=1 cargo test -p tidegate --test registry             the names of the laws, in TypeScript and the guide
@@ -108,7 +108,7 @@ With BLESS=1, tests write the committed files that they otherwise compare:
 
 /// The list of parts for `--help`, one per line.
 pub fn help() -> String {
-    let mut help = String::from("Parts. The short suite runs those with a star:");
+    let mut help = String::from("Parts (* = in the short suite):");
     for Part { name, about, quick, .. } in &PARTS {
         let star = if quick.is_some() { "*" } else { " " };
         _ = write!(help, "\n {star}{name:<11} {about}");

@@ -62,7 +62,7 @@ fn starts(machine: &str, image: &Path) -> Result<()> {
     qemu.args(["-machine", machine, "-nographic", "-monitor", "none", "-serial", "null"]);
     qemu.stdin(Stdio::null());
     qemu.args(["-d", "in_asm", "-D"]).arg(&log).arg("-kernel").arg(image);
-    let _qemu = Program::tool(&mut qemu).context("QEMU does not start")?;
+    let _qemu = Program::tool(&mut qemu).context("cannot start QEMU")?;
     let since = Instant::now();
     while !fs::read_to_string(&log).is_ok_and(|log| log.contains(STARTED)) {
         ensure!(since.elapsed() < LIMIT, "{machine} has not reached its `main`");

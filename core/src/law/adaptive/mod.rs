@@ -71,19 +71,19 @@ impl Adaptive {
     /// The law without a known limit.
     pub const DEFAULT: Self = Self { quota: None, tolerance: 64 };
 
-    /// The law with a known limit that all clients share. From the first call on, the pacing holds
-    /// the client to that limit, with its burst. Its own share may be smaller and is learned.
+    /// The law with a known limit that all clients share. From the first call on, the pacing enforces this limit,
+    /// including its burst. The client's share may be smaller, and is learned.
     #[must_use]
     pub const fn with_quota(quota: Quota) -> Self {
         Self { quota: Some(quota), ..Self::DEFAULT }
     }
 
-    /// The law for a server that rejects up to this share of the calls whatever the rate is: at random, or because
-    /// others use its limit without regard for anybody. The law finds the share by itself, and then slows down less
-    /// for it: little if it is about one in a hundred. At most an eighth; [`DEFAULT`](Self::DEFAULT) has a 64th.
+    /// The law for a server that rejects up to this share of calls whatever the rate, at random or because other
+    /// clients of its limit never slow down. The law measures the share, and then slows down less for it: little if it
+    /// is about one in a hundred. At most an eighth; [`DEFAULT`](Self::DEFAULT) has 1/64.
     ///
-    /// Where the rate is the cause, up to this share may be rejected in addition, for a rate that is higher by as
-    /// much.
+    /// Where the rate is the cause, up to this share may be rejected in addition, in return for a rate that is higher
+    /// by as much.
     ///
     /// ```
     /// use tidegate::{Policy, Ratio, law::Adaptive};

@@ -68,7 +68,7 @@
 //! 1. If two cooldowns differ by less than a second, the more precise one, else the longer one.
 //!    Either takes precedence over a reset ([`Hint::cooldown`](crate::Hint::cooldown)).
 //! 2. If a number occurs twice, the more cautious value, in any order: the lower limit, the fewer
-//!    calls left, the longer delay. But a delay wins over a date, which needs clocks that agree.
+//!    calls left, the longer delay. But a delay takes precedence over a date, which needs synchronized clocks.
 //! 3. A limit of zero, and more remaining calls than the limit, are ignored. A reset beyond the
 //!    period is reduced to the period.
 //! 4. A `RateLimit` or `RateLimit-Policy` field with anything malformed in it is ignored as a

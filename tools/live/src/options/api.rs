@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The API")]
 pub struct Api {
-    /// How the API limits its callers.
+    /// How the API limits calls.
     #[arg(long, value_enum, default_value_t = PolicyName::Gcra)]
     pub policy: PolicyName,
     /// Calls per period; for `concurrency`, calls in flight [default: 60; 6 for `concurrency`].
@@ -22,19 +22,19 @@ pub struct Api {
     /// How many calls `gcra` allows at once.
     #[arg(long, value_name = "CALLS", default_value = "10", value_parser = limit, allow_hyphen_values = true)]
     pub burst: u64,
-    /// A second limit: calls in each window, such as 500/10s.
+    /// A second limit: calls per window, such as 500/10s.
     #[arg(long, value_name = "CALLS/TIME", value_parser = quota, allow_hyphen_values = true)]
     also: Option<Quota>,
-    /// A limit of tokens, such as 30000/1s. Each call costs 100 to 1900 tokens.
+    /// A limit on tokens, such as 30000/1s. Each call costs 100 to 1900 tokens.
     #[arg(long, value_name = "TOKENS/TIME", value_parser = quota, allow_hyphen_values = true)]
     tokens: Option<Quota>,
     /// The rate limit headers of the responses.
     #[arg(long, value_name = "FAMILY", value_enum, default_value_t = Hints::None)]
     pub hints: Hints,
-    /// The round-trip time of every call, varied by a fifth.
+    /// The round-trip time of each call. It varies by a fifth.
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = short, allow_hyphen_values = true)]
     pub latency: Duration,
-    /// How long the API works on each served call [default: 0s; 100ms for `concurrency`].
+    /// How long the API works on each call that it serves [default: 0s; 100ms for `concurrency`].
     #[arg(long, value_name = "TIME", value_parser = short, allow_hyphen_values = true)]
     service: Option<Duration>,
     /// Answer every call with 503 during this time, such as 4s..6s.
@@ -52,9 +52,9 @@ pub struct Api {
 pub enum PolicyName {
     /// A token bucket (429 if it is empty).
     Gcra,
-    /// A fixed window (429 beyond the limit).
+    /// A fixed window (429 above the limit).
     Window,
-    /// A limit of calls in flight (503 beyond it).
+    /// A limit on calls in flight (503 above it).
     Concurrency,
 }
 
@@ -118,7 +118,7 @@ impl Api {
     pub fn check(&self) -> Result<(), String> {
         if self.tokens.is_some_and(|tokens| tokens.calls < Tokens::MOST.into()) {
             return Err(format!(
-                "--tokens is smaller than a call, which costs up to {}; choose a larger number",
+                "--tokens is less than the cost of a call, up to {}; choose a larger number",
                 Tokens::MOST
             ));
         }

@@ -20,8 +20,8 @@ use std::time::Duration;
 use tidegate::Policy;
 use values::{duration, seconds};
 
-/// A real rate-limited API on loopback, and a fleet of clients that share it without knowing its
-/// limit or each other.
+/// Runs a real rate-limited API on loopback, and a fleet of clients that share it without knowing
+/// its limit or each other.
 #[derive(Debug, Parser)]
 #[command(name = "tidegate-live", version, max_term_width = 100)]
 pub struct Options {
@@ -47,7 +47,7 @@ pub struct Demo {
     /// Run one law [default: see --compare].
     #[arg(long, value_name = "NAME", value_parser = laws(), conflicts_with = "compare")]
     law: Option<String>,
-    /// Run several laws one after the other, each on a fresh server.
+    /// Run several laws in turn, each on a fresh server.
     #[arg(
         long,
         value_name = "NAMES",
@@ -56,13 +56,13 @@ pub struct Demo {
         default_value = "none,adaptive"
     )]
     compare: Vec<String>,
-    /// Processes of the fleet.
+    /// The number of processes.
     #[arg(long, value_name = "N", default_value = "4", value_parser = count(1..=64), allow_hyphen_values = true)]
     pub processes: usize,
-    /// Workers per process. They share one controller.
+    /// Workers per process. They share a controller.
     #[arg(long, value_name = "N", default_value = "6", value_parser = count(1..=1000), allow_hyphen_values = true)]
     pub workers: usize,
-    /// The processes share one budget, through a socket.
+    /// Let the processes share one budget, through a socket.
     #[arg(long)]
     pub share: bool,
     /// How long to run each law.
@@ -101,7 +101,7 @@ impl Demo {
         self.page.check()?;
         if self.share && self.api.tokens().is_some() {
             return Err(
-                "--share supports one limit, and --tokens adds a second; use only one of them"
+                "--share supports one limit, and --tokens adds a second; use only one of these options"
                     .into(),
             );
         }

@@ -19,7 +19,7 @@ pub struct PageOptions {
     /// The port of the page on 127.0.0.1 [default: 8433, or any free one].
     #[arg(long)]
     pub page_port: Option<u16>,
-    /// Where the built page is; `cargo xtask demo` says it.
+    /// Where the built page is; `cargo xtask demo` passes it.
     #[arg(long, hide = true, value_name = "FOLDER")]
     page_folder: Option<PathBuf>,
 }

@@ -45,8 +45,8 @@ fn moment(text: &str) -> Result<Duration, String> {
     }
     match humantime::parse_duration(text) {
         Ok(time) if u64::try_from(time.as_nanos()).is_ok() => Ok(time),
-        Ok(_) => Err("it is more than five hundred years".into()),
-        Err(_) => Err("write a number and its unit, such as 500ms, 20s or 1h".into()),
+        Ok(_) => Err("it must be at most five hundred years".into()),
+        Err(_) => Err("write a number with its unit, such as 500ms, 20s or 1h".into()),
     }
 }
 
@@ -65,7 +65,7 @@ pub fn short(text: &str) -> Result<Duration, String> {
 }
 
 pub fn outage(text: &str) -> Result<Outage, String> {
-    let (from, to) = text.split_once("..").ok_or("write a span of time, such as 4s..6s")?;
+    let (from, to) = text.split_once("..").ok_or("write a start and an end, such as 4s..6s")?;
     let (from, to) = (moment(from)?, moment(to)?);
     if from < to { Ok(Outage { from, to }) } else { Err("it must end after it begins".into()) }
 }

@@ -65,14 +65,14 @@ const MOST_COUNTERS: u64 = 1 << 26;
 pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     let end = *scenario.end.get_ref();
     if end == Time::default() {
-        return fault(&scenario.end, "the end of the world must lie after its start");
+        return fault(&scenario.end, "the end of the world must be after its start");
     }
     if *scenario.bin.get_ref() == Time::default() {
-        return fault(&scenario.bin, "bin must be longer than nothing");
+        return fault(&scenario.bin, "bin must be longer than zero");
     }
     let processes: u64 = scenario.groups().map(|group| u64::from(group.processes)).sum();
     if scenario.bins().saturating_mul(processes.max(1)) > MOST_COUNTERS {
-        let why = "bin is so short that there would be too many counters; choose a longer one";
+        let why = "bin is so short that there are too many counters; choose a longer one";
         return fault(&scenario.bin, why);
     }
     if let Some(why) = scenario.latency.get_ref().fault() {
@@ -86,7 +86,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     }
     let threads = |group: &Clients| u64::from(group.processes) * u64::from(group.threads);
     if scenario.groups().map(threads).sum::<u64>() > MOST_THREADS {
-        return fault(&scenario.server, "there must be at most 1048576 client threads in all");
+        return fault(&scenario.server, "there must be at most 1048576 client threads in total");
     }
     #[cfg(feature = "full")]
     laws(scenario)?;
@@ -108,7 +108,7 @@ fn fault<T>(part: &Spanned<T>, why: impl Into<String>) -> Result<(), Fault> {
 fn laws(scenario: &Scenario) -> Result<(), Fault> {
     for (name, law) in &scenario.laws {
         if controllers::is_known(name) {
-            return fault(law, "there is a law of that name already; choose another one");
+            return fault(law, "there is already a law with this name; choose another one");
         }
         if let Err(why) = law.get_ref().policy() {
             return fault(law, why.to_string());
@@ -118,7 +118,7 @@ fn laws(scenario: &Scenario) -> Result<(), Fault> {
         let unknown = |law: &&str| !controllers::is_known(law) && scenario.own_law(law).is_none();
         if let Some(law) = group.get_ref().law.as_deref().filter(unknown) {
             let names = scenario.law_names().join(", ");
-            return fault(group, format!("there is no law \"{law}\"; there are {names}"));
+            return fault(group, format!("there is no law \"{law}\"; the laws are {names}"));
         }
     }
     Ok(())
@@ -133,17 +133,17 @@ fn clients(group: &Clients, scenario: &Scenario) -> Option<&'static str> {
         return Some("clients must join before they leave, and before the world ends");
     }
     if group.steady && !matches!(group.demand, Demand::Poisson(_)) {
-        return Some("only clients that call at random, as `poisson` says, can be steady");
+        return Some("only clients that call at random (`poisson`) can be steady");
     }
     if group.timeout == Some(Time::default()) {
-        return Some("a timeout must be longer than nothing");
+        return Some("a timeout must be longer than zero");
     }
     if group.tries == Some(0) {
-        return Some("a program tries a call at least once");
+        return Some("`tries` must be at least 1");
     }
     let no_share = |bad: Bad| !(bad.share > 0.0 && bad.share <= 1.0);
     if group.bad.is_some_and(|bad| no_share(bad) || group.tries.is_none()) {
-        return Some("the share of bad calls is above 0, and 1 at most, and they need `tries`");
+        return Some("the share of bad calls must be above 0 and at most 1, and needs `tries`");
     }
     match group.demand {
         Demand::Work(0) => return Some("work must be at least 1 call"),
@@ -151,10 +151,10 @@ fn clients(group: &Clients, scenario: &Scenario) -> Option<&'static str> {
             return Some("clients that call at random need a rate above 0");
         }
         Demand::Cron { calls, every } if calls == 0 || every == Time::default() => {
-            return Some("clients that call by cron need calls and a time between them");
+            return Some("clients that call by cron need at least 1 call, and a time between runs");
         }
         Demand::OnOff { on, .. } if on == Time::default() => {
-            return Some("clients must be on for longer than nothing");
+            return Some("clients must be on for longer than zero");
         }
         _ => {}
     }
@@ -179,10 +179,10 @@ fn measures(scenario: &Scenario) -> Result<(), Fault> {
 #[cfg(feature = "full")]
 fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<&'static str> {
     if stretch.to <= stretch.from || stretch.to > *scenario.end.get_ref() {
-        return Some("a stretch must end after it begins, and with the world at the latest");
+        return Some("a stretch must end after it begins, and no later than the world");
     }
     if stretch.times == 0 || (stretch.times > 1 && stretch.every.is_none()) {
-        return Some("a stretch takes place once or more, and needs `every` to repeat");
+        return Some("a stretch must take place at least once, and needs `every` to repeat");
     }
     let last = stretch.every.unwrap_or_default().span() * (u64::from(stretch.times) - 1);
     if stretch.to.span() + last > scenario.end.get_ref().span() {
@@ -201,7 +201,9 @@ fn check_convergence(convergence: &Convergence, scenario: &Scenario) -> Option<&
         );
     }
     if (toward == Toward::Fair) == rate.is_some() {
-        return Some("a convergence up or down needs a rate, and one toward fair has none");
+        return Some(
+            "a convergence up or down needs a rate, and one toward fair must not have one",
+        );
     }
     whole_bins([at, until, width], scenario)
 }
@@ -210,5 +212,5 @@ fn check_convergence(convergence: &Convergence, scenario: &Scenario) -> Option<&
 fn whole_bins(times: [Time; 3], scenario: &Scenario) -> Option<&'static str> {
     let bin = scenario.bin.get_ref().span().as_nanos();
     let odd = times.iter().any(|time| time.span().as_nanos() % bin != 0);
-    odd.then_some("all times of a measure must be multiples of `bin` (1s unless told)")
+    odd.then_some("all times of a measure must be multiples of `bin` (default 1s)")
 }

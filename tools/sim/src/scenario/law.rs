@@ -307,6 +307,6 @@ mod tests {
         }
         let taken = with("tchannel = {}").replace("[laws.own]", "[laws.adaptive]");
         let error = Scenario::parse(&taken, "own.toml", "").unwrap_err().to_string();
-        assert!(error.contains("there is a law of that name already"), "{error}");
+        assert!(error.contains("there is already a law with this name"), "{error}");
     }
 }

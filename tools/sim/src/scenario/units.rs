@@ -192,14 +192,14 @@ impl FromStr for Rate {
         let wrong = |why| format!("\"{text}\" is not a rate like \"4/s\" or \"4500/h\": {why}");
         let (number, unit) = text
             .split_once('/')
-            .ok_or_else(|| wrong("the unit is missing, one of /s, /min, /h, /d"))?;
+            .ok_or_else(|| wrong("the unit is missing: use one of /s, /min, /h, /d"))?;
         let unit = Unit::ALL.into_iter().find(|one| one.name().0 == unit.trim_ascii());
         let unit = unit.ok_or_else(|| wrong("the unit must be one of /s, /min, /h, /d"))?;
         let millionths = millionths(number.trim_ascii())
             .ok_or_else(|| wrong("the number must be positive, with at most six decimals"))?;
         match millionths.checked_mul(unit.name().1) {
             Some(rate) if rate <= 1_000_000 * 86_400 * 1_000_000 => Ok(Self(rate, unit)),
-            _ => Err(wrong("a million calls a second is the most there is")),
+            _ => Err(wrong("the maximum is a million calls per second")),
         }
     }
 }

@@ -30,15 +30,18 @@ impl AutoscalingSpec {
     #[cfg(feature = "full")]
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.least.is_zero() || self.most < self.least {
-            return Some("an autoscaling server needs a least rate above 0, and most >= least");
+            return Some(
+                "an autoscaling server needs `least` above 0, and `most` of at least `least`",
+            );
         }
         if !(0.01..=1.0).contains(&self.target) {
-            return Some("an autoscaling server's target is a share between 0.01 and 1");
+            return Some("an autoscaling server's target must be between 0.01 and 1");
         }
         if self.period == Time::default() || self.burst() < 1.0 {
             return Some("an autoscaling server needs a period, and credit for at least 1 call");
         }
-        (self.burst() > f64::from(u32::MAX)).then_some("that is more credit than can be counted")
+        (self.burst() > f64::from(u32::MAX))
+            .then_some("an autoscaling server can have credit for at most 4294967295 calls")
     }
 
     fn burst(&self) -> f64 {

@@ -37,7 +37,7 @@ impl BucketSpec {
             return Some("a bucket cannot start with more than its burst");
         }
         let rising = in_order(self.steps.iter().map(|step| step.at));
-        (!rising).then_some("steps must come in order of time, after the start of the world")
+        (!rising).then_some("steps must be in order of time, after the start of the world")
     }
 }
 

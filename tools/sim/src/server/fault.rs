@@ -65,7 +65,7 @@ impl Fault {
             return Some("a fault must end after it begins");
         }
         let is_share = self.share > 0.0 && self.share <= 1.0;
-        (!is_share).then_some("the share of a fault is above 0, and 1 at most")
+        (!is_share).then_some("the share of a fault must be above 0 and at most 1")
     }
 
     /// The fault that a call reaches at `now`, if any, of those before the limit or behind it.

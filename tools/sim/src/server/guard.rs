@@ -164,10 +164,10 @@ impl super::ServerSpec {
             return Some("`also`, `flight` and `ban` need a bucket or a window");
         }
         if self.flight == Some(0) || self.flight.is_some() && self.work.is_none() {
-            return Some("a limit of calls in flight is at least 1, and needs `work`");
+            return Some("a limit on calls in flight must be at least 1, and needs `work`");
         }
         if self.ban.is_some_and(|ban| ban.after == 0 || ban.length == Time::default()) {
-            return Some("a ban follows at least 1 throttled call, and needs a length");
+            return Some("a ban must follow at least 1 throttled call, and needs a length");
         }
         self.also.iter().find_map(WindowSpec::fault)
     }

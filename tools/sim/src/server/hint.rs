@@ -112,7 +112,7 @@ impl HintSpec {
             || self.remaining.is_beyond_bounds()
             || self.reset.is_beyond_bounds()
             || self.quota.is_beyond_bounds();
-        skewed.then_some("a skewed hint is between 0 and 1000000 times the truth")
+        skewed.then_some("a skewed hint must be between 0 and 1000000 times the truth")
     }
 
     /// Whether it reports nothing.

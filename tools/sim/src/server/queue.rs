@@ -45,7 +45,7 @@ impl QueueSpec {
             return Some("a queueing server needs at least 1 worker and service times above 0");
         }
         let rising = in_order(self.steps.iter().map(|step| step.at));
-        (!rising).then_some("steps must come in order of time, after the start of the world")
+        (!rising).then_some("steps must be in order of time, after the start of the world")
     }
 }
 

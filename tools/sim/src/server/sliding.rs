@@ -32,10 +32,10 @@ pub struct SlidingSpec {
 impl SlidingSpec {
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.limit == 0 || self.width == Time::default() {
-            return Some("a sliding window needs a limit of at least 1 call and a width");
+            return Some("a sliding window needs a limit of at least 1 call, and a width");
         }
         let both = self.counter && self.lag != Time::default();
-        both.then_some("only a log enforces its limit late")
+        both.then_some("a sliding window with `counter` cannot have a `lag`")
     }
 }
 

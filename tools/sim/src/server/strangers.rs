@@ -37,7 +37,7 @@ impl Strangers {
             Self::OnOff { rate, on, .. } => rate.is_zero() || on == Time::default(),
             Self::Cron { calls, every } => calls == 0 || every == Time::default(),
         };
-        none.then_some("strangers need a rate above 0, or to be left out")
+        none.then_some("strangers need a rate above 0; omit them if there are none")
     }
 
     /// Their mean rate, in calls a second.

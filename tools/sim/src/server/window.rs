@@ -25,7 +25,7 @@ pub struct WindowSpec {
 impl WindowSpec {
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.limit == 0 || self.width == Time::default() {
-            return Some("a window needs a limit of at least 1 call and a width");
+            return Some("a window needs a limit of at least 1 call, and a width");
         }
         if self.start.is_some_and(|start| start > self.limit) {
             return Some("a window cannot start with more than its limit");

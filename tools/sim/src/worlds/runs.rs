@@ -152,7 +152,7 @@ fn play(
         let seed = Stream::Throttle(place.process).seed(dice);
         controllers::named(law, &Place { seed, ..place }, &outlook)
     });
-    let mut made = made.ok_or_else(|| failed("there is no such law".into()))?;
+    let mut made = made.ok_or_else(|| failed(format!("there is no law \"{law}\"")))?;
     let end = made.advance(Instant::MAX, &mut |_| {});
     end.map_err(|broken| failed(format!("seed {seed}: {broken}")))?;
     let (threads, served) = (made.processes().count() as f64, made.tally().served_in_all() as f64);

@@ -13,7 +13,7 @@ pub struct Worlds {
     /// The seed of the worlds
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Draw development worlds, which have nothing in common with the worlds of the committed table
+    /// Draw development worlds, which are independent of the worlds of the committed table
     #[arg(long)]
     dev: bool,
     /// The number of worlds
@@ -22,10 +22,10 @@ pub struct Worlds {
     /// Laws, separated by commas
     #[arg(long = "law", value_name = "LAW,...", value_delimiter = ',', default_value = "adaptive", value_parser = law)]
     laws: Vec<String>,
-    /// Worlds of mixed traffic instead: noise, strangers, bad calls and others
+    /// Draw worlds with mixed traffic instead: noise, strangers, bad calls and others
     #[arg(long, conflicts_with = "family")]
     mixed: bool,
-    /// Only worlds of this family
+    /// Draw only worlds of this family
     #[arg(long, value_parser = family)]
     family: Option<Family>,
     /// Sets of hints, separated by commas [default: all]
@@ -49,17 +49,17 @@ pub struct Worlds {
 }
 
 fn law(name: &str) -> Result<String, String> {
-    let unknown = || format!("there are {}", controllers::names().join(", "));
+    let unknown = || format!("the laws are {}", controllers::names().join(", "));
     controllers::is_known(name).then(|| name.to_owned()).ok_or_else(unknown)
 }
 
 fn family(name: &str) -> Result<Family, String> {
-    let unknown = || format!("there are {}", Family::ALL.map(Family::name).join(", "));
+    let unknown = || format!("the families are {}", Family::ALL.map(Family::name).join(", "));
     Family::named(name).ok_or_else(unknown)
 }
 
 fn hints(name: &str) -> Result<Hints, String> {
-    let unknown = || format!("there are {}", Hints::ALL.map(Hints::name).join(", "));
+    let unknown = || format!("the sets are {}", Hints::ALL.map(Hints::name).join(", "));
     Hints::named(name).ok_or_else(unknown)
 }
 
@@ -110,7 +110,7 @@ impl Worlds {
 
 fn write(drawn: &[Drawn], sets: &[Hints], directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+        .with_context(|| format!("cannot create the directory {}", directory.display()))?;
     for world in drawn {
         for &hints in sets {
             save(&world.text(hints), &directory.join(world.file(hints) + ".toml"))?;
