@@ -1,17 +1,23 @@
 import fs from "node:fs";
 import { fileURLToPath } from "node:url";
-import { defineConfig, runnerImport } from "vite";
+import { defineConfig, runnerImport, type IndexHtmlTransformContext, type Plugin } from "vite";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Draws the figure's first paint with the module that the page loads, and drops the comments. */
-const firstPaint = {
-  name: "first-paint",
-  transformIndexHtml: async (html: string) => {
+function sourceOf(bundle: IndexHtmlTransformContext["bundle"], name: string): string {
+  const file = bundle?.[name];
+  return file?.type === "asset" ? String(file.source) : "";
+}
+
+/** The first page in one file without comments, with its styles, and with a first paint that the module of its figure draws. */
+const firstPage: Plugin = {
+  name: "first-page",
+  transformIndexHtml: async (html, { bundle }) => {
     if (!html.includes("<!-- first ")) return html;
     const { module: { first } } = await runnerImport<typeof import("./src/figure/first")>(here("src/figure/first.ts"));
     const module = new WebAssembly.Module(fs.readFileSync(here("../target/page/story.wasm")));
-    return first(html, new WebAssembly.Instance(module).exports as never).replace(/<!--.*?-->\n?/gs, "");
+    return first(html, new WebAssembly.Instance(module).exports as never).replace(/<!--.*?-->\n?/gs, "")
+      .replace(/<link rel="stylesheet"[^>]* href="\.\/(.*?)">/g, (_, name: string) => `<style>${sourceOf(bundle, name)}</style>`);
   },
 };
 
@@ -19,7 +25,7 @@ const firstPaint = {
 export default defineConfig({
   base: "./",
   worker: { format: "es" },
-  plugins: [firstPaint],
+  plugins: [firstPage],
   build: {
     rolldownOptions: { input: ["index", "lab", "live"].map((page) => here(`${page}.html`)) },
     target: "es2022",

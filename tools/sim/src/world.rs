@@ -357,7 +357,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
         thread.flight.response.hint = answer.hint;
         self.agenda.enter(back, Event::Return(index));
         self.tally.arrived(index, now, &answer);
-        if let Some(stop) = self.scenario.stop_at_remaining {
+        if !PLAIN && let Some(stop) = self.scenario.stop_at_remaining {
             self.over = self.server.limit().remaining(now).is_some_and(|left| left <= stop);
         }
         if let Some(stop) = self.scenario.stop_after_calls {

@@ -179,7 +179,7 @@ pub struct Answer {
 /// The server of a world.
 pub struct Server {
     /// The limit of each node.
-    limits: Vec<Box<dyn Limit>>,
+    limits: Vec<Node>,
     /// The node that the present call reaches.
     node: usize,
     outages: Vec<Outage>,
@@ -236,23 +236,31 @@ impl ServerSpec {
     }
 
     /// The limit of a node.
-    fn limit(&self, chance: &mut Chance) -> Box<dyn Limit> {
-        let limit: Box<dyn Limit> = match self {
+    #[cfg(feature = "full")]
+    fn limit(&self, chance: &mut Chance) -> Node {
+        let limit: Node = match self {
             Self { bucket: Some(bucket), .. } => Box::new(Bucket::new(bucket)),
-            Self { window: Some(window), .. } if !PLAIN => Box::new(Window::new(window, chance)),
-            #[cfg(feature = "full")]
+            Self { window: Some(window), .. } => Box::new(Window::new(window, chance)),
             Self { queue: Some(queue), .. } => Box::new(Queue::new(queue)),
-            #[cfg(feature = "full")]
             Self { autoscaling: Some(scaling), .. } => Box::new(Autoscaling::new(scaling)),
-            #[cfg(feature = "full")]
             Self { sliding: Some(sliding), .. } => Box::new(Sliding::new(sliding)),
             _ => unreachable!("the scenario was checked to have a server"),
         };
-        #[cfg(feature = "full")]
-        let limit = self.guarded(limit, chance);
-        limit
+        self.guarded(limit, chance)
+    }
+
+    #[cfg(not(feature = "full"))]
+    fn limit(&self, _: &mut Chance) -> Node {
+        Bucket::new(self.bucket.as_ref().expect("a plain world has a bucket"))
     }
 }
+
+/// The limit of a node.
+#[cfg(feature = "full")]
+type Node = Box<dyn Limit>;
+/// The limit of a node. A plain world links no other limit, and only what it calls.
+#[cfg(not(feature = "full"))]
+type Node = Bucket;
 
 impl Server {
     /// The server that `spec` describes, in the run of `seed`.
@@ -382,7 +390,10 @@ impl Server {
 
     /// The limit of the node that the present call reaches.
     pub fn limit(&self) -> &dyn Limit {
-        &*self.limits[self.node]
+        #[cfg(feature = "full")]
+        return &*self.limits[self.node];
+        #[cfg(not(feature = "full"))]
+        &self.limits[self.node]
     }
 
     /// How many nodes it has.
