@@ -47,7 +47,7 @@ class Laboratory {
   readonly #apis = h("div", { class: "presets", role: "group", "aria-label": "APIs" });
   readonly #examples = h("select", { id: fresh() });
   readonly #hint = h("p", { class: "hint" });
-  readonly #words = h("p", { class: "words" });
+  readonly #words = h("h2", { class: "words" });
   readonly #lanes = h("div", { class: "lanes" });
   readonly #side = h("div", { class: "side" });
   readonly #law = h("select", { id: fresh() });

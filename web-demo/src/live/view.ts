@@ -35,8 +35,8 @@ const CAUSES: Record<Cause, string> = { pacing: "pacing", cooldown: "a cooldown"
 
 const FRAME = `<figure>
 <p class="about"></p>
-<ul class="legend"></ul>
 <div class="plot"></div>
+<ul class="legend"></ul>
 <figcaption></figcaption>
 <form class="knobs" aria-label="Your workers">
 <button type="button" class="play">Start calling</button>
