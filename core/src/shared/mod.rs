@@ -2,6 +2,7 @@
 
 mod coordinator;
 mod counted;
+mod kept;
 mod link;
 mod member;
 mod members;

@@ -12,7 +12,7 @@ use tidegate::law::Fixed;
 use tidegate::shared::{Coordinator, Leases};
 use tidegate::{Policy, Quota};
 
-type Desk = Coordinator<Leases<Fixed, 1024>, 16>;
+type Desk = Coordinator<Leases<Fixed, 1024>, 64>;
 
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
