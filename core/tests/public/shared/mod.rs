@@ -5,6 +5,7 @@ mod counted;
 mod fair;
 mod layout;
 mod member;
+mod policies;
 mod rules;
 mod tree;
 
