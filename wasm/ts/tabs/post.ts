@@ -240,7 +240,8 @@ export class Post {
     const { records } = this.#options;
     if (version === VERSION) {
       this.#heard = performance.now();
-      if (policy) this.#policy = policy;
+      // A former holder's answer may arrive late.
+      if (policy && !this.#budgets) this.#policy = policy;
       if (record) records.hear(key, record);
       else if (kind !== "answer") records.change(kind === "left");
       // A new holder has not received requests to the previous one.
