@@ -1,7 +1,7 @@
 //! The budget of a fleet: the coordinator, with any law. A module has at most one.
 
 use tidegate::law::AnyLaw;
-use tidegate::shared::{Coordinator, Leases};
+use tidegate::shared::{Coordinator, Leases, policy_digest};
 use tidegate::{Controller, Instant, Policy, Span};
 
 use crate::number::{Clock, millis, span, whole};
@@ -107,6 +107,12 @@ impl Budget {
         self.coordinator = made.map(|made| made.in_place_of_another(now, away));
     }
 
+    /// The digest of a policy; -1 if it is invalid.
+    pub fn digest(row: &[f64; WORDS], heartbeat: f64) -> f64 {
+        let Some((policy, ..)) = policy::<1>(row, PLACES as u16) else { return -1.0 };
+        policy_digest(&policy, expiry(row), span(heartbeat).unwrap_or(Span::ZERO)).into()
+    }
+
     /// Sets another policy. False if the policy is invalid or there is no budget.
     pub fn follow(&mut self, row: &[f64; WORDS], now: f64, heartbeat: f64) -> bool {
         let now = self.clock.read(now);
@@ -124,6 +130,14 @@ impl Budget {
         let Some(coordinator) = &mut self.coordinator else { return -1 };
         let length = coordinator.answer(now, request, grant).ok();
         length.and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
+    }
+
+    /// The sender of this request has ended.
+    pub fn ended(&mut self, request: &[u8], now: f64) {
+        let now = self.clock.read(now);
+        if let Some(coordinator) = &mut self.coordinator {
+            let _ = coordinator.ended(now, request); // an invalid request has no sender
+        }
     }
 
     /// Writes a record and returns its length; 0 if there is nothing to record.

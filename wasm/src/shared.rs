@@ -91,6 +91,12 @@ pub fn budget_open(high: u32, low: u32, now: f64, heartbeat: f64) -> bool {
     NUMBERS.with(|row| BUDGET.with(|budget| budget.open(row, [high, low], now, heartbeat)))
 }
 
+/// See `Budget::digest`; the policy's row is in the numbers.
+#[wasm_bindgen]
+pub fn budget_digest(heartbeat: f64) -> f64 {
+    NUMBERS.with(|row| Budget::digest(row, heartbeat))
+}
+
 /// See `Budget::restore`; the policy's row is in the numbers, the record in the bytes.
 #[wasm_bindgen]
 pub fn budget_restore(
@@ -128,6 +134,14 @@ pub fn budget_answer(length: usize, now: f64) -> i32 {
         }
         told
     })
+}
+
+/// The sender of the request in the bytes has ended; see `Budget::ended`.
+#[wasm_bindgen]
+pub fn budget_ended(length: usize, now: f64) {
+    BYTES.with(|bytes| {
+        BUDGET.with(|budget| budget.ended(bytes.get(..length).unwrap_or(&[]), now));
+    });
 }
 
 /// Writes a record into the bytes; see `Budget::snapshot`.

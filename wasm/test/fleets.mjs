@@ -15,7 +15,7 @@ import { Browser } from "./tabs-browser.mjs";
 import { bundle } from "./workers.mjs";
 
 /** Starts a process in Rust, which reads and writes lines of JSON. */
-function rust(told) {
+export function rust(told) {
   const program = process.env.TIDEGATE_LOCAL_MEMBER;
   if (!program) throw new Error("TIDEGATE_LOCAL_MEMBER names no program: run `cargo xtask test wasm`");
   const child = spawn(program, { stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, TIDEGATE_ISOLATE: JSON.stringify(told) } });

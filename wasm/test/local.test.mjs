@@ -1,7 +1,7 @@
 // One budget for processes on one machine: seats, files, folders, versions.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import fs from "node:fs";
 import net from "node:net";
@@ -11,7 +11,9 @@ import test from "node:test";
 import { PolicyError, tidegate } from "tidegate/local";
 import { serve } from "./http.mjs";
 import { api } from "./live.mjs";
+import { deploy } from "./deploy.mjs";
 import { node } from "./fleet.mjs";
+import { rust } from "./fleets.mjs";
 
 /** The API that the processes of a fleet call. */
 const KEY = { key: "api" };
@@ -74,6 +76,8 @@ test("the default folder is the user's own runtime folder, or one for temporary 
   const [own, open, temporary] = ["own", "open", "temporary"].map((name) => path.join(base, name));
   for (const folder of [own, open, temporary]) fs.mkdirSync(folder, { mode: 0o700 });
   fs.chmodSync(open, 0o755);
+  fs.mkdirSync(path.join(temporary, "inner"));
+  fs.symlinkSync(path.join(temporary, "inner"), path.join(base, "link"));
   const name = path.basename(base);
   // The socket remains, because the process ends without closing its gate.
   const program = `import { tidegate } from "tidegate/local"; await tidegate({ name: ${JSON.stringify(name)} }).run(() => 1); process.exit();`;
@@ -83,6 +87,7 @@ test("the default folder is the user's own runtime folder, or one for temporary 
     [{ TMPDIR: "x" }, "/tmp"],
     [{ TMP: temporary, TEMP: temporary }, "/tmp"],
     [{ TMPDIR: temporary, TMP: base }, temporary],
+    [{ TMPDIR: `${base}/link/..` }, temporary],
     [{ XDG_RUNTIME_DIR: own, TMPDIR: temporary }, own],
     [{ XDG_RUNTIME_DIR: open, TMPDIR: temporary }, temporary],
     [{ XDG_RUNTIME_DIR: path.join(base, "nowhere") }, "/tmp"],
@@ -170,6 +175,52 @@ test("a gate that closes returns its leases and frees its seat", async (t) => {
   assert.ok(!fs.existsSync(socket), "somebody has the seat");
 });
 
+test("programs that make one call and end without `close` have left at once", async (t) => {
+  const { folder, gate } = place(t);
+  const one = gate(FIFTY);
+  await one.run(() => 1);
+  const program = `import { tidegate } from "tidegate/local"; await tidegate(${JSON.stringify({ folder, ...FIFTY })}).run(() => 1);`;
+  for (const end of ["process.exit()", 'process.kill(process.pid, "SIGKILL")']) {
+    const child = spawn(process.execPath, ["--input-type=module", "-e", `${program} ${end}`], { cwd: import.meta.dirname });
+    while (one.budget().members < 2) await one.run(() => 1);
+    await once(child, "exit");
+    // A silent member keeps its share for ten seconds.
+    for (let i = 0; i < 100 && one.budget().members > 1; i++) await one.run(() => 1);
+    assert.equal(one.budget().members, 1, end);
+  }
+});
+
+const [HUNDRED, TEN] = [100, 10].map((limit) => ({ law: "fixed", requests: { limit, per: 1_000 } }));
+
+test("the policy of the program that joined last applies, and the others are told once", async (t) => {
+  const { gate } = place(t);
+  await deploy(gate, [HUNDRED, TEN, HUNDRED]);
+});
+
+test("a program in Rust with the same policy does not replace it, and one with another does", async (t) => {
+  const { folder, gate } = place(t);
+  const one = gate(FIFTY);
+  await one.run(() => 1, KEY);
+  const { url } = await api(t, "--limit", "1000");
+  for (const [policy, replaces] of [[FIFTY, false], [TEN, true]]) {
+    const child = rust({ member: 1, url, policy, folder });
+    t.after(() => child.kill("SIGKILL"));
+    const why = missed(one);
+    child.send({ callers: 2 });
+    if (replaces) assert.match((await Promise.all([why, saturate(one, () => !one.budget("api"))]))[0].message, /"limit":50.*joined later.*with another: Fixed.*10/);
+    else {
+      while ((one.stats("api").members ?? 0) < 2) await one.run(() => 1, KEY);
+      for (let i = 0; i < 50; i++) await one.run(() => 1, KEY);
+      assert.ok(one.budget("api"), "the policies are equal");
+    }
+  }
+});
+
+/** Makes calls until something is true. */
+async function saturate(gate, isTrue) {
+  while (!isTrue()) await gate.run(() => 1, KEY);
+}
+
 test("a damaged file, or another key's, is ignored, and calls continue", async (t) => {
   const { folder, gate } = place(t);
   const file = () => path.join(folder, fs.readdirSync(folder).find((name) => name.endsWith(".budget")));
@@ -249,10 +300,13 @@ test("a client that sends garbage is disconnected without affecting others", asy
   let told = Buffer.alloc(0);
   for await (const bytes of odd) {
     told = Buffer.concat([told, bytes]);
-    if (told.length > 17) break;
+    if (told.includes("not a valid request")) break;
   }
-  assert.deepEqual([...told.subarray(0, 15)], [...head, 9, 0, 0, 0, 1, 0]);
-  assert.match(told.subarray(17).toString(), /2 bytes are not a valid request/);
+  // The greeting, the policy, and the answer.
+  assert.deepEqual([...told.subarray(0, 15)], [...head, 0, 0, 0, 0, 2, 0]);
+  const answer = told.subarray(17 + told.readUInt16LE(15));
+  assert.deepEqual([...answer.subarray(0, 6)], [9, 0, 0, 0, 1, 0]);
+  assert.match(answer.subarray(8).toString(), /2 bytes are not a valid request/);
   assert.equal(await one.run(() => 2), 2);
 });
 

@@ -4,12 +4,14 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import fs from "node:fs";
+import net from "node:net";
 import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import { Cluster, Redis } from "ioredis";
 import { createClient, createCluster } from "redis";
 import { PolicyError, tidegate } from "tidegate/redis";
+import { deploy } from "./deploy.mjs";
 import { api } from "./live.mjs";
 import { Server } from "./redis-server.mjs";
 import { tool } from "./tools.mjs";
@@ -69,6 +71,11 @@ test("a gate that closes returns its leases and frees its seat", async (t) => {
   await holder.close();
   assert.equal(await server.tell("EXISTS", SEAT), 0, "somebody holds it");
   assert.equal(await server.tell("HEXISTS", BUDGET, "record"), 1, "nothing is known");
+});
+
+test("the policy of the program that joined last applies, and the others are told once", async (t) => {
+  const { gate } = await redis(t);
+  await deploy(gate, [100, 10, 100].map((limit) => ({ law: "fixed", requests: { limit, per: 1_000 } })));
 });
 
 test("a client can be closed directly after its gate, and another process takes the seat at once", async (t) => {
@@ -189,8 +196,9 @@ test("a client without an offline queue, or with short timeouts, leases too", as
   };
   const holder = await gate();
   await holder.run(() => 1);
-  for (const options of [{ enableOfflineQueue: false }, { commandTimeout: 100 }, { socketTimeout: 100 }]) {
-    const member = await gate({ shared: await client(options) });
+  const other = createClient({ socket: { host: "127.0.0.1", port: server.port, socketTimeout: 700 } }).on("error", () => {});
+  for (const options of [{ enableOfflineQueue: false }, { commandTimeout: 100 }, { socketTimeout: 100 }, undefined]) {
+    const member = await gate({ shared: options ? await client(options) : await other.connect() });
     const errors = [];
     member.on("missed", ({ error }) => errors.push(String(error)));
     for (const end = performance.now() + 600; performance.now() < end; ) await member.run(() => 2);
@@ -241,6 +249,47 @@ test("a gate whose client is not connected continues alone, and reports why", as
   assert.match(message, /^Redis is not connected\. Calls continue/);
   assert.equal(gate.stats().alone, 1);
   await gate.close();
+});
+
+test("a program that closes its client but not its gate ends", async (t) => {
+  const { server } = await redis(t);
+  const ends = {
+    'import { createClient } from "redis"; const shared = await createClient({ url }).connect();': "await shared.close();",
+    'import { Redis } from "ioredis"; const shared = new Redis(url);': "await shared.quit();",
+  };
+  for (const [begin, end] of Object.entries(ends)) {
+    const program = `import { tidegate } from "tidegate/redis"; const url = "redis://127.0.0.1:${server.port}"; ${begin} await tidegate({ shared }).run(() => 1); ${end}`;
+    await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { cwd: import.meta.dirname, timeout: 30_000 });
+  }
+});
+
+test("a half-open connection is reported, and replaced for scripts", async (t) => {
+  const { server, gate } = await redis(t);
+  const [silent, all] = [new Set(), new Set()];
+  const proxy = net.createServer((from) => {
+    const to = net.connect(server.port, "127.0.0.1");
+    all.add(from);
+    const pipe = (one, other) => one.on("data", (bytes) => silent.has(from) || other.write(bytes)).on("error", () => {}).on("close", () => other.destroy());
+    pipe(from, to);
+    pipe(to, from);
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  t.after(() => proxy.close());
+  const { port } = proxy.address();
+  for (const shared of [await createClient({ socket: { host: "127.0.0.1", port } }).on("error", () => {}).connect(), new Redis({ host: "127.0.0.1", port }).on("error", () => {})]) {
+    const one = await gate({ shared, prefix: String(all.size), law: "fixed", requests: { limit: 50, per: 1_000 } });
+    const errors = [];
+    one.on("missed", ({ error }) => errors.push(String(error)));
+    await one.run(() => 1);
+    for (const socket of all) silent.add(socket);
+    // Until it has the seat again, over another connection.
+    const isReported = () => errors.some((error) => /^TidegateError: Redis has not answered for \d+ ms: the connection may be half-open\. Calls continue/.test(error));
+    for (let i = 0; i < 60 && !(isReported() && one.budget()); i++) await one.run(() => 1);
+    assert.ok(isReported() && one.budget(), errors.join("\n"));
+    const { alone } = one.stats();
+    for (let i = 0; i < 50; i++) await one.run(() => 1);
+    assert.ok(one.stats().alone <= alone + 5, `${one.stats().alone - alone} calls without a lease`);
+  }
 });
 
 test("an invalid client or policy is rejected at once", () => {

@@ -59,6 +59,28 @@ test("a tab with a busy page loses the seat, and grants nothing before it has ch
   assert.deepEqual([await holds(busy), await holds(other)], [false, true]);
 });
 
+test("the policy of the tab that joined last applies, and the others are told once", async (t) => {
+  const all = await tabs(t, 2);
+  for (const [i, limit] of [40, 20, 40].entries()) {
+    const tab = all[i % 2];
+    // The third is a page that is loaded again, with the policy from before.
+    if (i === 2) await tab.command("Page.reload").then(() => once(tab, "message"));
+    await tab.run(`(() => {
+      globalThis.told = [];
+      globalThis.own = make({ requests: { limit: ${limit}, per: 1_000 }, name: "policies" });
+      own.on("missed", ({ error }) => error?.code === "POLICY" && told.push(error.message));
+      for (let i = 0; i < 5; i++) void (async () => { for (;;) await own.run(() => 1); })();
+    })()`);
+    const interval = () => tab.run("(async () => { await own.run(() => 1); return own.budget()?.interval; })()");
+    while ((await interval()) !== 1_000 / limit);
+    const other = all[(i + 1) % 2];
+    if (i) while (!(await other.run("told.length")));
+    for (let i = 0; i < 10; i++) await tab.run("own.run(() => 1)");
+    assert.equal(await interval(), 1_000 / limit, "an earlier policy has replaced it");
+    if (i) assert.deepEqual(await other.run("told.map((message) => message.match(/\"limit\":\\d+/g))"), [[`"limit":${60 - limit}`, `"limit":${limit}`]]);
+  }
+});
+
 test("a reloaded page continues from what was learned", async (t) => {
   const { url } = await api(t, "--limit", "1000");
   const [tab] = await tabs(t, 1);

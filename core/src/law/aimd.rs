@@ -35,7 +35,7 @@ use crate::time::{Instant, Span};
 /// assert_eq!(after(Outcome::Ok, true), 80); // the ceiling
 /// assert_eq!(after(Outcome::Busy, true), 160);
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdConfig {
     /// The initial rate. Its burst is the burst at every rate.
@@ -80,7 +80,7 @@ pub struct AimdConfig {
 /// assert_eq!([(); 3].map(|()| after(Outcome::Ok)), [None; 3]);
 /// assert!((25..=50).contains(&after(Outcome::Throttled).unwrap()));
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdCooldown {
     /// The unit: the n-th cut sets a cooldown of 2^n times `base`, half of which is jitter. Above
@@ -145,7 +145,7 @@ const fn per_second(count: u64) -> Quota {
 /// let never = AimdConfig { keep: Ratio::ONE, ..AimdConfig::DEFAULT };
 /// assert_eq!(Aimd::new(never), Err(ConfigError::AimdKeep));
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Aimd {
     start: u64,

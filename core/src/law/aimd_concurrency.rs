@@ -30,7 +30,7 @@ use crate::time::Instant;
 /// });
 /// assert_eq!(limits, [4, 2, 1, 1, 1]); // rounded down, but never shut
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdConcurrencyConfig {
     /// The initial limit, at least one.
@@ -72,7 +72,7 @@ impl Default for AimdConcurrencyConfig {
 /// let never = AimdConcurrencyConfig { keep: Ratio::ONE, ..AimdConcurrencyConfig::DEFAULT };
 /// assert_eq!(AimdConcurrency::new(never), Err(ConfigError::AimdConcurrencyKeep));
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdConcurrency {
     config: AimdConcurrencyConfig,

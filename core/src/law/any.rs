@@ -15,7 +15,7 @@ macro_rules! registry {
         /// let gate: Controller = Controller::new(Policy::new(chosen), 1, Instant::ZERO);
         /// # let _ = gate;
         /// ```
-        #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
         #[non_exhaustive]
         pub enum AnyLaw {

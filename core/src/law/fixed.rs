@@ -16,7 +16,7 @@ use crate::time::Instant;
 /// let gate: Controller<Fixed> = Controller::new(Policy::new(law), 1, Instant::ZERO);
 /// # let _ = gate;
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Fixed {
     quota: Option<Quota>,

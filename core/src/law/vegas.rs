@@ -76,7 +76,7 @@ use crate::time::Instant;
 /// }
 /// assert!(out.len() <= 2);
 /// ```
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Vegas;
 

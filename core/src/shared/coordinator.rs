@@ -4,6 +4,7 @@ use core::num::NonZeroU64;
 
 use heapless::Vec;
 
+use super::kept::{ALL, grace, lookahead};
 use super::member::Member;
 use super::members::Members;
 use super::message::{GRANT_BYTES, Grant, LEASE_MOST, Lease, MessageError, Report, Request};
@@ -59,8 +60,8 @@ pub struct Coordinator<S = Leases, const MEMBERS: usize = 1024> {
     began: Instant,
     /// How many members may not have returned since. Zero when all have.
     crowd: u16,
-    /// The remainder of dividing leases between present and silent members.
-    carry: u16,
+    /// The part of a lease that silent members keep, and that was not withheld yet.
+    carry: u32,
     ramp: Ramp,
     /// A bucket's level is ignored in responses from before this instant.
     news_from: Instant,
@@ -72,11 +73,6 @@ const HEARTBEAT: Span = Span::from_millis(500);
 const REQUESTS_APART: Span = Span::from_millis(2);
 /// The maximum heartbeat for slow limits, so that changes become visible.
 const HEARTBEAT_MOST: Span = Span::from_secs(10);
-/// A silent member keeps its share for this long. This exceeds the time in which members return
-/// after an outage ([`super::link::BACK_OFF_MOST`] and what a request may take).
-const GRACE: Span = Span::from_secs(10);
-/// The longest round trip during which a member's leases last.
-const WAY: Span = Span::from_micros(62_500);
 /// The longest round trip for which a waiting member does not count as silent.
 const LATE: Span = Span::from_secs(1);
 
@@ -149,6 +145,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
             let granted = u16::try_from(leases.len()).unwrap_or(u16::MAX);
             let missing = request.want.saturating_sub(granted);
             self.members.note(request.member, paid, missing);
+            self.members.grant(now, request.member, granted, terms.grace());
         }
         let head = Grant {
             sequence: request.sequence,
@@ -169,6 +166,16 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
     /// The source of the leases, mutable to change its policy.
     pub const fn source_mut(&mut self) -> &mut S {
         &mut self.source
+    }
+
+    /// Reports that the sender of this request has ended, for example because its connection was lost. It has then left
+    /// until its next request, and keeps no share.
+    ///
+    /// # Errors
+    /// [`MessageError`] if `request` is not a valid request. Nothing changes then.
+    pub fn ended(&mut self, now: Instant, request: &[u8]) -> Result<(), MessageError> {
+        self.members.end(Request::read(request, now)?.0.member);
+        Ok(())
     }
 
     /// Number of members.
@@ -232,7 +239,9 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         leases: &mut Vec<Lease, LEASE_MOST>,
     ) -> Instant {
         let end = now + terms.lookahead().min(self.recorded);
-        let present = self.members.present(now, terms.silent_after());
+        let silence = terms.silent_after();
+        let present = self.members.present(now, silence);
+        let kept = self.members.kept(now, silence, terms.known, terms.interval, terms.grace());
         let Part { mut most, waited, each } = self.part(now, end, terms, request);
         most = if present > 0 { most } else { 0 };
         let mut at = self.ahead(now);
@@ -246,11 +255,13 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
                 Decision::Admit(permit) => {
                     self.front = at;
                     self.ramp.grant_one();
-                    if self.is_for(present, terms.known) {
+                    self.carry = self.carry.saturating_add(kept);
+                    if self.carry < ALL {
                         let _ = leases.push(Lease { permit, at });
                     } else {
                         // This stands for a call of a member that may be calling independently. It
                         // stays charged.
+                        self.carry = self.carry.saturating_sub(ALL);
                         let lost = Outcome::Abandoned.into();
                         self.source.settle(at, permit, lost, false, Span::ZERO);
                     }
@@ -289,17 +300,6 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
             waited,
             each: Span::from_nanos(each),
         }
-    }
-
-    /// Whether the next lease is for one of the `present` members. Each silent member keeps an
-    /// equal share, because it may be calling without the coordinator.
-    fn is_for(&mut self, present: u16, known: u16) -> bool {
-        self.carry = self.carry.saturating_add(present.min(known));
-        let here = self.carry >= known;
-        if here {
-            self.carry = self.carry.saturating_sub(known);
-        }
-        here
     }
 
     /// Grants no lease before `front` from now on, nor further ahead than `lookahead` until its
@@ -379,9 +379,9 @@ pub(super) struct Terms {
 
 impl Terms {
     /// How far ahead of the clock leases are granted: a member that requests every heartbeat has
-    /// half of a heartbeat left when the answer arrives, if the round trip takes at most [`WAY`].
+    /// half of a heartbeat left when the answer arrives.
     pub(super) fn lookahead(&self) -> Span {
-        (self.again + self.again.halved(1)) + WAY
+        lookahead(self.again)
     }
 
     /// A member that is silent for this long is not counted.
@@ -391,6 +391,6 @@ impl Terms {
 
     /// A silent member keeps its share for this long.
     fn grace(&self) -> Span {
-        GRACE.max(self.lookahead() * 2)
+        grace(self.again)
     }
 }

@@ -1,6 +1,7 @@
 //! The link: when a member sends a request, for how many leases, and what it does without an
 //! answer.
 
+use super::kept::{Kept, grace};
 use super::message::{Grant, LEASE_MOST};
 use crate::fixed::mul_div_floor;
 use crate::rate::Quota;
@@ -33,6 +34,8 @@ pub(super) struct Link {
     /// Whether calls have been sent without a lease since the latest answer.
     fell_back: bool,
     told: Option<Told>,
+    /// What it was granted lately.
+    kept: Kept,
     round_trip: Span,
     /// Calls that were sent since `since`, the latest answer.
     used: u32,
@@ -97,6 +100,7 @@ impl Link {
             misses: 0,
             fell_back: false,
             told: None,
+            kept: Kept::new(now),
             round_trip: Span::ZERO,
             used: 0,
             since: now,
@@ -155,10 +159,23 @@ impl Link {
     }
 
     /// An even share of the last reported rate; `None` if there is none.
-    pub(super) fn share(&self) -> Option<Quota> {
+    pub(super) fn even_share(&self) -> Option<Span> {
         let told = self.told?;
-        let interval = told.interval? * told.fleet.max(1).into();
+        Some(told.interval? * told.fleet.max(1).into())
+    }
+
+    /// The rate without a coordinator; `None` if no rate was reported. As long as a coordinator keeps the share of this
+    /// member, that is at most what it was granted lately; later, an even share.
+    pub(super) fn share(&self, now: Instant) -> Option<Quota> {
+        let (even, grace) = (self.even_share()?, grace(self.again()));
+        let is_kept = now - self.since <= grace * 2;
+        let interval = if is_kept { even.max(self.kept.interval(grace)) } else { even };
         Quota::per(1, interval).ok()
+    }
+
+    /// Counts the leases of an answer.
+    pub(super) fn grant(&mut self, now: Instant, leases: u16) {
+        self.kept.grant(now, leases, grace(self.again()));
     }
 
     /// The last reported number of members, and the fleet's interval.
@@ -399,12 +416,21 @@ mod tests {
     fn a_member_that_fell_back_says_from_how_large_a_fleet_until_it_gets_an_answer() {
         let mut rng = Rng::new(7);
         let mut link = Link::new(at(0));
-        assert_eq!((link.fell_back_from(), link.share(), link.fleet()), (0, None, None));
+        assert_eq!((link.fell_back_from(), link.share(at(0)), link.fleet()), (0, None, None));
         link.falls_back();
         assert_eq!(link.fell_back_from(), 1, "no grant arrived yet");
         let mut link = answered(at(0), at(10), &mut rng);
         assert_eq!(link.fell_back_from(), 0);
-        assert_eq!(link.share(), Quota::per(1, span(80)).ok());
+        let share =
+            |link: &Link, now: u64| link.share(at(now)).map(|share| share.interval().as_millis());
+        assert_eq!(share(&link, 10), Some(10_000), "it was granted nothing");
+        link.grant(at(10), 20);
+        assert_eq!(
+            [10, 20_010, 20_011].map(|now| share(&link, now)),
+            [Some(500), Some(500), Some(80)]
+        );
+        link.grant(at(10), 200);
+        assert_eq!(share(&link, 10), Some(80), "an even share is the most");
         assert_eq!(link.fleet(), Some((4, Some(span(20)))));
         link.falls_back();
         assert_eq!(link.fell_back_from(), 4);
@@ -412,7 +438,7 @@ mod tests {
         let none = Grant { fleet: 0, ..grant(&link, Span::ZERO, None) };
         link.hear(at(1_010), &none, &mut rng).unwrap();
         link.falls_back();
-        assert_eq!((link.fell_back_from(), link.share()), (1, None));
+        assert_eq!((link.fell_back_from(), link.share(at(1_010))), (1, None));
         assert!(link.request_at(0) > Some(at(1_000)), "a heartbeat of zero is no loop");
     }
 

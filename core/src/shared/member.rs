@@ -273,6 +273,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
                 self.give_back(now, permit);
             }
         }
+        self.link.grant(now, granted);
         self.tidy(now);
         // A returning member gets little until it has confirmed that it receives answers, so its
         // next request should be soon.
@@ -327,13 +328,13 @@ impl<const SLOTS: usize> Member<SLOTS> {
         next.or_else(|| self.calls.is_full().then(|| self.calls.first_lost()))
     }
 
-    /// Its rate without a coordinator: an even share of the last reported rate.
-    fn share(&self) -> Quota {
-        self.link.share().unwrap_or(self.alone)
+    /// Its rate without a coordinator.
+    fn share(&self, now: Instant) -> Quota {
+        self.link.share(now).unwrap_or(self.alone)
     }
 
     fn poll_alone(&mut self, now: Instant, call: &Call) -> Decision<u64> {
-        let share = self.share();
+        let share = self.share(now);
         let least = self.cooldown.until();
         let due = self.share.due(1, Some(share)).map_or(Instant::LAST, |due| due.max(least));
         if due > now {
@@ -426,7 +427,7 @@ impl<const SLOTS: usize> Source for Member<SLOTS> {
     }
 
     fn interval(&self, _: Instant) -> Option<Span> {
-        self.link.share().map(Quota::interval)
+        self.link.even_share()
     }
 
     fn cooldown_until(&self) -> Instant {

@@ -2,6 +2,7 @@
 
 use heapless::Vec;
 
+use super::kept::{ALL, Kept};
 use super::message::Request;
 use crate::time::{Instant, Span};
 
@@ -23,6 +24,7 @@ struct Entry {
     missing: u16,
     /// The time up to which it has what it waited for.
     paid: Instant,
+    kept: Kept,
     /// Whether calls had been sent without a lease by its latest request. It may not receive
     /// answers, and continue that way.
     alone: bool,
@@ -54,7 +56,8 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
             return newer;
         }
         let paid = Instant::ZERO;
-        let entry = Entry { member, sequence, heard: now, missing: 0, paid, alone, gone };
+        let kept = Kept::new(now);
+        let entry = Entry { member, sequence, heard: now, missing: 0, paid, kept, alone, gone };
         if let Err(entry) = self.list.push(entry)
             && let Some(silent) =
                 self.list.iter_mut().min_by_key(|entry| (!entry.gone, entry.heard))
@@ -68,6 +71,20 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
     pub(super) fn note(&mut self, member: u64, paid: Instant, missing: u16) {
         if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member) {
             (entry.paid, entry.missing) = (paid, missing);
+        }
+    }
+
+    /// Counts the leases that were granted to a member.
+    pub(super) fn grant(&mut self, now: Instant, member: u64, leases: u16, grace: Span) {
+        if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member) {
+            entry.kept.grant(now, leases, grace);
+        }
+    }
+
+    /// A member has ended without a last request.
+    pub(super) fn end(&mut self, member: u64) {
+        if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member) {
+            (entry.gone, entry.missing) = (true, 0);
         }
     }
 
@@ -108,6 +125,29 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
     /// Number of members that sent a request recently and receive answers.
     pub(super) fn present(&self, now: Instant, within: Span) -> u16 {
         count(self.list.iter().filter(|entry| entry.is_present(now, within)))
+    }
+
+    /// The part of [`ALL`] leases that members keep that may be calling without the coordinator, if there are `known`
+    /// ones in total. A silent member keeps what it was granted lately, at most an even part. One that says that it
+    /// calls alone, or is not known by name, keeps an even part.
+    pub(super) fn kept(
+        &self,
+        now: Instant,
+        within: Span,
+        known: u16,
+        interval: Option<Span>,
+        grace: Span,
+    ) -> u32 {
+        let even = ALL.checked_div(known.into()).unwrap_or(0);
+        let unnamed = known.saturating_sub(self.count());
+        // Without an interval, all calls that were granted are the rate.
+        let interval =
+            interval.unwrap_or_else(|| Kept::all(self.list.iter().map(|entry| &entry.kept), grace));
+        let absent = self.list.iter().filter(|entry| !entry.gone && !entry.is_present(now, within));
+        absent.fold(even.saturating_mul(unnamed.into()), |all, entry| {
+            let part = if entry.alone { even } else { entry.kept.part(interval, grace).min(even) };
+            all.saturating_add(part)
+        })
     }
 
     /// Number of other members that received less than they wanted, and the sum of their waiting

@@ -2,10 +2,12 @@
 
 mod coordinator;
 mod counted;
+mod kept;
 mod link;
 mod member;
 mod members;
 mod message;
+mod policy;
 mod ramp;
 mod record;
 mod slots;
@@ -16,4 +18,5 @@ pub use coordinator::Coordinator;
 pub use counted::{CountedMember, MemberStats};
 pub use member::Member;
 pub use message::{GRANT_BYTES, MessageError, REQUEST_BYTES};
+pub use policy::policy_digest;
 pub use source::{Leases, Source};

@@ -107,6 +107,14 @@ impl Budgets {
         Ok((grant, unstored))
     }
 
+    /// The process that sent this request has ended.
+    pub(super) fn ended(&mut self, key: &[u8], request: &[u8]) {
+        let now = self.now();
+        if let Some(budget) = self.budgets.get_mut(key) {
+            let _ = budget.desk.ended(now, request); // an invalid request has no sender
+        }
+    }
+
     pub(super) fn stats(&self, key: &[u8]) -> Option<LocalBudget> {
         let Budget { desk, unstored, .. } = self.budgets.get(key)?;
         let control = desk.source().controller();

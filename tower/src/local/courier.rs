@@ -116,7 +116,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// Handles an answer, or its absence.
-    fn hear(&self, answer: Result<Vec<u8>, LocalError>) {
+    fn hear(&self, answer: Result<Vec<u8>, LocalError>, post: &Post) {
         self.of_member(|leased, waiting, now| {
             let heard = answer.and_then(|grant| {
                 let heard = leased.member.hear(now, &grant, waiting);
@@ -125,7 +125,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             if heard.is_err() {
                 leased.member.miss(now);
             }
-            leased.trouble = heard.err();
+            leased.trouble = heard.err().or_else(|| post.is_replaced());
         });
     }
 
@@ -205,8 +205,8 @@ impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
             tokio::select! {
                 answer = answer => {
                     exchange = None;
-                    if let Some((lane, _)) = self.lane() {
-                        lane.hear(answer);
+                    if let Some((lane, post)) = self.lane() {
+                        lane.hear(answer, &post);
                     }
                 }
                 () = sleep => {}

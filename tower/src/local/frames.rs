@@ -2,6 +2,7 @@
 //! `core/docs/local.md`.
 
 use super::LocalError;
+use super::standing::Told;
 
 /// The greeting: a name and the version of the protocol.
 pub(super) const GREETING: [u8; 9] = *b"tidegate\x01";
@@ -10,9 +11,10 @@ const NAME: usize = 8;
 /// The largest body, in bytes.
 const MOST_BODY: usize = 4_096;
 
-/// The kinds of answers.
+/// The kinds of answers. A policy follows the holder's greeting.
 pub(super) const GRANT: u16 = 0;
 pub(super) const TROUBLE: u16 = 1;
+pub(super) const POLICY: u16 = 2;
 
 const HEAD: usize = 8;
 
@@ -35,6 +37,20 @@ pub(super) fn request(id: u32, key: &str, body: &[u8]) -> Result<Vec<u8>, LocalE
 /// Encodes an answer.
 pub(super) fn answer(id: u32, kind: u16, body: &[u8]) -> Vec<u8> {
     frame(id, kind, &[], &body[..body.len().min(MOST_BODY)])
+}
+
+/// Encodes the holder's policy.
+pub(super) fn policy(Told { since, digest, text }: &Told) -> Vec<u8> {
+    let body = [&since.to_le_bytes()[..], &digest.to_le_bytes(), text.as_bytes()].concat();
+    answer(0, POLICY, &body)
+}
+
+/// The inverse of `policy`. `None` if these bytes are none.
+pub(super) fn told(body: &[u8]) -> Option<Told> {
+    let (since, rest) = body.split_first_chunk()?;
+    let (digest, text) = rest.split_first_chunk()?;
+    let text = String::from_utf8_lossy(text).into_owned();
+    Some(Told { since: u64::from_le_bytes(*since), digest: u32::from_le_bytes(*digest), text })
 }
 
 fn frame(id: u32, second: u16, key: &[u8], body: &[u8]) -> Vec<u8> {

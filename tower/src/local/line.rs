@@ -10,8 +10,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use super::LocalError;
-use super::frames::{self, Frames, GREETING, TROUBLE};
+use super::frames::{self, Frames, GREETING, POLICY, TROUBLE};
 use super::place::{Number, Place};
+use super::standing::Told;
 use super::system::Stream;
 
 /// A process that does not answer for this long counts as frozen.
@@ -44,6 +45,8 @@ struct State {
     /// Whether the other process speaks this protocol, and who waits to know.
     is_greeted: bool,
     checks: Vec<oneshot::Sender<Answer>>,
+    /// The policy of that process.
+    policy: Option<Told>,
     count: u32,
     asked: HashMap<u32, oneshot::Sender<Answer>>,
     /// Why it has ended.
@@ -61,6 +64,16 @@ impl Line {
 
     pub(super) fn is_open(&self) -> bool {
         lock(&self.state).why.is_none()
+    }
+
+    /// The policy of that process, if it is known.
+    pub(super) fn policy(&self) -> Option<Told> {
+        lock(&self.state).policy.clone()
+    }
+
+    /// Ends the connection to a process that loses the seat.
+    pub(super) fn leave(&self) {
+        lock(&self.state).end(Why::Silent);
     }
 
     /// Sends a request for a key and returns the grant. Without one, it waits for the greeting.
@@ -143,6 +156,9 @@ async fn hear(ear: Ear, mut from: ReadHalf<Stream>) {
             }
         }
         for answer in answers {
+            if answer.kind == POLICY {
+                state.policy = frames::told(&answer.body);
+            }
             let Some(done) = state.asked.remove(&answer.id) else { continue };
             let _ = done.send(match answer.kind {
                 TROUBLE => {

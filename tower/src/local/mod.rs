@@ -7,7 +7,8 @@
 //!
 //! # What differs in a shared gate
 //!
-//! - The policy of the process that holds the budget applies, so use the same policy in all processes.
+//! - The policy of the process that joined last applies, so use the same policy in all processes. While another one
+//!   applies, [`Gate::trouble`] says so.
 //! - Each call counts as one, whatever it costs. One that costs more than one is rejected.
 //! - [`try_acquire`](Gate::try_acquire) returns `None` until this process has a lease.
 //! - A budget learns from a response when its body has ended. A call that takes longer than
@@ -45,6 +46,7 @@ mod place;
 mod post;
 mod record;
 mod seat;
+mod standing;
 #[cfg_attr(unix, path = "unix.rs")]
 #[cfg_attr(windows, path = "windows.rs")]
 mod system;
@@ -182,7 +184,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
         post.close();
     }
 
-    /// Why the latest request for a shared key failed; `None` if it was answered. Calls
+    /// Why the latest request for a shared key failed, or that another process's policy applies. Calls
     /// [continue](self#if-the-budget-cannot-be-shared).
     #[must_use]
     pub fn trouble(&self, key: &str) -> Option<LocalError> {

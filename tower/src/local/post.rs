@@ -13,6 +13,7 @@ use super::budgets::{LocalBudget, Terms};
 use super::line::{Line, Why};
 use super::place::Number;
 use super::seat::Seat;
+use super::standing::Standing;
 use super::system;
 
 /// Attempts to find or take the seat while others do the same.
@@ -28,7 +29,7 @@ enum Way {
 /// See the module's documentation.
 pub(super) struct Post {
     terms: Terms,
-    policy: Mutex<Policy<AnyLaw>>,
+    policy: Mutex<(Policy<AnyLaw>, Standing)>,
     way: Mutex<Option<Way>>,
     /// Only one task searches at a time.
     search: tokio::sync::Mutex<()>,
@@ -36,7 +37,7 @@ pub(super) struct Post {
 
 impl Post {
     pub(super) fn new(terms: Terms) -> Self {
-        let policy = Mutex::new(terms.policy);
+        let policy = Mutex::new((terms.policy, standing(&terms, &terms.policy)));
         Self { terms, policy, way: Mutex::new(None), search: tokio::sync::Mutex::new(()) }
     }
 
@@ -51,13 +52,27 @@ impl Post {
 
     /// Sets the policy of the budgets that this process holds, now or later.
     pub(super) fn set_policy(&self, policy: Policy<AnyLaw>) {
-        *self.policy() = policy;
+        let mut standing = standing(&self.terms, &policy);
+        standing.ask();
         if let Some(Way::Seat(seat)) = self.open() {
-            seat.set_policy(policy);
+            seat.set_policy(policy, standing.hold(Some(&seat.told())));
         }
+        *self.policy() = (policy, standing);
     }
 
-    fn policy(&self) -> MutexGuard<'_, Policy<AnyLaw>> {
+    /// Says that another process's policy applies, if it does.
+    pub(super) fn is_replaced(&self) -> Option<LocalError> {
+        let way = self.way.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(Way::Line(line)) = way else { return None };
+        self.policy().1.trouble(&line.policy()?)
+    }
+
+    /// Whether this process takes the seat of another, because its policy replaces the other one.
+    fn replaces(&self, line: &Line) -> bool {
+        line.to.is_some() && line.policy().is_some_and(|told| self.policy().1.replaces(&told))
+    }
+
+    fn policy(&self) -> MutexGuard<'_, (Policy<AnyLaw>, Standing)> {
         self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -68,8 +83,15 @@ impl Post {
         request: Option<(&str, &[u8])>,
     ) -> Result<Vec<u8>, LocalError> {
         let mut silent = None;
+        self.policy().1.ask();
         for _ in 0..TRIES {
-            let why = match self.find(silent).await? {
+            let way = self.find(silent).await?;
+            if let Way::Line(line) = &way
+                && self.replaces(line)
+            {
+                line.leave();
+            }
+            let why = match way {
                 Way::Seat(seat) => match request {
                     None => return Ok(Vec::new()),
                     Some((key, request)) => match seat.answer(key.as_bytes(), request)? {
@@ -139,7 +161,9 @@ impl Post {
         self.set(Some(way.clone()));
         if let Way::Seat(seat) = &way {
             // It may have changed meanwhile.
-            seat.set_policy(*self.policy());
+            let mut policy = self.policy();
+            let told = policy.1.hold(None);
+            seat.set_policy(policy.0, told);
         }
         Ok(way)
     }
@@ -160,8 +184,11 @@ impl Post {
                     }
                 }
             }
-            let terms = Terms { policy: *self.policy(), ..self.terms.clone() };
-            match Seat::take(terms, found) {
+            let (policy, told) = {
+                let mut policy = self.policy();
+                (policy.0, policy.1.hold(None))
+            };
+            match Seat::take(Terms { policy, ..self.terms.clone() }, told, found) {
                 Ok(Some(seat)) => return Ok(Way::Seat(seat)),
                 Ok(None) => {}
                 Err(error) => {
@@ -172,6 +199,10 @@ impl Post {
         }
         Err(LocalError::new(format!("other processes keep taking the socket {path}")))
     }
+}
+
+fn standing(terms: &Terms, policy: &Policy<AnyLaw>) -> Standing {
+    Standing::new(policy, terms.expiry, terms.heartbeat)
 }
 
 impl fmt::Debug for Post {

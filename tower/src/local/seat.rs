@@ -3,6 +3,7 @@
 //! Answers are sent only while the socket is at the seat's path. So a process that was frozen while
 //! another took the seat grants nothing more, no matter when it notices.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,12 +17,14 @@ use super::LocalError;
 use super::budgets::{Budgets, LocalBudget, Terms};
 use super::frames::{self, Frame, Frames, GRANT, GREETING, TROUBLE};
 use super::place::{Number, Place};
+use super::standing::Told;
 use super::system::{self, Listener, Stream};
 
 /// See the module's documentation. Dropping it ends it.
 pub(super) struct Seat {
     place: Arc<Place>,
     number: Number,
+    told: Mutex<Told>,
     budgets: Mutex<Budgets>,
     held: AtomicBool,
     /// The task that answers other processes.
@@ -31,12 +34,13 @@ pub(super) struct Seat {
 impl Seat {
     /// Takes the seat from `found`, the inode of a socket whose process does not answer, or `None`
     /// if there is no socket. `None` if another process was faster.
-    pub(super) fn take(terms: Terms, found: Number) -> io::Result<Option<Arc<Self>>> {
+    pub(super) fn take(terms: Terms, told: Told, found: Number) -> io::Result<Option<Arc<Self>>> {
         let Some((listener, number)) = terms.place.take(found)? else { return Ok(None) };
         let place = terms.place.clone();
         let seat = Arc::new(Self {
             place: place.clone(),
             number,
+            told: Mutex::new(told),
             budgets: Mutex::new(Budgets::new(terms, found.is_none())),
             held: AtomicBool::new(true),
             task: Mutex::new(None),
@@ -66,8 +70,15 @@ impl Seat {
         Ok(self.is_held().then_some(grant))
     }
 
-    pub(super) fn set_policy(&self, policy: Policy<AnyLaw>) {
+    /// Changes the policy. Processes that are connected hear of it when they connect again.
+    pub(super) fn set_policy(&self, policy: Policy<AnyLaw>, told: Told) {
         lock(&self.budgets).set_policy(policy);
+        *lock(&self.told) = told;
+    }
+
+    /// The policy as other processes are told.
+    pub(super) fn told(&self) -> Told {
+        lock(&self.told).clone()
     }
 
     pub(super) fn stats(&self, key: &[u8]) -> Option<LocalBudget> {
@@ -121,8 +132,10 @@ async fn welcome(host: Host, mut listener: Listener, place: Arc<Place>) {
 /// Answers one member until it disconnects or sends an invalid message. The greeting has already
 /// stated the protocol of this process.
 async fn serve(seat: Weak<Seat>, mut member: Stream) {
+    let mut asked = Asked { seat: seat.clone(), requests: HashMap::new() };
     let (mut frames, mut room) = (Frames::new(true), vec![0; 8_192]);
-    let mut greeting = GREETING.to_vec();
+    let Some(told) = seat.upgrade().map(|seat| seat.told()) else { return };
+    let mut greeting = [&GREETING[..], &frames::policy(&told)].concat();
     loop {
         if member.write_all(&greeting).await.is_err() {
             return;
@@ -134,7 +147,10 @@ async fn serve(seat: Weak<Seat>, mut member: Stream) {
         for Frame { id, key, body, .. } in requests {
             let Some(seat) = seat.upgrade() else { return };
             answers.extend(match seat.answer(&key, &body) {
-                Ok(Some(grant)) => frames::answer(id, GRANT, &grant),
+                Ok(Some(grant)) => {
+                    asked.requests.insert(key, body);
+                    frames::answer(id, GRANT, &grant)
+                }
                 Ok(None) => return,
                 Err(error) => frames::answer(id, TROUBLE, error.to_string().as_bytes()),
             });
@@ -142,6 +158,20 @@ async fn serve(seat: Weak<Seat>, mut member: Stream) {
         if !answers.is_empty() && member.write_all(&answers).await.is_err() {
             return;
         }
+    }
+}
+
+/// The latest request of a member for each key. When its connection ends, so has the member.
+struct Asked {
+    seat: Weak<Seat>,
+    requests: HashMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let Some(seat) = self.seat.upgrade() else { return };
+        let mut budgets = lock(&seat.budgets);
+        self.requests.iter().for_each(|(key, request)| budgets.ended(key, request));
     }
 }
 

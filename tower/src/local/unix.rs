@@ -108,6 +108,7 @@ mod tests {
             (None, Some(""), "/tmp"),
             (None, Some("x"), "/tmp"),
             (None, Some("/var/tmp"), "/var/tmp"),
+            (None, Some("/var/tmp/../lib"), "/var/tmp/../lib"),
             (Some(own_text), Some("/var/tmp"), own_text),
             (Some("/usr"), None, "/tmp"),
             (Some("/nowhere"), Some("/var/tmp"), "/var/tmp"),

@@ -211,6 +211,63 @@ async fn a_closed_gate_returns_its_leases_and_its_seat() {
 }
 
 #[tokio::test]
+async fn a_process_whose_connection_ends_has_left_at_once() {
+    let folder = Folder::new();
+    let (held, other) = (folder.gate(), folder.gate());
+    call(&held).await;
+    while held.budget(KEY).unwrap().members < 2 {
+        call(&other).await;
+        call(&held).await;
+    }
+    drop(other);
+    // A silent member keeps its share for ten seconds.
+    for _ in 0..100 {
+        call(&held).await;
+    }
+    assert_eq!(held.budget(KEY).unwrap().members, 1);
+}
+
+#[tokio::test]
+async fn the_policy_of_the_process_that_joined_last_applies_and_the_others_report_it() {
+    let folder = Folder::new();
+    let of = |calls| Policy::new(AnyLaw::from(Fixed::new(Quota::per_second(calls).unwrap())));
+    let mut gates: Vec<Gate> = Vec::new();
+    // The last one is set at run time.
+    for (latest, calls) in [100, 50, 100, 200].into_iter().enumerate() {
+        if latest < 3 {
+            gates.push(folder.gate_of(of(calls)));
+        } else {
+            gates[1].set_policy(of(calls));
+        }
+        let applies = |gate: &Gate| {
+            let interval = gate.budget(KEY).and_then(|budget| budget.interval);
+            interval == Some(Duration::from_secs(1) / calls as u32)
+        };
+        let joined = if latest < 3 { latest } else { 1 };
+        while !applies(&gates[joined]) {
+            futures_util::future::join_all(gates.iter().map(call)).await;
+        }
+        for _ in 0..100 {
+            futures_util::future::join_all(gates.iter().map(call)).await;
+        }
+        assert!(applies(&gates[joined]), "an earlier policy has replaced it");
+        let troubles =
+            gates.iter().map(|gate| gate.trouble(KEY).map(|trouble| trouble.to_string()));
+        let expected =
+            [[false; 3], [true, false, false], [false, true, false], [true, false, true]];
+        let (mut told, own) = (troubles.collect::<Vec<_>>(), [100, 50, 100]);
+        told.resize(3, None);
+        for (index, is_told) in expected[latest].into_iter().enumerate() {
+            assert_eq!(told[index].is_some(), is_told, "{index} of {latest}: {told:?}");
+            if let Some(told) = &told[index] {
+                let named = |calls: u64| told.contains(&format!("{:?}", of(calls).laws()[0]));
+                assert!(named(own[index]) && named(calls), "{told}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_record_outlives_the_process_that_wrote_it() {
     let folder = Folder::new();
     let gate = || folder.gate_of(Policy::new(Aimd::DEFAULT));
@@ -279,14 +336,21 @@ async fn a_client_that_sends_garbage_is_disconnected_without_affecting_others() 
         stranger.write_all(nonsense).await.unwrap();
         let mut told = Vec::new();
         let _ = stranger.read_to_end(&mut told).await;
-        assert_eq!(told, b"tidegate\x01");
+        assert!(told.starts_with(b"tidegate\x01"), "{told:?}");
     }
     let mut odd = UnixStream::connect(folder.socket()).await.unwrap();
     odd.write_all(b"tidegate\x01\x09\0\0\0\x01\0\x02\0k??").await.unwrap();
-    let mut told = [0; 40];
+    // The greeting, the policy, and the answer.
+    let mut told = [0; 17];
     odd.read_exact(&mut told).await.unwrap();
-    assert_eq!(told[9..15], [9, 0, 0, 0, 1, 0]);
-    assert!(told[17..].starts_with(b"2 bytes are not a req"), "{told:?}");
+    assert_eq!(told[9..15], [0, 0, 0, 0, 2, 0]);
+    let mut policy = vec![0; usize::from(told[15])];
+    odd.read_exact(&mut policy).await.unwrap();
+    assert!(policy[12..].starts_with(b"Fixed"), "{policy:?}");
+    let mut told = [0; 31];
+    odd.read_exact(&mut told).await.unwrap();
+    assert_eq!(told[..6], [9, 0, 0, 0, 1, 0]);
+    assert!(told[8..].starts_with(b"2 bytes are not a req"), "{told:?}");
     call(&gate).await;
 }
 

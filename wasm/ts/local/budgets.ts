@@ -58,6 +58,11 @@ export class Budgets {
     return grant;
   }
 
+  /** The process that sent this request has ended. */
+  ended(key: string, request: Uint8Array): void {
+    this.#budgets.get(key)?.desk.ended(request);
+  }
+
   stats(key: string): LocalStats | undefined {
     const budget = this.#budgets.get(key);
     return budget && { ...budget.desk.stats(), unstored: budget.unstored };

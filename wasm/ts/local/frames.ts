@@ -1,6 +1,7 @@
 /** The protocol on a local socket: each side sends a greeting, then frames. See `core/docs/local.md`. */
 
 import { TidegateError } from "../errors.js";
+import type { Told } from "../shared/standing.js";
 
 /** The greeting: a name and the version of the protocol. */
 const NAME = "tidegate";
@@ -11,9 +12,10 @@ export const GREETING = new Uint8Array([...new TextEncoder().encode(NAME), VERSI
 const MOST_KEY = 0xffff;
 const MOST_BODY = 4_096;
 
-/** The kinds of answers. */
+/** The kinds of answers. A policy follows the holder's greeting. */
 export const GRANT = 0;
 export const TROUBLE = 1;
+export const POLICY = 2;
 
 const HEAD = 8;
 
@@ -36,6 +38,21 @@ export function request(id: number, key: string, body: Uint8Array): Uint8Array<A
 /** Encodes an answer. */
 export function answer(id: number, kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
   return frame(id, kind, new Uint8Array(), body.subarray(0, MOST_BODY));
+}
+
+/** Encodes the holder's policy. */
+export function policy({ since, digest, text }: Told): Uint8Array<ArrayBuffer> {
+  const head = new DataView(new ArrayBuffer(12));
+  head.setBigUint64(0, BigInt(since), true);
+  head.setUint32(8, digest, true);
+  return answer(0, POLICY, new Uint8Array([...new Uint8Array(head.buffer), ...new TextEncoder().encode(text)]));
+}
+
+/** The inverse of `policy`; `undefined` if these bytes are none. */
+export function told(body: Uint8Array<ArrayBuffer>): Told | undefined {
+  if (body.length < 12) return undefined;
+  const head = new DataView(body.buffer, body.byteOffset);
+  return { since: Number(head.getBigUint64(0, true)), digest: head.getUint32(8, true), text: new TextDecoder().decode(body.subarray(12)) };
 }
 
 function frame(id: number, second: number, name: Uint8Array, body: Uint8Array): Uint8Array<ArrayBuffer> {

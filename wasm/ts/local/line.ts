@@ -2,7 +2,8 @@
 
 import * as net from "node:net";
 import { TidegateError } from "../errors.js";
-import { Frames, GREETING, request, TROUBLE } from "./frames.js";
+import type { Told } from "../shared/standing.js";
+import { Frames, GREETING, POLICY, request, told, TROUBLE } from "./frames.js";
 
 /** A process that does not answer for this many milliseconds counts as frozen. */
 const PATIENCE = 400;
@@ -26,6 +27,8 @@ export class Line {
   readonly to: bigint | undefined;
   readonly #asked = new Map<number, Asked>();
   #count = 0;
+  /** The policy of that process. */
+  policy: Told | undefined;
   /** Why it has ended. */
   #why: unknown;
 
@@ -87,7 +90,8 @@ export class Line {
     this.#asked.clear();
   }
 
-  #take(id: number, kind: number, body: Uint8Array): void {
+  #take(id: number, kind: number, body: Uint8Array<ArrayBuffer>): void {
+    if (kind === POLICY) this.policy = told(body);
     const asked = this.#asked.get(id);
     if (!asked) return;
     this.#asked.delete(id);

@@ -31,8 +31,8 @@ export class Place {
   constructor(name: string, folder?: string) {
     if (!/^[\w-][\w.-]{0,63}$/.test(name)) throw new PolicyError(`name is ${JSON.stringify(name)}; it must be 1 to 64 letters, digits, dots, dashes and underscores`);
     this.name = name;
-    this.folder = folder ?? path.join(base(), `tidegate-${WINDOWS ? os.userInfo().username : process.getuid!()}`);
-    this.path = WINDOWS ? `\\\\.\\pipe\\tidegate-${os.userInfo().username}-${name}` : path.join(this.folder, name);
+    this.folder = folder ?? join(base(), `tidegate-${WINDOWS ? os.userInfo().username : process.getuid!()}`);
+    this.path = WINDOWS ? `\\\\.\\pipe\\tidegate-${os.userInfo().username}-${name}` : join(this.folder, name);
     const length = new TextEncoder().encode(this.path).length;
     if (!WINDOWS && length > MOST_PATH - ADDED) {
       throw new PolicyError(`the path of the socket ${this.path} has ${length} bytes, and the limit is ${MOST_PATH - ADDED}: choose a shorter folder or name`);
@@ -77,6 +77,11 @@ export class Place {
   leave(ino: bigint | undefined): void {
     if (ino !== undefined && this.look() === ino) fs.rmSync(this.path, { force: true });
   }
+}
+
+/** A file's path. The system resolves `..` after symbolic links, as in Rust; `path.join` would remove it with the part before. */
+export function join(folder: string, name: string): string {
+  return folder.endsWith("/") ? folder + name : `${folder}/${name}`;
 }
 
 /** The folder of the default folder, as in Rust. */

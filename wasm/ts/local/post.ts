@@ -60,6 +60,8 @@ export class Post {
     for (let tries = 0; ; tries++) {
       const way = this.#open ?? (await this.#find(silent));
       try {
+        // A holder whose policy is replaced loses the seat like one that does not answer.
+        if (way instanceof Line && way.to !== undefined && way.policy && this.#options.standing.replaces(way.policy)) way.end(new Ended(true));
         if (way instanceof Line) return await way.ask(key, request);
         const grant = way.answer(key, request);
         if (way.isHeld) return grant;

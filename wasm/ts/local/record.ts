@@ -6,8 +6,7 @@
  */
 
 import * as fs from "node:fs";
-import * as path from "node:path";
-import type { Place } from "./place.js";
+import { join, type Place } from "./place.js";
 
 /** The start of a file: a name and the version of the format. */
 const BEGIN = new Uint8Array([...new TextEncoder().encode("tidegate"), 1]);
@@ -29,7 +28,7 @@ export class RecordFile {
 
   constructor(place: Place, key: string) {
     this.#key = new TextEncoder().encode(key);
-    this.#path = path.join(place.folder, `${place.name}-${digest(this.#key)}.budget`);
+    this.#path = join(place.folder, `${place.name}-${digest(this.#key)}.budget`);
   }
 
   /** Reads the previous holder's record; `undefined` if there is none that can be read. */

@@ -8,7 +8,8 @@
 import * as net from "node:net";
 import { TidegateError } from "../errors.js";
 import { Budgets, type BudgetOptions, type LocalStats } from "./budgets.js";
-import { answer, Frames, GRANT, GREETING, TROUBLE } from "./frames.js";
+import type { Told } from "../shared/standing.js";
+import { answer, Frames, GRANT, GREETING, policy, TROUBLE } from "./frames.js";
 import type { Place } from "./place.js";
 
 /** A member that leaves this many bytes of answers unread counts as gone. */
@@ -19,6 +20,7 @@ export class Seat {
   readonly #server: net.Server;
   readonly #number: bigint | undefined;
   readonly #budgets: Budgets;
+  readonly #policy: Told;
   readonly #members = new Set<net.Socket>();
   #held = true;
 
@@ -49,6 +51,8 @@ export class Seat {
     this.#server = server;
     this.#number = number;
     this.#budgets = new Budgets(options, isFirst);
+    this.#policy = options.standing.claim();
+    options.standing.hold(this.#policy);
     server.on("connection", (member) => this.#welcome(member));
     server.on("error", () => this.#end());
   }
@@ -78,13 +82,18 @@ export class Seat {
 
   #welcome(member: net.Socket): void {
     const frames = new Frames(true);
+    /** By key: the latest request. */
+    const asked = new Map<string, Uint8Array>();
     this.#members.add(member);
     member.unref();
-    member.on("close", () => this.#members.delete(member));
+    member.on("close", () => {
+      this.#members.delete(member);
+      for (const [key, request] of asked) this.#budgets.ended(key, request);
+    });
     member.on("error", () => member.destroy());
     member.on("data", (bytes) => {
       try {
-        for (const { id, key, body } of frames.read(bytes)) this.#serve(member, id, key, body);
+        for (const { id, key, body } of frames.read(bytes)) if (this.#serve(member, id, key, body)) asked.set(key, body);
       } catch {
         // The greeting has already stated the protocol of this process.
         member.destroy();
@@ -92,15 +101,19 @@ export class Seat {
       if (member.writableLength > UNREAD) member.destroy();
     });
     member.write(GREETING);
+    member.write(policy(this.#policy));
   }
 
-  #serve(member: net.Socket, id: number, key: string, request: Uint8Array): void {
+  /** Answers a request. Returns whether it was valid. */
+  #serve(member: net.Socket, id: number, key: string, request: Uint8Array): boolean {
     try {
       const grant = this.answer(key, request);
       if (this.#held) member.write(answer(id, GRANT, grant ?? new Uint8Array()));
+      return true;
     } catch (error) {
       const why = error instanceof TidegateError ? error.message : String(error);
       member.write(answer(id, TROUBLE, new TextEncoder().encode(why)));
+      return false;
     }
   }
 

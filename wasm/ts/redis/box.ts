@@ -17,8 +17,8 @@ export class Box {
   readonly #name: string;
   readonly #take: (message: string[]) => void;
   #client: RedisClient | undefined;
-  #isRead = false;
-  #closed = false;
+  /** The loop that reads, if any. */
+  #reading: object | undefined;
   readonly #failed: (why: unknown) => void;
   /** Whether the last attempt to read failed. */
   #hasFailed = false;
@@ -29,17 +29,20 @@ export class Box {
     this.#name = name;
     this.#take = take;
     this.#failed = failed;
+    // A program that closes its client ends, even if it forgets the gate.
+    from.on("end", () => this.close());
   }
 
   /** Starts to read; repeated calls have no effect. */
   open(): void {
-    if (!this.#isRead) void this.#read();
-    this.#isRead = true;
+    if (!this.#reading) void this.#read((this.#reading = {}));
   }
 
+  /** Stops to read. */
   close(): void {
-    this.#closed = true;
+    this.#reading = undefined;
     if (this.#client) end(this.#client);
+    this.#client = undefined;
   }
 
   /** Reads a message, and ignores anything else that somebody has put into the box. */
@@ -53,20 +56,21 @@ export class Box {
     if (Array.isArray(message) && message.every((part) => typeof part === "string")) this.#take(message);
   }
 
-  async #read(): Promise<void> {
-    while (!this.#closed) {
+  async #read(reading: object): Promise<void> {
+    while (this.#reading === reading) {
       try {
         if (!this.#client) await connect((this.#client = another(this.#from)));
         const popped = await within(BLOCK * 1_000 + LATE, command(this.#client, "BLPOP", this.#name, String(BLOCK)));
         this.#hasFailed = false;
         if (Array.isArray(popped)) this.#parse(String(popped[1]));
       } catch (why) {
+        if (this.#reading !== reading) return;
         // Another connection cures every failure. A message in flight is lost, as messages may be.
-        if (this.#hasFailed && !this.#closed) this.#failed(why);
+        if (this.#hasFailed) this.#failed(why);
         this.#hasFailed = true;
         if (this.#client) end(this.#client);
         this.#client = undefined;
-        if (!this.#closed) await new Promise((admit) => setTimeout(admit, PAUSE));
+        await new Promise((admit) => setTimeout(admit, PAUSE));
       }
     }
   }

@@ -1,15 +1,16 @@
 /** A common interface to the supported Redis clients. */
 
-import { PolicyError } from "../errors.js";
+import { PolicyError, TidegateError } from "../errors.js";
 
 /** The part of a `redis` (node-redis) client, 5 and later, that is used. */
 export interface NodeRedis {
   readonly isReady: boolean;
   sendCommand(args: string[]): Promise<unknown>;
-  duplicate(): NodeRedis;
+  readonly options?: { socket?: object | undefined } | undefined;
+  duplicate(override?: object): NodeRedis;
   connect(): Promise<unknown>;
   destroy(): void;
-  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "error" | "end", listener: (error: Error) => void): unknown;
 }
 
 /** The part of an `ioredis` client, 5 and later, that is used. */
@@ -18,7 +19,8 @@ export interface IoRedis {
   call(command: string, args: string[]): Promise<unknown>;
   duplicate(override?: object): IoRedis;
   disconnect(): void;
-  on(event: "error", listener: (error: Error) => void): unknown;
+  readonly stream?: { destroy?(): unknown } | undefined;
+  on(event: "error" | "end", listener: (error: Error) => void): unknown;
 }
 
 /** A client of one Redis or Valkey server, from either package. */
@@ -46,12 +48,13 @@ export function isReady(client: RedisClient): boolean {
   return "call" in client ? client.status === "ready" || client.status === "wait" : client.isReady;
 }
 
-/** An ioredis client connects for its first command, which waits in this queue; and a read takes as long as its server blocks. */
+/** A read takes as long as its server blocks. An ioredis client connects for its first command, which waits in a queue. */
 const PATIENT = { enableOfflineQueue: true, commandTimeout: undefined, socketTimeout: undefined };
+const patient = ({ options }: NodeRedis) => ({ commandOptions: { timeout: undefined }, socket: { ...options?.socket, socketTimeout: undefined } });
 
 /** Another connection to the same server, not yet opened. */
 export function another(client: RedisClient): RedisClient {
-  const copy = "call" in client ? client.duplicate(PATIENT) : client.duplicate();
+  const copy = "call" in client ? client.duplicate(PATIENT) : client.duplicate(patient(client));
   // Without a listener an error would end the program. Failed commands report it.
   copy.on("error", () => {});
   return copy;
@@ -65,10 +68,64 @@ export async function connect(client: RedisClient): Promise<void> {
 /** Closes a connection at once. */
 export function end(client: RedisClient): void {
   try {
-    if ("call" in client) client.disconnect();
-    else client.destroy();
+    if ("call" in client) {
+      client.disconnect();
+      // It waits for a server that blocks, otherwise.
+      client.stream?.destroy?.();
+    } else client.destroy();
   } catch {
     // It was already closed.
+  }
+}
+
+/** A script that takes this many milliseconds has no answer. */
+const SILENCE = 2_000;
+
+/**
+ * The connection for scripts: the program's, until it does not answer, since it may be half-open for a quarter of an hour.
+ * Then another one, while it is ready.
+ */
+export class Wire {
+  readonly #from: RedisClient;
+  #other: RedisClient | undefined;
+
+  constructor(from: RedisClient) {
+    this.#from = from;
+    from.on("end", () => this.close());
+  }
+
+  get #client(): RedisClient {
+    return this.#other && isReady(this.#other) ? this.#other : this.#from;
+  }
+
+  get isReady(): boolean {
+    return isReady(this.#client);
+  }
+
+  async run(script: Script, keys: string[], args: string[]): Promise<unknown> {
+    const client = this.#client;
+    try {
+      return await within(SILENCE, script.run(client, keys, args));
+    } catch (why) {
+      if (why instanceof Silence && client === this.#client) {
+        this.close();
+        void connect((this.#other = another(this.#from))).catch(() => {});
+      }
+      throw why;
+    }
+  }
+
+  /** Closes the other connection. */
+  close(): void {
+    if (this.#other) end(this.#other);
+    this.#other = undefined;
+  }
+}
+
+/** No answer in time. */
+export class Silence extends TidegateError {
+  constructor(ms: number) {
+    super("AWAY", `Redis has not answered for ${Math.round(ms)} ms: the connection may be half-open. Calls continue within the last share until it answers`);
   }
 }
 
@@ -76,7 +133,7 @@ export function end(client: RedisClient): void {
 export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer;
   const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(new Error(`Redis did not answer for ${ms} ms`)), ms);
+    timer = setTimeout(() => fail(new Silence(ms)), ms);
   });
   try {
     return await Promise.race([work, late]);

@@ -7,9 +7,10 @@ import { Closed, TidegateError } from "../errors.js";
 import type { Carrier } from "../shared/carrier.js";
 import { Desk, type DeskStats } from "../shared/desk.js";
 import type { Desks } from "../shared/held.js";
+import type { Told } from "../shared/standing.js";
 import { bytes, text } from "../shared/text.js";
 import { Box } from "./box.js";
-import { isReady, Script, within, type RedisClient } from "./client.js";
+import { Script, Silence, Wire, within, type RedisClient } from "./client.js";
 import { ASK } from "./scripts.js";
 import { Seat, TERM } from "./seat.js";
 
@@ -36,14 +37,17 @@ export interface PostOptions extends Desks {
 
 export class Post {
   readonly #options: PostOptions;
+  readonly #wire: Wire;
   readonly #box: Box;
   readonly #name: string;
   readonly #seats = new Map<string, Seat>();
   /** By key: the latest request, and what is being sent to Redis. */
   readonly #waiting = new Map<string, Waiting>();
-  readonly #sending = new Map<string, Promise<unknown>>();
+  readonly #sending = new Map<string, { readonly since: number; readonly sent: Promise<unknown> }>();
   /** By key: the holder's last record and when it arrived, for a Redis that has lost its data. */
   readonly #told = new Map<string, { record: Uint8Array; at: number }>();
+  /** By key: a holder's policy that differs from this program's. */
+  readonly #met = new Map<string, Told>();
   #count = 0;
   #closed = false;
 
@@ -55,14 +59,14 @@ export class Post {
       for (const { fail } of this.#waiting.values()) fail(away(`delivers no answers: ${why instanceof Error ? why.message : String(why)}`));
       this.#waiting.clear();
     };
+    this.#wire = new Wire(options.client);
     this.#box = new Box(options.client, this.#name, take, failed);
   }
 
   /** Sends a request to the holder of its key's budget. If there is none, this process takes the seat. */
   readonly carry: Carrier = async (key, request) => {
     if (this.#closed) throw new Closed();
-    const { client } = this.#options;
-    if (!isReady(client)) throw away("is not connected");
+    if (!this.#wire.isReady) throw away("is not connected");
     const seat = this.#seats.get(key);
     if (seat) {
       const grant = await seat.answer(request);
@@ -70,7 +74,8 @@ export class Post {
       if (seat.isHeld || this.#closed) return grant;
     }
     // Redis may receive them much later, when they are useless.
-    if (this.#sending.has(key)) throw away("has not accepted the previous request yet");
+    const previous = this.#sending.get(key);
+    if (previous) throw new Silence(performance.now() - previous.since);
     return this.#ask(key, request);
   };
 
@@ -84,8 +89,9 @@ export class Post {
     this.#closed = true;
     // The next holder answers later requests.
     this.#box.close();
-    const ends = [...this.#sending.values(), ...[...this.#seats.values()].map((seat) => seat.leave())];
+    const ends = [...[...this.#sending.values()].map(({ sent }) => sent), ...[...this.#seats.values()].map((seat) => seat.leave())];
     await within(PATIENCE, Promise.allSettled(ends)).catch(() => {});
+    this.#wire.close();
     this.#waiting.clear();
   }
 
@@ -100,7 +106,7 @@ export class Post {
     // It may fail after all callers have stopped waiting.
     answer.catch(() => {});
     const sending = this.#send(key, id, request);
-    this.#sending.set(key, sending);
+    this.#sending.set(key, { since: performance.now(), sent: sending });
     try {
       await sending;
     } finally {
@@ -112,11 +118,22 @@ export class Post {
 
   /** Sends a request, or takes the seat. */
   async #send(key: string, id: string, request: Uint8Array): Promise<void> {
-    const { client, prefix, policy, load, seed, now } = this.#options;
+    const { prefix, policy, standing, load, seed, now } = this.#options;
+    const met = this.#met.get(key);
+    const replaces = met && standing.replaces(met);
+    const claim = standing.claim();
+    const turn = `${id}.${claim.since}.${claim.digest}`;
     const keys = [`${prefix}:seat:${key}`, `${prefix}:budget:${key}`, this.#name];
-    const reply = await ask.run(client, keys, [id, String(TERM), key, id, text(request)]);
-    if (!Array.isArray(reply)) return;
-    const [record, away, ended] = reply.map(String);
+    const reply = await this.#wire.run(ask, keys, [turn, String(TERM), key, id, text(request), claim.text, replaces ? "1" : ""]);
+    const [record, away, ended, its] = (reply as unknown[]).map(String);
+    this.#met.delete(key);
+    if (record === "sent") {
+      const other = { since: Number(away), digest: Number(ended), text: its! };
+      if (other.digest !== claim.digest) this.#met.set(key, other);
+      standing.replaces(other);
+      return;
+    }
+    standing.hold(claim);
     const told = this.#told.get(key);
     const from = record
       ? { record: known(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
@@ -126,7 +143,7 @@ export class Post {
       if (this.#seats.get(key) === seat) this.#seats.delete(key);
       this.#remember(key, desk.snapshot());
     };
-    const seat: Seat = new Seat(client, key, keys, id, desk, (policy.heartbeat ?? 0) * 4, lost);
+    const seat: Seat = new Seat(this.#wire, key, keys, turn, desk, (policy.heartbeat ?? 0) * 4, lost);
     this.#seats.set(key, seat);
     if (this.#closed) await seat.leave();
   }
@@ -135,7 +152,7 @@ export class Post {
   async #take([box = "", key = "", id = "", body = "", why, record]: string[]): Promise<void> {
     if (box) {
       // Other processes may learn of our seat before we do.
-      if (!this.#seats.has(key)) await this.#sending.get(key);
+      if (!this.#seats.has(key)) await this.#sending.get(key)?.sent;
       await this.#seats.get(key)?.send(bytes(body), { box, id });
       return;
     }

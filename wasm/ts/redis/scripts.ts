@@ -4,11 +4,12 @@
  *
  * Each script has three keys: the *seat* (the holder of the budget; it expires), the *budget* (the
  * holder's record and name), and the *box*, the message list of the process that runs the script. A
- * seat's value is its holder's box and a number that is unique to each taking. The process passes
+ * seat's value is its holder's box and the *turn*: a number that is unique to each taking, and of the holder's policy
+ * since when it applies and its digest. The process passes
  * the names of boxes and never builds them here, so that a client's key prefix works.
  */
 
-/** The seat's value if the process of this script holds it with this number. */
+/** The seat's value if the process of this script holds it with this turn. */
 const MINE = "local mine = KEYS[3] .. '|' .. ARGV[1]\n";
 
 /**
@@ -49,31 +50,33 @@ end
 `;
 
 /**
- * Sends a request to the holder of the budget. If there is none, takes the seat and returns the
- * record, its age in milliseconds, and whether its holder has left since and so granted nothing
- * after it; if there is a record.
+ * Sends a request to the holder of the budget, and returns its policy. If there is none, or its policy is replaced, takes
+ * the seat and returns the record, its age in milliseconds, and whether nothing was granted after it; if there is a
+ * record. While somebody has the seat, each grant is in the record.
  *
  * It takes its own seat again: a process that runs this script does not know of it.
  *
- * ARGV: the number of the taking, the seat's term in milliseconds, and the request: key, number,
- * bytes.
+ * ARGV: the turn, the seat's term in milliseconds, the request: key, number, bytes; the text of this process's policy,
+ * and whether it replaces older ones.
  */
 export const ASK = MINE + POST + INHERIT + NOW + `
 local holder = redis.call('GET', KEYS[1])
-local box = holder and string.match(holder, '^(.*)|%d+$')
-if box and box ~= KEYS[3] and is_box(box) then
-  post(box, KEYS[3], unpack(ARGV, 3))
-  return 'sent'
+local box, since, digest = string.match(holder or '', '^(.*)|%d+%.(%d+)%.(%d+)$')
+local another = box and box ~= KEYS[3] and is_box(box)
+if another and not (ARGV[7] == '1' and tonumber(string.match(ARGV[1], '%.(%d+)%.')) > tonumber(since)) then
+  post(box, KEYS[3], unpack(ARGV, 3, 5))
+  return {'sent', since, digest, redis.call('HGET', KEYS[2], 'policy') or ''}
 end
 redis.call('SET', KEYS[1], mine, 'PX', ARGV[2])
 local former, turn = redis.call('HGET', KEYS[2], 'holder')
-if former then former, turn = string.match(former, '^(.*)|(%d+)$') end
+local ended = another and former == holder
+if former then former, turn = string.match(former, '^(.*)|([%d.]+)$') end
 if former and former ~= KEYS[3] and is_box(former) then inherit(former) end
-redis.call('HSET', KEYS[2], 'holder', mine)
+redis.call('HSET', KEYS[2], 'holder', mine, 'policy', ARGV[6])
 redis.call('PEXPIRE', KEYS[2], 604800000)
 local record, at = unpack(redis.call('HMGET', KEYS[2], 'record', 'at'))
 if not record then return {} end
-return {record, tostring(now() - (tonumber(at) or 0)), turn == '0' and '1' or '0'}
+return {record, tostring(now() - (tonumber(at) or 0)), (ended or turn == '0') and '1' or '0'}
 `;
 
 /**
@@ -81,7 +84,7 @@ return {record, tostring(now() - (tonumber(at) or 0)), turn == '0' and '1' or '0
  * process has the seat. An expired seat that no other process has taken still belongs to its
  * holder.
  *
- * ARGV: the number of the taking, the seat's term, the record or nothing, the box of the asking
+ * ARGV: the turn, the seat's term, the record or nothing, the box of the asking
  * process or nothing, and the answer.
  */
 export const HOLD = MINE + POST + NOW + `
@@ -98,7 +101,7 @@ return 1
 
 /**
  * Frees the seat if this process still has it. It then has no holder, not even the previous one;
- * the next holder finds the box. ARGV: the number of the taking, which is never 0.
+ * the next holder finds the box. ARGV: the turn, which is never 0.
  */
 export const LEAVE = MINE + `
 if redis.call('GET', KEYS[1]) ~= mine then return 0 end

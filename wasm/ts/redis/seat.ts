@@ -7,7 +7,7 @@
  */
 
 import { Desk, type DeskStats } from "../shared/desk.js";
-import { isReady, Script, type RedisClient } from "./client.js";
+import { Script, Silence, type Wire } from "./client.js";
 import { text } from "../shared/text.js";
 import { HOLD, LEAVE } from "./scripts.js";
 
@@ -28,7 +28,7 @@ export interface Sender {
 }
 
 export class Seat {
-  readonly #client: RedisClient;
+  readonly #wire: Wire;
   readonly #key: string;
   readonly #keys: string[];
   readonly #turn: string;
@@ -42,11 +42,11 @@ export class Seat {
   #held = true;
 
   /**
-   * `keys` are the scripts' keys, `turn` the number of the taking. `lost` is called once, when the
+   * `keys` are the scripts' keys. `lost` is called once, when the
    * seat is lost or freed.
    */
-  constructor(client: RedisClient, key: string, keys: string[], turn: string, desk: Desk, idle: number, lost: () => void) {
-    this.#client = client;
+  constructor(wire: Wire, key: string, keys: string[], turn: string, desk: Desk, idle: number, lost: () => void) {
+    this.#wire = wire;
     this.#key = key;
     this.#keys = keys;
     this.#turn = turn;
@@ -89,13 +89,13 @@ export class Seat {
   /** Frees the seat; the next process that asks takes it. */
   async leave(): Promise<void> {
     this.#end();
-    if (isReady(this.#client)) await leave.run(this.#client, this.#keys, [this.#turn]).catch(() => {});
+    if (this.#wire.isReady) await this.#wire.run(leave, this.#keys, [this.#turn]).catch(() => {});
   }
 
   #renew(idle: number): void {
     if (++this.#idle * OFTEN > idle) void this.leave();
     // A running script renews it too. Renewals must not queue up without a server.
-    else if (!this.#isFresh && !this.#running && isReady(this.#client)) void this.#hold("").catch(() => {});
+    else if (!this.#isFresh && !this.#running && this.#wire.isReady) void this.#hold("").catch(() => {});
     this.#isFresh = false;
   }
 
@@ -104,9 +104,13 @@ export class Seat {
     this.#running++;
     this.#isFresh = true;
     try {
-      const held = await hold.run(this.#client, this.#keys, [this.#turn, String(TERM), record, box, ...answer]);
+      const held = await this.#wire.run(hold, this.#keys, [this.#turn, String(TERM), record, box, ...answer]);
       if (Number(held) !== 1) this.#end();
       return this.#held;
+    } catch (why) {
+      // It may still run, and then has no effect: the seat is taken again with another turn.
+      if (why instanceof Silence) this.#end();
+      throw why;
     } finally {
       this.#running--;
     }

@@ -14,9 +14,9 @@
 
 /**
  * Carries a request to the coordinator of a key, and resolves to its grant. It may fail, resolve to
- * `undefined` or no bytes, or never settle: calls continue without it.
+ * `undefined` or no bytes, or never settle: calls continue without it. `tell` reports what is wrong beside the answer.
  */
-export type Carrier = (key: string, request: Uint8Array<ArrayBuffer>) => Promise<Uint8Array | undefined>;
+export type Carrier = (key: string, request: Uint8Array<ArrayBuffer>, tell: (why: unknown) => void) => Promise<Uint8Array | undefined>;
 
 /** Keeps the process alive until this settles, as an edge worker's `waitUntil` does. */
 export type Keep = (until: Promise<unknown>) => void;

@@ -31,7 +31,10 @@ export type SharedRunOptions<T> = Omit<RunOptions<T>, "cost" | "actualCost">;
 
 /** The events of a shared gate, by name. */
 export interface SharedEvents extends Events {
-  /** The coordinator did not answer, or its answer was invalid. `error` is the reason, if it is known. Calls continue. */
+  /**
+   * The coordinator did not answer, or its answer was invalid; or another program's policy applies. `error` is the
+   * reason, if it is known. Calls continue.
+   */
   missed: { key: string; error: unknown };
 }
 

@@ -19,7 +19,9 @@ export interface BudgetCore extends Core {
   budget_open(high: number, low: number, now: number, heartbeat: number): number;
   budget_restore(high: number, low: number, now: number, heartbeat: number, length: number, away: number, ended: boolean): number;
   budget_follow(now: number, heartbeat: number): number;
+  budget_digest(heartbeat: number): number;
   budget_answer(length: number, now: number): number;
+  budget_ended(length: number, now: number): void;
   budget_snapshot(now: number): number;
   budget_unkept(): void;
   budget_stats(now: number): void;

@@ -41,11 +41,13 @@ export class Courier {
   readonly #missed: (error: unknown) => void;
   /** When the timer fires, which timer it is, and when the chain of timers began. */
   #wakes = -Infinity;
-  #timer: { unref?(): void } | undefined;
+  #timer: { ref?(): void; unref?(): void } | undefined;
   #began = -Infinity;
   /** Whether a request is about to be sent, and the one that is in flight. */
   #soon = false;
   #away: Uint8Array | undefined;
+  /** Whether the latest request was not answered. */
+  #isCut = false;
   #closed = false;
 
   constructor(core: LeaseCore, member: Member, carry: Carrier, keep: Keep, now: () => number, timers: Timers, missed: (error: unknown) => void) {
@@ -103,7 +105,7 @@ export class Courier {
   #sleep(due: number, time: number, fresh: boolean): void {
     // While a request is in flight, its sender continues when the answer arrives.
     const stale = fresh && !this.isAsking && time - this.#began > TERM;
-    if (this.#wakes <= due && this.#wakes + LOST > time && !stale) return;
+    if (this.#wakes <= due && this.#wakes + LOST > time && !stale) return this.#hold();
     if (stale) this.#began = time;
     this.#release();
     this.#wakes = due;
@@ -117,8 +119,15 @@ export class Courier {
           end();
         }, delay(due - time));
         this.#timer = timer as { unref?(): void };
+        this.#hold();
       }),
     );
+  }
+
+  /** The timer keeps the program alive, except for reports that nobody answers. */
+  #hold(): void {
+    if (this.#isCut && !this.#member.wanting()) this.#timer?.unref?.();
+    else this.#timer?.ref?.();
   }
 
   /**
@@ -159,21 +168,23 @@ export class Courier {
     const isLatest = request === this.#away;
     if (this.#hears(grant, time)) {
       if (isLatest) this.#away = undefined;
+      this.#isCut = false;
       this.#member.changed(time);
     } else if (isLatest) {
       this.#core.miss(this.#member.gate, time);
       this.#misses(time, why);
-    }
+    } else if (why) this.#missed(why); // The reason for an earlier miss.
     this.look(time, false);
   }
 
   async #send(request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
-    return this.#carry(this.#member.key, request);
+    return this.#carry(this.#member.key, request, this.#missed);
   }
 
   /** Nothing is in flight any more. */
   #misses(time: number, why: unknown): void {
     this.#away = undefined;
+    this.#isCut = true;
     this.#missed(why);
     this.#member.changed(time);
   }

@@ -62,6 +62,12 @@ export class Desk {
     return grant ? core.room().slice(0, grant) : undefined;
   }
 
+  /** The sender of this request, which was answered, has ended. */
+  ended(request: Uint8Array): void {
+    this.#core.room().set(request);
+    this.#core.budget_ended(request.length, this.#now());
+  }
+
   /** Returns the record to store for a move. Until the next one, it leases no further ahead than this record says. */
   snapshot(): Uint8Array<ArrayBuffer> {
     const length = this.#core.budget_snapshot(this.#now());

@@ -8,6 +8,7 @@ import { sharer, type SharedOptions } from "./client.js";
 import type { DeskOptions } from "./desk.js";
 import type { LeasedLane } from "./lane.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
+import { Standing } from "./standing.js";
 import { common, packed } from "#packed/shared";
 
 /** Options of such a gate: the policy of each key's budget. */
@@ -19,13 +20,14 @@ export interface HeldOptions extends SharedOptions, SharedPolicy {
 /** What a holder needs for its desks. */
 export interface Desks extends Pick<DeskOptions, "seed" | "now"> {
   readonly policy: SharedPolicy;
+  readonly standing: Standing;
   /** Creates an instance of the module for one desk. */
   readonly load: () => Exports;
 }
 
 /** Carries requests to the holder of each budget, which may be this program. */
 interface Post<Stats, Ended> {
-  readonly carry: Carrier;
+  carry(...request: Parameters<Carrier>): ReturnType<Carrier>;
   /** The counters of a key's budget, if this program holds it. */
   budget(key: string): Stats | undefined;
   /** Hands over the budgets that this program holds. */
@@ -45,8 +47,13 @@ export function held<Stats, Ended>(
   writeShared([], policy);
   const { seed, now } = options;
   const lanes = new Set<LeasedLane>();
-  const post = open({ policy, load, seed, now }, () => lanes.forEach((lane) => lane.rest()));
-  const gate = share(post.carry, options, lanes);
+  const standing = new Standing(policy, load);
+  const post = open({ policy, standing, load, seed, now }, () => lanes.forEach((lane) => lane.rest()));
+  const carry: Carrier = (key, request, tell) => {
+    standing.ask(tell);
+    return post.carry(key, request, tell);
+  };
+  const gate = share(carry, options, lanes);
   let ended: Ended | undefined;
   const close = () => {
     gate.close();

@@ -10,6 +10,7 @@
 
 import { Closed, TidegateError } from "../errors.js";
 import type { Carrier } from "../shared/carrier.js";
+import type { Told } from "../shared/standing.js";
 import { timers } from "./timers.js";
 import { Budgets, type BudgetOptions, type TabStats } from "./budgets.js";
 
@@ -39,6 +40,8 @@ interface Message {
   readonly body?: Uint8Array<ArrayBuffer>;
   /** Why there is no grant. */
   readonly why?: string;
+  /** The holder's policy, with an answer or if the holder is new. */
+  readonly policy?: Told;
   /** The budget's record after the grant. */
   readonly record?: Uint8Array<ArrayBuffer>;
 }
@@ -62,6 +65,8 @@ export class Post {
   /** Stops waiting for the lock, or releases it. */
   #release: (() => void) | undefined;
   #budgets: Budgets | undefined;
+  /** The policy of the tab that has the seat. */
+  #policy: Told | undefined;
   /** The browser's client id of this tab, and when it last knew that it has the seat. */
   #client: string | undefined;
   #sure = 0;
@@ -87,6 +92,10 @@ export class Post {
     // Do it synchronously if possible: a page that is left gets no later turn.
     if (this.#budgets && (this.#isSure() || (await this.#isHeld()))) return this.#grant(key, request);
     if (channel !== this.#channel) return undefined;
+    if (this.#policy && this.#options.standing.replaces(this.#policy)) {
+      this.#policy = undefined;
+      this.#sit(true);
+    }
     return new Promise((done, fail) => {
       const id = ++this.#count;
       const message: Message = { version: VERSION, kind: "request", tab: this.#tab, id, key, body: request };
@@ -164,7 +173,9 @@ export class Post {
       if (this.#release !== release) return;
       this.#sure = performance.now();
       this.#budgets = new Budgets(this.#options, steal);
-      this.#tell({ version: VERSION, kind: "new" });
+      this.#policy = this.#options.standing.claim();
+      this.#options.standing.hold(this.#policy);
+      this.#tell({ version: VERSION, kind: "new", policy: this.#policy });
       this.#serve();
       await ended;
     };
@@ -221,7 +232,7 @@ export class Post {
   }
 
   #take(message: Message): void {
-    const { version, kind, tab, id, key = "", record, body, why } = message;
+    const { version, kind, tab, id, key = "", record, body, why, policy } = message;
     if (kind === "request") {
       void this.#reply(message);
       return;
@@ -229,6 +240,8 @@ export class Post {
     const { records } = this.#options;
     if (version === VERSION) {
       this.#heard = performance.now();
+      // A former holder's answer may arrive late.
+      if (policy && !this.#budgets) this.#policy = policy;
       if (record) records.hear(key, record);
       else if (kind !== "answer") records.change(kind === "left");
       // A new holder has not received requests to the previous one.
@@ -244,7 +257,7 @@ export class Post {
 
   async #reply({ version, tab, id, key = "", body }: Message): Promise<void> {
     if (!(await this.#isHeld())) return;
-    const answer = { version: VERSION, kind: "answer", tab, id, key } as const;
+    const answer = { version: VERSION, kind: "answer", tab, id, key, policy: this.#policy! } as const;
     try {
       if (version !== VERSION || !(body instanceof Uint8Array)) throw other(version);
       const granted = this.#budgets?.answer(key, body);

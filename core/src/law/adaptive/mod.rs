@@ -53,7 +53,7 @@ use crate::verdict::{Reason, Verdict};
 /// gate.settle(later, second, Outcome::Throttled.with(Hint::remaining(0)));
 /// assert!(matches!(gate.poll(later, &Call::new()), Decision::Wait(_)));
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Adaptive {
     quota: Option<Quota>,

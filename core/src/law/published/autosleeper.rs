@@ -32,7 +32,7 @@ use crate::time::{Instant, Span};
 /// });
 /// assert_eq!(delays, [0, 10_000, 10_000, 11_000, 12_100]);
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AutosleeperConfig {
     /// The delay after the first failure; a step down below it ends the delay.
@@ -107,7 +107,7 @@ impl Default for AutosleeperConfig {
 /// });
 /// assert_eq!(delays, [500, 500, 750, 675]);
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Autosleeper {
     config: AutosleeperConfig,

@@ -38,7 +38,7 @@ use crate::time::{Instant, Span};
 /// assert_eq!(after(Strategy::Remaining, Hint::remaining(2_250)), 2_250);
 /// assert_eq!(after(Strategy::Remaining, Hint::NONE), 4_500);
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Strategy {
     /// `ExponentialBackoff`: to zero. Each call starts again.
@@ -73,7 +73,7 @@ pub enum Strategy {
 /// // The demonstration spares the first throttled call, and sleeps as it would have.
 /// assert_eq!(throttled(HerokuConfig::DEMO), (1_600, 1_600));
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct HerokuConfig {
     /// How a success shortens the sleep.
@@ -163,7 +163,7 @@ impl Default for HerokuConfig {
 /// let stuck = HerokuConfig { add: Span::ZERO, ..gem };
 /// assert_eq!(Heroku::new(stuck), Err(ConfigError::HerokuStart));
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Heroku {
     config: HerokuConfig,

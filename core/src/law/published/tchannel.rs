@@ -35,7 +35,7 @@ use crate::verdict::{Reason, Verdict};
 /// assert_eq!(limits(Recovery::Rate(3)), [38, 152, 610, 2_441]);
 /// assert_eq!(limits(Recovery::Value(200)), [9, 209, 409, 609]);
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Recovery {
     /// By this multiple of itself, 1 to 14: a rate of 3 makes the limit four times as high.
@@ -61,7 +61,7 @@ pub enum Recovery {
 /// assert_eq!(second_call(Over::Reject), Decision::Reject(Reason::OverLimit));
 /// assert_eq!(second_call(Over::Wait), Decision::Wait(Instant::from_nanos(1_000_000_000)));
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Over {
     /// It is rejected at once ([`Reason::OverLimit`]), as in the source.
@@ -88,7 +88,7 @@ pub enum Over {
 /// let next = start + Span::from_secs(1);
 /// assert_eq!(gate.poll(start, &Call::new()), Decision::Wait(next));
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct TchannelConfig {
     /// The initial and highest limit, in calls a second: up to 9 999 999.
@@ -137,7 +137,7 @@ impl Default for TchannelConfig {
 /// let stuck = TchannelConfig { recovery: Recovery::Rate(0), ..TchannelConfig::DEFAULT };
 /// assert_eq!(Tchannel::new(stuck), Err(ConfigError::TchannelRecovery));
 /// ```
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Tchannel {
     config: TchannelConfig,

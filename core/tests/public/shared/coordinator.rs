@@ -103,7 +103,7 @@ fn after_a_silence_the_fleet_is_as_large_as_its_members_say_until_all_could_retu
     let (mut desk, last) = in_operation();
     let many = Request { member: 1, sequence: 30, alone: u16::MAX, ..Request::default() };
     many.send(&mut desk, last + SILENT + 1);
-    assert_eq!(desk.members(), 16);
+    assert_eq!(desk.members(), 64);
 }
 
 #[test]

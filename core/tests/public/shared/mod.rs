@@ -5,6 +5,7 @@ mod counted;
 mod fair;
 mod layout;
 mod member;
+mod policies;
 mod rules;
 mod tree;
 
@@ -12,7 +13,7 @@ use tidegate::law::Fixed;
 use tidegate::shared::{Coordinator, Leases};
 use tidegate::{Policy, Quota};
 
-type Desk = Coordinator<Leases<Fixed, 1024>, 16>;
+type Desk = Coordinator<Leases<Fixed, 1024>, 64>;
 
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))

@@ -222,6 +222,75 @@ fn the_share_of_a_member_that_calls_without_leases_is_counted() {
 }
 
 #[test]
+fn members_that_make_one_call_and_vanish_starve_nobody() {
+    for ends in [false, true] {
+        let mut desk = desk(per_second(50));
+        let mut members = [member(1), member(2)];
+        let mut sent = [0; 40];
+        let mut vanished = 0;
+        for tick in 0..8_000 {
+            let (now, second) = (BEGIN + tick * 5 * MILLIS, tick as usize / 200);
+            for member in &mut members {
+                let (leased, own) = call(member, now);
+                sent[second] += leased + own;
+                if let Some(request) = due(member, now, 20) {
+                    member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+                }
+            }
+            if (5..25).contains(&second) && tick % 100 == 0 {
+                vanished += 1;
+                let one =
+                    Request { member: 100 + tick, sequence: 1, want: 1, ..Request::default() };
+                sent[second] += leases(&one.send(&mut desk, now)).len() as u64;
+                if ends {
+                    desk.ended(at(now), &one.bytes()).unwrap();
+                }
+            }
+        }
+        assert_eq!(vanished, 40);
+        let used = |from: usize, to: usize| sent[from..to].iter().sum::<u64>() / (to - from) as u64;
+        let least = if ends { 49 } else { 46 };
+        assert!(used(6, 25) >= least, "while they vanish: {sent:?}");
+        assert!(used(26, 36) > least, "from a second after that: {sent:?}");
+        assert!(used(36, 40) >= 49, "in the end: {sent:?}");
+        assert!(sent.iter().all(|sent| *sent <= 51) || sent[0] > 51, "{sent:?}");
+    }
+}
+
+#[test]
+fn a_silent_member_keeps_what_it_was_granted_lately_and_sends_no_more_alone() {
+    // The calls that the second member makes in a second until it is cut off. Then it has any number.
+    for (rate, least) in [(2, 43), (20, 25), (50, 21)] {
+        let mut desk = desk(per_second(50));
+        let mut members = [member(1), member(2)];
+        let mut sent = [0; 2];
+        for tick in 0..14_000 {
+            let now = BEGIN + tick * 5 * MILLIS;
+            let is_cut = tick >= 12_000;
+            for (index, member) in members.iter_mut().enumerate() {
+                if index == 1 && !is_cut && tick % (200 / rate) > 0 {
+                    continue;
+                }
+                let (leased, own) = call(member, now);
+                // Both have used the leases that they had.
+                if tick >= 12_400 {
+                    sent[index] += leased + own;
+                }
+                let waiting = if index == 0 || is_cut { 20 } else { 1 };
+                if let Some(request) = due(member, now, waiting)
+                    && (index == 0 || !is_cut)
+                {
+                    member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+                }
+            }
+        }
+        let [other, alone] = sent;
+        assert!(other >= least * 8 && other + alone <= 8 * 50 + 2, "{rate} a second: {sent:?}");
+        assert!(alone > 0, "{rate} a second: {sent:?}");
+    }
+}
+
+#[test]
 fn a_restored_coordinator_grants_nothing_in_addition_to_earlier_grants() {
     // Its snapshot predates its knowledge of the number of members and of the slow limit.
     let mut before = desk(per_second(2));
