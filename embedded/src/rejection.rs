@@ -1,7 +1,7 @@
 //! Why a call was not sent, or was given up.
 
 use embassy_time::Instant;
-use tidegate::Reason;
+use tidegate::{Reason, Span};
 
 use crate::time;
 
@@ -35,9 +35,10 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    pub(crate) const fn of(reason: Reason) -> Self {
+    /// `slept` is by how much the gates' time is ahead of the clock.
+    pub(crate) fn of(reason: Reason, slept: Span) -> Self {
         match reason {
-            Reason::Late(at) => Self::Late(time::ticking(at)),
+            Reason::Late(at) => Self::Late(time::ticking(at - slept)),
             Reason::OverLimit => Self::OverLimit,
             Reason::TooBig => Self::TooBig,
             _ => Self::Never,

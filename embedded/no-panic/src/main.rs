@@ -77,6 +77,7 @@ pub static SESSIONS: Supervisor = Supervisor {
     new: || Sessions::new(board::seed),
     spread_start: Sessions::spread_start,
     link_up: Sessions::link_up,
+    slept: Sessions::slept,
     open: |connection| connection.open(),
     end: |_| (),
 };
@@ -138,6 +139,7 @@ pub struct Verbs<
         &[u8],
         Duration,
     ) -> Result<(), SnapshotError>,
+    slept: fn(&Uplink<L, WAITERS, LIMITS, C>, Duration),
     fall_asleep: fn(&Uplink<L, WAITERS, LIMITS, C>, &mut [u8]) -> Result<usize, SnapshotError>,
     wake_up: fn(
         &Uplink<L, WAITERS, LIMITS, C>,
@@ -196,6 +198,7 @@ where
         waiting: Throttle::waiting,
         snapshot: Throttle::snapshot,
         restore: Throttle::restore,
+        slept: Throttle::slept,
         fall_asleep: Throttle::fall_asleep,
         wake_up: Throttle::wake_up,
         #[cfg(feature = "bad")]
@@ -244,6 +247,7 @@ pub struct Supervisor {
     new: fn() -> Sessions<Mutex>,
     spread_start: fn(&Sessions<Mutex>, Duration),
     link_up: fn(&Sessions<Mutex>),
+    slept: fn(&Sessions<Mutex>, Duration),
     open: for<'a> fn(&Connection<'a, Mutex>),
     end: for<'a> fn(Connection<'a, Mutex>),
 }
