@@ -323,7 +323,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
 
     /// Starts or continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls in flight
     /// keep their places, and the restored throttle waits if their responses ask for it. If the device cannot measure how
-    /// long it was away, use [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
+    /// long it was away, use [`record`](Self::record) and [`wake_up`](Self::wake_up) instead: with an `away` of
     /// zero, a cooldown does not pass while the device sleeps.
     ///
     /// ```
@@ -363,18 +363,18 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         Ok(())
     }
 
-    /// Length of the record of [`fall_asleep`](Self::fall_asleep) in bytes.
+    /// Length of the record of [`record`](Self::record) in bytes.
     #[cfg(feature = "sleep")]
-    pub const SLEEP_BYTES: usize = Self::SNAPSHOT_BYTES.saturating_add(SleepClock::SNAPSHOT_BYTES);
+    pub const RECORD_BYTES: usize = Self::SNAPSHOT_BYTES.saturating_add(SleepClock::SNAPSHOT_BYTES);
 
-    /// Writes a [`snapshot`](Self::snapshot) and what is known about earlier sleeps to the first
-    /// [`SLEEP_BYTES`](Self::SLEEP_BYTES) bytes of `record`, and returns their number: 0 if the throttle was not
-    /// started.
+    /// Before each attempt and before a deep sleep, writes a [`snapshot`](Self::snapshot) and what is known about
+    /// earlier sleeps to the first [`RECORD_BYTES`](Self::RECORD_BYTES) bytes of `record`, and returns their number: 0
+    /// if the throttle was not started.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.
     #[cfg(feature = "sleep")]
-    pub fn fall_asleep(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
+    pub fn record(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let (gate, sleep) =
             record.split_at_mut_checked(Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         let Some(clock) = self.desk.with(|started| started.sleep.get_mut().clone()) else {
@@ -384,7 +384,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         clock.snapshot(self.desk.now(), sleep).map(|more| written.saturating_add(more))
     }
 
-    /// Before [`fall_asleep`](Self::fall_asleep), says how long the device is about to sleep, if nothing but its inexact
+    /// Before [`record`](Self::record), says how long the device is about to sleep, if nothing but its inexact
     /// timer measures that. See [`SleepClock::expect`]. Without it, a sleep counts as a minute until a server's times
     /// have measured it.
     #[cfg(feature = "sleep")]
@@ -392,7 +392,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         self.desk.with(|started| started.sleep.get_mut().expect(time::span(each)));
     }
 
-    /// [`restore`](Self::restore)s the record of [`fall_asleep`](Self::fall_asleep). `away` is the time since then, or
+    /// [`restore`](Self::restore)s the record of [`record`](Self::record). `away` is the time since then, or
     /// `None` if the device has no clock that runs while it sleeps: then [`SleepClock`] estimates it from the times
     /// that the server reports.
     ///
@@ -409,8 +409,8 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// let uplink = Uplink::seeded(&POLICY, 7);
     /// let later = Hint::retry_after(Span::from_secs(900));
     /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(later));
-    /// let mut record = [0; Uplink::SLEEP_BYTES];
-    /// uplink.fall_asleep(&mut record).unwrap();
+    /// let mut record = [0; Uplink::RECORD_BYTES];
+    /// uplink.record(&mut record).unwrap();
     /// // ... a sleep of unknown length ...
     /// let uplink = Uplink::new();
     /// if uplink.wake_up(&POLICY, 8, &record, None).is_err() {

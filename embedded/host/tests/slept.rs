@@ -35,7 +35,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// What happens, with the real time in ticks, and the record at the end.
-fn life(steps: &[Step], clock_stops: bool) -> (Vec<(u64, String)>, [u8; Uplink::SLEEP_BYTES]) {
+fn life(steps: &[Step], clock_stops: bool) -> (Vec<(u64, String)>, [u8; Uplink::RECORD_BYTES]) {
     let time = Time::begin();
     let uplink = Uplink::seeded(const { &Policy::adaptive() }, 7);
     let sessions = Sessions::<NoopRawMutex>::new(|| 7);
@@ -100,8 +100,8 @@ fn life(steps: &[Step], clock_stops: bool) -> (Vec<(u64, String)>, [u8; Uplink::
         let wait = uplink.next_at().map(|at| at.saturating_duration_since(Instant::now()));
         note(format!("{wait:?}, {:?}, {:?}", uplink.why(), uplink.interval()));
     }
-    let mut record = [0; Uplink::SLEEP_BYTES];
-    uplink.fall_asleep(&mut record).unwrap();
+    let mut record = [0; Uplink::RECORD_BYTES];
+    uplink.record(&mut record).unwrap();
     drop(tasks);
     (log.take(), record)
 }

@@ -140,7 +140,7 @@ pub struct Verbs<
         Duration,
     ) -> Result<(), SnapshotError>,
     slept: fn(&Uplink<L, WAITERS, LIMITS, C>, Duration),
-    fall_asleep: fn(&Uplink<L, WAITERS, LIMITS, C>, &mut [u8]) -> Result<usize, SnapshotError>,
+    record: fn(&Uplink<L, WAITERS, LIMITS, C>, &mut [u8]) -> Result<usize, SnapshotError>,
     wake_up: fn(
         &Uplink<L, WAITERS, LIMITS, C>,
         &'static Policy<L, LIMITS>,
@@ -199,7 +199,7 @@ where
         snapshot: Throttle::snapshot,
         restore: Throttle::restore,
         slept: Throttle::slept,
-        fall_asleep: Throttle::fall_asleep,
+        record: Throttle::record,
         wake_up: Throttle::wake_up,
         #[cfg(feature = "bad")]
         bad: |dividend, divisor| dividend / divisor,
