@@ -92,7 +92,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// Sets a priority, from 0 (the default) to 7. Calls with a higher priority are sent first. If
     /// all places are taken, a call with a priority above 0 takes the place of the latest call of a
     /// lower priority that waits for its first attempt. A call of priority 0 that loses its place is
-    /// rejected ([`Rejection::LineFull`]). A call with a higher priority is not: it waits without a
+    /// rejected ([`Rejection::QueueFull`]). A call with a higher priority is not: it waits without a
     /// place, and tries again when the next call may be sent, or after a second.
     ///
     /// ```

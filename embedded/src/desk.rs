@@ -153,7 +153,10 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
 
     /// How long the device's clock stood still.
     fn slept(&self) -> Span {
-        self.lock(Span::ZERO, |inner| inner.slept())
+        #[cfg(feature = "sleep")]
+        return self.lock(Span::ZERO, |inner| inner.slept);
+        #[cfg(not(feature = "sleep"))]
+        Span::ZERO
     }
 
     /// Moves the gates' time ahead. Tasks that wait ask the gates again.
@@ -308,7 +311,7 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
             self.wake_first(&key);
         }
         if *number == 0 && rank.needs_place() {
-            return Poll::Ready(Err(Rejection::LineFull));
+            return Poll::Ready(Err(Rejection::QueueFull));
         }
         if *number == 0 && (*until <= now || *until == Instant::MAX) {
             *wake = (*wake).min(now + LOOK_AGAIN);

@@ -28,15 +28,13 @@ fn no_message_of_a_throttle_topic_is_lost_while_tasks_wait() {
         tasks.spawn(async {
             loop {
                 let permit = uplink.acquire().await.unwrap();
-                let mut broker = broker.borrow_mut();
-                if broker.take(Instant::now().as_ticks(), 1) {
+                if broker.borrow_mut().take(Instant::now().as_ticks(), 1) {
                     served.set(served.get() + 1);
                 } else {
                     dropped.set(dropped.get() + 1);
-                    topic.set(Some(broker.retry_after(1).div_ceil(TICK_HZ)));
+                    topic.set(Some(broker.borrow().retry_after(1).div_ceil(TICK_HZ)));
                 }
                 permit.settle(Outcome::Ok);
-                drop(broker);
                 Timer::after_millis(500).await;
             }
         });
@@ -110,6 +108,6 @@ fn under_its_published_limit_a_broker_that_hangs_up_does_not() {
             }
         }
     });
-    tasks.run(&time, Instant::from_secs(3_600));
-    assert!(served.get() >= 85 * 3_600 && connects.get() == 1, "{served:?}, {connects:?}");
+    tasks.run(&time, Instant::from_secs(600));
+    assert!(served.get() >= 85 * 600 && connects.get() == 1, "{served:?}, {connects:?}");
 }

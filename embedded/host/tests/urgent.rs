@@ -36,7 +36,7 @@ fn an_urgent_call_takes_the_place_of_the_last_ordinary_one_and_is_sent_first() {
         tasks.turn();
     }
     tasks.run(&time, far());
-    let full = Err(Rejection::LineFull);
+    let full = Err(Rejection::QueueFull);
     let order = order.take();
     // The third urgent call finds both places taken by equally urgent calls, and queues again.
     assert_eq!(order[..2], [(1, full, 0), (0, full, 0)]);
