@@ -17,7 +17,8 @@ use crate::time::{Instant, Span};
 ///   the measurement.
 /// - **A measurement** is the time by which a server's `Retry-After` or reset has shrunk when it throttles the next
 ///   call. It is weighted by the number of sleeps that it covers, against 16 earlier ones. If the next call is served,
-///   the time by which the reset has shrunk is a lower bound, because that call may have moved the reset.
+///   there are two lower bounds: the time by which the reset has shrunk, because that call may have moved the reset, or
+///   else the whole `Retry-After`, because it has passed.
 /// - **A wrong estimate does not last.** After each 1024 sleeps without a response, one sleep counts as 30
 ///   days, so that a call can be sent, and the estimate doubles.
 ///
@@ -115,6 +116,7 @@ impl SleepClock {
             let is_exact = reply.outcome == Outcome::Throttled;
             let passed = match passed(self.reset, reset) {
                 None if is_exact => passed(self.wait, wait),
+                None if reply.outcome == Outcome::Ok => self.wait,
                 passed => passed,
             };
             if let Some(passed) = passed {
@@ -317,7 +319,14 @@ mod tests {
                     ASLEEP,
                     Event::Reply(Outcome::Ok, Some(600), None),
                 ],
-                600 * SECOND,
+                899 * SECOND,
+            ),
+            // A call that is served after a wait shows that the wait has passed.
+            (&[throttled(900), ASLEEP, ASLEEP, ok(1_000)], 899 * SECOND / 2),
+            (&[throttled(900), ASLEEP, throttled(598), ASLEEP, ASLEEP, ok(1_000)], 301 * SECOND),
+            (
+                &[throttled(900), ASLEEP, throttled(600), ASLEEP, ok(1_000)],
+                (299 * 16 + 599) * SECOND / 17,
             ),
         ];
         for (events, expected) in cases {

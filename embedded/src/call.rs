@@ -12,7 +12,6 @@ use crate::permit::Permit;
 use crate::rejection::Rejection;
 use crate::replied::Replied;
 use crate::throttle::Shared;
-use crate::time;
 
 /// A call to be made: its cost, deadline, priority and key.
 ///
@@ -62,7 +61,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// calls, in the queue or in flight, are not considered: if they delay it too much, it is rejected when it becomes
     /// the first, or at its deadline.
     pub fn with_deadline(self, deadline: Instant) -> Self {
-        Self { call: self.call.deadline(time::instant(deadline)), ..self }
+        let deadline = self.throttle.desk().instant(deadline);
+        Self { call: self.call.deadline(deadline), ..self }
     }
 
     /// Sets a deadline relative to now.
@@ -92,7 +92,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// Sets a priority, from 0 (the default) to 7. Calls with a higher priority are sent first. If
     /// all places are taken, a call with a priority above 0 takes the place of the latest call of a
     /// lower priority that waits for its first attempt. A call of priority 0 that loses its place is
-    /// rejected ([`Rejection::LineFull`]). A call with a higher priority is not: it waits without a
+    /// rejected ([`Rejection::QueueFull`]). A call with a higher priority is not: it waits without a
     /// place, and tries again when the next call may be sent, or after a second.
     ///
     /// ```
@@ -295,8 +295,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
 #[cfg(feature = "defmt")]
 impl<T: Shared<LIMITS>, const LIMITS: usize> defmt::Format for Call<'_, T, LIMITS> {
     fn format(&self, f: defmt::Formatter<'_>) {
-        let left = self.call.not_after() - time::now();
-        let left = time::duration(left).as_millis();
+        let left = self.call.not_after() - self.throttle.desk().now();
+        let left = crate::time::duration(left).as_millis();
         defmt::write!(f, "Call {{ priority: {}, {} ms left }}", self.priority, left);
     }
 }

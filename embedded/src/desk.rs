@@ -10,7 +10,7 @@ use core::task::{Context, Poll};
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::gate::Permit;
-use tidegate::{AsReply, CallTime, Costs, Decision, Instant, Outcome, Span};
+use tidegate::{AsReply, CallTime, Costs, Decision, Instant, Outcome, Reason, Span};
 
 use crate::gates::{Gate, Gates};
 use crate::line::{Line, Rank};
@@ -27,6 +27,9 @@ pub struct Desk<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMIT
 struct Inner<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
     started: Option<Started<G, LIMITS>>,
     line: Line<G::Key, WAITERS>,
+    /// How long the device's clock stood still. The gates' time is ahead of it by this.
+    #[cfg(feature = "sleep")]
+    slept: Span,
 }
 
 /// The state of a throttle that was started.
@@ -95,6 +98,12 @@ pub trait Verbs<const LIMITS: usize> {
     /// What a call costs.
     type Costs: Costs<LIMITS>;
 
+    /// The gates' time.
+    fn now(&self) -> Instant;
+
+    /// The gates' time at this instant of the device's clock.
+    fn instant(&self, at: embassy_time::Instant) -> Instant;
+
     /// Returns a permit if a call of this priority may be sent now and none that precedes it waits.
     fn take(
         &self,
@@ -132,14 +141,43 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     Desk<M, G, WAITERS, LIMITS>
 {
     pub(crate) const fn new() -> Self {
-        Self { inner: Mutex::new(RefCell::new(Inner { started: None, line: Line::new() })) }
+        Self {
+            inner: Mutex::new(RefCell::new(Inner {
+                started: None,
+                line: Line::new(),
+                #[cfg(feature = "sleep")]
+                slept: Span::ZERO,
+            })),
+        }
+    }
+
+    /// How long the device's clock stood still.
+    fn slept(&self) -> Span {
+        #[cfg(feature = "sleep")]
+        return self.lock(Span::ZERO, |inner| inner.slept);
+        #[cfg(not(feature = "sleep"))]
+        Span::ZERO
+    }
+
+    /// Moves the gates' time ahead. Tasks that wait ask the gates again.
+    #[cfg(feature = "sleep")]
+    pub(crate) fn sleep(&self, slept: Span) {
+        self.lock((), |inner| {
+            inner.slept += slept;
+            inner.line.wake_all();
+        });
+    }
+
+    /// The instant of the device's clock at this time of the gates.
+    pub(crate) fn ticking(&self, at: Instant) -> embassy_time::Instant {
+        time::ticking(at - self.slept())
     }
 
     /// Sets the gates, or replaces them and, unless it `continues`, all other state too. Tasks that wait ask them.
     ///
     /// `gates` is called where its value is stored, which takes less code than an argument.
     pub(crate) fn replace(&self, continues: bool, gates: impl FnOnce() -> G) {
-        self.lock((), |Inner { started, line }| {
+        self.lock((), |Inner { started, line, .. }| {
             let mut gates = gates();
             if let Some(started) = started {
                 gates.take_over(started.gates());
@@ -154,7 +192,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
 
     /// Changes the gates of any keys. Tasks that wait ask them again.
     pub(crate) fn change(&self, act: impl FnOnce(&mut G, Instant)) {
-        let now = time::now();
+        let now = self.now();
         self.lock((), |inner| {
             if let Some(started) = &mut inner.started {
                 act(started.gates(), now);
@@ -193,6 +231,13 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
 }
 
 impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITERS, LIMITS> {
+    const fn slept(&self) -> Span {
+        #[cfg(feature = "sleep")]
+        return self.slept;
+        #[cfg(not(feature = "sleep"))]
+        Span::ZERO
+    }
+
     fn wake_first(&mut self, key: &G::Key) {
         let is_failing = self.started.as_mut().is_some_and(|started| started.is_failing(key));
         self.line.wake_first(key, is_failing);
@@ -209,6 +254,7 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
         wake: &mut Instant,
     ) -> Poll<Result<(), Rejection>> {
         let Standing { call, priority, number, until, permit } = standing;
+        let slept = self.slept();
         let Some(started) = &mut self.started else {
             return Poll::Ready(Err(Rejection::NotStarted));
         };
@@ -239,13 +285,13 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
                             *until = gate.ready_at(now, call).unwrap_or(Instant::MAX);
                             None
                         }
-                        Decision::Reject(reason) => Some(Err(Rejection::of(reason))),
+                        Decision::Reject(reason) => Some(Err(Rejection::of(reason, slept))),
                     }
                 } else {
                     None
                 }
             }
-            Err(at) if at > call.not_after() => Some(Err(Rejection::Late(time::ticking(at)))),
+            Err(at) if at > call.not_after() => Some(Err(Rejection::of(Reason::Late(at), slept))),
             Err(at) => {
                 *until = at;
                 None
@@ -265,7 +311,7 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
             self.wake_first(&key);
         }
         if *number == 0 && rank.needs_place() {
-            return Poll::Ready(Err(Rejection::LineFull));
+            return Poll::Ready(Err(Rejection::QueueFull));
         }
         if *number == 0 && (*until <= now || *until == Instant::MAX) {
             *wake = (*wake).min(now + LOOK_AGAIN);
@@ -298,13 +344,21 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     type Key = G::Key;
     type Costs = G::Costs;
 
+    fn now(&self) -> Instant {
+        time::now() + self.slept()
+    }
+
+    fn instant(&self, at: embassy_time::Instant) -> Instant {
+        time::instant(at) + self.slept()
+    }
+
     fn take(
         &self,
         key: &G::Key,
         call: &tidegate::Call<LIMITS, G::Costs>,
         priority: u8,
     ) -> Option<Permit<LIMITS, G::Costs>> {
-        let now = time::now();
+        let now = self.now();
         self.lock(None, |inner| {
             if inner.line.has(key, priority) {
                 return None;
@@ -322,7 +376,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         standing: &mut Standing<LIMITS, G::Costs>,
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Rejection>> {
-        let now = time::now();
+        let now = self.now();
         let mut wake = standing.call.not_before();
         // A call in its backoff takes no place in line.
         if wake <= now {
@@ -337,10 +391,10 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         }
         if wake < Instant::MAX {
             trace!("waits for {} ms, or until something changes", millis(wake - now));
+            wake_at(wake - self.slept(), context.waker());
         } else {
             trace!("waits until something changes");
         }
-        wake_at(wake, context.waker());
         Poll::Pending
     }
 
@@ -371,7 +425,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         reply: &impl AsReply<LIMITS>,
         again: Option<&mut tidegate::Call<LIMITS, G::Costs>>,
     ) -> bool {
-        let now = time::now();
+        let now = self.now();
         // In two steps, because learning from a response takes longest.
         self.lock((), |inner| {
             let Some(started) = &mut inner.started else { return };

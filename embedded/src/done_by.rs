@@ -10,7 +10,6 @@ use crate::desk::Verbs;
 use crate::rejection::Rejection;
 use crate::replied::Replied;
 use crate::throttle::Shared;
-use crate::time;
 
 /// A call with a deadline for its response. Returned by [`Call::done_by`] and
 /// [`Call::done_within`].
@@ -64,13 +63,13 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'a, T, LIMITS> {
         mut call: impl AsyncFnMut() -> R,
     ) -> impl Future<Output = Result<R, Rejection>> {
         let Self { call: asks, deadline } = self;
-        let (desk, done_by) = (asks.throttle().desk(), time::instant(deadline));
-        let now = time::now();
+        let desk = asks.throttle().desk();
+        let (now, done_by) = (desk.now(), desk.instant(deadline));
         let leave_by = desk.with_call_time(|time| time.leave_by(now, done_by)).unwrap_or(done_by);
         let work = async move || {
-            let began = time::now();
+            let began = desk.now();
             let answer = embassy_time::with_deadline(deadline, call()).await;
-            let took = time::now() - began;
+            let took = desk.now() - began;
             desk.with_call_time(|time| match answer {
                 Ok(_) => time.took(took),
                 Err(_) => time.took_longer(took),

@@ -11,7 +11,7 @@ use tidegate::snapshot::{Record, SnapshotError};
 use tidegate::{Controller, Keyed, Policy};
 
 use crate::call::Call;
-use crate::desk::Desk;
+use crate::desk::{Desk, Verbs};
 use crate::gates::{Gate, Gates};
 use crate::replied::Replied;
 use crate::throttle::{Shared, sealed};
@@ -104,6 +104,12 @@ impl<
         });
     }
 
+    /// The device has slept with its timer stopped; see [`Throttle::slept`](crate::Throttle::slept).
+    #[cfg(feature = "sleep")]
+    pub fn slept(&self, duration: Duration) {
+        self.desk.sleep(time::span(duration));
+    }
+
     /// Sets another policy for all keys; see [`Controller::set_policy`].
     pub fn set_policy(&self, policy: &'static Policy<L, LIMITS>)
     where
@@ -137,7 +143,7 @@ impl<
     /// [`Throttle::interval`](crate::Throttle::interval).
     #[must_use]
     pub fn interval(&self, key: &K) -> Option<Duration> {
-        let now = time::now();
+        let now = self.desk.now();
         self.desk
             .see(key, |gate| gate.intervals(now).next())
             .flatten()
@@ -155,14 +161,14 @@ impl<
     /// [`Throttle::next_at`](crate::Throttle::next_at).
     #[must_use]
     pub fn next_at(&self, key: &K) -> Option<Instant> {
-        let now = time::now();
-        self.desk.see(key, |gate| gate.next_at(now)).flatten().map(time::ticking)
+        let now = self.desk.now();
+        self.desk.see(key, |gate| gate.next_at(now)).flatten().map(|at| self.desk.ticking(at))
     }
 
     /// What delays a plain call of this key now; see [`Throttle::why`](crate::Throttle::why).
     #[must_use]
     pub fn why(&self, key: &K) -> Option<tidegate::gate::Gate> {
-        let now = time::now();
+        let now = self.desk.now();
         self.desk.see(key, |gate| gate.why(now, &tidegate::Call::new())).flatten()
     }
 
@@ -205,7 +211,7 @@ impl<
     /// [`SnapshotError::Length`] if `record` is too short.
     pub fn snapshot(&self, key: &K, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let gate = self.desk.see(key, Clone::clone);
-        gate.map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
+        gate.map_or(Ok(0), |gate| gate.snapshot(self.desk.now(), record))
     }
 
     /// Continues from a key's snapshot that was taken `away` ago, like

@@ -1,7 +1,7 @@
 //! Why a call was not sent, or was given up.
 
 use embassy_time::Instant;
-use tidegate::Reason;
+use tidegate::{Reason, Span};
 
 use crate::time;
 
@@ -10,7 +10,7 @@ use crate::time;
 /// ```
 /// use tidegate_embassy::Rejection;
 ///
-/// assert_eq!(Rejection::LineFull.to_string(), "as many tasks wait already as the throttle has places");
+/// assert_eq!(Rejection::QueueFull.to_string(), "the queue is full: give the throttle more places, or make fewer calls");
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -20,10 +20,10 @@ pub enum Rejection {
     /// The deadline of [`done_by`](crate::Call::done_by) passed while it was in flight. The server
     /// may have served it.
     GivenUp,
-    /// The throttle's places are all taken, or an urgent call has taken this call's place. Only
+    /// The queue is full: `WAITERS` tasks wait already, or an urgent call has taken this call's place. Only
     /// first attempts of priority 0 are rejected for this; others wait without a place. Make fewer
     /// calls, or give the throttle more places.
-    LineFull,
+    QueueFull,
     /// The law's limit for this second is used up, and it rejects further calls.
     OverLimit,
     /// Its cost exceeds a limit's burst, so it can never be admitted.
@@ -35,9 +35,10 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    pub(crate) const fn of(reason: Reason) -> Self {
+    /// `slept` is by how much the gates' time is ahead of the clock.
+    pub(crate) fn of(reason: Reason, slept: Span) -> Self {
         match reason {
-            Reason::Late(at) => Self::Late(time::ticking(at)),
+            Reason::Late(at) => Self::Late(time::ticking(at - slept)),
             Reason::OverLimit => Self::OverLimit,
             Reason::TooBig => Self::TooBig,
             _ => Self::Never,
@@ -59,11 +60,11 @@ impl core::fmt::Display for Rejection {
                 return write!(f, "the call could be sent in {wait} ms, after its deadline");
             }
             Self::GivenUp => "the deadline passed while the call was in flight",
-            Self::LineFull => "as many tasks wait already as the throttle has places",
+            Self::QueueFull => "the queue is full: give the throttle more places, or make fewer calls",
             Self::OverLimit => "the law's limit for this second is used up",
-            Self::TooBig => "the cost is more than the limit's burst, so the call does not fit",
+            Self::TooBig => "the cost is more than the limit's burst: give the quota a larger burst, or divide the call",
             Self::Never => "the wait would outlast the clock",
-            Self::NotStarted => "the throttle was not started",
+            Self::NotStarted => "the throttle was not started: call `start` first",
         })
     }
 }
@@ -80,13 +81,23 @@ impl defmt::Format for Rejection {
                 defmt::write!(f, "the call could be sent in {=u64} ms, after its deadline", wait);
             }
             Self::GivenUp => defmt::write!(f, "the deadline passed while the call was in flight"),
-            Self::LineFull => {
-                defmt::write!(f, "as many tasks wait already as the throttle has places")
+            Self::QueueFull => {
+                defmt::write!(
+                    f,
+                    "the queue is full: give the throttle more places, or make fewer calls"
+                )
             }
             Self::OverLimit => defmt::write!(f, "the law's limit for this second is used up"),
-            Self::TooBig => defmt::write!(f, "the cost is more than the limit's burst"),
+            Self::TooBig => {
+                defmt::write!(
+                    f,
+                    "the cost is more than the limit's burst: give the quota a larger burst, or divide the call"
+                )
+            }
             Self::Never => defmt::write!(f, "the wait would outlast the clock"),
-            Self::NotStarted => defmt::write!(f, "the throttle was not started"),
+            Self::NotStarted => {
+                defmt::write!(f, "the throttle was not started: call `start` first")
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::Duration;
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::{Ratio, Session, Span};
+use tidegate::{Instant, Ratio, Session, Span};
 
 use crate::log::{debug, trace};
 use crate::time::{self, millis, wake_at};
@@ -52,6 +52,18 @@ struct Inner {
     session: Option<Session>,
     /// Of the task that connects. With several of them, of the latest: all have timers.
     waker: Option<Waker>,
+    /// How long the device's clock stood still.
+    #[cfg(feature = "sleep")]
+    slept: Span,
+}
+
+impl Inner {
+    const fn slept(&self) -> Span {
+        #[cfg(feature = "sleep")]
+        return self.slept;
+        #[cfg(not(feature = "sleep"))]
+        Span::ZERO
+    }
 }
 
 /// Lasts from an attempt to connect to the end of its session: dropping it ends the session.
@@ -90,7 +102,12 @@ impl<M: RawMutex> Sessions<M> {
     /// as stable.
     #[must_use]
     pub const fn with_backoff(backoff: Backoff, stable: Duration, seed: fn() -> u64) -> Self {
-        let inner = Inner { session: None, waker: None };
+        let inner = Inner {
+            session: None,
+            waker: None,
+            #[cfg(feature = "sleep")]
+            slept: Span::ZERO,
+        };
         let inner = Mutex::new(RefCell::new(inner));
         Self { inner, seed, backoff, stable: time::span(stable), spread: Span::ZERO }
     }
@@ -106,14 +123,14 @@ impl<M: RawMutex> Sessions<M> {
     /// Makes the first attempt at a random time within `over` from now, for a fleet that powers up together; see
     /// [`Session::spread_start`]. Call it before [`connect`](Self::connect).
     pub fn spread_start(&self, over: Duration) {
-        self.with(|session, _| session.spread_start(time::now(), time::span(over)));
+        self.with(|session, _, now| session.spread_start(now, time::span(over)));
     }
 
     /// The network is back: the next attempt may be made at once, except within the spread after a stable session; see
     /// [`Session::link_up`].
     pub fn link_up(&self) {
-        self.with(|session, waker| {
-            session.link_up(time::now());
+        self.with(|session, waker, now| {
+            session.link_up(now);
             if let Some(waker) = waker.take() {
                 waker.wake();
             }
@@ -121,12 +138,23 @@ impl<M: RawMutex> Sessions<M> {
         debug!("the link is up");
     }
 
+    /// The device has slept for `duration` with its timer stopped; see [`Throttle::slept`](crate::Throttle::slept).
+    #[cfg(feature = "sleep")]
+    pub fn slept(&self, duration: Duration) {
+        self.lock(|inner| {
+            inner.slept += time::span(duration);
+            if let Some(waker) = inner.waker.take() {
+                waker.wake();
+            }
+        });
+    }
+
     /// Waits until the next attempt to connect may be made. Connect then, and call [`Connection::open`] when the
     /// server has accepted the session.
     pub async fn connect(&self) -> Connection<'_, M> {
         poll_fn(|context| {
-            let next = self.with(|session, waker| {
-                let (next, now) = (session.next_at(), time::now());
+            let wait = self.with(|session, waker, now| {
+                let next = session.next_at();
                 if next <= now {
                     session.begin(now);
                     return None;
@@ -135,16 +163,13 @@ impl<M: RawMutex> Sessions<M> {
                     Some(waker) => waker.clone_from(context.waker()),
                     None => *waker = Some(context.waker().clone()),
                 }
-                Some(next)
+                Some(next - now)
             });
-            match next.flatten() {
+            match wait.flatten() {
                 None => Poll::Ready(()),
-                Some(next) => {
-                    trace!(
-                        "the next attempt to connect is due in {} ms",
-                        millis(next - time::now())
-                    );
-                    wake_at(next, context.waker());
+                Some(wait) => {
+                    trace!("the next attempt to connect is due in {} ms", millis(wait));
+                    wake_at(time::now() + wait, context.waker());
                     Poll::Pending
                 }
             }
@@ -153,37 +178,40 @@ impl<M: RawMutex> Sessions<M> {
         Connection { sessions: self }
     }
 
-    fn with<R>(&self, act: impl FnOnce(&mut Session, &mut Option<Waker>) -> R) -> Option<R> {
-        self.inner.lock(|cell| {
-            let mut inner = cell.try_borrow_mut().ok()?;
-            let Inner { session, waker } = &mut *inner;
+    fn with<R>(
+        &self,
+        act: impl FnOnce(&mut Session, &mut Option<Waker>, Instant) -> R,
+    ) -> Option<R> {
+        self.lock(|inner| {
+            let now = time::now() + inner.slept();
+            let Inner { session, waker, .. } = inner;
             let begin =
                 || Session::new(self.backoff, self.stable, (self.seed)()).with_spread(self.spread);
-            Some(act(session.get_or_insert_with(begin), waker))
+            act(session.get_or_insert_with(begin), waker, now)
         })
+    }
+
+    fn lock<R>(&self, act: impl FnOnce(&mut Inner) -> R) -> Option<R> {
+        self.inner.lock(|cell| cell.try_borrow_mut().ok().map(|mut inner| act(&mut inner)))
     }
 }
 
 impl<M: RawMutex> Connection<'_, M> {
     /// The server has accepted the session.
     pub fn open(&self) {
-        self.sessions.with(|session, _| session.open(time::now()));
+        self.sessions.with(|session, _, now| session.open(now));
         debug!("the session is open");
     }
 }
 
 impl<M: RawMutex> Drop for Connection<'_, M> {
     fn drop(&mut self) {
-        let now = time::now();
-        let next = self.sessions.with(|session, _| {
+        let wait = self.sessions.with(|session, _, now| {
             session.end(now);
-            session.next_at()
+            session.next_at() - now
         });
-        if let Some(next) = next {
-            debug!(
-                "the connection has ended, the next attempt is due in {} ms",
-                millis(next - now)
-            );
+        if let Some(wait) = wait {
+            debug!("the connection has ended, the next attempt is due in {} ms", millis(wait));
         }
     }
 }

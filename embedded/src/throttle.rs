@@ -15,7 +15,7 @@ use tidegate::{Controller, Costs, Policy, Reply, Rng};
 
 use crate::acquire::Acquire;
 use crate::call::Call;
-use crate::desk::Desk;
+use crate::desk::{Desk, Verbs};
 use crate::gates::Gate;
 use crate::permit::Permit;
 use crate::rejection::Rejection;
@@ -95,7 +95,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     ///
     /// After a deep sleep, [`restore`](Self::restore) starts a throttle.
     pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
-        let now = time::now();
+        let now = self.desk.now();
         self.desk.replace(false, move || Controller::with_rng(policy, Rng::new(seed), now));
     }
 
@@ -220,6 +220,29 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
         self.desk.change(|gate, now| gate.spread_start(now, time::span(over)));
     }
 
+    /// The device has slept for `duration` with its timer stopped and its RAM kept, as in the STOP modes of many chips.
+    /// From now on, the throttle decides as if the clock had run: cooldowns have passed, calls have become due, and
+    /// deadlines of calls that wait are nearer by this time. Embassy's own timers do not move. Not for a driver that
+    /// corrects its clock after a sleep.
+    ///
+    /// ```
+    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// use embassy_time::Duration;
+    /// use tidegate::{Hint, Outcome, Policy, Span, law::Adaptive};
+    /// use tidegate_embassy::Throttle;
+    ///
+    /// let uplink: Throttle<NoopRawMutex, Adaptive> = Throttle::seeded(const { &Policy::adaptive() }, 7);
+    /// let quarter = Hint::retry_after(Span::from_secs(900));
+    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(quarter));
+    /// // ... twenty minutes in STOP mode, measured by the real-time clock ...
+    /// uplink.slept(Duration::from_secs(1_200));
+    /// assert!(uplink.try_acquire().is_some());
+    /// ```
+    #[cfg(feature = "sleep")]
+    pub fn slept(&self, duration: Duration) {
+        self.desk.sleep(time::span(duration));
+    }
+
     /// The counters so far.
     #[cfg(feature = "stats")]
     #[must_use]
@@ -230,7 +253,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     /// The current interval of the first limit's law; `None` if there is none.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
-        let now = time::now();
+        let now = self.desk.now();
         self.desk
             .see(&(), |gate| gate.intervals(now).next())
             .flatten()
@@ -243,8 +266,8 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     /// that sleeps between calls can sleep until then.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        let now = time::now();
-        self.desk.see(&(), |gate| gate.next_at(now)).flatten().map(time::ticking)
+        let now = self.desk.now();
+        self.desk.see(&(), |gate| gate.next_at(now)).flatten().map(|at| self.desk.ticking(at))
     }
 
     /// What delays a plain call now, apart from other calls that wait: pacing, a cooldown or the concurrency limit. See
@@ -263,7 +286,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     /// ```
     #[must_use]
     pub fn why(&self) -> Option<tidegate::gate::Gate> {
-        let now = time::now();
+        let now = self.desk.now();
         self.desk.see(&(), |gate| gate.why(now, &tidegate::Call::new())).flatten()
     }
 
@@ -295,12 +318,12 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     pub fn snapshot(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
         // A copy, because writing it takes much longer than a decision.
         let gate = self.desk.see(&(), Clone::clone);
-        gate.map_or(Ok(0), |gate| gate.snapshot(time::now(), record))
+        gate.map_or(Ok(0), |gate| gate.snapshot(self.desk.now(), record))
     }
 
     /// Starts or continues from a snapshot that was taken `away` ago, under a policy with the same law. Calls in flight
     /// keep their places, and the restored throttle waits if their responses ask for it. If the device cannot measure how
-    /// long it was away, use [`fall_asleep`](Self::fall_asleep) and [`wake_up`](Self::wake_up) instead: with an `away` of
+    /// long it was away, use [`record`](Self::record) and [`wake_up`](Self::wake_up) instead: with an `away` of
     /// zero, a cooldown does not pass while the device sleeps.
     ///
     /// ```
@@ -334,34 +357,34 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         record: &[u8],
         away: Duration,
     ) -> Result<(), SnapshotError> {
-        let now = time::now();
+        let now = self.desk.now();
         let restored = Controller::restore(policy, seed, record, now, time::span(away))?;
         self.desk.replace(true, move || restored);
         Ok(())
     }
 
-    /// Length of the record of [`fall_asleep`](Self::fall_asleep) in bytes.
+    /// Length of the record of [`record`](Self::record) in bytes.
     #[cfg(feature = "sleep")]
-    pub const SLEEP_BYTES: usize = Self::SNAPSHOT_BYTES.saturating_add(SleepClock::SNAPSHOT_BYTES);
+    pub const RECORD_BYTES: usize = Self::SNAPSHOT_BYTES.saturating_add(SleepClock::SNAPSHOT_BYTES);
 
-    /// Writes a [`snapshot`](Self::snapshot) and what is known about earlier sleeps to the first
-    /// [`SLEEP_BYTES`](Self::SLEEP_BYTES) bytes of `record`, and returns their number: 0 if the throttle was not
-    /// started.
+    /// Before each attempt and before a deep sleep, writes a [`snapshot`](Self::snapshot) and what is known about
+    /// earlier sleeps to the first [`RECORD_BYTES`](Self::RECORD_BYTES) bytes of `record`, and returns their number: 0
+    /// if the throttle was not started.
     ///
     /// # Errors
     /// [`SnapshotError::Length`] if `record` is too short.
     #[cfg(feature = "sleep")]
-    pub fn fall_asleep(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
+    pub fn record(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
         let (gate, sleep) =
             record.split_at_mut_checked(Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         let Some(clock) = self.desk.with(|started| started.sleep.get_mut().clone()) else {
             return Ok(0);
         };
         let written = self.snapshot(gate)?;
-        clock.snapshot(time::now(), sleep).map(|more| written.saturating_add(more))
+        clock.snapshot(self.desk.now(), sleep).map(|more| written.saturating_add(more))
     }
 
-    /// Before [`fall_asleep`](Self::fall_asleep), says how long the device is about to sleep, if nothing but its inexact
+    /// Before [`record`](Self::record), says how long the device is about to sleep, if nothing but its inexact
     /// timer measures that. See [`SleepClock::expect`]. Without it, a sleep counts as a minute until a server's times
     /// have measured it.
     #[cfg(feature = "sleep")]
@@ -369,7 +392,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         self.desk.with(|started| started.sleep.get_mut().expect(time::span(each)));
     }
 
-    /// [`restore`](Self::restore)s the record of [`fall_asleep`](Self::fall_asleep). `away` is the time since then, or
+    /// [`restore`](Self::restore)s the record of [`record`](Self::record). `away` is the time since then, or
     /// `None` if the device has no clock that runs while it sleeps: then [`SleepClock`] estimates it from the times
     /// that the server reports.
     ///
@@ -386,8 +409,8 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// let uplink = Uplink::seeded(&POLICY, 7);
     /// let later = Hint::retry_after(Span::from_secs(900));
     /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(later));
-    /// let mut record = [0; Uplink::SLEEP_BYTES];
-    /// uplink.fall_asleep(&mut record).unwrap();
+    /// let mut record = [0; Uplink::RECORD_BYTES];
+    /// uplink.record(&mut record).unwrap();
     /// // ... a sleep of unknown length ...
     /// let uplink = Uplink::new();
     /// if uplink.wake_up(&POLICY, 8, &record, None).is_err() {
@@ -408,7 +431,7 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
         let (gate, sleep) =
             record.split_at_checked(Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         let away = away.into().map(time::span);
-        let (clock, away) = SleepClock::restore(sleep, time::now(), away)?;
+        let (clock, away) = SleepClock::restore(sleep, self.desk.now(), away)?;
         self.restore(policy, seed, gate, time::duration(away))?;
         self.desk.with(|started| started.sleep.set(clock));
         Ok(())

@@ -147,13 +147,11 @@ pub(crate) fn now() -> tidegate::Instant {
     instant(embassy_time::Instant::now())
 }
 
-/// Makes sure that the task wakes at `at` or earlier; not for the end of time.
+/// Makes sure that the task wakes at `at` or earlier.
 pub(crate) fn wake_at(at: tidegate::Instant, waker: &Waker) {
-    if at < tidegate::Instant::MAX {
-        // A timer that is polled for the first time only registers the waker.
-        let mut context = Context::from_waker(waker);
-        _ = Pin::new(&mut Timer::at(ticking(at))).poll(&mut context);
-    }
+    // A timer that is polled for the first time only registers the waker.
+    let mut context = Context::from_waker(waker);
+    _ = Pin::new(&mut Timer::at(ticking(at))).poll(&mut context);
 }
 
 #[cfg(test)]

@@ -265,7 +265,7 @@ fn a_call_that_loses_its_place_to_another_key_passes_its_turn_on() {
         // After the failure, it precedes the retry.
         let first = tasks.spawn(async {
             let displaced = apis.call(1).with_priority(priority).acquire().await;
-            assert_eq!(displaced.unwrap_err(), Rejection::LineFull);
+            assert_eq!(displaced.unwrap_err(), Rejection::QueueFull);
         });
         tasks.run(&time, Instant::from_millis(250));
         assert_eq!(apis.waiting(), 2);

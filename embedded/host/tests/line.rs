@@ -57,7 +57,7 @@ fn a_task_beyond_the_places_is_rejected_and_the_others_are_served() {
                     permit.settle(Outcome::Ok);
                 }
                 Err(rejection) => {
-                    assert_eq!(rejection, Rejection::LineFull);
+                    assert_eq!(rejection, Rejection::QueueFull);
                     rejected.set(rejected.get() + 1);
                 }
             }
@@ -400,7 +400,7 @@ fn a_call_that_loses_its_place_passes_its_turn_on() {
         // After a failure, it precedes the retry of the urgent call, which takes its place.
         let first = tasks.spawn(async {
             let displaced = throttle.call().with_priority(priority).acquire().await;
-            assert_eq!(displaced.unwrap_err(), Rejection::LineFull);
+            assert_eq!(displaced.unwrap_err(), Rejection::QueueFull);
         });
         tasks.run(&time, Instant::from_millis(60));
         assert_eq!((tasks.left(), throttle.waiting()), (1 + usize::from(priority > 0), 1));

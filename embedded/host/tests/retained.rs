@@ -4,9 +4,10 @@ use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant};
 use tidegate::law::{Adaptive, Fixed};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Hint, Outcome, Policy, Quota, Span};
+use tidegate::{Hint, Outcome, Policy, Quota, Rng, Span};
 use tidegate_embassy::Throttle;
 use tidegate_embassy_host::{Tasks, Time, far, leak};
+use tidegate_limits::{Limit, Sliding, Window};
 
 type Uplink = Throttle<NoopRawMutex, Fixed>;
 
@@ -101,58 +102,98 @@ fn a_permit_from_between_snapshot_and_restore_is_not_mistaken_for_a_later_one() 
 
 type Sleeper = Throttle<NoopRawMutex, Adaptive>;
 
-/// One reading each time the device wakes up, within ten seconds, for a fortnight, from a server of
-/// 100 calls a day that reports the end of the day. The device's clock restarts with each boot.
-/// Returns how many calls were served and how many throttled.
-fn readings(asleep: u64, knows: bool) -> (u64, u64) {
-    const DAY: u64 = 86_400;
-    let policy = leak(Policy::new(Adaptive::DEFAULT));
-    let (mut record, mut real) = (None::<[u8; Sleeper::SLEEP_BYTES]>, 7 * 3_600);
-    let (mut left, mut day, mut served, mut throttled) = (100, 0, 0, 0);
-    while real < 14 * DAY {
-        let time = Time::begin();
-        let uplink = Sleeper::new();
-        match &record {
-            Some(record) => {
-                let away = knows.then_some(Duration::from_secs(asleep));
-                uplink.wake_up(policy, real, record, away).unwrap();
+/// A device that takes one reading each time it wakes up, within ten seconds. Its clock restarts with each boot.
+struct Life {
+    asleep: u64,
+    days: u64,
+    /// It knows how long it slept.
+    knows: bool,
+    /// It writes a record before each attempt, not only before the sleep.
+    before_each: bool,
+    /// One reading in so many ends in a brown-out, so that no record is written before the sleep.
+    brown_outs: u32,
+}
+
+impl Life {
+    /// How many readings were served and how many throttled, by a server that says when the next one fits.
+    fn readings(&self, server: &mut impl Limit) -> (u64, u64) {
+        const SECOND: u64 = 1_000_000_000;
+        let policy = leak(Policy::new(Adaptive::DEFAULT));
+        let (mut kept, mut real) = (None::<([u8; Sleeper::RECORD_BYTES], u64)>, 7 * 3_600);
+        let (mut served, mut throttled, mut chance) = (0, 0, Rng::new(9));
+        while real < self.days * 86_400 {
+            let time = Time::begin();
+            let uplink = Sleeper::new();
+            match &kept {
+                Some((record, at)) => {
+                    let away = self.knows.then_some(Duration::from_secs(real - at));
+                    uplink.wake_up(policy, real, record, away).unwrap();
+                }
+                None => uplink.start(policy, real),
             }
-            None => uplink.start(policy, real),
-        }
-        let reading = async || {
-            let now = real + Instant::now().as_secs();
-            if now / DAY > day {
-                (left, day) = (100, now / DAY);
-            }
-            let wait = Hint::retry_after(Span::from_secs(DAY - now % DAY));
-            if left == 0 {
+            let mut keep = || {
+                let mut record = [0; Sleeper::RECORD_BYTES];
+                assert_eq!(uplink.record(&mut record), Ok(record.len()));
+                kept = Some((record, real + Instant::now().as_secs()));
+            };
+            let reading = async || {
+                if self.before_each {
+                    keep();
+                }
+                if server.take((real + Instant::now().as_secs()) * SECOND, 1) {
+                    served += 1;
+                    return Outcome::Ok.into();
+                }
                 throttled += 1;
-                return Outcome::Throttled.with(wait);
+                let wait = server.retry_after(1).div_ceil(SECOND);
+                Outcome::Throttled.with(Hint::retry_after(Span::from_secs(wait)))
+            };
+            {
+                let mut tasks = Tasks::new();
+                let sent = uplink.with_timeout(Duration::from_secs(10));
+                tasks.spawn(async { _ = sent.run(reading).await });
+                tasks.run(&time, far());
             }
-            (left, served) = (left - 1, served + 1);
-            Outcome::Ok.into()
-        };
-        {
-            let mut tasks = Tasks::new();
-            let sent = uplink.with_timeout(Duration::from_secs(10));
-            tasks.spawn(async { _ = sent.run(reading).await });
-            tasks.run(&time, far());
+            if !chance.next_u32().is_multiple_of(self.brown_outs) {
+                keep();
+            }
+            real += Instant::now().as_secs() + self.asleep;
         }
-        real += Instant::now().as_secs() + asleep;
-        let mut kept = [0; Sleeper::SLEEP_BYTES];
-        assert_eq!(uplink.fall_asleep(&mut kept), Ok(kept.len()));
-        record = Some(kept);
+        (served, throttled)
     }
-    (served, throttled)
 }
 
 #[test]
 fn a_device_that_does_not_know_how_long_it_slept_still_uses_its_quota() {
     for asleep in [300, 600, 3_600] {
-        let ((known, usual), (served, throttled)) =
-            (readings(asleep, true), readings(asleep, false));
+        let readings = |knows| {
+            let life = Life { asleep, days: 14, knows, before_each: false, brown_outs: u32::MAX };
+            life.readings(&mut Window::new(100, 86_400_000_000_000))
+        };
+        let ((known, usual), (served, throttled)) = (readings(true), readings(false));
         assert!(served * 10 >= known * 9, "{asleep} s: {served} of {known}");
         assert!(throttled <= usual + served / 50, "{asleep} s: {throttled} of {served}, {usual}");
+    }
+}
+
+#[test]
+fn with_a_record_before_each_attempt_a_brown_out_costs_nothing() {
+    const DAYS: u64 = 60;
+    for an_hour in 3..=5 {
+        let readings = |knows, before_each| {
+            let life = Life { asleep: 600, days: DAYS, knows, before_each, brown_outs: 20 };
+            life.readings(&mut Sliding::new(an_hour, 3_600_000_000_000))
+        };
+        let all = an_hour * 24 * DAYS;
+        // Without a clock, a sleep without a record before it counts as nothing.
+        for (knows, least) in [(true, 95), (false, 94)] {
+            let (served, throttled) = readings(knows, true);
+            println!("{an_hour}, {knows}: {served} of {all}, {throttled} throttled");
+            assert!(served * 100 >= all * least, "{served} of {all}");
+            assert!(throttled * 50 <= served, "{throttled} throttled, {served} served");
+        }
+        let (without, _) = readings(true, false);
+        assert!(without * 100 < all * 80, "{without} of {all} without it");
     }
 }
 
@@ -162,7 +203,7 @@ fn sent_under_a_fixed_limit(expects: bool) -> usize {
     type Fixed120 = Throttle<NoopRawMutex, Fixed>;
     let quota = Quota::per_day(120).unwrap().with_burst(2).unwrap();
     let policy = leak(Policy::new(Fixed::new(quota)));
-    let mut record = [0; Fixed120::SLEEP_BYTES];
+    let mut record = [0; Fixed120::RECORD_BYTES];
     let mut sent = 0;
     for wake in 0..14 * 144 {
         let _time = Time::begin();
@@ -178,7 +219,7 @@ fn sent_under_a_fixed_limit(expects: bool) -> usize {
         if expects {
             uplink.expect_sleep(Duration::from_secs(600));
         }
-        uplink.fall_asleep(&mut record).unwrap();
+        uplink.record(&mut record).unwrap();
     }
     sent
 }
@@ -197,11 +238,11 @@ fn a_record_of_another_length_or_with_a_modified_sleep_changes_nothing() {
     let _time = Time::begin();
     let policy = leak(Policy::new(Adaptive::DEFAULT));
     let uplink = Sleeper::seeded(policy, 7);
-    let mut record = [0; Sleeper::SLEEP_BYTES];
-    assert_eq!(uplink.fall_asleep(&mut record[1..]), Err(SnapshotError::Length));
-    uplink.fall_asleep(&mut record).unwrap();
+    let mut record = [0; Sleeper::RECORD_BYTES];
+    assert_eq!(uplink.record(&mut record[1..]), Err(SnapshotError::Length));
+    uplink.record(&mut record).unwrap();
     assert_eq!(uplink.wake_up(policy, 8, &record[..9], None), Err(SnapshotError::Length));
-    record[Sleeper::SLEEP_BYTES - 9] ^= 1;
+    record[Sleeper::RECORD_BYTES - 9] ^= 1;
     assert_eq!(uplink.wake_up(policy, 8, &record, None), Err(SnapshotError::Damaged));
 }
 
@@ -209,8 +250,8 @@ fn a_record_of_another_length_or_with_a_modified_sleep_changes_nothing() {
 fn a_throttle_that_was_not_started_writes_no_record() {
     let _time = Time::begin();
     let uplink = Sleeper::new();
-    let mut record = [7; Sleeper::SLEEP_BYTES];
-    assert_eq!((uplink.snapshot(&mut record), uplink.fall_asleep(&mut record)), (Ok(0), Ok(0)));
+    let mut record = [7; Sleeper::RECORD_BYTES];
+    assert_eq!((uplink.snapshot(&mut record), uplink.record(&mut record)), (Ok(0), Ok(0)));
     assert_eq!(record, [7; _]);
     assert!(uplink.try_acquire().is_none(), "it is still not started");
 }

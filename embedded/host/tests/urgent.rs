@@ -1,5 +1,8 @@
 //! Priorities, and calls that become obsolete.
 
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Waker};
 use std::cell::{Cell, RefCell};
 
 use embassy_futures::select::{Either, select};
@@ -33,11 +36,30 @@ fn an_urgent_call_takes_the_place_of_the_last_ordinary_one_and_is_sent_first() {
         tasks.turn();
     }
     tasks.run(&time, far());
-    let full = Err(Rejection::LineFull);
+    let full = Err(Rejection::QueueFull);
     let order = order.take();
     // The third urgent call finds both places taken by equally urgent calls, and queues again.
     assert_eq!(order[..2], [(1, full, 0), (0, full, 0)]);
     assert_eq!(order[2..], [(70, Ok(()), 1), (71, Ok(()), 2), (72, Ok(()), 3)]);
+}
+
+#[test]
+fn a_call_of_a_higher_priority_does_not_wait_for_a_task_whose_executor_is_busy() {
+    let time = Time::begin();
+    let throttle = throttle();
+    throttle.try_acquire().unwrap().settle(Outcome::Ok);
+    let mut busy = pin!(throttle.acquire());
+    assert!(busy.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let sent = RefCell::new(Vec::new());
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        loop {
+            throttle.call().with_priority(1).acquire().await.unwrap().settle(Outcome::Ok);
+            sent.borrow_mut().push(Instant::now().as_secs());
+        }
+    });
+    tasks.run(&time, Instant::from_secs(60));
+    assert_eq!(*sent.borrow(), (1..=60).collect::<Vec<_>>());
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub static SESSIONS: Supervisor = Supervisor {
     new: || Sessions::new(board::seed),
     spread_start: Sessions::spread_start,
     link_up: Sessions::link_up,
+    slept: Sessions::slept,
     open: |connection| connection.open(),
     end: |_| (),
 };
@@ -138,7 +139,8 @@ pub struct Verbs<
         &[u8],
         Duration,
     ) -> Result<(), SnapshotError>,
-    fall_asleep: fn(&Uplink<L, WAITERS, LIMITS, C>, &mut [u8]) -> Result<usize, SnapshotError>,
+    slept: fn(&Uplink<L, WAITERS, LIMITS, C>, Duration),
+    record: fn(&Uplink<L, WAITERS, LIMITS, C>, &mut [u8]) -> Result<usize, SnapshotError>,
     wake_up: fn(
         &Uplink<L, WAITERS, LIMITS, C>,
         &'static Policy<L, LIMITS>,
@@ -196,7 +198,8 @@ where
         waiting: Throttle::waiting,
         snapshot: Throttle::snapshot,
         restore: Throttle::restore,
-        fall_asleep: Throttle::fall_asleep,
+        slept: Throttle::slept,
+        record: Throttle::record,
         wake_up: Throttle::wake_up,
         #[cfg(feature = "bad")]
         bad: |dividend, divisor| dividend / divisor,
@@ -244,6 +247,7 @@ pub struct Supervisor {
     new: fn() -> Sessions<Mutex>,
     spread_start: fn(&Sessions<Mutex>, Duration),
     link_up: fn(&Sessions<Mutex>),
+    slept: fn(&Sessions<Mutex>, Duration),
     open: for<'a> fn(&Connection<'a, Mutex>),
     end: for<'a> fn(Connection<'a, Mutex>),
 }

@@ -89,3 +89,40 @@ impl CommonHeaders {
         finish: Reading::reply,
     };
 }
+
+/// An image of a throttle that is started and whose calls return an outcome.
+#[macro_export]
+macro_rules! throttle {
+    ($law:ty, $policy:expr) => {
+        use core::task::{Context, Poll};
+        use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+        use tidegate::Outcome;
+        use tidegate_embassy::{Rejection, Throttle};
+
+        static UPLINK: Throttle<CriticalSectionRawMutex, $law> = Throttle::new();
+
+        #[unsafe(no_mangle)]
+        pub static ROOTS: fn(
+            fn() -> Outcome,
+            &mut Context<'_>,
+        ) -> Poll<Result<Outcome, Rejection>> = |publish, context| {
+            UPLINK.start(const { &$policy }, $crate::board::seed());
+            let call = UPLINK.run(async || publish());
+            // It may be suspended at any of its awaits.
+            core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)
+        };
+
+        $crate::allow_panics!();
+    };
+}
+
+/// Every `async` block panics if it is polled after completion. That never happens, but the linker cannot know.
+#[macro_export]
+macro_rules! allow_panics {
+    () => {
+        #[unsafe(no_mangle)]
+        extern "C" fn a_panic_is_reachable() -> ! {
+            loop {}
+        }
+    };
+}

@@ -37,9 +37,4 @@ pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<(), Reje
         black_box(pin!(call)).as_mut().poll(context)
     };
 
-/// Every `async` block panics if it is polled after completion. That never happens, but the linker
-/// cannot know.
-#[unsafe(no_mangle)]
-extern "C" fn a_panic_is_reachable() -> ! {
-    loop {}
-}
+tidegate_size::allow_panics!();
