@@ -43,7 +43,8 @@ test("without JavaScript the text can be read and the picture shows a run", asyn
   const text = await page.innerText("main");
   for (const said of ["found", "the limit rises", "wasted", "Why not just retry?", "With JavaScript"]) assert.ok(text.includes(said), said);
   assert.deepEqual(await page.locator(".controls :enabled").count(), 0, "no control that does nothing");
-  assert.deepEqual(trouble, []);
+  // Chromium reports that it preloads no module then.
+  assert.deepEqual(trouble.filter((what) => !/^csp: .*\.js$/.test(what)), []);
 });
 
 test("every link has a target", async (t) => {
@@ -55,8 +56,7 @@ test("every link has a target", async (t) => {
     const { origin, hash, pathname } = new URL(href);
     if (origin !== own.origin) assert.match(href, /^https:\/\/[\w-]+(\.[\w-]+)+\//);
     else if (hash && pathname === own.pathname) assert.equal(await page.locator(hash).count(), 1, href);
-    // The tests of the laboratory and of Live visit those pages.
-    else if (!/(lab|live)\.html$/.test(pathname)) assert.equal((await fetch(href)).status, 200, href);
+    else assert.equal((await fetch(href)).status, 200, href);
   }
 });
 
