@@ -31,6 +31,7 @@ class Laboratory {
   #rested = 0; // when the next card may be drawn
   #compared = ""; // the scenarios, laws and seed that run
   #entered = ""; // the same, when the address was last written
+  #field: Element | null = null; // the field that the last change is of
   #edited: Element | null = null; // the field whose change made the last entry of the history
   #query = location.search; // the state that the address has
   #timer = 0;
@@ -102,16 +103,14 @@ class Laboratory {
   }
 
   async start(): Promise<void> {
-    const laws = [...await this.engine.laws(), "adaptive+vegas", NO_GATE];
-    this.#laws = laws;
+    const laws = this.#laws = [...await this.engine.laws(), "adaptive+vegas", NO_GATE];
     this.#controls = controls((edit) => this.#change(edit, 150), laws.filter((law) => law !== NO_GATE));
     this.#side.append(this.#controls.element);
     this.#state = await this.#read();
     this.#race.play(this.#state.at === null && !still.matches);
     this.#sync();
     this.#entered = this.#compared;
-    const { at } = this.#state;
-    await this.#race.show(this.#state, at !== null ? at / SECOND : still.matches ? Infinity : 0);
+    await this.#race.show(this.#state, this.#state.at !== null ? this.#state.at / SECOND : still.matches ? Infinity : 0);
   }
 
   /** The state of the address. If there is none, says why and returns the default state. */
@@ -138,6 +137,7 @@ class Laboratory {
       const next = edit(this.#state);
       if (next.laws.length === 0 || next.laws.length > MOST_LAWS) throw new Fault(`one to ${MOST_LAWS} laws can run side by side`);
       const base = next.scenario === this.#state.scenario ? next.base : "";
+      this.#field = patience > 0 ? document.activeElement : null;
       this.#set({ ...next, base, laws: [...new Set(next.laws)] }, patience);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
@@ -180,7 +180,7 @@ class Laboratory {
    */
   async #remember(): Promise<void> {
     const state = this.#state;
-    const field = document.activeElement instanceof HTMLInputElement ? document.activeElement : null;
+    const field = this.#field;
     try {
       const query = await link.write(state, this.engine);
       // A later state is written by its own change.
@@ -211,6 +211,7 @@ class Laboratory {
   #begin(state: State): void {
     this.#race.play(!still.matches);
     void this.#race.show(state, still.matches ? Infinity : 0);
+    this.#field = null;
     this.#set(state);
   }
 
@@ -273,10 +274,7 @@ class Laboratory {
   }
 
   /** A law's card. Its button captures only the law, so that it keeps nothing else alive. */
-  #card(lane: Lane, index: number): Card {
-    const { law } = lane;
-    return new Card(lane, index, () => this.#drop(law));
-  }
+  #card = (lane: Lane, index: number, { law } = lane): Card => new Card(lane, index, () => this.#drop(law));
 
   #show(lanes: Lane[]): void {
     const old = new Map(this.#cards.map((card, index) => [card.lane, [card, index] as const]));

@@ -11,6 +11,7 @@ use super::{Bad, Clients, Demand, Scenario};
 use super::{Convergence, Stretch, Toward};
 #[cfg(feature = "full")]
 use crate::controllers;
+use crate::server::BucketSpec;
 
 /// An error in a scenario file: where it is, what is wrong, and what would be valid, in one
 /// sentence.
@@ -79,6 +80,12 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
         return fault(&scenario.latency, why);
     }
     if let Some(why) = scenario.server.get_ref().fault() {
+        return fault(&scenario.server, why);
+    }
+    let bucket = scenario.server.get_ref().bucket.as_ref();
+    if scenario.stop_at_remaining.is_none() && bucket.is_some_and(BucketSpec::is_dry) {
+        let why = "the rate must be above 0, or `stop_at_remaining` end the run: the bucket never \
+                   refills";
         return fault(&scenario.server, why);
     }
     if scenario.clients.is_empty() {

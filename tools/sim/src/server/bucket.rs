@@ -26,12 +26,14 @@ pub struct BucketSpec {
 }
 
 impl BucketSpec {
+    /// Whether it never refills.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.rate.is_zero() && self.steps.iter().all(|step| step.rate.is_zero())
+    }
+
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.burst == 0 {
             return Some("burst must be 1 or more: an empty bucket never serves a call");
-        }
-        if self.rate.is_zero() && self.steps.iter().all(|step| step.rate.is_zero()) {
-            return Some("the rate must be above 0: otherwise the bucket never refills");
         }
         if self.start.is_some_and(|start| start > self.burst) {
             return Some("a bucket cannot start with more than its burst");
