@@ -88,6 +88,8 @@ const SILENCE = 2_000;
 export class Wire {
   readonly #from: RedisClient;
   #other: RedisClient | undefined;
+  /** When the running scripts were sent. */
+  readonly #sent = new Set<{ readonly at: number }>();
 
   constructor(from: RedisClient) {
     this.#from = from;
@@ -102,8 +104,15 @@ export class Wire {
     return isReady(this.#client);
   }
 
+  /** For how many milliseconds a script has had no answer; less than 0 if none runs. */
+  get silence(): number {
+    return performance.now() - Math.min(...[...this.#sent].map(({ at }) => at));
+  }
+
   async run(script: Script, keys: string[], args: string[]): Promise<unknown> {
     const client = this.#client;
+    const sent = { at: performance.now() };
+    this.#sent.add(sent);
     try {
       return await within(SILENCE, script.run(client, keys, args));
     } catch (why) {
@@ -112,6 +121,8 @@ export class Wire {
         void connect((this.#other = another(this.#from))).catch(() => {});
       }
       throw why;
+    } finally {
+      this.#sent.delete(sent);
     }
   }
 

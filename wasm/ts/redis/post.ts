@@ -22,6 +22,9 @@ const MOST = 1_000;
 /** The longest time that closing waits for Redis, ms. */
 const PATIENCE = 1_000;
 
+/** A script without an answer for this many milliseconds delays the next request. */
+const QUIET = 600;
+
 /** A request in progress. */
 interface Waiting {
   readonly id: string;
@@ -43,7 +46,7 @@ export class Post {
   readonly #seats = new Map<string, Seat>();
   /** By key: the latest request, and what is being sent to Redis. */
   readonly #waiting = new Map<string, Waiting>();
-  readonly #sending = new Map<string, { readonly since: number; readonly sent: Promise<unknown> }>();
+  readonly #sending = new Map<string, Promise<unknown>>();
   /** By key: the holder's last record and when it arrived, for a Redis that has lost its data. */
   readonly #told = new Map<string, { record: Uint8Array; at: number }>();
   /** By key: a holder's policy that differs from this program's. */
@@ -67,6 +70,9 @@ export class Post {
   readonly carry: Carrier = async (key, request) => {
     if (this.#closed) throw new Closed();
     if (!this.#wire.isReady) throw away("is not connected");
+    const { silence } = this.#wire;
+    // Nobody waits for the earlier answers any more, and the reason is known.
+    if (silence > QUIET) throw new Silence(silence);
     const seat = this.#seats.get(key);
     if (seat) {
       const grant = await seat.answer(request);
@@ -74,8 +80,7 @@ export class Post {
       if (seat.isHeld || this.#closed) return grant;
     }
     // Redis may receive them much later, when they are useless.
-    const previous = this.#sending.get(key);
-    if (previous) throw new Silence(performance.now() - previous.since);
+    if (this.#sending.has(key)) throw new Silence(this.#wire.silence);
     return this.#ask(key, request);
   };
 
@@ -89,7 +94,7 @@ export class Post {
     this.#closed = true;
     // The next holder answers later requests.
     this.#box.close();
-    const ends = [...[...this.#sending.values()].map(({ sent }) => sent), ...[...this.#seats.values()].map((seat) => seat.leave())];
+    const ends = [...this.#sending.values(), ...[...this.#seats.values()].map((seat) => seat.leave())];
     await within(PATIENCE, Promise.allSettled(ends)).catch(() => {});
     this.#wire.close();
     this.#waiting.clear();
@@ -106,7 +111,7 @@ export class Post {
     // It may fail after all callers have stopped waiting.
     answer.catch(() => {});
     const sending = this.#send(key, id, request);
-    this.#sending.set(key, { since: performance.now(), sent: sending });
+    this.#sending.set(key, sending);
     try {
       await sending;
     } finally {
@@ -152,7 +157,7 @@ export class Post {
   async #take([box = "", key = "", id = "", body = "", why, record]: string[]): Promise<void> {
     if (box) {
       // Other processes may learn of our seat before we do.
-      if (!this.#seats.has(key)) await this.#sending.get(key)?.sent;
+      if (!this.#seats.has(key)) await this.#sending.get(key);
       await this.#seats.get(key)?.send(bytes(body), { box, id });
       return;
     }

@@ -173,7 +173,7 @@ export class Courier {
     } else if (isLatest) {
       this.#core.miss(this.#member.gate, time);
       this.#misses(time, why);
-    } else if (why) this.#missed(why); // The reason for an earlier miss.
+    }
     this.look(time, false);
   }
 
