@@ -96,7 +96,7 @@ test("a rejection has the command's message", async (t) => {
   const rejected = (scenario, law = "adaptive") => page.evaluate(async (spec) => {
     const ready = await engine();
     const rejected = ({ code, message }) => [code, message];
-    return Promise.all([ready.open(spec).catch(rejected), ready.check(spec.scenario).catch(rejected)]);
+    return Promise.all([ready.open(spec).catch(rejected), ready.parse(spec.scenario).catch(rejected)]);
   }, { scenario, law, seed: 1 });
   const good = read("b-4");
   const [opened, checked] = await rejected(good.replace("burst = 4", "burst = 4\ncolour = 1"));
