@@ -117,10 +117,21 @@ test("the tour shows each client in turn, and a choice ends it", async (t) => {
   assert.match(await page.locator("#tell").innerText(), /starts over/);
 });
 
+test("a slow click on a score chooses its client while the figure plays", async (t) => {
+  const { page } = await open(t, still);
+  await page.getByRole("button", { name: "Play" }).click();
+  const { x, y, width, height } = await page.evaluate(() => document.querySelector(".step span").getBoundingClientRect().toJSON());
+  await page.mouse.move(x + width / 2, y + height / 2);
+  await page.mouse.down();
+  await page.waitForTimeout(150);
+  await page.mouse.up();
+  await page.getByRole("button", { name: "Hammer", pressed: true }).waitFor({ timeout: 5000 });
+});
+
 test("keys move the limit by 5 and 25, within its bounds, and every move is kept", async (t) => {
   const { page, limit, at } = await open(t, still);
   await limit.focus();
-  for (const [key, expected] of [["ArrowUp", 65], ["ArrowRight", 70], ["ArrowLeft", 65], ["ArrowDown", 60], ["PageUp", 85], ["PageDown", 60], ["Home", 20], ["PageDown", 20], ["End", 220], ["PageUp", 220]]) {
+  for (const [key, expected] of [["ArrowUp", 65], ["ArrowRight", 70], ["ArrowLeft", 65], ["ArrowDown", 60], ["PageUp", 85], ["PageDown", 60], ["Home", 50], ["PageDown", 50], ["End", 220], ["PageUp", 220]]) {
     await page.keyboard.press(key);
     await page.waitForFunction(([is]) => document.querySelector("[role=slider]").getAttribute("aria-valuenow") === String(is), [expected]);
     assert.equal(await at(), expected, key);

@@ -5,8 +5,8 @@ import { NAMES, picture } from "./picture";
 import { long, percent, short } from "./scores";
 import { DEFAULT, LAWS, SECOND, SHARED, SPAN, Story, type Exports } from "./story";
 
-/** The limits that the handle reaches, and the steps of its keys, in calls per second. */
-const LEAST = 20;
+/** The lowest limit that the handle reaches, and the steps of its keys, in calls per second. Below it, a law needs minutes to find a higher limit. */
+const LEAST = 50;
 const KEYS: Record<string, number> = { ArrowUp: 5, ArrowRight: 5, ArrowDown: -5, ArrowLeft: -5, PageUp: 25, PageDown: -25 };
 /** How fast time passes when the limit can be moved: bins in a second of the reader's time. */
 const PACE = 4 * SECOND;
