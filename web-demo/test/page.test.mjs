@@ -172,6 +172,18 @@ test("with reduced motion the figure shows its end, stands still, and each move 
   await page.getByRole("button", { name: "Pause" }).waitFor();
 });
 
+test("the figure pauses ten minutes after the last input", async (t) => {
+  const { page } = await open(t, { ...still, before: (page) => page.clock.install() });
+  await page.getByRole("button", { name: "Play" }).click();
+  await page.getByRole("button", { name: "Pause" }).waitFor();
+  await page.clock.fastForward("09:00");
+  await page.keyboard.press("Shift");
+  await page.clock.fastForward("09:00");
+  assert.ok(await page.getByRole("button", { name: "Pause" }).isVisible());
+  await page.clock.fastForward("02:00");
+  await page.getByRole("button", { name: "Play" }).waitFor({ timeout: 10_000 });
+});
+
 test("other clients share the limit, and the numbers name each", async (t) => {
   const { page } = await open(t, still);
   for (const others of [5, 1, 0]) {

@@ -8,7 +8,7 @@ import test from "node:test";
 import { browser, dist, sources } from "./harness.mjs";
 
 const root = path.join(import.meta.dirname, "../..");
-const [{ DEFAULT, LAWS, SECOND, SHARED, SPAN, Story }, { hasFound, words }, { picture }, { first }] =
+const [{ DEFAULT, LAWS, SECOND, SHARED, SPAN, Story }, { hasFound, unread, words }, { picture }, { first }] =
   await sources("figure/story", "figure/words", "figure/picture", "figure/first");
 const module = await WebAssembly.compile(fs.readFileSync(path.join(root, "target/page/story.wasm")));
 const { exports } = new WebAssembly.Instance(module);
@@ -58,7 +58,7 @@ test("clients that do not know of each other fill the limit together, and none s
 });
 
 test("the words come in their order, and each once at most between two moves of the limit", () => {
-  const order = [["first ✕", "searches", "found"], ["probes", "doubles", "found"], ["cut, cut, cut", "found"]];
+  const order = [["first ✕", "searches", "found"], ["probes", "speeds up", "found"], ["cut, cut, cut", "found"]];
   for (const story of runs) {
     for (const law of [AIMD, ADAPTIVE]) {
       const all = told(story, law);
@@ -70,6 +70,22 @@ test("the words come in their order, and each once at most between two moves of 
         const places = order[index].map((word) => between.indexOf(word));
         assert.ok(places.every((place, at) => place >= 0 && place > (places[at - 1] ?? -1)), `${between}`);
       });
+    }
+  }
+});
+
+test("a word that is said stays, and more of a run adds only later words", () => {
+  const span = 900;
+  const story = run(DEFAULT.seed, { span });
+  for (const law of [AIMD, ADAPTIVE]) {
+    const track = story.tracks[law];
+    const reading = unread();
+    const all = words(LAWS[law], track, story, span);
+    for (let end = 0; end <= span; end++) {
+      // A run that goes on has no later bins yet.
+      const yet = { ...track, sent: [track.sent[0].slice(0, end)], rate: track.rate.slice(0, end) };
+      const known = all.filter(({ bin }) => bin + SECOND / 2 <= end);
+      for (const how of [undefined, reading]) assert.deepEqual(words(LAWS[law], yet, story, end, how), known, `${end} bins`);
     }
   }
 });

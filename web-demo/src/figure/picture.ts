@@ -4,7 +4,7 @@
  */
 
 import { LAWS, SECOND, SPAN, type Story, type Track } from "./story";
-import { words } from "./words";
+import { unread, words, type Reading } from "./words";
 
 export const NAMES = ["hammer", "back off", "remember", "tidegate"];
 
@@ -26,6 +26,9 @@ export interface View {
 }
 
 type Point = [bin: number, perSecond: number];
+
+/** How far the words of each track have been read. */
+const readings = new WeakMap<Track, Reading>();
 
 /** The height of the picture in its own units. */
 const TALL = 1000;
@@ -83,17 +86,18 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
     if (bin > from && bin < end) levels.push([bin, levels.at(-1)![1]], [bin, rate]);
   }
   levels.push([end, levels.at(-1)![1]], [end, limit]);
-  const surface = levels.map(([bin, rate]) => `${bin} ${Math.round(TALL * (1 - rate / top))}`).join("L");
+  const steps = (parts: number) => levels.map(([bin, rate]) => `${bin} ${Math.round(TALL * (1 - rate / parts / top))}`).join("L");
+  const surface = steps(1);
   let lines = draw("wash", `M${from} ${TALL}L${surface}H${from + SPAN + 1}V${TALL}z`);
 
-  // What others did, and the limit.
+  // What others did, and the limit. The smoothed line needs five bins before its first.
+  const all: number[] = [];
+  for (let bin = Math.max(0, from - 5); bin < end; bin++) all[bin] = track.sent.reduce((sum, calls) => sum + calls[bin]!, 0);
   const ghostLines = ghosts.map((law) => ({ law, points: line(story.tracks[law]!.sent[0]!, story.bins) }));
   for (const { points } of ghostLines) lines += draw("ghost", path(points, top, 2 * slack));
   lines += draw("limit", `M${surface}`) + draw("limit ahead", `M${end} ${Math.round(TALL * (1 - limit / top))}H${from + SPAN + 1}`);
   if (shared) {
-    const share = Math.round(TALL * (1 - limit / story.clients / top));
-    const all = track.sent[0]!.map((_, bin) => track.sent.reduce((sum, calls) => sum + calls[bin]!, 0));
-    lines += draw("share", `M${from} ${share}H${from + SPAN + 1}`) + draw("all", path(line(all), top, slack));
+    lines += draw("share", `M${steps(story.clients)}H${from + SPAN + 1}`) + draw("all", path(line(all), top, slack));
     for (const calls of track.sent.slice(1)) lines += draw("other", path(line(calls), top, slack));
   }
 
@@ -130,7 +134,9 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
       if (y(sent - bad) - y(sent) > 40) put("wasted calls", x(bin), (y(sent) + y(sent - bad)) / 2, "bad bold");
       if (step === 1 && now > 140) put(small ? "waits, forgets" : "waits, tries again, forgets", x(Math.min(from + 300, end - 60)), y(smooth(track.sent[0]!, Math.min(from + 300, end - 60), end)) - 18, "");
     }
-    const happened = words(LAWS[step]!, track, story, end).filter(({ bin }) => bin >= left);
+    const reading = readings.get(track) ?? unread();
+    readings.set(track, reading);
+    const happened = words(LAWS[step]!, track, story, end, reading).filter(({ bin }) => bin >= left);
     for (const { word, bin, place } of happened.sort((a, b) => b.weight - a.weight || a.bin - b.bin)) {
       const name = word === "found" ? "mark bold" : "";
       const said = word === "found" ? "✓ found" : word;
@@ -159,7 +165,7 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
     });
     if (shared) {
       put(`equal share ${Math.round(limit / story.clients)}/s`, wide - 4, y(limit / story.clients) - 11, "", -1);
-      if (now > 80 && step > 1) put("all together", 12, y(limit) + 15, "", 1);
+      if (now > 80 && step > 1) put("all together", 12, y(smooth(all, Math.min(from + 14, end - 1), end)) + 15, "", 1);
     }
     if (last && last[1] > top) put(`${Math.round(last[1])}/s ↑`, x(last[0]) - 10, 8, "mark bold", -1);
     for (const { law, points } of ghostLines) {

@@ -15,6 +15,8 @@ const TOUR = [1.7, 1.7, 1.7, 8];
 const CHOICE = [3.5, 3.5, 3.5, 8];
 /** How long the end of a step stays in the tour, s. */
 const REST = 0.6;
+/** How long the present runs without the reader, ms. */
+const PATIENCE = 600_000;
 
 /**
  * `tour` shows one client after another, and `show` one of them, in a run that is already decided.
@@ -39,6 +41,8 @@ export class Search {
   #seen = new Set<number>();
   #top = 260;
   #last = 0;
+  /** When the reader last did something, ms. */
+  #touched = 0;
   #inView = true;
   #asked = false;
 
@@ -55,6 +59,7 @@ export class Search {
     find("#again").addEventListener("click", () => this.#begin());
     this.#others.addEventListener("input", () => { this.#seen.clear(); this.#begin(); });
     this.#drags(find(".pic"));
+    for (const name of ["click", "keydown", "pointermove"]) addEventListener(name, () => { this.#touched = performance.now(); });
     new ResizeObserver(() => this.#ask()).observe(this.#plot);
     new IntersectionObserver(([entry]) => { this.#inView = entry!.isIntersecting; this.#ask(); }).observe(host);
     for (const control of host.querySelectorAll<HTMLButtonElement | HTMLInputElement>(".controls :disabled")) control.disabled = false;
@@ -180,6 +185,7 @@ export class Search {
     this.#asked = false;
     const passed = Math.min(0.1, (time - this.#last) / 1000);
     this.#last = time;
+    if (this.#mode === "live" && time - this.#touched > PATIENCE) this.#playing = false;
     if (this.#playing && this.#inView) this.#pass(passed);
     const top = this.#shared ? 130 : 260;
     this.#top += (top - this.#top) * (this.#still.matches ? 1 : Math.min(1, passed * 8));

@@ -13,46 +13,56 @@ export interface Word {
 
 type Law = typeof LAWS[number];
 
-/** The words for the first client in the bins before `end`. */
-export function words(law: Law, track: Track, story: Pick<Story, "limit" | "clients" | "moves">, end: number): Word[] {
+/** How long a law's rate must stay low to be a cut, in bins. A bin's words are known after as many. */
+const LASTS = SECOND / 2;
+
+/** How far the words of a track have been read. */
+export interface Reading { bin: number; said: Word[]; used: Set<string>; since: number; before: number; fallen: boolean; cut: number; level: number }
+
+export const unread = (): Reading => ({ bin: 1, said: [], used: new Set(), since: 0, before: 0, fallen: false, cut: 0, level: 0 });
+
+/** The words for the first client in the bins before `end`. Goes on from an earlier `reading` of the same track, if there is one. */
+export function words(law: Law, track: Track, story: Pick<Story, "limit" | "clients" | "moves">, end: number, reading = unread()): Word[] {
   if (law === "none" || law === "backoff") return [];
-  const said: Word[] = [];
-  let used = new Set<string>();
-  const say = (bin: number, kind: string, word: string, weight: number, place: Word["place"] = "below") => {
-    if (!used.has(kind)) said.push({ bin, word, weight, place });
-    used.add(kind);
+  const { said } = reading;
+  for (; reading.bin + LASTS <= end; reading.bin++) read(law, track, story, reading);
+  return said.filter(({ bin }) => bin + LASTS <= end);
+}
+
+function read(law: Law, track: Track, story: Pick<Story, "limit" | "clients" | "moves">, at: Reading): void {
+  const { bin } = at;
+  const say = (kind: string, word: string, weight: number, place: Word["place"] = "below") => {
+    if (!at.used.has(kind)) at.said.push({ bin, word, weight, place });
+    at.used.add(kind);
   };
-  let [since, before, fallen, cut, level] = [0, story.limit[0]!, false, 0, 0];
-  for (let bin = 1; bin < end; bin++) {
-    const limit = story.limit[bin]!;
-    if (limit !== before) {
-      fallen = limit < before;
-      [since, before, used] = [bin, limit, new Set()];
-    }
-    const [last, rate] = [track.rate[bin - 1]!, track.rate[bin]!];
-    if (!rate) continue;
-    // A law may stop for a moment. Only what lasts is a cut.
-    const after = Math.max(...track.rate.slice(bin, bin + SECOND / 2));
-    if (law === "aimd") {
-      if (rate < 0.9 * last) say(bin, "cut", "halves", 2);
-      else if (rate >= 25 && rate > last && !since) say(bin, "rises", "+1, +1, +1 …", 1, "above");
-      continue;
-    }
-    if (!last) {
-      [level, cut] = [rate, bin];
-      say(bin, "first", "first ✕", 2, "above");
-    } else if (after < 0.975 * last) {
-      const deep = `cut ${Math.round(100 * (1 - after / last))} %`;
-      if (fallen && !used.has("found")) say(bin, "cut", "cut, cut, cut", 3, "right");
-      else if (used.has("found")) say(bin, "cut later", deep, 3);
-      else say(bin, "cut", deep, 3);
-      [level, cut] = [last, bin];
-    } else if (!fallen && rate > 1.5 * level && since) say(bin, "doubles", "doubles", 4, "left");
-    else if (!fallen && rate > 1.05 * level) say(bin, "probe", since ? "probes" : "searches", 2, "above");
-    else if (bin - Math.max(cut, since) > 2.2 * SECOND && Math.abs(rate / level - 1) < 0.03) say(bin, "waits", "waits", since ? 2.5 : 1);
-    if (hasFound(track.sent[0]!, limit / story.clients, bin, since)) say(bin, "found", "found", 5, "above");
+  const limit = story.limit[bin]!;
+  at.before ||= story.limit[0]!;
+  if (limit !== at.before) {
+    at.fallen = limit < at.before;
+    [at.since, at.before, at.used] = [bin, limit, new Set()];
   }
-  return said;
+  const { since, fallen, used, level } = at;
+  const [last, rate] = [track.rate[bin - 1]!, track.rate[bin]!];
+  if (!rate) return;
+  // A law may stop for a moment. Only what lasts is a cut.
+  const after = Math.max(...track.rate.slice(bin, bin + LASTS));
+  if (law === "aimd") {
+    if (rate < 0.9 * last) say("cut", "halves", 2);
+    else if (rate >= 25 && rate > last && !since) say("rises", "+1, +1, +1 …", 1, "above");
+    return;
+  }
+  if (!last) {
+    [at.level, at.cut] = [rate, bin];
+    say("first", "first ✕", 2, "above");
+  } else if (after < 0.975 * last) {
+    const deep = `cut ${Math.round(100 * (1 - after / last))} %`;
+    if (fallen && !used.has("found")) say("cut", "cut, cut, cut", 3, "right");
+    else say(used.has("found") ? "cut later" : "cut", deep, 3);
+    [at.level, at.cut] = [last, bin];
+  } else if (!fallen && rate > 1.5 * level && since) say("speeds", "speeds up", 4, "left");
+  else if (!fallen && rate > 1.05 * level) say("probe", since ? "probes" : "searches", 2, "above");
+  else if (bin - Math.max(at.cut, since) > 2.2 * SECOND && Math.abs(rate / level - 1) < 0.03) say("waits", "waits", since ? 2.5 : 1);
+  if (hasFound(track.sent[0]!, limit / story.clients, bin, since)) say("found", "found", 5, "above");
 }
 
 /** Whether a client has sent what the limit allows for 3.5 s: each half second differs by less than 5.5 % on average. */
