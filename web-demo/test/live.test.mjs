@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createServer } from "node:net";
-import { beyond, browser, live, shiftsOf, site, unreached, violations, visit, watchShifts } from "./harness.mjs";
+import { beyond, browser, live, shiftsOf, site, sources, unreached, violations, visit, watchShifts } from "./harness.mjs";
 
 /** Opens the page that a demo serves. */
 async function open(t, url, options) {
@@ -135,6 +135,31 @@ test("the counts of the page and of the server agree after every change of the g
     const [, sent, counted] = /You sent ([\d\s]+) calls; the server counted ([\d\s]+)\./.exec(document.querySelector("#live .mine").textContent) ?? [];
     return sent && sent === counted;
   });
+});
+
+test("an answer counts where its call does, and another number of workers keeps the gate", async (t) => {
+  const [{ Workers }] = await sources("live/workers");
+  const answers = [];
+  t.mock.method(globalThis, "fetch", () => new Promise((answer) => answers.push(answer)));
+  const answer = async () => {
+    answers.shift()(new Response("", { status: 429 }));
+    await new Promise(setImmediate);
+  };
+  const workers = new Workers();
+  workers.url = "http://127.0.0.1:1/";
+  await workers.start(1, "plain");
+  const { lately } = workers;
+  await workers.start(2, "plain");
+  assert.equal(workers.lately, lately);
+  assert.equal(lately.sent, 3);
+  workers.stop();
+  await workers.start(1, "plain");
+  for (let call = 0; call < 3; call++) await answer();
+  assert.deepEqual([workers.lately, lately], [{ sent: 1, served: 0, throttled: 0 }, { sent: 3, served: 0, throttled: 3 }]);
+  await answer();
+  assert.equal(workers.lately.throttled, 1);
+  assert.equal(workers.counts.throttled, 4);
+  workers.stop();
 });
 
 for (const [width, height] of [[360, 640], [1440, 900]]) {

@@ -1,7 +1,6 @@
 /** The reader's own calls to the real server, and the demo's fleet. */
 
 import type { Cause } from "tidegate";
-import { part } from "../part";
 import { calls, number, percent, seconds } from "../plot/number";
 import { Series, type Line } from "../plot/series";
 import { textTable } from "../plot/table";
@@ -66,8 +65,6 @@ export class View {
   #heard: Moment | null = null;
   /** The server's count of other callers when the page was opened, less the counts of earlier servers. */
   #before = 0;
-  /** When the reader began, and the counts then. */
-  #began = { at: 0, sent: 0, served: 0, throttled: 0 };
   /** When the API began, by the reader's clock; and whether the page was hidden since its last report. */
   #since = Infinity;
   #lost = false;
@@ -98,7 +95,6 @@ export class View {
 
   async #call(): Promise<void> {
     const { workers, how, say } = this.#parts;
-    this.#began = { at: performance.now(), ...this.#workers.counts };
     say.textContent = "";
     try {
       await this.#workers.start(workers.valueAsNumber, how.value as How);
@@ -110,16 +106,10 @@ export class View {
 
   #rest(): void {
     this.#workers.stop();
-    const [sent, served, throttled] = this.#lately();
-    const time = (performance.now() - this.#began.at) / 1000;
+    const { lately: { sent, served, throttled }, since } = this.#workers;
+    const time = (performance.now() - since) / 1000;
     this.#parts.say.textContent = `In ${seconds(time)} you made ${calls(sent)}: ${number(served, 6)} served, ${percent(throttled / Math.max(1, sent))} throttled.`;
     this.#turn();
-  }
-
-  /** The reader's calls with the present gate: sent, served and throttled. */
-  #lately(): [number, number, number] {
-    const [now, then] = [this.#workers.counts, this.#began];
-    return [now.sent - then.sent, now.served - then.served, now.throttled - then.throttled];
   }
 
   #turn(): void {
@@ -192,7 +182,7 @@ export class View {
 
   #say(moment: Moment): void {
     const { about, body, mine, how } = this.#parts;
-    const { counts, waits, pace, running } = this.#workers;
+    const { counts, lately, waits, pace, running } = this.#workers;
     const { run, processes } = moment;
     const fleet = run ? `The fleet: ${processes.length} processes with ${run.workers} workers each, law ${run.law}, ${number(Math.min(moment.now, run.seconds), 3)} of ${number(run.seconds)} s.` : "";
     about.textContent = moment.api ? `The API: ${moment.api.about}. ${fleet}` : `${fleet} Its run is over …`;
@@ -201,8 +191,7 @@ export class View {
       return [`process ${index + 1}`, run?.law ?? "–", rate(offered), rate(served), share(process.throttled, process.offered), seconds(process.wait_ms / 1000)];
     });
     const [, , sent = 0, served = 0] = this.#record.rates;
-    const [lately, , throttled] = this.#lately();
-    rows.push(["you", running ? how.value.replace("plain", "no gate") : "–", rate(sent), rate(served), share(throttled, lately), pace ? seconds(waits.last / 1000) : "–"]);
+    rows.push(["you", running ? how.value.replace("plain", "no gate") : "–", rate(sent), rate(served), share(lately.throttled, lately.sent), pace ? seconds(waits.last / 1000) : "–"]);
     fill(body, rows);
     [...body.rows].forEach((row, index) => row.classList.toggle("you", index === processes.length));
     const counted = number(moment.others.offered - this.#before, 6);
@@ -227,6 +216,8 @@ export class View {
   }
 }
 
+/** An element of the frame. */
+const part = <E extends HTMLElement>(host: HTMLElement, selector: string) => host.querySelector<E>(selector)!;
 const rate = (value: number) => number(value, 3);
 const share = (some: number, all: number) => (all > 0 ? percent(some / all) : "–");
 

@@ -5,7 +5,6 @@ import type { Cause, Gate, Law } from "tidegate";
 /** `plain`: the browser's fetch without a gate. */
 export type How = "plain" | Extract<Law, "adaptive" | "backoff" | "none">;
 
-/** Calls since the page was opened. They never restart, so that they stay equal to the server's. */
 export interface Counts { sent: number; served: number; throttled: number }
 
 /** The waits of the present gate. */
@@ -17,15 +16,21 @@ export interface Waits {
 
 const CAUSES: Cause[] = ["pacing", "cooldown", "concurrency", "retryBudget"];
 
+const none = (): Counts => ({ sent: 0, served: 0, throttled: 0 });
 const nothing = (): Waits => ({ last: 0, causes: Object.fromEntries(CAUSES.map((cause) => [cause, { times: 0, ms: 0 }])) as Waits["causes"] });
 
 /** How long a worker pauses if the server is not reachable, ms. */
 const REST = 300;
 
 export class Workers {
-  readonly counts: Counts = { sent: 0, served: 0, throttled: 0 };
+  /** Calls since the page was opened. They never restart, so that they stay equal to the server's. */
+  readonly counts = none();
+  /** Calls through the present gate, and when it began, ms. */
+  lately = none();
+  since = 0;
   waits = nothing();
-  #gate: Gate | null = null;
+  /** The present choice. Without a gate, calls are not paced. */
+  #chosen: { how: How; gate: Gate | null } | null = null;
   #stop: AbortController | null = null;
   #url: string | null = null;
   #away = new AbortController();
@@ -44,30 +49,34 @@ export class Workers {
 
   /** The gate's pacing: milliseconds between calls, and how many calls wait. */
   get pace(): { interval: number; waiting: number } | null {
-    return this.#gate && this.#url ? this.#gate.stats(new URL(this.#url).origin) : null;
+    return this.#chosen?.gate && this.#url ? this.#chosen.gate.stats(new URL(this.#url).origin) : null;
   }
 
+  /** Another number of workers keeps the gate, and what it has learned. */
   async start(number: number, how: How): Promise<void> {
-    this.stop();
+    let chosen = this.#chosen?.how === how ? this.#chosen : null;
+    if (chosen) this.#stop?.abort();
+    else {
+      this.stop();
+      [this.waits, this.lately, this.since] = [nothing(), none(), performance.now()];
+    }
     const stop = (this.#stop = new AbortController());
-    this.waits = nothing();
-    let gate: Gate | null;
     try {
-      gate = how === "plain" ? null : await this.#open(how);
+      chosen ??= { how, gate: how === "plain" ? null : await this.#open(how) };
     } catch (error) {
       // Does not stop workers that have been started again.
       if (this.#stop === stop) this.stop();
       throw error;
     }
-    if (stop.signal.aborted) return gate?.close();
-    this.#gate = gate;
-    for (let worker = 0; worker < number; worker++) void this.#work(gate, stop.signal);
+    if (stop.signal.aborted) return chosen.gate?.close();
+    this.#chosen = chosen;
+    for (let worker = 0; worker < number; worker++) void this.#work(chosen.gate, stop.signal);
   }
 
   stop(): void {
     this.#stop?.abort();
-    this.#gate?.close();
-    [this.#stop, this.#gate] = [null, null];
+    this.#chosen?.gate?.close();
+    [this.#stop, this.#chosen] = [null, null];
   }
 
   async #open(law: Exclude<How, "plain">): Promise<Gate> {
@@ -99,11 +108,15 @@ export class Workers {
 
   /** Sends one call and counts it. A call that was sent is never aborted: the server counts it too. */
   async #send(url: string): Promise<Response> {
-    this.counts.sent++;
+    // The answer counts where the call does, even if it comes after a change of the gate.
+    const both = [this.counts, this.lately];
+    for (const counts of both) counts.sent++;
     const answer = await fetch(url, { cache: "no-store" });
-    if (answer.ok) this.counts.served++;
-    // The statuses with which the server's hint families throttle. In an outage, all send 503.
-    else if ([400, 403, 429].includes(answer.status)) this.counts.throttled++;
+    for (const counts of both) {
+      if (answer.ok) counts.served++;
+      // The statuses with which the server's hint families throttle. In an outage, all send 503.
+      else if ([400, 403, 429].includes(answer.status)) counts.throttled++;
+    }
     return answer;
   }
 }
