@@ -202,9 +202,15 @@ class Laboratory {
     this.#begin(state);
   }
 
-  /** Runs a scenario file. Throws a [`Fault`] if it is not one. */
+  /** Runs a scenario file with its own laws, and with those that run now if it has them. Throws a [`Fault`] if it is not one. */
   async #bring(text: string): Promise<void> {
-    this.#begin({ ...this.#state, base: "", scenario: await parsed(text, this.engine), at: null });
+    const scenario = await parsed(text, this.engine);
+    const own = Object.keys(scenario.laws ?? {});
+    const odd = own.find((law) => law.includes(",") || law === NO_GATE);
+    if (odd !== undefined) throw new Fault(`the laboratory cannot run a law named "${odd.slice(0, 40)}": rename it in [laws]`);
+    const known = this.#state.laws.filter((law) => this.#laws.includes(law) || isPair(law, this.#laws));
+    const laws = [...new Set([...own, ...known])].slice(0, MOST_LAWS);
+    this.#begin({ ...this.#state, base: "", scenario, laws: laws.length ? laws : USUAL.laws, at: null });
   }
 
   /** Runs another state from the start. */

@@ -25,12 +25,12 @@ export class Take {
       h("h2", {}, "Export and share"),
       h("p", { class: "buttons" },
         button("Copy the link", async () => this.#copy(await link(), "The link is copied.")),
-        button("Save the scenario (TOML)", () => save("toml", "application/toml", this.#toml.textContent)),
+        button("Save the scenario (TOML)", () => save("toml", "application/toml", this.#file())),
         button("Save the numbers (CSV)", () => save("csv", "text/csv", csv(present().lanes)))),
       this.#done,
       h("details", {}, h("summary", {}, "The scenario as a file, and how to run it"), this.#command, this.#toml,
         h("p", { class: "buttons" },
-          button("Copy the scenario", () => this.#copy(this.#toml.textContent, "The scenario is copied.")),
+          button("Copy the scenario", () => this.#copy(this.#file(), "The scenario is copied.")),
           button("Copy the command", () => this.#copy(this.#command.textContent, "The command is copied.")))),
       h("details", {}, h("summary", {}, "Import a scenario"),
         h("label", { for: this.#text.id }, "Paste a scenario file"), this.#text,
@@ -42,6 +42,12 @@ export class Take {
   sync(state: State, file: string): void {
     say(this.#toml, file);
     say(this.#command, command(state));
+  }
+
+  /** The state's file. Throws if the state is invalid. */
+  #file(): string {
+    if (!this.#toml.textContent) throw new Error("the scenario has a fault, which is shown above the plots");
+    return this.#toml.textContent;
   }
 
   async #copy(text: string, done: string): Promise<void> {
