@@ -16,17 +16,23 @@ async function start(): Promise<void> {
     const response = await fetch(storyWasm);
     if (!response.ok) throw new Error(`the server answers ${response.status}`);
     const { instance } = await WebAssembly.instantiate(await response.arrayBuffer());
-    new Search(host, instance.exports as unknown as Exports);
+    new Search(host, instance.exports as unknown as Exports, (error) => fail("The figure has stopped", error, () => location.reload()));
   } catch (error) {
-    const [note, retry] = [document.createElement("p"), document.createElement("button")];
-    note.className = "failed";
-    note.setAttribute("role", "alert");
-    note.textContent = `The figure cannot be loaded: ${error instanceof Error ? error.message : String(error)}. `;
-    [retry.type, retry.textContent] = ["button", "Retry"];
-    retry.addEventListener("click", () => { note.remove(); void start(); });
-    note.append(retry);
-    host.querySelector("figure")!.append(note);
+    fail("The figure cannot be loaded", error, () => void start());
   }
+}
+
+/** Says what went wrong, and offers to try again. */
+function fail(what: string, error: unknown, again: () => void): void {
+  host.querySelector(".failed")?.remove();
+  const [note, retry] = [document.createElement("p"), document.createElement("button")];
+  note.className = "failed";
+  note.setAttribute("role", "alert");
+  note.textContent = `${what}: ${error instanceof Error ? error.message : String(error)}. `;
+  [retry.type, retry.textContent] = ["button", "Retry"];
+  retry.addEventListener("click", () => { note.remove(); again(); });
+  note.append(retry);
+  host.querySelector("figure")!.append(note);
 }
 
 void start();

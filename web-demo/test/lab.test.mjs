@@ -460,6 +460,16 @@ test("a scenario can be pasted, and an invalid one is rejected with a message", 
   await finish(page);
   assert.deepEqual((await figures(page)).none, run(scenario("j-5"), "none", 1));
   assert.deepEqual(is.scenario, engine.parse(scenario("j-5")));
+  const own = (name) => `end = "1min"\n[server.bucket]\nburst = 5\nrate = "2/s"\n[[clients]]\n[laws."${name}".fixed]\nrate = "1/s"`;
+  await text.fill(own("a,b"));
+  await button(page, "Run it").click();
+  await page.getByText('cannot run a law named "a,b"').waitFor();
+  await text.fill(own("mine"));
+  await button(page, "Run it").click();
+  assert.deepEqual((await keeps(page, ({ scenario }) => scenario.laws)).laws, ["mine", "adaptive", "none"]);
+  await text.fill(scenario("j-5"));
+  await button(page, "Run it").click();
+  assert.deepEqual((await keeps(page, ({ scenario }) => !scenario.laws)).laws, ["adaptive", "none"]);
   await text.fill("title = \"impossible\"\nend = \"1min\"\n[server.window]\nlimit = 5\nwidth = \"1s\"\n[[clients]]\nfrom = \"2min\"");
   await button(page, "Run it").click();
   await page.getByText("clients must join before they leave").waitFor();

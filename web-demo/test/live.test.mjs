@@ -103,7 +103,7 @@ test("the fleet of a running demo is shown with its law, processes and curve to 
   }
   const [, fleet] = await page.evaluate(() => document.querySelector("#live .plot").series.data);
   assert.ok(Math.max(...fleet) > 30, "the fleet was served some calls a second");
-  await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("The demo is over"));
+  await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("The connection to the demo has ended"));
   assert.ok(await page.locator("#live .play").isDisabled());
   assert.deepEqual(trouble, []);
 });
@@ -200,7 +200,7 @@ for (const longer of [false, true]) {
     const { made } = await call(page, first.moment, "plain", 2, 30);
     const { now } = await first.moment();
     await first.stop();
-    await page.getByText("The demo is over").waitFor();
+    await page.getByText("The connection to the demo has ended").waitFor();
     const second = await live(t, "--page", "--page-port", port);
     while (longer && (await second.moment()).now <= now + 1) await new Promise((done) => setTimeout(done, 200));
     await page.getByRole("button", { name: "Look again" }).click();

@@ -191,7 +191,7 @@ test("other clients share the limit, and the numbers name each", async (t) => {
     await page.waitForFunction((others) => document.querySelectorAll(".plot .other").length === others, others);
     const numbers = await page.locator(".nums").innerText();
     assert.match(await page.getByRole("button", { name: "Search" }).innerText(), /\d+ % used, \d+ wasted/);
-    if (!others) assert.match(numbers, /^\d+ calls wasted, \d+ % of the limit used$/);
+    if (!others) assert.match(numbers, /^\d+ calls wasted, \d+ % of the limit used since the start$/);
     else assert.match(numbers, new RegExp(`^you \\d+/s, others \\d+(, \\d+){${others - 1}}: (9\\d|10\\d)/s together$`));
   }
 });
@@ -205,6 +205,24 @@ test("the figure says that its module cannot be loaded, and plays when it is tri
   await note.getByRole("button", { name: "Retry" }).click();
   await page.waitForFunction(() => document.getElementById("search").dataset.mode === "tour");
   assert.equal(await note.count(), 0);
+});
+
+test("the figure says that its engine has failed, stops, and offers to load the page again", async (t) => {
+  const before = (page) => page.addInitScript(() => {
+    const { instantiate } = WebAssembly;
+    WebAssembly.instantiate = async (...given) => {
+      const { instance } = await instantiate.apply(WebAssembly, given);
+      return { instance: { exports: { ...instance.exports, advance: (world) => { if (globalThis.broken) throw new Error("unreachable"); return instance.exports.advance(world); } } } };
+    };
+  });
+  const { page, trouble } = await open(t, { ...still, before });
+  await page.evaluate(() => { globalThis.broken = true; });
+  await page.getByRole("button", { name: "Play" }).click();
+  await page.getByRole("alert").getByText("The figure has stopped: unreachable").waitFor({ timeout: 10_000 });
+  await page.getByRole("alert").getByRole("button", { name: "Retry" }).click();
+  await page.waitForFunction(() => !globalThis.broken && document.getElementById("search").dataset.mode === "live");
+  assert.equal(await page.getByRole("alert").count(), 0);
+  assert.deepEqual(trouble, []);
 });
 
 test("every control can be reached by keyboard and shows its focus", async (t) => {

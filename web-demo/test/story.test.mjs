@@ -140,9 +140,10 @@ test("a picture has no word over another, and stays within its bounds", () => {
 });
 
 test("the page's code is the README's", () => {
-  const readme = fs.readFileSync(path.join(root, "README.md"), "utf8").replace(/ +\/\/.*/g, "");
+  const bare = (code) => code.replace(/ +\/\/.*/g, "");
+  const readme = bare(fs.readFileSync(path.join(root, "README.md"), "utf8"));
   const plain = (html) => html.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
-  const code = [...fs.readFileSync(path.join(root, "web-demo/index.html"), "utf8").matchAll(/<pre[^>]*>(.*?)<\/pre>/gs)].map(([, html]) => plain(html));
+  const code = [...fs.readFileSync(path.join(root, "web-demo/index.html"), "utf8").matchAll(/<pre[^>]*>(.*?)<\/pre>/gs)].map(([, html]) => bare(plain(html)));
   assert.equal(code.length, 3);
   for (const text of code) assert.ok(readme.includes(`\n${text}\n\`\`\``), text);
 });

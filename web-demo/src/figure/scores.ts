@@ -11,4 +11,4 @@ export const short = ({ wasted, used }: Score): string => `<span>${percent(used)
 
 /** Below the picture. */
 export const long = ({ wasted, used }: Score): string =>
-  `<b class="bad">${grouped(wasted)}</b> calls wasted, <b>${percent(used)}</b> of the limit used`;
+  `<b class="bad">${grouped(wasted)}</b> calls wasted, <b>${percent(used)}</b> of the limit used since the start`;

@@ -18,6 +18,9 @@ const REST = 0.6;
 /** How long the present runs without the reader, ms. */
 const PATIENCE = 600_000;
 
+/** Writes a text only if it differs, so that a screen reader does not lose its place. */
+const put = (element: Element, html: string) => { if (element.innerHTML !== html) element.innerHTML = html; };
+
 /**
  * `tour` shows one client after another, and `show` one of them, in a run that is already decided.
  * `live` is the present: the world goes on, and the limit moves.
@@ -41,12 +44,14 @@ export class Search {
   #seen = new Set<number>();
   #top = 260;
   #last = 0;
+  /** When the plot was last described, ms. */
+  #named = 0;
   /** When the reader last did something, ms. */
   #touched = 0;
   #inView = true;
   #asked = false;
 
-  constructor(readonly host: HTMLElement, readonly exports: Exports) {
+  constructor(readonly host: HTMLElement, readonly exports: Exports, readonly failed: (error: unknown) => void) {
     const find = <E extends Element>(selector: string) => host.querySelector<E>(selector)!;
     this.#steps = [...host.querySelectorAll<HTMLButtonElement>(".step")];
     this.#plot = find(".plot");
@@ -61,7 +66,7 @@ export class Search {
     this.#drags(find(".pic"));
     for (const name of ["click", "keydown", "pointermove"]) addEventListener(name, () => { this.#touched = performance.now(); });
     new ResizeObserver(() => this.#ask()).observe(this.#plot);
-    new IntersectionObserver(([entry]) => { this.#inView = entry!.isIntersecting; this.#ask(); }).observe(host);
+    new IntersectionObserver((entries) => { this.#inView = entries.at(-1)!.isIntersecting; this.#ask(); }).observe(host);
     for (const control of host.querySelectorAll<HTMLButtonElement | HTMLInputElement>(".controls :disabled")) control.disabled = false;
     this.#handle.tabIndex = 0;
     this.#handle.removeAttribute("aria-disabled");
@@ -102,6 +107,8 @@ export class Search {
   }
 
   #choose(step: number): void {
+    // The tour is not announced.
+    this.host.querySelector("#tell")!.ariaLive = "polite";
     if (this.#mode !== "live") [this.#mode, this.#now, this.#playing] = ["show", 0, true];
     this.#enter(step);
   }
@@ -143,6 +150,7 @@ export class Search {
     const isNear = (event: PointerEvent) => Math.abs(at(event) - this.#story.limitAt(Math.floor(this.#now))) < this.#top * 0.04;
     let held: number | undefined;
     const hold = (event: PointerEvent) => {
+      if (event.button) return;
       held = event.pointerId;
       picture.setPointerCapture(held);
       handle.focus({ preventScroll: true });
@@ -154,7 +162,7 @@ export class Search {
     this.#plot.addEventListener("pointerdown", (event) => { if (event.pointerType === "mouse" && isNear(event)) hold(event); });
     picture.addEventListener("pointermove", (event) => {
       this.#plot.style.cursor = isNear(event) ? "ns-resize" : "";
-      if (held === event.pointerId) this.#move(at(event));
+      if (held === event.pointerId && event.buttons) this.#move(at(event));
     });
     for (const name of ["pointerup", "pointercancel"] as const) {
       picture.addEventListener(name, (event) => {
@@ -168,8 +176,9 @@ export class Search {
       const by = KEYS[event.key];
       if (edge === undefined && by === undefined) return;
       event.preventDefault();
+      const shown = this.#story.limitAt(Math.floor(this.#now));
       if (this.#mode !== "live") this.#end();
-      this.#move(edge ?? this.#story.limitAt() + by!);
+      this.#move(edge ?? shown + by!);
       this.#moved();
     });
   }
@@ -178,11 +187,18 @@ export class Search {
   #ask(): void {
     if (this.#asked) return;
     this.#asked = true;
-    requestAnimationFrame((time) => this.#frame(time));
+    requestAnimationFrame((time) => {
+      try {
+        this.#asked = false;
+        this.#frame(time);
+      } catch (error) {
+        this.#playing = false;
+        this.failed(error);
+      }
+    });
   }
 
   #frame(time: number): void {
-    this.#asked = false;
     const passed = Math.min(0.1, (time - this.#last) / 1000);
     this.#last = time;
     if (this.#mode === "live" && time - this.#touched > PATIENCE) this.#playing = false;
@@ -221,20 +237,23 @@ export class Search {
     this.#plot.innerHTML = picture({ story, step, now, ghosts, top: this.#top, wide, tall });
     const limit = story.limitAt(bin);
     this.host.style.setProperty("--limit", String(limit / this.#top));
-    this.#handle.querySelector("b")!.textContent = `${limit}/s`;
+    put(this.#handle.querySelector("b")!, `${limit}/s`);
     for (const [name, value] of Object.entries({ valuenow: limit, valuemax: this.#most, valuetext: `${limit} calls per second` })) {
       this.#handle.setAttribute(`aria-${name}`, String(value));
     }
     this.#steps.forEach((button, other) => {
       // In the tour, those that have been seen keep the numbers of the whole run.
       const score = story.score(other, other === step ? bin : story.bins);
-      button.querySelector("output")!.innerHTML = this.#seen.has(other) ? short(score) : "";
+      put(button.querySelector(".score")!, this.#seen.has(other) ? short(score) : "");
     });
-    this.host.querySelector(".nums")!.innerHTML = this.#numbers(bin);
-    this.host.querySelector("#play")!.textContent = this.#playing ? "Pause" : "Play";
-    this.host.querySelector("#others + output")!.textContent = this.#others.value;
+    put(this.host.querySelector(".nums")!, this.#numbers(bin));
+    put(this.host.querySelector("#play")!, this.#playing ? "Pause" : "Play");
+    put(this.host.querySelector("#others + output")!, this.#others.value);
     this.host.dataset.mode = this.#mode;
-    this.#plot.setAttribute("aria-label", this.#says(bin));
+    if (!this.#playing || this.#last - this.#named >= 1000) {
+      this.#named = this.#last;
+      this.#plot.setAttribute("aria-label", this.#says(bin));
+    }
     this.#fill();
   }
 

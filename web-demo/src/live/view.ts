@@ -211,7 +211,7 @@ export class View {
     const again = document.createElement("button");
     [again.type, again.textContent] = ["button", "Look again"];
     again.addEventListener("click", () => this.#listen());
-    about.innerHTML = "The demo is over. <code>cargo xtask demo --keep</code> keeps the API and this page after the last law. ";
+    about.innerHTML = "The connection to the demo has ended. <code>cargo xtask demo --keep</code> keeps the API and this page after the last law. ";
     about.append(again);
   }
 }

@@ -10,8 +10,6 @@ export interface Axis {
   label: string;
   /** Formats a value, in the table as well. */
   format: (value: number) => string;
-  /** Whether it is a time in seconds, with ticks at whole minutes and hours. */
-  time?: boolean;
   /** Fixed bounds; they may be changed between two `set`s. */
   min?: number;
   max?: number;
@@ -65,11 +63,6 @@ export class Series {
     this.#plot.setData(data as uPlot.AlignedData);
   }
 
-  /** The rows as drawn. */
-  drawn(): Rows {
-    return this.#plot.data as Rows;
-  }
-
   /** Every point of the plot as text. */
   table(): Table {
     const [axis, ...rows] = this.data;
@@ -86,9 +79,6 @@ export class Series {
   }
 }
 
-/** Distances between ticks of a time, s. */
-const CLOCK = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400];
-
 /** From the minimum to the maximum, with a sensible minimum range. */
 function bounds(axis: Axis): uPlot.Range.Function {
   return (_plot, least, most) => {
@@ -97,11 +87,10 @@ function bounds(axis: Axis): uPlot.Range.Function {
   };
 }
 
-function axis({ label, format, bare, time }: Axis, size: number): uPlot.Axis {
+function axis({ label, format, bare }: Axis, size: number): uPlot.Axis {
   return {
     ...(!bare && { label, labelSize: 18 }),
     size,
-    ...(time && { incrs: CLOCK, space: 64 }),
     stroke: () => tone("soft"),
     font: font(),
     labelFont: font(),
