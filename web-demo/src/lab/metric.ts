@@ -68,7 +68,7 @@ export const head = (name: string): string =>
   ({ jain_process: "fairness, programs", jain_worker: "fairness, workers", util: "used", throttled: "throttled", ss_util: "used, 2nd half", ss_throttled: "throttled, 2nd half" })[name]
   ?? name.replace(/_(ms|s)$/, "").replace(/_p(\d+)$/, " p$1").replaceAll("_", " ");
 
-export const isBetterHigh = (name: string): boolean => name.split("_").some((part) => ["util", "jain", "least"].includes(part));
+const isBetterHigh = (name: string): boolean => name.split("_").some((part) => ["util", "jain", "least"].includes(part));
 
 /** Metrics that are neither good nor bad. */
 const NEUTRAL = ["calls", "stdev_worker"];
