@@ -169,12 +169,14 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
     }
 
     /// Reports that the sender of this request has ended, for example because its connection was lost. It has then left
-    /// until its next request, and keeps no share.
+    /// until its next request, and keeps no share. Nothing changes if a later request has arrived, perhaps on another
+    /// connection.
     ///
     /// # Errors
     /// [`MessageError`] if `request` is not a valid request. Nothing changes then.
     pub fn ended(&mut self, now: Instant, request: &[u8]) -> Result<(), MessageError> {
-        self.members.end(Request::read(request, now)?.0.member);
+        let Request { member, sequence, .. } = Request::read(request, now)?.0;
+        self.members.end(member, sequence);
         Ok(())
     }
 

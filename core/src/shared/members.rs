@@ -81,9 +81,11 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         }
     }
 
-    /// A member has ended without a last request.
-    pub(super) fn end(&mut self, member: u64) {
-        if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member) {
+    /// A member has ended after this request, without a last one.
+    pub(super) fn end(&mut self, member: u64, sequence: u32) {
+        if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member)
+            && entry.sequence <= sequence
+        {
             (entry.gone, entry.missing) = (true, 0);
         }
     }

@@ -40,6 +40,11 @@ impl Standing {
         Self { own: Told { since: 0, digest, text }, is_known: false, first: None }
     }
 
+    /// Whether the policies are equal.
+    pub(super) const fn is_equal(&self, other: &Self) -> bool {
+        self.own.digest == other.own.digest
+    }
+
     /// The process sends a request.
     pub(super) fn ask(&mut self) {
         self.first.get_or_insert_with(Instant::now);

@@ -4,7 +4,7 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
-import type { Carrier } from "../shared/carrier.js";
+import { leaves, type Carrier } from "../shared/carrier.js";
 import { Desk, type DeskStats } from "../shared/desk.js";
 import type { Desks } from "../shared/held.js";
 import type { Told } from "../shared/standing.js";
@@ -125,7 +125,7 @@ export class Post {
   async #send(key: string, id: string, request: Uint8Array): Promise<void> {
     const { prefix, policy, standing, load, seed, now } = this.#options;
     const met = this.#met.get(key);
-    const replaces = met && standing.replaces(met);
+    const replaces = met && !leaves(request) && standing.replaces(met);
     const claim = standing.claim();
     const turn = `${id}.${claim.since}.${claim.digest}`;
     const keys = [`${prefix}:seat:${key}`, `${prefix}:budget:${key}`, this.#name];

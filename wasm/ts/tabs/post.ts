@@ -9,7 +9,7 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
-import type { Carrier } from "../shared/carrier.js";
+import { leaves, type Carrier } from "../shared/carrier.js";
 import type { Told } from "../shared/standing.js";
 import { timers } from "./timers.js";
 import { Budgets, type BudgetOptions, type TabStats } from "./budgets.js";
@@ -92,7 +92,7 @@ export class Post {
     // Do it synchronously if possible: a page that is left gets no later turn.
     if (this.#budgets && (this.#isSure() || (await this.#isHeld()))) return this.#grant(key, request);
     if (channel !== this.#channel) return undefined;
-    if (this.#policy && this.#options.standing.replaces(this.#policy)) {
+    if (this.#policy && !leaves(request) && this.#options.standing.replaces(this.#policy)) {
       this.#policy = undefined;
       this.#sit(true);
     }

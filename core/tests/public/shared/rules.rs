@@ -291,6 +291,21 @@ fn a_silent_member_keeps_what_it_was_granted_lately_and_sends_no_more_alone() {
 }
 
 #[test]
+fn the_end_of_an_old_connection_does_not_end_its_member() {
+    let mut desk = desk(per_second(50));
+    let [first, second] =
+        [1, 2].map(|sequence| Request { member: 1, sequence, ..Request::default() });
+    for request in [first, second] {
+        request.send(&mut desk, BEGIN);
+    }
+    let left = [first, second].map(|request| {
+        desk.ended(at(BEGIN), &request.bytes()).unwrap();
+        desk.members()
+    });
+    assert_eq!(left, [1, 0]);
+}
+
+#[test]
 fn a_restored_coordinator_grants_nothing_in_addition_to_earlier_grants() {
     // Its snapshot predates its knowledge of the number of members and of the slow limit.
     let mut before = desk(per_second(2));
