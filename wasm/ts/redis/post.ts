@@ -10,7 +10,7 @@ import type { Desks } from "../shared/held.js";
 import type { Told } from "../shared/standing.js";
 import { bytes, text } from "../shared/text.js";
 import { Box } from "./box.js";
-import { Script, Silence, Wire, within, type RedisClient } from "./client.js";
+import { Script, Silence, Wire, whenEnded, within, type RedisClient } from "./client.js";
 import { ASK } from "./scripts.js";
 import { Seat, TERM } from "./seat.js";
 
@@ -51,6 +51,7 @@ export class Post {
   readonly #told = new Map<string, { record: Uint8Array; at: number }>();
   /** By key: a holder's policy that differs from this program's. */
   readonly #met = new Map<string, Told>();
+  readonly #forget: () => void;
   #count = 0;
   #closed = false;
 
@@ -64,6 +65,11 @@ export class Post {
     };
     this.#wire = new Wire(options.client);
     this.#box = new Box(options.client, this.#name, take, failed);
+    // A program that closes its client ends, even if it forgets the gate.
+    this.#forget = whenEnded(options.client, () => {
+      this.#box.close();
+      this.#wire.close();
+    });
   }
 
   /** Sends a request to the holder of its key's budget. If there is none, this process takes the seat. */
@@ -97,6 +103,7 @@ export class Post {
     const ends = [...this.#sending.values(), ...[...this.#seats.values()].map((seat) => seat.leave())];
     await within(PATIENCE, Promise.allSettled(ends)).catch(() => {});
     this.#wire.close();
+    this.#forget();
     this.#waiting.clear();
   }
 
