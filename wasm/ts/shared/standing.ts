@@ -3,6 +3,7 @@
 import type { Exports } from "../core.js";
 import { TidegateError } from "../errors.js";
 import { made } from "./core.js";
+import { impossible } from "./desk.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
 
 /** A policy as programs tell each other. */
@@ -32,7 +33,9 @@ export class Standing {
     this.#digest = () => {
       if (digest !== undefined) return digest;
       const core = made(load());
-      return (digest = core.budget_digest(writeShared(core.row(), policy)));
+      const found = core.budget_digest(writeShared(core.row(), policy));
+      if (found < 0) throw impossible();
+      return (digest = found);
     };
     this.#text = JSON.stringify(policy);
   }
@@ -50,7 +53,7 @@ export class Standing {
 
   /** This program has taken a seat with its policy. */
   hold({ since }: Told): void {
-    this.#since = since;
+    this.#since = Math.max(this.#since ?? 0, since);
   }
 
   /** Whether this program's policy replaces that of a holder. If not, it says so once for each other policy. */

@@ -244,8 +244,12 @@ export class Post {
       if (policy && !this.#budgets) this.#policy = policy;
       if (record) records.hear(key, record);
       else if (kind !== "answer") records.change(kind === "left");
-      // A new holder has not received requests to the previous one.
-      if (kind === "new") for (const { message } of this.#waiting.values()) this.#tell(message);
+      if (kind === "new") {
+        // This tab may no longer have the seat.
+        this.#sure = -Infinity;
+        // A new holder has not received requests to the previous one.
+        for (const { message } of this.#waiting.values()) this.#tell(message);
+      }
     }
     const waiting = tab === this.#tab && kind === "answer" ? this.#waiting.get(id!) : undefined;
     if (!waiting) return;
