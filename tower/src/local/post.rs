@@ -166,6 +166,9 @@ impl Post {
         if let Some(way) = self.open() {
             return Ok(way);
         }
+        if let Some(Way::Seat(_)) = self.set(None) {
+            self.policy().1.lost();
+        }
         let way = self.look(silent).await?;
         self.set(Some(way.clone()));
         if let Way::Seat(seat) = &way {

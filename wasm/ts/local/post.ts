@@ -84,8 +84,12 @@ export class Post {
   }
 
   async #search(silent: bigint | undefined): Promise<Way> {
-    const { place } = this.#options;
+    const { place, standing } = this.#options;
     if (this.#closed && !this.#way) throw new Closed();
+    if (this.#way instanceof Seat) {
+      standing.lost();
+      this.#way = undefined;
+    }
     place.open();
     for (let tries = 0; tries < TRIES; tries++) {
       const found = place.look();

@@ -151,7 +151,8 @@ export class Post {
       ? { record: known(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
       : told && { record: told.record, away: performance.now() - told.at, ended: false };
     const desk = new Desk(load, policy, { from, seed, now });
-    const lost = () => {
+    const lost = (hasLeft: boolean) => {
+      if (!hasLeft) standing.lost();
       if (this.#seats.get(key) === seat) this.#seats.delete(key);
       this.#remember(key, desk.snapshot());
     };

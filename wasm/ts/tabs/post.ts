@@ -184,8 +184,10 @@ export class Post {
       if (this.#release !== release) return;
       this.#budgets = undefined;
       this.#release = undefined;
-      if (error instanceof DOMException && error.name === "AbortError") this.#sit(false);
-      else this.#fail(error);
+      if (error instanceof DOMException && error.name === "AbortError") {
+        this.#options.standing.lost();
+        this.#sit(false);
+      } else this.#fail(error);
     });
   }
 
