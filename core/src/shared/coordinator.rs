@@ -58,6 +58,8 @@ pub struct Coordinator<S = Leases, const MEMBERS: usize = 1024> {
     heartbeat: Span,
     /// When it was created, or last became reachable again.
     began: Instant,
+    /// When it continued from another one, whose latest grants to each member are unknown.
+    continued: Option<Instant>,
     /// How many members may not have returned since. Zero when all have.
     crowd: u16,
     /// The part of a lease that silent members keep, and that was not withheld yet.
@@ -92,6 +94,7 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
             clock: Steady::new(now),
             heartbeat: HEARTBEAT,
             began: now,
+            continued: None,
             crowd: 0,
             carry: 0,
             ramp: Ramp::new(now),
@@ -169,12 +172,14 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
     }
 
     /// Reports that the sender of this request has ended, for example because its connection was lost. It has then left
-    /// until its next request, and keeps no share.
+    /// until its next request, and keeps no share. Nothing changes if a later request has arrived, perhaps on another
+    /// connection.
     ///
     /// # Errors
     /// [`MessageError`] if `request` is not a valid request. Nothing changes then.
     pub fn ended(&mut self, now: Instant, request: &[u8]) -> Result<(), MessageError> {
-        self.members.end(Request::read(request, now)?.0.member);
+        let Request { member, sequence, .. } = Request::read(request, now)?.0;
+        self.members.end(member, sequence);
         Ok(())
     }
 
@@ -241,7 +246,9 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         let end = now + terms.lookahead().min(self.recorded);
         let silence = terms.silent_after();
         let present = self.members.present(now, silence);
-        let kept = self.members.kept(now, silence, terms.known, terms.interval, terms.grace());
+        let grace = terms.grace();
+        let is_new = self.continued.is_some_and(|continued| now - continued <= grace);
+        let kept = self.members.kept(now, silence, terms.known, terms.interval, grace, is_new);
         let Part { mut most, waited, each } = self.part(now, end, terms, request);
         most = if present > 0 { most } else { 0 };
         let mut at = self.ahead(now);
@@ -302,10 +309,10 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         }
     }
 
-    /// Grants no lease before `front` from now on, nor further ahead than `lookahead` until its
-    /// next snapshot.
-    pub(super) const fn begin(&mut self, front: Instant, lookahead: Span) {
-        (self.front, self.recorded) = (front, lookahead);
+    /// Continues from another coordinator: grants no lease before `front` from now on, nor further ahead than
+    /// `lookahead` until its next snapshot.
+    pub(super) const fn begin(&mut self, now: Instant, front: Instant, lookahead: Span) {
+        (self.front, self.recorded, self.continued) = (front, lookahead, Some(now));
     }
 
     /// How far ahead it grants from now on, or has already granted. Valid until the next call.

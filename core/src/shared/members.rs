@@ -81,9 +81,11 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         }
     }
 
-    /// A member has ended without a last request.
-    pub(super) fn end(&mut self, member: u64) {
-        if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member) {
+    /// A member has ended after this request, without a last one.
+    pub(super) fn end(&mut self, member: u64, sequence: u32) {
+        if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member)
+            && entry.sequence <= sequence
+        {
             (entry.gone, entry.missing) = (true, 0);
         }
     }
@@ -129,7 +131,8 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
 
     /// The part of [`ALL`] leases that members keep that may be calling without the coordinator, if there are `known`
     /// ones in total. A silent member keeps what it was granted lately, at most an even part. One that says that it
-    /// calls alone, or is not known by name, keeps an even part.
+    /// calls alone, or is not known by name, keeps an even part, and so does each if the coordinator `is_new`: what the
+    /// previous one granted is unknown.
     pub(super) fn kept(
         &self,
         now: Instant,
@@ -137,6 +140,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         known: u16,
         interval: Option<Span>,
         grace: Span,
+        is_new: bool,
     ) -> u32 {
         let even = ALL.checked_div(known.into()).unwrap_or(0);
         let unnamed = known.saturating_sub(self.count());
@@ -145,8 +149,8 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
             interval.unwrap_or_else(|| Kept::all(self.list.iter().map(|entry| &entry.kept), grace));
         let absent = self.list.iter().filter(|entry| !entry.gone && !entry.is_present(now, within));
         absent.fold(even.saturating_mul(unnamed.into()), |all, entry| {
-            let part = if entry.alone { even } else { entry.kept.part(interval, grace).min(even) };
-            all.saturating_add(part)
+            let part = if is_new || entry.alone { ALL } else { entry.kept.part(interval, grace) };
+            all.saturating_add(part.min(even))
         })
     }
 

@@ -113,9 +113,9 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
         source.keep_places(in_flight.min(most), now + PLACES_KEPT);
         let mut made = Self::new(source, now);
         if ended {
-            made.begin(front, lookahead);
+            made.begin(now, front, lookahead);
         } else {
-            made.follow(now, lookahead);
+            made.follow(now, Span::ZERO, lookahead);
         }
         Ok(made)
     }
@@ -128,15 +128,15 @@ impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
     #[must_use]
     pub fn in_place_of_another(mut self, now: Instant, away: Span) -> Self {
         let lookahead = self.least_lookahead(now);
-        self.follow(now - away, lookahead);
+        self.follow(now, away, lookahead);
         self
     }
 
-    /// What was granted after a snapshot is unknown: when the previous one `ended`, its burst was
-    /// used, and its last lease was due a lookahead later.
-    fn follow(&mut self, ended: Instant, lookahead: Span) {
-        let front = ended + lookahead;
+    /// What was granted after a snapshot is unknown: when the previous one ended, `away` before
+    /// `now`, its burst was used, and its last lease was due a lookahead later.
+    fn follow(&mut self, now: Instant, away: Span, lookahead: Span) {
+        let front = (now - away) + lookahead;
         self.source_mut().controller_mut().forfeit(front, 0);
-        self.begin(front, lookahead);
+        self.begin(now, front, lookahead);
     }
 }

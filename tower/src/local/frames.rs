@@ -34,6 +34,11 @@ pub(super) fn request(id: u32, key: &str, body: &[u8]) -> Result<Vec<u8>, LocalE
     Ok(frame(id, length, key.as_bytes(), body))
 }
 
+/// Whether a request is a member's last one, for now.
+pub(super) fn leaves(request: &[u8]) -> bool {
+    request.get(2) == Some(&1)
+}
+
 /// Encodes an answer.
 pub(super) fn answer(id: u32, kind: u16, body: &[u8]) -> Vec<u8> {
     frame(id, kind, &[], &body[..body.len().min(MOST_BODY)])

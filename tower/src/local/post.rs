@@ -10,6 +10,7 @@ use tidegate::law::AnyLaw;
 
 use super::LocalError;
 use super::budgets::{LocalBudget, Terms};
+use super::frames;
 use super::line::{Line, Why};
 use super::place::Number;
 use super::seat::Seat;
@@ -52,12 +53,18 @@ impl Post {
 
     /// Sets the policy of the budgets that this process holds, now or later.
     pub(super) fn set_policy(&self, policy: Policy<AnyLaw>) {
-        let mut standing = standing(&self.terms, &policy);
-        standing.ask();
-        if let Some(Way::Seat(seat)) = self.open() {
-            seat.set_policy(policy, standing.hold(Some(&seat.told())));
+        let mut next = standing(&self.terms, &policy);
+        let mut present = self.policy();
+        present.0 = policy;
+        if !next.is_equal(&present.1) {
+            next.ask();
+            present.1 = next;
         }
-        *self.policy() = (policy, standing);
+        // Stored before: a seat that is taken meanwhile gets it from there.
+        if let Some(Way::Seat(seat)) = self.open() {
+            let told = present.1.hold(Some(&seat.told()));
+            seat.set_policy(policy, told);
+        }
     }
 
     /// Says that another process's policy applies, if it does.
@@ -83,10 +90,12 @@ impl Post {
         request: Option<(&str, &[u8])>,
     ) -> Result<Vec<u8>, LocalError> {
         let mut silent = None;
+        let leaves = request.is_some_and(|(_, request)| frames::leaves(request));
         self.policy().1.ask();
         for _ in 0..TRIES {
             let way = self.find(silent).await?;
             if let Way::Line(line) = &way
+                && !leaves
                 && self.replaces(line)
             {
                 line.leave();
@@ -156,6 +165,9 @@ impl Post {
         let _search = self.search.lock().await;
         if let Some(way) = self.open() {
             return Ok(way);
+        }
+        if let Some(Way::Seat(_)) = self.set(None) {
+            self.policy().1.lost();
         }
         let way = self.look(silent).await?;
         self.set(Some(way.clone()));

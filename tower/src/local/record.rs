@@ -76,7 +76,7 @@ impl RecordFile {
 
 /// Creates a new file in place of the previous one.
 fn made(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    let aside = path.with_extension("budget.new");
+    let aside = path.with_extension(format!("budget.{}.new", std::process::id()));
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]

@@ -62,7 +62,8 @@ impl Seat {
 
     /// Answers a request. Empty if there is nothing to send. `None` if the seat is lost.
     pub(super) fn answer(&self, key: &[u8], request: &[u8]) -> Result<Option<Vec<u8>>, LocalError> {
-        if !self.held.load(Ordering::SeqCst) {
+        // Otherwise the record would replace that of the next holder.
+        if !self.is_held() {
             return Ok(None);
         }
         let (grant, unstored) = lock(&self.budgets).answer(key, request)?;
@@ -148,7 +149,11 @@ async fn serve(seat: Weak<Seat>, mut member: Stream) {
             let Some(seat) = seat.upgrade() else { return };
             answers.extend(match seat.answer(&key, &body) {
                 Ok(Some(grant)) => {
-                    asked.requests.insert(key, body);
+                    if frames::leaves(&body) {
+                        asked.requests.remove(&key);
+                    } else {
+                        asked.requests.insert(key, body);
+                    }
                     frames::answer(id, GRANT, &grant)
                 }
                 Ok(None) => return,
@@ -161,7 +166,7 @@ async fn serve(seat: Weak<Seat>, mut member: Stream) {
     }
 }
 
-/// The latest request of a member for each key. When its connection ends, so has the member.
+/// The latest request of a member for each key that it has not left. When its connection ends, so has the member.
 struct Asked {
     seat: Weak<Seat>,
     requests: HashMap<Vec<u8>, Vec<u8>>,

@@ -12,6 +12,10 @@ use crate::timer::span;
 /// A process joins this long after its first request. One that ends earlier replaces no policy.
 const JOINS: Duration = Duration::from_millis(250);
 
+/// The shortest and the longest pause after a loss.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_MOST: Duration = Duration::from_secs(60);
+
 /// A policy as processes tell each other.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Told {
@@ -30,6 +34,8 @@ pub(super) struct Standing {
     is_known: bool,
     /// When the first request was sent.
     first: Option<Instant>,
+    /// When the pause after a loss began, and how long it is.
+    pause: Option<(Instant, Duration)>,
 }
 
 impl Standing {
@@ -37,7 +43,12 @@ impl Standing {
         let digest = policy_digest(policy, span(expiry), span(heartbeat));
         let [law] = policy.laws();
         let text = format!("{law:?}, {expiry:?}, {heartbeat:?}");
-        Self { own: Told { since: 0, digest, text }, is_known: false, first: None }
+        Self { own: Told { since: 0, digest, text }, is_known: false, first: None, pause: None }
+    }
+
+    /// Whether the policies are equal.
+    pub(super) const fn is_equal(&self, other: &Self) -> bool {
+        self.own.digest == other.own.digest
     }
 
     /// The process sends a request.
@@ -51,6 +62,19 @@ impl Standing {
         self.own.clone()
     }
 
+    /// This process has lost a seat that it did not leave. It may be slow, so it pauses before it takes one from
+    /// another policy: for 1, 2, 4, … s.
+    pub(super) fn lost(&mut self) {
+        let pause = match self.pause {
+            Some((began, pause)) if began.elapsed() < pause => return,
+            Some((began, pause)) if began.elapsed() < pause + PAUSE_MOST => {
+                (pause * 2).min(PAUSE_MOST)
+            }
+            _ => PAUSE,
+        };
+        self.pause = Some((Instant::now(), pause));
+    }
+
     /// Whether this process's policy replaces that of a holder.
     pub(super) fn replaces(&mut self, other: &Told) -> bool {
         if other.digest == self.own.digest {
@@ -60,7 +84,8 @@ impl Standing {
         if self.first.is_some_and(|first| first.elapsed() >= JOINS) {
             self.set(Some(other));
         }
-        self.is_known && self.own.since > other.since
+        let pauses = self.pause.is_some_and(|(began, pause)| began.elapsed() < pause);
+        self.is_known && self.own.since > other.since && !pauses
     }
 
     /// Says that the policy of a holder applies, and not this one.
@@ -83,5 +108,30 @@ impl Standing {
         let least = former.map_or(0, |former| former.since.saturating_add(1));
         self.own.since = u64::try_from(now.as_millis()).unwrap_or(u64::MAX).max(least);
         self.is_known = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_lost_its_seat_does_not_take_it_back_at_once() {
+        let policy = Policy::new(AnyLaw::from(tidegate::law::Adaptive::DEFAULT));
+        let mut own = Standing::new(&policy, PAUSE, PAUSE);
+        let other = Told { since: 1, digest: !own.own.digest, text: String::new() };
+        own.hold(Some(&other));
+        assert!(own.replaces(&other));
+        own.lost();
+        assert!(!own.replaces(&other));
+        let pauses = [1, 1, 2, 50].map(|seconds| {
+            own.pause = own.pause.map(|(began, pause)| {
+                (began.checked_sub(Duration::from_secs(seconds)).unwrap_or(began), pause)
+            });
+            let replaces = own.replaces(&other);
+            own.lost();
+            (replaces, own.pause.map(|(_, pause)| pause.as_secs()))
+        });
+        assert_eq!(pauses, [(true, Some(2)), (false, Some(2)), (true, Some(4)), (true, Some(8))]);
     }
 }

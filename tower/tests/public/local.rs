@@ -247,6 +247,8 @@ async fn the_policy_of_the_process_that_joined_last_applies_and_the_others_repor
         while !applies(&gates[joined]) {
             futures_util::future::join_all(gates.iter().map(call)).await;
         }
+        // The same policy again is nothing new.
+        gates[0].set_policy(of(100));
         for _ in 0..100 {
             futures_util::future::join_all(gates.iter().map(call)).await;
         }
@@ -265,6 +267,22 @@ async fn the_policy_of_the_process_that_joined_last_applies_and_the_others_repor
             }
         }
     }
+}
+
+#[tokio::test]
+async fn the_last_request_of_a_process_does_not_replace_the_policy() {
+    let folder = Folder::new();
+    let of = |calls| {
+        let policy = Policy::new(Fixed::new(Quota::per_second(calls).unwrap()));
+        let share = folder.share().heartbeat(Duration::from_secs(5));
+        Gate::builder(policy).share(share).unwrap().build()
+    };
+    let (held, other) = (of(50), of(100));
+    call(&held).await;
+    call(&other).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    other.close().await;
+    assert!(held.budget(KEY).is_some());
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
-import type { Carrier } from "../shared/carrier.js";
+import { leaves, type Carrier } from "../shared/carrier.js";
 import type { BudgetOptions, LocalStats } from "./budgets.js";
 import { Ended, Line } from "./line.js";
 import { unusable } from "./place.js";
@@ -61,7 +61,7 @@ export class Post {
       const way = this.#open ?? (await this.#find(silent));
       try {
         // A holder whose policy is replaced loses the seat like one that does not answer.
-        if (way instanceof Line && way.to !== undefined && way.policy && this.#options.standing.replaces(way.policy)) way.end(new Ended(true));
+        if (way instanceof Line && way.to !== undefined && way.policy && !leaves(request) && this.#options.standing.replaces(way.policy)) way.end(new Ended(true));
         if (way instanceof Line) return await way.ask(key, request);
         const grant = way.answer(key, request);
         if (way.isHeld) return grant;
@@ -84,8 +84,12 @@ export class Post {
   }
 
   async #search(silent: bigint | undefined): Promise<Way> {
-    const { place } = this.#options;
+    const { place, standing } = this.#options;
     if (this.#closed && !this.#way) throw new Closed();
+    if (this.#way instanceof Seat) {
+      standing.lost();
+      this.#way = undefined;
+    }
     place.open();
     for (let tries = 0; tries < TRIES; tries++) {
       const found = place.look();

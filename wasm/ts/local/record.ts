@@ -6,6 +6,7 @@
  */
 
 import * as fs from "node:fs";
+import process from "node:process";
 import { join, type Place } from "./place.js";
 
 /** The start of a file: a name and the version of the format. */
@@ -77,7 +78,7 @@ export class RecordFile {
 
   /** Creates a new file in place of the previous one. */
   #made(bytes: Uint8Array): number {
-    const aside = `${this.#path}.new`;
+    const aside = `${this.#path}.${process.pid}.new`;
     const file = fs.openSync(aside, "w", 0o600);
     try {
       this.#put(file, bytes);

@@ -8,6 +8,7 @@
 import * as net from "node:net";
 import { TidegateError } from "../errors.js";
 import { Budgets, type BudgetOptions, type LocalStats } from "./budgets.js";
+import { leaves } from "../shared/carrier.js";
 import type { Told } from "../shared/standing.js";
 import { answer, Frames, GRANT, GREETING, policy, TROUBLE } from "./frames.js";
 import type { Place } from "./place.js";
@@ -65,7 +66,8 @@ export class Seat {
 
   /** Answers a request; `undefined` if there is nothing to send or the seat is lost. */
   answer(key: string, request: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
-    const grant = this.#held ? this.#budgets.answer(key, request) : undefined;
+    // The record would replace that of the next holder.
+    const grant = this.isHeld ? this.#budgets.answer(key, request) : undefined;
     return this.isHeld ? grant : undefined;
   }
 
@@ -82,7 +84,7 @@ export class Seat {
 
   #welcome(member: net.Socket): void {
     const frames = new Frames(true);
-    /** By key: the latest request. */
+    /** By key that the member has not left: the latest request. */
     const asked = new Map<string, Uint8Array>();
     this.#members.add(member);
     member.unref();
@@ -93,7 +95,11 @@ export class Seat {
     member.on("error", () => member.destroy());
     member.on("data", (bytes) => {
       try {
-        for (const { id, key, body } of frames.read(bytes)) if (this.#serve(member, id, key, body)) asked.set(key, body);
+        for (const { id, key, body } of frames.read(bytes)) {
+          if (!this.#serve(member, id, key, body)) continue;
+          if (leaves(body)) asked.delete(key);
+          else asked.set(key, body);
+        }
       } catch {
         // The greeting has already stated the protocol of this process.
         member.destroy();

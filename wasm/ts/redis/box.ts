@@ -29,8 +29,6 @@ export class Box {
     this.#name = name;
     this.#take = take;
     this.#failed = failed;
-    // A program that closes its client ends, even if it forgets the gate.
-    from.on("end", () => this.close());
   }
 
   /** Starts to read; repeated calls have no effect. */

@@ -78,6 +78,20 @@ export function end(client: RedisClient): void {
   }
 }
 
+const ends = new WeakMap<RedisClient, Set<() => void>>();
+
+/** Calls `then` when the program's client ends, until the returned function is called. A client gets one listener. */
+export function whenEnded(client: RedisClient, then: () => void): () => void {
+  let all = ends.get(client);
+  if (!all) {
+    const made = (all = new Set<() => void>());
+    ends.set(client, made);
+    client.on("end", () => made.forEach((then) => then()));
+  }
+  all.add(then);
+  return () => all.delete(then);
+}
+
 /** A script that takes this many milliseconds has no answer. */
 const SILENCE = 2_000;
 
@@ -88,12 +102,12 @@ const SILENCE = 2_000;
 export class Wire {
   readonly #from: RedisClient;
   #other: RedisClient | undefined;
-  /** When the running scripts were sent. */
-  readonly #sent = new Set<{ readonly at: number }>();
+  /** When and with which client the running scripts were sent. */
+  readonly #sent = new Set<{ readonly at: number; readonly client: RedisClient }>();
+  #closed = false;
 
   constructor(from: RedisClient) {
     this.#from = from;
-    from.on("end", () => this.close());
   }
 
   get #client(): RedisClient {
@@ -104,30 +118,43 @@ export class Wire {
     return isReady(this.#client);
   }
 
-  /** For how many milliseconds a script has had no answer; less than 0 if none runs. */
+  /** For how many milliseconds a script of the present client has had no answer; 0 if none runs. */
   get silence(): number {
-    return performance.now() - Math.min(...[...this.#sent].map(({ at }) => at));
+    const now = performance.now();
+    const present = this.#client;
+    return Math.max(0, ...[...this.#sent].filter(({ client }) => client === present).map(({ at }) => now - at));
   }
 
   async run(script: Script, keys: string[], args: string[]): Promise<unknown> {
     const client = this.#client;
-    const sent = { at: performance.now() };
+    const sent = { at: performance.now(), client };
     this.#sent.add(sent);
     try {
       return await within(SILENCE, script.run(client, keys, args));
     } catch (why) {
-      if (why instanceof Silence && client === this.#client) {
-        this.close();
-        void connect((this.#other = another(this.#from))).catch(() => {});
-      }
+      if (why instanceof Silence && !this.#closed && client === (this.#other ?? this.#from)) this.#open();
       throw why;
     } finally {
       this.#sent.delete(sent);
     }
   }
 
-  /** Closes the other connection. */
+  /** Closes the other connection for good. */
   close(): void {
+    this.#closed = true;
+    this.#drop();
+  }
+
+  /** Opens another connection in place of the present other one. */
+  #open(): void {
+    this.#drop();
+    const other = (this.#other = another(this.#from));
+    connect(other).catch(() => {
+      if (this.#other === other) this.#drop();
+    });
+  }
+
+  #drop(): void {
     if (this.#other) end(this.#other);
     this.#other = undefined;
   }

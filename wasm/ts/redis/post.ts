@@ -4,13 +4,13 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
-import type { Carrier } from "../shared/carrier.js";
+import { leaves, type Carrier } from "../shared/carrier.js";
 import { Desk, type DeskStats } from "../shared/desk.js";
 import type { Desks } from "../shared/held.js";
 import type { Told } from "../shared/standing.js";
 import { bytes, text } from "../shared/text.js";
 import { Box } from "./box.js";
-import { Script, Silence, Wire, within, type RedisClient } from "./client.js";
+import { Script, Silence, Wire, whenEnded, within, type RedisClient } from "./client.js";
 import { ASK } from "./scripts.js";
 import { Seat, TERM } from "./seat.js";
 
@@ -51,6 +51,7 @@ export class Post {
   readonly #told = new Map<string, { record: Uint8Array; at: number }>();
   /** By key: a holder's policy that differs from this program's. */
   readonly #met = new Map<string, Told>();
+  readonly #forget: () => void;
   #count = 0;
   #closed = false;
 
@@ -64,6 +65,11 @@ export class Post {
     };
     this.#wire = new Wire(options.client);
     this.#box = new Box(options.client, this.#name, take, failed);
+    // A program that closes its client ends, even if it forgets the gate.
+    this.#forget = whenEnded(options.client, () => {
+      this.#box.close();
+      this.#wire.close();
+    });
   }
 
   /** Sends a request to the holder of its key's budget. If there is none, this process takes the seat. */
@@ -97,6 +103,7 @@ export class Post {
     const ends = [...this.#sending.values(), ...[...this.#seats.values()].map((seat) => seat.leave())];
     await within(PATIENCE, Promise.allSettled(ends)).catch(() => {});
     this.#wire.close();
+    this.#forget();
     this.#waiting.clear();
   }
 
@@ -125,7 +132,7 @@ export class Post {
   async #send(key: string, id: string, request: Uint8Array): Promise<void> {
     const { prefix, policy, standing, load, seed, now } = this.#options;
     const met = this.#met.get(key);
-    const replaces = met && standing.replaces(met);
+    const replaces = met && !leaves(request) && standing.replaces(met);
     const claim = standing.claim();
     const turn = `${id}.${claim.since}.${claim.digest}`;
     const keys = [`${prefix}:seat:${key}`, `${prefix}:budget:${key}`, this.#name];
@@ -144,7 +151,8 @@ export class Post {
       ? { record: known(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
       : told && { record: told.record, away: performance.now() - told.at, ended: false };
     const desk = new Desk(load, policy, { from, seed, now });
-    const lost = () => {
+    const lost = (hasLeft: boolean) => {
+      if (!hasLeft) standing.lost();
       if (this.#seats.get(key) === seat) this.#seats.delete(key);
       this.#remember(key, desk.snapshot());
     };

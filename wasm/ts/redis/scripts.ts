@@ -63,7 +63,8 @@ export const ASK = MINE + POST + INHERIT + NOW + `
 local holder = redis.call('GET', KEYS[1])
 local box, since, digest = string.match(holder or '', '^(.*)|%d+%.(%d+)%.(%d+)$')
 local another = box and box ~= KEYS[3] and is_box(box)
-if another and not (ARGV[7] == '1' and tonumber(string.match(ARGV[1], '%.(%d+)%.')) > tonumber(since)) then
+local own_since, own_digest = string.match(ARGV[1], '%.(%d+)%.(%d+)$')
+if another and not (ARGV[7] == '1' and own_digest ~= digest and tonumber(own_since) > tonumber(since)) then
   post(box, KEYS[3], unpack(ARGV, 3, 5))
   return {'sent', since, digest, redis.call('HGET', KEYS[2], 'policy') or ''}
 end

@@ -33,7 +33,7 @@ export class Seat {
   readonly #keys: string[];
   readonly #turn: string;
   readonly #desk: Desk;
-  readonly #lost: () => void;
+  readonly #lost: (hasLeft: boolean) => void;
   readonly #timer: ReturnType<typeof setInterval>;
   /** Renewals since the last request; the number of running scripts; and whether one ran since the last renewal. */
   #idle = 0;
@@ -45,7 +45,7 @@ export class Seat {
    * `keys` are the scripts' keys. `lost` is called once, when the
    * seat is lost or freed.
    */
-  constructor(wire: Wire, key: string, keys: string[], turn: string, desk: Desk, idle: number, lost: () => void) {
+  constructor(wire: Wire, key: string, keys: string[], turn: string, desk: Desk, idle: number, lost: (hasLeft: boolean) => void) {
     this.#wire = wire;
     this.#key = key;
     this.#keys = keys;
@@ -88,7 +88,7 @@ export class Seat {
 
   /** Frees the seat; the next process that asks takes it. */
   async leave(): Promise<void> {
-    this.#end();
+    this.#end(true);
     if (this.#wire.isReady) await this.#wire.run(leave, this.#keys, [this.#turn]).catch(() => {});
   }
 
@@ -116,10 +116,10 @@ export class Seat {
     }
   }
 
-  #end(): void {
+  #end(hasLeft = false): void {
     if (!this.#held) return;
     this.#held = false;
     clearInterval(this.#timer);
-    this.#lost();
+    this.#lost(hasLeft);
   }
 }

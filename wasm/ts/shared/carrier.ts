@@ -18,5 +18,8 @@
  */
 export type Carrier = (key: string, request: Uint8Array<ArrayBuffer>, tell: (why: unknown) => void) => Promise<Uint8Array | undefined>;
 
+/** Whether a request is a member's last one, for now. */
+export const leaves = (request: Uint8Array): boolean => request[2] === 1;
+
 /** Keeps the process alive until this settles, as an edge worker's `waitUntil` does. */
 export type Keep = (until: Promise<unknown>) => void;

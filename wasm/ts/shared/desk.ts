@@ -96,6 +96,6 @@ export class Desk {
 }
 
 /** The core rejects the policy, although each number is valid. */
-function impossible(): PolicyError {
+export function impossible(): PolicyError {
   return new PolicyError("the policy's options contradict each other");
 }

@@ -3,6 +3,7 @@
 import type { Exports } from "../core.js";
 import { TidegateError } from "../errors.js";
 import { made } from "./core.js";
+import { impossible } from "./desk.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
 
 /** A policy as programs tell each other. */
@@ -18,11 +19,17 @@ export interface Told {
 /** A program joins this many milliseconds after its first request. One that ends earlier replaces no policy. */
 const JOINS = 250;
 
+/** The longest pause after a loss, in milliseconds. */
+const PAUSE_MOST = 60_000;
+
 export class Standing {
   readonly #digest: () => number;
   readonly #text: string;
   #since: number | undefined;
   #first: number | undefined;
+  /** When the pause after a loss ends, and how long it is. */
+  #until = -Infinity;
+  #pause = 0;
   #tell: (why: unknown) => void = () => {};
   /** The digests of the policies that have replaced this one. */
   readonly #lost = new Set<number>();
@@ -32,7 +39,9 @@ export class Standing {
     this.#digest = () => {
       if (digest !== undefined) return digest;
       const core = made(load());
-      return (digest = core.budget_digest(writeShared(core.row(), policy)));
+      const found = core.budget_digest(writeShared(core.row(), policy));
+      if (found < 0) throw impossible();
+      return (digest = found);
     };
     this.#text = JSON.stringify(policy);
   }
@@ -50,7 +59,15 @@ export class Standing {
 
   /** This program has taken a seat with its policy. */
   hold({ since }: Told): void {
-    this.#since = since;
+    this.#since = Math.max(this.#since ?? 0, since);
+  }
+
+  /** This program has lost a seat that it did not leave. It may be slow, so it pauses before it takes one from another policy: for 1, 2, 4, … s. */
+  lost(): void {
+    const now = performance.now();
+    if (now < this.#until) return;
+    this.#pause = now - this.#until > PAUSE_MOST ? 1_000 : Math.min(this.#pause * 2, PAUSE_MOST);
+    this.#until = now + this.#pause;
   }
 
   /** Whether this program's policy replaces that of a holder. If not, it says so once for each other policy. */
@@ -59,7 +76,7 @@ export class Standing {
     if (isEqual) this.#since = Math.max(this.#since ?? 0, other.since);
     else if (performance.now() - this.#first! >= JOINS) this.#since ??= Math.max(Date.now(), other.since + 1);
     if (isEqual || this.#since === undefined) return false;
-    if (this.#since > other.since) return true;
+    if (this.#since > other.since) return performance.now() >= this.#until;
     if (!this.#lost.has(other.digest)) {
       this.#lost.add(other.digest);
       this.#tell(new TidegateError("POLICY", `the policy of this program, ${this.#text}, does not apply, because one that joined later shares the budget with another: ${other.text}. Give both the same policy`));

@@ -9,7 +9,7 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
-import type { Carrier } from "../shared/carrier.js";
+import { leaves, type Carrier } from "../shared/carrier.js";
 import type { Told } from "../shared/standing.js";
 import { timers } from "./timers.js";
 import { Budgets, type BudgetOptions, type TabStats } from "./budgets.js";
@@ -92,7 +92,7 @@ export class Post {
     // Do it synchronously if possible: a page that is left gets no later turn.
     if (this.#budgets && (this.#isSure() || (await this.#isHeld()))) return this.#grant(key, request);
     if (channel !== this.#channel) return undefined;
-    if (this.#policy && this.#options.standing.replaces(this.#policy)) {
+    if (this.#policy && !leaves(request) && this.#options.standing.replaces(this.#policy)) {
       this.#policy = undefined;
       this.#sit(true);
     }
@@ -184,8 +184,10 @@ export class Post {
       if (this.#release !== release) return;
       this.#budgets = undefined;
       this.#release = undefined;
-      if (error instanceof DOMException && error.name === "AbortError") this.#sit(false);
-      else this.#fail(error);
+      if (error instanceof DOMException && error.name === "AbortError") {
+        this.#options.standing.lost();
+        this.#sit(false);
+      } else this.#fail(error);
     });
   }
 
@@ -244,8 +246,12 @@ export class Post {
       if (policy && !this.#budgets) this.#policy = policy;
       if (record) records.hear(key, record);
       else if (kind !== "answer") records.change(kind === "left");
-      // A new holder has not received requests to the previous one.
-      if (kind === "new") for (const { message } of this.#waiting.values()) this.#tell(message);
+      if (kind === "new") {
+        // This tab may no longer have the seat.
+        this.#sure = -Infinity;
+        // A new holder has not received requests to the previous one.
+        for (const { message } of this.#waiting.values()) this.#tell(message);
+      }
     }
     const waiting = tab === this.#tab && kind === "answer" ? this.#waiting.get(id!) : undefined;
     if (!waiting) return;

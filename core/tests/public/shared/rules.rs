@@ -291,6 +291,50 @@ fn a_silent_member_keeps_what_it_was_granted_lately_and_sends_no_more_alone() {
 }
 
 #[test]
+fn a_member_that_falls_silent_after_a_restore_sends_no_more_than_is_kept_for_it() {
+    let mut desk = desk(per_second(50));
+    let mut members = [member(1), member(2)];
+    let mut sent = 0;
+    for tick in 0..7_900 {
+        let now = BEGIN + tick * 5 * MILLIS;
+        if tick == 6_000 {
+            let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+            desk.snapshot(at(now), &mut record).unwrap();
+            desk = Desk::restore(policy(per_second(50)), 9, &record, at(now), Span::ZERO, true)
+                .unwrap();
+        }
+        for (index, member) in members.iter_mut().enumerate() {
+            let (leased, own) = call(member, now);
+            // The second one has used the leases that it had, and is considered silent.
+            if tick >= 6_700 {
+                sent += leased + own;
+            }
+            if let Some(request) = due(member, now, 20)
+                && (index == 0 || tick < 6_200)
+            {
+                member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+            }
+        }
+    }
+    assert!((280..=302).contains(&sent), "{sent}");
+}
+
+#[test]
+fn the_end_of_an_old_connection_does_not_end_its_member() {
+    let mut desk = desk(per_second(50));
+    let [first, second] =
+        [1, 2].map(|sequence| Request { member: 1, sequence, ..Request::default() });
+    for request in [first, second] {
+        request.send(&mut desk, BEGIN);
+    }
+    let left = [first, second].map(|request| {
+        desk.ended(at(BEGIN), &request.bytes()).unwrap();
+        desk.members()
+    });
+    assert_eq!(left, [1, 0]);
+}
+
+#[test]
 fn a_restored_coordinator_grants_nothing_in_addition_to_earlier_grants() {
     // Its snapshot predates its knowledge of the number of members and of the slow limit.
     let mut before = desk(per_second(2));
