@@ -109,7 +109,8 @@ async fn a_budget_that_cannot_be_shared_is_reported_once() {
     made.key("a").run(|| async { Outcome::Ok }).await.unwrap();
     made.close().await;
     let record = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
-    std::fs::create_dir(record.with_extension("budget.new")).unwrap();
+    std::fs::create_dir(record.with_extension(format!("budget.{}.new", std::process::id())))
+        .unwrap();
     for _ in 0..20 {
         made.key("a").run(|| async { Outcome::Ok }).await.unwrap();
     }

@@ -126,5 +126,5 @@ fn the_report_shows_the_basis_of_adaptive() {
     let (nothing, _) = rest.split_once(" %\n").expect(&text);
     let shares = [left, nothing].map(|share| share.parse::<u32>().expect(&text));
     assert!((99..=101).contains(&(shares[0] + shares[1])), "{text}");
-    assert!(text.contains("window, 60 calls per 1s, hints ietf"), "{text}");
+    assert!(text.contains("60 calls per window of 1s, hints ietf"), "{text}");
 }

@@ -11,13 +11,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Row, Table};
 
 /// The width of the column with the law's basis.
-const DECIDED: u16 = 10;
+const BASIS: u16 = 10;
 
 pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     // Only a law that learns from hints has a basis.
     let learns = scene.members.iter().any(|member| member.tally.tier.is_some());
-    let decided = if learns { DECIDED } else { 0 };
-    let columns = [7, 7, 7, 9, 7, decided];
+    let basis = if learns { BASIS } else { 0 };
+    let columns = [7, 7, 7, 9, 7, basis];
     let taken: u16 = columns.iter().map(|column| column + u16::from(*column > 0)).sum();
     let width = usize::from(area.width.saturating_sub(taken + 4));
     let (from, to) = scene.lately();
@@ -40,7 +40,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let dim = Style::new().fg(Color::DarkGray);
     let mut head = vec![Cell::from("process")];
     head.extend(["offered", "served", "throttled", "wait"].map(|name| right(name.into(), dim)));
-    head.extend(learns.then(|| Cell::from("based on")));
+    head.extend(learns.then(|| Cell::from("basis")));
     head.push(Cell::from(match width {
         30.. => "calls over time, red if throttled",
         _ => "calls, red if throttled",
