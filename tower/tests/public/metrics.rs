@@ -20,7 +20,7 @@ async fn metrics_count_waits_attempts_and_outcomes() {
 
     let server = Server::start(Limit::NONE).await;
     let client = reqwest::Client::new();
-    let gate = Gate::new(Policy::new(Fixed::new(Quota::per_second(20).unwrap())));
+    let gate = Gate::new(Policy::new(Fixed::new(Quota::per_second(4).unwrap())));
     for path in ["/throttled-once", "/", "/status/404"] {
         client.get(server.url(path)).send_through(&gate).await.unwrap();
     }
@@ -37,7 +37,7 @@ async fn metrics_count_waits_attempts_and_outcomes() {
         format!("tidegate_outcomes_total{{{key},outcome=\"ok\"}} 3"),
         format!("tidegate_rejections_total{{{key},reason=\"late\"}} 1"),
         format!("tidegate_rejections_total{{{key},reason=\"not idempotent\"}} 1"),
-        format!("tidegate_interval_seconds{{{key}}} 0.05"),
+        format!("tidegate_interval_seconds{{{key}}} 0.25"),
         format!("tidegate_in_flight{{{key}}} 0"),
         format!("tidegate_waiting{{{key}}} 0"),
         format!("tidegate_wait_seconds_count{{{key},cause=\"none\"}} 1"),
