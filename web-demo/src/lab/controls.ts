@@ -28,7 +28,7 @@ export function controls(change: Change, laws: string[]): Field {
 const SERVER: Make[] = [
   variant("Kind", "", {
     bucket: ["token bucket", { bucket: { burst: 20, rate: "10/s" } }, [
-      rate("Limit", "bucket.rate", { positive: true }), number("Burst", "bucket.burst", { least: 1, most: 1e6, unit: "calls" }),
+      rate("Limit", "bucket.rate"), number("Burst", "bucket.burst", { least: 1, most: 1e6, unit: "calls" }),
       number("Tokens at start", "bucket.start", { most: 1e6, empty: "full" }),
     ]],
     window: ["fixed window", { window: { limit: 100, width: "1min" } }, [

@@ -110,15 +110,14 @@ export const time = (label: string, path: string, { least = 0, most = 3650 * PER
     },
   });
 
-/** If `positive`, a rate of 0 counts as none, or is rejected if the field cannot be empty. */
+/** If `positive`, a rate of 0 counts as none. */
 export const rate = (label: string, path: string, { empty, positive }: { positive?: boolean } & Optional = {}): Make =>
   quantity(label, path, {
-    units: [["s", "/ s"], ["min", "/ min"], ["h", "/ h"], ["d", "/ day"]], unit: "period", empty, fault: "This rate is too low or too high here.",
+    units: [["s", "/ s"], ["min", "/ min"], ["h", "/ h"], ["d", "/ day"]], unit: "period", empty, fault: "A rate must be at most a million calls a second.",
     write: (number, unit) => {
       const rate = { calls: Number(decimal(number)), per: unit as Per };
       if (!(perSecond(rate) >= 0 && perSecond(rate) <= 1e6 && rate.calls < 1e9)) return null;
-      if (positive && rate.calls === 0) return empty === undefined ? null : "";
-      return rateText(rate);
+      return positive && rate.calls === 0 ? "" : rateText(rate);
     },
     read: (text) => {
       const { calls, per } = readRate(text);
