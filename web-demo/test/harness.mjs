@@ -243,7 +243,7 @@ export async function live(test, ...options) {
   return { url, stop, moment };
 }
 
-export const scenarios = path.join(import.meta.dirname, "../../tools/sim/scenarios");
+const scenarios = path.join(import.meta.dirname, "../../tools/sim/scenarios");
 
 /** A scenario file of the repository. */
 export const scenario = (name) => fs.readFileSync(path.join(scenarios, `${name}.toml`), "utf8");

@@ -5,9 +5,9 @@ import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { deflateRawSync } from "node:zlib";
-import { beyond, leavesNothing, scenario, scenarios, show, simulator, site, sources, unreached, violations, visit } from "./harness.mjs";
+import { beyond, leavesNothing, scenario, show, simulator, site, sources, unreached, violations, visit } from "./harness.mjs";
 
-const [link, { USUAL }, { APIS, EXAMPLES, PRESETS, preset }, { lineOf, worldOf }, { Lane, columnWidth }, { best }, { number }, { together }, { decode }, { Simulator }] = await sources(
+const [link, { USUAL }, { APIS, PRESETS, preset }, { lineOf, worldOf }, { Lane, columnWidth }, { best }, { number }, { together }, { decode }, { Simulator }] = await sources(
   ...["link", "state", "presets", "laws", "lane", "metric"].map((name) => `lab/${name}`), "plot/number",
   ...["together", "frame", "simulator"].map((name) => `engine/${name}`),
 );
