@@ -177,7 +177,7 @@ impl fmt::Display for Table<'_> {
         }
         for (index, run) in self.0.iter().filter(|run| !run.tiers.is_empty()).enumerate() {
             let gap = if index == 0 { "\n" } else { "" };
-            writeln!(f, "{gap}{} based on  {}", run.law, shares(&run.tiers))?;
+            writeln!(f, "{gap}{} decided by  {}", run.law, shares(&run.tiers))?;
         }
         f.write_str(
             "\n\

@@ -113,7 +113,7 @@ fn without_a_terminal_progress_is_lines_of_text_and_the_report_is_a_table() {
     {
         assert!(text.contains(column), "{column} is not in {text}");
     }
-    assert!(!text.contains("based on"), "fixed has no basis: {text}");
+    assert!(!text.contains("decided by"), "fixed has no basis: {text}");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn the_report_shows_the_basis_of_adaptive() {
     let api = ["--policy", "window", "--limit", "60", "--period", "1s", "--hints", "ietf"];
     let args = [&["demo", "--seconds", "4", "--law", "adaptive"], &api[..]].concat();
     let text = String::from_utf8(outcome(&args).stdout).unwrap();
-    let (_, line) = text.split_once("\nadaptive based on  calls left ").expect(&text);
+    let (_, line) = text.split_once("\nadaptive decided by  calls left ").expect(&text);
     let (left, rest) = line.split_once(" %, nothing ").expect(&text);
     let (nothing, _) = rest.split_once(" %\n").expect(&text);
     let shares = [left, nothing].map(|share| share.parse::<u32>().expect(&text));

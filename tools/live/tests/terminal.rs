@@ -59,7 +59,8 @@ fn q_closes_the_view_restores_the_terminal_and_prints_the_report() {
         }
     });
     let text = || String::from_utf8_lossy(&screen.lock().unwrap()).into_owned();
-    for word in ["\u{1b}[?1049h", "the fleet", "the API", "capacity", "basis", "rejections", "█"]
+    for word in
+        ["\u{1b}[?1049h", "the fleet", "the API", "capacity", "decided by", "rejections", "█"]
     {
         until(&format!("{word:?} is on the screen"), || text().contains(word));
     }

@@ -40,7 +40,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let dim = Style::new().fg(Color::DarkGray);
     let mut head = vec![Cell::from("process")];
     head.extend(["offered", "served", "throttled", "wait"].map(|name| right(name.into(), dim)));
-    head.extend(learns.then(|| Cell::from("basis")));
+    head.extend(learns.then(|| Cell::from("decided by")));
     head.push(Cell::from(match width {
         30.. => "calls over time, red if throttled",
         _ => "calls, red if throttled",
