@@ -2,6 +2,8 @@
 
 import json
 import re
+from fractions import Fraction
+from math import ceil
 
 from exact import MS, SECOND, U32, within
 from signals.codes import AWS_THROTTLES
@@ -42,22 +44,25 @@ def leaves(value, path=()):
         yield ".".join(path), value
 
 
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-PART = r"([0-9]+)(?:\.([0-9]*))? ?(ms|s|m(?![a-hj-z])|h|d)[a-z]*"
-
-
-def thousandths(whole, part):
-    return within(int(whole) * 1000 + int(f"{part or '':0<3.3}"), U32)
+# In seconds. Any time in a smaller unit than a millisecond counts as one.
+UNITS = {"h": 3600, "m": 60, "s": 1}
+PART = r"([0-9]+(?:\.[0-9]+)?)(ms|us|µs|μs|ns|h|m|s)(?![a-zµμ])"
+SECONDS = {"sec": 1, "min": 60, "hour": 3600, "day": 86_400}
 
 
 def stated(message):
-    """The first wait that a message states, in milliseconds."""
-    for found in re.finditer(f"(?:try in|try again in|try after|wait) ((?:{PART})+)", message.lower()):
-        parts = [(thousandths(whole, part), unit) for whole, part, unit in re.findall(PART, found[1])]
-        wait = sum(-(-number // 1000) if unit == "ms" else number * SECONDS[unit] for number, unit in parts)
-        if wait:
-            return within(wait, U32)
-    return 0
+    """The wait after the first phrase that a number follows, in milliseconds, if it is in the next 16 bytes."""
+    found = re.search("(?:try in|try again in|try after|wait) (?=[0-9])", message.lower())
+    text = message.lower()[found.end() :][:16] if found else ""
+    if words := re.match(r"([0-9]+(?:\.[0-9]+)?) (sec|min|hour|day)", text):
+        return within(ceil(Fraction(words[1]) * 1000) * SECONDS[words[2]], U32)
+    wait = 0
+    while part := re.match(PART, text):
+        number, unit = Fraction(part[1]), part[2]
+        least = ceil(number) if unit == "ms" else min(ceil(number), 1)
+        wait += ceil(number * 1000) * UNITS[unit] if unit in UNITS else least
+        text = text[part.end() :]
+    return within(wait, U32 - 1)
 
 
 def number(text):

@@ -1,99 +1,52 @@
 //! A wait that a message states in words: "Please try again in 7m12.5s".
 
-/// Reads numbers with units, such as `6.2s`, `7m12.5s`, `634ms` or `45 seconds`, and stops at
-/// anything else.
+use crate::signal::http::duration;
+use crate::signal::text::Text;
+
+/// The bytes after the first phrase that a number follows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Stated {
-    /// The sum of the complete parts, in milliseconds.
-    millis: u32,
-    /// The number of the present part, in thousandths.
-    number: u32,
-    at: At,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-enum At {
-    /// Nothing is read.
-    Off,
-    /// Behind a phrase.
-    Begin,
-    Integer,
-    /// Behind the point; the next digit has this worth in thousandths.
-    Fraction(u8),
-    Space,
-    /// Behind an `m`, which may be `ms`, `m` or `min`.
-    M,
-    Unit,
+    bytes: [u8; 16],
+    length: u8,
+    /// Whether the next byte follows the phrase or another byte of the wait.
+    reads: bool,
 }
 
 impl Stated {
-    pub(super) const NONE: Self = Self { millis: 0, number: 0, at: At::Off };
+    pub(super) const NONE: Self = Self { bytes: [0; 16], length: 0, reads: false };
 
-    /// A phrase has ended. The first wait counts.
+    /// A phrase has ended.
     pub(super) fn begin(&mut self) {
-        if self.millis == 0 {
-            self.at = At::Begin;
-        }
+        self.reads |= self.length == 0;
     }
 
     /// Reads a byte in lower case.
     pub(super) fn put(&mut self, byte: u8) {
-        let digit = u32::from(byte.wrapping_sub(b'0'));
-        self.at = match (self.at, byte) {
-            (At::Off, _) => return,
-            (At::Begin | At::Unit, b'0'..=b'9') => self.first(digit),
-            (At::M, b'0'..=b'9') => {
-                self.add(60);
-                self.first(digit)
-            }
-            (At::Integer, b'0'..=b'9') => {
-                self.number =
-                    self.number.saturating_mul(10).saturating_add(digit.wrapping_mul(1_000));
-                At::Integer
-            }
-            (At::Integer, b'.') => At::Fraction(100),
-            (At::Fraction(worth), b'0'..=b'9') => {
-                self.number = self.number.saturating_add(digit.wrapping_mul(worth.into()));
-                At::Fraction(worth / 10)
-            }
-            (At::Integer | At::Fraction(_), b' ') => At::Space,
-            (At::Integer | At::Fraction(_) | At::Space, b'm') => At::M,
-            (At::Integer | At::Fraction(_) | At::Space, b's') => self.add(1),
-            (At::Integer | At::Fraction(_) | At::Space, b'h') => self.add(3_600),
-            (At::Integer | At::Fraction(_) | At::Space, b'd') => self.add(86_400),
-            (At::M, b's') => {
-                self.number = self.number.div_ceil(1_000);
-                self.add(1)
-            }
-            (At::M, b'i') => self.add(60),
-            (At::M, b'a'..=b'z') => At::Off,
-            (At::M, _) => {
-                self.add(60);
-                At::Off
-            }
-            (At::Unit, b'a'..=b'z') => At::Unit,
-            _ => At::Off,
-        };
-    }
-
-    fn first(&mut self, digit: u32) -> At {
-        self.number = digit.wrapping_mul(1_000);
-        At::Integer
-    }
-
-    fn add(&mut self, unit: u32) -> At {
-        self.millis = self.millis.saturating_add(self.number.saturating_mul(unit));
-        At::Unit
-    }
-
-    /// The wait in milliseconds, when the message has ended.
-    pub(super) fn millis(mut self) -> Option<u32> {
-        if self.at == At::M {
-            self.add(60);
+        self.reads &= self.length > 0 || byte.is_ascii_digit();
+        if self.reads
+            && let Some(next) = self.bytes.get_mut(usize::from(self.length))
+        {
+            *next = byte;
+            self.length = self.length.wrapping_add(1);
         }
-        (self.millis > 0).then_some(self.millis)
+    }
+
+    /// The wait in milliseconds: a duration in Go's format, such as `6.2s`, `7m12.5s` or `634ms`, or a number and a
+    /// word, such as `45 seconds`.
+    pub(super) fn millis(&self) -> Option<u32> {
+        let mut text = Text::new(self.bytes.get(..usize::from(self.length))?);
+        let number = text.number();
+        let millis = if text.eat(b' ') {
+            let word = text.letters();
+            let units: [(&[u8], u32); 4] =
+                [(b"sec", 1), (b"min", 60), (b"hour", 3_600), (b"day", 86_400)];
+            let unit = units.iter().find(|(unit, _)| word.starts_with(unit));
+            number.shifted(3).saturating_mul(unit?.1)
+        } else {
+            duration(&mut text, number).saturating_sub(1)
+        };
+        (millis > 0).then_some(millis)
     }
 }
 
@@ -102,11 +55,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_with_units_are_added() {
+    fn durations_and_words_are_read_after_the_first_phrase_that_a_number_follows() {
         let cases = [
             ("6.2s.", Some(6_200)),
             ("634ms", Some(634)),
-            ("634.5 ms", Some(635)),
+            ("634.5ms", Some(635)),
             ("7m12.5s, or later", Some(432_500)),
             ("114h18m0s", Some(411_480_000)),
             ("45 seconds.", Some(45_000)),
@@ -120,12 +73,16 @@ mod tests {
             ("30 calls", None),
             ("0s", None),
             ("s", None),
-            ("99999999999h", Some(u32::MAX)),
+            ("99999999999h", Some(u32::MAX - 1)),
         ];
         for (text, expected) in cases {
             let mut stated = Stated::NONE;
             stated.begin();
+            stated.put(b'x');
+            stated.begin();
             text.bytes().for_each(|byte| stated.put(byte));
+            stated.begin();
+            stated.put(b'9');
             assert_eq!(stated.millis(), expected, "{text}");
         }
     }

@@ -98,6 +98,7 @@ mod structured;
 
 pub use answer::{Answer, Which};
 pub use limits::{Limit, Name, Unit};
+pub(super) use moment::duration;
 pub use reading::{All, Common, Dialects, Reading};
 
 use crate::Outcome;

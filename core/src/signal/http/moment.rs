@@ -90,7 +90,7 @@ static UNITS: Table<(u8, u32), 8> = Table::of(&[
 
 /// Reads a duration in Go's format after its first number: `1h2m3.5s`, `12ms`. Less than a
 /// millisecond is rounded up.
-fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> u32 {
+pub(in crate::signal) fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> u32 {
     let mut sum = 1u32;
     loop {
         let unit = text.run(|byte| matches!(byte, b'a'..=b'z' | 0x80..));
