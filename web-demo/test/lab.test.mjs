@@ -23,7 +23,7 @@ async function lab({ preset: name = "", laws = ["adaptive", "no-gate"], seed = 1
 
 /** Runs a scenario file in the laboratory's module. */
 function run(file, law, seed) {
-  const [world] = engine.open(file, law, seed, false);
+  const [world] = engine.open(file, law, seed);
   engine.advance(world, Infinity);
   const outcome = { metrics: engine.metrics(world), digest: engine.digest(world) };
   engine.close(world);
@@ -614,12 +614,12 @@ test("no share exceeds 1, and no longest wait is below the mean", async () => {
   for (const [whole, laws] of worlds) {
     for (const law of laws) {
       const [name, scenario] = worldOf(law, whole);
-      const [number, { end, bin, processOf }] = engine.open(engine.print(scenario), name, 1, false);
+      const [number, { end, bin, processOf }] = engine.open(engine.print(scenario), name, 1);
       const processes = processOf.at(-1) + 1;
       const lane = new Lane(law, { bin, processes }, scenario, columnWidth(scenario));
       for (let now = 0; !lane.over; now += lane.width) {
         engine.advance(number, now);
-        lane.take(decode(engine.frame(number), processes, false));
+        lane.take(decode(engine.frame(number), processes));
       }
       const metrics = engine.metrics(number);
       engine.close(number);

@@ -48,7 +48,7 @@ for (let i = 0; i < runs.length; i += 3) {
     const text = Buffer.concat([Buffer.from(law), readFileSync(file)]);
     const at = exports.text(text.length);
     new Uint8Array(exports.memory.buffer).set(text, at);
-    const world = exports.open(law.length, Number(seed), 0);
+    const world = exports.open(law.length, Number(seed));
     exports.advance(world, Infinity);
     exports.digest(world);
     console.log(Array.from(numbers(), (half) => half.toString(16).padStart(8, "0")).join(""));

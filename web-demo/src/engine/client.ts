@@ -18,19 +18,19 @@ export async function connect(): Promise<Engine> {
     laws: () => line.ask<string[]>({ ask: "laws" }),
     parse: (file) => line.ask<object>({ ask: "parse", file }),
     print: (scenario) => line.ask<string>({ ask: "print", scenario }),
-    open: async (spec: WorldSpec, watch) => {
+    open: async (spec: WorldSpec) => {
       const world = ++worlds;
-      const opened = await line.ask<Opened>({ ask: "open", world, ...spec, steps: watch?.steps ?? false });
-      return hold(line, world, opened, watch?.steps ?? false);
+      const opened = await line.ask<Opened>({ ask: "open", world, ...spec });
+      return hold(line, world, opened);
     },
   };
 }
 
-function hold(line: Line, world: number, { end, bin, processOf }: Opened, steps: boolean): World {
+function hold(line: Line, world: number, { end, bin, processOf }: Opened): World {
   const processes = (processOf.at(-1) ?? -1) + 1;
   return {
     processes, processOf, end, bin,
-    advance: async (until) => decode(await line.ask<Float64Array>({ ask: "advance", world, until }), processes, steps),
+    advance: async (until) => decode(await line.ask<Float64Array>({ ask: "advance", world, until }), processes),
     metrics: () => line.ask({ ask: "metrics", world }),
     digest: () => line.ask({ ask: "digest", world }),
     close: () => line.close(world),

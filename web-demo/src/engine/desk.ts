@@ -113,9 +113,9 @@ export class Desk {
     }
   }
 
-  #open({ world, scenario, law, seed, steps }: Ask & { ask: "open" }): Opened | typeof LATER {
+  #open({ world, scenario, law, seed }: Ask & { ask: "open" }): Opened | typeof LATER {
     return this.#with((simulator) => {
-      const [number, opened] = simulator.open(scenario, law, seed, steps);
+      const [number, opened] = simulator.open(scenario, law, seed);
       this.#worlds.set(world, { simulator, number, now: 0, stride: FIRST });
       return opened;
     });

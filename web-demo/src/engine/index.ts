@@ -41,8 +41,8 @@ export interface Engine {
   parse(file: string): Promise<object>;
   /** The scenario file for what `parse` returned, or for a changed version of it. */
   print(scenario: object): Promise<string>;
-  /** A new world before its first event. With `steps`, its frames contain every step. */
-  open(spec: WorldSpec, watch?: { steps?: boolean }): Promise<World>;
+  /** A new world before its first event. */
+  open(spec: WorldSpec): Promise<World>;
 }
 
 /** A run. Requests are answered in order. */
@@ -75,18 +75,12 @@ export interface Frame {
   bins: Bins;
   /** Per process: remaining wait of its next call, s. NaN: no call waits for a time. */
   waiting: Float64Array;
-  /** Per process: calls in flight. */
-  inFlight: Uint32Array;
   /** Per process: calls served so far. */
   served: Float64Array;
-  /** Per process: calls throttled or failed so far. */
-  throttled: Float64Array;
   /** Calls that the server would serve at once; fractional for a bucket. */
   level: number;
   /** The server's present limit, calls/s; 0 in an outage. */
   rate: number;
-  /** Every step since the last frame, if the world was opened with `steps`. */
-  steps?: Steps;
 }
 
 /** Consecutive bins. A call counts in the bin in which it arrives at the server. */
@@ -100,26 +94,10 @@ export interface Bins {
   served: Float64Array;
   /** Calls that were throttled, answered "busy", or failed in an outage. */
   throttled: Float64Array;
-  /** The same by process, without other callers: all processes of a bin, then those of the next. */
-  byProcess: { offered: Float64Array; served: Float64Array };
   /** Calls that were sent in the bin, and their total wait, s. */
   left: Float64Array;
   waited: Float64Array;
 }
-
-/** Consecutive steps. */
-export interface Steps {
-  /** When, s. */
-  at: Float64Array;
-  thread: Uint32Array;
-  /** A `What`. */
-  what: Uint8Array;
-  /** Of `Left`: how long it had waited, s. Of `Decided`: 0 if it is served. */
-  value: Float64Array;
-}
-
-/** Kinds of steps, as tools/sim/wasm numbers them: a throttle admits a call, and the server decides on it. */
-export const What = { Left: 0, Decided: 4 } as const;
 
 let started: Promise<Engine> | undefined;
 

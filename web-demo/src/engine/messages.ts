@@ -7,7 +7,7 @@ export type Request =
   | { ask: "start" | "laws"; id: number }
   | { ask: "parse"; id: number; file: string }
   | { ask: "print"; id: number; scenario: object }
-  | { ask: "open"; id: number; world: number; steps: boolean } & WorldSpec
+  | { ask: "open"; id: number; world: number } & WorldSpec
   | { ask: "advance"; id: number; world: number; until: number }
   | { ask: "metrics" | "digest"; id: number; world: number }
   | { ask: "close"; world: number };

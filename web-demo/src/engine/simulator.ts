@@ -14,7 +14,7 @@ export interface Exports {
   laws(): void;
   to_json(): number;
   to_toml(): number;
-  open(law: number, seed: number, steps: number): number;
+  open(law: number, seed: number): number;
   advance(world: number, until: number): number;
   frame(world: number): void;
   metrics(world: number): void;
@@ -51,10 +51,10 @@ export class Simulator {
   }
 
   /** Opens a world and returns its number. */
-  open(scenario: string, law: string, seed: number, steps: boolean): [number, Opened] {
+  open(scenario: string, law: string, seed: number): [number, Opened] {
     const name = encoded(law);
     this.#write(name, encoded(scenario));
-    const world = this.#check(this.#exports.open(name.length, seed, Number(steps)));
+    const world = this.#check(this.#exports.open(name.length, seed));
     const [end = 0, bin = 0, ...processOf] = this.#numbers();
     return [world, { end, bin, processOf: Uint32Array.from(processOf) }];
   }

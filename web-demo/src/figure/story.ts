@@ -1,5 +1,5 @@
 /**
- * Four clients, each in a world of its own, under the same hidden limit: the crate's controllers and
+ * Four clients, each in a separate world, under the same hidden limit: the crate's controllers and
  * the simulator of tools/sim, by the module in tools/sim/story. Time is counted in bins of a tenth of a second.
  */
 

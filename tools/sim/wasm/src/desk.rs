@@ -50,7 +50,7 @@ impl Desk {
     }
 
     /// Opens a world of the law and the scenario in the text.
-    pub fn open(&mut self, law: usize, seed: f64, steps: bool) -> Result<i32, Rejection> {
+    pub fn open(&mut self, law: usize, seed: f64) -> Result<i32, Rejection> {
         let text = std::mem::take(&mut self.text);
         let (law, scenario) = text.split_at_checked(law).unwrap_or_default();
         let law = str::from_utf8(law).unwrap_or_default();
@@ -60,7 +60,7 @@ impl Desk {
         self.numbers.clear();
         self.numbers.extend([scenario.end.get_ref().seconds(), scenario.bin.get_ref().seconds()]);
         self.numbers.extend(processes.iter().copied().map(f64::from));
-        let watch = Watch::new(&scenario, &processes, steps);
+        let watch = Watch::new(&scenario, &processes);
         let free = self.worlds.iter().position(Option::is_none);
         let number = free.unwrap_or(self.worlds.len());
         if free.is_none() {

@@ -77,14 +77,14 @@ fn convert(convert: impl FnOnce(&[u8]) -> Result<String, Rejection>) -> i32 {
 }
 
 /// Opens a world and returns its number. The text contains the law's name, of the given length in
-/// bytes, followed by a scenario file. If `steps` is not 0, frames include steps.
+/// bytes, followed by a scenario file.
 ///
 /// Sets the numbers to the end time, the width of the bins, and the process of each thread. A
 /// negative result is an error, described in the text: -1 for the scenario, -2 for the law.
 #[unsafe(no_mangle)]
-pub extern "C" fn open(law: usize, seed: f64, steps: u32) -> i32 {
+pub extern "C" fn open(law: usize, seed: f64) -> i32 {
     DESK.with_borrow_mut(|desk| {
-        let opened = desk.open(law, seed, steps != 0);
+        let opened = desk.open(law, seed);
         opened.unwrap_or_else(|rejection| desk.reject(rejection))
     })
 }
