@@ -15,7 +15,10 @@ TEXTS = [
     "You have exceeded a secondary rate limit", "SECONDARY RATE LIMIT.", "API rate limit exceeded for user ID 1",
     "api rate  limit exceeded", "too many concurrent requests", "Concurrency", "GenerateRequestsPerDay", "per day",
     "Your credit balance is too low to access", "secondary rate", "", "DEVICE rate limit reached",
-    "ErrorCode:IotHubQuotaExceeded;Total number of messages", "Please try again in 6.2s. Visit x", "Retry in 34.4s",
+    "ErrorCode:IotHubQuotaExceeded;Total number of messages",
+]  # fmt: skip
+WAITS = [
+    "Please try again in 6.2s. Visit x", "Retry in 34.4s",
     "Please retry after 45 seconds. Please wait 1s", "try again in 114h18m0s", "wait 634.5ms", "wait a few minutes",
     "Wait 5 months, or try in 0s, or try in 1h5 months", "wait 30", "wait 2 min", "try in 99999999999d", "wait 2m",
 ]  # fmt: skip
@@ -84,6 +87,8 @@ def texts(dice):
 
 
 def numbers(dice):
+    for text in WAITS:
+        yield vector(f"{text!r}", 429, written(at(dice.of(MESSAGES), text), dice))
     for number in NUMBERS:
         for path in DELAYS:
             bare = re.fullmatch(r"[0-9]+(\.[0-9]+)?", number) and dice.below(2)
