@@ -26,9 +26,9 @@ PROBE = log_of(20 * SECOND)
 SIXTH = log_of(6) - log_of(1)
 DOUBLING = 2**28
 PACED = 19  # The numbers of a state before its meter.
-INTERVAL_END, RELEASE, INTERVAL, EVENT = range(PACED + 6, PACED + 10)
-CEILING, MISSES, CALLS, OWN = range(PACED + 11, PACED + 15)
-DOWN, FRESH, MISSED = range(PACED + 17, PACED + 20)
+INTERVAL_END, RELEASE, INTERVAL, EVENT = range(PACED + 7, PACED + 11)
+CEILING, MISSES, CALLS, OWN = range(PACED + 12, PACED + 16)
+DOWN, FRESH, MISSED = range(PACED + 18, PACED + 21)
 WIDEST = 1024
 
 
@@ -43,7 +43,7 @@ def a_client(dice):
     ceiling = dice.number(0, 2**14)
     flight = dice.choice([0, dice.number(0, 255)])
     paced = [1, interval, dice.number(4, 8), least, flight, *[0] * (PACED - 5)]
-    meter = [event, 0, 0, 0, 0, 0]
+    meter = [event, 0, 0, event, 0, 0, 0]
     hinted = [0, 0, U32, 0, 0, 16, 0]
     missed = [misses, calls, own, 0, 0, dice.flag(), fresh_at, event]
     return [*paced, *meter, interval_end, release, interval, event, 0, ceiling, *missed, 16, 0, *hinted], now

@@ -33,7 +33,7 @@ const USUAL: &[Kind] = &[Four, Byte];
 const PACED: &[Kind] = &[
     Byte, Four, Byte, Two, Byte, Four, Two, Byte, Byte, Four,
     Two, Two, Two, Two, Byte, Byte, Byte, Byte, Byte,
-    At, Four, Four, Four, Two, Byte,
+    At, Four, Four, At, Four, Two, Byte,
     At, At, Four,
     At, Four, Two, Byte, Byte, Byte, Byte, Byte, Byte, At, At,
     Four, Byte,

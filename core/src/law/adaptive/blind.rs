@@ -379,17 +379,13 @@ impl AdaptiveState {
     /// rate is what was served in a whole cycle of bright and dark time. The target follows that
     /// reading: all of the way if it can be trusted, with enough calls, and dark for a quarter of the cycle.
     fn read_meter(&mut self, now: Instant) {
-        let calls = self.meter.calls(self.usual);
-        let cycle = self.meter.cycle(now);
         let dark = now - self.event_at;
-        let is_known = self.meter.end_cycle(now);
+        let read = self.meter.end_dark(now, dark, self.usual);
         let Phase::Paced(paced) = &mut self.phase else { return };
-        if !is_known {
-            // The end of a longer window, such as the hour beside the minute. What was served since
-            // the shorter one ended is not what the longer one serves.
+        let Some((cycle, calls)) = read else {
             paced.target = self.interval;
             return;
-        }
+        };
         // Plan for the calls to last slightly longer than the window.
         const SPARE: Log = Log::of_ratio(33, 32);
         let reading = Log::of_span(cycle) - Log::of(calls.max(FEW).into()) + SPARE;

@@ -5,19 +5,21 @@ use super::log::Log;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
-/// Counts what is served since a congestion event, and keeps the result of the previous epoch.
+/// Counts what is served in an epoch, which begins with a congestion event, and in a cycle of bright and dark time,
+/// which begins at the end of a dark time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Meter {
+    /// Start of the present epoch, and the cost that was served in it.
     from: Instant,
-    /// Length of the previous epoch.
-    lasted: Log,
-    /// The cost that was served since `from`.
     served: u32,
-    /// The cost that was served in the previous epoch.
-    before: u32,
-    /// log2 of the latest cycle of bright and dark time, coarsely; zero before the first.
-    scale: i16,
+    /// The mean interval of one unit of cost in the previous epoch; zero if it had too few calls.
+    unit: Log,
+    /// Start of the present cycle, and the cost that was served in it.
+    cycle_from: Instant,
+    in_cycle: u32,
+    /// log2 of the dark time of the previous cycle, coarsely; zero before the first.
+    dark: i16,
     /// Whether there was a congestion event.
     pub(super) set: bool,
 }
@@ -30,24 +32,35 @@ pub(super) const FEW: u32 = 8;
 
 impl Meter {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { from: now, lasted: Log::ZERO, served: 0, before: 0, scale: 0, set: false }
+        Self {
+            from: now,
+            served: 0,
+            unit: Log::ZERO,
+            cycle_from: now,
+            in_cycle: 0,
+            dark: 0,
+            set: false,
+        }
     }
 
     pub(super) fn count(&mut self, cost: u32) {
         self.served = self.served.saturating_add(cost);
+        self.in_cycle = self.in_cycle.saturating_add(cost);
     }
 
     /// Excludes a silence that ends now from the measurement.
     pub(super) fn skip(&mut self, silence: Span, now: Instant) {
         self.from = (self.from + silence).min(now);
+        self.cycle_from = (self.cycle_from + silence).min(now);
     }
 
     /// Starts a new epoch, if the present one has enough calls.
     pub(super) fn turn(&mut self, now: Instant, usual: Usual) {
-        if !self.set || usual.calls_in(self.served.into()) >= RIPE {
-            self.lasted = Log::of_span(now - self.from);
-            self.before = core::mem::take(&mut self.served);
-            (self.from, self.set) = (now, true);
+        let ripe = usual.calls_in(self.served.into()) >= RIPE;
+        if !self.set || ripe {
+            let unit = Log::of_span(now - self.from) - Log::of(self.served.into());
+            let unit = if ripe { unit } else { Log::ZERO };
+            *self = Self { from: now, served: 0, unit, set: true, ..*self };
         }
     }
 
@@ -61,34 +74,49 @@ impl Meter {
         *self = Self { set: true, ..Self::new(now) };
     }
 
-    /// Ends a cycle of bright and dark time. Returns whether it is the first, or at most four times
-    /// as long as the previous one.
-    pub(super) fn end_cycle(&mut self, now: Instant) -> bool {
-        let before = self.scale;
-        let scale = Log::of_span(self.cycle(now)).coarse();
-        let scale = i16::try_from(scale).unwrap_or(i16::MAX);
+    /// Ends a dark time of this length. Returns how long the cycle was, and how many calls were served in it.
+    ///
+    /// A server may have several windows, such as that of the hour beside that of the minute. A dark time much
+    /// shorter than that of the previous cycle is part of the present cycle. A much longer one ends a longer window,
+    /// whose begin is unknown. Neither says what a window serves.
+    pub(super) fn end_dark(
+        &mut self,
+        now: Instant,
+        dark: Span,
+        usual: Usual,
+    ) -> Option<(Span, u32)> {
+        const FACTOR: i16 = 2 << 8;
+        /// After about 32 shorter ones, the length is halved: the longer window may be gone.
+        const DECAY: i16 = 8;
+        let before = self.dark;
+        let dark = i16::try_from(Log::of_span(dark).coarse().max(1)).unwrap_or(i16::MAX);
+        if dark < before.saturating_sub(FACTOR) {
+            let dark = before.saturating_sub(DECAY);
+            *self = Self { dark, from: now, served: 0, unit: Log::ZERO, ..*self };
+            return None;
+        }
+        let read = (self.cycle(now), self.calls(usual));
         self.restart(now);
-        self.scale = scale;
-        before == 0 || scale <= before.saturating_add(2 << 8)
+        self.dark = dark;
+        (before == 0 || dark <= before.saturating_add(FACTOR)).then_some(read)
     }
 
     /// Whether nothing was served yet.
     pub(super) const fn is_empty(&self) -> bool {
-        self.served == 0 && self.before == 0 && self.scale == 0
+        self.in_cycle == 0 && self.dark == 0
     }
 
-    /// The number of calls in both epochs.
+    /// The number of calls in the present cycle.
     pub(super) fn calls(&self, usual: Usual) -> u32 {
-        usual.calls_in(u64::from(self.served).saturating_add(self.before.into()))
+        usual.calls_in(self.in_cycle.into())
     }
 
-    /// The length of both epochs at `end`.
+    /// The length of the present cycle at `end`.
     pub(super) fn cycle(&self, end: Instant) -> Span {
-        let before = if self.before == 0 { Span::ZERO } else { self.lasted.span() };
-        end - self.from + before
+        end - self.cycle_from
     }
 
-    /// The mean interval of a usual call in both epochs; zero if they have too few calls.
+    /// The mean interval of a usual call in the present cycle; zero if it has too few calls.
     pub(super) fn mean(&self, now: Instant, usual: Usual) -> Log {
         match self.calls(usual) {
             0..RIPE => Log::ZERO,
@@ -98,9 +126,16 @@ impl Meter {
 
     /// The mean interval of a usual call in the previous epoch, if it had enough calls.
     pub(super) fn reading_before(&self, usual: Usual) -> Option<Log> {
-        let calls = usual.calls_in(self.before.into());
-        (calls >= RIPE).then(|| self.lasted - Log::of(calls.into()))
+        (self.unit != Log::ZERO).then(|| usual.of_call(self.unit))
     }
 }
 
-fields!(Meter { from: Instant, lasted: Log, served: u32, before: u32, scale: i16, set: bool });
+fields!(Meter {
+    from: Instant,
+    served: u32,
+    unit: Log,
+    cycle_from: Instant,
+    in_cycle: u32,
+    dark: i16,
+    set: bool
+});

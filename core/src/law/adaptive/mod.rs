@@ -109,7 +109,7 @@ impl Adaptive {
     }
 }
 
-/// What [`Adaptive`] remembers: 144 bytes at most.
+/// What [`Adaptive`] remembers: 152 bytes at most.
 ///
 /// ```
 /// use tidegate::law::{Adaptive, AdaptiveState, Law, Move, Sample};
@@ -168,7 +168,7 @@ pub struct AdaptiveState {
     hinted: Hinted,
 }
 
-const _: () = assert!(size_of::<AdaptiveState>() <= 144);
+const _: () = assert!(size_of::<AdaptiveState>() <= 152);
 
 /// Whether a limit has been met.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

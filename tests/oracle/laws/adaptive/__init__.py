@@ -634,16 +634,14 @@ class Adaptive(Law):
 
     def read_meter(self, now):
         """Reads what was served in a whole cycle of bright and dark time."""
-        calls, cycle = self.meter.calls(self.usual), self.meter.cycle(now)
-        reading = add(fit(log(cycle) - log(max(calls, FEW))), logs.ratio(33, 32))
-        trusted = calls >= FEW and since(self.event_at, now) > cycle // 4
-        target = self.apart
-        known, self.meter = self.meter.scale, Meter(now, True)
-        self.meter.scale = fit(logs.coarse(log(cycle)), 16)
-        if known != 0 and self.meter.scale > fit(known + (2 << 8), 16):
-            # The cycle is more than four times as long as the previous one: another, longer window.
+        dark, target = since(self.event_at, now), self.apart
+        read = self.meter.end_dark(now, dark, self.usual)
+        if read is None:
             self.phase.target = target
             return
+        cycle, calls = read
+        reading = add(fit(log(cycle) - log(max(calls, FEW))), logs.ratio(33, 32))
+        trusted = calls >= FEW and dark > cycle // 4
         if trusted and reading < target:
             self.phase.target = reading
         elif calls >= FEW:
@@ -680,7 +678,7 @@ FIELDS = {
     Paced: "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
     " base i32 noise noise rejected u8 searching flag",
     Noise: "share u16 credit u16 apart u16 began i16 early u8 calls i8 rejected i8",
-    Meter: "start instant lasted i32 served u32 before u32 scale i16 set flag",
+    Meter: "start instant served u32 unit i32 cycle_start instant in_cycle u32 dark i16 set flag",
     Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
     " calls u8 own u8 suspects u8 score u8 down flag fresh_at instant missed_at instant",
     Usual: "mean u32 octave u8",

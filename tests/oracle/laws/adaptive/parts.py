@@ -43,41 +43,56 @@ class Usual:
 
 
 class Meter:
-    """What was served since a congestion event, and in the previous epoch."""
+    """What was served in the present epoch and in the present cycle, and the rate of the previous epoch."""
 
     def __init__(self, start, is_set=False):
-        self.start, self.set = start, is_set
-        self.lasted = self.served = self.before = self.scale = 0
+        self.start, self.cycle_start, self.set = start, start, is_set
+        self.served = self.unit = self.in_cycle = self.dark = 0
 
     def count(self, cost):
-        self.served = within(self.served + cost, U32)
+        self.served, self.in_cycle = (within(amount + cost, U32) for amount in (self.served, self.in_cycle))
 
     def skip(self, silence, now):
-        self.start = min(within(self.start + silence), now)
+        self.start, self.cycle_start = (
+            min(within(start + silence), now) for start in (self.start, self.cycle_start)
+        )
 
     def is_empty(self):
-        return self.served == self.before == self.scale == 0
+        return self.in_cycle == self.dark == 0
+
+    def begin(self, now, unit=0):
+        self.start, self.served, self.unit, self.set = now, 0, unit, True
 
     def turn(self, now, usual):
-        if not self.set or usual.calls_in(self.served) >= RIPE:
-            self.lasted, self.before = log(since(self.start, now)), self.served
-            self.start, self.served, self.set = now, 0, True
+        ripe = usual.calls_in(self.served) >= RIPE
+        if ripe or not self.set:
+            self.begin(now, log(since(self.start, now)) - log(self.served) if ripe else 0)
+
+    def end_dark(self, now, dark, usual):
+        """The length of the cycle and its calls, unless this dark time is of another window than the previous one."""
+        before, dark = self.dark, fit(max(1, logs.coarse(log(dark))), 16)
+        if dark < fit(before - 512, 16):
+            self.dark = fit(before - 8, 16)
+            self.begin(now)
+            return None
+        read = self.cycle(now), self.calls(usual)
+        self.__init__(now, True)
+        self.dark = dark
+        return read if before == 0 or dark <= fit(before + 512, 16) else None
 
     def calls(self, usual):
-        return usual.calls_in(self.served + self.before)
+        return usual.calls_in(self.in_cycle)
 
     def cycle(self, end):
-        before = logs.span(self.lasted) if self.before else 0
-        return within(since(self.start, end) + before)
+        return since(self.cycle_start, end)
 
     def mean(self, now, usual):
-        """The mean interval of a usual call in both epochs; 0 if they have too few calls."""
+        """The mean interval of a usual call in the cycle; 0 if it has too few calls."""
         calls = self.calls(usual)
         return log(self.cycle(now)) - log(calls) if calls >= RIPE else 0
 
     def reading_before(self, usual):
-        calls = usual.calls_in(self.before)
-        return self.lasted - log(calls) if calls >= RIPE else None
+        return logs.octaves(self.unit, usual.octave) if self.unit else None
 
 
 def limit(wide, passed):
