@@ -113,7 +113,7 @@ where
             let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
-            let measures = permit.last().lane.takes().is_some();
+            let measures = permit.last().takes().is_some();
             let Some((result, took)) = within(&keys.shared.timer, deadline, measures, sent).await
             else {
                 let key = permit.key().into();
@@ -123,7 +123,7 @@ where
             };
             let reply = classify.classify(&result);
             if let (Some(took), Outcome::Ok) = (took, reply.outcome) {
-                permit.last().lane.has_taken(took);
+                permit.last().has_taken(took);
             }
             attempt.outcome(reply.outcome);
             if reply.outcome == Outcome::Ok && until == Until::Guard {
@@ -182,7 +182,7 @@ fn late<const LIMITS: usize, T: Timer>(
     if deadline == Instant::MAX {
         return None;
     }
-    let lane = &permit.last().lane;
+    let lane = permit.last();
     let (takes, left) = (lane.takes().unwrap_or(Span::ZERO), deadline - lane.shared.timer.now());
     let is_late = left == Span::ZERO || left < takes && deadline - begin >= takes;
     is_late
