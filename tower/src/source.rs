@@ -27,6 +27,14 @@ pub(crate) struct Right<const LIMITS: usize> {
 }
 
 impl<const LIMITS: usize> Right<LIMITS> {
+    const fn of(own: Permit<LIMITS>) -> Self {
+        Self {
+            own,
+            #[cfg(feature = "local")]
+            lease: None,
+        }
+    }
+
     /// What the other limits of the call learn from a reply about this one.
     pub(crate) fn others_learn(&self, reply: &Reply<LIMITS>) -> Reply<LIMITS> {
         #[cfg(feature = "local")]
@@ -99,7 +107,7 @@ impl<const LIMITS: usize> Source<LIMITS> {
         if right.lease.is_some() {
             return Some(right);
         }
-        self.own.renew(now, right.own, call).map(|own| Right { own, ..right })
+        self.own.renew(now, right.own, call).map(Right::of)
     }
 
     /// Whether the key must be kept, although it has no calls.
@@ -185,13 +193,7 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
                 then(self.own.poll(now, call), right)
             });
         }
-        then(self.own.poll(now, call), |own| {
-            Decision::Admit(Right {
-                own,
-                #[cfg(feature = "local")]
-                lease: None,
-            })
-        })
+        then(self.own.poll(now, call), |own| Decision::Admit(Right::of(own)))
     }
 
     #[inline]
