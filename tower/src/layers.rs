@@ -159,14 +159,13 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
                     let (wait, now) =
                         lane.act(|desk, now| (desk.wait(now, ticket, waker, &call, *place), now));
                     match wait {
-                        Wait::Until(until) if now < self.keeps_until => {
+                        Wait::Until(mut until) => {
                             self.note_wait(at);
-                            let (until, timer) = (until.min(self.keeps_until), self.timer());
-                            ready!(alarm.poll(timer, until, cx));
-                        }
-                        Wait::Until(until) => {
-                            self.note_wait(at);
-                            self.permit.take_back();
+                            if now < self.keeps_until {
+                                until = until.min(self.keeps_until);
+                            } else {
+                                self.permit.take_back();
+                            }
                             ready!(alarm.poll(self.timer(), until, cx));
                         }
                         Wait::Admitted(right) => {
