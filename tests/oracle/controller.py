@@ -276,8 +276,10 @@ class Controller:
         self.tries_again = self.policy["attempts"] != 1
         attempt, most = within(call.attempt + 1, U16), self.policy["attempts"]
         first_failed = now if call.attempt == 0 else call.first_failed
-        patient = reply.outcome == "throttled" and since(first_failed, now) < self.policy["patience"]
-        if most is not None and attempt >= most and not (patient and attempt < 64):
+        failing = since(first_failed, now)
+        patient = reply.outcome == "throttled" and failing < self.policy["patience"]
+        extra = most is not None and attempt >= most
+        if extra and not (patient and attempt < 64):
             return None
         again = Call(call.costs, call.deadline, call.estimated)
         delay = 0
@@ -285,6 +287,7 @@ class Controller:
             schedule = Backoff(*self.policy["backoff"])
             again.rung = schedule.climb(call.rung, self.chance)
             delay = schedule.delay(again.rung, self.chance)
+        delay = max(delay, failing // 4 if extra else 0)
         again.attempt, again.not_before = attempt, within(now + delay)
         again.first_failed = first_failed
         elapsed = self.policy["elapsed"]

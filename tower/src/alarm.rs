@@ -23,7 +23,7 @@ pub(crate) fn cooperate<R>(
 
 /// The waker of the task for events of other tasks.
 pub(crate) fn waker<'a, T: Timer>(cx: &'a Context<'_>) -> &'a Waker {
-    if T::WAKES { cx.waker() } else { Waker::noop() }
+    if T::POLLS.is_none() { cx.waker() } else { Waker::noop() }
 }
 
 /// The timer of one call.
@@ -41,10 +41,7 @@ impl<T: Timer> Default for Alarm<T> {
 impl<T: Timer> Alarm<T> {
     /// Ready at `until`, or earlier.
     pub(crate) fn poll(&mut self, timer: &T, until: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        let until = match T::WAKES {
-            true => until,
-            false => until.min(timer.now() + span(timer.patience())),
-        };
+        let until = T::POLLS.map_or(until, |every| until.min(timer.now() + span(every)));
         if until == Instant::MAX {
             return Poll::Pending;
         }

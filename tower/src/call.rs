@@ -12,7 +12,6 @@ use crate::drive::{Until, drive};
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::keys::Names;
-use crate::layers;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio, duration, span};
 
@@ -160,9 +159,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         let mut longest = Duration::ZERO;
         for key in self.names.iter() {
             if let Some(lane) = self.gate.keys.find(key) {
-                let wait = lane.peek(&self.call, self.priority);
-                let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
-                longest = longest.max(duration(wait.map_err(rejected)?));
+                longest = longest.max(duration(lane.peek(&self.call, self.priority)?));
             }
         }
         Ok(longest)
@@ -170,15 +167,23 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
 
     /// Returns a permit if the call may be sent now and no other call waits.
     pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
-        let (first, others) = self.gate.keys.find_or_make(&self.names).ok()?;
-        layers::try_acquire(first, others, self.call)
+        let mut permit = self.unused_permit();
+        let admits = permit.layers().all(|layer| layer.try_take(&self.call));
+        if !admits {
+            permit.take_back();
+        }
+        admits.then_some(permit)
     }
 
     /// Waits for a permit: by priority, then first come, first served.
     ///
     /// The future joins the queue when it is first polled. It resolves to an [`Error`] if waiting does not help.
     pub fn acquire(self) -> Acquire<LIMITS, T> {
-        Acquire::new(self.gate.keys, self.names, self.call, self.priority)
+        Acquire::new(self.unused_permit())
+    }
+
+    fn unused_permit(&self) -> Permit<LIMITS, T> {
+        Permit::new(self.gate.keys.lanes(&self.names), self.call, self.priority)
     }
 
     /// Makes the call when it may be sent, and retries it within the policy's attempts, time and

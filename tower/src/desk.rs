@@ -2,15 +2,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::mem::take;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::Waker;
 
 use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Instant, Reason, Span};
 
-use crate::alarm::{Alarm, waker};
-use crate::lane::Held;
 use crate::source::{Right, Source};
-use crate::timer::Timer;
 use crate::waiters::Waiters;
 
 /// See the module's documentation. A lane has one behind a lock.
@@ -18,8 +15,6 @@ pub(crate) struct Desk<const LIMITS: usize> {
     pub(crate) gate: Source<LIMITS>,
     pub(crate) queue: Queue<Vec<Node<LIMITS, Right<LIMITS>>>, LIMITS>,
     waiters: Waiters,
-    /// How late a task may be before another one takes over.
-    patience: Span,
     /// How long an admitted call may take to take its permit.
     take_within: Span,
     /// The calls that did not take a permit in time and wait again, and how long they may take.
@@ -63,12 +58,11 @@ pub(crate) enum Wait<const LIMITS: usize> {
 
 impl<const LIMITS: usize> Desk<LIMITS> {
     /// At most `most` calls may wait.
-    pub(crate) fn new(gate: Source<LIMITS>, most: u32, patience: Span, take_within: Span) -> Self {
+    pub(crate) fn new(gate: Source<LIMITS>, most: u32, take_within: Span) -> Self {
         Self {
             gate,
             queue: Queue::new(Vec::new(), most),
             waiters: Waiters::default(),
-            patience,
             take_within,
             late: HashMap::new(),
             admitted: VecDeque::new(),
@@ -79,17 +73,13 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         }
     }
 
-    /// An attempt of a call joins, and gets a permit if it may be sent at once. A place without an
-    /// arrival is that of a new call, and gets one. Any other call was here before.
+    /// A new call joins, and gets a permit if it may be sent at once.
     pub(crate) fn join(
         &mut self,
         now: Instant,
         call: &Call<LIMITS>,
         place: &mut Place,
     ) -> Result<Joined<Right<LIMITS>>, Reason> {
-        if *place != Place::new(place.priority(), 0) {
-            return self.rejoin(now, call, *place);
-        }
         *place = self.queue.place(place.priority());
         if !self.admitted.is_empty() {
             self.pump(now); // A permit that was not taken in time leaves room for this call.
@@ -164,8 +154,7 @@ impl<const LIMITS: usize> Desk<LIMITS> {
             Turn::Admitted(permit) => Wait::Admitted(permit),
             Turn::Rejected(reason) => Wait::Rejected(reason),
             Turn::Waiting | Turn::Unknown => {
-                let (until, spent) =
-                    self.waiters.wait(*ticket, waker, now, self.until, self.patience);
+                let (until, spent) = self.waiters.wait(*ticket, waker, now, self.until);
                 self.wakes.spent = spent;
                 return Wait::Until(until);
             }
@@ -211,7 +200,7 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         if self.queue.waiting() > 0 || !self.admitted.is_empty() {
             self.pump(now);
             if self.queue.waiting() > 0 {
-                let late = self.waiters.watch(now, self.until, self.patience);
+                let late = self.waiters.watch(now, self.until);
                 self.wakes.woken.extend(late);
             }
         }
@@ -262,78 +251,6 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         let is_it = |(admitted, _): &(Ticket, Instant)| *admitted == ticket;
         if let Some(at) = self.admitted.iter().position(is_it) {
             self.admitted.remove(at);
-        }
-    }
-}
-
-/// A call that waits for its permit: for the end of its backoff, and then in the queue.
-pub(crate) struct Queued<const LIMITS: usize, T: Timer> {
-    /// `None` once it is decided.
-    pub(crate) lane: Option<Held<LIMITS, T>>,
-    pub(crate) call: Call<LIMITS>,
-    place: Place,
-    ticket: Option<Ticket>,
-}
-
-/// A call that is decided.
-pub(crate) struct Decided<const LIMITS: usize, T: Timer> {
-    pub(crate) lane: Held<LIMITS, T>,
-    pub(crate) call: Call<LIMITS>,
-    pub(crate) place: Place,
-    pub(crate) now: Instant,
-    pub(crate) decision: Result<Right<LIMITS>, Reason>,
-}
-
-impl<const LIMITS: usize, T: Timer> Queued<LIMITS, T> {
-    /// A call with a place without an arrival is a new one.
-    pub(crate) const fn new(lane: Held<LIMITS, T>, call: Call<LIMITS>, place: Place) -> Self {
-        Self { lane: Some(lane), call, place, ticket: None }
-    }
-
-    pub(crate) fn poll(
-        &mut self,
-        alarm: &mut Alarm<T>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Decided<LIMITS, T>> {
-        loop {
-            let Some(lane) = &self.lane else { return Poll::Pending };
-            let timer = &lane.shared.timer;
-            let (now, decision) = match &mut self.ticket {
-                None if !lane.may_join(&self.call) => {
-                    ready!(alarm.poll(timer, self.call.not_before(), cx));
-                    continue;
-                }
-                None => {
-                    match lane.act(|desk, now| (now, desk.join(now, &self.call, &mut self.place))) {
-                        (_, Ok(Joined::Waits(ticket))) => {
-                            self.ticket = Some(ticket);
-                            continue;
-                        }
-                        (now, Ok(Joined::Admitted(permit))) => (now, Ok(permit)),
-                        (now, Err(reason)) => (now, Err(reason)),
-                    }
-                }
-                Some(ticket) => match lane.wait(ticket, waker::<T>(cx), &self.call, self.place) {
-                    (Wait::Until(until), _) => {
-                        ready!(alarm.poll(timer, until, cx));
-                        continue;
-                    }
-                    (Wait::Admitted(permit), now) => (now, Ok(permit)),
-                    (Wait::Rejected(reason), now) => (now, Err(reason)),
-                },
-            };
-            self.ticket = None;
-            let Some(lane) = self.lane.take() else { return Poll::Pending };
-            let Self { call, place, .. } = *self;
-            return Poll::Ready(Decided { lane, call, place, now, decision });
-        }
-    }
-}
-
-impl<const LIMITS: usize, T: Timer> Drop for Queued<LIMITS, T> {
-    fn drop(&mut self) {
-        if let (Some(lane), Some(ticket)) = (&self.lane, self.ticket) {
-            lane.cancel(ticket);
         }
     }
 }

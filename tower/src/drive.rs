@@ -99,21 +99,29 @@ where
 {
     let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
     let begin = if deadline < Instant::MAX { keys.shared.timer.now() } else { Instant::ZERO };
-    let acquired = call.with_time_to_end().acquire();
+    let mut acquired = call.with_time_to_end().acquire();
     async move {
-        let mut permit = match acquired.await {
-            Ok(permit) => permit,
-            Err(error) => return finish(Err(error)),
-        };
-        if let Some(error) = late(&permit, begin, deadline) {
-            permit.refund();
-            return finish(Err(error));
-        }
+        let mut last = None;
         loop {
+            let admitted = match acquired.await {
+                Ok(permit) => match late(&permit, begin, deadline) {
+                    Some(error) => {
+                        permit.refund();
+                        Err(error)
+                    }
+                    None => Ok(permit),
+                },
+                Err(error) => Err(error),
+            };
+            let permit = match (admitted, last) {
+                (Ok(permit), _) => permit,
+                (Err(error), Some(result)) => return finish(Ok((result, End::GaveUp(error)))),
+                (Err(error), None) => return finish(Err(error)),
+            };
             let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
-            let measures = permit.last().lane.takes().is_some();
+            let measures = permit.last().takes().is_some();
             let Some((result, took)) = within(&keys.shared.timer, deadline, measures, sent).await
             else {
                 let key = permit.key().into();
@@ -123,7 +131,7 @@ where
             };
             let reply = classify.classify(&result);
             if let (Some(took), Outcome::Ok) = (took, reply.outcome) {
-                permit.last().lane.has_taken(took);
+                permit.last().has_taken(took);
             }
             attempt.outcome(reply.outcome);
             if reply.outcome == Outcome::Ok && until == Until::Guard {
@@ -134,40 +142,28 @@ where
                     permit.settle(reply);
                     End::Ended
                 }
-                (outcome, Some(copy)) if retry.covers(outcome) => {
-                    request = copy;
-                    let next = match permit.retry(reply).inspect_err(observe::rejected) {
-                        Ok(again) => again.await,
-                        Err(error) => Err(error),
-                    };
-                    match next {
-                        Ok(next) => match late(&next, begin, deadline) {
-                            Some(error) => {
-                                next.refund();
-                                End::GaveUp(error)
-                            }
-                            None => {
-                                permit = next;
-                                continue;
-                            }
-                        },
-                        Err(error) => End::GaveUp(error),
+                (outcome, Some(copy)) if retry.covers(outcome) => match permit.retry(reply) {
+                    Ok(again) => {
+                        (acquired, request, last) = (again, copy, Some(result));
+                        continue;
                     }
-                }
+                    Err(error) => End::GaveUp(error),
+                },
                 (outcome, _) => {
                     let key = permit.key().into();
                     permit.settle(reply);
                     let rejected = |key, reason| Error::rejected(key, reason, Instant::ZERO);
-                    let error = match outcome {
+                    End::GaveUp(match outcome {
                         Outcome::Exhausted => rejected(key, Reason::Exhausted),
                         _ if !retry.is_possible() => rejected(key, Reason::Attempts),
                         _ if retry.covers(outcome) => Error::NotRepeatable { key },
                         _ => Error::NotIdempotent { key },
-                    };
-                    observe::rejected(&error);
-                    End::GaveUp(error)
+                    })
                 }
             };
+            if let End::GaveUp(error) = &end {
+                observe::rejected(error);
+            }
             return finish(Ok((result, end)));
         }
     }
@@ -182,7 +178,7 @@ fn late<const LIMITS: usize, T: Timer>(
     if deadline == Instant::MAX {
         return None;
     }
-    let lane = &permit.last().lane;
+    let lane = permit.last();
     let (takes, left) = (lane.takes().unwrap_or(Span::ZERO), deadline - lane.shared.timer.now());
     let is_late = left == Span::ZERO || left < takes && deadline - begin >= takes;
     is_late

@@ -17,7 +17,6 @@ use crate::classify::{Classify, Standard};
 use crate::error::{Error, RestoreError};
 use crate::keys::Keys;
 use crate::permit::Permit;
-use crate::shared::{Line, Shared};
 use crate::stats::Stats;
 use crate::timer::{Timer, Tokio, span};
 
@@ -114,11 +113,6 @@ impl<const LIMITS: usize> Gate<LIMITS> {
     pub fn builder<L: Copy + Into<AnyLaw>>(policy: Policy<L, LIMITS>) -> Builder<LIMITS> {
         Builder::new(policy, Tokio::default())
     }
-
-    /// See [`Call::with_deadline`].
-    pub fn with_deadline(&self, deadline: impl Into<tokio::time::Instant>) -> Call<LIMITS> {
-        self.call().with_deadline(deadline)
-    }
 }
 
 impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
@@ -137,24 +131,9 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
         self.call().keys(keys)
     }
 
-    /// See [`Call::costing`].
-    pub fn costing(&self, costs: [u32; LIMITS]) -> Call<LIMITS, T> {
-        self.call().costing(costs)
-    }
-
     /// See [`Call::with_timeout`].
     pub fn with_timeout(&self, timeout: Duration) -> Call<LIMITS, T> {
         self.call().with_timeout(timeout)
-    }
-
-    /// See [`Call::with_priority`].
-    pub fn with_priority(&self, priority: u8) -> Call<LIMITS, T> {
-        self.call().with_priority(priority)
-    }
-
-    /// See [`Call::idempotent`].
-    pub fn idempotent(&self) -> Call<LIMITS, T> {
-        self.call().idempotent()
     }
 
     /// See [`Call::acquire`].
@@ -307,11 +286,10 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
         }
     }
 
-    /// The maximum number of keys: 1000 by default, at least one. If the table is full, the least
-    /// recently used key is evicted, except keys with calls or under a cooldown. If no key can be
-    /// evicted, a call with a new key waits.
+    /// How many keys the gate remembers: 1000 by default. A new key evicts the least recently used one. Keys with calls
+    /// or under a cooldown are not evicted, and may exceed this number.
     pub const fn keys(mut self, most: usize) -> Self {
-        self.keys = if most == 0 { 1 } else { most };
+        self.keys = most;
         self
     }
 
@@ -345,12 +323,23 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
             timer: self.timer,
             #[cfg(feature = "local")]
             sharing: self.sharing.map(|sharing| sharing.of_policy(self.policy)),
-            line: Line::default(),
             most_calls: self.queue,
             take_within: self.take_within,
         };
         Gate { keys: Arc::new(Keys::new(shared, self.keys, self.policy, seed)) }
     }
+}
+
+/// What all keys of a gate share: the clock and the settings.
+pub(crate) struct Shared<const LIMITS: usize, T: Timer> {
+    pub(crate) timer: T,
+    /// How it shares its budgets with other processes, if it does.
+    #[cfg(feature = "local")]
+    pub(crate) sharing: Option<crate::local::Sharing<LIMITS, T>>,
+    /// The maximum number of waiting calls per key.
+    pub(crate) most_calls: u32,
+    /// How long a decided call waits for its task to take the decision.
+    pub(crate) take_within: Span,
 }
 
 /// The seed of a gate. On wasm32, std has none.

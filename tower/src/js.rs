@@ -35,7 +35,7 @@ impl Timer for Js {
 
     /// A Worker runs a task in the context of the request that wakes it, and cancels what that request waits for when
     /// it ends.
-    const WAKES: bool = false;
+    const POLLS: Option<Duration> = Some(Duration::from_millis(50));
 
     fn now(&self) -> Instant {
         let (latest, offset) = self.latest.get();
@@ -47,10 +47,6 @@ impl Timer for Js {
 
     fn sleep_until(&self, at: Instant) -> JsSleep {
         JsSleep::new(at - self.now())
-    }
-
-    fn patience(&self) -> Duration {
-        Duration::from_millis(50)
     }
 }
 

@@ -3,17 +3,17 @@
 use std::mem::take;
 #[cfg(feature = "local")]
 use std::sync::Weak;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
 
-use tidegate::law::{AnyLaw, Basis};
+use tidegate::law::{AnyLaw, AnyState, Basis};
 use tidegate::queue::{Gate, HoldLimit, Joined, Place, Ticket};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Call, Controller, Decision, Instant, Policy, Reason, Span, Verdict};
+use tidegate::{Call, Controller, Decision, Instant, Policy, Reason, Reply, Span, Verdict};
 
-use crate::desk::{Desk, Wait};
-use crate::shared::Shared;
+use crate::desk::Desk;
+use crate::error::Error;
+use crate::gate::Shared;
 use crate::source::{Right, Source};
 use crate::timer::Timer;
 
@@ -23,11 +23,6 @@ pub(crate) struct Lane<const LIMITS: usize, T: Timer> {
     pub(crate) shared: Arc<Shared<LIMITS, T>>,
     #[cfg(feature = "local")]
     pub(crate) me: Weak<Self>,
-    /// The number of calls that use this lane. It only rises from zero under the lock of the table
-    /// of lanes.
-    users: AtomicUsize,
-    /// Whether the table keeps it until its last call ends.
-    is_kept: AtomicBool,
     /// How many nanoseconds the fastest of the latest calls took that were served in time. 0 if unknown.
     takes: AtomicU64,
     #[cfg(feature = "metrics")]
@@ -62,10 +57,10 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         let now = shared.timer.now();
         #[cfg(feature = "local")]
         if let Some(sharing) = &shared.sharing {
-            let source = Source::Shared(sharing.member(now));
+            let source = Source::leasing(sharing.member(now), policy, seed, now);
             return Self::with(key, shared, source);
         }
-        Self::with(key, shared, Source::Own(Controller::new(policy, seed, now)))
+        Self::with(key, shared, Source::new(Controller::new(policy, seed, now)))
     }
 
     pub(crate) fn restore(
@@ -77,28 +72,25 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         away: Span,
     ) -> Result<Arc<Self>, SnapshotError> {
         let control = Controller::restore(policy, seed, record, shared.timer.now(), away)?;
-        Ok(Self::with(key, shared, Source::Own(control)))
+        Ok(Self::with(key, shared, Source::new(control)))
     }
 
     fn with(key: Arc<str>, shared: Arc<Shared<LIMITS, T>>, source: Source<LIMITS>) -> Arc<Self> {
-        let (most, patience) = (shared.most_calls, shared.patience());
-        let desk = Desk::new(source, most, patience, shared.take_within);
-        let lane = Self {
+        let desk = Desk::new(source, shared.most_calls, shared.take_within);
+        Arc::new_cyclic(|_me| Self {
             key,
             shared,
             #[cfg(feature = "local")]
-            me: Weak::new(),
-            users: AtomicUsize::new(0),
-            is_kept: AtomicBool::new(false),
+            me: _me.clone(),
             takes: AtomicU64::new(0),
             #[cfg(feature = "metrics")]
             metrics: crate::observe::Metrics::default(),
             state: Mutex::new(State { desk, held: Vec::new() }),
-        };
-        #[cfg(feature = "local")]
-        return Arc::new_cyclic(|me| Self { me: me.clone(), ..lane });
-        #[cfg(not(feature = "local"))]
-        Arc::new(lane)
+        })
+    }
+
+    fn rejected(&self, reason: Reason, now: Instant) -> Error {
+        Error::rejected(self.key.clone(), reason, now)
     }
 
     /// See [`Desk::join`].
@@ -106,24 +98,8 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         &self,
         call: &Call<LIMITS>,
         place: &mut Place,
-    ) -> Result<Joined<Right<LIMITS>>, (Reason, Instant)> {
-        self.act(|desk, now| desk.join(now, call, place).map_err(|reason| (reason, now)))
-    }
-
-    /// See [`Desk::wait`].
-    pub(crate) fn wait(
-        &self,
-        ticket: &mut Ticket,
-        waker: &Waker,
-        call: &Call<LIMITS>,
-        place: Place,
-    ) -> (Wait<LIMITS>, Instant) {
-        self.act(|desk, now| (desk.wait(now, ticket, waker, call, place), now))
-    }
-
-    /// See [`Desk::cancel`].
-    pub(crate) fn cancel(&self, ticket: Ticket) {
-        self.act(|desk, now| desk.cancel(now, ticket));
+    ) -> Result<Joined<Right<LIMITS>>, Error> {
+        self.act(|desk, now| desk.join(now, call, place).map_err(|why| self.rejected(why, now)))
     }
 
     /// Returns whether a call may join, because its backoff has ended.
@@ -139,21 +115,20 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         })
     }
 
-    /// A call with several keys takes its turn of this one again, or renews the permit that it has. `Err` returns why
-    /// it will not be sent.
+    /// A call that was here before takes its turn again, or renews the permit that it has.
     pub(crate) fn rejoin(
         &self,
         permit: Option<Right<LIMITS>>,
         call: &Call<LIMITS>,
         place: Place,
-    ) -> Result<Joined<Right<LIMITS>>, (Reason, Instant)> {
+    ) -> Result<Joined<Right<LIMITS>>, Error> {
         self.act(|desk, now| {
             if let Some(permit) = permit
-                && let Some(permit) = desk.change(|control| control.renew(now, permit, call))
+                && let Some(permit) = desk.change(|gate| gate.renew(now, permit, call))
             {
                 return Ok(Joined::Admitted(permit));
             }
-            desk.rejoin(now, call, place).map_err(|reason| (reason, now))
+            desk.rejoin(now, call, place).map_err(|why| self.rejected(why, now))
         })
     }
 
@@ -169,24 +144,34 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         Some(state.held.swap_remove(at).2)
     }
 
-    /// Until when a call that waits here keeps its permits of other keys.
+    /// Until when a call that waits here keeps its permits of other keys, and the time.
     pub(crate) fn holds_until(
         &self,
         ticket: Ticket,
         call: &Call<LIMITS>,
         limit: &mut HoldLimit,
-    ) -> Instant {
+    ) -> (Instant, Instant) {
         let (state, now) = (self.lock(), self.shared.timer.now());
         let State { desk, held } = &*state;
         let is_next = desk.is_next(ticket);
-        match &desk.gate {
-            Source::Own(control) => limit.until(now, is_next, control, call, held.len()),
+        #[cfg(feature = "local")]
+        if desk.gate.leased.is_some() {
             // The answer to a request comes soon.
-            #[cfg(feature = "local")]
-            Source::Shared(_) if is_next && held.is_empty() => now + Span::from_secs(1),
-            #[cfg(feature = "local")]
-            Source::Shared(_) => now,
+            let soon = is_next && held.is_empty();
+            return (if soon { now + Span::from_secs(1) } else { now }, now);
         }
+        (limit.until(now, is_next, &desk.gate.own, call, held.len()), now)
+    }
+
+    /// The next attempt of a call.
+    pub(crate) fn retry(
+        &self,
+        call: &Call<LIMITS>,
+        reply: Reply<LIMITS>,
+    ) -> Result<Call<LIMITS>, Error> {
+        self.change(|gate, now| {
+            gate.own.retry(now, call, reply).map_err(|why| self.rejected(why, now))
+        })
     }
 
     /// A call was served. The shortest time is forgotten slowly, an eighth with each call.
@@ -203,19 +188,15 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// How long a new call would wait at the current rate.
-    pub(crate) fn peek(
-        &self,
-        call: &Call<LIMITS>,
-        priority: u8,
-    ) -> Result<Span, (Reason, Instant)> {
+    pub(crate) fn peek(&self, call: &Call<LIMITS>, priority: u8) -> Result<Span, Error> {
         let (state, now) = (self.lock(), self.shared.timer.now());
-        let control = &state.desk.gate;
-        let due = match control.check(now, call) {
-            Verdict::Reject(reason) => return Err((reason, now)),
-            Verdict::Full => control.ready_at(now, call).unwrap_or(Instant::MAX),
+        let gate = &state.desk.gate;
+        let due = match gate.own.check(now, call) {
+            Verdict::Reject(reason) => return Err(self.rejected(reason, now)),
+            Verdict::Full => gate.own.ready_at(now, call).unwrap_or(Instant::MAX),
             Verdict::Admit | Verdict::Wait(_) => now,
         };
-        state.desk.peek(now, call, priority, due).map_err(|reason| (reason, now))
+        state.desk.peek(now, call, priority, due).map_err(|why| self.rejected(why, now))
     }
 
     /// How soon the call can be sent, to compare keys: how long it would wait, and how many calls of the key wait
@@ -223,7 +204,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     pub(crate) fn rank(&self, call: &Call<LIMITS>, priority: u8) -> (Span, usize) {
         let wait = self.peek(call, priority).unwrap_or(Span::MAX);
         let Desk { queue, gate, .. } = &self.lock().desk;
-        (wait, queue.waiting().saturating_add(gate.in_flight().into()))
+        (wait, queue.waiting().saturating_add(gate.own.in_flight().into()))
     }
 
     /// What currently delays a plain call.
@@ -234,42 +215,36 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 
     pub(crate) fn glance(&self) -> Glance {
         let Desk { queue, gate, .. } = &self.lock().desk;
+        let basis = |state: &AnyState| match state {
+            AnyState::Adaptive(state) => Some(state.basis()),
+            _ => None,
+        };
         Glance {
-            counts: *gate.counts(),
+            counts: gate.counts(),
             waiting: queue.waiting(),
-            in_flight: gate.in_flight().into(),
+            in_flight: gate.own.in_flight().into(),
             interval: gate.interval(self.shared.timer.now()),
-            basis: gate.basis(),
+            basis: gate.own.states().filter_map(basis).max(),
             #[cfg(feature = "local")]
-            sharing: gate.sharing(),
+            sharing: gate.leased.as_ref().map(|leased| leased.stats()).unwrap_or_default(),
         }
     }
 
     pub(crate) fn set_policy(&self, policy: Policy<AnyLaw, LIMITS>) {
-        self.change(|control, now| control.set_policy(policy, now));
+        self.change(|gate, now| gate.set_policy(policy, now));
     }
 
     pub(crate) fn reset(&self) {
-        self.change(|control, now| control.reset(now));
+        self.change(|gate, now| gate.own.reset(now));
     }
 
     pub(crate) fn snapshot(&self) -> Option<Vec<u8>> {
         self.lock().desk.gate.snapshot(self.shared.timer.now())
     }
 
-    /// Until when it must be kept: until its last call ends, which then returns it to the table, or while its key
-    /// is under a cooldown or has to be paced. Requires the lock of the table of lanes.
-    pub(crate) fn kept_until(&self) -> Option<Instant> {
-        self.is_kept.store(true, Ordering::SeqCst);
-        if self.is_used() {
-            return Some(Instant::MAX);
-        }
-        self.is_kept.store(false, Ordering::SeqCst);
-        self.lock().desk.gate.kept_until(self.shared.timer.now())
-    }
-
-    pub(crate) fn is_used(&self) -> bool {
-        self.users.load(Ordering::SeqCst) > 0
+    /// Whether the key is under a cooldown or has to be paced, so that it must not be forgotten.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.lock().desk.gate.is_kept(self.shared.timer.now())
     }
 
     fn lock(&self) -> MutexGuard<'_, State<LIMITS>> {
@@ -278,7 +253,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 
     /// Changes the controller.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Source<LIMITS>, Instant) -> R) -> R {
-        self.act(|desk, now| desk.change(|control| change(control, now)))
+        self.act(|desk, now| desk.change(|gate| change(gate, now)))
     }
 
     /// Runs `look`, which is no event for the queue.
@@ -308,7 +283,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         #[cfg(feature = "metrics")]
         self.metrics.set([
             desk.gate.interval(now).map_or(0, Span::as_nanos),
-            desk.gate.in_flight().into(),
+            desk.gate.own.in_flight().into(),
             desk.queue.waiting() as u64,
         ]);
         #[cfg(feature = "local")]
@@ -318,38 +293,5 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         #[cfg(feature = "local")]
         self.start(courier);
         done
-    }
-}
-
-/// A lane in use by a call. Its key is not evicted.
-pub(crate) struct Held<const LIMITS: usize, T: Timer>(Arc<Lane<LIMITS, T>>);
-
-impl<const LIMITS: usize, T: Timer> Held<LIMITS, T> {
-    /// Requires the lock of the table of lanes.
-    pub(crate) fn new(lane: &Arc<Lane<LIMITS, T>>) -> Self {
-        lane.users.fetch_add(1, Ordering::SeqCst);
-        Self(lane.clone())
-    }
-
-    /// Another handle of a lane in use.
-    pub(crate) fn share(&self) -> Self {
-        Self::new(&self.0)
-    }
-}
-
-impl<const LIMITS: usize, T: Timer> std::ops::Deref for Held<LIMITS, T> {
-    type Target = Lane<LIMITS, T>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-
-impl<const LIMITS: usize, T: Timer> Drop for Held<LIMITS, T> {
-    fn drop(&mut self) {
-        if self.0.users.fetch_sub(1, Ordering::SeqCst) == 1 {
-            let is_kept = self.0.is_kept.swap(false, Ordering::SeqCst);
-            self.0.shared.line.wake_first(is_kept.then(|| self.0.key.clone()));
-        }
     }
 }

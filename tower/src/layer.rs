@@ -53,8 +53,8 @@ pub struct ThrottleLayer<
     P = Standard,
     C = Responses,
 > {
-    gate: Gate<LIMITS, T>,
-    rules: Rules<D, P, C>,
+    pub(crate) gate: Gate<LIMITS, T>,
+    pub(crate) rules: Rules<D, P, C>,
 }
 
 #[derive(Clone, Debug)]
@@ -106,11 +106,6 @@ impl<const LIMITS: usize, T: Timer, D, P, C> ThrottleLayer<LIMITS, T, D, P, C> {
     pub fn until_headers(mut self) -> Self {
         self.rules.until = Until::Result;
         self
-    }
-
-    #[cfg(feature = "reqwest-middleware")]
-    pub(crate) const fn parts(&self) -> (&Gate<LIMITS, T>, &Rules<D, P, C>) {
-        (&self.gate, &self.rules)
     }
 }
 

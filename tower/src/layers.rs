@@ -1,4 +1,4 @@
-//! A call that counts against the limits of several keys.
+//! A call on its way to its permit: with one key, or with several whose limits it counts against.
 //!
 //! It waits in the queue of one key at a time, with its place from its arrival. When that key admits it, it takes the
 //! permits of the others without waiting. If one of them delays it, it joins that queue and refunds its permits, so
@@ -7,17 +7,17 @@
 //! Two keys in constant demand would never have room at the same time. So a call may keep its permits for a while: see
 //! [`HoldLimit`]. No lane is locked while another one is.
 
-use std::iter;
-use std::mem::take;
+use std::mem::{replace, take};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tidegate::queue::{Gate, HoldLimit, Joined, Place, Ticket};
-use tidegate::{Call, Instant, Outcome, Reason, Reply, Span};
+use tidegate::{Call, Instant, Outcome, Reply};
 
 use crate::alarm::{Alarm, waker};
 use crate::desk::Wait;
 use crate::error::Error;
-use crate::lane::Held;
+use crate::lane::Lane;
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
 use crate::source::Right;
@@ -25,68 +25,51 @@ use crate::timer::Timer;
 
 /// One key of a call.
 pub(crate) struct Layer<const LIMITS: usize, T: Timer> {
-    pub(crate) lane: Held<LIMITS, T>,
+    pub(crate) lane: Arc<Lane<LIMITS, T>>,
     /// `None` if it has none, or once it has ended.
     pub(crate) permit: Option<Right<LIMITS>>,
-    pub(crate) call: Call<LIMITS>,
     pub(crate) place: Place,
     /// Whether the lane keeps the permit, because the call waits for another key.
     is_kept: bool,
-    pub(crate) has_learnt: bool,
 }
 
 impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
-    pub(crate) const fn new(
-        lane: Held<LIMITS, T>,
-        permit: Option<Right<LIMITS>>,
-        call: Call<LIMITS>,
-        place: Place,
-    ) -> Self {
-        Self { lane, permit, call, place, is_kept: false, has_learnt: false }
+    pub(crate) const fn new(lane: Arc<Lane<LIMITS, T>>, place: Place) -> Self {
+        Self { lane, permit: None, place, is_kept: false }
+    }
+
+    /// Takes a permit if no other call waits. Returns whether there is one.
+    pub(crate) fn try_take(&mut self, call: &Call<LIMITS>) -> bool {
+        if let Some((right, place)) = self.lane.try_take(call) {
+            (self.permit, self.place) = (Some(right), place);
+            observe::admitted(&self.lane, None);
+        }
+        self.permit.is_some()
     }
 
     pub(crate) fn settle(&mut self, reply: Reply<LIMITS>) {
         if let Some(permit) = self.permit.take() {
-            self.lane.change(|control, now| control.settle(now, permit, reply));
-            self.observe(reply.outcome);
+            self.lane.change(|gate, now| gate.settle(now, permit, reply));
+            observe::settled(&self.lane, reply.outcome);
         }
     }
 
     pub(crate) fn learn(&mut self, reply: Reply<LIMITS>) {
         if let Some(permit) = &mut self.permit {
-            self.lane.change(|control, now| control.learn(now, permit, reply));
-            self.observe(reply.outcome);
-            self.has_learnt = true;
+            self.lane.change(|gate, now| gate.learn(now, permit, reply));
+            observe::settled(&self.lane, reply.outcome);
         }
-    }
-
-    /// Settles the permit with what this key learns of the reply. Returns the next attempt, if one is due.
-    pub(crate) fn retry(
-        &mut self,
-        learns: Reply<LIMITS>,
-        reply: Reply<LIMITS>,
-    ) -> Result<Call<LIMITS>, (Reason, Instant)> {
-        self.settle(learns);
-        let call = &self.call;
-        self.lane
-            .change(|control, now| control.retry(now, call, reply).map_err(|reason| (reason, now)))
-    }
-
-    /// Another attempt is made: this key sees it as one, not as a new call.
-    pub(crate) fn try_again(&mut self, reply: Reply<LIMITS>) {
-        let call = &self.call;
-        _ = self.lane.change(|control, now| control.retry(now, call, reply));
     }
 
     pub(crate) fn correct(&mut self, used: [Option<u32>; LIMITS]) {
         if let Some(permit) = &mut self.permit {
-            self.lane.change(|control, now| control.correct(now, permit, used));
+            self.lane.change(|gate, now| gate.own.correct(now, &mut permit.own, used));
         }
     }
 
-    fn keep(&mut self) {
+    fn keep(&mut self, call: Call<LIMITS>) {
         if let Some(permit) = self.permit.take() {
-            self.lane.hold(permit, self.call, self.place);
+            self.lane.hold(permit, call, self.place);
             self.is_kept = true;
         }
     }
@@ -100,63 +83,27 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
 
     pub(crate) fn refund(&mut self) {
         if let Some(permit) = self.take() {
-            self.lane.change(|control, now| control.refund(now, permit));
+            self.lane.change(|gate, now| gate.refund(now, permit));
             observe::released(&self.lane);
         }
     }
 
     /// Ends a call. It is abandoned if it has not learnt from a response.
-    pub(crate) fn release(&mut self) {
+    pub(crate) fn release(&mut self, has_learnt: bool) {
         if let Some(permit) = self.permit.take() {
-            self.lane.change(|control, now| control.release(now, permit));
-            self.observe(Outcome::Abandoned);
-        }
-    }
-
-    fn observe(&self, outcome: Outcome) {
-        match self.has_learnt {
-            true => observe::released(&self.lane),
-            false => observe::settled(&self.lane, outcome),
+            self.lane.change(|gate, now| gate.release(now, permit));
+            match has_learnt {
+                true => observe::released(&self.lane),
+                false => observe::settled(&self.lane, Outcome::Abandoned),
+            }
         }
     }
 }
 
-/// Passes the reply to the other keys of a call with `learn`. The last one gets all of it, and the others the outcome, or
-/// nothing if the hints say that the last one's limit is used up. Returns what the first one learns.
-pub(crate) fn teach<const LIMITS: usize, T: Timer>(
-    others: &mut [Layer<LIMITS, T>],
-    reply: Reply<LIMITS>,
-    mut learn: impl FnMut(&mut Layer<LIMITS, T>, Reply<LIMITS>),
-) -> Reply<LIMITS> {
-    let Some((last, before)) = others.split_last_mut() else { return reply };
-    let of_last = last.permit.as_ref().map(|permit| permit.others_learn(&reply));
-    let learns = of_last.unwrap_or(reply.outcome.into());
-    learn(last, reply);
-    before.iter_mut().for_each(|layer| learn(layer, learns));
-    learns
-}
-
-/// The permits of all keys, if the call may be sent now and no other call waits.
-pub(crate) fn try_acquire<const LIMITS: usize, T: Timer>(
-    first: Held<LIMITS, T>,
-    others: Vec<Held<LIMITS, T>>,
-    call: Call<LIMITS>,
-) -> Option<Permit<LIMITS, T>> {
-    let mut layers = Layers::new(call.not_before());
-    for lane in iter::once(first).chain(others) {
-        let (permit, place) = lane.try_take(&call)?;
-        layers.layers.push(Layer::new(lane, Some(permit), call, place));
-    }
-    layers.permit()
-}
-
-/// A call in the queue of one of its keys.
+/// A call, with the permits that it has so far.
 pub(crate) struct Layers<const LIMITS: usize, T: Timer> {
-    layers: Vec<Layer<LIMITS, T>>,
-    /// The key in whose queue it waits. `None` once it has all permits, or will get none.
-    turn: Option<(usize, Ticket)>,
-    /// Whether it has not joined yet, because its backoff has not ended.
-    is_in_backoff: bool,
+    pub(crate) permit: Permit<LIMITS, T>,
+    turn: Turn,
     /// How long it keeps permits.
     limit: HoldLimit,
     /// Until when it keeps the permits that it has.
@@ -165,118 +112,117 @@ pub(crate) struct Layers<const LIMITS: usize, T: Timer> {
     waits: Option<(usize, Cause, Instant)>,
 }
 
+/// Where a call is.
+enum Turn {
+    /// It has just arrived.
+    New,
+    /// It is tried again, and its backoff may not have ended.
+    Again,
+    /// It waits in the queue of this key.
+    Waits(usize, Ticket),
+    /// It waits in no queue: it has all permits, or will get none.
+    Out,
+}
+
 impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
-    /// A call that arrived then, or whose backoff ends then.
-    const fn new(since: Instant) -> Self {
-        Self {
-            layers: Vec::new(),
-            turn: None,
-            is_in_backoff: false,
-            limit: HoldLimit::new(since, Instant::ZERO),
-            keeps_until: Instant::ZERO,
-            waits: None,
-        }
+    /// A call whose permits have not been used.
+    pub(crate) const fn new(permit: Permit<LIMITS, T>) -> Self {
+        let turn = if permit.call.attempt() == 0 { Turn::New } else { Turn::Again };
+        let limit = HoldLimit::new(permit.call.not_before(), Instant::ZERO);
+        Self { permit, turn, limit, keeps_until: Instant::ZERO, waits: None }
     }
 
-    /// A call joins all queues, which check its deadline and their room. If it has to wait, it stays in the last one
-    /// that delays it.
-    pub(crate) fn join(
-        first: Held<LIMITS, T>,
-        others: Vec<Held<LIMITS, T>>,
-        call: Call<LIMITS>,
-        new: Place,
-    ) -> Result<Self, Error> {
-        let mut this = Self::new(first.shared.timer.now());
-        for (at, lane) in iter::once(first).chain(others).enumerate() {
-            let mut place = new;
-            let joined = lane.join(&call, &mut place);
-            let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
-            let permit = match joined.map_err(rejected)? {
-                Joined::Admitted(permit) => Some(permit),
-                Joined::Waits(ticket) => {
-                    this.leave();
-                    this.turn = Some((at, ticket));
-                    None
-                }
-            };
-            this.layers.push(Layer::new(lane, permit, call, place));
-        }
-        if this.turn.is_some() {
-            this.refund();
-        }
-        Ok(this)
-    }
-
-    /// The next attempt of a call. After its backoff, it joins the queue of the first key.
-    pub(crate) fn again(first: Layer<LIMITS, T>, others: Vec<Layer<LIMITS, T>>) -> Self {
-        let mut this = Self::new(first.call.not_before());
-        // All keys have the backoff of the first one: a call that joins earlier would delay others.
-        let call = first.call;
-        let again = |layer: Layer<_, _>| Layer::new(layer.lane, None, call, layer.place);
-        this.layers.extend(iter::once(first).chain(others).map(again));
-        this.is_in_backoff = true;
-        this
-    }
-
+    /// Ready when it has the permits of all keys.
     pub(crate) fn poll(
         &mut self,
         alarm: &mut Alarm<T>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Permit<LIMITS, T>, Error>> {
-        while self.is_in_backoff {
-            let Layer { lane, call, .. } = &self.layers[0];
-            if lane.may_join(call) {
-                self.is_in_backoff = false;
-                let now = lane.shared.timer.now();
-                self.take_others(None, now)?;
-            } else {
-                #[cfg(feature = "metrics")]
-                self.waits.get_or_insert_with(|| {
-                    (0, observe::cause(lane, call.attempt()), lane.shared.timer.now())
-                });
-                ready!(alarm.poll(&lane.shared.timer, call.not_before(), cx));
+    ) -> Poll<Result<(), Error>> {
+        loop {
+            let Permit { call, first, .. } = &self.permit;
+            match &mut self.turn {
+                Turn::New => self.join()?,
+                // All keys have the backoff of the first one: a call that joins earlier would delay others.
+                Turn::Again if first.lane.may_join(call) => {
+                    self.turn = Turn::Out;
+                    self.take_others(None)?;
+                }
+                Turn::Again => {
+                    let until = call.not_before();
+                    self.note_wait(0);
+                    ready!(alarm.poll(&self.permit.first.lane.shared.timer, until, cx));
+                }
+                Turn::Waits(at, ticket) => {
+                    let (at, call) = (*at, *call);
+                    let Layer { lane, place, .. } = self.permit.layer(at);
+                    let waker = waker::<T>(cx);
+                    let (wait, now) =
+                        lane.act(|desk, now| (desk.wait(now, ticket, waker, &call, *place), now));
+                    match wait {
+                        Wait::Until(mut until) => {
+                            self.note_wait(at);
+                            if now < self.keeps_until {
+                                until = until.min(self.keeps_until);
+                            } else {
+                                self.permit.take_back();
+                            }
+                            ready!(alarm.poll(self.timer(), until, cx));
+                        }
+                        Wait::Admitted(right) => {
+                            self.turn = Turn::Out;
+                            self.permit.layer(at).permit = Some(right);
+                            self.take_others(Some(at))?;
+                        }
+                        Wait::Rejected(reason) => {
+                            let key = lane.key.clone();
+                            self.turn = Turn::Out;
+                            return Poll::Ready(Err(Error::rejected(key, reason, now)));
+                        }
+                    }
+                }
+                Turn::Out => {
+                    self.observe();
+                    return Poll::Ready(Ok(()));
+                }
             }
         }
-        while let Some((at, ticket)) = &mut self.turn {
-            let at = *at;
-            let Layer { lane, call, place, .. } = &self.layers[at];
-            let (wait, now) = lane.wait(ticket, waker::<T>(cx), call, *place);
-            let decided = match wait {
-                Wait::Until(mut until) => {
-                    #[cfg(feature = "metrics")]
-                    self.waits
-                        .get_or_insert_with(|| (at, observe::cause(lane, call.attempt()), now));
-                    if now < self.keeps_until {
-                        until = until.min(self.keeps_until);
-                    } else {
-                        self.refund();
-                    }
-                    ready!(alarm.poll(&self.layers[at].lane.shared.timer, until, cx));
-                    continue;
-                }
-                Wait::Admitted(permit) => Ok(permit),
-                Wait::Rejected(reason) => Err(Error::rejected(lane.key.clone(), reason, now)),
-            };
-            self.turn = None;
-            self.layers[at].permit = Some(decided?);
-            self.take_others(Some(at), now)?;
+    }
+
+    /// Joins all queues, which check its deadline and their room. If it has to wait, it stays in the last one that
+    /// delays it.
+    fn join(&mut self) -> Result<(), Error> {
+        let call = self.permit.call;
+        if !self.permit.others.is_empty() {
+            self.limit = HoldLimit::new(self.timer().now(), Instant::ZERO);
         }
-        self.permit().map_or(Poll::Pending, |permit| Poll::Ready(Ok(permit)))
+        self.turn = Turn::Out;
+        for at in 0..=self.permit.others.len() {
+            let Layer { lane, permit, place, .. } = self.permit.layer(at);
+            match lane.join(&call, place)? {
+                Joined::Admitted(right) => *permit = Some(right),
+                Joined::Waits(ticket) => {
+                    self.leave();
+                    self.turn = Turn::Waits(at, ticket);
+                }
+            }
+        }
+        if let Turn::Waits(..) = self.turn {
+            self.permit.take_back();
+        }
+        Ok(())
     }
 
     /// Takes the permits of all keys but the one that has admitted the call, or joins the queue of one that delays it.
-    fn take_others(&mut self, admitted: Option<usize>, now: Instant) -> Result<(), Error> {
-        let others = self.layers.iter_mut().enumerate().filter(|(at, _)| Some(*at) != admitted);
-        for (at, layer) in others {
+    fn take_others(&mut self, admitted: Option<usize>) -> Result<(), Error> {
+        let call = self.permit.call;
+        for at in (0..=self.permit.others.len()).filter(|at| Some(*at) != admitted) {
+            let layer = self.permit.layer(at);
             let before = layer.take();
-            let Layer { lane, permit, call, place, .. } = layer;
-            let joined = lane.rejoin(before, call, *place);
-            let rejected = |(reason, now)| Error::rejected(lane.key.clone(), reason, now);
-            match joined.map_err(rejected)? {
-                Joined::Admitted(new) => *permit = Some(new),
+            match layer.lane.rejoin(before, &call, layer.place)? {
+                Joined::Admitted(right) => layer.permit = Some(right),
                 Joined::Waits(ticket) => {
-                    self.turn = Some((at, ticket));
-                    self.keep(at, ticket, now);
+                    self.turn = Turn::Waits(at, ticket);
+                    self.keep(at, ticket);
                     break;
                 }
             }
@@ -285,47 +231,53 @@ impl<const LIMITS: usize, T: Timer> Layers<LIMITS, T> {
     }
 
     /// Keeps its permits if it can be sent soon, or refunds them.
-    fn keep(&mut self, at: usize, ticket: Ticket, now: Instant) {
+    fn keep(&mut self, at: usize, ticket: Ticket) {
+        if self.permit.others.is_empty() {
+            return;
+        }
         // Two calls may each keep what the other needs. They mark it before they look, so one of them sees it.
-        self.layers.iter_mut().for_each(Layer::keep);
-        let Layer { lane, call, .. } = &self.layers[at];
-        self.keeps_until = lane.holds_until(ticket, call, &mut self.limit);
-        if self.keeps_until <= now {
-            self.refund();
+        let call = self.permit.call;
+        self.permit.layers().for_each(|layer| layer.keep(call));
+        let lane = &self.permit.layer(at).lane;
+        let (until, now) = lane.holds_until(ticket, &call, &mut self.limit);
+        self.keeps_until = until;
+        if until <= now {
+            self.permit.take_back();
         }
     }
 
-    /// The permit of the call, once it has those of all keys.
-    fn permit(&mut self) -> Option<Permit<LIMITS, T>> {
-        let mut others = take(&mut self.layers);
-        for (at, Layer { lane, .. }) in others.iter().enumerate() {
-            match self.waits {
-                Some((first, cause, since)) if first == at => {
-                    observe::admitted(lane, cause, lane.shared.timer.now() - since);
-                }
-                _ => observe::admitted(lane, observe::NO_WAIT, Span::ZERO),
-            }
-        }
-        let first = (!others.is_empty()).then(|| others.remove(0))?;
-        Some(Permit { first, others })
-    }
-
-    /// Refunds all permits that it has.
-    fn refund(&mut self) {
-        self.layers.iter_mut().for_each(Layer::refund);
-    }
-
-    /// Leaves the queue in which it waits.
-    fn leave(&mut self) {
-        if let Some((at, ticket)) = self.turn.take() {
-            self.layers[at].lane.cancel(ticket);
-        }
-    }
-}
-
-impl<const LIMITS: usize, T: Timer> Drop for Layers<LIMITS, T> {
-    fn drop(&mut self) {
+    /// Leaves the queue in which it waits, and refunds the permits that it has.
+    pub(crate) fn give_up(&mut self) {
         self.leave();
-        self.refund();
+        self.permit.take_back();
+    }
+
+    fn leave(&mut self) {
+        if let Turn::Waits(at, ticket) = replace(&mut self.turn, Turn::Out) {
+            self.permit.layer(at).lane.act(|desk, now| desk.cancel(now, ticket));
+        }
+    }
+
+    fn timer(&self) -> &T {
+        &self.permit.first.lane.shared.timer
+    }
+
+    /// It waits for this key.
+    fn note_wait(&mut self, _at: usize) {
+        #[cfg(feature = "metrics")]
+        if self.waits.is_none() {
+            let attempt = self.permit.call.attempt();
+            let cause = observe::cause(&self.permit.layer(_at).lane, attempt);
+            self.waits = Some((_at, cause, self.timer().now()));
+        }
+    }
+
+    /// It is admitted.
+    fn observe(&mut self) {
+        let waits = self.waits;
+        for (at, layer) in self.permit.layers().enumerate() {
+            let of_this = waits.filter(|(first, ..)| *first == at);
+            observe::admitted(&layer.lane, of_this.map(|(_, cause, since)| (cause, since)));
+        }
     }
 }

@@ -13,27 +13,6 @@
 //! | a tonic channel | [`ThrottleLayer::grpc`], feature `tonic` |
 //! | processes that share a limit | [`Builder::share`], feature `local` |
 //!
-//! ```
-//! use std::time::Duration;
-//! use tidegate_tower::Gate;
-//! use tidegate_tower::tidegate::{Hint, Outcome, Reply, Span};
-//!
-//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
-//! # async fn main() -> Result<(), tidegate_tower::Error> {
-//! let gate = Gate::adaptive(); // one for the program: clone it for each task
-//! let mut attempts = 0;
-//! let send = || {
-//!     // ... your client's call; here, a server that rejects the first attempt:
-//!     attempts += 1;
-//!     let rejected: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(1)));
-//!     let reply = if attempts == 1 { rejected } else { Outcome::Ok.into() };
-//!     async move { reply }
-//! };
-//! let call = gate.key("api.example.com").with_priority(3).with_timeout(Duration::from_secs(30));
-//! assert_eq!(call.run(send).await?.outcome, Outcome::Ok);
-//! # Ok(()) }
-//! ```
-//!
 //! # What it promises
 //!
 //! - Calls are admitted by priority, then first come, first served. A retry goes before newer calls.
@@ -46,7 +25,8 @@
 //!   take [within one](Builder::take_within). When it is polled again, it waits at its old place in the queue, with
 //!   twice as much time. A call in flight keeps its slot until its permit, response or [`run`](Gate::run) ends or is
 //!   dropped.
-//! - It spawns no task. Memory grows with the number of waiting calls and keys.
+//! - It spawns no task. Memory grows with the number of waiting calls and keys. No call waits for room for its
+//!   [key](Builder::keys).
 //!
 //! # Features
 //!
@@ -81,7 +61,6 @@ mod call;
 mod classify;
 mod desk;
 mod drive;
-mod entry;
 mod error;
 mod gate;
 mod grpc;
@@ -98,7 +77,6 @@ mod peek;
 mod permit;
 mod request;
 mod response;
-mod shared;
 mod source;
 mod stats;
 mod timer;

@@ -9,7 +9,9 @@ use std::sync::{
 
 #[cfg(feature = "metrics")]
 use metrics::{Key, Label, Level, Metadata, with_recorder};
-use tidegate::{Outcome, Span};
+#[cfg(feature = "metrics")]
+use tidegate::Span;
+use tidegate::{Instant, Outcome};
 
 use crate::error::Error;
 use crate::lane::Lane;
@@ -34,9 +36,6 @@ pub const WAIT_BUCKETS: [f64; 12] =
 
 /// The cause of a wait, as in the label `cause`.
 pub(crate) type Cause = &'static str;
-
-/// A call that did not wait.
-pub(crate) const NO_WAIT: Cause = "none";
 
 /// The cause of a call's wait at its start.
 #[cfg(feature = "metrics")]
@@ -81,7 +80,7 @@ impl Metrics {
             let gauge = |name| named(name, key, None);
             Box::new(Names {
                 attempts: named("tidegate_attempts_total", key, None),
-                no_wait: named("tidegate_wait_seconds", key, Some(("cause", NO_WAIT))),
+                no_wait: named("tidegate_wait_seconds", key, Some(("cause", "none"))),
                 ok: named("tidegate_outcomes_total", key, Some(("outcome", name(Outcome::Ok)))),
                 gauges: ["tidegate_interval_seconds", "tidegate_in_flight", "tidegate_waiting"]
                     .map(gauge),
@@ -110,25 +109,25 @@ fn count(key: &Key) {
     with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(1);
 }
 
-/// Counts an admitted attempt.
+/// Counts an admitted attempt, which waited for this cause since then.
 pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
     lane: &Lane<LIMITS, T>,
-    cause: Cause,
-    waited: Span,
+    waits: Option<(Cause, Instant)>,
 ) {
     #[cfg(feature = "metrics")]
     {
         let names = lane.metrics.names(&lane.key);
         count(&names.attempts);
-        let other = (cause != NO_WAIT)
-            .then(|| named("tidegate_wait_seconds", &lane.key, Some(("cause", cause))));
+        let other = waits
+            .map(|(cause, _)| named("tidegate_wait_seconds", &lane.key, Some(("cause", cause))));
         let wait = other.as_ref().unwrap_or(&names.no_wait);
+        let waited = waits.map_or(Span::ZERO, |(_, since)| lane.shared.timer.now() - since);
         with_recorder(|recorder| recorder.register_histogram(wait, &METADATA))
             .record(crate::timer::duration(waited).as_secs_f64());
         gauges(lane);
     }
     #[cfg(not(feature = "metrics"))]
-    let _ = (lane, cause, waited);
+    let _ = (lane, waits);
 }
 
 /// Counts a freed place.

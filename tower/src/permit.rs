@@ -1,13 +1,16 @@
 //! The permit: the right to one attempt.
 
-use std::fmt;
-use std::mem::take;
+use std::mem::replace;
+use std::{fmt, iter};
 
-use tidegate::Reply;
+use tidegate::queue::Place;
+use tidegate::{Call, Reply};
 
 use crate::acquire::Acquire;
 use crate::error::Error;
-use crate::layers::{self, Layer};
+use crate::keys::Lanes;
+use crate::lane::Lane;
+use crate::layers::Layer;
 use crate::timer::{Timer, Tokio};
 
 /// The right to make one attempt of a call. Report the outcome with [`settle`](Self::settle).
@@ -32,30 +35,72 @@ use crate::timer::{Timer, Tokio};
 /// ```
 #[must_use = "a permit that is dropped is an abandoned call: settle it"]
 pub struct Permit<const LIMITS: usize = 1, T: Timer = Tokio> {
+    pub(crate) call: Call<LIMITS>,
     pub(crate) first: Layer<LIMITS, T>,
     /// The other keys of the call.
     pub(crate) others: Vec<Layer<LIMITS, T>>,
-}
-
-impl<const LIMITS: usize, T: Timer> From<Layer<LIMITS, T>> for Permit<LIMITS, T> {
-    fn from(first: Layer<LIMITS, T>) -> Self {
-        Self { first, others: Vec::new() }
-    }
+    has_learnt: bool,
 }
 
 impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
-    /// Reports the result of the call: an [`Outcome`](tidegate::Outcome), or a [`Reply`]
-    /// with the server's hints.
-    pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
-        self.end(reply.into());
+    /// A call that has no permits of its keys yet.
+    pub(crate) fn new((first, others): Lanes<LIMITS, T>, call: Call<LIMITS>, priority: u8) -> Self {
+        let layer = |lane| Layer::new(lane, Place::new(priority, 0));
+        let others = others.into_iter().map(layer).collect();
+        Self { call, first: layer(first), others, has_learnt: false }
+    }
+
+    /// One of its keys.
+    pub(crate) fn layer(&mut self, at: usize) -> &mut Layer<LIMITS, T> {
+        match at.checked_sub(1) {
+            Some(other) => &mut self.others[other],
+            None => &mut self.first,
+        }
+    }
+
+    pub(crate) fn layers(&mut self) -> impl Iterator<Item = &mut Layer<LIMITS, T>> {
+        iter::once(&mut self.first).chain(&mut self.others)
+    }
+
+    /// The most specific key.
+    pub(crate) fn last(&self) -> &Lane<LIMITS, T> {
+        &self.others.last().unwrap_or(&self.first).lane
+    }
+
+    /// Passes a reply to each key with `learn`. The last one gets all of it, and the others the outcome, or nothing if
+    /// the hints say that the last one's limit is used up.
+    fn teach(
+        &mut self,
+        reply: Reply<LIMITS>,
+        mut learn: impl FnMut(&mut Layer<LIMITS, T>, Reply<LIMITS>),
+    ) {
+        let mut learns = reply;
+        if let Some((last, before)) = self.others.split_last_mut() {
+            let of_last = last.permit.as_ref().map(|permit| permit.others_learn(&reply));
+            learns = of_last.unwrap_or(reply.outcome.into());
+            learn(last, reply);
+            before.iter_mut().for_each(|layer| learn(layer, learns));
+        }
+        learn(&mut self.first, learns);
     }
 
     /// Ends the call. A reply after [`learn`](Self::learn) is ignored.
     pub(crate) fn end(&mut self, reply: Reply<LIMITS>) {
-        if !self.first.has_learnt {
-            let learns = layers::teach(&mut self.others, reply, Layer::settle);
-            self.first.settle(learns);
+        match self.has_learnt {
+            true => self.layers().for_each(|layer| layer.release(true)),
+            false => self.teach(reply, Layer::settle),
         }
+    }
+
+    /// Refunds what it has.
+    pub(crate) fn take_back(&mut self) {
+        self.layers().for_each(Layer::refund);
+    }
+
+    /// Reports the result of the call: an [`Outcome`](tidegate::Outcome), or a [`Reply`]
+    /// with the server's hints.
+    pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
+        self.end(reply.into());
     }
 
     /// Reports the result, and keeps the slot until the permit is dropped: the headers of a response are known before
@@ -73,9 +118,8 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 1));
     /// ```
     pub fn learn(&mut self, reply: impl Into<Reply<LIMITS>>) {
-        if !self.first.has_learnt {
-            let learns = layers::teach(&mut self.others, reply.into(), Layer::learn);
-            self.first.learn(learns);
+        if !replace(&mut self.has_learnt, true) {
+            self.teach(reply.into(), Layer::learn);
         }
     }
 
@@ -88,18 +132,13 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     ///
     /// let law = |each| Fixed::new(Quota::per_second(each).unwrap().with_burst(100).unwrap());
     /// let gate = Gate::new(Policy::of([10, 100].map(law)));
-    /// let mut permit = gate.costing([1, 90]).try_acquire().unwrap();
+    /// let mut permit = gate.call().costing([1, 90]).try_acquire().unwrap();
     /// permit.learn(Outcome::Ok);
     /// permit.correct([None, Some(20)]);
-    /// assert!(gate.costing([1, 80]).try_acquire().is_some());
+    /// assert!(gate.call().costing([1, 80]).try_acquire().is_some());
     /// ```
     pub fn correct(&mut self, used: [Option<u32>; LIMITS]) {
         self.others.last_mut().unwrap_or(&mut self.first).correct(used);
-    }
-
-    /// The most specific key.
-    pub(crate) fn last(&self) -> &Layer<LIMITS, T> {
-        self.others.last().unwrap_or(&self.first)
     }
 
     /// Returns the permit of a call that was not sent. Its cost is refunded, and the gate learns
@@ -115,8 +154,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// assert_eq!(gate.peek(), Ok(Duration::ZERO));
     /// ```
     pub fn refund(mut self) {
-        self.first.refund();
-        self.others.iter_mut().for_each(Layer::refund);
+        self.take_back();
     }
 
     /// Reports the result. If another attempt is due, await the returned future for its permit.
@@ -143,20 +181,19 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// [`Controller::retry`]: tidegate::Controller::retry
     /// [`Reason::Final`]: tidegate::Reason::Final
     pub fn retry(mut self, reply: impl Into<Reply<LIMITS>>) -> Result<Acquire<LIMITS, T>, Error> {
-        let (reply, first) = (reply.into(), &mut self.first);
-        let learns = layers::teach(&mut self.others, reply, Layer::settle);
-        let next = first
-            .retry(learns, reply)
-            .map_err(|(reason, now)| Error::rejected(first.lane.key.clone(), reason, now))?;
-        let mut others = take(&mut self.others);
-        others.iter_mut().for_each(|layer| layer.try_again(reply));
-        Ok(Acquire::again(Layer::new(first.lane.share(), None, next, first.place), others))
+        let (reply, call) = (reply.into(), self.call);
+        self.end(reply);
+        self.call = self.first.lane.retry(&call, reply)?;
+        // The other keys see another attempt, and not a new call.
+        self.others.iter().for_each(|layer| _ = layer.lane.retry(&call, reply));
+        self.has_learnt = false;
+        Ok(Acquire::new(self))
     }
 
     /// The number of earlier attempts of this call: 0 for the first.
     #[must_use]
     pub const fn attempt(&self) -> u16 {
-        self.first.call.attempt()
+        self.call.attempt()
     }
 
     /// The key of the call, or the first of several; empty if it has none.
@@ -168,8 +205,8 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
 
 impl<const LIMITS: usize, T: Timer> Drop for Permit<LIMITS, T> {
     fn drop(&mut self) {
-        self.first.release();
-        self.others.iter_mut().for_each(Layer::release);
+        let has_learnt = self.has_learnt;
+        self.layers().for_each(|layer| layer.release(has_learnt));
     }
 }
 

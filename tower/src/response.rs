@@ -145,7 +145,7 @@ pin_project! {
 }
 
 /// Collects the tokens of a stream.
-pub(crate) fn usage(headers: &HeaderMap) -> Option<Usage> {
+fn usage(headers: &HeaderMap) -> Option<Usage> {
     let content_type = headers.get(CONTENT_TYPE)?;
     body::is_stream(content_type.as_bytes()).then(Usage::new)
 }
@@ -159,7 +159,7 @@ impl<B: Body, const LIMITS: usize, T: Timer> Guarded<B, Guard<LIMITS, T>> {
 
     /// The same, and the tokens that its stream reports at its end are what the call costs of other limits than
     /// the first.
-    pub(crate) fn counting(self, usage: Option<Usage>) -> Self {
+    fn counting(self, usage: Option<Usage>) -> Self {
         Self { usage: usage.filter(|_| LIMITS > 1), ..self }
     }
 }

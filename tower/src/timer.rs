@@ -34,22 +34,14 @@ pub trait Timer: 'static {
     /// The future of a sleep. The gate's futures are [`Send`] if it is.
     type Sleep: Future<Output = ()>;
 
-    /// Whether one task may wake another, as on most runtimes. If not, every waiting call polls the gate at intervals
-    /// of [`patience`](Self::patience).
-    const WAKES: bool = true;
+    /// How often a waiting call polls the gate, on a runtime whose tasks must not wake each other. By default they do.
+    const POLLS: Option<Duration> = None;
 
     /// The time since any fixed epoch. It must never go back.
     fn now(&self) -> Instant;
 
     /// Sleeps until that time. If it ends earlier, it is started again.
     fn sleep_until(&self, at: Instant) -> Self::Sleep;
-
-    /// How long a waiting call relies on another call's timer. Only one waiting call has a timer for the whole queue.
-    /// If its future is not polled in time, another call takes over after this time. With zero, every call uses its own
-    /// timer. One second by default.
-    fn patience(&self) -> Duration {
-        Duration::from_secs(1)
-    }
 }
 
 /// tokio's timer. It needs a runtime with `enable_time`, and works with `tokio::time::pause` in
@@ -120,3 +112,6 @@ pub(crate) fn span(duration: Duration) -> tidegate::Span {
 pub(crate) const fn duration(span: tidegate::Span) -> Duration {
     Duration::from_nanos(span.as_nanos())
 }
+
+/// How long a waiting call relies on the timer of another one, whose future may no longer be polled.
+pub(crate) const PATIENCE: tidegate::Span = tidegate::Span::from_secs(1);

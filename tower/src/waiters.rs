@@ -4,8 +4,10 @@
 use std::mem::take;
 use std::task::Waker;
 
+use tidegate::Instant;
 use tidegate::queue::Ticket;
-use tidegate::{Instant, Span};
+
+use crate::timer::PATIENCE;
 
 /// Wakers by the slots of their calls.
 ///
@@ -43,19 +45,17 @@ impl Waiters {
         waker: &Waker,
         now: Instant,
         until: Instant,
-        patience: Span,
     ) -> (Instant, Option<Waker>) {
         let before = self.put(ticket, waker);
         let watches = match self.watcher {
-            _ if patience == Span::ZERO => true,
-            Some(watcher) => watcher.ticket == ticket || watcher.by + patience <= now,
+            Some(watcher) => watcher.ticket == ticket || watcher.by + PATIENCE <= now,
             None => true,
         };
         if watches {
             self.watcher = Some(Watcher { ticket, by: until });
             return (until, before);
         }
-        (now + patience, before)
+        (now + PATIENCE, before)
     }
 
     /// Removes a call. Returns its waker, if it has not been woken yet.
@@ -68,9 +68,9 @@ impl Waiters {
 
     /// Returns the waker of the call that must reset its timer, because the queue must be polled at
     /// `until`. `None` if the watcher's timer is early enough.
-    pub(crate) fn watch(&mut self, now: Instant, until: Instant, patience: Span) -> Option<Waker> {
+    pub(crate) fn watch(&mut self, now: Instant, until: Instant) -> Option<Waker> {
         let ticket = match self.watcher {
-            Some(watcher) if watcher.by + patience > now => {
+            Some(watcher) if watcher.by + PATIENCE > now => {
                 if watcher.by <= until {
                     return None;
                 }

@@ -41,7 +41,7 @@ async fn ten_thousand_tasks_of_eight_priorities_are_admitted_in_their_order() {
         let (gate, admitted) = (gate.clone(), admitted.clone());
         tasks.spawn(async move {
             let priority = (number.wrapping_mul(0x9e37_79b9) >> 29) as u8;
-            let permit = gate.with_priority(priority).acquire().await.unwrap();
+            let permit = gate.call().with_priority(priority).acquire().await.unwrap();
             admitted.lock().unwrap().push((Reverse(priority), number));
             yield_now().await;
             permit.settle(Outcome::Ok);
@@ -70,7 +70,7 @@ async fn ten_thousand_tasks_share_a_rate_and_eight_places_while_a_third_of_them_
     for number in 0..10_000u64 {
         let (gate, most, now) = (gate.clone(), most.clone(), now.clone());
         tasks.spawn(async move {
-            let mut acquire = pin!(gate.with_priority((number % 8) as u8).acquire());
+            let mut acquire = pin!(gate.call().with_priority((number % 8) as u8).acquire());
             if number % 3 == 0 {
                 let patience = Duration::from_millis(number % 200);
                 if let Ok(permit) = timeout(patience, acquire.as_mut()).await {
@@ -234,26 +234,22 @@ fn a_waker_whose_drop_ends_another_call_is_dropped_without_a_lock() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             for replaced in [true, false] {
-                for keys in [1, 2] {
-                    let gate = Gate::builder(policy(1_000, 1)).keys(keys).build();
-                    let held = gate.key("a").acquire().await.unwrap();
-                    // With one key, they wait for a place in the table.
-                    let wait = || gate.key(if keys == 1 { "b" } else { "a" }).acquire();
-                    let poll = |acquire: &mut Acquire, waker: &std::task::Waker| {
-                        let mut cx = std::task::Context::from_waker(waker);
-                        assert!(Pin::new(acquire).poll(&mut cx).is_pending());
-                    };
-                    let noop = std::task::Waker::noop();
-                    let (mut other, mut call) = (wait(), wait());
-                    poll(&mut other, noop);
-                    poll(&mut call, &Arc::new(Task(other)).into());
-                    if replaced {
-                        poll(&mut call, noop);
-                    }
-                    drop(call);
-                    held.settle(Outcome::Ok);
-                    assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 0));
+                let gate = Gate::new(policy(1_000, 1));
+                let held = gate.acquire().await.unwrap();
+                let poll = |acquire: &mut Acquire, waker: &std::task::Waker| {
+                    let mut cx = std::task::Context::from_waker(waker);
+                    assert!(Pin::new(acquire).poll(&mut cx).is_pending());
+                };
+                let noop = std::task::Waker::noop();
+                let (mut other, mut call) = (gate.acquire(), gate.acquire());
+                poll(&mut other, noop);
+                poll(&mut call, &Arc::new(Task(other)).into());
+                if replaced {
+                    poll(&mut call, noop);
                 }
+                drop(call);
+                held.settle(Outcome::Ok);
+                assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 0));
             }
         });
         done.send(()).unwrap();

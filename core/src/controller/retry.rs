@@ -88,16 +88,19 @@ where
         }
         call.attempt = call.attempt.saturating_add(1);
         let attempt = call.attempt;
-        let is_early = now - call.first_failed < self.rules().patience;
-        let patient = throttled && is_early && attempt < PATIENT;
-        if !patient && self.rules().attempts.is_some_and(|most| attempt >= most.get()) {
+        let since = now - call.first_failed;
+        let is_extra = self.rules().attempts.is_some_and(|most| attempt >= most.get());
+        let patient = throttled && since < self.rules().patience && attempt < PATIENT;
+        if is_extra && !patient {
             return Err(Reason::Attempts);
         }
         let (step, delay) = match &self.policy.borrow().rules.backoff {
             Some(Linked { setting, follow }) => follow(setting, call.step, &mut self.rng),
             None => (Span::ZERO, Span::ZERO),
         };
-        (call.step, call.not_before) = (step, now + delay);
+        // The server may reject this call each time, and serve all others.
+        let apart = if is_extra { since.halved(2) } else { Span::ZERO };
+        (call.step, call.not_before) = (step, now + delay.max(apart));
         // Also as a deadline, because a gate may delay the call longer than its backoff does.
         let latest = call.first_failed + self.rules().elapsed;
         call.deadline = call.deadline.min(latest);

@@ -219,6 +219,28 @@ fn an_outage_costs_few_calls() {
     }
 }
 
+/// An API that rejects a call for ever, for example because it is too large, may not say so.
+#[test]
+fn a_call_that_is_always_throttled_has_few_attempts() {
+    for seed in 1..=8 {
+        let mut gate: Controller<Adaptive> = Controller::new(Policy::adaptive(), seed, at(0));
+        let (mut bad, mut attempts) = (Call::new(), Vec::new());
+        for tick in 1..=120 * 50 {
+            let now = at(tick * 20 * MILLIS);
+            if let Decision::Admit(permit) = gate.poll(now, &bad) {
+                attempts.push(tick / 50);
+                gate.settle(now, permit, Outcome::Throttled);
+                bad = gate.retry(now, &bad, Outcome::Throttled).unwrap();
+            }
+            if let Decision::Admit(permit) = gate.poll(now, &Call::new()) {
+                gate.settle(now, permit, Outcome::Ok);
+            }
+        }
+        let soon = attempts.iter().filter(|second| **second < 25).count();
+        assert!(soon <= 24 && attempts.len() <= 32, "seed {seed}: in the seconds {attempts:?}");
+    }
+}
+
 /// Rejections in a row double the time between probes, whatever failed before the first of them.
 #[test]
 fn a_failure_before_a_rejection_is_not_part_of_its_event() {

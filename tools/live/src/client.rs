@@ -202,7 +202,7 @@ async fn work<const LIMITS: usize>(office: Arc<Office<LIMITS>>, phase: watch::Re
 /// Makes one logical call: attempts until one succeeds or the run ends.
 async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Receiver<Phase>) {
     let (asked, costs) = (Instant::now(), office.costs());
-    let mut turn = office.gate.costing(costs).acquire();
+    let mut turn = office.gate.call().costing(costs).acquire();
     loop {
         let permit = tokio::select! {
             biased;
@@ -223,7 +223,7 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
                 return;
             }
             // Those who share a budget have its policy only for the first attempts.
-            Err(_) if office.is_shared => turn = office.gate.costing(costs).acquire(),
+            Err(_) if office.is_shared => turn = office.gate.call().costing(costs).acquire(),
             Err(_) => {
                 tally.given_up += 1;
                 return;

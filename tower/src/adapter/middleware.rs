@@ -36,7 +36,7 @@ where
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> Result<Response> {
-        let (gate, rules) = self.parts();
+        let Self { gate, rules } = self;
         let call = rules.describe.describe(&request, gate.call());
         let repeat = |request: &mut Request| rules.repeat.repeat(request);
         let classify = |(result, _): &(Result<Response>, _)| rules.classify.classify(result);

@@ -16,7 +16,7 @@ use crate::drive::{End, Guard, Until, drive};
 use crate::error::Error;
 use crate::peek::peek;
 use crate::request::{Describe, Repeat, is_idempotent};
-use crate::response::{Guarded, Hold, read_with, usage};
+use crate::response::{Hold, read_with};
 use crate::timer::Timer;
 
 impl<const LIMITS: usize, T: Timer> Describe<Request, LIMITS, T> for Standard {
@@ -56,14 +56,9 @@ impl<const LIMITS: usize, T: Timer + Send + Sync> Hold<LIMITS, T> for Response {
     type Held = Self;
 
     fn hold(self, guard: Option<Guard<LIMITS, T>>) -> Self {
-        let Some(mut guard) = guard else { return self };
-        let (url, usage) = (self.url().clone(), usage(self.headers()));
-        let response = ::http::Response::from(self);
-        if !http_body::Body::is_end_stream(response.body()) {
-            guard.learn();
-        }
-        let guarded = |body| Body::wrap(Guarded::new(body, Some(guard)).counting(usage));
-        response_of(&url, response.map(guarded))
+        let Some(guard) = guard else { return self };
+        let (url, response) = (self.url().clone(), ::http::Response::from(self));
+        response_of(&url, response.hold(Some(guard)).map(Body::wrap))
     }
 
     fn gave_up(&mut self, why: Error) {
@@ -103,7 +98,7 @@ pub(crate) async fn peeked(response: Response) -> Response {
 /// let (gate, client) = (Gate::adaptive(), reqwest::Client::new());
 /// let text = client.get("https://api.example.com/").send_through(&gate).await?.text().await?;
 ///
-/// let urgent = gate.with_priority(7).with_timeout(Duration::from_secs(30));
+/// let urgent = gate.call().with_priority(7).with_timeout(Duration::from_secs(30));
 /// let response = client.get("https://api.example.com/").send_through(urgent).await?;
 /// # Ok(()) }
 /// ```

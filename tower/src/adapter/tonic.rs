@@ -82,8 +82,8 @@ impl Repeat<Request<Body>> for Grpc {
 
 /// A request's body: the data available at once, and the rest of the stream.
 struct Begun {
-    /// In reverse order.
-    frames: Vec<Bytes>,
+    /// In reverse order. The encoder may have failed.
+    frames: Vec<Result<Bytes, Status>>,
     rest: Option<Body>,
 }
 
@@ -92,25 +92,23 @@ const MOST: usize = 1 << 20;
 
 impl Begun {
     fn new(mut body: Body) -> Self {
-        let mut frames = Vec::new();
-        let mut length = 0;
+        let (mut frames, mut length) = (Vec::new(), 0);
         let mut cx = Context::from_waker(Waker::noop());
         // Data that is not available yet is polled again when it is sent.
         let ended = loop {
             match Pin::new(&mut body).poll_frame(&mut cx) {
                 Poll::Ready(None) => break true,
-                Poll::Ready(Some(Ok(frame))) => {
-                    let Ok(data) = frame.into_data() else { break false };
-                    length += data.len();
+                Poll::Ready(Some(frame)) => {
+                    let data = match frame.map(Frame::into_data) {
+                        Ok(Ok(data)) => Ok(data),
+                        Ok(Err(_)) => break false,
+                        Err(status) => Err(status),
+                    };
+                    length += data.as_ref().map_or(MOST + 1, Bytes::len);
                     frames.push(data);
                     if length > MOST {
                         break false;
                     }
-                }
-                // An encoder that failed returns the error again, or ends.
-                Poll::Ready(Some(Err(status))) => {
-                    body = Body::new(Failed(Some(status)));
-                    break false;
                 }
                 Poll::Pending => break false,
             }
@@ -129,7 +127,7 @@ impl http_body::Body for Begun {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         if let Some(data) = self.frames.pop() {
-            return Poll::Ready(Some(Ok(Frame::data(data))));
+            return Poll::Ready(Some(data.map(Frame::data)));
         }
         match &mut self.rest {
             Some(rest) => Pin::new(rest).poll_frame(cx),
@@ -142,26 +140,11 @@ impl http_body::Body for Begun {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let length: usize = self.frames.iter().map(Bytes::len).sum();
+        let length: usize = self.frames.iter().flatten().map(Bytes::len).sum();
         match &self.rest {
             None => SizeHint::with_exact(length as u64),
             Some(_) => SizeHint::default(),
         }
-    }
-}
-
-/// A body that could not be encoded.
-struct Failed(Option<Status>);
-
-impl http_body::Body for Failed {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        Poll::Ready(self.0.take().map(Err))
     }
 }
 

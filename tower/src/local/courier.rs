@@ -14,7 +14,6 @@ use super::leased::Leased;
 use super::post::Post;
 use crate::desk::Desk;
 use crate::lane::Lane;
-use crate::source::Source;
 use crate::timer::Timer;
 
 /// A courier that is this late does not run: its runtime is not driven.
@@ -58,7 +57,7 @@ fn of_one<const LIMITS: usize>(policy: Policy<AnyLaw, LIMITS>) -> Option<Policy<
 impl<const LIMITS: usize> Desk<LIMITS> {
     /// Lets a waiting task look again if the courier does not run.
     pub(crate) fn watch_courier(&mut self, now: Instant) {
-        if let Source::Shared(leased) = &self.gate {
+        if let Some(leased) = &self.gate.leased {
             self.look_again = leased.armed.max(now) + PATIENCE;
         }
     }
@@ -73,10 +72,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     fn of_member<R>(&self, act: impl FnOnce(&mut Leased, u16, Instant) -> R) -> Option<R> {
         self.act(|desk, now| {
             let waiting = desk.waiting();
-            desk.change(|source| match source {
-                Source::Shared(leased) => Some(act(leased, waiting, now)),
-                Source::Own(_) => None,
-            })
+            desk.change(|source| Some(act(source.leased.as_mut()?, waiting, now)))
         })
     }
 
@@ -95,10 +91,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 
     /// The latest trouble.
     pub(super) fn trouble(&self) -> Option<LocalError> {
-        self.look(|desk, _| match &desk.gate {
-            Source::Shared(leased) => leased.trouble.clone(),
-            Source::Own(_) => None,
-        })
+        self.look(|desk, _| desk.gate.leased.as_ref()?.trouble.clone())
     }
 
     /// The request that is due, if any.
@@ -137,7 +130,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         now: Instant,
     ) -> Option<(Handle, Courier<LIMITS, T>)> {
         let waiting = desk.waiting();
-        let Source::Shared(leased) = &mut desk.gate else { return None };
+        let Some(leased) = &mut desk.gate.leased else { return None };
         let due = leased.due(waiting);
         let is_early = due < leased.armed;
         if is_early {
@@ -229,7 +222,7 @@ impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
 
     /// The member, if this is its courier.
     fn member<'a>(&self, desk: &'a mut Desk<LIMITS>) -> Option<&'a mut Leased> {
-        let Source::Shared(leased) = &mut desk.gate else { return None };
+        let Some(leased) = &mut desk.gate.leased else { return None };
         let is_mine = leased.bell.as_ref().is_some_and(|bell| Arc::ptr_eq(bell, &self.bell));
         is_mine.then_some(leased)
     }

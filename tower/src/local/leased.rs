@@ -77,16 +77,6 @@ impl Leased {
         self.settle::<1>(now, permit, &Outcome::Abandoned.into());
     }
 
-    pub(crate) fn retry<const LIMITS: usize>(
-        &mut self,
-        now: Instant,
-        call: &Call<LIMITS>,
-        reply: &Reply<LIMITS>,
-    ) -> Result<Call<LIMITS>, Reason> {
-        let next = self.member.retry(now, &call.of_limits([1]), of_one(reply))?;
-        Ok(next.of_limits(call.costs()))
-    }
-
     /// Whether no call, lease or request is pending.
     pub(crate) fn is_spare(&self) -> bool {
         let member = self.member.member();

@@ -13,8 +13,7 @@
 //! - [`try_acquire`](Gate::try_acquire) returns `None` until this process has a lease.
 //! - A budget learns from a response when its body has ended. A call that takes longer than
 //!   [`expiry`](Share::expiry), with its body, loses its place and teaches nothing.
-//! - A call has up to ten attempts, and none of them backs off: a retry waits for a lease. The policy's `attempts`,
-//!   `elapsed`, `backoff` and retry budget do not apply.
+//! - A retry waits for a lease after its backoff. The retry budget is that of this process.
 //! - Of several [keys](crate::Call::keys), all but the last learn only the outcome of a call.
 //! - [`snapshot`](Gate::snapshot) is empty, because the records beside the socket continue without it. `restore` and
 //!   `reset` do nothing.

@@ -153,15 +153,15 @@ async fn a_deadline_is_an_instant_of_tokios_clock() {
     let gate = Gate::new(per_second(1));
     gate.try_acquire().unwrap().settle(Outcome::Ok);
     let soon = Instant::now() + Duration::from_millis(500);
-    assert!(gate.with_deadline(soon).acquire().await.is_err());
+    assert!(gate.call().with_deadline(soon).acquire().await.is_err());
     let later = Instant::now() + Duration::from_millis(1_500);
-    assert!(gate.with_deadline(later).acquire().await.is_ok());
+    assert!(gate.call().with_deadline(later).acquire().await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_never_fits_is_rejected_and_so_is_one_beyond_a_full_queue() {
     let gate = Gate::builder(concurrently(1)).queue(1).build();
-    let heavy = Gate::new(per_second(1)).costing([2]).acquire().await.unwrap_err();
+    let heavy = Gate::new(per_second(1)).call().costing([2]).acquire().await.unwrap_err();
     assert!(matches!(heavy, Error::Rejected { reason: Reason::TooBig, .. }), "{heavy}");
     let _held = gate.acquire().await.unwrap();
     let waiting = gate.acquire();

@@ -375,7 +375,7 @@ async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace_in_any_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_with_more_keys_than_the_table_has_room_for_are_served() {
+async fn calls_with_more_keys_than_the_table_remembers_are_served() {
     let gate = Gate::builder(per_second(1_000, 1)).keys(2).build();
     let mut tasks = JoinSet::new();
     for number in 0..60 {
@@ -390,7 +390,6 @@ async fn calls_with_more_keys_than_the_table_has_room_for_are_served() {
     tasks.join_all().await;
     let stats = gate.stats();
     assert_eq!((stats.in_flight, stats.waiting, stats.counts.ok), (0, 0, 150));
-    assert!(stats.keys <= 4);
 }
 
 /// When the calls of each key were sent.

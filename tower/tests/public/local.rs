@@ -3,6 +3,7 @@
 
 use std::fs::{self, Permissions};
 use std::future::Future;
+use std::num::NonZeroU16;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -12,8 +13,9 @@ use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use tidegate_tower::local::Share;
+use tidegate_tower::tidegate::gate::RetryBudgetPolicy;
 use tidegate_tower::tidegate::law::{Aimd, AnyLaw, Fixed};
-use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reason};
+use tidegate_tower::tidegate::{Outcome, Policy, Quota, Ratio, Reason, Span};
 use tidegate_tower::{Acquire, Error, Gate, ThrottleLayer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -638,6 +640,50 @@ async fn a_call_that_costs_more_than_a_lease_is_rejected_and_another_is_tried_wi
     assert_eq!(gate.stats().sharing.alone, 0);
 }
 
+/// How often a call that always fails is tried, and why not again.
+async fn attempts(gate: &Gate) -> (u32, Reason) {
+    let (mut count, mut next) = (0, Ok(gate.key(KEY).acquire()));
+    loop {
+        let permit = match next {
+            Ok(acquire) => acquire.await,
+            Err(error) => Err(error),
+        };
+        match permit {
+            Ok(permit) => next = permit.retry(Outcome::Failed),
+            Err(Error::Rejected { reason: Reason::Late(_), .. }) => {
+                return (count, Reason::Late(tidegate_tower::tidegate::Instant::ZERO));
+            }
+            Err(Error::Rejected { reason, .. }) => return (count, reason),
+            Err(error) => panic!("{error}"),
+        }
+        count += 1;
+    }
+}
+
+#[tokio::test]
+async fn a_shared_gate_retries_by_the_rules_of_its_policy() {
+    let policy = Policy::new(Fixed::new(Quota::per_second(1_000).unwrap())).backoff(None);
+    let budget = RetryBudgetPolicy::new(Ratio::HALF, 4).unwrap();
+    for (policy, expected) in [
+        (policy, 10),
+        (policy.attempts(NonZeroU16::new(3)), 3),
+        (policy.attempts(NonZeroU16::new(20)), 20),
+        (policy.retry_budget(Some(budget)), 5),
+        (policy.elapsed(Some(Span::ZERO)), 1),
+    ] {
+        let folder = Folder::new();
+        let shared = attempts(&folder.gate_of(policy)).await;
+        assert_eq!((shared, shared.0), (attempts(&Gate::new(policy)).await, expected));
+    }
+    // A policy that is set later, too.
+    let folder = Folder::new();
+    let gate = folder.gate_of(policy);
+    call(&gate).await;
+    gate.set_policy(policy.attempts(NonZeroU16::new(2)));
+    assert_eq!(attempts(&gate).await, (2, Reason::Attempts));
+    assert_eq!(gate.stats().counts.retries, 1);
+}
+
 #[tokio::test]
 async fn a_policy_that_is_set_applies_to_the_budgets_of_this_process() {
     let folder = Folder::new();
@@ -656,11 +702,17 @@ async fn a_policy_that_is_set_applies_to_the_budgets_of_this_process() {
 async fn unused_keys_leave_the_table() {
     let folder = Folder::new();
     let gate = Gate::builder(Policy::adaptive()).keys(2).share(folder.share()).unwrap().build();
-    for key in 0..6 {
-        let call = gate.key(key.to_string()).run(|| async { Outcome::Ok });
+    let call = async |number: u32| {
+        let call = gate.key(number.to_string()).run(|| async { Outcome::Ok });
         tokio::time::timeout(LONG, call).await.expect("it hangs").unwrap();
+    };
+    let mut calls = 0u32;
+    while calls < 6 || gate.stats().keys > 2 {
+        // Until its leases are given back, a key stays.
+        tokio::time::sleep(Duration::from_secs(calls.saturating_sub(5).into())).await;
+        call(calls).await;
+        calls += 1;
     }
-    assert_eq!((gate.stats().keys, gate.stats().counts.ok), (2, 6));
     gate.close().await;
-    assert_eq!((gate.stats().keys, gate.stats().counts.ok), (0, 6));
+    assert_eq!((gate.stats().keys, gate.stats().counts.ok), (0, calls));
 }

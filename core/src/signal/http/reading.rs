@@ -197,9 +197,11 @@ impl Reading {
     }
 }
 
-/// A time in seconds. It divides bit by bit, because small machines would link a kilobyte for a
-/// division.
+/// A time in seconds. Small machines would link a kilobyte for a division, and divide bit by bit.
 fn seconds(span: Span) -> u32 {
+    if cfg!(any(target_pointer_width = "64", target_family = "wasm")) {
+        return u32::try_from(span.as_secs()).unwrap_or(u32::MAX);
+    }
     let (mut rest, mut seconds) = (span.as_nanos(), 0u32);
     for bit in (0..32).rev() {
         let part = 1_000_000_000u64.wrapping_shl(bit);

@@ -159,5 +159,5 @@ fn the_quota_of_an_account_can_be_configured() {
         Adaptive::with_quota(Quota::per_minute(count).unwrap().with_burst(burst).unwrap())
     });
     let gate: Gate<2> = Gate::new(Policy::adaptive().limits(limits));
-    assert_eq!(gate.costing([1, 1_200]).peek(), Ok(Duration::ZERO));
+    assert_eq!(gate.call().costing([1, 1_200]).peek(), Ok(Duration::ZERO));
 }
