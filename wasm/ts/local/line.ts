@@ -72,7 +72,9 @@ export class Line {
     const bytes = request(id, key, body);
     this.#socket.ref();
     return new Promise((done, fail) => {
-      const timer = setTimeout(() => this.end(new Ended(true)), PATIENCE);
+      const check = () => this.#asked.has(id) && this.end(new Ended(true));
+      // If this process was busy itself, it reads the answer first.
+      const timer = setTimeout(() => setTimeout(check, 1), PATIENCE);
       this.#asked.set(id, { done, fail, timer });
       this.#socket.write(bytes);
     });
