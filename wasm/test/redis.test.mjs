@@ -133,6 +133,17 @@ test("each prefix has its own budgets, and a key may contain any characters", as
   assert.equal(await server.tell("EXISTS", `mine:seat:${odd}`), 1);
 });
 
+test("a program that holds as many budgets as it can leaves further ones to others", async (t) => {
+  const { gate } = await redis(t);
+  const [many, other] = [await gate(), await gate()];
+  for (let i = 0; i < 256; i++) while (!many.budget(`key ${i}`)) await many.run(() => 1, { key: `key ${i}` });
+  const full = new Promise((tell) => many.on("missed", ({ key, error }) => key === "another" && error?.code === "KEYS_FULL" && tell()));
+  await Promise.all([full, many.run(() => 1, { key: "another" })]);
+  await other.run(() => 1, { key: "another" });
+  while (!many.stats("another").members) await many.run(() => 1, { key: "another" });
+  assert.ok(other.budget("another") && !many.budget("another"));
+});
+
 test("a client may have its own key prefix", async (t) => {
   const { server, gate } = await redis(t);
   const client = () => new Redis({ host: "127.0.0.1", port: server.port, keyPrefix: "all:" });
