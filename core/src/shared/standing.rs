@@ -149,13 +149,13 @@ mod tests {
         own.hold(2);
         let mut now = Instant::ZERO + Span::from_secs(5);
         let pauses = [0, 0, 1, 0, 0, 0, 0, 0, 0, 61, 0].map(|rest| {
-            now = now + Span::from_secs(rest);
+            now += Span::from_secs(rest);
             assert_eq!(own.meet(now, 3, 1, 9), Rank::Replaces);
             own.lost(now);
             let begun = now;
             own.lost(now); // the same loss
             while own.meet(now, 3, 1, 9) == Rank::Follows {
-                now = now + Span::from_millis(500);
+                now += Span::from_millis(500);
             }
             (now - begun).as_secs()
         });

@@ -62,7 +62,8 @@ impl Post {
         }
         // Stored before: a seat that is taken meanwhile gets it from there.
         if let Some(Way::Seat(seat)) = self.open() {
-            let told = present.1.hold(Some(&seat.told()));
+            let told = present.1.claim(Some(&seat.told()));
+            present.1.hold(&told);
             seat.set_policy(policy, told);
         }
     }
@@ -176,7 +177,8 @@ impl Post {
         if let Way::Seat(seat) = &way {
             // It may have changed meanwhile.
             let mut policy = self.policy();
-            let told = policy.1.hold(None);
+            let told = policy.1.claim(Some(&seat.told()));
+            policy.1.hold(&told);
             seat.set_policy(policy.0, told);
         }
         Ok(way)
@@ -199,8 +201,8 @@ impl Post {
                 }
             }
             let (policy, told) = {
-                let mut policy = self.policy();
-                (policy.0, policy.1.hold(None))
+                let policy = self.policy();
+                (policy.0, policy.1.claim(None))
             };
             match Seat::take(Terms { policy, ..self.terms.clone() }, told, found) {
                 Ok(Some(seat)) => return Ok(Way::Seat(seat)),

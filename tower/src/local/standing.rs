@@ -43,11 +43,19 @@ impl Standing {
         self.rule.ask(self.clock.now());
     }
 
-    /// This process takes the seat with its policy. `former` is the policy of this process that it replaces.
-    pub(super) fn hold(&mut self, former: Option<&Told>) -> Told {
-        let since = self.rule.start_after(today(), former.map_or(0, |former| former.since));
-        self.rule.hold(since);
-        Told { since, digest: self.rule.digest(), text: self.text.clone() }
+    /// The policy to take the seat with, or to hold it with instead of this process's `former` one.
+    pub(super) fn claim(&self, former: Option<&Told>) -> Told {
+        let digest = self.rule.digest();
+        let since = match former {
+            Some(former) if former.digest == digest => former.since,
+            former => self.rule.start_after(today(), former.map_or(0, |former| former.since)),
+        };
+        Told { since, digest, text: self.text.clone() }
+    }
+
+    /// This process has taken the seat with its policy.
+    pub(super) fn hold(&mut self, claim: &Told) {
+        self.rule.hold(claim.since);
     }
 
     /// This process has lost a seat that it did not leave.

@@ -38,10 +38,8 @@ export class Post {
 
   close(): void {
     this.#closed = true;
-    const way = this.#way;
+    if (this.#way) leave(this.#way);
     this.#way = undefined;
-    if (way instanceof Seat) way.leave();
-    else way?.end(new Closed());
   }
 
   /** Sends a request to the holder of the seat. If none answers, this process takes the seat. */
@@ -51,7 +49,7 @@ export class Post {
       const way = this.#open ?? (await this.#find(silent));
       try {
         // A holder whose policy is replaced loses the seat like one that does not answer.
-        if (way instanceof Line && way.to !== undefined && this.#desks.standing.replaces(way.policy, request)) way.end(new Ended(true));
+        if (way instanceof Line && this.#desks.standing.replaces(way.policy, request) && way.to !== undefined) way.end(new Ended(true));
         if (way instanceof Line) return await way.ask(key, request);
         const grant = way.answer(key, request);
         if (way.isHeld) return grant;
@@ -73,6 +71,14 @@ export class Post {
     return (this.#opening ??= this.#search(silent).finally(() => (this.#opening = undefined)));
   }
 
+  #use(way: Way): Way {
+    if (this.#closed) {
+      leave(way);
+      throw new Closed();
+    }
+    return (this.#way = way);
+  }
+
   async #search(silent: bigint | undefined): Promise<Way> {
     const place = this.#place;
     if (this.#closed) throw new Closed();
@@ -85,18 +91,23 @@ export class Post {
       const found = place.look();
       if (found === undefined || found !== silent) {
         try {
-          return (this.#way = await Line.open(place.path, found));
+          return this.#use(await Line.open(place.path, found));
         } catch (error) {
           if (!NOBODY.includes((error as { code?: string }).code ?? "")) throw unusable(`no process answers at ${place.path}`, error);
         }
       }
       try {
         const seat = await Seat.take(place, this.#desks, found);
-        if (seat) return (this.#way = seat);
+        if (seat) return this.#use(seat);
       } catch (error) {
         throw unusable(`the socket ${place.path} cannot be made`, error);
       }
     }
     throw new TidegateError("AWAY", `other processes keep taking the socket ${place.path}`);
   }
+}
+
+function leave(way: Way): void {
+  if (way instanceof Seat) way.leave();
+  else way.end(new Closed());
 }

@@ -95,7 +95,7 @@ impl World {
             {
                 continue;
             }
-            if std::mem::take(&mut one.held) {
+            if core::mem::take(&mut one.held) {
                 one.own.lost(at(now));
             }
             let today = TODAY + one.skew + now / MILLIS;
