@@ -128,7 +128,7 @@ export class Post {
   async #send(key: string, id: string, request: Uint8Array): Promise<void> {
     const { standing } = this.#desks;
     const met = this.#met.get(key);
-    const may = this.#budgets.isFull ? "never" : standing.replaces(met, request) ? "yes" : "";
+    const may = this.#budgets.isFull(this.#sending.size) ? "never" : standing.replaces(met, request) ? "yes" : "";
     const claim = standing.claim();
     const turn = `${id}.${claim.since}.${claim.digest}`;
     const keys = [`${this.#prefix}:seat:${key}`, `${this.#prefix}:budget:${key}`, this.#name];

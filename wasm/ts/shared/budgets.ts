@@ -87,9 +87,9 @@ export class Budgets {
     return [...this.#budgets.values()].every(({ unstored }) => unstored === undefined);
   }
 
-  /** Whether there is no room for another budget. */
-  get isFull(): boolean {
-    return this.#budgets.size >= MOST;
+  /** Whether there is no room for another budget, besides those that are about to be opened. */
+  isFull(opening = 0): boolean {
+    return this.#budgets.size + opening >= MOST;
   }
 
   /** Whether no request has arrived for a while. */
@@ -122,7 +122,7 @@ export class Budgets {
   /** Opens a budget from its record, in place of those that are idle. */
   #load(key: string): Budget {
     for (const [idle, { unstored }] of this.#budgets) if (unstored === undefined && this.isIdle(idle)) this.close(idle);
-    if (this.isFull) throw full();
+    if (this.isFull()) throw full();
     return this.open(key, this.#store.read(key));
   }
 }
