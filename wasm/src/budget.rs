@@ -1,7 +1,7 @@
 //! The budget of a fleet: the coordinator, with any law. A module has at most one.
 
 use tidegate::law::AnyLaw;
-use tidegate::shared::{Coordinator, Leases, policy_digest};
+use tidegate::shared::{Coordinator, Leases};
 use tidegate::{Controller, Instant, Policy, Span};
 
 use crate::number::{Clock, millis, span, whole};
@@ -9,7 +9,7 @@ use crate::policy::{WORDS, expiry, policy};
 
 /// Number of calls of all members that can be leased or in flight: 1.5 seconds at 2000 calls per
 /// second.
-const PLACES: usize = 4_096;
+pub const PLACES: usize = 4_096;
 
 /// Number of members that it knows by name.
 const MEMBERS: usize = 1_024;
@@ -105,12 +105,6 @@ impl Budget {
     fn displace(&mut self, now: Instant, away: Span) {
         let made = self.coordinator.take();
         self.coordinator = made.map(|made| made.in_place_of_another(now, away));
-    }
-
-    /// The digest of a policy; -1 if it is invalid.
-    pub fn digest(row: &[f64; WORDS], heartbeat: f64) -> f64 {
-        let Some((policy, ..)) = policy::<1>(row, PLACES as u16) else { return -1.0 };
-        policy_digest(&policy, expiry(row), span(heartbeat).unwrap_or(Span::ZERO)).into()
     }
 
     /// Sets another policy. False if the policy is invalid or there is no budget.

@@ -42,6 +42,8 @@ mod permits;
 mod policy;
 #[cfg(feature = "shared")]
 pub mod shared;
+#[cfg(feature = "shared")]
+mod standing;
 
 /// Number of limits for which a call has costs: requests and tokens.
 #[cfg(feature = "lite")]

@@ -9,11 +9,13 @@ use crate::budget::{self, Budget, Past};
 use crate::common::{ROOM, exports, more_exports};
 use crate::leases::{self, Leases};
 use crate::policy::WORDS;
+use crate::standing::Standing;
 
 exports!(Leases);
 more_exports!();
 
 static BUDGET: Alone<Budget> = Alone::new(Budget::new());
+static STANDING: Alone<Standing> = Alone::new(Standing::new());
 
 const _: () = assert!(leases::COUNTERS <= WORDS && budget::COUNTERS <= WORDS);
 const _: () = assert!(REQUEST_BYTES <= ROOM && GRANT_BYTES <= ROOM && budget::RECORD <= ROOM);
@@ -91,12 +93,6 @@ pub fn budget_open(high: u32, low: u32, now: f64, heartbeat: f64) -> bool {
     NUMBERS.with(|row| BUDGET.with(|budget| budget.open(row, [high, low], now, heartbeat)))
 }
 
-/// See `Budget::digest`; the policy's row is in the numbers.
-#[wasm_bindgen]
-pub fn budget_digest(heartbeat: f64) -> f64 {
-    NUMBERS.with(|row| Budget::digest(row, heartbeat))
-}
-
 /// See `Budget::restore`; the policy's row is in the numbers, the record in the bytes.
 #[wasm_bindgen]
 pub fn budget_restore(
@@ -160,4 +156,40 @@ pub fn budget_unkept() {
 #[wasm_bindgen]
 pub fn budget_stats(now: f64) {
     tell(&BUDGET.with(|budget| budget.stats(now)));
+}
+
+/// See `Standing::open`; the policy's row is in the numbers.
+#[wasm_bindgen]
+pub fn standing_open(heartbeat: f64) -> f64 {
+    NUMBERS.with(|row| STANDING.with(|standing| standing.open(row, heartbeat)))
+}
+
+/// See `Standing::ask`.
+#[wasm_bindgen]
+pub fn standing_ask(now: f64) {
+    STANDING.with(|standing| standing.ask(now));
+}
+
+/// See `Standing::start`.
+#[wasm_bindgen]
+pub fn standing_start(today: f64) -> f64 {
+    STANDING.with(|standing| standing.start(today))
+}
+
+/// See `Standing::hold`.
+#[wasm_bindgen]
+pub fn standing_hold(start: f64) {
+    STANDING.with(|standing| standing.hold(start));
+}
+
+/// See `Standing::lost`.
+#[wasm_bindgen]
+pub fn standing_lost(now: f64) {
+    STANDING.with(|standing| standing.lost(now));
+}
+
+/// See `Standing::meet`.
+#[wasm_bindgen]
+pub fn standing_meet(now: f64, today: f64, start: f64, digest: u32) -> u32 {
+    STANDING.with(|standing| standing.meet(now, today, start, digest))
 }

@@ -2,12 +2,12 @@
 
 import { Redis } from "ioredis";
 import { createClient } from "redis";
-import { tidegate, type DeskStats, type RedisGate } from "tidegate/redis";
+import { tidegate, type BudgetStats, type HeldGate } from "tidegate/redis";
 
 const client = createClient({ url: "redis://127.0.0.1" });
-const gate: RedisGate = tidegate({ shared: client, law: "fixed", requests: { limit: 50, per: 1_000 }, prefix: "mine" });
+const gate: HeldGate = tidegate({ shared: client, law: "fixed", requests: { limit: 50, per: 1_000 }, prefix: "mine" });
 const answer: Promise<Response> = gate.fetch("https://api.example/");
-const stats: DeskStats | undefined = gate.budget("https://api.example");
+const stats: BudgetStats | undefined = gate.budget("https://api.example");
 const closed: Promise<void> = gate.close();
 tidegate({ shared: createClient({ RESP: 2 }), key: ({ url }) => new URL(url).host }).on("missed", ({ key, error }) => void [key, error]);
 tidegate({ shared: new Redis(), alone: { limit: 2, per: 1_000 }, heartbeat: 250 });

@@ -133,6 +133,22 @@ test("each prefix has its own budgets, and a key may contain any characters", as
   assert.equal(await server.tell("EXISTS", `mine:seat:${odd}`), 1);
 });
 
+test("a program that holds as many budgets as it can leaves further ones to others", async (t) => {
+  const { gate } = await redis(t);
+  const [many, other] = [await gate(), await gate()];
+  const keys = Array.from({ length: 300 }, (_, i) => `key ${i}`);
+  const call = (key) => many.run(() => 1, { key });
+  const held = () => keys.filter((key) => many.budget(key)).length;
+  for (const key of keys.slice(0, 250)) while (!many.budget(key)) await call(key);
+  while (held() < 256) await Promise.all(keys.slice(250).map(call));
+  assert.equal(held(), 256);
+  const full = new Promise((tell) => many.on("missed", ({ key, error }) => key === "another" && error?.code === "KEYS_FULL" && tell()));
+  await Promise.all([full, call("another")]);
+  await other.run(() => 1, { key: "another" });
+  while (!many.stats("another").members) await call("another");
+  assert.ok(other.budget("another") && !many.budget("another"));
+});
+
 test("a client may have its own key prefix", async (t) => {
   const { server, gate } = await redis(t);
   const client = () => new Redis({ host: "127.0.0.1", port: server.port, keyPrefix: "all:" });

@@ -136,7 +136,7 @@ test("a damaged item in the storage is dropped and repaired", async (t) => {
       gate.on("missed", ({ error }) => trouble.push(String(error)));
       await Promise.all(["", "__proto__"].map((key) => gate.run(() => 7, { key })));
       const held = !!gate.budget();
-      gate.close();
+      await gate.close();
       return [gate.stats().alone, trouble, held, localStorage.getItem("tidegate:" + name)];
     })()`);
     assert.deepEqual([alone, trouble, held], [0, [], true], item);

@@ -8,8 +8,9 @@ import * as workers from "cloudflare:workers";
 import { instance } from "./core.js";
 import { PolicyError } from "./errors.js";
 import { LoneLane } from "./lone.js";
+import type { BudgetStats } from "./shared/budgets.js";
 import { sharer, type SharedGate, type SharedOptions } from "./shared/client.js";
-import { Desk, type DeskStats } from "./shared/desk.js";
+import { Desk } from "./shared/desk.js";
 import type { SharedPolicy } from "./shared/policy.js";
 import module from "./shared.wasm";
 
@@ -54,15 +55,6 @@ export function tidegate({ shared, ...options }: DurableOptions): SharedGate {
   }
   return share((key, request) => shared.getByName(key).lease(request, key), options);
 }
-
-/** The counters of an object. */
-export type ObjectStats = DeskStats & {
-  /**
-   * Why the last attempt to store the budget failed; `undefined` if it succeeded. The object leases
-   * calls in both cases.
-   */
-  unstored: string | undefined;
-};
 
 /** The data that an object stores. */
 interface Kept {
@@ -149,7 +141,7 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   }
 
   /** Returns the counters since the object woke up. */
-  stats(): ObjectStats {
+  stats(): BudgetStats {
     return { ...this.#open().stats(), unstored: this.#unstored };
   }
 

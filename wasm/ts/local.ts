@@ -6,11 +6,9 @@
  * beside it. The crate `tidegate-tower` uses the same protocol: see `core/docs/local.md`.
  */
 
-import type { LocalStats } from "./local/budgets.js";
 import { Place } from "./local/place.js";
 import { Post } from "./local/post.js";
-import type { SharedGate } from "./shared/client.js";
-import { held, type HeldOptions } from "./shared/held.js";
+import { held, type HeldGate, type HeldOptions } from "./shared/held.js";
 
 /** Options of a shared gate: which processes share, and the policy of each key's budget. */
 export interface LocalOptions extends HeldOptions {
@@ -26,26 +24,13 @@ export interface LocalOptions extends HeldOptions {
   folder?: string;
 }
 
-/** A gate that shares the budget of each key with the user's other processes. */
-export interface LocalGate extends SharedGate {
-  /**
-   * Returns the counters of a key's budget if this process holds it, else `undefined`.
-   * @defaultValue the key of `run`
-   */
-  readonly budget: (key?: string) => LocalStats | undefined;
-  /** Returns all leases, and releases the socket if this process owns it. */
-  readonly close: () => Promise<void>;
-  readonly [Symbol.asyncDispose]: () => Promise<void>;
-}
-
 /**
  * Creates a gate that shares the budget of each key with all processes that use the same `name`.
- * Create one for the program.
+ * Create one for the program. When it closes, it releases the socket if this process owns it.
  */
-export function tidegate({ name = "default", folder, ...options }: LocalOptions = {}): LocalGate {
-  const gate = held(options, (desks) => new Post({ place: new Place(name, folder), ...desks }));
-  return { ...gate, [Symbol.asyncDispose]: gate.close };
+export function tidegate({ name = "default", folder, ...options }: LocalOptions = {}): HeldGate {
+  return held(options, (desks) => new Post(new Place(name, folder), desks));
 }
 
-export type { LocalStats } from "./local/budgets.js";
+export type { HeldGate } from "./shared/held.js";
 export * from "./shared/index.js";

@@ -12,9 +12,7 @@
 
 import { check, type RedisClient } from "./redis/client.js";
 import { Post } from "./redis/post.js";
-import type { SharedGate } from "./shared/client.js";
-import type { DeskStats } from "./shared/desk.js";
-import { held, type HeldOptions } from "./shared/held.js";
+import { held, type HeldGate, type HeldOptions } from "./shared/held.js";
 
 /** Options of a shared gate: the server, and the policy of each key's budget. */
 export interface RedisOptions extends HeldOptions {
@@ -27,24 +25,15 @@ export interface RedisOptions extends HeldOptions {
   prefix?: string;
 }
 
-/** A gate that shares the budget of each key with the other processes of a fleet. */
-export interface RedisGate extends SharedGate {
-  /** Returns the counters of a key's budget if this process holds it, else `undefined`. @defaultValue the key of `run` */
-  readonly budget: (key?: string) => DeskStats | undefined;
-  /** Returns all leases, hands over the budgets that this process holds, and closes the second connection. */
-  readonly close: () => Promise<void>;
-  readonly [Symbol.asyncDispose]: () => Promise<void>;
-}
-
 /**
  * Creates a gate that shares the budget of each key with all processes whose gates have the same `prefix` on the
  * same server. Create one for the program, and close it before the client.
  */
-export function tidegate({ shared, prefix = "{tidegate}", ...options }: RedisOptions): RedisGate {
+export function tidegate({ shared, prefix = "{tidegate}", ...options }: RedisOptions): HeldGate {
   check(shared);
-  const gate = held(options, (desks) => new Post({ client: shared, prefix, ...desks }));
-  return { ...gate, [Symbol.asyncDispose]: gate.close };
+  return held(options, (desks) => new Post(shared, prefix, desks));
 }
 
 export type { IoRedis, NodeRedis, RedisClient } from "./redis/client.js";
+export type { HeldGate } from "./shared/held.js";
 export * from "./shared/index.js";

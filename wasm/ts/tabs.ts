@@ -6,11 +6,8 @@
  * its last messages.
  */
 
-import type { SharedGate } from "./shared/client.js";
-import { held, type HeldOptions } from "./shared/held.js";
-import type { TabStats } from "./tabs/budgets.js";
+import { held, type HeldGate, type HeldOptions } from "./shared/held.js";
 import { Post } from "./tabs/post.js";
-import { Records } from "./tabs/records.js";
 import { timers } from "./tabs/timers.js";
 
 /** Options of a shared gate: which tabs share, and the policy of each key's budget. */
@@ -22,20 +19,14 @@ export interface TabOptions extends HeldOptions {
   name?: string;
 }
 
-/** A gate that shares the budget of each key with the other tabs. */
-export interface TabGate extends SharedGate {
-  /** Returns the counters of a key's budget if this tab holds it, else `undefined`. @defaultValue the key of `run` */
-  readonly budget: (key?: string) => TabStats | undefined;
-}
-
 /**
  * Creates a gate that shares the budget of each key with all tabs of the origin that use the same
  * `name`. Create one for the page.
  */
-export function tidegate({ name = "default", ...options }: TabOptions = {}): TabGate {
+export function tidegate({ name = "default", ...options }: TabOptions = {}): HeldGate {
   const all = `tidegate:${name}`;
-  return held({ ...options, timers }, (desks, rest) => new Post({ records: new Records(all), ...desks }, all, rest));
+  return held({ ...options, timers }, (desks, rest) => new Post(all, desks, rest));
 }
 
-export type { TabStats } from "./tabs/budgets.js";
+export type { HeldGate } from "./shared/held.js";
 export * from "./shared/index.js";

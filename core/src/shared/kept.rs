@@ -33,21 +33,33 @@ const ONE: u32 = 1 << 8;
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Kept {
     count: u32,
-    at: Instant,
+    /// When it was counted last, in [`Self::tick`]s.
+    at: u32,
 }
 
 impl Kept {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { count: 0, at: now }
+        Self { count: 0, at: Self::tick(now) }
+    }
+
+    /// An instant in units of 2^20 ns, about a millisecond. It repeats after 52 days: a coordinator has thousands of these.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a count that has not faded by then does no harm"
+    )]
+    const fn tick(now: Instant) -> u32 {
+        (now.as_nanos() >> 20) as u32
     }
 
     /// Counts leases.
     pub(super) fn grant(&mut self, now: Instant, leases: u16, grace: Span) {
-        let left = (grace - (now - self.at)).as_nanos();
+        let ticks = Self::tick(now).wrapping_sub(self.at).cast_signed().max(0);
+        let since = Span::from_nanos(u64::from(ticks.unsigned_abs()) << 20);
+        let left = (grace - since).as_nanos();
         let before = mul_div_floor(self.count.into(), left, grace.as_nanos());
         let before = u32::try_from(before).unwrap_or(u32::MAX);
-        *self =
-            Self { count: before.saturating_add(u32::from(leases).saturating_mul(ONE)), at: now };
+        let count = before.saturating_add(u32::from(leases).saturating_mul(ONE));
+        *self = Self { count, at: Self::tick(now) };
     }
 
     /// The interval between two calls at that rate. At least one call fits into the grace period.

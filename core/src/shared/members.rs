@@ -25,12 +25,21 @@ struct Entry {
     /// The time up to which it has what it waited for.
     paid: Instant,
     kept: Kept,
-    /// Whether calls had been sent without a lease by its latest request. It may not receive
-    /// answers, and continue that way.
-    alone: bool,
-    /// Whether it has left. It no longer counts, but late copies of its messages are
-    /// recognised.
-    gone: bool,
+    stage: Stage,
+}
+
+/// What is known of a member by its latest request.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+enum Stage {
+    /// It leases.
+    Here,
+    /// Calls had been sent without a lease. It may not receive answers, and continue that way.
+    Alone,
+    /// It has left. It no longer counts, but late copies of its messages are recognised.
+    Left,
+    /// The same, and it does not return.
+    Ended,
 }
 
 /// How long a member that has left counts for the shares without a coordinator, since it may
@@ -44,23 +53,26 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
 
     /// Registers a request. False if it is a duplicate or arrives after a later one.
     pub(super) fn hear(&mut self, now: Instant, request: &Request) -> bool {
-        let &Request { member, sequence, alone, leaving: gone, .. } = request;
-        let alone = alone > 0;
+        let &Request { member, sequence, alone, leaving, .. } = request;
+        let stage = match (leaving, alone) {
+            (true, _) => Stage::Left,
+            (_, 0) => Stage::Here,
+            _ => Stage::Alone,
+        };
         if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member) {
             let newer = sequence > entry.sequence;
             if newer {
-                (entry.sequence, entry.heard) = (sequence, now);
-                (entry.alone, entry.gone) = (alone, gone);
-                entry.missing = if gone { 0 } else { entry.missing };
+                (entry.sequence, entry.heard, entry.stage) = (sequence, now, stage);
+                entry.missing = if leaving { 0 } else { entry.missing };
             }
             return newer;
         }
         let paid = Instant::ZERO;
         let kept = Kept::new(now);
-        let entry = Entry { member, sequence, heard: now, missing: 0, paid, kept, alone, gone };
+        let entry = Entry { member, sequence, heard: now, missing: 0, paid, kept, stage };
         if let Err(entry) = self.list.push(entry)
             && let Some(silent) =
-                self.list.iter_mut().min_by_key(|entry| (!entry.gone, entry.heard))
+                self.list.iter_mut().min_by_key(|entry| (!entry.is_gone(), entry.heard))
         {
             *silent = entry;
         }
@@ -86,7 +98,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         if let Some(entry) = self.list.iter_mut().find(|entry| entry.member == member)
             && entry.sequence <= sequence
         {
-            (entry.gone, entry.missing) = (true, 0);
+            (entry.stage, entry.missing) = (Stage::Ended, 0);
         }
     }
 
@@ -103,7 +115,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
     pub(super) fn forget(&mut self, now: Instant, silence: Span) {
         let mut index = 0;
         while let Some(entry) = self.list.get(index) {
-            let most = if entry.gone { silence.max(REMEMBERED) } else { silence };
+            let most = if entry.is_gone() { silence.max(REMEMBERED) } else { silence };
             if now - entry.heard <= most {
                 index = index.saturating_add(1);
             } else if let Some(last) = self.list.pop()
@@ -114,14 +126,14 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         }
     }
 
-    /// The number of members, including recent ones.
+    /// The number of members, including recent ones that may return.
     pub(super) fn lately(&self) -> u16 {
-        count(self.list.iter())
+        count(self.list.iter().filter(|entry| entry.stage != Stage::Ended))
     }
 
     /// The number of members.
     pub(super) fn count(&self) -> u16 {
-        count(self.list.iter().filter(|entry| !entry.gone))
+        count(self.list.iter().filter(|entry| !entry.is_gone()))
     }
 
     /// Number of members that sent a request recently and receive answers.
@@ -147,9 +159,11 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         // Without an interval, all calls that were granted are the rate.
         let interval =
             interval.unwrap_or_else(|| Kept::all(self.list.iter().map(|entry| &entry.kept), grace));
-        let absent = self.list.iter().filter(|entry| !entry.gone && !entry.is_present(now, within));
+        let absent =
+            self.list.iter().filter(|entry| !entry.is_gone() && !entry.is_present(now, within));
         absent.fold(even.saturating_mul(unnamed.into()), |all, entry| {
-            let part = if is_new || entry.alone { ALL } else { entry.kept.part(interval, grace) };
+            let is_unknown = is_new || entry.stage == Stage::Alone;
+            let part = if is_unknown { ALL } else { entry.kept.part(interval, grace) };
             all.saturating_add(part.min(even))
         })
     }
@@ -172,15 +186,19 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
 
     /// Considers all members gone until they send a request again.
     pub(super) fn all_are_gone(&mut self) {
-        for entry in &mut self.list {
-            (entry.gone, entry.missing) = (true, 0);
+        for entry in self.list.iter_mut().filter(|entry| !entry.is_gone()) {
+            (entry.stage, entry.missing) = (Stage::Left, 0);
         }
     }
 }
 
 impl Entry {
     fn is_present(&self, now: Instant, within: Span) -> bool {
-        !self.alone && !self.gone && now - self.heard <= within
+        self.stage == Stage::Here && now - self.heard <= within
+    }
+
+    fn is_gone(&self) -> bool {
+        matches!(self.stage, Stage::Left | Stage::Ended)
     }
 }
 
@@ -242,6 +260,19 @@ mod tests {
         members.hear(at(4), &request(1, 3));
         members.hear(at(4), &request(2, 3));
         assert_eq!((members.present(at(4), TWO), members.count()), (3, 3));
+    }
+
+    #[test]
+    fn a_member_that_has_ended_does_not_count_until_it_returns() {
+        let mut members = members(3);
+        members.hear(at(4), &request(2, 2));
+        members.end(1, 1);
+        members.end(2, 1); // of an earlier connection
+        assert_eq!((members.count(), members.lately()), (2, 2));
+        assert!(!members.hear(at(5), &request(1, 1)), "a late copy");
+        assert_eq!((members.count(), members.lately()), (2, 2));
+        members.hear(at(6), &request(1, 2));
+        assert_eq!((members.count(), members.lately()), (3, 3));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod ramp;
 mod record;
 mod slots;
 mod source;
+mod standing;
 mod steady;
 
 pub use coordinator::Coordinator;
@@ -20,3 +21,4 @@ pub use member::Member;
 pub use message::{GRANT_BYTES, MessageError, REQUEST_BYTES};
 pub use policy::policy_digest;
 pub use source::{Leases, Source};
+pub use standing::{Rank, Standing};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
@@ -15,8 +15,10 @@ use super::place::{Number, Place};
 use super::standing::Told;
 use super::system::Stream;
 
-/// A process that does not answer for this long counts as frozen.
+/// A process that does not answer for this long counts as frozen, unless this one was busy itself: its timer was later
+/// than the second value.
 const PATIENCE: Duration = Duration::from_millis(400);
+const LATE: Duration = Duration::from_millis(20);
 
 /// Why a connection ended before the answer.
 #[derive(Clone, Debug)]
@@ -78,7 +80,7 @@ impl Line {
 
     /// Sends a request for a key and returns the grant. Without one, it waits for the greeting.
     pub(super) async fn ask(&self, request: Option<(&str, &[u8])>) -> Answer {
-        let (done, answer) = oneshot::channel();
+        let (done, mut answer) = oneshot::channel();
         {
             let mut state = lock(&self.state);
             if let Some(why) = &state.why {
@@ -99,11 +101,14 @@ impl Line {
                 state.checks.push(done);
             }
         }
-        match tokio::time::timeout(PATIENCE, answer).await {
-            Ok(answer) => answer.unwrap_or(Err(Why::Ended)),
-            Err(_) => {
+        loop {
+            let asked = Instant::now();
+            if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut answer).await {
+                return answer.unwrap_or(Err(Why::Ended));
+            }
+            if asked.elapsed() <= PATIENCE + LATE {
                 lock(&self.state).end(Why::Silent);
-                Err(Why::Silent)
+                return Err(Why::Silent);
             }
         }
     }

@@ -62,21 +62,24 @@ impl Post {
         }
         // Stored before: a seat that is taken meanwhile gets it from there.
         if let Some(Way::Seat(seat)) = self.open() {
-            let told = present.1.hold(Some(&seat.told()));
+            let told = present.1.claim(Some(&seat.told()));
+            present.1.hold(&told);
             seat.set_policy(policy, told);
         }
+    }
+
+    /// Whether this process takes the seat of the holder, because its policy replaces the other one; or an error that
+    /// the other one applies. A pipe cannot be taken.
+    fn meets(&self, line: &Line) -> Result<bool, LocalError> {
+        let Some(told) = line.policy() else { return Ok(false) };
+        self.policy().1.meet(&told).map(|replaces| replaces && line.to.is_some())
     }
 
     /// Says that another process's policy applies, if it does.
     pub(super) fn is_replaced(&self) -> Option<LocalError> {
         let way = self.way.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(Way::Line(line)) = way else { return None };
-        self.policy().1.trouble(&line.policy()?)
-    }
-
-    /// Whether this process takes the seat of another, because its policy replaces the other one.
-    fn replaces(&self, line: &Line) -> bool {
-        line.to.is_some() && line.policy().is_some_and(|told| self.policy().1.replaces(&told))
+        self.meets(&line).err()
     }
 
     fn policy(&self) -> MutexGuard<'_, (Policy<AnyLaw>, Standing)> {
@@ -96,7 +99,7 @@ impl Post {
             let way = self.find(silent).await?;
             if let Way::Line(line) = &way
                 && !leaves
-                && self.replaces(line)
+                && matches!(self.meets(line), Ok(true))
             {
                 line.leave();
             }
@@ -174,7 +177,8 @@ impl Post {
         if let Way::Seat(seat) = &way {
             // It may have changed meanwhile.
             let mut policy = self.policy();
-            let told = policy.1.hold(None);
+            let told = policy.1.claim(Some(&seat.told()));
+            policy.1.hold(&told);
             seat.set_policy(policy.0, told);
         }
         Ok(way)
@@ -197,8 +201,8 @@ impl Post {
                 }
             }
             let (policy, told) = {
-                let mut policy = self.policy();
-                (policy.0, policy.1.hold(None))
+                let policy = self.policy();
+                (policy.0, policy.1.claim(None))
             };
             match Seat::take(Terms { policy, ..self.terms.clone() }, told, found) {
                 Ok(Some(seat)) => return Ok(Way::Seat(seat)),

@@ -5,8 +5,12 @@ import { TidegateError } from "../errors.js";
 import type { Told } from "../shared/standing.js";
 import { Frames, GREETING, POLICY, request, told, TROUBLE } from "./frames.js";
 
-/** A process that does not answer for this many milliseconds counts as frozen. */
+/**
+ * A process that does not answer for this many milliseconds counts as frozen, unless this one was busy itself: its timer
+ * was later than the second value.
+ */
 const PATIENCE = 400;
+const LATE = 20;
 
 /** Why a connection ended before the answer: `silent` if the process is alive and does not answer. */
 export class Ended extends Error {
@@ -18,7 +22,7 @@ export class Ended extends Error {
 interface Asked {
   readonly done: (grant: Uint8Array | undefined) => void;
   readonly fail: (why: unknown) => void;
-  readonly timer: ReturnType<typeof setTimeout>;
+  timer: ReturnType<typeof setTimeout> | undefined;
 }
 
 export class Line {
@@ -72,10 +76,16 @@ export class Line {
     const bytes = request(id, key, body);
     this.#socket.ref();
     return new Promise((done, fail) => {
-      const timer = setTimeout(() => this.end(new Ended(true)), PATIENCE);
-      this.#asked.set(id, { done, fail, timer });
+      const asked: Asked = { done, fail, timer: undefined };
+      this.#asked.set(id, asked);
+      this.#watch(asked);
       this.#socket.write(bytes);
     });
+  }
+
+  #watch(asked: Asked): void {
+    const due = performance.now() + PATIENCE;
+    asked.timer = setTimeout(() => (performance.now() - due > LATE ? this.#watch(asked) : this.end(new Ended(true))), PATIENCE);
   }
 
   /** Ends the connection; open requests fail with `why`. */

@@ -4,10 +4,10 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
-import { leaves, type Carrier } from "../shared/carrier.js";
-import type { BudgetOptions, LocalStats } from "./budgets.js";
+import type { BudgetStats } from "../shared/budgets.js";
+import type { Desks } from "../shared/held.js";
 import { Ended, Line } from "./line.js";
-import { unusable } from "./place.js";
+import { unusable, type Place } from "./place.js";
 import { Seat } from "./seat.js";
 
 /** Attempts to find or take the seat while others do the same. */
@@ -20,48 +20,36 @@ const NOBODY = ["ECONNREFUSED", "ENOENT", "ECONNRESET"];
 type Way = Seat | Line;
 
 export class Post {
-  readonly #options: BudgetOptions;
+  readonly #place: Place;
+  readonly #desks: Desks;
   #way: Way | undefined;
   #opening: Promise<Way> | undefined;
-  /** Requests in progress. */
-  readonly #sending = new Set<Promise<unknown>>();
   #closed = false;
 
-  constructor(options: BudgetOptions) {
-    this.#options = options;
+  constructor(place: Place, desks: Desks) {
+    this.#place = place;
+    this.#desks = desks;
   }
 
-  /** Sends a request to the holder of the seat. If none answers, this process takes the seat. */
-  readonly carry: Carrier = (key, request) => {
-    const sending = this.#carry(key, request);
-    this.#sending.add(sending);
-    const sent = () => this.#sending.delete(sending);
-    sending.then(sent, sent);
-    return sending;
-  };
-
   /** The counters of a key's budget, if this process holds it. */
-  budget(key: string): LocalStats | undefined {
+  budget(key: string): BudgetStats | undefined {
     return this.#way instanceof Seat && this.#way.isHeld ? this.#way.stats(key) : undefined;
   }
 
-  /** Closes after the requests in progress, which may be the last ones. */
-  async close(): Promise<void> {
+  close(): void {
     this.#closed = true;
-    await Promise.allSettled(this.#sending);
-    const way = this.#way;
+    if (this.#way) leave(this.#way);
     this.#way = undefined;
-    if (way instanceof Seat) way.leave();
-    else way?.end(new Closed());
   }
 
-  async #carry(key: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
+  /** Sends a request to the holder of the seat. If none answers, this process takes the seat. */
+  async carry(key: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
     let silent: bigint | undefined;
     for (let tries = 0; ; tries++) {
       const way = this.#open ?? (await this.#find(silent));
       try {
         // A holder whose policy is replaced loses the seat like one that does not answer.
-        if (way instanceof Line && way.to !== undefined && way.policy && !leaves(request) && this.#options.standing.replaces(way.policy)) way.end(new Ended(true));
+        if (way instanceof Line && this.#desks.standing.replaces(way.policy, request) && way.to !== undefined) way.end(new Ended(true));
         if (way instanceof Line) return await way.ask(key, request);
         const grant = way.answer(key, request);
         if (way.isHeld) return grant;
@@ -83,11 +71,19 @@ export class Post {
     return (this.#opening ??= this.#search(silent).finally(() => (this.#opening = undefined)));
   }
 
+  #use(way: Way): Way {
+    if (this.#closed) {
+      leave(way);
+      throw new Closed();
+    }
+    return (this.#way = way);
+  }
+
   async #search(silent: bigint | undefined): Promise<Way> {
-    const { place, standing } = this.#options;
-    if (this.#closed && !this.#way) throw new Closed();
+    const place = this.#place;
+    if (this.#closed) throw new Closed();
     if (this.#way instanceof Seat) {
-      standing.lost();
+      this.#desks.standing.lost();
       this.#way = undefined;
     }
     place.open();
@@ -95,18 +91,23 @@ export class Post {
       const found = place.look();
       if (found === undefined || found !== silent) {
         try {
-          return (this.#way = await Line.open(place.path, found));
+          return this.#use(await Line.open(place.path, found));
         } catch (error) {
           if (!NOBODY.includes((error as { code?: string }).code ?? "")) throw unusable(`no process answers at ${place.path}`, error);
         }
       }
       try {
-        const seat = await Seat.take(this.#options, found);
-        if (seat) return (this.#way = seat);
+        const seat = await Seat.take(place, this.#desks, found);
+        if (seat) return this.#use(seat);
       } catch (error) {
         throw unusable(`the socket ${place.path} cannot be made`, error);
       }
     }
     throw new TidegateError("AWAY", `other processes keep taking the socket ${place.path}`);
   }
+}
+
+function leave(way: Way): void {
+  if (way instanceof Seat) way.leave();
+  else way.end(new Closed());
 }

@@ -7,9 +7,11 @@
 
 import * as net from "node:net";
 import { TidegateError } from "../errors.js";
-import { Budgets, type BudgetOptions, type LocalStats } from "./budgets.js";
+import { Budgets, type BudgetStats } from "../shared/budgets.js";
 import { leaves } from "../shared/carrier.js";
+import type { Desks } from "../shared/held.js";
 import type { Told } from "../shared/standing.js";
+import { Files } from "./files.js";
 import { answer, Frames, GRANT, GREETING, policy, TROUBLE } from "./frames.js";
 import type { Place } from "./place.js";
 
@@ -29,8 +31,7 @@ export class Seat {
    * Takes the seat from `found`, the inode of a socket whose process does not answer, or
    * `undefined` if there is none. Returns `undefined` if another process was faster.
    */
-  static async take(options: BudgetOptions, found: bigint | undefined): Promise<Seat | undefined> {
-    const { place } = options;
+  static async take(place: Place, desks: Desks, found: bigint | undefined): Promise<Seat | undefined> {
     const server = net.createServer();
     const aside = place.aside();
     await new Promise<void>((done, fail) => server.on("error", fail).listen(aside, done));
@@ -38,7 +39,7 @@ export class Seat {
     server.unref();
     try {
       const number = place.take(aside, found);
-      if (number !== false) return new Seat(options, server, number, found === undefined);
+      if (number !== false) return new Seat(place, desks, server, number, found === undefined);
     } catch (error) {
       server.close();
       throw error;
@@ -47,13 +48,13 @@ export class Seat {
     return undefined;
   }
 
-  private constructor(options: BudgetOptions, server: net.Server, number: bigint | undefined, isFirst: boolean) {
-    this.#place = options.place;
+  private constructor(place: Place, desks: Desks, server: net.Server, number: bigint | undefined, isFirst: boolean) {
+    this.#place = place;
     this.#server = server;
     this.#number = number;
-    this.#budgets = new Budgets(options, isFirst);
-    this.#policy = options.standing.claim();
-    options.standing.hold(this.#policy);
+    this.#budgets = new Budgets(desks, new Files(place, isFirst));
+    this.#policy = desks.standing.claim();
+    desks.standing.hold(this.#policy);
     server.on("connection", (member) => this.#welcome(member));
     server.on("error", () => this.#end());
   }
@@ -67,11 +68,11 @@ export class Seat {
   /** Answers a request; `undefined` if there is nothing to send or the seat is lost. */
   answer(key: string, request: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
     // The record would replace that of the next holder.
-    const grant = this.isHeld ? this.#budgets.answer(key, request) : undefined;
+    const grant = this.isHeld ? this.#budgets.answer(key, request)?.grant : undefined;
     return this.isHeld ? grant : undefined;
   }
 
-  stats(key: string): LocalStats | undefined {
+  stats(key: string): BudgetStats | undefined {
     return this.#budgets.stats(key);
   }
 
@@ -128,6 +129,6 @@ export class Seat {
     this.#held = false;
     this.#server.close();
     for (const member of this.#members) member.destroy();
-    this.#budgets.close();
+    this.#budgets.end();
   }
 }

@@ -1,15 +1,13 @@
 /** The inbox of one process: a list in Redis, read on a separate connection. */
 
-import { another, command, connect, end, within, type RedisClient } from "./client.js";
+import { within } from "../shared/held.js";
+import { another, command, connect, end, Silence, type RedisClient } from "./client.js";
 
 /** Seconds that the server waits for a message before it answers that there is none. */
 const BLOCK = 5;
 
-/**
- * A connection that is silent for this many milliseconds longer is dead. After a failure, the next
- * one waits as long.
- */
-const LATE = 2_000;
+/** A connection that is silent for this many milliseconds is dead. After a failure, the next one waits as long. */
+const SILENT = BLOCK * 1_000 + 2_000;
 const PAUSE = 250;
 
 export class Box {
@@ -20,10 +18,8 @@ export class Box {
   /** The loop that reads, if any. */
   #reading: object | undefined;
   readonly #failed: (why: unknown) => void;
-  /** Whether the last attempt to read failed. */
-  #hasFailed = false;
 
-  /** `failed` is told why two attempts in a row failed: the first one may have lost an idle connection. */
+  /** `failed` is told why a new connection failed. */
   constructor(from: RedisClient, name: string, take: (message: string[]) => void, failed: (why: unknown) => void) {
     this.#from = from;
     this.#name = name;
@@ -56,16 +52,15 @@ export class Box {
 
   async #read(reading: object): Promise<void> {
     while (this.#reading === reading) {
+      const isNew = !this.#client;
       try {
         if (!this.#client) await connect((this.#client = another(this.#from)));
-        const popped = await within(BLOCK * 1_000 + LATE, command(this.#client, "BLPOP", this.#name, String(BLOCK)));
-        this.#hasFailed = false;
+        const popped = await within(SILENT, command(this.#client, "BLPOP", this.#name, String(BLOCK)), () => new Silence(SILENT));
         if (Array.isArray(popped)) this.#parse(String(popped[1]));
       } catch (why) {
         if (this.#reading !== reading) return;
         // Another connection cures every failure. A message in flight is lost, as messages may be.
-        if (this.#hasFailed) this.#failed(why);
-        this.#hasFailed = true;
+        if (isNew) this.#failed(why);
         if (this.#client) end(this.#client);
         this.#client = undefined;
         await new Promise((admit) => setTimeout(admit, PAUSE));

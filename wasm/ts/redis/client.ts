@@ -1,6 +1,7 @@
 /** A common interface to the supported Redis clients. */
 
 import { PolicyError, TidegateError } from "../errors.js";
+import { within } from "../shared/held.js";
 
 /** The part of a `redis` (node-redis) client, 5 and later, that is used. */
 export interface NodeRedis {
@@ -130,7 +131,7 @@ export class Wire {
     const sent = { at: performance.now(), client };
     this.#sent.add(sent);
     try {
-      return await within(SILENCE, script.run(client, keys, args));
+      return await within(SILENCE, script.run(client, keys, args), () => new Silence(SILENCE));
     } catch (why) {
       if (why instanceof Silence && !this.#closed && client === (this.#other ?? this.#from)) this.#open();
       throw why;
@@ -164,19 +165,6 @@ export class Wire {
 export class Silence extends TidegateError {
   constructor(ms: number) {
     super("AWAY", `Redis has not answered for ${Math.round(ms)} ms: the connection may be half-open. Calls continue within the last share until it answers`);
-  }
-}
-
-/** The same promise with a time limit in milliseconds. */
-export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer;
-  const late = new Promise<never>((_, fail) => {
-    timer = setTimeout(() => fail(new Silence(ms)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -4,13 +4,12 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
-import { leaves, type Carrier } from "../shared/carrier.js";
-import { Desk, type DeskStats } from "../shared/desk.js";
-import type { Desks } from "../shared/held.js";
+import { Budgets, NOWHERE, full, type BudgetStats } from "../shared/budgets.js";
+import { within, type Desks } from "../shared/held.js";
 import type { Told } from "../shared/standing.js";
 import { bytes, text } from "../shared/text.js";
 import { Box } from "./box.js";
-import { Script, Silence, Wire, whenEnded, within, type RedisClient } from "./client.js";
+import { Script, Silence, Wire, whenEnded, type RedisClient } from "./client.js";
 import { ASK } from "./scripts.js";
 import { Seat, TERM } from "./seat.js";
 
@@ -32,17 +31,14 @@ interface Waiting {
   readonly fail: (why: unknown) => void;
 }
 
-/** Options of a post. */
-export interface PostOptions extends Desks {
-  readonly client: RedisClient;
-  readonly prefix: string;
-}
-
 export class Post {
-  readonly #options: PostOptions;
+  readonly #prefix: string;
+  readonly #desks: Desks;
   readonly #wire: Wire;
   readonly #box: Box;
   readonly #name: string;
+  /** The budgets of the seats; scripts store their records. */
+  readonly #budgets: Budgets;
   readonly #seats = new Map<string, Seat>();
   /** By key: the latest request, and what is being sent to Redis. */
   readonly #waiting = new Map<string, Waiting>();
@@ -55,25 +51,27 @@ export class Post {
   #count = 0;
   #closed = false;
 
-  constructor(options: PostOptions) {
-    this.#options = options;
-    this.#name = `${options.prefix}:box:${crypto.randomUUID()}`;
+  constructor(client: RedisClient, prefix: string, desks: Desks) {
+    this.#prefix = prefix;
+    this.#desks = desks;
+    this.#budgets = new Budgets(desks, NOWHERE);
+    this.#name = `${prefix}:box:${crypto.randomUUID()}`;
     const take = (message: string[]) => void this.#take(message).catch(() => {});
     const failed = (why: unknown) => {
       for (const { fail } of this.#waiting.values()) fail(away(`delivers no answers: ${why instanceof Error ? why.message : String(why)}`));
       this.#waiting.clear();
     };
-    this.#wire = new Wire(options.client);
-    this.#box = new Box(options.client, this.#name, take, failed);
+    this.#wire = new Wire(client);
+    this.#box = new Box(client, this.#name, take, failed);
     // A program that closes its client ends, even if it forgets the gate.
-    this.#forget = whenEnded(options.client, () => {
+    this.#forget = whenEnded(client, () => {
       this.#box.close();
       this.#wire.close();
     });
   }
 
   /** Sends a request to the holder of its key's budget. If there is none, this process takes the seat. */
-  readonly carry: Carrier = async (key, request) => {
+  async carry(key: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
     if (this.#closed) throw new Closed();
     if (!this.#wire.isReady) throw away("is not connected");
     const { silence } = this.#wire;
@@ -82,25 +80,23 @@ export class Post {
     const seat = this.#seats.get(key);
     if (seat) {
       const grant = await seat.answer(request);
-      // A gate that closes frees the seat with its last request and must not take it again.
-      if (seat.isHeld || this.#closed) return grant;
+      if (seat.isHeld) return grant;
     }
     // Redis may receive them much later, when they are useless.
     if (this.#sending.has(key)) throw new Silence(this.#wire.silence);
     return this.#ask(key, request);
-  };
-
-  /** The counters of a key's budget, if this process holds it. */
-  budget(key: string): DeskStats | undefined {
-    return this.#seats.get(key)?.stats();
   }
 
-  /** Frees all seats after the requests in progress, which may be the last ones. */
+  /** The counters of a key's budget, if this process holds it. */
+  budget(key: string): BudgetStats | undefined {
+    return this.#budgets.stats(key);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     // The next holder answers later requests.
     this.#box.close();
-    const ends = [...this.#sending.values(), ...[...this.#seats.values()].map((seat) => seat.leave())];
+    const ends = [...this.#seats.values()].map((seat) => seat.leave());
     await within(PATIENCE, Promise.allSettled(ends)).catch(() => {});
     this.#wire.close();
     this.#forget();
@@ -130,33 +126,36 @@ export class Post {
 
   /** Sends a request, or takes the seat. */
   async #send(key: string, id: string, request: Uint8Array): Promise<void> {
-    const { prefix, policy, standing, load, seed, now } = this.#options;
+    const { standing } = this.#desks;
     const met = this.#met.get(key);
-    const replaces = met && !leaves(request) && standing.replaces(met);
+    const may = this.#budgets.isFull(this.#sending.size) ? "never" : standing.replaces(met, request) ? "yes" : "";
     const claim = standing.claim();
     const turn = `${id}.${claim.since}.${claim.digest}`;
-    const keys = [`${prefix}:seat:${key}`, `${prefix}:budget:${key}`, this.#name];
-    const reply = await this.#wire.run(ask, keys, [turn, String(TERM), key, id, text(request), claim.text, replaces ? "1" : ""]);
+    const keys = [`${this.#prefix}:seat:${key}`, `${this.#prefix}:budget:${key}`, this.#name];
+    const reply = await this.#wire.run(ask, keys, [turn, String(TERM), key, id, text(request), claim.text, may]);
     const [record, away, ended, its] = (reply as unknown[]).map(String);
     this.#met.delete(key);
+    if (record === "full") throw full();
     if (record === "sent") {
       const other = { since: Number(away), digest: Number(ended), text: its! };
       if (other.digest !== claim.digest) this.#met.set(key, other);
-      standing.replaces(other);
+      standing.replaces(other, request);
       return;
     }
     standing.hold(claim);
     const told = this.#told.get(key);
-    const from = record
+    const past = record
       ? { record: known(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
       : told && { record: told.record, away: performance.now() - told.at, ended: false };
-    const desk = new Desk(load, policy, { from, seed, now });
+    this.#budgets.open(key, past);
     const lost = (hasLeft: boolean) => {
       if (!hasLeft) standing.lost();
-      if (this.#seats.get(key) === seat) this.#seats.delete(key);
-      this.#remember(key, desk.snapshot());
+      // Another one of this process may have been opened meanwhile.
+      if (this.#seats.get(key) !== seat) return;
+      this.#seats.delete(key);
+      this.#remember(key, this.#budgets.close(key)!);
     };
-    const seat: Seat = new Seat(this.#wire, key, keys, turn, desk, (policy.heartbeat ?? 0) * 4, lost);
+    const seat: Seat = new Seat(this.#wire, key, keys, turn, this.#budgets, lost);
     this.#seats.set(key, seat);
     if (this.#closed) await seat.leave();
   }

@@ -57,14 +57,15 @@ end
  * It takes its own seat again: a process that runs this script does not know of it.
  *
  * ARGV: the turn, the seat's term in milliseconds, the request: key, number, bytes; the text of this process's policy,
- * and whether it replaces older ones.
+ * and whether it replaces older ones: yes, or never, because it has no room and takes no seat at all.
  */
 export const ASK = MINE + POST + INHERIT + NOW + `
 local holder = redis.call('GET', KEYS[1])
 local box, since, digest = string.match(holder or '', '^(.*)|%d+%.(%d+)%.(%d+)$')
 local another = box and box ~= KEYS[3] and is_box(box)
+if ARGV[7] == 'never' and not another then return {'full'} end
 local own_since, own_digest = string.match(ARGV[1], '%.(%d+)%.(%d+)$')
-if another and not (ARGV[7] == '1' and own_digest ~= digest and tonumber(own_since) > tonumber(since)) then
+if another and not (ARGV[7] == 'yes' and own_digest ~= digest and tonumber(own_since) > tonumber(since)) then
   post(box, KEYS[3], unpack(ARGV, 3, 5))
   return {'sent', since, digest, redis.call('HGET', KEYS[2], 'policy') or ''}
 end

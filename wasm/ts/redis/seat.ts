@@ -6,7 +6,7 @@
  * frozen, cut off or slow grants nothing once another has taken over, no matter when it notices.
  */
 
-import { Desk, type DeskStats } from "../shared/desk.js";
+import type { Budgets } from "../shared/budgets.js";
 import { Script, Silence, type Wire } from "./client.js";
 import { text } from "../shared/text.js";
 import { HOLD, LEAVE } from "./scripts.js";
@@ -14,9 +14,8 @@ import { HOLD, LEAVE } from "./scripts.js";
 /** A seat that is not renewed for this many milliseconds is free. */
 export const TERM = 1_000;
 
-/** Milliseconds between renewals, by a grant or without one; and after which it is freed without requests. */
+/** Milliseconds between renewals, by a grant or without one. */
 const OFTEN = 250;
-const IDLE = 60_000;
 
 const hold = new Script(HOLD);
 const leave = new Script(LEAVE);
@@ -32,11 +31,10 @@ export class Seat {
   readonly #key: string;
   readonly #keys: string[];
   readonly #turn: string;
-  readonly #desk: Desk;
+  readonly #budgets: Budgets;
   readonly #lost: (hasLeft: boolean) => void;
   readonly #timer: ReturnType<typeof setInterval>;
-  /** Renewals since the last request; the number of running scripts; and whether one ran since the last renewal. */
-  #idle = 0;
+  /** The number of running scripts, and whether one ran since the last renewal. */
   #running = 0;
   #isFresh = true;
   #held = true;
@@ -45,14 +43,14 @@ export class Seat {
    * `keys` are the scripts' keys. `lost` is called once, when the
    * seat is lost or freed.
    */
-  constructor(wire: Wire, key: string, keys: string[], turn: string, desk: Desk, idle: number, lost: (hasLeft: boolean) => void) {
+  constructor(wire: Wire, key: string, keys: string[], turn: string, budgets: Budgets, lost: (hasLeft: boolean) => void) {
     this.#wire = wire;
     this.#key = key;
     this.#keys = keys;
     this.#turn = turn;
-    this.#desk = desk;
+    this.#budgets = budgets;
     this.#lost = lost;
-    this.#timer = setInterval(() => this.#renew(Math.max(IDLE, idle)), OFTEN);
+    this.#timer = setInterval(() => this.#renew(), OFTEN);
     (this.#timer as { unref?(): void }).unref?.();
   }
 
@@ -62,28 +60,24 @@ export class Seat {
 
   /** Answers a request of this process: `undefined` if the seat is lost or there is nothing to send. */
   async answer(request: Uint8Array): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    this.#idle = 0;
-    const grant = this.#desk.answer(request);
-    return (await this.#hold(text(this.#desk.snapshot()))) ? grant : undefined;
+    const granted = this.#budgets.answer(this.#key, request);
+    return granted && (await this.#hold(text(granted.record))) ? granted.grant : undefined;
   }
 
   /** Answers a request of another process with a grant or an error, and with the record, for when Redis loses it. */
   async send(request: Uint8Array, { box, id }: Sender): Promise<void> {
-    this.#idle = 0;
-    let grant: Uint8Array | undefined;
+    let grant = "";
+    let record = "";
     let why = "";
     try {
-      grant = this.#desk.answer(request);
-      if (!grant) return;
+      const granted = this.#budgets.answer(this.#key, request);
+      if (!granted) return;
+      grant = text(granted.grant);
+      record = text(granted.record);
     } catch (error) {
       why = error instanceof Error ? error.message : String(error);
     }
-    const record = text(this.#desk.snapshot());
-    await this.#hold(record, box, "", this.#key, id, grant ? text(grant) : "", why, record);
-  }
-
-  stats(): DeskStats {
-    return this.#desk.stats();
+    await this.#hold(record, box, "", this.#key, id, grant, why, record);
   }
 
   /** Frees the seat; the next process that asks takes it. */
@@ -92,8 +86,8 @@ export class Seat {
     if (this.#wire.isReady) await this.#wire.run(leave, this.#keys, [this.#turn]).catch(() => {});
   }
 
-  #renew(idle: number): void {
-    if (++this.#idle * OFTEN > idle) void this.leave();
+  #renew(): void {
+    if (this.#budgets.isIdle(this.#key)) void this.leave();
     // A running script renews it too. Renewals must not queue up without a server.
     else if (!this.#isFresh && !this.#running && this.#wire.isReady) void this.#hold("").catch(() => {});
     this.#isFresh = false;

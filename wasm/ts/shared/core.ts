@@ -14,17 +14,22 @@ export interface LeaseCore extends Core {
   is_alone(member: number): number;
 }
 
-/** Exports for a budget. An instance has one budget. */
+/** Exports for a budget, and for the policy of a program. An instance has one of each. */
 export interface BudgetCore extends Core {
   budget_open(high: number, low: number, now: number, heartbeat: number): number;
   budget_restore(high: number, low: number, now: number, heartbeat: number, length: number, away: number, ended: boolean): number;
   budget_follow(now: number, heartbeat: number): number;
-  budget_digest(heartbeat: number): number;
   budget_answer(length: number, now: number): number;
   budget_ended(length: number, now: number): void;
   budget_snapshot(now: number): number;
   budget_unkept(): void;
   budget_stats(now: number): void;
+  standing_open(heartbeat: number): number;
+  standing_ask(now: number): void;
+  standing_start(today: number): number;
+  standing_hold(start: number): void;
+  standing_lost(now: number): void;
+  standing_meet(now: number, today: number, start: number, digest: number): number;
 }
 
 /** Creates an instance of the module. (A shared budget counts calls, so there are no costs to correct or to read.) */

@@ -5,14 +5,21 @@ import { PolicyError, TidegateError } from "../errors.js";
 import { made, type BudgetCore } from "./core.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
 
+/**
+ * A record of `snapshot` that is `away` milliseconds old, and whether that desk `ended` with it. If it did, the next desk
+ * continues at once, else after everything that may have been leased until now. A record that does not fit the policy
+ * only says that there may be leases.
+ */
+export interface Past {
+  readonly record: Uint8Array;
+  readonly away: number;
+  readonly ended: boolean;
+}
+
 /** Options of a desk besides its policy. All are optional. */
 export interface DeskOptions {
-  /**
-   * A record of `snapshot` that is `away` milliseconds old, and whether that desk `ended` with it.
-   * If it did, this desk continues at once, else after everything that may have been leased until
-   * now. A record that does not fit the policy only says that there may be leases.
-   */
-  from?: { record: Uint8Array; away: number; ended: boolean };
+  /** What it continues from. */
+  from?: Past | undefined;
   /** The seed of the jitter, for tests. @defaultValue random */
   seed?: number;
   /** The clock in milliseconds, for tests. It must cover times before the program began. @defaultValue since 1970 */

@@ -3,8 +3,9 @@
 import { compile, instance, type Exports } from "../core.js";
 import type { Options } from "../options.js";
 import { PumpedLane } from "../pumped.js";
+import type { BudgetStats } from "./budgets.js";
 import type { Carrier } from "./carrier.js";
-import { sharer, type SharedOptions } from "./client.js";
+import { sharer, type SharedGate, type SharedOptions } from "./client.js";
 import type { DeskOptions } from "./desk.js";
 import type { LeasedLane } from "./lane.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
@@ -12,13 +13,10 @@ import { Standing } from "./standing.js";
 import { common, packed } from "#packed/shared";
 
 /** Options of such a gate: the policy of each key's budget. */
-export interface HeldOptions extends SharedOptions, SharedPolicy {
-  /** The seed of the jitter of budgets that this program holds, for tests. @defaultValue random */
-  seed?: number;
-}
+export interface HeldOptions extends SharedOptions, SharedPolicy {}
 
 /** What a holder needs for its desks. */
-export interface Desks extends Pick<DeskOptions, "seed" | "now"> {
+export interface Desks extends Pick<DeskOptions, "now"> {
   readonly policy: SharedPolicy;
   readonly standing: Standing;
   /** Creates an instance of the module for one desk. */
@@ -26,38 +24,71 @@ export interface Desks extends Pick<DeskOptions, "seed" | "now"> {
 }
 
 /** Carries requests to the holder of each budget, which may be this program. */
-interface Post<Stats, Ended> {
-  carry(...request: Parameters<Carrier>): ReturnType<Carrier>;
+interface Post {
+  carry(key: string, request: Uint8Array<ArrayBuffer>): ReturnType<Carrier>;
   /** The counters of a key's budget, if this program holds it. */
-  budget(key: string): Stats | undefined;
-  /** Hands over the budgets that this program holds. */
-  close(): Ended;
+  budget(key: string): BudgetStats | undefined;
+  /** Hands over the budgets that this program holds, and ends requests that were not answered. */
+  close(): void | Promise<void>;
 }
+
+/** A gate that shares the budget of each key with others, one of which holds it. */
+export interface HeldGate extends SharedGate {
+  /** Returns the counters of a key's budget if this program holds it, else `undefined`. @defaultValue the key of `run` */
+  readonly budget: (key?: string) => BudgetStats | undefined;
+  /** Returns all leases, and hands over the budgets that this program holds. */
+  readonly close: () => Promise<void>;
+  readonly [Symbol.asyncDispose]: () => Promise<void>;
+}
+
+/** The longest time that closing waits for the last requests, ms. */
+const PATIENCE = 1_000;
 
 let module: object | undefined;
 const load = () => instance((module ??= compile(packed, common)));
 const share = sharer(load, PumpedLane, () => {});
 
 /** Creates a gate, with the post that `open` creates. `open` also gets a function that makes all members rest. */
-export function held<Stats, Ended>(
+export function held(
   { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat, ...options }: HeldOptions & Pick<Options, "timers">,
-  open: (desks: Desks, rest: () => void) => Post<Stats, Ended>,
-) {
+  open: (desks: Desks, rest: () => void) => Post,
+): HeldGate {
   const policy = { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat };
   writeShared([], policy);
-  const { seed, now } = options;
   const lanes = new Set<LeasedLane>();
   const standing = new Standing(policy, load);
-  const post = open({ policy, standing, load, seed, now }, () => lanes.forEach((lane) => lane.rest()));
-  const carry: Carrier = (key, request, tell) => {
+  const post = open({ policy, standing, load, now: options.now }, () => lanes.forEach((lane) => lane.rest()));
+  const sending = new Set<Promise<unknown>>();
+  const carry: Carrier = async (key, request, tell) => {
     standing.ask(tell);
-    return post.carry(key, request, tell);
+    const sent = post.carry(key, request);
+    sending.add(sent);
+    try {
+      return await sent;
+    } finally {
+      sending.delete(sent);
+    }
   };
   const gate = share(carry, options, lanes);
-  let ended: Ended | undefined;
-  const close = () => {
+  const end = async () => {
     gate.close();
-    return (ended ??= post.close());
+    await within(PATIENCE, Promise.allSettled(sending)).catch(() => {});
+    await post.close();
   };
-  return { ...gate, budget: (key = "") => post.budget(key), close, [Symbol.dispose]: close };
+  let ended: Promise<void> | undefined;
+  const close = () => (ended ??= end());
+  return { ...gate, budget: (key = "") => post.budget(key), close, [Symbol.dispose]: close, [Symbol.asyncDispose]: close };
+}
+
+/** The same promise with a time limit in milliseconds, after which it fails with `why`. */
+export async function within<T>(ms: number, work: Promise<T>, why?: () => unknown): Promise<T> {
+  let timer;
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(why?.()), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

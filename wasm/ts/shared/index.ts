@@ -8,5 +8,5 @@ export type { Law } from "../law.js";
 export type { Quota } from "../policy.js";
 export type { Outcome, Reply, ResponseLike } from "../reply.js";
 export type { SharedCallOptions, SharedEvents, SharedGate, SharedOptions, SharedRunOptions, SharedStats } from "./client.js";
-export type { DeskStats } from "./desk.js";
+export type { BudgetStats } from "./budgets.js";
 export type { SharedPolicy } from "./policy.js";

@@ -2,13 +2,14 @@
 
 import type { Exports } from "../core.js";
 import { TidegateError } from "../errors.js";
-import { made } from "./core.js";
+import { leaves } from "./carrier.js";
+import { made, type BudgetCore } from "./core.js";
 import { impossible } from "./desk.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
 
 /** A policy as programs tell each other. */
 export interface Told {
-  /** When it was new, in milliseconds since 1970, but later than each policy that it replaced. */
+  /** Its start, in milliseconds since 1970. */
   readonly since: number;
   /** Equal for equal policies. */
   readonly digest: number;
@@ -16,71 +17,67 @@ export interface Told {
   readonly text: string;
 }
 
-/** A program joins this many milliseconds after its first request. One that ends earlier replaces no policy. */
-const JOINS = 250;
-
-/** The longest pause after a loss, in milliseconds. */
-const PAUSE_MOST = 60_000;
+/** The results of `standing_meet`. */
+const REPLACES = 1;
+const REPLACED = 2;
 
 export class Standing {
-  readonly #digest: () => number;
+  readonly #policy: SharedPolicy;
+  readonly #load: () => Exports;
   readonly #text: string;
-  #since: number | undefined;
-  #first: number | undefined;
-  /** When the pause after a loss ends, and how long it is. */
-  #until = -Infinity;
-  #pause = 0;
+  #opened: { readonly core: BudgetCore; readonly digest: number } | undefined;
   #tell: (why: unknown) => void = () => {};
   /** The digests of the policies that have replaced this one. */
-  readonly #lost = new Set<number>();
+  readonly #told = new Set<number>();
 
   constructor(policy: SharedPolicy, load: () => Exports) {
-    let digest: number | undefined;
-    this.#digest = () => {
-      if (digest !== undefined) return digest;
-      const core = made(load());
-      const found = core.budget_digest(writeShared(core.row(), policy));
-      if (found < 0) throw impossible();
-      return (digest = found);
-    };
+    this.#policy = policy;
+    this.#load = load;
     this.#text = JSON.stringify(policy);
   }
 
   /** The program sends a request. `tell` gets the error that another policy applies. */
   ask(tell: (why: unknown) => void): void {
-    this.#first ??= performance.now();
+    this.#open().core.standing_ask(performance.now());
     this.#tell = tell;
   }
 
   /** This program's policy, to take a seat with. */
   claim(): Told {
-    return { since: this.#since ?? Date.now(), digest: this.#digest(), text: this.#text };
+    const { core, digest } = this.#open();
+    return { since: core.standing_start(Date.now()), digest, text: this.#text };
   }
 
   /** This program has taken a seat with its policy. */
   hold({ since }: Told): void {
-    this.#since = Math.max(this.#since ?? 0, since);
+    this.#open().core.standing_hold(since);
   }
 
-  /** This program has lost a seat that it did not leave. It may be slow, so it pauses before it takes one from another policy: for 1, 2, 4, … s. */
+  /** This program has lost a seat that it did not leave. */
   lost(): void {
-    const now = performance.now();
-    if (now < this.#until) return;
-    this.#pause = now - this.#until > PAUSE_MOST ? 1_000 : Math.min(this.#pause * 2, PAUSE_MOST);
-    this.#until = now + this.#pause;
+    this.#open().core.standing_lost(performance.now());
   }
 
-  /** Whether this program's policy replaces that of a holder. If not, it says so once for each other policy. */
-  replaces(other: Told): boolean {
-    const isEqual = other.digest === this.#digest();
-    if (isEqual) this.#since = Math.max(this.#since ?? 0, other.since);
-    else if (performance.now() - this.#first! >= JOINS) this.#since ??= Math.max(Date.now(), other.since + 1);
-    if (isEqual || this.#since === undefined) return false;
-    if (this.#since > other.since) return performance.now() >= this.#until;
-    if (!this.#lost.has(other.digest)) {
-      this.#lost.add(other.digest);
-      this.#tell(new TidegateError("POLICY", `the policy of this program, ${this.#text}, does not apply, because one that joined later shares the budget with another: ${other.text}. Give both the same policy`));
+  /**
+   * Whether this program takes the seat of a holder with a request, because its policy replaces the other one, if that is
+   * known. If the other one applies, it says so once for each policy.
+   */
+  replaces(other: Told | undefined, request: Uint8Array): boolean {
+    if (!other || leaves(request)) return false;
+    const { since, digest, text } = other;
+    const rank = this.#open().core.standing_meet(performance.now(), Date.now(), since, digest);
+    if (rank === REPLACED && !this.#told.has(digest)) {
+      this.#told.add(digest);
+      this.#tell(new TidegateError("POLICY", `the policy of this program, ${this.#text}, does not apply, because one that joined later shares the budget with another: ${text}. Give both the same policy`));
     }
-    return false;
+    return rank === REPLACES;
+  }
+
+  #open(): { readonly core: BudgetCore; readonly digest: number } {
+    if (this.#opened) return this.#opened;
+    const core = made(this.#load());
+    const digest = core.standing_open(writeShared(core.row(), this.#policy));
+    if (digest < 0) throw impossible();
+    return (this.#opened = { core, digest });
   }
 }

@@ -9,10 +9,11 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
-import { leaves, type Carrier } from "../shared/carrier.js";
+import { Budgets, type BudgetStats } from "../shared/budgets.js";
+import type { Desks } from "../shared/held.js";
 import type { Told } from "../shared/standing.js";
+import { Records } from "./records.js";
 import { timers } from "./timers.js";
-import { Budgets, type BudgetOptions, type TabStats } from "./budgets.js";
 
 /** The version of the messages. Two tabs may run two versions of a page. */
 const VERSION = 1;
@@ -54,7 +55,8 @@ interface Waiting {
 }
 
 export class Post {
-  readonly #options: BudgetOptions;
+  readonly #desks: Desks;
+  readonly #records: Records;
   readonly #lock: string;
   readonly #tab = crypto.randomUUID();
   readonly #waiting = new Map<number, Waiting>();
@@ -76,8 +78,9 @@ export class Post {
   #closed = false;
 
   /** `name` is the name of the lock, the channel and the storage item. */
-  constructor(options: BudgetOptions, name: string, leave: () => void) {
-    this.#options = options;
+  constructor(name: string, desks: Desks, leave: () => void) {
+    this.#desks = desks;
+    this.#records = new Records(name);
     this.#lock = name;
     this.#leave = leave;
     // Before a page is frozen or left. The browser may keep it and show it again later.
@@ -86,13 +89,13 @@ export class Post {
   }
 
   /** Sends a request to the tab that has the seat. */
-  readonly carry: Carrier = async (key, request) => {
+  async carry(key: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
     if (this.#closed) throw new Closed();
     const channel = this.#open();
     // Do it synchronously if possible: a page that is left gets no later turn.
     if (this.#budgets && (this.#isSure() || (await this.#isHeld()))) return this.#grant(key, request);
     if (channel !== this.#channel) return undefined;
-    if (this.#policy && !leaves(request) && this.#options.standing.replaces(this.#policy)) {
+    if (this.#desks.standing.replaces(this.#policy, request)) {
       this.#policy = undefined;
       this.#sit(true);
     }
@@ -104,10 +107,10 @@ export class Post {
       this.#tell(message);
       this.#watch(PATIENCE);
     });
-  };
+  }
 
   /** The counters of a key's budget, if this tab holds it. */
-  budget(key: string): TabStats | undefined {
+  budget(key: string): BudgetStats | undefined {
     return this.#budgets?.stats(key);
   }
 
@@ -124,8 +127,8 @@ export class Post {
     if (!this.#channel) return;
     this.#leave();
     if (this.#budgets) {
-      this.#options.records.store(true);
-      this.#options.records.change(true);
+      this.#records.store(true);
+      this.#records.change(true);
       this.#tell({ version: VERSION, kind: "left" });
     }
     this.#budgets = undefined;
@@ -172,9 +175,10 @@ export class Post {
       this.#client = await this.#seated();
       if (this.#release !== release) return;
       this.#sure = performance.now();
-      this.#budgets = new Budgets(this.#options, steal);
-      this.#policy = this.#options.standing.claim();
-      this.#options.standing.hold(this.#policy);
+      this.#records.begin(steal);
+      this.#budgets = new Budgets(this.#desks, this.#records);
+      this.#policy = this.#desks.standing.claim();
+      this.#desks.standing.hold(this.#policy);
       this.#tell({ version: VERSION, kind: "new", policy: this.#policy });
       this.#serve();
       await ended;
@@ -185,7 +189,7 @@ export class Post {
       this.#budgets = undefined;
       this.#release = undefined;
       if (error instanceof DOMException && error.name === "AbortError") {
-        this.#options.standing.lost();
+        this.#desks.standing.lost();
         this.#sit(false);
       } else this.#fail(error);
     });
@@ -239,13 +243,12 @@ export class Post {
       void this.#reply(message);
       return;
     }
-    const { records } = this.#options;
     if (version === VERSION) {
       this.#heard = performance.now();
       // A former holder's answer may arrive late.
       if (policy && !this.#budgets) this.#policy = policy;
-      if (record) records.hear(key, record);
-      else if (kind !== "answer") records.change(kind === "left");
+      if (record) this.#records.hear(key, record);
+      else if (kind !== "answer") this.#records.change(kind === "left");
       if (kind === "new") {
         // This tab may no longer have the seat.
         this.#sure = -Infinity;

@@ -1,11 +1,15 @@
 /** The records of the budgets: as the holder broadcast them, and in the page's storage for when no tab is open. */
 
+import { UNKNOWN, type Store } from "../shared/budgets.js";
+import type { Past } from "../shared/desk.js";
 import { bytes, text } from "../shared/text.js";
 
 interface Told {
   readonly record: Uint8Array;
   /** Milliseconds since 1970. */
   readonly at: number;
+  /** Whether nothing was granted after it. */
+  ended: boolean;
 }
 
 /** The stored data: whether the holder ended with it, and each key's record and time. */
@@ -14,23 +18,19 @@ interface Stored {
   readonly budgets: Record<string, [at: number, record: string]>;
 }
 
-/** What was read of them. */
-interface Read {
-  readonly ended: boolean;
-  readonly told: Map<string, Told>;
-}
-
 /** Milliseconds between two writes to the storage. */
 const EVERY = 10_000;
 
-export class Records {
+export class Records implements Store {
   readonly #name: string;
   readonly #told = new Map<string, Told>();
   /** Whether the last known holder has left, and so granted nothing since; `undefined` if none was heard. */
   #left: boolean | undefined;
   #stored = -Infinity;
+  /** Whether no grants of former holders are unknown. */
+  #isFirst = true;
   /** Why the last attempt to store failed. */
-  unstored: string | undefined;
+  #unstored: unknown;
 
   constructor(name: string) {
     this.#name = name;
@@ -38,7 +38,7 @@ export class Records {
 
   /** The holder has granted calls; this is its record now. */
   hear(key: string, record: Uint8Array): void {
-    this.#told.set(key, { record, at: Date.now() });
+    this.#told.set(key, { record, at: Date.now(), ended: false });
     this.#left = false;
   }
 
@@ -47,32 +47,34 @@ export class Records {
     this.#left = left;
   }
 
-  /**
-   * This tab becomes the holder. Returns what each budget continues from; `undefined` for one that
-   * no tab has held. The last grants of an `ousted` holder are unknown.
-   */
-  begin(ousted: boolean): (key: string) => { record: Uint8Array; away: number; ended: boolean } | undefined {
+  /** This tab becomes the holder. The last grants of an `ousted` holder are unknown. */
+  begin(ousted: boolean): void {
     const stored = this.#read();
     for (const [key, told] of stored?.told ?? []) {
       if (told.at > (this.#told.get(key)?.at ?? -Infinity)) this.#told.set(key, told);
     }
-    const wasHeld = ousted || this.#left !== undefined || !!stored;
     const ended = !ousted && (this.#left ?? stored?.ended ?? false);
+    for (const told of this.#told.values()) told.ended = ended;
+    this.#isFirst = ended || !(ousted || this.#left !== undefined || stored);
     this.#left = false;
     // A successor must know that this tab grants.
     this.store(false);
-    return (key) => {
-      const told = this.#told.get(key);
-      if (told) return { record: told.record, away: Math.max(Date.now() - told.at, 0), ended };
-      return wasHeld && !ended ? { record: new Uint8Array(), away: 0, ended } : undefined;
-    };
   }
 
-  /** This holder has granted calls. */
-  keep(key: string, record: Uint8Array): void {
-    this.#told.set(key, { record, at: Date.now() });
-    if (performance.now() - this.#stored > EVERY) this.store(false);
+  read(key: string): Past | undefined {
+    const told = this.#told.get(key);
+    if (told) return { record: told.record, away: Math.max(Date.now() - told.at, 0), ended: told.ended };
+    return this.#isFirst ? undefined : UNKNOWN;
   }
+
+  /** The other tabs have the record too, so it is stored only once in a while. */
+  write(key: string, record: Uint8Array): void {
+    this.#told.set(key, { record, at: Date.now(), ended: true });
+    if (performance.now() - this.#stored > EVERY) this.store(false);
+    if (this.#unstored !== undefined) throw this.#unstored;
+  }
+
+  close(): void {}
 
   /** Stores all records. */
   store(ended: boolean): void {
@@ -80,9 +82,9 @@ export class Records {
     this.#stored = performance.now();
     try {
       localStorage.setItem(this.#name, JSON.stringify({ ended, budgets } satisfies Stored));
-      this.unstored = undefined;
+      this.#unstored = undefined;
     } catch (error) {
-      this.unstored = String(error);
+      this.#unstored = error;
       this.#forget();
     }
   }
@@ -97,7 +99,7 @@ export class Records {
   }
 
   /** Reads what a holder has stored. What is damaged is dropped, and then any budget may have been granted from. */
-  #read(): Read | undefined {
+  #read(): { readonly ended: boolean; readonly told: Map<string, Told> } | undefined {
     const told = new Map<string, Told>();
     let item: string | null;
     try {
@@ -114,7 +116,7 @@ export class Records {
         try {
           const [at, record] = entry;
           if (!Number.isFinite(at)) throw new TypeError("no time");
-          told.set(key, { at, record: bytes(record) });
+          told.set(key, { at, record: bytes(record), ended: false });
         } catch {
           ended = false;
         }

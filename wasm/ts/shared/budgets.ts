@@ -1,0 +1,133 @@
+/** The budgets that a program holds: a desk for each key. */
+
+import { TidegateError } from "../errors.js";
+import { Desk, type DeskStats, type Past } from "./desk.js";
+import type { Desks } from "./held.js";
+
+/** The counters of a budget that this program holds. */
+export type BudgetStats = DeskStats & {
+  /** Why the last attempt to store the budget failed. Calls are leased in both cases. */
+  unstored: string | undefined;
+};
+
+/** Where the records of budgets are. */
+export interface Store {
+  /** What the budget of a key continues from; `undefined` if nobody has held it. */
+  read(key: string): Past | undefined;
+  /** Stores a record, before its grant is sent. Throws if that fails. */
+  write(key: string, record: Uint8Array<ArrayBuffer>): void;
+  /** The budget of a key is unloaded. */
+  close(key: string): void;
+}
+
+/** A predecessor whose record is unknown. */
+export const UNKNOWN: Past = { record: new Uint8Array(), away: 0, ended: false };
+
+/** No store: the records are stored with the grants, and budgets are opened and closed by their holder. */
+export const NOWHERE: Store = { read: () => UNKNOWN, write() {}, close() {} };
+
+/** A grant, and the record after it. */
+export interface Granted {
+  readonly grant: Uint8Array<ArrayBuffer>;
+  readonly record: Uint8Array<ArrayBuffer>;
+}
+
+interface Budget {
+  readonly desk: Desk;
+  /** When a member last asked, by the program's clock. */
+  asked: number;
+  unstored: string | undefined;
+}
+
+/** A budget is unloaded after this many milliseconds without a request. */
+const IDLE = 60_000;
+
+/** The most budgets that a program holds: each takes a megabyte. */
+const MOST = 256;
+
+export class Budgets {
+  readonly #desks: Desks;
+  readonly #store: Store;
+  readonly #budgets = new Map<string, Budget>();
+
+  constructor(desks: Desks, store: Store) {
+    this.#desks = desks;
+    this.#store = store;
+  }
+
+  /** Answers a request for a key; `undefined` if there is nothing to send. */
+  answer(key: string, request: Uint8Array): Granted | undefined {
+    const budget = this.#budgets.get(key) ?? this.#load(key);
+    budget.asked = performance.now();
+    const grant = budget.desk.answer(request);
+    if (!grant) return undefined;
+    const record = budget.desk.snapshot();
+    try {
+      this.#store.write(key, record);
+      budget.unstored = undefined;
+    } catch (error) {
+      budget.unstored = String(error);
+      budget.desk.unkept();
+    }
+    return { grant, record };
+  }
+
+  /** The sender of this request has ended. */
+  ended(key: string, request: Uint8Array): void {
+    this.#budgets.get(key)?.desk.ended(request);
+  }
+
+  stats(key: string): BudgetStats | undefined {
+    const budget = this.#budgets.get(key);
+    return budget && { ...budget.desk.stats(), unstored: budget.unstored };
+  }
+
+  /** Whether all grants have been stored, so that another program can continue at once. */
+  get isKept(): boolean {
+    return [...this.#budgets.values()].every(({ unstored }) => unstored === undefined);
+  }
+
+  /** Whether there is no room for another budget, besides those that are about to be opened. */
+  isFull(opening = 0): boolean {
+    return this.#budgets.size + opening >= MOST;
+  }
+
+  /** Whether no request has arrived for a while. */
+  isIdle(key: string): boolean {
+    const { asked = -Infinity } = this.#budgets.get(key) ?? {};
+    return performance.now() - asked > Math.max(IDLE, (this.#desks.policy.heartbeat ?? 0) * 4);
+  }
+
+  /** Adds the budget of a key. */
+  open(key: string, from: Past | undefined): Budget {
+    const { load, policy, now } = this.#desks;
+    const budget = { desk: new Desk(load, policy, { from, now }), asked: performance.now(), unstored: undefined };
+    this.#budgets.set(key, budget);
+    return budget;
+  }
+
+  /** Unloads a budget, and returns its last record. */
+  close(key: string): Uint8Array<ArrayBuffer> | undefined {
+    const record = this.#budgets.get(key)?.desk.snapshot();
+    this.#budgets.delete(key);
+    this.#store.close(key);
+    return record;
+  }
+
+  /** Unloads all budgets. */
+  end(): void {
+    for (const key of this.#budgets.keys()) this.close(key);
+  }
+
+  /** Opens a budget from its record, in place of those that are idle. */
+  #load(key: string): Budget {
+    for (const [idle, { unstored }] of this.#budgets) if (unstored === undefined && this.isIdle(idle)) this.close(idle);
+    if (this.isFull()) throw full();
+    return this.open(key, this.#store.read(key));
+  }
+}
+
+/** There is no room for another budget. */
+export function full(): TidegateError {
+  return new TidegateError("KEYS_FULL", `a program holds at most ${MOST} budgets: use fewer keys`);
+}
