@@ -26,6 +26,9 @@ export interface View {
 }
 
 type Point = [bin: number, perSecond: number];
+type Box = [left: number, top: number, right: number, bottom: number];
+
+const meet = ([l, t, r, b]: Box, [left, top, right, bottom]: Box): boolean => l < right && left < r && t < bottom && top < b;
 
 /** How far the words of each track have been read. */
 const readings = new WeakMap<Track, Reading>();
@@ -116,13 +119,18 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
 
   /** The words: those that matter most first, and none over another. */
   function labels(): string {
-    const boxes: [number, number, number, number][] = [];
+    const boxes: Box[] = [];
     let text = "";
-    const put = (word: string, px: number, py: number, name: string, anchor: -1 | 0 | 1 = 0): boolean => {
+    /** Puts a word where it has room. If it must be `clear`, it is on no line of the client or the limit either. */
+    const put = (word: string, px: number, py: number, name: string, anchor: -1 | 0 | 1 = 0, clear = false): boolean => {
       const width = word.length * (name.includes("bold") ? 7.4 : 6.8) * (small ? 0.94 : 1);
       const start = Math.max(2, Math.min(wide - width - 2, px - width * (1 - anchor) / 2));
-      const box: typeof boxes[number] = [start - 3, py - 9, start + width + 3, py + 9];
-      if (py < 0 || py > tall - 4 || boxes.some(([l, t, r, b]) => l < box[2] && box[0] < r && t < box[3] && box[1] < b)) return false;
+      const box: Box = [start - 3, py - 9, start + width + 3, py + 9];
+      if (py < 0 || py > tall - 4 || boxes.some((other) => meet(box, other))) return false;
+      if (clear && [mine, levels].some((points) => points.some(([bin, rate], index) => {
+        const [before, level] = points[index - 1] ?? [bin, rate];
+        return meet(box, [x(before), Math.min(y(level), y(rate)), x(bin), Math.max(y(level), y(rate))]);
+      }))) return false;
       boxes.push(box);
       text += `<text class="${name}" ${at(start, py)}>${word}</text>`;
       return true;
@@ -142,19 +150,28 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
       const said = word === "found" ? "✓ found" : word;
       const half = said.length * 3.6 + 6;
       const [px, py] = [x(bin), y(smooth(track.sent[0]!, bin, end))];
+      // A word that would leave at the edge is no longer said: there it would be over the line.
+      if (left && px < half) continue;
       if (place === "left" || place === "right") {
         const [aside, anchor] = place === "left" ? [-10, -1 as const] : [14, 1 as const];
-        [0, 16, 32].some((down) => put(said, px + aside, py + down, name, anchor));
+        [true, false].some((clear) => [0, 16, 32, -16].some((down) => put(said, px + aside, py + down, name, anchor, clear)));
         continue;
       }
-      const near = mine.filter(([other]) => Math.abs(x(other) - px) < half).map(([, rate]) => y(rate));
       const above = place === "above";
-      // Where the client is near its limit, the word clears that line as well.
-      if (name) near.push(y(story.limitAt(bin) / story.clients));
-      const close = near.filter((level) => Math.abs(level - py) < 40);
-      const room = above ? Math.min(py, ...close) - 16 : Math.max(py, ...close) + 19;
-      if (![0, half, -half].some((aside) => put(said, px + aside, room, name))) continue;
-      text += `<line class="lead" ${at(px, above ? room + 8 : room - 9, ["x1", "y1"])} ${at(px, above ? py - 5 : py + 5, ["x2", "y2"])}/>`;
+      /** The height of the word if it is this far aside: it clears what is near there. */
+      const room = (aside: number) => {
+        const near = mine.filter(([other]) => Math.abs(x(other) - px - aside) < half).map(([, rate]) => y(rate));
+        // Where the client is near its limit, the word clears that line as well.
+        if (name) near.push(y(story.limitAt(bin) / story.clients));
+        const close = near.filter((level) => Math.abs(level - py) < 40);
+        return above ? Math.min(py, ...close) - 16 : Math.max(py, ...close) + 19;
+      };
+      for (const [clear, aside] of [[true, 0], [true, half], [true, -half], [false, 0], [false, half], [false, -half]] as const) {
+        const level = room(aside);
+        if (!put(said, px + aside, level, name, 0, clear)) continue;
+        text += `<line class="lead" ${at(px, above ? level + 8 : level - 9, ["x1", "y1"])} ${at(px, above ? py - 5 : py + 5, ["x2", "y2"])}/>`;
+        break;
+      }
     }
     story.moves.forEach(([bin, rate], index) => {
       const before = story.moves[index - 1];
@@ -164,8 +181,9 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
       put(`${small ? "limit" : "the limit"} ${rises ? "rises" : "falls"}`, x(bin) + (rises ? -6 : 6), rises ? level + 14 : level - 12, "mark bold", rises ? -1 : 1);
     });
     if (shared) {
-      put(`equal share ${Math.round(limit / story.clients)}/s`, wide - 4, y(limit / story.clients) - 11, "", -1);
-      if (now > 80 && step > 1) put("all together", 12, y(smooth(all, Math.min(from + 14, end - 1), end)) + 15, "", 1);
+      const share = `equal share ${Math.round(limit / story.clients)}/s`;
+      [true, false].some((clear) => [-11, 12].some((aside) => put(share, wide - 4, y(limit / story.clients) + aside, "", -1, clear)));
+      if (now > 80 && step > 1) put("all together", 12, Math.max(y(limit), y(smooth(all, Math.min(from + 14, end - 1), end))) + 15, "", 1);
     }
     if (last && last[1] > top) put(`${Math.round(last[1])}/s ↑`, x(last[0]) - 10, 8, "mark bold", -1);
     for (const { law, points } of ghostLines) {

@@ -62,7 +62,7 @@ export class Search {
     this.#steps.forEach((button, step) => button.addEventListener("click", () => this.#choose(step)));
     find("#play").addEventListener("click", () => { this.#playing = !this.#playing; this.#ask(); });
     find("#again").addEventListener("click", () => this.#begin());
-    this.#others.addEventListener("input", () => { this.#seen.clear(); this.#begin(); });
+    this.#others.addEventListener("input", () => { this.#seen.clear(); this.#step = LAWS.length - 1; this.#begin(); });
     this.#drags(find(".pic"));
     for (const name of ["click", "keydown", "pointermove"]) addEventListener(name, () => { this.#touched = performance.now(); });
     new ResizeObserver(() => this.#ask()).observe(this.#plot);
