@@ -708,7 +708,7 @@ test("a link that is not understood says so, and opens the default state", async
     await page.goto(`${visitor.address}${query}`);
     await page.locator("#lab .notice").getByText(said).waitFor();
     await page.waitForSelector("#lab .lane[data-law=adaptive] canvas");
-    assert.match(await page.locator("#lab .words").textContent(), /^10 a second with a burst of 20; 5 programs x 2 workers, for 20 min$/);
+    assert.match(await page.locator("#lab .words").textContent(), /^10 calls a second, in bursts of up to 20; 5 programs with 2 workers each, for 20 min$/);
   }
   assert.deepEqual(trouble, []);
 });
