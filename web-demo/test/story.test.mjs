@@ -180,7 +180,7 @@ test("a picture has no word over another, and stays within its bounds", () => {
       for (const now of [3, 60, 333.4, SPAN]) {
         const svg = picture({ story: runs[0], step, now, ghosts: [0, 1, 2, 3].filter((law) => law !== step), top: 260, wide, tall });
         assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
-        const boxes = [...svg.matchAll(/<text class="(?!rate|time)([^"]*)" x="([\d.-]+)%" y="([\d.-]+)%">([^<]*)</g)]
+        const boxes = [...svg.matchAll(/<text class="(?!rate|time|x")([^"]*)" x="([\d.-]+)%" y="([\d.-]+)%">([^<]*)</g)]
           .map(([, , x, y, word]) => [x / 100 * wide, y / 100 * tall, word.length * 6.3, word]);
         for (const [x, y, width, word] of boxes) {
           assert.ok(x >= 0 && x + width <= wide + 2 && y >= 0 && y <= tall, `${word} at ${x}, ${y}`);

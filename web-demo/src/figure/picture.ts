@@ -36,8 +36,14 @@ const readings = new WeakMap<Track, Reading>();
 /** The height of the picture in its own units. */
 const TALL = 1000;
 
+/** What has been smoothed, where later bins change nothing. */
+const smoothed = new WeakMap<number[], number[]>();
+
 /** Calls per second around a bin: the mean of a second, with more weight in the middle. The end has that of its last second. */
 function smooth(calls: number[], bin: number, end: number): number {
+  let known = smoothed.get(calls);
+  if (!known) smoothed.set(calls, known = []);
+  if (bin <= end - 6 && known[bin] !== undefined) return known[bin];
   let [sum, weights] = [0, 0];
   const middle = Math.max(0, Math.min(bin, end - 6));
   for (let other = Math.max(0, middle - 5); other <= middle + 5 && other < end; other++) {
@@ -45,28 +51,32 @@ function smooth(calls: number[], bin: number, end: number): number {
     sum += calls[other]! * weight;
     weights += weight;
   }
-  return weights && sum / weights * SECOND;
+  const mean = weights && sum / weights * SECOND;
+  if (bin <= end - 6) known[bin] = mean;
+  return mean;
 }
 
 /** A path through these points, without those that are within `slack` of the line between others. */
 function path(points: Point[], top: number, slack: number, begin = "M"): string {
-  const at = points.map(([bin, rate]): Point => [bin, Math.round(TALL * (1 - Math.min(rate, 1.02 * top) / top))]);
-  let [anchor, low, high] = [0, -Infinity, Infinity];
-  let [x, y] = at[0] ?? [0, 0];
+  const level = (rate: number) => Math.round(TALL * (1 - Math.min(rate, 1.02 * top) / top));
+  const [[first, rate] = [0, top]] = points;
+  let [x, y, lastX, lastY, low, high] = [first, level(rate), first, level(rate), -Infinity, Infinity];
   let text = `${begin}${x} ${y}l`;
-  for (let next = 1; next < at.length; next++) {
-    const slope = (off: number) => (at[next]![1] + off - at[anchor]![1]) / Math.abs(at[next]![0] - at[anchor]![0]);
-    if (slope(0) < low || slope(0) > high) {
-      anchor = next - 1;
-      [low, high] = [-Infinity, Infinity];
-      const [toX, toY] = at[anchor]!;
-      text += `${toX - x} ${toY - y} `;
-      [x, y] = [toX, toY];
+  for (let next = 1; next < points.length; next++) {
+    const [toX, rate] = points[next]!;
+    const toY = level(rate);
+    const slope = (toY - y) / Math.abs(toX - x);
+    if (slope < low || slope > high) {
+      text += `${lastX - x} ${lastY - y} `;
+      [x, y, low, high] = [lastX, lastY, -Infinity, Infinity];
     }
-    [low, high] = [Math.max(low, slope(-slack)), Math.min(high, slope(slack))];
+    const run = Math.abs(toX - x);
+    low = Math.max(low, (toY - slack - y) / run);
+    high = Math.min(high, (toY + slack - y) / run);
+    lastX = toX;
+    lastY = toY;
   }
-  const [endX, endY] = at.at(-1) ?? [x, y];
-  return `${text}${endX - x} ${endY - y}`;
+  return `${text}${lastX - x} ${lastY - y}`;
 }
 
 export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5 }: View): string {
@@ -80,7 +90,7 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
   const y = (rate: number) => (1 - Math.min(rate, 1.02 * top) / top) * tall;
   const line = (calls: number[], until = end): Point[] =>
     Array.from({ length: Math.max(0, until - from) }, (_, index) => [from + index, smooth(calls, from + index, until)]);
-  const at = (px: number, py: number, names = ["x", "y"]) => `${names[0]}="${+(100 * px / wide).toFixed(2)}%" ${names[1]}="${+(100 * py / tall).toFixed(2)}%"`;
+  const at = (px: number, py: number, names = ["x", "y"]) => `${names[0]}="${+(100 * px / wide).toFixed(1)}%" ${names[1]}="${+(100 * py / tall).toFixed(1)}%"`;
   const draw = (name: string, d: string) => `<path class="${name}" d="${d}"/>`;
 
   // The water, up to the limit.
@@ -112,7 +122,9 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
   }
 
   let marks = grid(top, left, small, at, x, y);
-  for (const [bin, rate] of crosses(track, mine, from, end, wide)) marks += `<use class="x" href="#x" ${at(x(bin), y(rate))}/>`;
+  const bad = crosses(track, mine, from, end, wide);
+  const list = (of: (point: Point) => number) => bad.map((point) => `${+(100 * of(point)).toFixed(1)}%`).join(" ");
+  marks += `<text class="x" x="${list(([bin]) => x(bin) / wide)}" y="${list(([, rate]) => y(rate) / tall)}">${"✕".repeat(bad.length)}</text>`;
   const last = mine.at(-1);
   if (last) marks += `<circle class="dot" ${at(x(last[0]), y(last[1]), ["cx", "cy"])} r="4"/>`;
   return `<svg viewBox="${+left.toFixed(2)} 0 ${SPAN} ${TALL}" preserveAspectRatio="none">${lines}</svg>${marks}${labels()}`;
@@ -120,6 +132,11 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
   /** The words: those that matter most first, and none over another. */
   function labels(): string {
     const boxes: Box[] = [];
+    /** The part of the client's line from here to there. */
+    const between = (start: number, end: number) => {
+      const index = (px: number) => Math.max(0, Math.floor(left + px / wide * SPAN) - from);
+      return mine.slice(index(start), index(end) + 2);
+    };
     let text = "";
     /** Puts a word where it has room. If it must be `clear`, it is on no line of the client or the limit either. */
     const put = (word: string, px: number, py: number, name: string, anchor: -1 | 0 | 1 = 0, clear = false): boolean => {
@@ -127,7 +144,7 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
       const start = Math.max(2, Math.min(wide - width - 2, px - width * (1 - anchor) / 2));
       const box: Box = [start - 3, py - 9, start + width + 3, py + 9];
       if (py < 0 || py > tall - 4 || boxes.some((other) => meet(box, other))) return false;
-      if (clear && [mine, levels].some((points) => points.some(([bin, rate], index) => {
+      if (clear && [between(box[0], box[2]), levels].some((points) => points.some(([bin, rate], index) => {
         const [before, level] = points[index - 1] ?? [bin, rate];
         return meet(box, [x(before), Math.min(y(level), y(rate)), x(bin), Math.max(y(level), y(rate))]);
       }))) return false;
@@ -160,18 +177,18 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
       const above = place === "above";
       /** The height of the word if it is this far aside: it clears what is near there. */
       const room = (aside: number) => {
-        const near = mine.filter(([other]) => Math.abs(x(other) - px - aside) < half).map(([, rate]) => y(rate));
+        const near = between(px + aside - half, px + aside + half).map(([, rate]) => y(rate));
         // Where the client is near its limit, the word clears that line as well.
         if (name) near.push(y(story.limitAt(bin) / story.clients));
         const close = near.filter((level) => Math.abs(level - py) < 40);
         return above ? Math.min(py, ...close) - 16 : Math.max(py, ...close) + 19;
       };
-      for (const [clear, aside] of [[true, 0], [true, half], [true, -half], [false, 0], [false, half], [false, -half]] as const) {
+      [true, false].some((clear) => [0, half, -half].some((aside) => {
         const level = room(aside);
-        if (!put(said, px + aside, level, name, 0, clear)) continue;
-        text += `<line class="lead" ${at(px, above ? level + 8 : level - 9, ["x1", "y1"])} ${at(px, above ? py - 5 : py + 5, ["x2", "y2"])}/>`;
-        break;
-      }
+        const isPut = put(said, px + aside, level, name, 0, clear);
+        if (isPut) text += `<line class="lead" ${at(px, above ? level + 8 : level - 9, ["x1", "y1"])} ${at(px, above ? py - 5 : py + 5, ["x2", "y2"])}/>`;
+        return isPut;
+      }));
     }
     story.moves.forEach(([bin, rate], index) => {
       const before = story.moves[index - 1];

@@ -20,6 +20,8 @@ const PATIENCE = 600_000;
 
 /** Writes a text only if it differs, so that a screen reader does not lose its place. */
 const put = (element: Element, html: string) => { if (element.innerHTML !== html) element.innerHTML = html; };
+/** The same for an attribute. */
+const set = (element: Element, name: string, value: string) => { if (element.getAttribute(name) !== value) element.setAttribute(name, value); };
 
 /**
  * `tour` shows one client after another, and `show` one of them, in a run that is already decided.
@@ -236,10 +238,10 @@ export class Search {
     const ghosts = [...this.#seen].filter((other) => other !== step);
     this.#plot.innerHTML = picture({ story, step, now, ghosts, top: this.#top, wide, tall });
     const limit = story.limitAt(bin);
-    this.host.style.setProperty("--limit", String(limit / this.#top));
     put(this.#handle.querySelector("b")!, `${limit}/s`);
+    set(this.#handle.parentElement!, "style", `--limit: ${limit / this.#top}`);
     for (const [name, value] of Object.entries({ valuenow: limit, valuemax: this.#most, valuetext: `${limit} calls per second` })) {
-      this.#handle.setAttribute(`aria-${name}`, String(value));
+      set(this.#handle, `aria-${name}`, String(value));
     }
     this.#steps.forEach((button, other) => {
       // In the tour, those that have been seen keep the numbers of the whole run.
@@ -249,7 +251,7 @@ export class Search {
     put(this.host.querySelector(".nums")!, this.#numbers(bin));
     put(this.host.querySelector("#play")!, this.#playing ? "Pause" : "Play");
     put(this.host.querySelector("#others + output")!, this.#others.value);
-    this.host.dataset.mode = this.#mode;
+    set(this.host, "data-mode", this.#mode);
     if (!this.#playing || this.#last - this.#named >= 1000) {
       this.#named = this.#last;
       this.#plot.setAttribute("aria-label", this.#says(bin));
