@@ -7,8 +7,8 @@ import { test } from "node:test";
 import { deflateRawSync } from "node:zlib";
 import { beyond, leavesNothing, scenario, show, simulator, site, sources, unreached, violations, visit } from "./harness.mjs";
 
-const [link, { USUAL }, { APIS, PRESETS, preset }, { lineOf, worldOf }, { Lane, columnWidth }, { best }, { number }, { together }, { decode }, { Simulator }] = await sources(
-  ...["link", "state", "presets", "laws", "lane", "metric"].map((name) => `lab/${name}`), "plot/number",
+const [link, { USUAL }, { APIS, PRESETS, preset }, { lineOf, worldOf }, { Lane, columnWidth }, { best }, { title }, { number }, { together }, { decode }, { Simulator }] = await sources(
+  ...["link", "state", "presets", "laws", "lane", "metric", "words"].map((name) => `lab/${name}`), "plot/number",
   ...["together", "frame", "simulator"].map((name) => `engine/${name}`),
 );
 const engine = await simulator(Simulator, "lab");
@@ -217,7 +217,9 @@ const TEXTS = {
  * Changes one control of a section that is not in `done`, including those that appear later. Choices come last and from
  * the end, because those before them decide which others there are.
  */
-function turn({ only, done, texts }) {
+async function turn({ only, done, texts }) {
+  const shown = () => [...document.querySelectorAll("#lab .take .file")].map(({ textContent }) => textContent);
+  const before = shown();
   for (const details of document.querySelectorAll("#lab .controls details")) details.open = true;
   const inSection = (control) => control.closest(".controls > details").querySelector("summary").textContent.includes(only);
   const nameOf = (control) => control.getAttribute("aria-label") ?? control.labels[0].textContent;
@@ -233,8 +235,10 @@ function turn({ only, done, texts }) {
     else if (control.type === "checkbox") control.checked = !control.checked;
     else control.value = control.value === "" ? "3" : String(Math.min(control.max || Infinity, Number(control.value) * 2 + (control.step === "any" ? 0 : 1)));
     for (const event of ["input", "change"]) control.dispatchEvent(new Event(event, { bubbles: true }));
+    // The file of the changed state appears a little later; a state that is rejected has none.
+    for (let wait = 0; wait < 200 && (shown().join() === before.join() || !shown()[1]); wait++) await new Promise((done) => setTimeout(done, 10));
   }
-  return { names, turned: control && nameOf(control) };
+  return { names, turned: control && nameOf(control), shown: shown() };
 }
 
 test("every control changes the outcome", async (t) => {
@@ -243,29 +247,27 @@ test("every control changes the outcome", async (t) => {
   const visible = new Set();
   const effective = new Set();
   for (const { only, passed = [], law = "adaptive", server = { bucket: { burst: 20, rate: "10/s" } }, hints, own, ...keys } of WORLDS) {
+    const query = await lab({ laws: [law], at: 0, end: "40s", server: { ...server, hints }, own, ...keys });
+    const { scenario: whole, seed } = await read(query);
+    const file = engine.print({ ...whole, title: title(whole) });
+    /** Shows the world, without loading the page again. */
     const load = async () => {
-      await reopen(visitor, { laws: [law], at: 0, end: "40s", server: { ...server, hints }, own, ...keys });
-      await page.waitForSelector("#lab .side .field");
-      return outcome();
+      await page.evaluate((query) => { history.pushState(null, "", query); dispatchEvent(new PopStateEvent("popstate")); }, query);
+      await page.waitForFunction((file) => document.querySelectorAll("#lab .take .file")[1].textContent === file, file);
+      return outcome([` --seeds ${seed}`, file]);
     };
-    /** The simulator's figures of the state that the page shows. */
-    const outcome = async () => {
-      const [, seed] = / --seeds (\d+)/.exec(await page.locator("#lab .take .file").first().textContent());
-      return JSON.stringify(run(await exported(page), law, Number(seed)));
-    };
+    /** The simulator's figures of a state, from its command and its file. */
+    const outcome = ([command, file]) => JSON.stringify(run(file, law, Number(/ --seeds (\d+)/.exec(command)[1])));
     let before = await load();
     // A control that has had an effect in another world is passed.
     const known = [...effective].filter((control) => control.startsWith(`${only}: `)).map((control) => control.slice(only.length + 2));
     for (const done = [...passed, ...known]; ;) {
-      const { names, turned } = await page.evaluate(turn, { only, done, texts: TEXTS });
+      const { names, turned, shown } = await page.evaluate(turn, { only, done, texts: TEXTS });
       for (const name of names) visible.add(`${only}: ${name}`);
       if (!turned) break;
       done.push(turned);
       let after = before;
-      // The file of the changed state appears a little later.
-      for (const until = Date.now() + 2_000; after === before && Date.now() < until; await page.waitForTimeout(50)) {
-        try { after = await outcome(); } catch { /* The simulator rejects it. */ }
-      }
+      try { after = outcome(shown); } catch { /* The simulator rejects it. */ }
       if (after !== before) effective.add(`${only}: ${turned}`);
       before = after !== before ? after : await load();
     }
