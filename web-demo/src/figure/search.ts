@@ -46,7 +46,7 @@ export class Search {
   #seen = new Set<number>();
   #top = 260;
   #last = 0;
-  /** When the plot was last described, ms. */
+  /** When the figure was last described, ms. */
   #named = 0;
   /** When the reader last did something, ms. */
   #touched = 0;
@@ -254,7 +254,7 @@ export class Search {
     set(this.host, "data-mode", this.#mode);
     if (!this.#playing || this.#last - this.#named >= 1000) {
       this.#named = this.#last;
-      this.#plot.setAttribute("aria-label", this.#says(bin));
+      this.#plot.closest("figure")!.ariaLabel = this.#says(bin);
     }
     this.#fill();
   }
