@@ -196,8 +196,9 @@ export async function beyond(page) {
 /** The controls that the Tab key does not reach, and those that do not show their focus. */
 export async function unreached(page) {
   const expected = await page.evaluate(() => {
-    const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")];
-    const seen = controls.filter((element) => element.checkVisibility({ visibilityProperty: true }) && !element.disabled);
+    const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")];
+    // Of a group of radio buttons, Tab reaches one.
+    const seen = controls.filter((element) => element.checkVisibility({ visibilityProperty: true }) && !element.disabled && !(element.type === "radio" && !element.checked));
     seen.forEach((element, index) => { element.dataset.stop = index; });
     document.body.tabIndex = -1;
     document.body.focus();
@@ -208,7 +209,8 @@ export async function unreached(page) {
     await page.keyboard.press("Tab");
     const { stop, shown, html } = await page.evaluate(() => {
       const { activeElement: element } = document;
-      const { outlineStyle, outlineWidth } = getComputedStyle(element);
+      // A hidden radio button shows its focus on its label.
+      const { outlineStyle, outlineWidth } = getComputedStyle(element.type === "radio" ? element.closest("label") : element);
       return { stop: element.dataset.stop, shown: outlineStyle !== "none" && parseFloat(outlineWidth) >= 1, html: element.outerHTML.slice(0, 120) };
     });
     if (stop !== undefined) reached.add(stop);

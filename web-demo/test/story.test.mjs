@@ -21,6 +21,22 @@ function run(seed, { clients = 1, limits = DEFAULT.limits, span = SPAN } = {}) {
   return story;
 }
 const runs = SEEDS.map((seed) => run(seed));
+
+/** Runs in which a visitor presses keys and drags the handle at random, every fourth with other clients. */
+const turned = Array.from({ length: 20 }, (_, index) => {
+  let random = index + 1;
+  const below = (most) => (random = random * 16807 % 2147483647) % most;
+  const clients = index % 4 ? 1 : 2 + below(5);
+  const story = run(31, { clients, limits: clients > 1 ? SHARED.limits : DEFAULT.limits, span: below(SPAN) });
+  for (let turn = 0; turn < 12; turn++) {
+    for (let moves = below(2) ? 1 : 1 + below(8); moves > 0; moves--) {
+      story.move(50 + 5 * below(clients > 1 ? 15 : 35));
+      story.run(story.bins + 1 + below(8));
+    }
+    story.run(story.bins + below(400));
+  }
+  return story;
+});
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const told = (story, law) => words(LAWS[law], story.tracks[law], story, story.bins);
 
@@ -44,7 +60,7 @@ test("the run that is shown is the median of them", () => {
   }
 });
 
-test("clients that do not know of each other fill the limit together, and none starves", () => {
+test("clients that do not know of each other follow the limit together, and none starves", () => {
   for (let others = 1; others <= 5; others++) {
     for (const seed of SEEDS.slice(0, 4)) {
       const { tracks, clients } = run(seed, { clients: others + 1, limits: SHARED.limits });
@@ -90,10 +106,47 @@ test("a word that is said stays, and more of a run adds only later words", () =>
   }
 });
 
+test("however the limit is moved, what the page says is true", () => {
+  const [early, late] = [[], []];
+  for (const [index, story] of turned.entries()) {
+    const { bins, tracks, clients, moves } = story;
+    const [none, backoff, aimd, adaptive] = LAWS.map((_, law) => story.score(law, bins));
+    tracks.forEach(({ sent, rejected }, law) => {
+      const [all, bad] = [sent, rejected].map((calls) => sum(calls.flat()));
+      const { wasted, used } = story.score(law, bins);
+      assert.equal(wasted, bad);
+      assert.ok(Math.abs(used - (all - bad) / (20 + sum(story.limit) / SECOND)) < 1e-6, `${used}`);
+    });
+    assert.ok(backoff.wasted < none.wasted && adaptive.wasted < backoff.wasted / 10, `${index}: ${adaptive.wasted}, ${backoff.wasted}`);
+    if (clients === 1) assert.ok(adaptive.used > aimd.used, `${index}: ${adaptive.used}, ${aimd.used}`);
+    const { sent, rejected, rate } = tracks[ADAPTIVE];
+    const got = sent.map((calls, client) => sum(calls) - sum(rejected[client]));
+    assert.ok(Math.min(...got) * clients / sum(got) > 0.35, `nobody starves: ${got}`);
+    const cutAt = (bin) => 1 - Math.max(...rate.slice(bin, bin + SECOND / 2)) / rate[bin - 1];
+    const all = told(story, ADAPTIVE);
+    for (const { word, bin } of all) {
+      const since = moves.findLast(([from]) => from <= bin)[0];
+      if (word === "cut, cut, cut") assert.equal(rate.slice(since, bin + 1).filter((_, at) => cutAt(since + at) > 0.025).length, 3);
+      else if (word.startsWith("cut")) {
+        assert.equal(word, `cut ${Math.round(100 * cutAt(bin))} %`);
+        assert.ok(sum(rejected[0].slice(Math.max(0, bin - SECOND), bin + 2)), `${index}: a rejection before bin ${bin}`);
+      } else if (/probes|speeds up/.test(word)) assert.ok(rate[bin] > Math.min(...rate.slice(Math.max(0, bin - 5 * SECOND), bin).filter(Boolean)), `it rises: ${index}: ${word} at ${bin}`);
+    }
+    // "Near the limit little, and far above it more."
+    moves.forEach(([from], move) => {
+      const to = moves[move + 1]?.[0] ?? bins;
+      const found = all.find(({ word, bin }) => word === "found" && bin >= from && bin < to)?.bin ?? to;
+      for (let bin = from + 1; bin < to; bin++) if (rate[bin - 1] && cutAt(bin) > 0.025) (bin > found ? late : early).push(cutAt(bin));
+    });
+  }
+  const tenth = (cuts) => cuts.sort((a, b) => b - a)[Math.floor(cuts.length / 10)];
+  assert.ok(tenth(late) < 0.15 && tenth(early) > 1.5 * tenth(late), `a tenth of the cuts is deeper than ${tenth(early)}, and later ${tenth(late)}`);
+});
+
 test("“found” is said only where the client sends what the limit allows and is rejected little, for 3.5 s", () => {
   let found = 0;
-  for (const { bin, track, share } of runs.flatMap((story) => told(story, ADAPTIVE).filter(({ word }) => word === "found")
-    .map(({ bin }) => ({ bin, track: story.tracks[ADAPTIVE], share: story.limitAt(bin) })))) {
+  for (const { bin, track, share } of [...runs, ...turned].flatMap((story) => told(story, ADAPTIVE).filter(({ word }) => word === "found")
+    .map(({ bin }) => ({ bin, track: story.tracks[ADAPTIVE], share: story.limitAt(bin) / story.clients })))) {
     const [from, seconds] = [bin - 3.5 * SECOND, 3.5];
     const sent = sum(track.sent[0].slice(from, bin)) / seconds;
     assert.ok(Math.abs(sent / share - 1) < 0.055, `${sent} of ${share}`);
@@ -102,9 +155,10 @@ test("“found” is said only where the client sends what the limit allows and 
   }
   assert.ok(found >= 3 * runs.length, "after each move");
   const steady = (rate) => Array.from({ length: 50 }, () => rate / SECOND);
-  for (const [rate, since, is] of [[100, 0, true], [94, 0, false], [106, 0, false], [100, 30, false]]) assert.equal(hasFound(steady(rate), 100, 50, since), is, `${rate}`);
+  for (const [rate, since, is] of [[100, 0, true], [94, 0, false], [106, 0, false], [100, 30, false]]) assert.equal(hasFound(steady(rate), steady(0), 100, 50, since), is, `${rate}`);
   // The mean alone would be right here.
-  assert.equal(hasFound(steady(100).map((calls, bin) => calls * (bin % 10 < 5 ? 0.8 : 1.2)), 100, 50, 0), false);
+  assert.equal(hasFound(steady(100).map((calls, bin) => calls * (bin % 10 < 5 ? 0.8 : 1.2)), steady(0), 100, 50, 0), false);
+  assert.equal(hasFound(steady(100), steady(9), 100, 50, 0), false);
 });
 
 test("a moved limit counts from its bin on, in all worlds, and ends the script", () => {
@@ -126,7 +180,7 @@ test("a picture has no word over another, and stays within its bounds", () => {
       for (const now of [3, 60, 333.4, SPAN]) {
         const svg = picture({ story: runs[0], step, now, ghosts: [0, 1, 2, 3].filter((law) => law !== step), top: 260, wide, tall });
         assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
-        const boxes = [...svg.matchAll(/<text class="(?!rate|time)([^"]*)" x="([\d.-]+)%" y="([\d.-]+)%">([^<]*)</g)]
+        const boxes = [...svg.matchAll(/<text class="(?!rate|time|x")([^"]*)" x="([\d.-]+)%" y="([\d.-]+)%">([^<]*)</g)]
           .map(([, , x, y, word]) => [x / 100 * wide, y / 100 * tall, word.length * 6.3, word]);
         for (const [x, y, width, word] of boxes) {
           assert.ok(x >= 0 && x + width <= wide + 2 && y >= 0 && y <= tall, `${word} at ${x}, ${y}`);

@@ -26,6 +26,9 @@ export interface View {
 }
 
 type Point = [bin: number, perSecond: number];
+type Box = [left: number, top: number, right: number, bottom: number];
+
+const meet = ([l, t, r, b]: Box, [left, top, right, bottom]: Box): boolean => l < right && left < r && t < bottom && top < b;
 
 /** How far the words of each track have been read. */
 const readings = new WeakMap<Track, Reading>();
@@ -33,8 +36,14 @@ const readings = new WeakMap<Track, Reading>();
 /** The height of the picture in its own units. */
 const TALL = 1000;
 
+/** What has been smoothed, where later bins change nothing. */
+const smoothed = new WeakMap<number[], number[]>();
+
 /** Calls per second around a bin: the mean of a second, with more weight in the middle. The end has that of its last second. */
 function smooth(calls: number[], bin: number, end: number): number {
+  let known = smoothed.get(calls);
+  if (!known) smoothed.set(calls, known = []);
+  if (bin <= end - 6 && known[bin] !== undefined) return known[bin];
   let [sum, weights] = [0, 0];
   const middle = Math.max(0, Math.min(bin, end - 6));
   for (let other = Math.max(0, middle - 5); other <= middle + 5 && other < end; other++) {
@@ -42,28 +51,32 @@ function smooth(calls: number[], bin: number, end: number): number {
     sum += calls[other]! * weight;
     weights += weight;
   }
-  return weights && sum / weights * SECOND;
+  const mean = weights && sum / weights * SECOND;
+  if (bin <= end - 6) known[bin] = mean;
+  return mean;
 }
 
 /** A path through these points, without those that are within `slack` of the line between others. */
 function path(points: Point[], top: number, slack: number, begin = "M"): string {
-  const at = points.map(([bin, rate]): Point => [bin, Math.round(TALL * (1 - Math.min(rate, 1.02 * top) / top))]);
-  let [anchor, low, high] = [0, -Infinity, Infinity];
-  let [x, y] = at[0] ?? [0, 0];
+  const level = (rate: number) => Math.round(TALL * (1 - Math.min(rate, 1.02 * top) / top));
+  const [[first, rate] = [0, top]] = points;
+  let [x, y, lastX, lastY, low, high] = [first, level(rate), first, level(rate), -Infinity, Infinity];
   let text = `${begin}${x} ${y}l`;
-  for (let next = 1; next < at.length; next++) {
-    const slope = (off: number) => (at[next]![1] + off - at[anchor]![1]) / Math.abs(at[next]![0] - at[anchor]![0]);
-    if (slope(0) < low || slope(0) > high) {
-      anchor = next - 1;
-      [low, high] = [-Infinity, Infinity];
-      const [toX, toY] = at[anchor]!;
-      text += `${toX - x} ${toY - y} `;
-      [x, y] = [toX, toY];
+  for (let next = 1; next < points.length; next++) {
+    const [toX, rate] = points[next]!;
+    const toY = level(rate);
+    const slope = (toY - y) / Math.abs(toX - x);
+    if (slope < low || slope > high) {
+      text += `${lastX - x} ${lastY - y} `;
+      [x, y, low, high] = [lastX, lastY, -Infinity, Infinity];
     }
-    [low, high] = [Math.max(low, slope(-slack)), Math.min(high, slope(slack))];
+    const run = Math.abs(toX - x);
+    low = Math.max(low, (toY - slack - y) / run);
+    high = Math.min(high, (toY + slack - y) / run);
+    lastX = toX;
+    lastY = toY;
   }
-  const [endX, endY] = at.at(-1) ?? [x, y];
-  return `${text}${endX - x} ${endY - y}`;
+  return `${text}${lastX - x} ${lastY - y}`;
 }
 
 export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5 }: View): string {
@@ -77,7 +90,7 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
   const y = (rate: number) => (1 - Math.min(rate, 1.02 * top) / top) * tall;
   const line = (calls: number[], until = end): Point[] =>
     Array.from({ length: Math.max(0, until - from) }, (_, index) => [from + index, smooth(calls, from + index, until)]);
-  const at = (px: number, py: number, names = ["x", "y"]) => `${names[0]}="${+(100 * px / wide).toFixed(2)}%" ${names[1]}="${+(100 * py / tall).toFixed(2)}%"`;
+  const at = (px: number, py: number, names = ["x", "y"]) => `${names[0]}="${+(100 * px / wide).toFixed(1)}%" ${names[1]}="${+(100 * py / tall).toFixed(1)}%"`;
   const draw = (name: string, d: string) => `<path class="${name}" d="${d}"/>`;
 
   // The water, up to the limit.
@@ -109,20 +122,32 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
   }
 
   let marks = grid(top, left, small, at, x, y);
-  for (const [bin, rate] of crosses(track, mine, from, end, wide)) marks += `<use class="x" href="#x" ${at(x(bin), y(rate))}/>`;
+  const bad = crosses(track, mine, from, end, wide);
+  const list = (of: (point: Point) => number) => bad.map((point) => `${+(100 * of(point)).toFixed(1)}%`).join(" ");
+  marks += `<text class="x" x="${list(([bin]) => x(bin) / wide)}" y="${list(([, rate]) => y(rate) / tall)}">${"✕".repeat(bad.length)}</text>`;
   const last = mine.at(-1);
   if (last) marks += `<circle class="dot" ${at(x(last[0]), y(last[1]), ["cx", "cy"])} r="4"/>`;
   return `<svg viewBox="${+left.toFixed(2)} 0 ${SPAN} ${TALL}" preserveAspectRatio="none">${lines}</svg>${marks}${labels()}`;
 
   /** The words: those that matter most first, and none over another. */
   function labels(): string {
-    const boxes: [number, number, number, number][] = [];
+    const boxes: Box[] = [];
+    /** The part of the client's line from here to there. */
+    const between = (start: number, end: number) => {
+      const index = (px: number) => Math.max(0, Math.floor(left + px / wide * SPAN) - from);
+      return mine.slice(index(start), index(end) + 2);
+    };
     let text = "";
-    const put = (word: string, px: number, py: number, name: string, anchor: -1 | 0 | 1 = 0): boolean => {
+    /** Puts a word where it has room. If it must be `clear`, it is on no line of the client or the limit either. */
+    const put = (word: string, px: number, py: number, name: string, anchor: -1 | 0 | 1 = 0, clear = false): boolean => {
       const width = word.length * (name.includes("bold") ? 7.4 : 6.8) * (small ? 0.94 : 1);
       const start = Math.max(2, Math.min(wide - width - 2, px - width * (1 - anchor) / 2));
-      const box: typeof boxes[number] = [start - 3, py - 9, start + width + 3, py + 9];
-      if (py < 0 || py > tall - 4 || boxes.some(([l, t, r, b]) => l < box[2] && box[0] < r && t < box[3] && box[1] < b)) return false;
+      const box: Box = [start - 3, py - 9, start + width + 3, py + 9];
+      if (py < 0 || py > tall - 4 || boxes.some((other) => meet(box, other))) return false;
+      if (clear && [between(box[0], box[2]), levels].some((points) => points.some(([bin, rate], index) => {
+        const [before, level] = points[index - 1] ?? [bin, rate];
+        return meet(box, [x(before), Math.min(y(level), y(rate)), x(bin), Math.max(y(level), y(rate))]);
+      }))) return false;
       boxes.push(box);
       text += `<text class="${name}" ${at(start, py)}>${word}</text>`;
       return true;
@@ -142,19 +167,28 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
       const said = word === "found" ? "✓ found" : word;
       const half = said.length * 3.6 + 6;
       const [px, py] = [x(bin), y(smooth(track.sent[0]!, bin, end))];
+      // A word that would leave at the edge is no longer said: there it would be over the line.
+      if (left && px < half) continue;
       if (place === "left" || place === "right") {
         const [aside, anchor] = place === "left" ? [-10, -1 as const] : [14, 1 as const];
-        [0, 16, 32].some((down) => put(said, px + aside, py + down, name, anchor));
+        [true, false].some((clear) => [0, 16, 32, -16].some((down) => put(said, px + aside, py + down, name, anchor, clear)));
         continue;
       }
-      const near = mine.filter(([other]) => Math.abs(x(other) - px) < half).map(([, rate]) => y(rate));
       const above = place === "above";
-      // Where the client is near its limit, the word clears that line as well.
-      if (name) near.push(y(story.limitAt(bin) / story.clients));
-      const close = near.filter((level) => Math.abs(level - py) < 40);
-      const room = above ? Math.min(py, ...close) - 16 : Math.max(py, ...close) + 19;
-      if (![0, half, -half].some((aside) => put(said, px + aside, room, name))) continue;
-      text += `<line class="lead" ${at(px, above ? room + 8 : room - 9, ["x1", "y1"])} ${at(px, above ? py - 5 : py + 5, ["x2", "y2"])}/>`;
+      /** The height of the word if it is this far aside: it clears what is near there. */
+      const room = (aside: number) => {
+        const near = between(px + aside - half, px + aside + half).map(([, rate]) => y(rate));
+        // Where the client is near its limit, the word clears that line as well.
+        if (name) near.push(y(story.limitAt(bin) / story.clients));
+        const close = near.filter((level) => Math.abs(level - py) < 40);
+        return above ? Math.min(py, ...close) - 16 : Math.max(py, ...close) + 19;
+      };
+      [true, false].some((clear) => [0, half, -half].some((aside) => {
+        const level = room(aside);
+        const isPut = put(said, px + aside, level, name, 0, clear);
+        if (isPut) text += `<line class="lead" ${at(px, above ? level + 8 : level - 9, ["x1", "y1"])} ${at(px, above ? py - 5 : py + 5, ["x2", "y2"])}/>`;
+        return isPut;
+      }));
     }
     story.moves.forEach(([bin, rate], index) => {
       const before = story.moves[index - 1];
@@ -164,8 +198,9 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
       put(`${small ? "limit" : "the limit"} ${rises ? "rises" : "falls"}`, x(bin) + (rises ? -6 : 6), rises ? level + 14 : level - 12, "mark bold", rises ? -1 : 1);
     });
     if (shared) {
-      put(`equal share ${Math.round(limit / story.clients)}/s`, wide - 4, y(limit / story.clients) - 11, "", -1);
-      if (now > 80 && step > 1) put("all together", 12, y(smooth(all, Math.min(from + 14, end - 1), end)) + 15, "", 1);
+      const share = `equal share ${Math.round(limit / story.clients)}/s`;
+      [true, false].some((clear) => [-11, 12].some((aside) => put(share, wide - 4, y(limit / story.clients) + aside, "", -1, clear)));
+      if (now > 80 && step > 1) put("all together", 12, Math.max(y(limit), y(smooth(all, Math.min(from + 14, end - 1), end))) + 15, "", 1);
     }
     if (last && last[1] > top) put(`${Math.round(last[1])}/s ↑`, x(last[0]) - 10, 8, "mark bold", -1);
     for (const { law, points } of ghostLines) {

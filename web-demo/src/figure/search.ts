@@ -20,6 +20,8 @@ const PATIENCE = 600_000;
 
 /** Writes a text only if it differs, so that a screen reader does not lose its place. */
 const put = (element: Element, html: string) => { if (element.innerHTML !== html) element.innerHTML = html; };
+/** The same for an attribute. */
+const set = (element: Element, name: string, value: string) => { if (element.getAttribute(name) !== value) element.setAttribute(name, value); };
 
 /**
  * `tour` shows one client after another, and `show` one of them, in a run that is already decided.
@@ -44,7 +46,7 @@ export class Search {
   #seen = new Set<number>();
   #top = 260;
   #last = 0;
-  /** When the plot was last described, ms. */
+  /** When the figure was last described, ms. */
   #named = 0;
   /** When the reader last did something, ms. */
   #touched = 0;
@@ -62,7 +64,7 @@ export class Search {
     this.#steps.forEach((button, step) => button.addEventListener("click", () => this.#choose(step)));
     find("#play").addEventListener("click", () => { this.#playing = !this.#playing; this.#ask(); });
     find("#again").addEventListener("click", () => this.#begin());
-    this.#others.addEventListener("input", () => { this.#seen.clear(); this.#begin(); });
+    this.#others.addEventListener("input", () => { this.#seen.clear(); this.#step = LAWS.length - 1; this.#begin(); });
     this.#drags(find(".pic"));
     for (const name of ["click", "keydown", "pointermove"]) addEventListener(name, () => { this.#touched = performance.now(); });
     new ResizeObserver(() => this.#ask()).observe(this.#plot);
@@ -236,10 +238,10 @@ export class Search {
     const ghosts = [...this.#seen].filter((other) => other !== step);
     this.#plot.innerHTML = picture({ story, step, now, ghosts, top: this.#top, wide, tall });
     const limit = story.limitAt(bin);
-    this.host.style.setProperty("--limit", String(limit / this.#top));
     put(this.#handle.querySelector("b")!, `${limit}/s`);
+    set(this.#handle.parentElement!, "style", `--limit: ${limit / this.#top}`);
     for (const [name, value] of Object.entries({ valuenow: limit, valuemax: this.#most, valuetext: `${limit} calls per second` })) {
-      this.#handle.setAttribute(`aria-${name}`, String(value));
+      set(this.#handle, `aria-${name}`, String(value));
     }
     this.#steps.forEach((button, other) => {
       // In the tour, those that have been seen keep the numbers of the whole run.
@@ -249,10 +251,10 @@ export class Search {
     put(this.host.querySelector(".nums")!, this.#numbers(bin));
     put(this.host.querySelector("#play")!, this.#playing ? "Pause" : "Play");
     put(this.host.querySelector("#others + output")!, this.#others.value);
-    this.host.dataset.mode = this.#mode;
+    set(this.host, "data-mode", this.#mode);
     if (!this.#playing || this.#last - this.#named >= 1000) {
       this.#named = this.#last;
-      this.#plot.setAttribute("aria-label", this.#says(bin));
+      this.#plot.closest("figure")!.ariaLabel = this.#says(bin);
     }
     this.#fill();
   }

@@ -17,9 +17,9 @@ type Law = typeof LAWS[number];
 const LASTS = SECOND / 2;
 
 /** How far the words of a track have been read. */
-export interface Reading { bin: number; said: Word[]; used: Set<string>; since: number; before: number; fallen: boolean; cut: number; level: number }
+export interface Reading { bin: number; said: Word[]; used: Set<string>; since: number; before: number; fallen: boolean; cut: number; cuts: number; level: number }
 
-export const unread = (): Reading => ({ bin: 1, said: [], used: new Set(), since: 0, before: 0, fallen: false, cut: 0, level: 0 });
+export const unread = (): Reading => ({ bin: 1, said: [], used: new Set(), since: 0, before: 0, fallen: false, cut: 0, cuts: 0, level: 0 });
 
 /** The words for the first client in the bins before `end`. Goes on from an earlier `reading` of the same track, if there is one. */
 export function words(law: Law, track: Track, story: Pick<Story, "limit" | "clients" | "moves">, end: number, reading = unread()): Word[] {
@@ -38,8 +38,10 @@ function read(law: Law, track: Track, story: Pick<Story, "limit" | "clients" | "
   const limit = story.limit[bin]!;
   at.before ||= story.limit[0]!;
   if (limit !== at.before) {
+    // A drag is many moves. What has been said during one is not said again.
+    if (bin - at.since > 2 * SECOND) at.used = new Set();
     at.fallen = limit < at.before;
-    [at.since, at.before, at.used] = [bin, limit, new Set()];
+    [at.since, at.before, at.cuts] = [bin, limit, 0];
   }
   const { since, fallen, used, level } = at;
   const [last, rate] = [track.rate[bin - 1]!, track.rate[bin]!];
@@ -56,24 +58,25 @@ function read(law: Law, track: Track, story: Pick<Story, "limit" | "clients" | "
     say("first", "first ✕", 2, "above");
   } else if (after < 0.975 * last) {
     const deep = `cut ${Math.round(100 * (1 - after / last))} %`;
-    if (fallen && !used.has("found")) say("cut", "cut, cut, cut", 3, "right");
+    at.cuts++;
+    if (fallen && !used.has("found")) at.cuts === 3 && say("cut", "cut, cut, cut", 3, "right");
     else say(used.has("found") ? "cut later" : "cut", deep, 3);
     [at.level, at.cut] = [last, bin];
   } else if (!fallen && rate > 1.5 * level && since) say("speeds", "speeds up", 4, "left");
   else if (!fallen && rate > 1.05 * level) say("probe", since ? "probes" : "searches", 2, "above");
   else if (bin - Math.max(at.cut, since) > 2.2 * SECOND && Math.abs(rate / level - 1) < 0.03) say("waits", "waits", since ? 2.5 : 1);
-  if (hasFound(track.sent[0]!, limit / story.clients, bin, since)) say("found", "found", 5, "above");
+  if (hasFound(track.sent[0]!, track.rejected[0]!, limit / story.clients, bin, since)) say("found", "found", 5, "above");
 }
 
-/** Whether a client has sent what the limit allows for 3.5 s: each half second differs by less than 5.5 % on average. */
-export function hasFound(sent: number[], share: number, bin: number, since: number): boolean {
+/** Whether a client has sent what the limit allows for 3.5 s: each half second differs by less than 5.5 % on average, and few calls are rejected. */
+export function hasFound(sent: number[], rejected: number[], share: number, bin: number, since: number): boolean {
   const HALF = SECOND / 2;
   if (bin - since < 7 * HALF) return false;
-  let off = 0;
+  let [off, bad] = [0, 0];
   for (let from = bin - 7 * HALF; from < bin; from += HALF) {
     let calls = 0;
-    for (let at = from; at < from + HALF; at++) calls += sent[at]!;
+    for (let at = from; at < from + HALF; at++) [calls, bad] = [calls + sent[at]!, bad + rejected[at]!];
     off += Math.abs(calls / HALF * SECOND / share - 1) / 7;
   }
-  return off < 0.055;
+  return off < 0.055 && bad < 0.08 * 3.5 * share;
 }

@@ -53,8 +53,8 @@ export function spoken(time: Time): string {
 
 const SPELT: Record<Per, string> = { s: "a second", min: "a minute", h: "an hour", d: "a day" };
 
-/** A rate in words: `4500 an hour`. */
+/** A rate in words: `4500 calls an hour`. */
 export function spokenRate(text: string): string {
   const { calls, per } = rate(text);
-  return `${decimal(calls)} ${SPELT[per]}`;
+  return `${decimal(calls)} ${calls === 1 ? "call" : "calls"} ${SPELT[per]}`;
 }

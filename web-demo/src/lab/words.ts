@@ -24,7 +24,7 @@ const some = (number: number, one: string) => `${decimal(number)} ${number === 1
 const ONE: Record<string, string> = { "1 s": "second", "1 min": "minute", "1 h": "hour" };
 
 function whatLimit({ bucket, window, queue, autoscaling }: Server): string {
-  if (bucket) return `${spokenRate(bucket.rate)} with a burst of ${decimal(bucket.burst)}`;
+  if (bucket) return `${spokenRate(bucket.rate)}, in bursts of up to ${decimal(bucket.burst)}`;
   if (queue) return `${some(queue.workers, "worker")} of ${spoken(time(queue.service))} with ${some(queue.places, "place")} in the queue`;
   if (autoscaling) return `a server that scales from ${spokenRate(autoscaling.least)} to ${spokenRate(autoscaling.most)}`;
   const width = spoken(time(window!.width));
@@ -32,7 +32,8 @@ function whatLimit({ bucket, window, queue, autoscaling }: Server): string {
 }
 
 export function whatClients({ processes = 1, threads = 1, law, demand, from, to }: Group): string {
-  const who = `${some(processes, "program")} x ${some(threads, "worker")}${law === undefined ? "" : ` with ${law}`}`;
+  const workers = threads > 1 && ` with ${some(threads, "worker")}${processes > 1 ? " each" : ""}`;
+  const who = `${some(processes, "program")}${workers || ""}${law === undefined ? "" : ` under ${law}`}`;
   const parts = [who, whatDemand(demand), time(from) > 0 && `from ${spoken(time(from))}`, to !== undefined && `until ${spoken(time(to))}`];
   return parts.filter(Boolean).join(" ");
 }
@@ -41,7 +42,7 @@ function whatDemand(demand: Group["demand"] = "closed"): string {
   if (typeof demand === "string") return "";
   const { work, poisson, think, on_off: phases } = demand;
   if (work) return `with ${some(work, "call")} each`;
-  if (poisson) return `that call at random, ${spokenRate(poisson)} each`;
+  if (poisson) return `that make ${spokenRate(poisson)} each, at random`;
   if (think) return `that pause ${spoken(time(think))}`;
   return phases ? `on for ${spoken(time(phases.on))} and off for ${spoken(time(phases.off))}` : "";
 }

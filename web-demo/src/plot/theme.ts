@@ -8,8 +8,13 @@ let seen: Partial<Record<Tone, string>> = {};
 const watchers = new Set<() => void>();
 const root = document.documentElement;
 
+/** The colour of a token in the present theme. A property of the root resolves it. */
 export function tone(name: Tone): string {
-  return (seen[name] ??= getComputedStyle(root).getPropertyValue(`--${name}`).trim());
+  if (seen[name]) return seen[name];
+  root.style.caretColor = `var(--${name})`;
+  seen[name] = getComputedStyle(root).caretColor;
+  root.style.caretColor = "";
+  return seen[name];
 }
 
 /** Calls `then` after each change of theme. Returns a function that stops this. */

@@ -210,7 +210,12 @@ impl fmt::Display for Api {
         let limit = self.limit();
         match self.policy {
             PolicyName::Gcra => {
-                write!(f, "{limit} calls per {}, burst {} (gcra)", time(self.period), self.burst)?;
+                write!(
+                    f,
+                    "{limit} calls per {}, in bursts of up to {}",
+                    time(self.period),
+                    self.burst
+                )?;
             }
             PolicyName::Window => write!(f, "{limit} calls per window of {}", time(self.period))?,
             PolicyName::Concurrency => {
