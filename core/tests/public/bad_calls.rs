@@ -16,6 +16,8 @@ struct World {
     one_in: u64,
     /// The result of each attempt of a bad call.
     outcome: Outcome,
+    /// The seconds from and before which calls are bad.
+    bad: (u64, u64),
     /// How long an attempt takes.
     takes: u64,
     /// How many calls the server serves a second, if it has a limit.
@@ -29,6 +31,7 @@ struct World {
 const PLAIN: World = World {
     one_in: 0,
     outcome: Outcome::Ok,
+    bad: (0, u64::MAX / SECOND),
     takes: 5 * MILLIS,
     limit: None,
     window: None,
@@ -139,7 +142,9 @@ impl World {
                 counts.sent.push(time);
                 let reply = server.as_mut().map(|server| server.call(time));
                 let mut outcome = reply.map_or(Outcome::Ok, |reply| reply.outcome);
-                if jobs[&id].bad && outcome == Outcome::Ok {
+                let (from, to) = self.bad;
+                let fails = jobs[&id].bad && (from..to).contains(&(time / SECOND));
+                if fails && outcome == Outcome::Ok {
                     outcome = self.outcome;
                 }
                 add(&mut events, time + self.takes, Event::Ends(id, permit, outcome));
@@ -216,6 +221,27 @@ fn an_outage_costs_few_calls() {
             let soon = sent.windows(2).all(|pair| pair[1] - pair[0] <= furthest(pair[0]));
             assert!(soon || outcome == Outcome::Throttled, "{what}");
         }
+    }
+}
+
+/// Fifty calls a second arrive. What was served before the outage shows that it is not the end of a window.
+#[test]
+fn a_few_seconds_after_an_outage_the_rate_is_back() {
+    for (outcome, from, to, after) in [
+        (Outcome::Failed, 60, 70, 5),
+        (Outcome::Busy, 60, 70, 5),
+        (Outcome::Throttled, 30, 32, 5),
+        (Outcome::Throttled, 60, 62, 5),
+        (Outcome::Throttled, 60, 70, 15),
+    ] {
+        let slow = (1..=20).filter(|seed| {
+            let world = World { one_in: 1, outcome, bad: (from, to), ..PLAIN };
+            let sent = world.run(to + after + 6, *seed).sent;
+            let back = (to + after) * SECOND..(to + after + 6) * SECOND;
+            sent.iter().filter(|at| back.contains(at)).count() < 270
+        });
+        let slow = slow.count();
+        assert!(slow <= 1, "{slow} of 20 are slow, {outcome:?} from {from} to {to} s");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Days of devices, with servers with windows and buckets that send all hints, or few.
 
 use tidegate::{Call, Decision, Outcome, Span};
+use tidegate_limits::{Limit, Window};
 
 use crate::client::Client;
 use crate::server::{Says, Server};
@@ -149,5 +150,36 @@ fn a_fleet_that_powers_up_at_once_is_served_in_time() {
                 assert!(rejected <= 10, "{size:?} {says:?}: {rejected} of 1000 rejected");
             }
         }
+    }
+}
+
+/// The rate of the longest window is a fifth of what the shortest one allows, so it is used up within the first half
+/// hour, and the dark time after it is a hundred times as long as those of the minute.
+#[test]
+fn a_busy_client_uses_each_hour_of_three_windows() {
+    for seed in 1..=8 {
+        let mut client = Client::new(seed);
+        let phase = seed * 397 * SECOND;
+        let mut windows = [(10, SECOND), (300, 60 * SECOND), (7_000, HOUR)]
+            .map(|(calls, width)| Window::new(calls, width));
+        let (mut hours, mut rejected) = ([0; 12], 0);
+        while client.now < 12 * HOUR {
+            let permit = client.admitted();
+            let now = client.now + phase;
+            let serves = windows.iter_mut().all(|window| window.fits(now, 1));
+            if serves {
+                windows.iter_mut().for_each(|window| window.charge(1));
+            }
+            let outcome = if serves { Outcome::Ok } else { Outcome::Throttled };
+            let hour = usize::try_from(now / HOUR - phase / HOUR).unwrap();
+            *hours.get_mut(hour).unwrap_or(&mut 0) += u64::from(serves);
+            rejected += u64::from(!serves);
+            client.now += 50 * MILLIS;
+            client.gate.settle(at(client.now), permit, outcome);
+        }
+        let total: u64 = hours.iter().sum();
+        let what = format!("seed {seed}: {hours:?} served, {rejected} rejected");
+        assert!(hours[1..].iter().all(|served| *served >= 5_600), "{what}");
+        assert!(hours[1..].iter().sum::<u64>() >= 11 * 6_650 && rejected * 100 <= total, "{what}");
     }
 }

@@ -376,8 +376,9 @@ impl AdaptiveState {
     }
 
     /// Ends a dark time. If the server's capacity runs out before the end of a window, the right
-    /// rate is what was served in a whole cycle of bright and dark time. The target follows that
-    /// reading: all of the way if it can be trusted, with enough calls, and dark for a quarter of the cycle.
+    /// rate is what was served in a whole cycle of bright and dark time. If that reading can be trusted,
+    /// with enough calls, and dark for a quarter of the cycle, it becomes the target, and the epoch has as
+    /// many calls. Otherwise the target follows it halfway.
     fn read_meter(&mut self, now: Instant) {
         let dark = now - self.event_at;
         let read = self.meter.end_dark(now, dark, self.usual);
@@ -402,7 +403,9 @@ impl AdaptiveState {
             target.max(reading)
         }
         .min(SLOWEST);
-        paced.probe.cover(calls);
+        if trusted {
+            paced.probe.cover(calls);
+        }
     }
 
     /// log2 of the number of calls in flight at this rate, coarsely.

@@ -650,7 +650,8 @@ class Adaptive(Law):
         else:
             self.phase.target = max(target, reading)
         self.phase.target = min(self.phase.target, SLOWEST)
-        self.phase.cover(calls)
+        if trusted:
+            self.phase.cover(calls)
 
     # Snapshots.
 
