@@ -127,7 +127,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         _ => return None,
     };
     let after = hinted(&LAW, &state, PACED);
-    Some(draws.then_some(word).into_iter().chain([25, 26, 37].map(|index| after[index])).collect())
+    Some(draws.then_some(word).into_iter().chain([26, 27, 38].map(|index| after[index])).collect())
 }
 
 /// A wait that the server requests before there is a rate.

@@ -59,8 +59,9 @@ function read(law: Law, track: Track, story: Pick<Story, "limit" | "clients" | "
   } else if (after < 0.975 * last) {
     const deep = `cut ${Math.round(100 * (1 - after / last))} %`;
     at.cuts++;
-    if (fallen && !used.has("found")) at.cuts === 3 && say("cut", "cut, cut, cut", 3, "right");
-    else say(used.has("found") ? "cut later" : "cut", deep, 3);
+    if (fallen && !used.has("found")) {
+      if (at.cuts === 3) say("cut", "cut, cut, cut", 3, "right");
+    } else say(used.has("found") ? "cut later" : "cut", deep, 3);
     [at.level, at.cut] = [last, bin];
   } else if (!fallen && rate > 1.5 * level && since) say("speeds", "speeds up", 4, "left");
   else if (!fallen && rate > 1.05 * level) say("probe", since ? "probes" : "searches", 2, "above");

@@ -377,8 +377,9 @@ impl AdaptiveState {
 
     /// Ends a dark time. If the server's capacity runs out before the end of a window, the right
     /// rate is what was served in a whole cycle of bright and dark time. If that reading can be trusted,
-    /// with enough calls, and dark for a quarter of the cycle, it becomes the target, and the epoch has as
-    /// many calls. Otherwise the target follows it halfway.
+    /// with enough calls, and dark for a quarter of the cycle, it becomes the target. Otherwise the target
+    /// falls halfway to it. If a sixteenth of the cycle was dark, or the server
+    /// describes its limit, the epoch has at least as many calls.
     fn read_meter(&mut self, now: Instant) {
         let dark = now - self.event_at;
         let read = self.meter.end_dark(now, dark, self.usual);
@@ -396,14 +397,15 @@ impl AdaptiveState {
         paced.target = if trusted && reading < target {
             reading
         } else if ripe {
-            // Halfway between the reading and the law's own rate, on a logarithmic scale.
-            let own = target.max(reading.octaves(-1));
-            target.max(own + (reading - own).halved())
+            // Halfway between the reading and the law's own rate, on a logarithmic scale. A much slower
+            // reading without much dark time only shows that the program made few calls.
+            let own = if trusted { target.max(reading.octaves(-1)) } else { target };
+            target.max(own + (reading - own).min(Log::OCTAVE).halved())
         } else {
             target.max(reading)
         }
         .min(SLOWEST);
-        if trusted {
+        if dark > cycle.halved(4) || self.hinted.knows() {
             paced.probe.cover(calls);
         }
     }

@@ -1,5 +1,6 @@
 //! The meter: counts what was served between congestion events.
 
+use super::SLOWEST;
 use super::cost::Usual;
 use super::log::Log;
 use crate::snapshot::fields;
@@ -126,7 +127,7 @@ impl Meter {
 
     /// The mean interval of a usual call in the previous epoch, if it had enough calls.
     pub(super) fn reading_before(&self, usual: Usual) -> Option<Log> {
-        (self.unit != Log::ZERO).then(|| usual.of_call(self.unit))
+        (self.unit != Log::ZERO).then(|| usual.of_call(self.unit.min(SLOWEST)))
     }
 }
 

@@ -255,7 +255,7 @@ class Adaptive(Law):
                 self.phase.serve(sample.in_flight)
         hint, hinted = sample.hint, self.hinted
         told = any(number is not None for number in (hint.left, hint.reset, hint.limit, hint.period))
-        tells = told or hinted.left != UNKNOWN or hinted.unit != 0 or hinted.limit > 0 or hinted.lasts
+        tells = told or hinted.knows()
         if tells or not served:
             self.ceiling = fit(logs.coarse(log(sample.ceiling)) - 1, 16)
         confirmed = self.confirm(sample)
@@ -389,8 +389,7 @@ class Adaptive(Law):
     def is_noise(self, told):
         """Whether the first rejection of a run is noise. What a server says about its limit never is."""
         hinted = self.hinted
-        knows = hinted.left != UNKNOWN or hinted.unit != 0 or hinted.limit > 0 or hinted.lasts
-        if told or knows or self.tolerance == 0:
+        if told or hinted.knows() or self.tolerance == 0:
             return False
         noise = self.phase.noise.judge(self.apart, self.phase, self.tolerance)
         if isinstance(noise, bool):
@@ -645,12 +644,12 @@ class Adaptive(Law):
         if trusted and reading < target:
             self.phase.target = reading
         elif calls >= FEW:
-            own = max(target, logs.octaves(reading, -1))
-            self.phase.target = max(target, add(own, fit(reading - own) >> 1))
+            own = max(target, logs.octaves(reading, -1)) if trusted else target
+            self.phase.target = max(target, add(own, min(fit(reading - own), logs.OCTAVE) >> 1))
         else:
             self.phase.target = max(target, reading)
         self.phase.target = min(self.phase.target, SLOWEST)
-        if trusted:
+        if dark > cycle // 16 or self.hinted.knows():
             self.phase.cover(calls)
 
     # Snapshots.

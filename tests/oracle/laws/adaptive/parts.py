@@ -4,6 +4,8 @@ from exact import SECOND, U16, U32, since, within
 from laws.adaptive import logs
 from laws.adaptive.logs import OCTAVE, fit, log
 
+SLOWEST = 52 * OCTAVE
+
 RIPE = 16
 """The number of calls that is enough for a reading."""
 FEW = 8
@@ -92,7 +94,7 @@ class Meter:
         return log(self.cycle(now)) - log(calls) if calls >= RIPE else 0
 
     def reading_before(self, usual):
-        return logs.octaves(self.unit, usual.octave) if self.unit else None
+        return logs.octaves(min(self.unit, SLOWEST), usual.octave) if self.unit else None
 
 
 def limit(wide, passed):
@@ -380,6 +382,9 @@ class Hinted:
         self.left, self.busy = UNKNOWN, APP_LIMITED
         self.unit = self.limit = self.most = self.stale = 0
         self.lasts = False
+
+    def knows(self):
+        return self.left != UNKNOWN or self.unit != 0 or self.limit > 0 or self.lasts
 
     def is_low(self):
         """Whether less than a quarter of the pool is left."""
