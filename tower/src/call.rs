@@ -12,6 +12,7 @@ use crate::drive::{Until, drive};
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::keys::Names;
+use crate::observe;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio, duration, span};
 
@@ -169,8 +170,9 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
         let mut permit = self.unused_permit();
         let admits = permit.layers().all(|layer| layer.try_take(&self.call));
-        if !admits {
-            permit.take_back();
+        match admits {
+            true => permit.layers().for_each(|layer| observe::admitted(&layer.lane, None)),
+            false => permit.take_back(),
         }
         admits.then_some(permit)
     }

@@ -287,7 +287,8 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
     }
 
     /// How many keys the gate remembers: 1000 by default. A new key evicts the least recently used one. Keys with calls
-    /// or under a cooldown are not evicted, and may exceed this number.
+    /// are not evicted, and may exceed this number. Keys that have to wait, as in a cooldown, are evicted only if there
+    /// are eight times as many keys.
     pub const fn keys(mut self, most: usize) -> Self {
         self.keys = most;
         self

@@ -142,8 +142,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
             let fits = match table.find(&lane.key) {
                 Some(lane) => !is_used(lane),
                 None => {
-                    table.make_room(self.most);
-                    table.lanes.len() < self.most
+                    table.has_room(self.most) && (lane.is_kept() || table.lanes.len() < self.most)
                 }
             };
             if fits {
@@ -204,11 +203,16 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
                 return;
             }
             let Some((key, lane)) = self.lanes.pop_front() else { return };
-            match is_used(&lane) || lane.is_kept() {
+            match is_used(&lane) || self.has_room(most) && lane.is_kept() {
                 true => _ = self.lanes.insert(key, lane),
                 false => self.forget(&lane),
             }
         }
+    }
+
+    /// Whether another key that has to wait fits.
+    fn has_room(&self, most: usize) -> bool {
+        self.lanes.len() < most.saturating_mul(KEPT)
     }
 
     fn forget(&mut self, lane: &Lane<LIMITS, T>) {
@@ -221,10 +225,14 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
     }
 }
 
+/// Keys without calls that have to wait, as in a cooldown, make the table at most this many times as large.
+const KEPT: usize = 8;
+
 /// How many keys are looked at to evict one.
 const LOOKS: usize = 4;
 
-/// Whether a call, or somebody who reads the counters, has a lane. Only under the lock does another one get it.
+/// Whether a call, or somebody who reads the counters, has a lane. Only under the lock does another one get it, except
+/// the courier of a shared budget, which does no harm to an unused lane.
 fn is_used<const LIMITS: usize, T: Timer>(lane: &Arc<Lane<LIMITS, T>>) -> bool {
     Arc::strong_count(lane) > 1
 }

@@ -108,9 +108,13 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// A permit if no other call waits.
-    pub(crate) fn try_take(&self, call: &Call<LIMITS>) -> Option<(Right<LIMITS>, Place)> {
+    pub(crate) fn try_take(
+        &self,
+        call: &Call<LIMITS>,
+        priority: u8,
+    ) -> Option<(Right<LIMITS>, Place)> {
         self.act(|desk, now| match desk.is_free(now).then(|| desk.gate.poll(now, call))? {
-            Decision::Admit(permit) => Some((permit, desk.queue.place(0))),
+            Decision::Admit(permit) => Some((permit, desk.queue.place(priority))),
             _ => None,
         })
     }

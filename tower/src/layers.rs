@@ -40,9 +40,8 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
 
     /// Takes a permit if no other call waits. Returns whether there is one.
     pub(crate) fn try_take(&mut self, call: &Call<LIMITS>) -> bool {
-        if let Some((right, place)) = self.lane.try_take(call) {
+        if let Some((right, place)) = self.lane.try_take(call, self.place.priority()) {
             (self.permit, self.place) = (Some(right), place);
-            observe::admitted(&self.lane, None);
         }
         self.permit.is_some()
     }

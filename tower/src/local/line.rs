@@ -101,16 +101,17 @@ impl Line {
                 state.checks.push(done);
             }
         }
-        loop {
+        for again in [false, true] {
             let asked = Instant::now();
             if let Ok(answer) = tokio::time::timeout(PATIENCE, &mut answer).await {
                 return answer.unwrap_or(Err(Why::Ended));
             }
-            if asked.elapsed() <= PATIENCE + LATE {
-                lock(&self.state).end(Why::Silent);
-                return Err(Why::Silent);
+            if again || asked.elapsed() <= PATIENCE + LATE {
+                break;
             }
         }
+        lock(&self.state).end(Why::Silent);
+        Err(Why::Silent)
     }
 }
 

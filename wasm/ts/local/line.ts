@@ -83,9 +83,9 @@ export class Line {
     });
   }
 
-  #watch(asked: Asked): void {
+  #watch(asked: Asked, again = false): void {
     const due = performance.now() + PATIENCE;
-    asked.timer = setTimeout(() => (performance.now() - due > LATE ? this.#watch(asked) : this.end(new Ended(true))), PATIENCE);
+    asked.timer = setTimeout(() => (!again && performance.now() - due > LATE ? this.#watch(asked, true) : this.end(new Ended(true))), PATIENCE);
   }
 
   /** Ends the connection; open requests fail with `why`. */

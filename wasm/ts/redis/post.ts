@@ -4,7 +4,7 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
-import { Budgets, NOWHERE, full, type BudgetStats } from "../shared/budgets.js";
+import { Budgets, NOWHERE, type BudgetStats } from "../shared/budgets.js";
 import { within, type Desks } from "../shared/held.js";
 import type { Told } from "../shared/standing.js";
 import { bytes, text } from "../shared/text.js";
@@ -54,7 +54,7 @@ export class Post {
   constructor(client: RedisClient, prefix: string, desks: Desks) {
     this.#prefix = prefix;
     this.#desks = desks;
-    this.#budgets = new Budgets(desks, NOWHERE);
+    this.#budgets = new Budgets(desks, NOWHERE, desks.keys);
     this.#name = `${prefix}:box:${crypto.randomUUID()}`;
     const take = (message: string[]) => void this.#take(message).catch(() => {});
     const failed = (why: unknown) => {
@@ -100,10 +100,12 @@ export class Post {
     await within(PATIENCE, Promise.allSettled(ends)).catch(() => {});
     this.#wire.close();
     this.#forget();
+    for (const { done } of this.#waiting.values()) done(undefined);
     this.#waiting.clear();
   }
 
   async #ask(key: string, request: Uint8Array): Promise<Uint8Array | undefined> {
+    if (this.#closed) throw new Closed();
     this.#box.open();
     const id = String(++this.#count);
     const answer = new Promise<Uint8Array | undefined>((done, fail) => {
@@ -135,7 +137,7 @@ export class Post {
     const reply = await this.#wire.run(ask, keys, [turn, String(TERM), key, id, text(request), claim.text, may]);
     const [record, away, ended, its] = (reply as unknown[]).map(String);
     this.#met.delete(key);
-    if (record === "full") throw full();
+    if (record === "full") throw this.#budgets.full();
     if (record === "sent") {
       const other = { since: Number(away), digest: Number(ended), text: its! };
       if (other.digest !== claim.digest) this.#met.set(key, other);

@@ -23,7 +23,7 @@ export interface Store {
 /** A predecessor whose record is unknown. */
 export const UNKNOWN: Past = { record: new Uint8Array(), away: 0, ended: false };
 
-/** No store: the records are stored with the grants, and budgets are opened and closed by their holder. */
+/** No store: the records are stored with the grants, and the seat opens and closes the budgets. */
 export const NOWHERE: Store = { read: () => UNKNOWN, write() {}, close() {} };
 
 /** A grant, and the record after it. */
@@ -50,9 +50,13 @@ export class Budgets {
   readonly #store: Store;
   readonly #budgets = new Map<string, Budget>();
 
-  constructor(desks: Desks, store: Store) {
+  /** The most budgets. */
+  readonly #most: number;
+
+  constructor(desks: Desks, store: Store, most = MOST) {
     this.#desks = desks;
     this.#store = store;
+    this.#most = most;
   }
 
   /** Answers a request for a key; `undefined` if there is nothing to send. */
@@ -89,7 +93,7 @@ export class Budgets {
 
   /** Whether there is no room for another budget, besides those that are about to be opened. */
   isFull(opening = 0): boolean {
-    return this.#budgets.size + opening >= MOST;
+    return this.#budgets.size + opening >= this.#most;
   }
 
   /** Whether no request has arrived for a while. */
@@ -122,12 +126,12 @@ export class Budgets {
   /** Opens a budget from its record, in place of those that are idle. */
   #load(key: string): Budget {
     for (const [idle, { unstored }] of this.#budgets) if (unstored === undefined && this.isIdle(idle)) this.close(idle);
-    if (this.isFull()) throw full();
+    if (this.isFull()) throw this.full();
     return this.open(key, this.#store.read(key));
   }
-}
 
-/** There is no room for another budget. */
-export function full(): TidegateError {
-  return new TidegateError("KEYS_FULL", `a program holds at most ${MOST} budgets: use fewer keys`);
+  /** There is no room for another budget. */
+  full(): TidegateError {
+    return new TidegateError("KEYS_FULL", `this program holds at most ${this.#most} budgets: use fewer keys, or raise the option keys`);
+  }
 }

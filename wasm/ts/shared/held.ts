@@ -19,6 +19,8 @@ export interface HeldOptions extends SharedOptions, SharedPolicy {}
 export interface Desks extends Pick<DeskOptions, "now"> {
   readonly policy: SharedPolicy;
   readonly standing: Standing;
+  /** The option `keys`. */
+  readonly keys: number;
   /** Creates an instance of the module for one desk. */
   readonly load: () => Exports;
 }
@@ -41,6 +43,9 @@ export interface HeldGate extends SharedGate {
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 }
 
+/** The default of the option `keys`. */
+const KEYS = 1_000;
+
 /** The longest time that closing waits for the last requests, ms. */
 const PATIENCE = 1_000;
 
@@ -57,7 +62,7 @@ export function held(
   writeShared([], policy);
   const lanes = new Set<LeasedLane>();
   const standing = new Standing(policy, load);
-  const post = open({ policy, standing, load, now: options.now }, () => lanes.forEach((lane) => lane.rest()));
+  const post = open({ policy, standing, load, now: options.now, keys: options.keys ?? KEYS }, () => lanes.forEach((lane) => lane.rest()));
   const sending = new Set<Promise<unknown>>();
   const carry: Carrier = async (key, request, tell) => {
     standing.ask(tell);
