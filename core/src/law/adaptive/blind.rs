@@ -378,8 +378,8 @@ impl AdaptiveState {
     /// Ends a dark time. If the server's capacity runs out before the end of a window, the right
     /// rate is what was served in a whole cycle of bright and dark time. If that reading can be trusted,
     /// with enough calls, and dark for a quarter of the cycle, it becomes the target. Otherwise the target
-    /// falls halfway to it. If a sixteenth of the cycle was dark, or the server
-    /// describes its limit, the epoch has at least as many calls.
+    /// falls halfway to it. If it can be trusted, or the server describes its limit, the epoch has at least as
+    /// many calls.
     fn read_meter(&mut self, now: Instant) {
         let dark = now - self.event_at;
         let read = self.meter.end_dark(now, dark, self.usual);
@@ -405,7 +405,7 @@ impl AdaptiveState {
             target.max(reading)
         }
         .min(SLOWEST);
-        if dark > cycle.halved(4) || self.hinted.knows() {
+        if trusted || self.hinted.knows() {
             paced.probe.cover(calls);
         }
     }

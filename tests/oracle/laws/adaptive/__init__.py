@@ -649,7 +649,7 @@ class Adaptive(Law):
         else:
             self.phase.target = max(target, reading)
         self.phase.target = min(self.phase.target, SLOWEST)
-        if dark > cycle // 16 or self.hinted.knows():
+        if trusted or self.hinted.knows():
             self.phase.cover(calls)
 
     # Snapshots.
