@@ -214,8 +214,8 @@ impl Policy {
 
     /// How long after its first failure a call whose latest attempt was throttled has up to 64 attempts, unless
     /// [`attempts`](Self::attempts) was set. Many windows last a minute, and many servers do not say when a window
-    /// ends: ten attempts would be used up before that. Each of these attempts waits at least a quarter of the time
-    /// since the first failure, because the server may reject this call for ever, and serve others.
+    /// ends: ten attempts would be used up before that. Each attempt beyond the tenth waits at least a quarter of the
+    /// time since the first failure, because the server may reject this call for ever, and serve others.
     pub const PATIENCE: Span = Span::from_secs(120);
 }
 

@@ -62,7 +62,7 @@ export interface Policy<L extends Law = Few> {
    * themselves; else 100 to 20000
    */
   backoff?: { base?: number | undefined; max?: number | undefined } | undefined;
-  /** The number of attempts per call, including the first. @defaultValue 10; up to 64 in the first two minutes for throttled calls */
+  /** The number of attempts per call, including the first. @defaultValue 10; more at growing intervals in the first two minutes for throttled calls */
   attempts?: number | undefined;
   /** How long after the first failure a call may be retried, in milliseconds. @defaultValue no limit */
   elapsed?: number | undefined;

@@ -14,17 +14,19 @@ export type BudgetStats = DeskStats & {
 export interface Store {
   /** What the budget of a key continues from; `undefined` if nobody has held it. */
   read(key: string): Past | undefined;
-  /** Stores a record, before its grant is sent. Throws if that fails. */
+  /** Stores a record, before its grant is sent. Throws if nobody else has it. */
   write(key: string, record: Uint8Array<ArrayBuffer>): void;
+  /** Why only other members have the records. */
+  readonly unstored?: string | undefined;
   /** The budget of a key is unloaded. */
-  close(key: string): void;
+  close?(key: string): void;
 }
 
 /** A predecessor whose record is unknown. */
 export const UNKNOWN: Past = { record: new Uint8Array(), away: 0, ended: false };
 
 /** No store: the records are stored with the grants, and the seat opens and closes the budgets. */
-export const NOWHERE: Store = { read: () => UNKNOWN, write() {}, close() {} };
+export const NOWHERE: Store = { read: () => UNKNOWN, write() {} };
 
 /** A grant, and the record after it. */
 export interface Granted {
@@ -83,7 +85,7 @@ export class Budgets {
 
   stats(key: string): BudgetStats | undefined {
     const budget = this.#budgets.get(key);
-    return budget && { ...budget.desk.stats(), unstored: budget.unstored };
+    return budget && { ...budget.desk.stats(), unstored: budget.unstored ?? this.#store.unstored };
   }
 
   /** Whether all grants have been stored, so that another program can continue at once. */
@@ -114,7 +116,7 @@ export class Budgets {
   close(key: string): Uint8Array<ArrayBuffer> | undefined {
     const record = this.#budgets.get(key)?.desk.snapshot();
     this.#budgets.delete(key);
-    this.#store.close(key);
+    this.#store.close?.(key);
     return record;
   }
 
@@ -132,6 +134,6 @@ export class Budgets {
 
   /** There is no room for another budget. */
   full(): TidegateError {
-    return new TidegateError("KEYS_FULL", `this program holds at most ${this.#most} budgets: use fewer keys, or raise the option keys`);
+    return new TidegateError("KEYS_FULL", `this program holds at most ${this.#most} budgets: use fewer keys, or more programs. Through Redis, the option keys is the limit`);
   }
 }

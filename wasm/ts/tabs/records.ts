@@ -21,6 +21,9 @@ interface Stored {
 /** Milliseconds between two writes to the storage. */
 const EVERY = 10_000;
 
+/** The most records. Without one, a budget continues as if its last grants were unknown. */
+const MOST = 1_000;
+
 export class Records implements Store {
   readonly #name: string;
   readonly #told = new Map<string, Told>();
@@ -29,8 +32,7 @@ export class Records implements Store {
   #stored = -Infinity;
   /** Whether no grants of former holders are unknown. */
   #isFirst = true;
-  /** Why the last attempt to store failed. */
-  #unstored: unknown;
+  unstored: string | undefined;
 
   constructor(name: string) {
     this.#name = name;
@@ -38,7 +40,7 @@ export class Records implements Store {
 
   /** The holder has granted calls; this is its record now. */
   hear(key: string, record: Uint8Array): void {
-    this.#told.set(key, { record, at: Date.now(), ended: false });
+    this.#keep(key, record, false);
     this.#left = false;
   }
 
@@ -69,12 +71,19 @@ export class Records implements Store {
 
   /** The other tabs have the record too, so it is stored only once in a while. */
   write(key: string, record: Uint8Array): void {
-    this.#told.set(key, { record, at: Date.now(), ended: true });
+    this.#keep(key, record, true);
     if (performance.now() - this.#stored > EVERY) this.store(false);
-    if (this.#unstored !== undefined) throw this.#unstored;
   }
 
-  close(): void {}
+  #keep(key: string, record: Uint8Array, ended: boolean): void {
+    this.#told.delete(key);
+    this.#told.set(key, { record, at: Date.now(), ended });
+    for (const oldest of this.#told.keys()) {
+      if (this.#told.size <= MOST) break;
+      this.#isFirst = false;
+      this.#told.delete(oldest);
+    }
+  }
 
   /** Stores all records. */
   store(ended: boolean): void {
@@ -82,9 +91,9 @@ export class Records implements Store {
     this.#stored = performance.now();
     try {
       localStorage.setItem(this.#name, JSON.stringify({ ended, budgets } satisfies Stored));
-      this.#unstored = undefined;
+      this.unstored = undefined;
     } catch (error) {
-      this.#unstored = error;
+      this.unstored = String(error);
       this.#forget();
     }
   }

@@ -60,9 +60,13 @@ impl Meter {
         let ripe = usual.calls_in(self.served.into()) >= RIPE;
         if !self.set || ripe {
             let unit = Log::of_span(now - self.from) - Log::of(self.served.into());
-            let unit = if ripe { unit } else { Log::ZERO };
-            *self = Self { from: now, served: 0, unit, set: true, ..*self };
+            self.begin(now, if ripe { unit } else { Log::ZERO });
         }
+    }
+
+    /// Starts a new epoch in the same cycle.
+    const fn begin(&mut self, now: Instant, unit: Log) {
+        (self.from, self.served, self.unit, self.set) = (now, 0, unit, true);
     }
 
     /// Length of the present epoch so far.
@@ -79,7 +83,7 @@ impl Meter {
     ///
     /// A server may have several windows, such as that of the hour beside that of the minute. A dark time much
     /// shorter than that of the previous cycle is part of the present cycle. A much longer one ends a longer window,
-    /// whose begin is unknown. Neither says what a window serves.
+    /// whose start is unknown. Neither says what a window serves.
     pub(super) fn end_dark(
         &mut self,
         now: Instant,
@@ -92,8 +96,8 @@ impl Meter {
         let before = self.dark;
         let dark = i16::try_from(Log::of_span(dark).coarse().max(1)).unwrap_or(i16::MAX);
         if dark < before.saturating_sub(FACTOR) {
-            let dark = before.saturating_sub(DECAY);
-            *self = Self { dark, from: now, served: 0, unit: Log::ZERO, ..*self };
+            self.dark = before.saturating_sub(DECAY);
+            self.begin(now, Log::ZERO);
             return None;
         }
         let read = (self.cycle(now), self.calls(usual));
