@@ -202,24 +202,29 @@ impl AdaptiveState {
 
     /// A congestion event: cuts the rate. `cooldown` is what the server asked for, or zero.
     pub(super) fn hit(&mut self, now: Instant, cooldown: Span) {
-        let flight = self.flight();
+        let (flight, quota) = (self.flight(), self.quota());
         let Phase::Paced(paced) = &mut self.phase else { return };
         // A second hit shortly after the first, or after an epoch that was mostly a cooldown.
         let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= cooldown;
         let soon = self.meter.set && few;
         let before = paced.probe;
-        // After a long climb, the limit is where the hit came. But if each hit costs a cooldown,
+        // After a long climb, the limit is where the hit came. But if each hit costs a long cooldown,
         // hits must be rare.
         let gained =
-            if cooldown > Span::ZERO { Log::OCTAVE.octaves(1) } else { Log::OCTAVE.halved() };
+            if cooldown > SHORTEST { Log::OCTAVE.octaves(1) } else { Log::OCTAVE.halved() };
         self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
         paced.rejected = 0;
         if paced.searching && cooldown > Span::ZERO {
             // Each rejection costs a cooldown: halfway to what was served, on a logarithmic scale.
             let calls = self.meter.calls(self.usual).max(1);
-            let cycle = Log::of_span(self.meter.cycle(now + cooldown));
-            let slower = cycle - Log::of(calls.into()) - self.interval;
-            self.interval = self.interval + slower.max(Log::ZERO).halved();
+            let served = Log::of_span(self.meter.cycle(now + cooldown)) - Log::of(calls.into());
+            let slower = served - self.interval;
+            if slower > Log::ZERO {
+                self.interval = self.interval + slower.halved();
+            } else if self.hinted.knows() {
+                // Calls came slowly at last because little was left.
+                self.interval = served.max(quota);
+            }
         }
         self.meter.turn(now, self.usual);
         if let (true, Some(reading)) = (soon, self.meter.reading_before(self.usual)) {

@@ -14,9 +14,9 @@ use crate::snapshot::fields;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Probe {
-    /// log2 of K, coarsely, as learned from the hits.
+    /// log2 of the K that was learned, from hits or from a window.
     length: u8,
-    /// log2 of the smallest K of this epoch, coarsely: that of a window, or of several cooldowns.
+    /// log2 of the smallest K of this epoch, coarsely: that of several cooldowns.
     least: i16,
     /// log2 of a sixteenth of the calls in flight at the cut, in sixteenths of an octave. An epoch
     /// is longer by this factor, because a response reflects the rate of a round trip ago.
@@ -39,7 +39,7 @@ const MOST: u8 = 8;
 /// log2 of the longest length.
 const LIMIT: i16 = 16 << 8;
 /// log2 of the minimum and maximum number of cooldowns per epoch.
-const FEWEST_COOLDOWNS: u8 = 2;
+const FEWEST_COOLDOWNS: u8 = 1;
 const MOST_COOLDOWNS: u8 = 4;
 
 impl Probe {
@@ -58,8 +58,13 @@ impl Probe {
 
     /// log2 of the present K, coarsely.
     pub(super) fn length(&self) -> i16 {
+        self.learned().max(self.least)
+    }
+
+    /// log2 of the learned K, coarsely.
+    fn learned(&self) -> i16 {
         let learned = i16::from(self.length).saturating_mul(256);
-        learned.saturating_add(self.flight()).max(self.least)
+        learned.saturating_add(self.flight())
     }
 
     /// log2 of a sixteenth of the calls in flight at the cut, coarsely.
@@ -67,9 +72,9 @@ impl Probe {
         i16::from(self.flight) << 4
     }
 
-    /// L as a logarithm: the inverse of the square root of K, which is at least 16.
+    /// L as a logarithm: the inverse of the square root of the learned K, which is at least 16.
     pub(super) fn depth(&self) -> Coarse {
-        Coarse::from(self.length() / 2).saturating_neg()
+        Coarse::from(self.learned() / 2).saturating_neg()
     }
 
     /// The epoch begins this far below its plateau, instead of L.
@@ -98,10 +103,16 @@ impl Probe {
             return Log::ZERO;
         }
         const LOG2_OF_3: Coarse = 406;
+        /// Above the plateau, L is at least this, or a higher limit would be found late.
+        const SIXTEENTH: Coarse = -(4 << 8);
         let distance = coarse(distance).saturating_sub(coarse(length)).saturating_mul(2);
         let growth = distance
             .saturating_add(LOG2_OF_3)
-            .saturating_add(if self.progress < length { self.rise() } else { self.depth() })
+            .saturating_add(if self.progress < length {
+                self.rise()
+            } else {
+                self.depth().max(SIXTEENTH)
+            })
             .saturating_add(weight)
             .saturating_sub(self.length().into());
         Log::of_growth(growth.min(most))
@@ -126,7 +137,8 @@ impl Probe {
     /// growth of the interval: L, and at most `gained` of what the rate has gained since the previous hit.
     pub(super) fn cut(&mut self, interval: Log, flight: Coarse, gained: Log) -> Log {
         if self.is_ripe() {
-            self.length = self.length.saturating_add(1).min(MOST);
+            let most = u8::try_from(self.least >> 8).unwrap_or(0).max(MOST);
+            self.length = self.length.max(self.length.saturating_add(1).min(most));
         }
         self.flight = u8::try_from(flight.saturating_sub(4 << 8).max(0) >> 4).unwrap_or(u8::MAX);
         let depth = power(self.depth().saturating_add(8 << 8));
@@ -169,11 +181,11 @@ impl Probe {
         self.progress = 0;
     }
 
-    /// An epoch has at least as many calls as a window, because silence within a window is no
+    /// An epoch has about as many calls as a window, because silence within a window is no
     /// evidence.
     pub(super) fn cover(&mut self, calls: u32) {
-        let length = i16::try_from(coarse(calls)).unwrap_or(LIMIT);
-        self.least = self.least.max(length.min(LIMIT));
+        let length = coarse(calls).min(LIMIT.into()) >> 8;
+        self.length = self.length.max(u8::try_from(length).unwrap_or(0));
     }
 
     /// Whether an eighth of K or more was served.
@@ -181,7 +193,7 @@ impl Probe {
         self.progress >= power(self.length().saturating_sub(3 << 8).into())
     }
 
-    /// If each rejection costs a cooldown of 2^`lost` calls, an epoch lasts at least four
+    /// If each rejection costs a cooldown of 2^`lost` calls, an epoch lasts at least two
     /// cooldowns, and up to sixteen as hits repeat.
     pub(super) fn cover_cooldowns(&mut self, lost: Coarse, before: &Self) {
         let most = lost.saturating_add(Coarse::from(MOST_COOLDOWNS) << 8);
@@ -242,10 +254,10 @@ mod tests {
             assert_eq!(probe.least, (3 + i16::from(probe.cooldowns)) << 8);
             probe.cooldowns
         };
-        let seen = [(31, 3), (32, 3), (127, 3), (127, 4), (128, 4), (128, 2)];
+        let seen = [(31, 3), (32, 3), (127, 3), (127, 4), (128, 4), (128, 1)];
         assert_eq!(
             seen.map(|(successes, cooldowns)| after(successes, cooldowns)),
-            [3, 4, 4, 4, 3, 2]
+            [3, 4, 4, 4, 3, 1]
         );
     }
 }

@@ -465,13 +465,17 @@ class Adaptive(Law):
         few = paced.successes < 8 or since(self.meter.start, now) // 2 <= cooldown
         soon = self.meter.set and few
         successes, ripe = paced.successes, paced.is_ripe()
-        gained = logs.OCTAVE * 2 if cooldown > 0 else logs.OCTAVE // 2
+        gained = logs.OCTAVE * 2 if cooldown > SECOND else logs.OCTAVE // 2
         self.apart = add(self.apart, paced.cut(self.apart, self.flight(), gained))
         if paced.searching and cooldown > 0:
-            # Halfway to what was served, on a logarithmic scale.
             cycle = log(self.meter.cycle(within(now + cooldown)))
-            slower = fit(fit(cycle - log(max(1, self.meter.calls(self.usual)))) - self.apart)
-            self.apart = add(self.apart, max(0, slower) >> 1)
+            served = fit(cycle - log(max(1, self.meter.calls(self.usual))))
+            slower = fit(served - self.apart)
+            if slower > 0:
+                # Halfway to what was served, on a logarithmic scale.
+                self.apart = add(self.apart, slower >> 1)
+            elif self.hinted.knows():
+                self.apart = max(served, self.quota_interval())
         self.meter.turn(now, self.usual)
         reading = self.meter.reading_before(self.usual)
         if soon and reading is not None:

@@ -285,7 +285,7 @@ class Paced:
     which are 2^length or more."""
 
     def __init__(self, target):
-        self.target, self.length, self.least, self.cooldowns = target, 4, 0, 2
+        self.target, self.length, self.least, self.cooldowns = target, 4, 0, 1
         self.flight = 0
         self.progress = self.successes = self.rejected = self.gap = self.base = 0
         self.searching = True
@@ -293,11 +293,15 @@ class Paced:
 
     def aim(self):
         """K, as a coarse logarithm."""
-        return max(fit((self.length << 8) + (self.flight << 4), 16), self.least)
+        return max(self.learned(), self.least)
+
+    def learned(self):
+        """The K that was learned, as a coarse logarithm."""
+        return fit((self.length << 8) + (self.flight << 4), 16)
 
     def depth(self):
         """How much a hit cuts, as a coarse logarithm."""
-        return -int(self.aim() / 2)
+        return -int(self.learned() / 2)
 
     def side(self):
         """Whether the rate is near its plateau or above, after a quarter of K."""
@@ -330,7 +334,9 @@ class Paced:
         if distance == 0:
             return 0
         rise = self.depth()
-        if self.progress < length and self.gap:
+        if self.progress > length:
+            rise = max(rise, -(4 << 8))
+        elif self.gap:
             # A sixteenth of an octave is a fraction of log(2) / 16.
             rise = max(rise, logs.rough(self.gap) - 1_159)
         cubic = 2 * (logs.rough(distance) - logs.rough(length)) + 406
@@ -340,7 +346,7 @@ class Paced:
         """By how much the interval grows after a hit with 2^flight calls in flight. At most `gained` of
         what the rate has gained since the previous hit counts."""
         if self.is_ripe():
-            self.length = min(self.length + 1, 8)
+            self.length = max(self.length, min(self.length + 1, max(self.least >> 8, 8)))
         self.flight = min(max(flight - (4 << 8), 0) >> 4, 255)
         deep = logs.power(self.depth() + (8 << 8))
         self.progress = self.successes = self.rejected = self.gap = 0
@@ -354,13 +360,13 @@ class Paced:
         self.gap = min(logs.coarse(below) >> 4, 255)
 
     def cover(self, calls):
-        """An epoch has at least this many calls."""
-        self.least = max(self.least, min(logs.rough(calls), 16 << 8))
+        """An epoch has about this many calls."""
+        self.length = max(self.length, min(logs.rough(calls) >> 8, 16))
 
     def cover_cooldowns(self, lost, successes, ripe):
         """An epoch lasts at least several cooldowns, of 2^lost calls each."""
         if logs.rough(successes) >= lost + (4 << 8):
-            self.cooldowns = max(self.cooldowns - 1, 2)
+            self.cooldowns = max(self.cooldowns - 1, 1)
         elif ripe:
             self.cooldowns = min(self.cooldowns + 1, 4)
         self.least = min(max(lost + (self.cooldowns << 8), 0), 16 << 8)
