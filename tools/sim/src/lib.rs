@@ -13,8 +13,6 @@ pub mod metric;
 mod order;
 pub mod peer;
 pub mod place;
-#[cfg(feature = "cli")]
-pub mod plot;
 mod queued;
 #[cfg(feature = "cli")]
 pub mod report;

@@ -1,4 +1,4 @@
-//! The command: lists scenarios and laws, runs simulations, and reports or plots the results.
+//! The command: lists scenarios and laws, runs simulations, and reports the results.
 
 #[path = "worlds/verb.rs"]
 mod verb;
@@ -8,14 +8,14 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use tidegate::Instant;
 use tidegate_sim::report::{self, Row};
 use tidegate_sim::runner::{self, Job};
 use tidegate_sim::shared::{Fleet, page};
-use tidegate_sim::{Scenario, ScenarioError, World, controllers, plot, scenario};
+use tidegate_sim::{Scenario, ScenarioError, World, controllers, scenario};
 
 /// Simulates clients and rate-limited servers in virtual time
 #[derive(Parser)]
@@ -80,10 +80,6 @@ struct Form {
     /// Print every event, and a digest of all events
     #[arg(long)]
     trace: bool,
-    /// Plot the delays, rates and throttled share of the first seed to an SVG file, or to a folder if there are
-    /// several scenarios or laws
-    #[arg(long, value_name = "OUT")]
-    svg: Option<PathBuf>,
 }
 
 fn default_directory() -> &'static str {
@@ -166,8 +162,6 @@ fn run(args: &RunArgs) -> anyhow::Result<()> {
         scenarios.iter().flat_map(|scenario| pairs(scenario, &args.laws)).collect();
     if args.form.trace {
         trace(&pairs, args.seeds.clone())
-    } else if let Some(out) = &args.form.svg {
-        draw(&pairs, *args.seeds.start(), out)
     } else {
         tell(&pairs, args.seeds.clone(), args.form.json)
     }
@@ -238,31 +232,5 @@ fn trace(pairs: &[Pair], seeds: RangeInclusive<u64>) -> anyhow::Result<()> {
         }
     }
     out.flush()?;
-    Ok(())
-}
-
-fn draw(pairs: &[Pair], seed: u64, out: &Path) -> anyhow::Result<()> {
-    let several = pairs.len() > 1;
-    let names_a_file = out.extension().is_some_and(|extension| extension == "svg");
-    if several && names_a_file {
-        bail!(
-            "{} is one file, but there are {} plots: name one law and one scenario, or a directory",
-            out.display(),
-            pairs.len()
-        );
-    }
-    if !names_a_file {
-        std::fs::create_dir_all(out)
-            .with_context(|| format!("cannot create the directory {}", out.display()))?;
-    }
-    for &(scenario, law) in pairs {
-        let file = if names_a_file {
-            out.to_owned()
-        } else {
-            out.join(format!("{}-{law}.svg", scenario.name))
-        };
-        plot::draw(scenario, law, seed, &file)?;
-        println!("{}", file.display());
-    }
     Ok(())
 }

@@ -106,20 +106,6 @@ fn a_trace_ends_with_the_digest_of_the_json_row() {
 }
 
 #[test]
-fn a_plot_shows_calls_and_lines() {
-    let path = file("draw.toml", OWN);
-    let out = path.with_file_name("drawing.svg");
-    let args = ["run", path.to_str().unwrap(), "--law", "backoff", "--seeds", "1", "--svg"];
-    stdout(&sim(&[&args[..], &[out.to_str().unwrap()]].concat()));
-    let svg = std::fs::read_to_string(out).unwrap();
-    assert!(svg.matches("<circle").count() > 500);
-    assert!(svg.matches("<polyline").count() > 10);
-    for text in ["draw · backoff · seed 1", "served", "throttled, %", "process 6"] {
-        assert!(svg.contains(text), "{text}");
-    }
-}
-
-#[test]
 fn an_error_is_one_line_with_an_exit_status() {
     let bad = file("bad.toml", &OWN.replace("limit = 33", "limit = 33\ncolour = 1"));
     let good = file("good.toml", OWN);
@@ -130,7 +116,6 @@ fn an_error_is_one_line_with_an_exit_status() {
         (vec!["run", good, "--law", "magic"], 2, "there is no law \"magic\"; the laws are "),
         (vec!["run", good, "--seeds", "3..1"], 2, "must be at most the last"),
         (vec!["run", good, "--json", "--trace"], 2, "cannot be used with"),
-        (vec!["run", good, "--svg", "one.svg"], 1, "is one file, but there are"),
     ] {
         let output = sim(&args);
         let error = String::from_utf8(output.stderr).unwrap();

@@ -8,13 +8,15 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::page::OWN;
 use super::{Family, Figure, Figures, Hints, Row};
 use crate::controllers;
-use crate::plot::{BLUE, GREY};
 
 /// The width of the names and of the chart, and the height of the head and of a row.
 const NAMES: u32 = 250;
 const WIDTH: u32 = 1_080;
 const HEAD: u32 = 64;
 const ROW: f64 = 14.0;
+
+const BLUE: RGBColor = RGBColor(43, 108, 196);
+const GREY: RGBColor = RGBColor(110, 110, 110);
 
 /// A figure on a logarithmic axis.
 struct Panel {
