@@ -43,8 +43,3 @@ def part(ratio, number):
 def part_up(ratio, number):
     """The same, rounded up."""
     return within(ceil(Fraction(*ratio) * number))
-
-
-def towards_zero(a, b):
-    """A signed quotient rounded towards zero. Zero if the divisor is zero."""
-    return 0 if b == 0 else abs(a) // b * (1 if a >= 0 else -1)
