@@ -15,12 +15,10 @@ pub struct Agenda<E> {
 }
 
 impl<E: Ord> Agenda<E> {
-    /// Creates an empty queue.
     pub const fn new() -> Self {
         Self { entries: BinaryHeap::new(), entered: 0 }
     }
 
-    /// Adds an event.
     pub fn enter(&mut self, at: Instant, event: E) {
         let key = u128::from(at.as_nanos()) << 64 | u128::from(self.entered);
         self.entries.push(Reverse((key, event)));
@@ -36,12 +34,10 @@ impl<E: Ord> Agenda<E> {
         self.entries.pop().map(|Reverse((_, event))| (at, event))
     }
 
-    /// Whether no event is pending.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How many events were added.
     pub const fn entered(&self) -> u64 {
         self.entered
     }

@@ -7,49 +7,34 @@ use tidegate::Instant;
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 #[error("at {at} ns of virtual time, {what}", at = .at.as_nanos())]
 pub struct Broken {
-    /// When it happened.
     pub at: Instant,
-    /// What happened.
     pub what: Breach,
 }
 
-/// A violated promise.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum Breach {
     /// A wait that is not in the future would let its thread spin.
     #[error("process {process} must wait until {until} ns, which is not later", until = .until.as_nanos())]
     ZeroWait {
-        /// The process.
         process: u32,
         /// The end of the wait.
         until: Instant,
     },
     /// No event is pending, but threads have not finished.
     #[error("no events are left, but {unfinished} threads have not finished")]
-    Idle {
-        /// How many.
-        unfinished: u64,
-    },
+    Idle { unfinished: u64 },
     /// A process without a call in flight has to wait for one to settle.
     #[error("process {process} has no call in flight, but must wait until one settles")]
-    Stuck {
-        /// The process.
-        process: u32,
-    },
+    Stuck { process: u32 },
     /// The throttle's count of permits differs from the number of calls in flight.
     #[error("process {process} has {calls} calls in flight, but its throttle counts {permits}")]
     Permits {
-        /// The process.
         process: u32,
-        /// Calls in flight.
         calls: u32,
         /// Permits that have not settled.
         permits: u32,
     },
     /// A served call was retried.
     #[error("process {process} wants to retry a call that was served")]
-    Again {
-        /// The process.
-        process: u32,
-    },
+    Again { process: u32 },
 }

@@ -13,7 +13,6 @@ pub enum Stream {
     Throttle(u32),
     /// A thread, by its number in the world: its start, demand and latencies.
     Thread(u32),
-    /// The server.
     Server,
     /// Background calls.
     Strangers,
@@ -85,20 +84,16 @@ pub fn scaled(span: Span, factor: f64) -> Span {
     Span::from_nanos((span.as_nanos() as f64 * factor) as u64)
 }
 
-/// A distribution of latencies.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Spread {
-    /// A constant.
     Constant(Time),
     /// Uniform between two times.
     Uniform(Time, Time),
-    /// Exponential with this mean.
     Exponential(Time),
     /// Lognormal: half the draws are below the median, and their logarithm has the standard
     /// deviation `sigma`.
     Lognormal {
-        /// The median.
         median: Time,
         /// The spread. With 0.5, one draw in forty exceeds 2.7 medians.
         sigma: f64,
@@ -106,7 +101,6 @@ pub enum Spread {
 }
 
 impl Spread {
-    /// A draw.
     pub fn draw(&self, chance: &mut Chance) -> Span {
         match self {
             Self::Constant(time) => time.span(),

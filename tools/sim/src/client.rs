@@ -17,7 +17,6 @@ const START_WITHIN: Span = Span::from_millis(20);
 /// A thread that was off restarts within this time.
 const ON_WITHIN: Span = Span::from_millis(200);
 
-/// The state of a thread.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State {
     /// It has no call to make now.
@@ -42,9 +41,7 @@ impl State {
 /// A thread of a client process.
 #[derive(Clone, Debug)]
 pub struct Thread {
-    /// Its process.
     pub process: u32,
-    /// Its state.
     pub state: State,
     /// Its current call, if it has one.
     pub call: Call,
@@ -52,15 +49,12 @@ pub struct Thread {
     pub begun: Instant,
     /// When the current attempt first polled the throttle.
     pub asked: Instant,
-    /// The attempt in flight.
     pub flight: Flight,
     /// When the thread leaves the world.
     pub to: Instant,
-    /// Its random numbers.
     pub chance: Chance,
     /// How its call is refused, if it can never be served.
     pub bad: Option<Refusal>,
-    /// The settings of its group.
     pub group: Rc<Clients>,
     /// How many of its calls must still be served.
     left: u64,
@@ -73,9 +67,7 @@ pub struct Thread {
 /// An attempt in flight or completed.
 #[derive(Clone, Copy, Debug)]
 pub struct Flight {
-    /// The permit of the attempt.
     pub permit: u64,
-    /// The response.
     pub response: Response,
 }
 
@@ -120,7 +112,6 @@ impl Thread {
         from + self.chance.between(Span::ZERO, START_WITHIN)
     }
 
-    /// Begins a call.
     pub fn begin(&mut self, now: Instant) {
         let arises = matches!(self.group.demand, Demand::Poisson(_) | Demand::Cron { .. });
         self.begun = if arises { self.arisen.min(now) } else { now };

@@ -100,7 +100,6 @@ pub fn per_thread(policy: &Policy, place: &Place) -> Box<dyn Throttle> {
 /// A controller and the permits of its calls in flight. A permit is identified by its thread,
 /// because a thread has one call at a time.
 pub struct Permits<L: Law, const LAWS: usize> {
-    /// The controller.
     pub gate: Controller<L, LAWS>,
     permits: Box<[Option<Permit<LAWS>>]>,
 }

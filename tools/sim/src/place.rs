@@ -12,15 +12,11 @@ use crate::throttle::{Member, Outlook};
 pub struct Place<'a> {
     /// The scenario of its world.
     pub scenario: &'a Scenario,
-    /// Its number.
     pub process: u32,
-    /// Its number of threads.
     pub threads: u32,
     /// Its own law, if it does not use the law under test.
     pub law: Option<&'a str>,
-    /// A seed for its throttle.
     pub seed: u64,
-    /// When it joins.
     pub from: Instant,
 }
 

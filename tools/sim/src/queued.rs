@@ -11,7 +11,6 @@ use crate::throttle::{Answer, Call, CallOf, Next, Response, Throttle};
 /// One type for all laws.
 type AnyGate<const LAWS: usize> = dyn Gate<LAWS, Permit = Permit<LAWS>>;
 
-/// A controller behind a queue.
 pub struct Queued<L: Law, const LAWS: usize> {
     permits: Permits<L, LAWS>,
     queue: Queue<Vec<Node<LAWS>>, LAWS>,

@@ -12,13 +12,10 @@ use crate::world::Run;
 /// The results of a scenario with a law over all seeds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The scenario's name.
     pub scenario: String,
-    /// The law's name.
     pub law: String,
     /// Whether the law is a peer.
     pub peer: bool,
-    /// The seeds.
     pub seeds: Vec<u64>,
     /// The median of each metric, in order. `None` if the metric does not apply.
     #[serde(serialize_with = "map")]

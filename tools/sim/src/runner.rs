@@ -10,14 +10,10 @@ use tidegate::Instant;
 use crate::scenario::Scenario;
 use crate::world::{Run, World};
 
-/// One simulation to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
-    /// Its scenario.
     pub scenario: &'a Scenario,
-    /// Its law.
     pub law: &'a str,
-    /// Its seed.
     pub seed: u64,
 }
 

@@ -76,7 +76,6 @@ pub enum Next {
 }
 
 impl Next {
-    /// Nothing waits.
     pub const NOTHING: Self = Self::Sleep { until: None, first: None };
 }
 
@@ -97,7 +96,6 @@ pub struct Call {
 
 /// Access to the call of a controller with this many laws.
 pub trait CallOf<const LAWS: usize> {
-    /// The call.
     fn core(&self) -> &tidegate::Call<LAWS>;
 
     /// Replaces it by the next attempt.
@@ -127,9 +125,7 @@ impl CallOf<2> for Call {
 /// The response of a call as its client sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Response {
-    /// The outcome of the call.
     pub outcome: Outcome,
-    /// The server's hint.
     pub hint: Hint,
     /// When the call was sent.
     pub sent: Instant,
@@ -164,9 +160,7 @@ pub struct Outlook {
 /// A client process in an [`Outlook`].
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
-    /// When it joins.
     pub from: Instant,
-    /// When it leaves.
     pub to: Instant,
     /// Whether it is a stranger, which does not use the throttle under test, and its calls a
     /// second.
@@ -176,7 +170,6 @@ pub struct Member {
 /// Reservations shared by the processes of an [`Outlook`]. It starts blank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ledger {
-    /// Whether it has been initialised.
     pub open: bool,
     /// Calls that may be sent at once.
     pub tokens: f64,

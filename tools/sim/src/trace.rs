@@ -9,7 +9,6 @@ use tidegate::{Instant, Outcome, Reason, Span};
 pub struct Step {
     /// When.
     pub at: Instant,
-    /// In which process.
     pub process: u32,
     /// In which thread, numbered across all processes.
     pub thread: u32,
@@ -17,14 +16,12 @@ pub struct Step {
     pub what: What,
 }
 
-/// A kind of step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum What {
     /// Admitted and sent after this wait.
     Sent(Span),
     /// Has to poll again at this time.
     Waits(Instant),
-    /// No room.
     Full,
     /// Added to the queue of its process.
     Queued,
@@ -34,9 +31,7 @@ pub enum What {
     Decided(Outcome),
     /// Returned to its client.
     Back {
-        /// The outcome.
         outcome: Outcome,
-        /// When it was sent.
         sent: Instant,
         /// How long it waited for its throttle.
         waited: Span,
@@ -94,7 +89,6 @@ impl Digest {
         Self(0xCBF2_9CE4_8422_2325)
     }
 
-    /// Adds a step.
     pub fn add(&mut self, step: &Step) {
         let (code, value) = match step.what {
             What::Sent(waited) => (0, waited.as_nanos()),
@@ -118,7 +112,6 @@ impl Digest {
         self.0 = mixed ^ (mixed >> 33);
     }
 
-    /// The digest as a number.
     pub const fn value(self) -> u64 {
         self.0
     }

@@ -44,7 +44,6 @@ pub struct World<S> {
     over: bool,
 }
 
-/// An event.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Event {
     /// A thread polls its throttle.
@@ -59,16 +58,12 @@ enum Event {
     Stranger,
 }
 
-/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The digest of its trace.
     pub digest: Digest,
     /// How many calls arrived at the server.
     pub calls: u64,
-    /// How many events there were.
     pub events: u64,
-    /// Its metrics.
     pub metrics: Metrics,
 }
 
@@ -191,25 +186,21 @@ impl<S: Deref<Target = Scenario>> World<S> {
         Ok(!self.over)
     }
 
-    /// Runs to the end.
     pub fn run(mut self) -> Result<Run, Broken> {
         self.advance(Instant::MAX, &mut |_| {})?;
         Ok(self.finish())
     }
 
-    /// The result so far.
     pub fn finish(&self) -> Run {
         let metrics = self.tally.metrics(&self.scenario, &self.server, self.now, self.lost);
         let events = self.agenda.entered();
         Run { digest: self.digest, calls: self.tally.calls(), events, metrics }
     }
 
-    /// The virtual time.
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// Whether the run has ended.
     pub const fn is_over(&self) -> bool {
         self.over
     }
@@ -219,12 +210,10 @@ impl<S: Deref<Target = Scenario>> World<S> {
         self.digest
     }
 
-    /// The counters so far.
     pub const fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// The server.
     pub const fn server(&self) -> &Server {
         &self.server
     }
@@ -239,7 +228,6 @@ impl<S: Deref<Target = Scenario>> World<S> {
         self.processes[process].throttle.rate(self.now)
     }
 
-    /// The process of each thread.
     pub fn processes(&self) -> impl Iterator<Item = u32> {
         self.threads.iter().map(|thread| thread.process)
     }

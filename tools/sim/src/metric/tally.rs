@@ -31,7 +31,6 @@ pub struct Tally {
     /// When the last thread completed its fixed amount of work.
     pub(super) done: Option<Instant>,
     pub(super) peak: Peak,
-    /// The width of a bin.
     bin: Span,
     /// The width of the server's windows, and when the first whole one begins.
     windows: Option<(Span, Instant)>,
@@ -39,7 +38,6 @@ pub struct Tally {
     calls: u64,
 }
 
-/// The counters of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThreadTally {
     pub(super) process: u32,
@@ -123,7 +121,6 @@ impl Tally {
         }
     }
 
-    /// A background call has arrived.
     pub fn stranger(&mut self, now: Instant, outcome: Outcome) {
         self.count(now, outcome);
     }
@@ -153,7 +150,6 @@ impl Tally {
         under_test.map(|thread| u64::from(thread.served)).sum()
     }
 
-    /// How many calls have arrived.
     pub const fn calls(&self) -> u64 {
         self.calls
     }

@@ -29,7 +29,6 @@ const SMOOTHING: f64 = 0.8;
 /// The lowest rate, in calls a second.
 const FLOOR: f64 = 0.5;
 
-/// The throttle.
 pub(super) struct AwsCubic {
     limiter: Limiter,
     retries: Smithy,

@@ -28,7 +28,6 @@ const MAX_ELAPSED: Span = Span::from_secs(15 * 60);
 #[derive(Default)]
 pub(super) struct Cenkalti(Threads<Course>);
 
-/// The state of a call.
 #[derive(Clone, Copy, Default)]
 struct Course {
     began: Instant,
@@ -56,7 +55,6 @@ fn randomized(interval: Span, random: f64) -> Span {
     Span::from_nanos((middle - reach + random * (2.0 * reach + 1.0)) as u64)
 }
 
-/// The next interval.
 fn grown(interval: Span) -> Span {
     let nanos = interval.as_nanos() as f64;
     if nanos >= MAX_INTERVAL.as_nanos() as f64 / MULTIPLIER {

@@ -32,7 +32,6 @@ pub(super) fn full_jitter(failures: u32, chance: &mut Chance) -> Span {
     seconds(chance.within(0.0, rung(BASE, failures)))
 }
 
-/// The schedule.
 pub(super) struct FullJitter;
 
 impl Schedule for FullJitter {

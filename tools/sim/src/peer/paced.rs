@@ -32,7 +32,6 @@ pub(super) trait Rule {
     /// The rate after a response. `waited` is whether its call had to wait for a token.
     fn rate(&mut self, now: f64, rate: f64, throttled: bool, waited: bool) -> f64;
 
-    /// The size of the bucket.
     fn burst(&self, rate: f64) -> f64;
 }
 

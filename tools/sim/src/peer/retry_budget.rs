@@ -27,7 +27,6 @@ const TTL_MS: u64 = 10_000;
 const MIN_RETRIES_PER_SECOND: i64 = 10;
 const RESERVE: i64 = MIN_RETRIES_PER_SECOND * (TTL_MS as i64 / 1_000) * WITHDRAWAL;
 
-/// The schedule.
 #[derive(Default)]
 pub(super) struct RetryBudget(Budget);
 

@@ -28,7 +28,6 @@ const SLOT: Span = Span::from_secs(10);
 /// How long a dropped call takes to return to the layer above.
 const DROPPED: Span = Span::from_millis(100);
 
-/// The throttle.
 pub(super) struct Sre {
     history: History,
     /// When a thread's dropped call returns.

@@ -24,7 +24,6 @@ impl Supply {
         Self(changes.into_iter().map(net).collect())
     }
 
-    /// The rate at an instant.
     pub fn at(&self, at: Instant) -> f64 {
         latest(&self.0, at)
     }

@@ -30,7 +30,6 @@ const PROBE_MULTIPLIER: f64 = 30.0;
 /// The longest delay before a dropped call is repeated, in seconds.
 const RETRY: f64 = 0.1;
 
-/// The throttle.
 pub(super) struct Vegas {
     limit: f64,
     max: f64,
@@ -41,7 +40,6 @@ pub(super) struct Vegas {
     chance: Chance,
 }
 
-/// A completed call.
 #[derive(Clone, Copy)]
 struct Sample {
     /// Its round-trip time. Never zero.
@@ -58,7 +56,6 @@ impl Vegas {
         Self { limit: 20.0, max: 1_000.0, in_flight: 0, shortest: None, probe, chance }
     }
 
-    /// Learns from a completed call.
     fn sample(&mut self, sample: Sample) {
         if self.probe.due(self.limit, &mut self.chance) {
             self.shortest = Some(sample.rtt);
@@ -72,7 +69,6 @@ impl Vegas {
         }
     }
 
-    /// The next limit.
     fn target(&self, sample: Sample, shortest: Span) -> f64 {
         let limit = self.limit;
         if sample.dropped {

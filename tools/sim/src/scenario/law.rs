@@ -17,7 +17,6 @@ use super::units::{Rate, Time};
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LawSpec {
-    /// A constant rate.
     Fixed(FixedSpec),
     /// No rate, and a delay between a call's attempts.
     Backoff(BackoffSpec),
@@ -27,17 +26,14 @@ pub enum LawSpec {
     Tchannel(TchannelSpec),
 }
 
-/// The parameters of `fixed`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FixedSpec {
-    /// The rate.
     pub rate: Rate,
     /// How many calls may be sent at once. The default is 1.
     pub burst: Option<u32>,
 }
 
-/// The parameters of `backoff`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BackoffSpec {
@@ -47,17 +43,14 @@ pub struct BackoffSpec {
     pub most: Option<Time>,
     /// The factor by which each attempt multiplies the delay.
     pub factor: Option<f64>,
-    /// The kind of jitter.
     pub jitter: Option<JitterSpec>,
     /// How many attempts a call has, including the first. The default is unlimited.
     pub attempts: Option<NonZeroU16>,
 }
 
-/// A kind of jitter.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JitterSpec {
-    /// No jitter.
     None,
     /// From zero up to the delay.
     Full,
@@ -65,7 +58,6 @@ pub enum JitterSpec {
     Equal,
 }
 
-/// The parameters of `autosleeper`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AutosleeperSpec {
@@ -85,7 +77,6 @@ pub struct AutosleeperSpec {
     pub most_spread: Option<Time>,
 }
 
-/// The parameters of `tchannel`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TchannelSpec {
@@ -129,7 +120,6 @@ pub(super) enum LawError {
 }
 
 impl LawSpec {
-    /// The policy with these parameters.
     pub(super) fn policy(&self) -> Result<Policy, LawError> {
         match self {
             Self::Fixed(spec) => spec.policy(),

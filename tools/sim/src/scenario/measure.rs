@@ -11,11 +11,8 @@ use super::units::{Rate, Time};
 pub struct Stretch {
     /// The prefix of its metrics' names.
     pub name: String,
-    /// When it begins.
     pub from: Time,
-    /// When it ends.
     pub to: Time,
-    /// Which metrics to report.
     pub show: Vec<Show>,
     /// The most that the clients request in it, if that is less than the server's supply.
     pub offered: Option<Rate>,
@@ -29,7 +26,6 @@ pub struct Stretch {
     pub times: u32,
 }
 
-/// A metric of a stretch.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Show {
@@ -70,15 +66,10 @@ impl Show {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Convergence {
-    /// The metric's name.
     pub name: String,
-    /// The expected state.
     pub toward: Toward,
-    /// The time of the change.
     pub at: Time,
-    /// The end of the observation.
     pub until: Time,
-    /// The length of the stretch.
     pub width: Time,
     /// The expected rate. Not used with `fair`.
     pub rate: Option<Rate>,

@@ -35,7 +35,6 @@ pub struct Scenario {
     /// A one-line description.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub title: String,
-    /// When the world ends.
     pub end: Spanned<Time>,
     /// The width of the bins in which calls are counted. All later times are multiples of it.
     #[serde(default = "one_second")]
@@ -66,9 +65,7 @@ pub struct Scenario {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub laws: Vec<(String, Spanned<LawSpec>)>,
-    /// The server.
     pub server: Spanned<ServerSpec>,
-    /// The clients.
     pub clients: Vec<Spanned<Clients>>,
     /// Stretches of the run with separate metrics.
     #[serde(default, rename = "stretch", skip_serializing_if = "Vec::is_empty")]
@@ -88,10 +85,8 @@ pub struct Clients {
     /// How many threads per process. A thread has one outstanding call at a time.
     #[serde(default = "one")]
     pub threads: u32,
-    /// When the threads make calls.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub demand: Demand,
-    /// When they join.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub from: Time,
     /// When they leave: calls in flight complete, others are withdrawn. Never if absent.
@@ -120,13 +115,10 @@ pub struct Clients {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bad {
-    /// The share of the calls.
     pub share: f64,
-    /// How the server refuses them.
     pub reply: Refusal,
 }
 
-/// When a thread makes calls.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Demand {
@@ -143,7 +135,6 @@ pub enum Demand {
     /// This many calls at once, again and again, which queue at the client. The first arise at the
     /// start.
     Cron {
-        /// How many.
         calls: u32,
         /// How often.
         every: Time,
@@ -183,7 +174,6 @@ impl Scenario {
         toml::to_string(self).expect("a scenario is a table")
     }
 
-    /// The client groups.
     pub fn groups(&self) -> impl Iterator<Item = &Clients> {
         self.clients.iter().map(Spanned::get_ref)
     }

@@ -14,7 +14,6 @@ use tidegate::{Instant, Span};
 pub struct Time(Span);
 
 impl Time {
-    /// The time as a duration.
     pub const fn span(self) -> Span {
         self.0
     }
@@ -24,7 +23,6 @@ impl Time {
         Instant::ZERO + self.0
     }
 
-    /// The time in seconds.
     #[expect(clippy::cast_precision_loss, reason = "for people and for ratios")]
     pub fn seconds(self) -> f64 {
         self.0.as_nanos() as f64 / 1e9
@@ -136,13 +134,11 @@ impl PartialOrd for Unit {
 pub const GRAINS_PER_CALL: u128 = 86_400_000_000_000 * 1_000_000;
 
 impl Rate {
-    /// This many calls a second.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
     pub fn per_second(calls: f64) -> Self {
         Self((calls * 86_400e6) as u64, Unit::Second)
     }
 
-    /// This many calls a day.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
     pub fn per_day(calls: f64) -> Self {
         Self((calls * 1e6) as u64, Unit::Day)
@@ -153,7 +149,6 @@ impl Rate {
         self.0 as u128
     }
 
-    /// Calls a second.
     #[expect(clippy::cast_precision_loss, reason = "for ratios")]
     pub fn as_per_second(self) -> f64 {
         self.0 as f64 / 86_400e6

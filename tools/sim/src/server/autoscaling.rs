@@ -16,7 +16,6 @@ use crate::scenario::units::{Rate, Time};
 pub struct AutoscalingSpec {
     /// The initial and lowest rate.
     pub least: Rate,
-    /// The highest rate.
     pub most: Rate,
     /// The share of its rate that should be used.
     pub target: f64,
@@ -49,7 +48,6 @@ impl AutoscalingSpec {
     }
 }
 
-/// The autoscaling server.
 #[derive(Clone, Debug)]
 pub struct Autoscaling {
     bucket: Bucket,
@@ -61,7 +59,6 @@ pub struct Autoscaling {
 }
 
 impl Autoscaling {
-    /// The server that `spec` describes.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
     pub fn new(spec: &AutoscalingSpec) -> Self {
         let burst = spec.burst() as u32;
@@ -74,7 +71,6 @@ impl Autoscaling {
         }
     }
 
-    /// The bucket at `now`.
     fn bucket(&self, now: Instant) -> Bucket {
         let mut then = self.clone();
         then.look(now);

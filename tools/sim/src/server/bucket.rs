@@ -18,9 +18,7 @@ pub struct BucketSpec {
     pub burst: u32,
     /// The number of tokens at the start; full if absent.
     pub start: Option<u32>,
-    /// The refill rate.
     pub rate: Rate,
-    /// Later rates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
 }
@@ -53,7 +51,6 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// The bucket that `spec` describes.
     pub fn new(spec: &BucketSpec) -> Self {
         let start = spec.start.unwrap_or(spec.burst);
         Self::of(spec.burst, start, Schedule::new(spec.rate, &spec.steps))

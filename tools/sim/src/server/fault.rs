@@ -16,17 +16,12 @@ use crate::scenario::units::Time;
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// When it begins.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub from: Time,
-    /// When it is over.
     pub to: Time,
-    /// The share of the calls.
     pub share: f64,
-    /// How much longer they take.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub delay: Time,
-    /// The outcome of these calls.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub reply: Reply,
 }
@@ -35,12 +30,10 @@ pub struct Fault {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// It is served.
     #[default]
     Ok,
     /// It is throttled because the server is overloaded.
     Busy,
-    /// It fails.
     Failed,
     /// It is throttled before it reaches the limit, at any rate.
     Throttled,
@@ -52,7 +45,6 @@ pub enum Reply {
 pub enum Refusal {
     /// It is throttled, without a hint.
     Throttled,
-    /// It fails.
     Failed,
     /// It is larger than the limit, which throttles it with its hint.
     TooLarge,

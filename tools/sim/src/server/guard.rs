@@ -35,7 +35,6 @@ pub(super) struct Guard {
     ban: Option<Ban>,
     /// When the calls in flight leave.
     inside: BinaryHeap<Reverse<Instant>>,
-    /// The latest throttled calls.
     strikes: VecDeque<Instant>,
     banned: Instant,
 }

@@ -11,10 +11,8 @@ use crate::scenario::units::Time;
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Honesty<T> {
-    /// Not reported.
     #[default]
     Absent,
-    /// The true number.
     Honest,
     /// A constant regardless of the truth: a lie.
     Always(T),
@@ -22,7 +20,6 @@ pub enum Honesty<T> {
     Times(f64),
 }
 
-/// The hints of a server.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HintSpec {
@@ -80,7 +77,6 @@ const SECOND: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaSpec {
-    /// How many calls.
     pub limit: u64,
     /// In how long a time.
     pub period: Time,

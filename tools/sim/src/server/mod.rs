@@ -37,15 +37,12 @@ pub use window::{Window, WindowSpec};
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
-    /// A token bucket.
     pub bucket: Option<BucketSpec>,
-    /// A fixed window.
     pub window: Option<WindowSpec>,
     /// Workers with a bounded queue.
     pub queue: Option<QueueSpec>,
     /// A bucket whose rate follows the load and that accumulates credit.
     pub autoscaling: Option<AutoscalingSpec>,
-    /// A sliding window.
     #[cfg(feature = "full")]
     pub sliding: Option<SlidingSpec>,
     /// Further windows that also limit the calls.
@@ -72,7 +69,6 @@ pub struct ServerSpec {
     pub strangers: Option<Strangers>,
     /// How long it works on a served call, in addition to the time of its limit.
     pub work: Option<Spread>,
-    /// Its hints.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub hints: HintSpec,
 }
@@ -81,9 +77,7 @@ pub struct ServerSpec {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
-    /// When it begins.
     pub from: Time,
-    /// When it is over.
     pub to: Time,
 }
 
@@ -148,10 +142,8 @@ pub trait Limit {
     }
 }
 
-/// The decision on a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Ruling {
-    /// The outcome of the call.
     pub outcome: Outcome,
     /// How long it stays in the server.
     pub delay: Span,
@@ -168,17 +160,13 @@ impl Ruling {
 /// The server's answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// The outcome of the call.
     pub outcome: Outcome,
     /// How long it stayed in the server.
     pub delay: Span,
-    /// The server's hint.
     pub hint: Hint,
 }
 
-/// The server of a world.
 pub struct Server {
-    /// The limit of each node.
     limits: Vec<Node>,
     /// The node that the present call reaches.
     node: usize,
@@ -235,7 +223,6 @@ impl ServerSpec {
         fault.or_else(|| self.hints.fault())
     }
 
-    /// The limit of a node.
     #[cfg(feature = "full")]
     fn limit(&self, chance: &mut Chance) -> Node {
         let limit: Node = match self {
@@ -255,7 +242,6 @@ impl ServerSpec {
     }
 }
 
-/// The limit of a node.
 #[cfg(feature = "full")]
 type Node = Box<dyn Limit>;
 /// The limit of a node. A plain world links no other limit, and only what it calls.
@@ -298,7 +284,6 @@ impl Server {
         Answer { outcome, delay: Span::ZERO, hint }
     }
 
-    /// Decides an arriving call.
     pub fn arrive(&mut self, now: Instant) -> Answer {
         if !PLAIN && self.is_down(now) {
             return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
@@ -396,7 +381,6 @@ impl Server {
         &self.limits[self.node]
     }
 
-    /// How many nodes it has.
     #[expect(clippy::cast_precision_loss, reason = "at most 16 bits")]
     pub fn nodes(&self) -> f64 {
         self.limits.len() as f64

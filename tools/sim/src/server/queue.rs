@@ -31,7 +31,6 @@ pub struct QueueSpec {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceStep {
-    /// When it begins.
     pub at: Time,
     /// The mean from then on.
     pub service: Time,
@@ -52,7 +51,6 @@ impl QueueSpec {
 /// A throttled call takes this long, because it does not queue.
 const THROTTLING: Span = Span::from_millis(1);
 
-/// The queueing server.
 #[derive(Clone, Debug)]
 pub struct Queue {
     workers: usize,
@@ -65,7 +63,6 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The server that `spec` describes.
     pub fn new(spec: &QueueSpec) -> Self {
         let first = (Instant::ZERO, spec.service.span());
         let steps = spec.steps.iter().map(|step| (step.at.instant(), step.service.span()));

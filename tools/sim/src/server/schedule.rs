@@ -9,9 +9,7 @@ use crate::scenario::units::{GRAINS_PER_CALL, Rate, Time};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// When it begins.
     pub at: Time,
-    /// The rate from then on.
     pub rate: Rate,
 }
 
@@ -32,7 +30,6 @@ impl Schedule {
         self.0.push((at, rate));
     }
 
-    /// The rate at a time.
     pub fn at(&self, time: Instant) -> Rate {
         let index = self.0.partition_point(|step| step.0 <= time);
         index.checked_sub(1).and_then(|i| self.0.get(i)).map_or(Rate::default(), |step| step.1)
@@ -61,7 +58,6 @@ impl Schedule {
         sum
     }
 
-    /// Calls between two times.
     pub fn calls(&self, from: Instant, to: Instant) -> f64 {
         as_calls(self.grains(from, to))
     }
@@ -78,7 +74,6 @@ pub fn in_order(times: impl IntoIterator<Item = Time>) -> bool {
     times.into_iter().all(|time| std::mem::replace(&mut last, time) < time)
 }
 
-/// Grains as calls.
 #[expect(clippy::cast_precision_loss, reason = "for ratios")]
 pub fn as_calls(grains: u128) -> f64 {
     grains as f64 / GRAINS_PER_CALL as f64

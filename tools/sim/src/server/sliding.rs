@@ -16,7 +16,6 @@ use crate::scenario::units::Time;
 pub struct SlidingSpec {
     /// Calls in any period.
     pub limit: u32,
-    /// The period.
     pub width: Time,
     /// Whether it estimates the calls.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
@@ -39,7 +38,6 @@ impl SlidingSpec {
     }
 }
 
-/// The sliding window.
 #[derive(Clone, Debug)]
 pub struct Sliding {
     spec: SlidingSpec,
@@ -87,7 +85,6 @@ impl Sliding {
         (counts_until.map_or(0, seen) - gone) as f64
     }
 
-    /// Counts a call.
     fn count(&mut self, now: Instant) {
         if !self.spec.counter {
             let kept = self.width() + self.spec.lag.span().as_nanos();

@@ -6,15 +6,12 @@ use tidegate::{Instant, Span};
 use crate::chance::Chance;
 use crate::scenario::units::{Rate, Time};
 
-/// When background calls arrive.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Strangers {
-    /// At random.
     Poisson(Rate),
     /// At random at this rate while on, and not at all while off.
     OnOff {
-        /// The rate while on.
         rate: Rate,
         /// The length of the on phase, which comes first.
         on: Time,
@@ -23,7 +20,6 @@ pub enum Strangers {
     },
     /// Many at once.
     Cron {
-        /// How many.
         calls: u32,
         /// How often. The first arrive after this time.
         every: Time,

@@ -12,9 +12,7 @@ use crate::scenario::units::Time;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WindowSpec {
-    /// Calls per window.
     pub limit: u32,
-    /// The width of a window.
     pub width: Time,
     /// The offset of the start of the world within a window. Drawn uniformly if absent.
     pub phase: Option<Time>,
@@ -35,7 +33,6 @@ impl WindowSpec {
     }
 }
 
-/// The window.
 #[derive(Clone, Debug)]
 pub struct Window {
     limit: tidegate_limits::Window,
@@ -44,7 +41,6 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window that `spec` describes.
     pub fn new(spec: &WindowSpec, chance: &mut Chance) -> Self {
         let width = spec.width.span();
         let last = width - Span::from_nanos(1);
@@ -55,7 +51,6 @@ impl Window {
         Self { limit, width, phase }
     }
 
-    /// The window at `now`.
     fn limit(&self, now: Instant) -> tidegate_limits::Window {
         let mut limit = self.limit;
         limit.fits(now.as_nanos(), 0);

@@ -8,12 +8,10 @@ use super::text::{Text, rate, time};
 use super::{Family, Hints, Purpose};
 use crate::chance::Chance;
 
-/// A drawn world.
 #[derive(Clone, Debug)]
 pub struct Drawn {
     /// Its name: purpose, seed, family, and index in the family.
     pub name: String,
-    /// What it is about.
     pub family: Family,
     /// What its figures are computed from.
     pub facts: Facts,
@@ -25,13 +23,11 @@ pub struct Drawn {
 pub struct Facts {
     /// Whether clients request more than the limit all the time.
     pub saturated: bool,
-    /// How many clients it has.
     pub clients: u32,
     /// The server's rate at the start, in calls a second.
     pub rate: f64,
     /// Calls that it serves at once: its burst, or the limit of its window.
     pub pool: u32,
-    /// Whether it has fixed windows.
     pub window: bool,
     /// The shortest time of a job, in seconds: beside strangers, with an even split of what they
     /// leave.
@@ -66,7 +62,6 @@ impl Drawn {
     }
 }
 
-/// The world with these numbers.
 pub fn draw(purpose: Purpose, number: u64, family: Family, index: u32) -> Drawn {
     let name = format!("{}-{number}-{}-{index:03}", purpose.name(), family.name());
     let dice = &mut Dice(Chance::of(seed(&name)));

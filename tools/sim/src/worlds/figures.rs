@@ -10,14 +10,11 @@ use crate::metric::median;
 /// pacing.
 const NEVER: f64 = 0.002;
 
-/// One figure over many worlds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Figure {
     /// The number of worlds in which it applies.
     pub worlds: usize,
-    /// The median.
     pub median: f64,
-    /// The 90th percentile.
     pub p90: f64,
     /// The largest.
     pub worst: f64,
@@ -38,15 +35,11 @@ impl Figure {
 /// The figures of a family with one set of hints and one law.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// The family.
     pub family: &'static str,
-    /// The set of hints.
     pub hints: &'static str,
-    /// The law.
     pub law: String,
     /// How many worlds of the family were run.
     pub worlds: usize,
-    /// The figures of the scores.
     #[serde(flatten)]
     pub score: Score<Figure>,
     /// Mean latency divided by that of an oracle that never delays a call needlessly, which is the
@@ -62,32 +55,25 @@ pub struct Row {
 pub struct Hurt {
     /// The scenario: world and hints.
     pub scenario: String,
-    /// The hints.
     pub hints: &'static str,
-    /// The law.
     pub law: String,
     /// How it hurt: the result of [`harm`].
     pub why: Vec<&'static str>,
-    /// The known explanation.
     pub reason: &'static str,
     /// Throttled, unused, 1 − Jain and latency in milliseconds without hints.
     pub blind: [Option<f64>; 4],
     /// The same with hints.
     pub told: [Option<f64>; 4],
-    /// A description of the world.
     pub title: String,
 }
 
 /// How often a set of hints hurts a law.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
-    /// The law.
     pub law: String,
-    /// The set of hints.
     pub hints: &'static str,
     /// The number of worlds in which it hurt.
     pub hurt: usize,
-    /// The number of worlds.
     pub worlds: usize,
     /// In how many worlds a second run without hints, with another seed of the law, counts as hurt.
     pub by_chance: usize,
@@ -105,7 +91,6 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The figures of these results.
     pub fn new(worlds: &[Drawn], settings: &Settings, results: &Results) -> Self {
         let all = View { worlds, settings, results };
         let mut figures = Self { rows: Vec::new(), judged: Vec::new(), hurt: Vec::new() };

@@ -8,7 +8,6 @@ use super::{Family, Figure, Figures, Hints, Purpose, Row, Settings};
 /// The law whose hurt worlds are listed.
 pub(super) const OWN: &str = "adaptive";
 
-/// The page about these figures.
 pub fn page(purpose: Purpose, number: u64, settings: &Settings, figures: &Figures) -> String {
     let mut text = format!(
         "# Worlds\n\nLaws in random worlds ([how](../../tools/sim/scenarios/README.md#random-worlds)): \
@@ -100,7 +99,6 @@ const REJECTED: Column = ("rejected %", |row| row.score.rejected, 100.0);
 const UNUSED: Column = ("unused %", |row| row.score.unused, 100.0);
 const UNFAIR: Column = ("1 − Jain", |row| row.score.unfair, 1.0);
 
-/// The columns of a family.
 fn columns(family: Family) -> Vec<Column> {
     let more: Vec<Column> = match family {
         Family::App | Family::Cron | Family::Wake | Family::Near => {
@@ -147,7 +145,6 @@ fn cell(figure: Option<Figure>, times: f64) -> String {
     )
 }
 
-/// A share in per cent.
 fn percent(part: usize, whole: usize) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }

@@ -17,7 +17,6 @@ use crate::{Scenario, ScenarioError, World, controllers};
 /// What to run in each world.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The laws.
     pub laws: Vec<String>,
     /// The sets of hints. Without [`Hints::Blind`] no harm can be determined.
     pub hints: Vec<Hints>,
@@ -54,11 +53,8 @@ pub struct Results {
 /// A run that violated a promise.
 #[derive(Clone, Debug)]
 pub struct Failed {
-    /// The scenario.
     pub scenario: String,
-    /// The law.
     pub law: String,
-    /// What happened.
     pub why: String,
 }
 

@@ -17,7 +17,6 @@ static ALLOCATOR: lol_alloc::LockedAllocator<lol_alloc::FreeListAllocator> =
 
 /// The laws, by number.
 const LAWS: [&str; 4] = ["none", "backoff", "aimd", "adaptive"];
-/// The width of a bin.
 const BIN: Span = Span::from_millis(100);
 /// One-way latency.
 const WAY: [Span; 2] = [Span::from_millis(50), Span::from_millis(150)];
@@ -47,7 +46,6 @@ impl Story {
         Self { world, bin: vec![0.0; 2 * clients as usize + 1] }
     }
 
-    /// Runs one bin.
     fn advance(&mut self) {
         let Self { world, bin } = self;
         bin.fill(0.0);
@@ -92,7 +90,6 @@ pub extern "C" fn set_rate(world: usize, per_second: f64) {
     STORIES.with_borrow_mut(|stories| stories[world].world.set_rate(Rate::per_second(per_second)));
 }
 
-/// Closes all worlds.
 #[unsafe(no_mangle)]
 pub extern "C" fn close() {
     STORIES.with_borrow_mut(Vec::clear);

@@ -18,7 +18,6 @@ pub struct Desk {
     worlds: Vec<Option<Open>>,
 }
 
-/// An open world.
 struct Open {
     world: World<Rc<Scenario>>,
     scenario: Rc<Scenario>,
@@ -28,11 +27,8 @@ struct Open {
 /// Why a request failed: a code, and a sentence.
 pub struct Rejection(pub i32, pub String);
 
-/// The scenario is invalid.
 pub const NO_SCENARIO: i32 = -1;
-/// The law is unknown.
 pub const NO_LAW: i32 = -2;
-/// A promise was violated.
 const BROKEN: i32 = -3;
 
 impl Desk {

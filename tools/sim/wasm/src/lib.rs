@@ -26,7 +26,6 @@ pub extern "C" fn text(length: usize) -> *const u8 {
     })
 }
 
-/// The address of the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn text_at() -> *const u8 {
     DESK.with_borrow(|desk| desk.text.as_ptr())
@@ -38,13 +37,11 @@ pub extern "C" fn text_length() -> usize {
     DESK.with_borrow(|desk| desk.text.len())
 }
 
-/// The address of the numbers.
 #[unsafe(no_mangle)]
 pub extern "C" fn numbers_at() -> *const f64 {
     DESK.with_borrow(|desk| desk.numbers.as_ptr())
 }
 
-/// How many numbers there are.
 #[unsafe(no_mangle)]
 pub extern "C" fn numbers_length() -> usize {
     DESK.with_borrow(|desk| desk.numbers.len())
@@ -118,7 +115,6 @@ pub extern "C" fn digest(world: usize) {
     DESK.with_borrow_mut(|desk| desk.digest(world));
 }
 
-/// Closes a world.
 #[unsafe(no_mangle)]
 pub extern "C" fn close(world: usize) {
     DESK.with_borrow_mut(|desk| desk.close(world));

@@ -11,7 +11,6 @@ pub struct Watch {
     /// The calls served to each process.
     served: Vec<u32>,
     threads: Vec<Thread>,
-    /// The width of a bin.
     bin: Span,
     /// The first bin that no frame has included.
     first: usize,
@@ -52,7 +51,6 @@ impl Watch {
         }
     }
 
-    /// Records a step.
     pub fn see(&mut self, step: &Step) {
         while step.at >= self.ends {
             self.begin_bin();
