@@ -6,7 +6,6 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { CLIENTS } from "./clients.mjs";
 import { middle, page } from "./page.mjs";
-import { picture } from "./picture.mjs";
 import { PROVIDERS } from "./providers.mjs";
 import { limit, run, stop } from "./run.mjs";
 
@@ -127,8 +126,7 @@ if (values.json) {
   } else {
     const folder = path.resolve(import.meta.dirname, "../../../tests/golden");
     fs.writeFileSync(path.join(folder, "providers.md"), text);
-    fs.writeFileSync(path.join(folder, "providers.svg"), picture(rows, RIVALS));
-    console.error("written to tests/golden/providers.md and providers.svg");
+    console.error("written to tests/golden/providers.md");
   }
 }
 process.exit();

@@ -114,7 +114,6 @@ export function page(rows, { runs, share }) {
     "Nine processes make the calls of all rows, with many rows in parallel: three for `tidegate` and plain fetch, three for `bottleneck` and `p-throttle`, three for the rest.",
     share === undefined ? "" : `During the run, programs on the machine waited for a processor ${percent(share)} of the time.`,
     share > BUSY ? "**The machine was busy with other work. On an idle one, times are shorter and fewer calls are throttled, for every client.**" : "", "",
-    "![For each client, seconds relative to the ideal and calls throttled, at every server](providers.svg)", "",
     "## Targets of tidegate", "",
     ...bars(find),
   ];
