@@ -62,7 +62,6 @@ export class Fleet {
     await Promise.all([...this.live].map((member) => this.startMember(member)));
   }
 
-  /** Starts a member. */
   async startMember(member) {
     const child = this.begin({ member, url: this.api.url, policy: this.policy, skew: this.skew(member) });
     const one = (this.#members[member] = { child, stats: undefined, calls: new Set() });

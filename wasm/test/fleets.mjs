@@ -413,6 +413,5 @@ export const WORKERS = {
 };
 for (const scenario of Object.values(WORKERS)) scenario.Fleet = WorkerFleet;
 
-/** All scenarios, by name. */
 export const ALL = { ...SCENARIOS, ...WORKERS };
 for (const scenario of Object.values(ALL)) scenario.bound ??= BOUND;

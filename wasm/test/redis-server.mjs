@@ -24,7 +24,6 @@ export class Server {
     if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`);
   }
 
-  /** Runs an administrative command. */
   async tell(...command) {
     const client = createClient({ socket: { host: "127.0.0.1", port: this.port, reconnectStrategy: () => 20 } }).on("error", () => {});
     await client.connect();

@@ -7,7 +7,6 @@ import { check, streaming } from "./aborts.mjs";
 import { api } from "./live.mjs";
 import { bundle } from "./workers.mjs";
 
-/** Starts a worker. */
 async function worker(t, source, bindings = {}, compatibilityDate = "2026-04-01") {
   const miniflare = new Miniflare({ modules: await bundle(source), bindings, compatibilityDate });
   t.after(() => miniflare.dispose());

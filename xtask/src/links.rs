@@ -61,7 +61,6 @@ fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Pages by their paths.
 type Pages = BTreeMap<String, Page>;
 
 fn check(pages: &Pages, places: &BTreeSet<String>) -> Result<()> {

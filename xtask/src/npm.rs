@@ -67,7 +67,6 @@ pub fn folder() -> PathBuf {
 /// The package that names the programs from npm that xtask runs.
 pub const TOOLS: &str = "tidegate-xtask";
 
-/// Its folder.
 pub fn tools() -> PathBuf {
     root().join("xtask/npm")
 }

@@ -15,7 +15,6 @@ use crate::workspace::{cargo, installed};
 
 /// The demo's server and fleet.
 pub const LIVE: &str = "tidegate-live";
-/// The hostile servers.
 pub const HOSTILE: &str = "tidegate-hostile";
 /// A process in Rust that shares a budget with others of its machine.
 const MEMBER: &str = "tidegate-local-member";

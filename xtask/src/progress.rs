@@ -18,7 +18,6 @@ const TICK: Duration = Duration::from_millis(100);
 /// How long output may arrive after a program's end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How a program ended.
 #[derive(Debug)]
 pub struct Ended {
     /// `None`: it was stopped at its time limit.

@@ -25,7 +25,6 @@ pub enum Board {
 }
 
 impl Board {
-    /// Every board.
     pub const ALL: [Self; 3] = [Self::Microbit, Self::Mps2, Self::Virt];
 
     /// What its images are compiled for.
@@ -46,7 +45,6 @@ impl Board {
         }
     }
 
-    /// Builds an image.
     pub fn build(self, image: &'static str) -> Image {
         const TOGETHER: &[&str] = &["deep-sleep", "mqtt", "uplink"];
         let alone = [image];
@@ -86,7 +84,6 @@ pub fn root() -> &'static Path {
 pub struct Program(pub Child);
 
 impl Program {
-    /// Starts it.
     pub fn start(command: &mut Command) -> Self {
         match command.spawn() {
             Ok(child) => Self(child),
@@ -117,7 +114,6 @@ fn end(program: &mut Program) -> Option<ExitStatus> {
 pub struct Run {
     /// The image, and thus the board.
     pub image: Image,
-    /// More arguments for QEMU.
     pub options: Vec<String>,
     /// A run that takes longer has failed.
     pub limit: Duration,

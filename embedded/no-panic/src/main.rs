@@ -28,6 +28,19 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
     unsafe { a_panic_is_reachable() }
 }
 
+/// Defines a table of functions that the linker must keep: its type, and the table.
+macro_rules! table {
+    ($name:ident: $kind:ident { $($field:ident: $of:ty = $function:expr,)* }) => {
+        #[allow(dead_code, reason = "roots for the linker, never called")]
+        pub struct $kind {
+            $($field: $of,)*
+        }
+
+        #[unsafe(no_mangle)]
+        pub static $name: $kind = $kind { $($field: $function,)* };
+    };
+}
+
 type Mutex = CriticalSectionRawMutex;
 
 /// As in firmware: the policy is a constant.
@@ -52,44 +65,42 @@ pub static AIMD: Verbs<Aimd, 9, 2, [u32; 2]> = Verbs::ALL;
 pub static COSTING: for<'a> fn(&'a Uplink<Aimd, 9, 2, [u32; 2]>, [u32; 2]) -> Paid<'a> =
     |uplink, costs| uplink.call().costing(costs);
 
-/// Queues per key.
-#[unsafe(no_mangle)]
-pub static KEYED: Table = Table {
-    new: KeyedThrottle::new,
-    start: KeyedThrottle::start,
-    acquire: |apis, key| apis.call(key).acquire(),
-    poll: |acquire, context| acquire.poll(context),
-    leave: |_| (),
-    settle: |permit, reply| permit.settle(reply),
-    report: |apis, key, message| apis.report(key, message),
-    set_policy: KeyedThrottle::set_policy,
-    set_concurrency: KeyedThrottle::set_concurrency,
-    reset: KeyedThrottle::reset,
-    snapshot: KeyedThrottle::snapshot,
-    restore: KeyedThrottle::restore,
-    stats: KeyedThrottle::stats,
-    next_at: KeyedThrottle::next_at,
-};
+// Queues per key.
+table!(KEYED: Table {
+    new: fn() -> Apis = KeyedThrottle::new,
+    start: fn(&Apis, &'static Policy<Aimd>, u64) = KeyedThrottle::start,
+    acquire: for<'a> fn(&'a Apis, u32) -> Acquire<'a, Apis> = |apis, key| apis.call(key).acquire(),
+    poll: for<'a> fn(Pin<&mut Acquire<'a, Apis>>, &mut Context<'_>) -> Poll<Result<Permit<'a, Apis>, Rejection>>
+        = |acquire, context| acquire.poll(context),
+    leave: for<'a> fn(Acquire<'a, Apis>) = |_| (),
+    settle: for<'a> fn(Permit<'a, Apis>, Reply) = |permit, reply| permit.settle(reply),
+    report: fn(&Apis, &u32, Reply) = |apis, key, message| apis.report(key, message),
+    set_policy: fn(&Apis, &'static Policy<Aimd>) = KeyedThrottle::set_policy,
+    set_concurrency: fn(&Apis, NonZeroU16) = KeyedThrottle::set_concurrency,
+    reset: fn(&Apis, &u32) = KeyedThrottle::reset,
+    snapshot: fn(&Apis, &u32, &mut [u8]) -> Result<usize, SnapshotError> = KeyedThrottle::snapshot,
+    restore: fn(&Apis, &u32, &[u8], Duration) -> Result<(), SnapshotError> = KeyedThrottle::restore,
+    stats: fn(&Apis, &u32) -> Option<Stats> = KeyedThrottle::stats,
+    next_at: fn(&Apis, &u32) -> Option<Instant> = KeyedThrottle::next_at,
+});
 
-/// Sessions, except for the waiting itself.
-#[unsafe(no_mangle)]
-pub static SESSIONS: Supervisor = Supervisor {
-    new: || Sessions::new(board::seed),
-    spread_start: Sessions::spread_start,
-    link_up: Sessions::link_up,
-    slept: Sessions::slept,
-    open: |connection| connection.open(),
-    end: |_| (),
-};
+// Sessions, except for the waiting itself.
+table!(SESSIONS: Supervisor {
+    new: fn() -> Sessions<Mutex> = || Sessions::new(board::seed),
+    spread_start: fn(&Sessions<Mutex>, Duration) = Sessions::spread_start,
+    link_up: fn(&Sessions<Mutex>) = Sessions::link_up,
+    slept: fn(&Sessions<Mutex>, Duration) = Sessions::slept,
+    open: for<'a> fn(&Connection<'a, Mutex>) = |connection| connection.open(),
+    end: for<'a> fn(Connection<'a, Mutex>) = |_| (),
+});
 
-/// Clocks with a tick rate that is not a decimal fraction.
-#[unsafe(no_mangle)]
-pub static CONVERSIONS: Conversions = Conversions {
-    instant: time::instant,
-    ticking: time::ticking,
-    span: time::span,
-    duration: time::duration,
-};
+// Clocks with a tick rate that is not a decimal fraction.
+table!(CONVERSIONS: Conversions {
+    instant: fn(Instant) -> tidegate::Instant = time::instant,
+    ticking: fn(tidegate::Instant) -> Instant = time::ticking,
+    span: fn(Duration) -> Span = time::span,
+    duration: fn(Span) -> Duration = time::duration,
+});
 
 /// The functions of a throttle.
 #[allow(dead_code, reason = "roots for the linker, never called")]
@@ -218,45 +229,3 @@ where
 }
 
 type Apis = KeyedThrottle<Mutex, u32, Aimd, 3>;
-
-/// The functions of a table of throttles.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Table {
-    new: fn() -> Apis,
-    start: fn(&Apis, &'static Policy<Aimd>, u64),
-    acquire: for<'a> fn(&'a Apis, u32) -> Acquire<'a, Apis>,
-    poll: for<'a> fn(
-        Pin<&mut Acquire<'a, Apis>>,
-        &mut Context<'_>,
-    ) -> Poll<Result<Permit<'a, Apis>, Rejection>>,
-    leave: for<'a> fn(Acquire<'a, Apis>),
-    settle: for<'a> fn(Permit<'a, Apis>, Reply),
-    report: fn(&Apis, &u32, Reply),
-    set_policy: fn(&Apis, &'static Policy<Aimd>),
-    set_concurrency: fn(&Apis, NonZeroU16),
-    reset: fn(&Apis, &u32),
-    snapshot: fn(&Apis, &u32, &mut [u8]) -> Result<usize, SnapshotError>,
-    restore: fn(&Apis, &u32, &[u8], Duration) -> Result<(), SnapshotError>,
-    stats: fn(&Apis, &u32) -> Option<Stats>,
-    next_at: fn(&Apis, &u32) -> Option<Instant>,
-}
-
-/// The functions of sessions.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Supervisor {
-    new: fn() -> Sessions<Mutex>,
-    spread_start: fn(&Sessions<Mutex>, Duration),
-    link_up: fn(&Sessions<Mutex>),
-    slept: fn(&Sessions<Mutex>, Duration),
-    open: for<'a> fn(&Connection<'a, Mutex>),
-    end: for<'a> fn(Connection<'a, Mutex>),
-}
-
-/// The conversions between embassy's clock and core's.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Conversions {
-    instant: fn(Instant) -> tidegate::Instant,
-    ticking: fn(tidegate::Instant) -> Instant,
-    span: fn(Duration) -> Span,
-    duration: fn(Span) -> Duration,
-}

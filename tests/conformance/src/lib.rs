@@ -42,7 +42,6 @@ impl<'a> Vector<'a> {
         Ok(Self { fields: Value::Object(fields), events })
     }
 
-    /// Replays each event.
     fn each(&self, mut play: impl FnMut(&Value) -> Result<(), String>) -> Played {
         for (step, raw) in self.events.iter().enumerate() {
             let event = serde_json::from_str(raw.get()).map_err(|error| format!("{error}"))?;

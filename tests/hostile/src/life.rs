@@ -13,7 +13,6 @@ pub(crate) fn most_memory() -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Processor time so far.
 pub(crate) fn processor() -> Option<Duration> {
     let stat = fs::read_to_string("/proc/thread-self/stat").ok()?;
     // The name, in parentheses, may contain anything.

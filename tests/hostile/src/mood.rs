@@ -23,15 +23,12 @@ pub(crate) enum Act {
     FloodBody,
     /// An endless head with one byte every so many milliseconds.
     TrickleHead(u64),
-    /// Endless headers.
     FloodHead,
-    /// Endless informational responses.
     Informational,
     /// Closes in the middle of the head.
     CutHead,
     /// Closes in the middle of the body.
     CutBody,
-    /// Resets the connection.
     Reset,
     /// Sends nothing and keeps the connection open.
     Silence,
@@ -45,7 +42,6 @@ const fn mood(name: &'static str, act: Act) -> Mood {
     Mood { name, act }
 }
 
-/// All of them.
 pub const MOODS: [Mood; 25] = [
     mood("429-for-ever", Act::Answer(429, "")),
     mood("503-for-ever", Act::Answer(503, "")),

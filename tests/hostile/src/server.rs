@@ -52,7 +52,6 @@ impl Server {
         Ok(Self { address, desk, task })
     }
 
-    /// Its address.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address

@@ -13,7 +13,6 @@ pub use concurrency::Concurrency;
 pub use sliding::Sliding;
 pub use window::Window;
 
-/// A rate limit.
 pub trait Limit {
     /// Whether a call of this cost fits at `now`.
     fn fits(&mut self, now: u64, cost: u64) -> bool;
@@ -36,7 +35,6 @@ pub trait Limit {
     /// The most that can remain.
     fn most(&self) -> u64;
 
-    /// What remains.
     fn remaining(&self) -> u64;
 
     /// Nanoseconds until [`most`](Self::most) remains, or until the end of a fixed window. The largest number if that
@@ -47,16 +45,11 @@ pub trait Limit {
     fn retry_after(&self, cost: u64) -> u64;
 }
 
-/// Any of the limits.
 #[derive(Clone, Debug)]
 pub enum Any {
-    /// A token bucket.
     Bucket(Bucket),
-    /// A fixed window.
     Window(Window),
-    /// A sliding window.
     Sliding(Sliding),
-    /// Calls in flight.
     Concurrency(Concurrency),
 }
 

@@ -36,6 +36,19 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
     unsafe { a_panic_is_reachable() }
 }
 
+/// Defines a table of functions that the linker must keep: its type, and the table.
+macro_rules! table {
+    ($name:ident: $kind:ident { $($field:ident: $of:ty = $function:expr,)* }) => {
+        #[allow(dead_code, reason = "roots for the linker, never called")]
+        pub struct $kind {
+            $($field: $of,)*
+        }
+
+        #[unsafe(no_mangle)]
+        pub static $name: $kind = $kind { $($field: $function,)* };
+    };
+}
+
 /// The law is chosen at run time, so every law is included.
 #[unsafe(no_mangle)]
 pub static CHOSEN: Verbs<AnyLaw, 1> = Verbs::ALL;
@@ -51,123 +64,112 @@ pub static FIXED: Verbs<Fixed, 1, ()> = Verbs::ALL;
 #[unsafe(no_mangle)]
 pub static AUTOSLEEPER: Verbs<Autosleeper, 1> = Verbs::ALL;
 
-/// A controller for each key.
-#[unsafe(no_mangle)]
-pub static KEYED: Table = Table {
-    new: Keyed::new,
-    poll: Keyed::poll,
-    settle: |gates, now, key, permit, reply| gates.settle(now, key, permit, reply),
-    retry: Keyed::retry,
-    get: Keyed::get,
-};
+// A controller for each key.
+table!(KEYED: Table {
+    new: fn(Policy<Fixed>, u64) -> Gates = Keyed::new,
+    poll: fn(&mut Gates, Instant, &u32, &Call) -> Decision = Keyed::poll,
+    settle: fn(&mut Gates, Instant, &u32, Permit, Reply)
+        = |gates, now, key, permit, reply| gates.settle(now, key, permit, reply),
+    retry: fn(&mut Gates, Instant, &u32, &Call, Outcome) -> Result<Call, Reason> = Keyed::retry,
+    get: for<'a> fn(&'a Gates, &u32) -> Option<&'a Controller<Fixed>> = Keyed::get,
+});
 
-/// Sessions, and calls that must be done by a deadline.
-#[unsafe(no_mangle)]
-pub static SESSIONS: Sessions = Sessions {
-    new: Session::new,
-    spread_start: Session::spread_start,
-    begin: Session::begin,
-    open: Session::open,
-    end: Session::end,
-    link_up: Session::link_up,
-    took: CallTime::took,
-    took_longer: CallTime::took_longer,
-    leave_by: CallTime::leave_by,
-};
+// Sessions, and calls that must be done by a deadline.
+table!(SESSIONS: Sessions {
+    new: fn(Backoff, Span, u64) -> Session = Session::new,
+    spread_start: fn(&mut Session, Instant, Span) = Session::spread_start,
+    begin: fn(&mut Session, Instant) = Session::begin,
+    open: fn(&mut Session, Instant) = Session::open,
+    end: fn(&mut Session, Instant) = Session::end,
+    link_up: fn(&mut Session, Instant) = Session::link_up,
+    took: fn(&mut CallTime, Span) = CallTime::took,
+    took_longer: fn(&mut CallTime, Span) = CallTime::took_longer,
+    leave_by: fn(&mut CallTime, Instant, Instant) -> Instant = CallTime::leave_by,
+});
 
 /// A queue with a controller.
 #[unsafe(no_mangle)]
 pub static QUEUE: Calls<Controller<Aimd, 2>> = Calls::ALL;
 
-/// A shared budget, with messages from anyone.
-#[unsafe(no_mangle)]
-pub static SHARED: Shared = Shared {
-    member: Member::new,
-    poll: Member::poll,
-    settle: |member, now, permit, reply| member.settle(now, permit, reply),
-    retry: |member, now, call, outcome| member.retry(now, call, outcome),
-    request_at: Member::request_at,
-    request: Member::request,
-    leave: Member::leave,
-    hear: Member::hear,
-    miss: Member::miss,
-    next_at: Member::next_at,
-    coordinator: |source, now, heartbeat| {
-        Coordinator::new(Leases::new(source), now).heartbeat(heartbeat)
-    },
-    answer: Coordinator::answer,
-    members: Coordinator::members,
-    snapshot: Coordinator::snapshot,
-    restore: Coordinator::restore,
-    in_place: Coordinator::in_place_of_another,
-    branch: Coordinator::request,
-    branch_answer: Coordinator::answer,
-};
+// A shared budget, with messages from anyone.
+table!(SHARED: Shared {
+    member: fn(u64, Quota, Instant) -> Member<8> = Member::new,
+    poll: fn(&mut Member<8>, Instant, &Call) -> Decision<u64> = Member::poll,
+    settle: fn(&mut Member<8>, Instant, u64, Reply)
+        = |member, now, permit, reply| member.settle(now, permit, reply),
+    retry: fn(&mut Member<8>, Instant, &Call, Outcome) -> Result<Call, Reason>
+        = |member, now, call, outcome| member.retry(now, call, outcome),
+    request_at: fn(&Member<8>) -> Option<Instant> = Member::request_at,
+    request: fn(&mut Member<8>, Instant, u16, &mut [u8]) -> Option<usize> = Member::request,
+    leave: fn(&mut Member<8>, Instant, &mut [u8]) -> Option<usize> = Member::leave,
+    hear: fn(&mut Member<8>, Instant, &[u8]) -> Result<(), MessageError> = Member::hear,
+    miss: fn(&mut Member<8>, Instant) = Member::miss,
+    next_at: fn(&Member<8>) -> Option<Instant> = Member::next_at,
+    coordinator: fn(Controller<AnyLaw>, Instant, Span) -> Desk
+        = |source, now, heartbeat| { Coordinator::new(Leases::new(source), now).heartbeat(heartbeat) },
+    answer: fn(&mut Desk, Instant, &[u8], &mut [u8]) -> Result<usize, MessageError>
+        = Coordinator::answer,
+    members: fn(&Desk) -> u16 = Coordinator::members,
+    snapshot: fn(&mut Desk, Instant, &mut [u8]) -> Result<usize, SnapshotError>
+        = Coordinator::snapshot,
+    restore: fn(Policy<AnyLaw>, u64, &[u8], Instant, Span, bool) -> Result<Desk, SnapshotError>
+        = Coordinator::restore,
+    in_place: fn(Desk, Instant, Span) -> Desk = Coordinator::in_place_of_another,
+    branch: fn(&mut Branch, Instant, &mut [u8]) -> Option<usize> = Coordinator::request,
+    branch_answer: fn(&mut Branch, Instant, &[u8], &mut [u8]) -> Result<usize, MessageError>
+        = Coordinator::answer,
+});
 
-/// The constructors of policies.
-#[unsafe(no_mangle)]
-pub static PARTS: Parts = Parts {
-    named: Policy::named,
-    settled: |seed, now| Controller::new(Policy::of([Aimd::DEFAULT; 2]), seed, now),
-    quota: |count, period, burst| Quota::per(count, period)?.with_burst(burst),
-    cooldown: CooldownPolicy::new,
-    retry_budget: RetryBudgetPolicy::new,
-    backoff: Backoff::new,
-    aimd: Aimd::new,
-    autosleeper: Autosleeper::new,
-};
+// The constructors of policies.
+table!(PARTS: Parts {
+    named: fn(&str) -> Option<Policy> = Policy::named,
+    settled: fn(u64, Instant) -> Controller<Aimd, 2>
+        = |seed, now| Controller::new(Policy::of([Aimd::DEFAULT; 2]), seed, now),
+    quota: fn(u64, Span, u32) -> Result<Quota, ConfigError>
+        = |count, period, burst| Quota::per(count, period)?.with_burst(burst),
+    cooldown: fn(Span, Ratio) -> Result<CooldownPolicy, ConfigError> = CooldownPolicy::new,
+    retry_budget: fn(Ratio, u32) -> Result<RetryBudgetPolicy, ConfigError> = RetryBudgetPolicy::new,
+    backoff: fn(Growth, Jitter, Span, Span) -> Result<Backoff, ConfigError> = Backoff::new,
+    aimd: fn(AimdConfig) -> Result<Aimd, ConfigError> = Aimd::new,
+    autosleeper: fn(AutosleeperConfig) -> Result<Autosleeper, ConfigError> = Autosleeper::new,
+});
 
-/// The conversions of frontends.
-#[unsafe(no_mangle)]
-pub static CONVERSIONS: Conversions = Conversions {
-    status: http::outcome,
-    ticks: Ticks::new,
-    extend: Ticks::extend,
-    to_ticks: Ticks::to_ticks_ceil,
-    between: Rng::between,
-    around: Rng::around,
-};
+// The conversions of frontends.
+table!(CONVERSIONS: Conversions {
+    status: fn(u16) -> Outcome = http::outcome,
+    ticks: fn(NonZeroU32) -> Ticks = Ticks::new,
+    extend: fn(&mut Ticks, u32) -> Instant = Ticks::extend,
+    to_ticks: fn(&Ticks, Span) -> u64 = Ticks::to_ticks_ceil,
+    between: fn(&mut Rng, Span, Span) -> Span = Rng::between,
+    around: fn(&mut Rng, Span, Ratio) -> Span = Rng::around,
+});
 
-/// The parsers of responses.
-#[unsafe(no_mangle)]
-pub static SIGNALS: Signals = Signals {
-    reading: Reading::new,
-    header: |reading, name, value| reading.header(name, value),
-    finish: Reading::finish,
-    common: Reading::common,
-    common_header: |reading, name, value| reading.header(name, value),
-    reply: Reading::reply,
-    is_worth: |status, content_type| body::is_worth(status, content_type),
-    feed: |body, bytes| body.feed(bytes),
-    refine: Body::refine,
-    body: Reading::body,
-    points: Body::points,
-    last: |answer| answer.limits().last().map(|limit| limit.hint),
-    unit: Answer::of,
-    about: |answer, units| answer.about(units),
-    named: |answer, name| answer.named(name),
-    aws: |code| aws::outcome(code),
-    grpc: grpc::reply,
-    retry_delay: |status| grpc::retry_delay(status),
-    retry_delay_base64: |trailer| grpc::retry_delay_base64(trailer),
-    mqtt: mqtt::outcome,
-    coap: coap::reply,
-    max_age: coap::max_age,
-};
-
-/// The functions of sessions and call times.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Sessions {
-    new: fn(Backoff, Span, u64) -> Session,
-    spread_start: fn(&mut Session, Instant, Span),
-    begin: fn(&mut Session, Instant),
-    open: fn(&mut Session, Instant),
-    end: fn(&mut Session, Instant),
-    link_up: fn(&mut Session, Instant),
-    took: fn(&mut CallTime, Span),
-    took_longer: fn(&mut CallTime, Span),
-    leave_by: fn(&mut CallTime, Instant, Instant) -> Instant,
-}
+// The parsers of responses.
+table!(SIGNALS: Signals {
+    reading: fn(u16) -> Reading = Reading::new,
+    header: fn(&mut Reading, &[u8], &[u8]) = |reading, name, value| reading.header(name, value),
+    finish: fn(&mut Reading, Option<Span>) -> Answer = Reading::finish,
+    common: fn(u16) -> Reading<Common> = Reading::common,
+    common_header: fn(&mut Reading<Common>, &[u8], &[u8])
+        = |reading, name, value| reading.header(name, value),
+    reply: fn(&mut Reading<Common>, Option<u32>) -> Reply<2> = Reading::reply,
+    is_worth: fn(u16, &[u8]) -> bool = |status, content_type| body::is_worth(status, content_type),
+    feed: fn(&mut Body, &[u8]) = |body, bytes| body.feed(bytes),
+    refine: fn(&Body, u16, Reply<2>) -> Reply<2> = Body::refine,
+    body: fn(&mut Reading, &Body) = Reading::body,
+    points: fn(&Body) -> Hint = Body::points,
+    last: fn(&Answer) -> Option<Hint> = |answer| answer.limits().last().map(|limit| limit.hint),
+    unit: fn(&Answer, Unit) -> Hint = Answer::of,
+    about: fn(&Answer, [Unit; 2]) -> Reply<2> = |answer, units| answer.about(units),
+    named: fn(&Answer, &[u8]) -> Hint = |answer, name| answer.named(name),
+    aws: fn(&[u8]) -> Option<Outcome> = |code| aws::outcome(code),
+    grpc: fn(u32, &[u8], Option<&[u8]>, Option<Span>) -> Reply = grpc::reply,
+    retry_delay: fn(&[u8]) -> Option<Span> = |status| grpc::retry_delay(status),
+    retry_delay_base64: fn(&[u8]) -> Option<Span> = |trailer| grpc::retry_delay_base64(trailer),
+    mqtt: fn(u8) -> Outcome = mqtt::outcome,
+    coap: fn(u8, Option<u32>) -> Reply = coap::reply,
+    max_age: fn(&[u8]) -> Option<u32> = coap::max_age,
+});
 
 type Gated<L, const LIMITS: usize, C> = Controller<L, LIMITS, Policy<L, LIMITS>, C>;
 
@@ -228,16 +230,6 @@ impl<L: Record + Copy + PartialEq, const LIMITS: usize, C: Costs<LIMITS>> Verbs<
 }
 
 type Gates = Keyed<u32, Fixed, 4>;
-
-/// The functions of a table of controllers.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Table {
-    new: fn(Policy<Fixed>, u64) -> Gates,
-    poll: fn(&mut Gates, Instant, &u32, &Call) -> Decision,
-    settle: fn(&mut Gates, Instant, &u32, Permit, Reply),
-    retry: fn(&mut Gates, Instant, &u32, &Call, Outcome) -> Result<Call, Reason>,
-    get: for<'a> fn(&'a Gates, &u32) -> Option<&'a Controller<Fixed>>,
-}
 
 /// A list with a small capacity.
 pub struct Nodes {
@@ -303,77 +295,3 @@ impl<G: queue::Gate<2, Permit = Permit<2>>> Calls<G> {
 
 type Desk = Coordinator<Leases<AnyLaw, 8>, 4>;
 type Branch = Coordinator<Member<8>, 4>;
-
-/// The functions of a shared budget.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Shared {
-    member: fn(u64, Quota, Instant) -> Member<8>,
-    poll: fn(&mut Member<8>, Instant, &Call) -> Decision<u64>,
-    settle: fn(&mut Member<8>, Instant, u64, Reply),
-    retry: fn(&mut Member<8>, Instant, &Call, Outcome) -> Result<Call, Reason>,
-    request_at: fn(&Member<8>) -> Option<Instant>,
-    request: fn(&mut Member<8>, Instant, u16, &mut [u8]) -> Option<usize>,
-    leave: fn(&mut Member<8>, Instant, &mut [u8]) -> Option<usize>,
-    hear: fn(&mut Member<8>, Instant, &[u8]) -> Result<(), MessageError>,
-    miss: fn(&mut Member<8>, Instant),
-    next_at: fn(&Member<8>) -> Option<Instant>,
-    coordinator: fn(Controller<AnyLaw>, Instant, Span) -> Desk,
-    answer: fn(&mut Desk, Instant, &[u8], &mut [u8]) -> Result<usize, MessageError>,
-    members: fn(&Desk) -> u16,
-    snapshot: fn(&mut Desk, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
-    restore: fn(Policy<AnyLaw>, u64, &[u8], Instant, Span, bool) -> Result<Desk, SnapshotError>,
-    in_place: fn(Desk, Instant, Span) -> Desk,
-    branch: fn(&mut Branch, Instant, &mut [u8]) -> Option<usize>,
-    branch_answer: fn(&mut Branch, Instant, &[u8], &mut [u8]) -> Result<usize, MessageError>,
-}
-
-/// The constructors that validate their arguments.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Parts {
-    named: fn(&str) -> Option<Policy>,
-    settled: fn(u64, Instant) -> Controller<Aimd, 2>,
-    quota: fn(u64, Span, u32) -> Result<Quota, ConfigError>,
-    cooldown: fn(Span, Ratio) -> Result<CooldownPolicy, ConfigError>,
-    retry_budget: fn(Ratio, u32) -> Result<RetryBudgetPolicy, ConfigError>,
-    backoff: fn(Growth, Jitter, Span, Span) -> Result<Backoff, ConfigError>,
-    aimd: fn(AimdConfig) -> Result<Aimd, ConfigError>,
-    autosleeper: fn(AutosleeperConfig) -> Result<Autosleeper, ConfigError>,
-}
-
-/// The conversions, and the random generator.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Conversions {
-    status: fn(u16) -> Outcome,
-    ticks: fn(NonZeroU32) -> Ticks,
-    extend: fn(&mut Ticks, u32) -> Instant,
-    to_ticks: fn(&Ticks, Span) -> u64,
-    between: fn(&mut Rng, Span, Span) -> Span,
-    around: fn(&mut Rng, Span, Ratio) -> Span,
-}
-
-/// The parsers, with input from anyone.
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Signals {
-    reading: fn(u16) -> Reading,
-    header: fn(&mut Reading, &[u8], &[u8]),
-    finish: fn(&mut Reading, Option<Span>) -> Answer,
-    common: fn(u16) -> Reading<Common>,
-    common_header: fn(&mut Reading<Common>, &[u8], &[u8]),
-    reply: fn(&mut Reading<Common>, Option<u32>) -> Reply<2>,
-    is_worth: fn(u16, &[u8]) -> bool,
-    feed: fn(&mut Body, &[u8]),
-    refine: fn(&Body, u16, Reply<2>) -> Reply<2>,
-    body: fn(&mut Reading, &Body),
-    points: fn(&Body) -> Hint,
-    last: fn(&Answer) -> Option<Hint>,
-    unit: fn(&Answer, Unit) -> Hint,
-    about: fn(&Answer, [Unit; 2]) -> Reply<2>,
-    named: fn(&Answer, &[u8]) -> Hint,
-    aws: fn(&[u8]) -> Option<Outcome>,
-    grpc: fn(u32, &[u8], Option<&[u8]>, Option<Span>) -> Reply,
-    retry_delay: fn(&[u8]) -> Option<Span>,
-    retry_delay_base64: fn(&[u8]) -> Option<Span>,
-    mqtt: fn(u8) -> Outcome,
-    coap: fn(u8, Option<u32>) -> Reply,
-    max_age: fn(&[u8]) -> Option<u32>,
-}

@@ -98,7 +98,6 @@ fn event<const LIMITS: usize>(world: &mut World<LIMITS>, input: &mut Input<'_>) 
     }
 }
 
-/// Any first attempt.
 fn call<const LIMITS: usize>(now: Instant, input: &mut Input<'_>) -> Call<LIMITS> {
     let flags = input.u8();
     let costs = [(); LIMITS].map(|()| input.small());

@@ -27,7 +27,6 @@ impl<'a> Input<'a> {
         self.0
     }
 
-    /// Up to `count` bytes.
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (bytes, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
@@ -38,22 +37,18 @@ impl<'a> Input<'a> {
         self.bytes(bytes).iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
-    /// One byte.
     pub fn u8(&mut self) -> u8 {
         self.bytes(1).first().copied().unwrap_or(0)
     }
 
-    /// Two bytes.
     pub fn u16(&mut self) -> u16 {
         self.number(2) as u16
     }
 
-    /// Four bytes.
     pub fn u32(&mut self) -> u32 {
         self.number(4) as u32
     }
 
-    /// Eight bytes.
     pub fn u64(&mut self) -> u64 {
         self.number(8)
     }

@@ -166,7 +166,6 @@ impl<const LIMITS: usize> Office<LIMITS> {
             .context("the parent process closed the pipe")
     }
 
-    /// Sends one attempt.
     async fn send(&self, costs: [u32; LIMITS]) -> Reply<LIMITS> {
         let mut request = Request::get(&self.address).header(CALLER, self.number);
         if let Some((_, tokens)) =

@@ -77,7 +77,6 @@ impl Fleet {
         Ok(Fleet { processes: ready, grace: plan.grace })
     }
 
-    /// Starts the workers.
     pub async fn go(&mut self) -> Result<()> {
         for process in &mut self.processes {
             process

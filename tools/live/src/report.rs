@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// One law's run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub law: String,
@@ -203,7 +202,6 @@ fn shares(tiers: &BTreeMap<Tier, u64>) -> String {
     tiers.into_iter().map(share).collect::<Vec<_>>().join(", ")
 }
 
-/// Formats a share.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }

@@ -13,7 +13,6 @@ use std::time::Duration;
 pub struct Scene<'a> {
     pub demo: &'a Demo,
     pub law: &'a str,
-    /// The API's address.
     pub address: SocketAddr,
     pub elapsed: Duration,
     pub truth: &'a Truth,
@@ -33,7 +32,6 @@ impl Scene<'_> {
 
 /// A display of a run.
 pub trait Watcher {
-    /// Displays a state.
     fn show(&mut self, scene: &Scene<'_>);
 
     /// Displays the last state of a run, before the API stops.

@@ -10,7 +10,6 @@ use rustc_demangle::demangle;
 /// The content of one image.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub struct Image {
-    /// Bytes of code.
     pub code: u64,
     /// Bytes of constants and of initialised memory.
     pub data: u64,

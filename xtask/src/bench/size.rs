@@ -67,13 +67,11 @@ const BARS: [(&str, &str, u64, u64); 10] = [
     ("LEAST_AIMD_THROTTLE", "thumbv6m-none-eabi", 112, 96),
 ];
 
-/// The page, in tests/golden.
 const PAGE: &str = "size.md";
 /// The relative error of a figure, with the page's compiler and with another.
 const SAME: u64 = 50;
 const OTHER: u64 = 10;
 
-/// Everything on the page.
 #[derive(Default)]
 struct Weights {
     flash: Vec<Row>,

@@ -18,7 +18,6 @@ use crate::workspace::{self, cargo, installed, on_path, root};
 use How::{Install, Rustup, Solver, Unpack};
 use rustup::TARGETS;
 
-/// Something to install.
 struct Step {
     name: &'static str,
     why: &'static str,
@@ -32,7 +31,6 @@ type Names = &'static [&'static str];
 enum How {
     /// A component or a target of the active toolchain.
     Rustup(&'static str),
-    /// Debian packages.
     Install(Names),
     /// Debian packages, unpacked below the target folder; see [`aside`].
     Unpack(Names),

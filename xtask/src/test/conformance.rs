@@ -23,7 +23,6 @@ pub fn run(tally: &mut Tally) {
     embedded::on_boards(&["the_vectors", "--test-threads=1"], tally);
 }
 
-/// Natively, and in Node.
 pub fn quick(tally: &mut Tally) {
     native("dev", tally);
     in_wasm(&["node"], tally);
@@ -37,7 +36,6 @@ fn oracle(program: &str, args: &[&str]) -> Result<Command> {
     Ok(command)
 }
 
-/// On this machine.
 fn native(profile: &str, tally: &mut Tally) {
     let label = format!("native, {profile}");
     let mut command = player();

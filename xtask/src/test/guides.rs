@@ -173,10 +173,16 @@ fn types(folder: &Path, steps: &[Step]) -> Result<()> {
 /// A step of a guide.
 #[derive(Debug, Eq, PartialEq)]
 enum Step {
-    /// Write this file.
-    File { path: String, text: String },
+    File {
+        path: String,
+        text: String,
+    },
     /// Run these commands, in the background or to their end.
-    Run { commands: String, goes_on: bool, prints: String },
+    Run {
+        commands: String,
+        goes_on: bool,
+        prints: String,
+    },
 }
 
 /// The code blocks of a page.

@@ -104,7 +104,6 @@ fn repeat() -> Result<()> {
     Ok(())
 }
 
-/// The published files.
 fn dist() -> Result<Vec<(String, Vec<u8>)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(npm::folder().join("dist")).context("wasm/dist")? {

@@ -2,7 +2,6 @@
 
 use tidegate::{Hint, Outcome, Reply, Span};
 
-/// One event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Move {
     /// A plain call is polled.

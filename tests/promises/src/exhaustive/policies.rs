@@ -172,7 +172,6 @@ fn autosleeper(spread: Ratio) -> Made {
     Made::published(law, Bounds::of_autosleeper(&config))
 }
 
-/// All of them.
 pub fn all() -> Vec<Small> {
     use Move::{Pass, Poll, SettleFirst};
     let mut all = vec![

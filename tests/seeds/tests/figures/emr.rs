@@ -47,7 +47,6 @@ fn run(server: &str, clients: &str, law: &str) -> (f64, f64) {
     (mean("time_s"), 100.0 * mean("throttled"))
 }
 
-/// A scan alone.
 fn scan(server: &str, law: &str) -> (f64, f64) {
     run(server, WORK, law)
 }

@@ -17,7 +17,6 @@ use tower::{BoxError, Service, ServiceBuilder, ServiceExt, service_fn};
 
 /// The fastest of these runs counts, because other load on the machine can only slow a run down.
 const RUNS: u32 = 200;
-/// Calls per run.
 const CALLS: u32 = 1_000;
 /// A rate and a burst that no run reaches.
 const RATE: u32 = 100_000_000;

@@ -18,7 +18,6 @@ const REJECTED: f64 = 0.25;
 /// The lowest share of the high rate.
 const SHARE: f64 = 0.99;
 
-/// All measurements.
 pub struct Page<'a> {
     pub runs: &'a [Run],
     pub speeds: &'a [Speed],
@@ -147,7 +146,6 @@ impl Page<'_> {
         }
     }
 
-    /// One row per line.
     pub fn rows(&self) -> String {
         let mut rows = Vec::new();
         for (number, case) in CASES.iter().enumerate() {

@@ -36,13 +36,11 @@ pub enum Count {
     Bucket,
     /// Calls in a fixed period.
     Period,
-    /// Calls in flight.
     Places,
     /// A bucket of tokens. Each call states its cost.
     Tokens,
 }
 
-/// One limit over time.
 #[derive(Debug)]
 struct Limiter {
     count: Count,

@@ -86,7 +86,6 @@ impl Server {
         self.desk.lock().opened = Instant::now();
     }
 
-    /// Time since [`Server::begin`].
     pub fn elapsed(&self) -> Duration {
         self.desk.lock().opened.elapsed()
     }

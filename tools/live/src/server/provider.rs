@@ -44,7 +44,6 @@ struct Throttled {
     body: Value,
 }
 
-/// A limit.
 #[derive(Clone, Copy, Debug, Deserialize)]
 struct Rule {
     kind: Kind,
