@@ -303,25 +303,4 @@ proptest! {
         prop_assume!(of_limits.map(members).sum::<usize>() <= 6);
         prop_assert_eq!(common(status, headers(), clock), full(status, of_them, clock));
     }
-
-    #[test]
-    fn any_bytes_are_harmless(
-        status: u16,
-        headers in proptest::collection::vec((header(), ".{0,20}"), 0..6),
-        now: Option<u32>,
-    ) {
-        let mut reading = Reading::common(status);
-        for ((name, value), garbage) in headers {
-            reading.header(&name, &garbage);
-            reading.header(name, format!("{value}{garbage}"));
-        }
-        let reply: Reply<2> = reading.reply(now);
-        for hint in reply.hints {
-            prop_assert_ne!(hint.limit, Some(0));
-            prop_assert_ne!(hint.period, Some(Span::ZERO));
-            prop_assert!(hint.limit.is_none() || hint.remaining <= hint.limit);
-            prop_assert!(hint.period.is_none() || hint.reset <= hint.period);
-            prop_assert!(hint.retry_after.is_none() || reply.outcome != tidegate::Outcome::Ok);
-        }
-    }
 }
