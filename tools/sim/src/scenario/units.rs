@@ -1,6 +1,5 @@
 //! Numbers with units, as in scenario files: `"100ms"`, `"4/s"`, `"4500/h"`.
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -85,9 +84,8 @@ const CENTURY: u64 = 3_155_760_000_000_000_000;
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Rate(u64, Unit);
 
-/// The unit that a rate was written in, so that it is printed in the same. All are equal: rates are
-/// compared by what they are.
-#[derive(Clone, Copy, Debug, Default)]
+/// The unit that a rate was written in, so that it is printed in the same.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 enum Unit {
     #[default]
     Second,
@@ -107,26 +105,6 @@ impl Unit {
             Self::Hour => ("h", 24),
             Self::Day => ("d", 1),
         }
-    }
-}
-
-impl PartialEq for Unit {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Unit {}
-
-impl Ord for Unit {
-    fn cmp(&self, _: &Self) -> Ordering {
-        Ordering::Equal
-    }
-}
-
-impl PartialOrd for Unit {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
     }
 }
 
