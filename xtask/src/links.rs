@@ -36,7 +36,6 @@ pub fn in_repository() -> Result<()> {
     Ok(())
 }
 
-/// Checks every page of a site.
 pub fn in_site(folder: &Path) -> Result<()> {
     let (mut pages, mut files) = (Pages::new(), BTreeSet::new());
     for path in walk(folder)? {
@@ -51,7 +50,6 @@ pub fn in_site(folder: &Path) -> Result<()> {
     check(&pages, &files)
 }
 
-/// Every file in a folder and in those in it.
 fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {

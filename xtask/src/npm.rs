@@ -19,7 +19,6 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 const MODULES: [(&str, u32); 5] =
     [("lite", 65_536), ("gate", 65_536), ("full", 65_536), ("pacing", 65_536), ("shared", 786_432)];
 
-/// The sources of the package.
 pub const SOURCES: [&str; 13] = [
     "Cargo.lock",
     "Cargo.toml",
@@ -59,7 +58,6 @@ pub fn run(what: Product) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the package's sources are.
 pub fn folder() -> PathBuf {
     root().join("wasm")
 }
@@ -71,7 +69,6 @@ pub fn tools() -> PathBuf {
     root().join("xtask/npm")
 }
 
-/// Where its parts are assembled.
 pub fn out() -> PathBuf {
     root().join("target/npm")
 }
@@ -103,7 +100,6 @@ pub fn build(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the glue of a module into a folder.
 pub fn bind(module: &Path, folder: &Path) -> Result<()> {
     let mut bind = cargo("run");
     bind.args(["--package", "tidegate-wasm-bind", "--target-dir"]).arg(out());

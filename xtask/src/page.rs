@@ -35,17 +35,14 @@ const SHRINK: [&str; 12] = [
     "--strip-target-features",
 ];
 
-/// Where the page's sources are.
 pub fn folder() -> PathBuf {
     root().join("web-demo")
 }
 
-/// Where the modules are put.
 fn out() -> PathBuf {
     root().join("target/page")
 }
 
-/// The folder to host.
 pub fn dist() -> PathBuf {
     folder().join("dist")
 }
@@ -116,7 +113,6 @@ fn modules() -> Result<()> {
     Ok(())
 }
 
-/// Where a module is, as the page loads it.
 pub fn module(name: &str) -> PathBuf {
     out().join(format!("{name}.wasm"))
 }

@@ -15,7 +15,6 @@ use crate::test::package::PUBLISHED;
 use crate::test::{package, parts, wasm, written};
 use crate::workspace::{self, empty, metadata, root};
 
-/// Options of `release`.
 #[derive(clap::Args)]
 pub struct Release {
     /// Check everything, and only warn about a missing changelog date, repository or clean tree
@@ -56,7 +55,6 @@ pub fn run(release: &Release) -> Result<ExitCode> {
     Ok(tally.exit_code())
 }
 
-/// The checks of a version.
 type Check = fn(&str) -> Result<()>;
 
 /// Required for a release, but not for a dry run.
@@ -67,7 +65,6 @@ const PREPARED: [(&str, Check); 4] = [
     ("the tree", clean),
 ];
 
-/// The version of the crates.
 pub fn version() -> Result<String> {
     Ok(workspace::core()?["version"].as_str().context("core has no version")?.to_owned())
 }
@@ -150,7 +147,6 @@ fn tarball(version: &str) -> String {
     format!("tidegate-{version}.tgz")
 }
 
-/// Copies the results of the checks.
 fn collect(folder: &Path, version: &str) -> Result<()> {
     empty(folder.to_owned())?;
     let copy = |from: PathBuf, name: &str| {

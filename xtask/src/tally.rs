@@ -140,7 +140,6 @@ impl Tally {
         self.add(Self { passed, failed, ..Self::default() });
     }
 
-    /// The prefix of a line.
     fn before(self) -> String {
         if self.part.is_empty() { String::new() } else { format!("{:<12}", self.part) }
     }

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use crate::setup::aside;
 
-/// The folder of the workspace's `Cargo.toml`.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
@@ -28,13 +27,11 @@ pub fn files() -> Result<Vec<String>> {
     Ok(names.split_terminator('\0').map(str::to_owned).collect())
 }
 
-/// What cargo knows about the workspace.
 pub fn metadata() -> Result<Value> {
     let output = cargo("metadata").args(["--no-deps", "--format-version", "1"]).output()?;
     serde_json::from_slice(&output.stdout).context("cargo metadata")
 }
 
-/// What cargo knows about core.
 pub fn core() -> Result<Value> {
     let mut metadata = metadata()?;
     let mut packages = metadata["packages"].as_array_mut().into_iter().flatten();
@@ -48,7 +45,6 @@ pub fn program() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// `cargo VERB`, in the workspace's folder.
 pub fn cargo(verb: &str) -> Command {
     let mut command = Command::new(program());
     command.arg(verb).current_dir(root());
@@ -62,7 +58,6 @@ pub fn rustc() -> Command {
     command
 }
 
-/// Whether a program of this name is installed.
 pub fn on_path(program: &str) -> bool {
     installed(program).is_some()
 }
@@ -74,7 +69,6 @@ pub fn installed(program: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// Makes a folder that is empty.
 pub fn empty(folder: PathBuf) -> Result<PathBuf> {
     _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;

@@ -14,11 +14,9 @@ use crate::{MILLIS, SECOND, at};
 struct World {
     /// Of how many calls one is bad; zero for none, one for all of them.
     one_in: u64,
-    /// The result of each attempt of a bad call.
     outcome: Outcome,
     /// The seconds from and before which calls are bad.
     bad: (u64, u64),
-    /// How long an attempt takes.
     takes: u64,
     /// How many calls the server serves a second, if it has a limit.
     limit: Option<u64>,

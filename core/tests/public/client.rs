@@ -20,7 +20,6 @@ impl Client {
         Self { gate: Gate::new(POLICY, seed, at(0)), now: 1 }
     }
 
-    /// Waits until a call is admitted.
     pub(crate) fn admitted(&mut self) -> Permit {
         loop {
             match self.gate.poll(at(self.now), &Call::new()) {

@@ -5,11 +5,9 @@ use tidegate_limits::{Any, Bucket, Window};
 
 use crate::SECOND;
 
-/// The hints of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Says {
     Nothing,
-    /// What remains.
     Left,
     /// What remains, the limit, and the exact reset.
     Quota,
@@ -54,7 +52,6 @@ impl Server {
         Self { says, ..self.clone() }
     }
 
-    /// The reply to a call at `now`.
     pub(crate) fn call(&mut self, now: u64) -> Reply {
         let served = self.limit.take(now, 1);
         self.reply(served)

@@ -63,7 +63,6 @@ impl Board {
     }
 }
 
-/// An image for a board.
 pub struct Image {
     board: Board,
     name: &'static str,
@@ -75,7 +74,6 @@ fn package(image: &str) -> String {
     format!("firmware-{image}")
 }
 
-/// The folder of the workspace.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("."))
 }
@@ -110,7 +108,6 @@ fn end(program: &mut Program) -> Option<ExitStatus> {
     }
 }
 
-/// What to run, and how.
 pub struct Run {
     /// The image, and thus the board.
     pub image: Image,
@@ -184,7 +181,6 @@ pub fn told<'a>(log: &'a str, what: &str) -> Vec<&'a str> {
     log.lines().filter_map(|line| Some(&line[line.find(what)?..])).collect()
 }
 
-/// The numbers in a line, in order.
 pub fn numbers(line: &str) -> Vec<u64> {
     let words = line.split(|letter: char| !letter.is_ascii_digit());
     words.filter_map(|word| word.parse().ok()).collect()

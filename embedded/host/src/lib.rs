@@ -26,7 +26,6 @@ pub fn policy() -> Policy<Fixed> {
     Policy::new(Fixed::new(quota)).concurrency(NonZeroU16::new(2).unwrap())
 }
 
-/// A throttle under [`policy`].
 pub fn throttle<const WAITERS: usize>() -> Throttle<NoopRawMutex, Fixed, WAITERS> {
     Throttle::seeded(leak(policy()), 7)
 }

@@ -28,7 +28,6 @@ struct Task<'a> {
     polls: u64,
 }
 
-/// Concurrent tasks.
 #[derive(Default)]
 pub struct Tasks<'a> {
     tasks: Vec<Option<Task<'a>>>,
@@ -36,12 +35,10 @@ pub struct Tasks<'a> {
 }
 
 impl<'a> Tasks<'a> {
-    /// No tasks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a task, and returns its number.
     pub fn spawn(&mut self, future: impl Future<Output = ()> + 'a) -> usize {
         let woken = Arc::new(Woken(AtomicU64::new(1)));
         self.tasks.push(Some(Task { future: Box::pin(future), woken, seen: 0, polls: 0 }));
@@ -108,12 +105,10 @@ impl<'a> Tasks<'a> {
         }
     }
 
-    /// Drops a task.
     pub fn cancel(&mut self, number: usize) {
         self.tasks[number] = None;
     }
 
-    /// How many tasks are not done.
     pub fn left(&self) -> usize {
         self.tasks.iter().flatten().count()
     }
@@ -123,7 +118,6 @@ impl<'a> Tasks<'a> {
         self.tasks[number].as_ref().map_or(0, |task| task.polls)
     }
 
-    /// How often all tasks were polled.
     pub fn polls(&self) -> u64 {
         self.polls
     }

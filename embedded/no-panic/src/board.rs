@@ -39,7 +39,6 @@ unsafe impl critical_section::Impl for Lock {
     }
 }
 
-/// A seed.
 pub fn seed() -> u64 {
     CLOCK.now()
 }

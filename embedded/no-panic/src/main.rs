@@ -53,7 +53,6 @@ pub static STATIC: fn() -> &'static Throttle<Mutex, Adaptive> = || {
     &UPLINK
 };
 
-/// The default throttle.
 #[unsafe(no_mangle)]
 pub static ADAPTIVE: Verbs<Adaptive, 4, 1, ()> = Verbs::ALL;
 
@@ -102,7 +101,6 @@ table!(CONVERSIONS: Conversions {
     duration: fn(Span) -> Duration = time::duration,
 });
 
-/// The functions of a throttle.
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Verbs<
     L: Law + Copy + 'static,

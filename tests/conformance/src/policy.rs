@@ -21,7 +21,6 @@ use crate::value::{
     Read, at, field, flag, given, list, number, object, ratio, same, small, span, text,
 };
 
-/// The number of laws of a policy.
 pub(crate) fn laws(value: &Value) -> Read<usize> {
     value.get("laws").map_or(Ok(1), |laws| list(laws).map(Vec::len))
 }

@@ -17,7 +17,6 @@ pub(crate) fn field<'a>(object: &'a Value, name: &str) -> Read<&'a Value> {
     object.get(name).ok_or_else(|| format!("`{name}` is missing"))
 }
 
-/// The value at this index.
 pub(crate) fn at(list: &Value, place: usize) -> Read<&Value> {
     list.get(place).ok_or_else(|| format!("{list} has no value {place}"))
 }
@@ -43,7 +42,6 @@ pub(crate) fn number(value: &Value) -> Read<u64> {
     read.ok_or_else(|| format!("{value} is not a whole number"))
 }
 
-/// A number of a smaller type.
 pub(crate) fn small<T: TryFrom<u64>>(value: &Value) -> Read<T> {
     T::try_from(number(value)?).map_err(|_| format!("{value} is too large"))
 }

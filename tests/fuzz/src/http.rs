@@ -99,7 +99,6 @@ fn told_at_most(headers: &[Header<'_>]) -> usize {
     of_limits.map(|(_, value)| 2 + value.iter().filter(|byte| **byte == b',').count()).sum()
 }
 
-/// Properties of every reading.
 fn consistent(answer: &Answer) {
     for hint in answer.limits().map(|limit| limit.hint).chain([answer.hint]) {
         sound(answer.outcome, hint);
@@ -123,7 +122,6 @@ fn consistent(answer: &Answer) {
     }
 }
 
-/// Properties of every hint.
 pub(crate) fn sound(outcome: Outcome, hint: Hint) {
     assert_ne!(hint.limit, Some(0), "a limit of zero");
     assert_ne!(hint.period, Some(Span::ZERO), "a period of zero");

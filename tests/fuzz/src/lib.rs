@@ -25,7 +25,6 @@ mod http;
 pub mod pack;
 mod signals;
 
-/// A fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// The name of its program and its corpus.
@@ -34,7 +33,6 @@ pub struct Target {
     pub try_with: fn(&[u8]),
 }
 
-/// All targets.
 pub const TARGETS: [Target; 6] = [
     Target { name: "http", try_with: http::try_with },
     Target { name: "body", try_with: body::try_with },

@@ -1,5 +1,5 @@
 //! Replays every input that a search has kept.
-#![allow(missing_docs, clippy::panic, clippy::unwrap_used, reason = "a test that panics fails")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test that panics fails")]
 
 use std::path::Path;
 

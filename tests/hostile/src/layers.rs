@@ -19,7 +19,6 @@ use crate::{MOODS, Mood, Server, life};
 /// How long each mood lasts, and the number of seconds in which a client adapts.
 const TIME: Duration = Duration::from_secs(7);
 const START: usize = 3;
-/// The time limit of a call.
 const DEADLINE: Duration = Duration::from_secs(3);
 /// A call that takes this long does not end. A busy machine takes some seconds more than the time limit.
 const LONG: Duration = Duration::from_secs(20);

@@ -1,6 +1,5 @@
 //! The behaviours of the hostile server, by name.
 
-/// A behaviour of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Mood {
     /// Its name on the command line, and its path.
@@ -8,7 +7,6 @@ pub struct Mood {
     pub(crate) act: Act,
 }
 
-/// How a call is handled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
     /// A complete response: status and headers.
@@ -25,16 +23,13 @@ pub(crate) enum Act {
     TrickleHead(u64),
     FloodHead,
     Informational,
-    /// Closes in the middle of the head.
     CutHead,
-    /// Closes in the middle of the body.
     CutBody,
     Reset,
     /// Sends nothing and keeps the connection open.
     Silence,
     /// Sends data that is not HTTP.
     Noise,
-    /// Two responses to one request.
     Twice,
 }
 
@@ -83,7 +78,6 @@ pub const MOODS: [Mood; 25] = [
 ];
 
 impl Mood {
-    /// The mood with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         MOODS.into_iter().find(|mood| mood.name == name)

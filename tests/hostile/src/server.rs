@@ -15,7 +15,6 @@ use tokio::time::sleep;
 use crate::corpus::Response;
 use crate::mood::{Act, CONTRADICTIONS, Mood};
 
-/// The maximum length of a request's head.
 const LONGEST_HEAD: usize = 16 << 10;
 
 /// A running server. Dropping it stops it and closes all connections.
@@ -69,7 +68,6 @@ impl Server {
         self.desk.calls().get(mood.name).cloned().unwrap_or_default()
     }
 
-    /// The number of open connections.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.desk.connections.load(Ordering::Relaxed)

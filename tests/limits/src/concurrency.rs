@@ -17,7 +17,6 @@ impl Concurrency {
         Self { limit, takes, in_flight: 0 }
     }
 
-    /// Ends a call of this cost.
     pub const fn leave(&mut self, cost: u64) {
         self.in_flight -= cost;
     }

@@ -17,7 +17,6 @@ pub trait Limit {
     /// Whether a call of this cost fits at `now`.
     fn fits(&mut self, now: u64, cost: u64) -> bool;
 
-    /// Charges a call that fits.
     fn charge(&mut self, cost: u64);
 
     /// Charges a call if it fits, and returns whether it does.

@@ -15,7 +15,6 @@ pub struct Sliding {
 }
 
 impl Sliding {
-    /// Nothing has been taken yet.
     #[must_use]
     pub const fn new(limit: u64, period: u64) -> Self {
         Self { limit, period, taken: VecDeque::new(), now: 0 }

@@ -87,7 +87,6 @@ table!(SESSIONS: Sessions {
     leave_by: fn(&mut CallTime, Instant, Instant) -> Instant = CallTime::leave_by,
 });
 
-/// A queue with a controller.
 #[unsafe(no_mangle)]
 pub static QUEUE: Calls<Controller<Aimd, 2>> = Calls::ALL;
 
@@ -173,7 +172,6 @@ table!(SIGNALS: Signals {
 
 type Gated<L, const LIMITS: usize, C> = Controller<L, LIMITS, Policy<L, LIMITS>, C>;
 
-/// The functions of a controller.
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Verbs<L: Law, const LIMITS: usize, C: Costs<LIMITS> = [u32; LIMITS]> {
     new: fn(Policy<L, LIMITS>, Rng, Instant) -> Gated<L, LIMITS, C>,
@@ -262,7 +260,6 @@ impl Extend<Node<2>> for Nodes {
 
 type Line = Queue<Nodes, 2>;
 
-/// The functions of a queue.
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Calls<G> {
     place: fn(&mut Line, u8) -> Place,

@@ -9,19 +9,16 @@ const SECOND: u64 = 1_000_000_000;
 pub struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
-    /// A try with these bytes.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Whether all has been read.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All that is left.
     #[must_use]
     pub const fn rest(self) -> &'a [u8] {
         self.0
@@ -53,7 +50,6 @@ impl<'a> Input<'a> {
         self.number(8)
     }
 
-    /// One of these values.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[usize::from(self.u8()) % from.len()]
     }

@@ -20,7 +20,6 @@ const EIGHTH: Ratio = match Ratio::new(1, 8) {
     None => Ratio::ZERO,
 };
 
-/// A policy and its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<const LIMITS: usize> {
     pub policy: Policy<AnyLaw, LIMITS>,
@@ -35,7 +34,6 @@ pub struct Terms<const LIMITS: usize> {
     pub concurrency: NonZeroU16,
     /// What a success adds, what a retry costs, and the initial number of retries.
     pub retry_budget: Option<(u64, u64, u64)>,
-    /// The longest delay of a backoff.
     pub backoff: Option<Span>,
     pub attempts: Option<NonZeroU16>,
     /// The longest possible wait, if known.

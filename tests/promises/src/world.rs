@@ -48,7 +48,6 @@ pub struct World<const LIMITS: usize> {
     pub accounts: [Account; LIMITS],
     pub retries: Retries,
     pub restarts: u64,
-    /// A digest of all decisions.
     answers: u64,
 }
 
@@ -56,7 +55,6 @@ pub struct World<const LIMITS: usize> {
 pub struct Flying<const LIMITS: usize> {
     pub permit: Permit<LIMITS>,
     pub call: Call<LIMITS>,
-    /// What it was charged.
     pub costs: [u32; LIMITS],
     /// The number of cuts when it was sent.
     pub cuts: u32,
@@ -265,7 +263,6 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert_ne!(self.gate.check(sooner, call), Verdict::Admit, "the wait is longer than needed");
     }
 
-    /// The permit of a call is lost.
     pub fn lose(&mut self, which: usize) {
         if !self.flying.is_empty() {
             self.flying.remove(which.min(self.flying.len() - 1));
@@ -314,7 +311,6 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Tchannel(_)))
     }
 
-    /// Properties of every state.
     pub fn every_promise_holds(&self) {
         let laws = self.terms.laws.iter().zip(self.terms.bounds).zip(self.gate.states());
         laws.for_each(|((law, bounds), state)| bounds.contain(law, state, self.now));

@@ -1,5 +1,4 @@
 //! Random bytes for a few seconds. tests/fuzz searches more thoroughly.
-#![allow(missing_docs, reason = "a test")]
 
 use tidegate::Rng;
 

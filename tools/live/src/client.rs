@@ -189,7 +189,6 @@ impl<const LIMITS: usize> Office<LIMITS> {
     }
 }
 
-/// Makes one call after another.
 async fn work<const LIMITS: usize>(office: Arc<Office<LIMITS>>, phase: watch::Receiver<Phase>) {
     reached(&phase, Phase::Running).await;
     while *phase.borrow() < Phase::Over {

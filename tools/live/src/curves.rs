@@ -12,7 +12,6 @@ pub struct Curves {
     points: Vec<(f64, Vec<Row>)>,
 }
 
-/// Calls per second over a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     pub offered: f64,
@@ -46,7 +45,6 @@ impl Curves {
         });
     }
 
-    /// The end of the curves, in seconds.
     pub fn end(&self) -> f64 {
         self.points.last().map_or(0.0, |point| point.0)
     }
@@ -61,7 +59,6 @@ impl Curves {
         Rates { offered: rate(0), served: rate(1), throttled: rate(2) }
     }
 
-    /// The combined rates of all processes.
     pub fn total(&self, from: f64, to: f64) -> Rates {
         let processes = self.points.last().map_or(0, |point| point.1.len());
         (0..processes).map(|process| self.rates(process, from, to)).fold(

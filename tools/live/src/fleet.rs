@@ -38,7 +38,6 @@ impl Member {
     }
 }
 
-/// The settings that all processes share.
 pub struct Plan<'a> {
     pub address: SocketAddr,
     pub law: &'a str,
@@ -89,7 +88,6 @@ impl Fleet {
         Ok(())
     }
 
-    /// The latest state of each process.
     pub fn members(&self) -> Vec<Member> {
         self.processes.iter().map(|process| lock(&process.known).clone()).collect()
     }

@@ -7,7 +7,6 @@ use tidegate::law::AnyLaw;
 /// The laws that have a policy for calls and tokens.
 pub const OF_SEVERAL_LIMITS: [&str; 2] = ["none", "adaptive"];
 
-/// The policy with this name for two limits.
 pub fn of_calls_and_tokens(law: &str) -> Result<Policy<AnyLaw, 2>> {
     let policy = Policy::named(law).filter(|_| OF_SEVERAL_LIMITS.contains(&law));
     let policy = policy.with_context(|| format!("the law {law} has no policy for two limits"))?;

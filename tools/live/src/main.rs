@@ -32,7 +32,6 @@ use tokio::sync::watch;
 
 /// The exit status that a shell reports after Ctrl-C.
 const INTERRUPTED: u8 = 130;
-/// The exit status for invalid arguments.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -90,7 +89,6 @@ async fn demo(options: &Demo) -> Result<u8> {
     Ok(0)
 }
 
-/// Serves an API and the page until a signal.
 async fn stay(options: &Demo, page: Option<Page>, stop: &Stop) -> Result<()> {
     let server = Server::open(&options.api, 0).await?;
     server.begin();
@@ -214,7 +212,6 @@ async fn serve(api: &Api) -> Result<u8> {
     Ok(0)
 }
 
-/// Serves like a provider until a signal.
 #[tokio::main(worker_threads = 1)]
 async fn like(options: &Like) -> Result<u8> {
     let stop = stop_on_signals()?;

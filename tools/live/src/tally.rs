@@ -10,7 +10,6 @@ use tidegate::law::Basis;
 pub struct Tally {
     /// Logical calls, regardless of their attempts.
     pub calls: u64,
-    /// Calls that succeeded.
     pub answered: u64,
     /// Calls that the controller gave up. With these laws there must be none.
     pub given_up: u64,
@@ -18,7 +17,6 @@ pub struct Tally {
     pub wait_us: u64,
     /// Attempts that received any response.
     pub responses: u64,
-    /// Responses with a hint.
     pub told: u64,
     /// Rate limit headers that could not be parsed. With this server there must be none.
     pub ignored: u64,

@@ -52,7 +52,6 @@ fn id(pid: u32) -> Pid {
     Pid::from_raw(pid.try_into().unwrap()).unwrap()
 }
 
-/// The state and parent of a process.
 fn stat(pid: u32) -> Option<(char, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, in parentheses, may contain anything.
@@ -68,7 +67,6 @@ fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// The inodes of all sockets of a process.
 fn sockets(pid: u32) -> Vec<String> {
     let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
     let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());

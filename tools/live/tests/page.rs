@@ -26,7 +26,6 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// A demo that serves a page.
 struct Shown {
     demo: Program,
     output: BufReader<ChildStdout>,

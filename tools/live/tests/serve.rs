@@ -5,7 +5,6 @@ mod common;
 use common::{Program, answer, tidegate_live};
 use std::io::{BufRead, BufReader};
 
-/// A running `serve`, and its address.
 struct Api(Program, String);
 
 impl Api {

@@ -26,7 +26,6 @@ pub(crate) fn unlimited() -> Policy<Fixed> {
     Policy::new(Fixed::UNLIMITED).backoff(None)
 }
 
-/// At most this many calls in flight.
 pub(crate) fn concurrently(count: u16) -> Policy<Fixed> {
     unlimited().concurrency(NonZeroU16::new(count).unwrap())
 }
@@ -72,13 +71,10 @@ pub(crate) async fn drop_after(polls: usize, future: impl Future) -> bool {
     .await
 }
 
-/// The settings of the server.
 #[derive(Clone, Copy)]
 pub(crate) struct Limit {
-    /// Calls per second.
     rate: u64,
     burst: u64,
-    /// How long a call takes.
     latency: Duration,
 }
 
@@ -90,7 +86,6 @@ impl Limit {
     }
 }
 
-/// The server's counts.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) served: Vec<String>,

@@ -9,16 +9,13 @@ use crate::test::embedded;
 
 /// The limit for `adaptive`'s admit and settle, each.
 const BARS: [(&str, u64); 2] = [(TARGETS[0], 1_500), (TARGETS[1], 350)];
-/// The limit for the stack depth.
 const STACK: u64 = 400;
 
-/// All figures of all boards.
 pub struct Figures {
     pub instructions: Vec<Row>,
     pub stack: Vec<Row>,
 }
 
-/// Builds and runs the image for every board.
 pub fn count() -> Result<Figures> {
     let mut command = embedded::boards("run")?;
     command.args(["--quiet", "--bin", "tidegate-boards"]);
@@ -41,7 +38,6 @@ fn read(line: &str) -> Option<(&str, u64, u64)> {
     Some((what, instructions.parse().ok()?, stack.parse().ok()?))
 }
 
-/// The section of the page.
 pub fn section(figures: &Figures) -> String {
     let mut page = String::from(
         "\n## On microcontrollers\n\n\

@@ -31,7 +31,6 @@ const SUBJECTS: [(&str, &str); 15] = [
     ("governor-clock", "governor: check, with its own clock"),
 ];
 
-/// The measurement's own overhead.
 const EMPTY: &str = "empty";
 
 /// The limit for `adaptive`: a poll that admits and its settle.
@@ -70,7 +69,6 @@ fn build(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Instructions of one measured call.
 fn count(folder: &Path, subject: &str) -> Result<u64> {
     let mut command = Command::new("valgrind");
     let kept = folder.join(format!("{subject}.callgrind"));

@@ -7,7 +7,6 @@ use anyhow::{Context, Result};
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, SymbolKind, elf};
 use rustc_demangle::demangle;
 
-/// The content of one image.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub struct Image {
     pub code: u64,
@@ -56,7 +55,6 @@ impl Image {
         self.code + self.data
     }
 
-    /// The size of the constant of this name.
     pub fn size_of(&self, name: &str) -> Option<u64> {
         self.symbols.iter().find(|symbol| symbol.0 == name).map(|symbol| symbol.1)
     }

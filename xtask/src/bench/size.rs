@@ -13,7 +13,6 @@ use crate::test::written::lookup;
 use crate::workspace::root;
 use anyhow::{Context, Result, ensure};
 
-/// The targets of the three boards.
 pub const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
@@ -94,7 +93,6 @@ pub fn run(json: bool, symbols: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Whether all sizes match the page.
 pub fn compare() -> Result<()> {
     let weights = weigh(None)?;
     let page = root().join("tests/golden").join(PAGE);

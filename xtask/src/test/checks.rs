@@ -11,7 +11,6 @@ use crate::workspace::{cargo, root};
 
 const TABLE: &str = include_str!("checks.txt");
 
-/// A line of the table.
 struct Check {
     part: &'static str,
     kind: &'static str,

@@ -170,7 +170,6 @@ fn types(folder: &Path, steps: &[Step]) -> Result<()> {
     Ok(())
 }
 
-/// A step of a guide.
 #[derive(Debug, Eq, PartialEq)]
 enum Step {
     File {
@@ -185,7 +184,6 @@ enum Step {
     },
 }
 
-/// The code blocks of a page.
 fn steps(page: &str) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     let mut block: Option<(String, String)> = None;

@@ -22,7 +22,6 @@ use anyhow::Result;
 use crate::no_such;
 use crate::tally::{Tally, in_lanes};
 
-/// Runs the checks of a part.
 type Check = fn(&mut Tally);
 
 struct Part {

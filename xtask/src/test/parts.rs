@@ -17,7 +17,6 @@ pub fn docs(tally: &mut Tally) {
     pages(tally);
 }
 
-/// Checks the links between the Markdown pages.
 pub fn pages(tally: &mut Tally) {
     tally.verdict("links between pages", links::in_repository);
 }

@@ -27,7 +27,6 @@ pub fn run(tally: &mut Tally) {
     tally.at_once(2, files.into_iter().map(|name| (name, run)).collect());
 }
 
-/// Runs a script of the page's tests in `node`.
 pub fn program() -> Command {
     let mut command = Command::new("node");
     command.current_dir(page::folder().join("test"));

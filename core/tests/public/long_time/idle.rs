@@ -7,7 +7,6 @@ use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Span, Verdict};
 use super::{Gate, every_policy};
 use crate::{HOUR, SECOND, at};
 
-/// The total number of polls of a test.
 const POLLS: u64 = 10_000_000;
 
 /// The part of a controller that determines decisions: everything except counters.

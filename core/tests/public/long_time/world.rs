@@ -9,7 +9,6 @@ use crate::{MILLIS, SECOND, at};
 
 /// How often the workers poll, in true time.
 const LOOK: u64 = 10 * MILLIS;
-/// The time of a call.
 const UNDER_WAY: u64 = 50 * MILLIS;
 const WORKERS: usize = 4;
 
@@ -42,7 +41,6 @@ impl World {
         Self { gate, now: 0, limit, out: Vec::new(), call: Call::new(), tells }
     }
 
-    /// The current true time.
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
@@ -69,7 +67,6 @@ impl World {
         told
     }
 
-    /// Runs until a call is in flight.
     pub(crate) fn live_until_a_call(&mut self, clock: impl Fn(u64) -> u64) {
         while self.out.is_empty() {
             self.look(&clock, &mut Second::default());
@@ -110,12 +107,10 @@ impl World {
     }
 }
 
-/// Calls served in these seconds.
 pub(crate) fn served(seconds: &[Second]) -> u64 {
     seconds.iter().map(|second| second.served).sum()
 }
 
-/// Calls sent in these seconds.
 pub(crate) fn sent(seconds: &[Second]) -> u64 {
     seconds.iter().map(|second| second.sent).sum()
 }

@@ -204,7 +204,6 @@ impl<S: Source> Carrier<S> {
         Self { desk, member, now: BEGIN }
     }
 
-    /// When the next request is due.
     fn next(&self) -> u64 {
         self.member.request_at().unwrap().as_nanos().max(self.now)
     }

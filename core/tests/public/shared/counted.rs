@@ -7,7 +7,6 @@ use tidegate::{Call, Controller, Decision, Outcome, Quota, Reason, Span, Stats};
 use super::{Desk, number, policy};
 use crate::{MILLIS, SECOND, at};
 
-/// The start of a test.
 const BEGIN: u64 = 1 << 42;
 
 /// A member with two places, and its coordinator, which grants ten calls at once.

@@ -145,7 +145,6 @@ fn crowd(port: u16, counts: &mut [u64; 3]) {
     }
 }
 
-/// The complete response.
 fn get(port: u16, path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, port).into(), PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;

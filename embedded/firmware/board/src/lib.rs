@@ -36,7 +36,6 @@ use defmt_semihosting as _;
 pub use executor::run;
 pub use machine::{count, reset};
 
-/// How an image fails.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub enum Trouble {
@@ -46,7 +45,6 @@ pub enum Trouble {
     Panic = 101,
     /// The processor stopped at an instruction.
     Fault = 102,
-    /// An unexpected interrupt.
     Interrupt = 103,
 }
 
@@ -55,7 +53,6 @@ pub fn done() -> ! {
     semihosting::process::exit(0)
 }
 
-/// Stops the machine with this exit code.
 pub fn fail(trouble: Trouble) -> ! {
     semihosting::process::exit(i32::from(trouble as u8))
 }

@@ -2,7 +2,6 @@
 //!
 //! It is outside the linker's memory regions, so neither the runtime nor the loader clears it.
 
-/// The number of retained bytes.
 pub const BYTES: usize = 1024;
 
 unsafe extern "C" {
@@ -18,7 +17,6 @@ pub fn load() -> [u8; BYTES] {
     unsafe { (&raw const RETAINED).read_volatile() }
 }
 
-/// Stores these bytes.
 pub fn store(bytes: &[u8; BYTES]) {
     // SAFETY: as above.
     unsafe { (&raw mut RETAINED).write_volatile(*bytes) }

@@ -64,7 +64,6 @@ extern "C" fn main() -> ! {
     board::done()
 }
 
-/// The results so far.
 #[derive(Default)]
 struct Tally {
     vectors: u32,
@@ -74,7 +73,6 @@ struct Tally {
 }
 
 impl Tally {
-    /// Reads the file line by line.
     fn read(&mut self) -> Result<(), ()> {
         let arguments = semihosting::experimental::env::args::<256>().map_err(|_| ())?;
         let path = (&arguments).nth(1).and_then(Result::ok).ok_or(())?;

@@ -8,7 +8,6 @@ use tidegate::{Call, Decision, Instant, Policy, Rng, Single, Span};
 use crate::meter::Meters;
 use crate::server::Server;
 
-/// How long a call takes.
 const ROUND_TRIP: Span = Span::from_millis(20);
 
 /// Its gate, and its clock, which only advances when it waits or calls.
@@ -19,7 +18,6 @@ pub struct Client<L: Law + Copy> {
 }
 
 impl<L: Law + Copy> Client<L> {
-    /// A client that has not made a call.
     pub fn new(policy: Policy<L>) -> Self {
         let now = Instant::from_nanos(1_000_000_000);
         let gate = Single::with_rng(policy, Rng::new(7), now);

@@ -17,7 +17,6 @@ use tidegate::{Outcome, Policy, Quota};
 
 /// Calls for warm-up, until a law reaches its steady state.
 const WARMING: u32 = 300;
-/// Calls that are measured.
 const MEASURED: u32 = 2_000;
 
 /// Runs a client against a server, and logs the cost of each function.

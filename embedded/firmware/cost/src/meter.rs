@@ -2,13 +2,9 @@
 
 use board::{count, stack};
 
-/// The functions of a client.
 pub struct Meters {
-    /// A poll that admits the call.
     pub admit: Meter,
-    /// A poll that must wait.
     pub wait: Meter,
-    /// The settlement of a call.
     pub settle: Meter,
 }
 
@@ -20,12 +16,10 @@ pub struct Meter {
 }
 
 impl Meters {
-    /// A meter without measurements.
     pub const fn new() -> Self {
         Self { admit: Meter::new(), wait: Meter::new(), settle: Meter::new() }
     }
 
-    /// Logs each result.
     pub fn tell(&self, name: &str) {
         let empty = empty();
         for (verb, meter) in
@@ -66,7 +60,6 @@ impl Meter {
     }
 }
 
-/// The overhead of measuring.
 fn empty() -> u64 {
     let mut meter = Meter::new();
     for _ in 0..1_000 {

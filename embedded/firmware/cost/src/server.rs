@@ -2,9 +2,7 @@
 
 use tidegate::{Hint, Instant, Outcome, Reply, Span};
 
-/// Answers calls.
 pub trait Server {
-    /// The reply to a call now.
     fn serve(&mut self, now: Instant) -> Reply;
 }
 
@@ -26,12 +24,10 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket without hints.
     pub const fn silent(size: u64) -> Self {
         Self { size, full: 0, tells: false }
     }
 
-    /// A bucket that reports its remaining calls.
     pub const fn telling(size: u64) -> Self {
         Self { tells: true, ..Self::silent(size) }
     }
@@ -64,7 +60,6 @@ impl Period {
     const LIMIT: u64 = 100;
     const LONG: u64 = 10_000_000_000;
 
-    /// The start of the first period.
     pub const fn new() -> Self {
         Self { number: 0, used: 0 }
     }

@@ -22,7 +22,6 @@ use world::World;
 
 const POLICY: Policy<Adaptive> = Policy::adaptive();
 type Uplink = Throttle<NoopRawMutex, Adaptive>;
-/// The retained record of the throttle.
 type Kept = [u8; Uplink::SNAPSHOT_BYTES];
 
 /// How long the device is awake on the first two days.
@@ -131,7 +130,6 @@ fn sleep(day: u8, uplink: &Uplink, server: Server, time: Duration, throttled: u3
     board::reset()
 }
 
-/// Stops the image if a check fails.
 fn check(holds: bool, what: &str) {
     if !holds {
         defmt::error!("deep-sleep: check failed: {=str}", what);

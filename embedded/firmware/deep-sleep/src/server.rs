@@ -17,17 +17,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Open, with a full bucket.
     pub const fn new() -> Self {
         Self::full_at(Instant::MIN)
     }
 
-    /// Open, with a bucket that is full at this time.
     pub const fn full_at(full: Instant) -> Self {
         Self { full, closed: None, asked: false }
     }
 
-    /// The time until its bucket is full.
     pub fn full_in(&self, now: Instant) -> Duration {
         self.full.saturating_duration_since(now)
     }
@@ -37,12 +34,10 @@ impl Server {
         self.closed = Some(cooldown);
     }
 
-    /// Whether it has requested one.
     pub const fn has_asked(&self) -> bool {
         self.asked
     }
 
-    /// Answers a call.
     pub fn serve(&mut self, now: Instant) -> Reply {
         if let Some(cooldown) = self.closed {
             self.asked = true;

@@ -9,13 +9,11 @@ use crate::server::Server;
 /// Marks memory that this image has written.
 const MARK: [u8; 8] = *b"tidegate";
 
-/// The retained memory.
 pub struct World {
     /// The day that begins after the sleep.
     pub day: u8,
     /// How many calls were throttled at the start of the day.
     pub throttled: u32,
-    /// The throttle's record.
     pub record: Kept,
     /// The time from the reset until the server's bucket is full.
     pub full: Duration,
@@ -38,7 +36,6 @@ impl World {
         })
     }
 
-    /// Stores the state.
     pub fn store(&self) {
         let mut bytes = [0; retained::BYTES];
         let parts: [&[u8]; 5] = [

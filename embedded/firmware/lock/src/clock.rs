@@ -41,7 +41,6 @@ pub fn jump(else_by: u64) {
     });
 }
 
-/// Advances by this many ticks.
 pub fn pass(ticks: u64) {
     critical_section::with(|section| {
         let now = CLOCK.now.borrow(section);

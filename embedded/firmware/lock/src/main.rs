@@ -24,7 +24,6 @@ use tidegate_embassy::{KeyedThrottle, Permit, Throttle};
 
 type Gate<L> = Throttle<Counted, L>;
 
-/// Calls per client.
 const CALLS: u32 = 500;
 /// A round trip, in ticks.
 const ROUND_TRIP: u64 = 20_000;
@@ -41,7 +40,6 @@ fn wait<F: Future>(future: F, meter: &mut Meter) -> F::Output {
     }
 }
 
-/// A client with one law and one server.
 fn measure<L: Law + Copy + Record>(name: &str, policy: &'static Policy<L>, hints: Hints)
 where
     Gate<L>: 'static,

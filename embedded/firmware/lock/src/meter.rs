@@ -8,7 +8,6 @@ use embassy_sync::blocking_mutex::raw::RawMutex;
 
 /// The limit, which the documentation of the throttle states.
 const MOST: u64 = 4_100;
-/// The counter's ticks.
 const TICK: u64 = 63;
 
 /// The locks of a function so far.
@@ -45,14 +44,12 @@ unsafe impl RawMutex for Counted {
     }
 }
 
-/// The locks of one function.
 pub struct Meter {
     name: &'static str,
     sum: Sum,
 }
 
 impl Meter {
-    /// A meter without measurements.
     pub const fn new(name: &'static str) -> Self {
         Self { name, sum: EMPTY }
     }

@@ -3,7 +3,6 @@
 use embassy_time::Instant;
 use tidegate::{Hint, Outcome, Reply, Span};
 
-/// Its hints.
 #[derive(Clone, Copy)]
 pub enum Hints {
     None,
@@ -11,7 +10,6 @@ pub enum Hints {
     All,
 }
 
-/// Answers calls at the current time.
 pub struct Server {
     /// When its bucket is full again, in ticks.
     full: u64,
@@ -23,12 +21,10 @@ const REGAIN: u64 = 100_000;
 const SIZE: u64 = 4;
 
 impl Server {
-    /// A server with a full bucket.
     pub const fn new(hints: Hints) -> Self {
         Self { full: 0, hints }
     }
 
-    /// The reply to a call now.
     pub fn serve(&mut self) -> Reply {
         let now = Instant::now().as_ticks();
         let missing = |full: u64| full.saturating_sub(now).div_ceil(REGAIN);

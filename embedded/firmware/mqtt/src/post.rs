@@ -15,14 +15,12 @@ pub const MESSAGES: u32 = 120;
 /// The size of the queue, including messages in flight, which may have to wait again.
 const PLACES: usize = 32;
 
-/// A message in flight.
 struct Flight {
     packet: PacketIdentifier,
     number: u32,
     permit: Permit<'static, Gate>,
 }
 
-/// All messages.
 pub struct Post {
     waiting: Deque<u32, PLACES>,
     flying: Vec<Flight, FLIGHTS>,
@@ -33,7 +31,6 @@ pub struct Post {
 }
 
 impl Post {
-    /// An empty queue.
     pub const fn new() -> Self {
         Self {
             waiting: Deque::new(),
@@ -63,7 +60,6 @@ impl Post {
         }
     }
 
-    /// The oldest waiting message.
     pub fn next(&self) -> Option<u32> {
         self.waiting.front().copied()
     }
@@ -110,12 +106,10 @@ impl Post {
         }
     }
 
-    /// Whether all messages are acknowledged.
     pub fn is_done(&self) -> bool {
         self.acknowledged == MESSAGES
     }
 
-    /// Logs the counts.
     pub fn tell(&self) {
         defmt::info!(
             "mqtt: {=u32} acknowledged, {=u32} dropped, {=u32} sent again without an answer",

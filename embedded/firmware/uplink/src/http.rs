@@ -38,14 +38,12 @@ pub fn lost() -> u32 {
 #[derive(Debug)]
 pub struct Lost;
 
-/// The connection for calls.
 pub struct Connection {
     tcp: TcpClient<'static, 2, 1024, 1024>,
     names: DnsSocket<'static>,
 }
 
 impl Connection {
-    /// A connection of this stack.
     pub fn new(stack: Stack<'static>, line: &'static Line) -> Self {
         Self { tcp: TcpClient::new(stack, line), names: DnsSocket::new(stack) }
     }

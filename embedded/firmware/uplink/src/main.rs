@@ -99,7 +99,6 @@ async fn watch(stack: Stack<'static>) {
     }
 }
 
-/// Logs the results.
 fn end() -> ! {
     let stats = THROTTLE.stats();
     defmt::info!(

@@ -10,10 +10,8 @@ use embassy_time::Instant;
 
 /// The total number of batches to queue.
 pub const BATCHES: u32 = 200;
-/// The size of the queue.
 const PLACES: usize = 32;
 
-/// A measurement of the sensor.
 #[derive(Clone, Copy)]
 pub struct Batch {
     /// Its number among the queued batches, from 1.
@@ -34,7 +32,6 @@ impl Batch {
     }
 }
 
-/// The queue, and its counts.
 pub struct Queue {
     waiting: Channel<CriticalSectionRawMutex, Batch, PLACES>,
     counts: CriticalSectionMutex<Cell<Counts>>,
@@ -47,7 +44,6 @@ struct Counts {
     delivered: u32,
 }
 
-/// The queue of this image.
 pub static QUEUE: Queue = Queue {
     waiting: Channel::new(),
     counts: CriticalSectionMutex::new(Cell::new(Counts { queued: 0, dropped: 0, delivered: 0 })),
@@ -64,12 +60,10 @@ impl Queue {
         self.counts().queued < BATCHES
     }
 
-    /// The oldest waiting batch.
     pub async fn next(&self) -> Batch {
         self.waiting.receive().await
     }
 
-    /// Counts a served batch.
     pub fn delivered(&self) {
         self.change(|counts| counts.delivered += 1);
         if self.count().is_multiple_of(20) {
@@ -77,12 +71,10 @@ impl Queue {
         }
     }
 
-    /// How many batches were served.
     pub fn count(&self) -> u32 {
         self.counts().delivered
     }
 
-    /// How many batches were dropped.
     pub fn dropped(&self) -> u32 {
         self.counts().dropped
     }

@@ -17,13 +17,11 @@ pub extern "C" fn text(length: usize) -> *const u8 {
     })
 }
 
-/// The address of the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn text_at() -> *const u8 {
     TEXT.with_borrow(|text| text.as_ptr())
 }
 
-/// The length of the text in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn text_length() -> usize {
     TEXT.with_borrow(Vec::len)

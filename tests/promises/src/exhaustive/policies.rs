@@ -22,9 +22,7 @@ pub struct Small {
     pub terms: Terms<1>,
     /// How far the clock advances: a short and a long time.
     pub spans: [Span; 2],
-    /// The number of events of a walk.
     pub depth: u32,
-    /// The events before the walk.
     pub prologue: Prologue,
 }
 

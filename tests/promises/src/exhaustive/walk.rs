@@ -13,7 +13,6 @@ use super::moves::{self, Move, replies};
 use super::policies::Small;
 use crate::world::{Call, World};
 
-/// The results of a walk.
 pub struct Walked {
     pub depth: u32,
     pub states: u64,

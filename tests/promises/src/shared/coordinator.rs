@@ -74,7 +74,6 @@ impl<const LEASES: usize, const MEMBERS: usize> Desk<LEASES, MEMBERS> {
         self.now += span.as_nanos();
     }
 
-    /// The clock steps back.
     fn step_back(&mut self, span: Span) {
         let most = self.told().as_nanos();
         self.ahead += span.as_nanos().min(most);
@@ -143,7 +142,6 @@ impl<const LEASES: usize, const MEMBERS: usize> Desk<LEASES, MEMBERS> {
         self.record = Some((self.now, record));
     }
 
-    /// A record is written but lost.
     fn lose(&mut self) {
         let kept = self.record.take();
         self.write_down();

@@ -12,12 +12,10 @@ use crate::Input;
 /// The longest lookahead and cooldown that a member accepts from a coordinator.
 const FURTHEST: Span = Span::from_secs(3_600);
 
-/// A member and its clock.
 pub struct Process<const SLOTS: usize> {
     pub member: Member<SLOTS>,
     pub number: u64,
     pub now: Instant,
-    /// The number of its latest request.
     sequence: u32,
     /// When each call in flight was sent, and its permit.
     pub away: Vec<(Instant, u64)>,

@@ -6,7 +6,6 @@ use crate::Input;
 pub struct Message(Vec<u8>);
 
 impl Message {
-    /// Starts a message of this kind.
     pub fn new(kind: u8) -> Self {
         Self(vec![1, kind])
     }
@@ -47,7 +46,6 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// A grant written by a coordinator.
 pub struct Grant {
     pub sequence: u32,
     pub heartbeat: u64,
@@ -69,7 +67,6 @@ impl Grant {
     }
 }
 
-/// A request written by a member.
 pub struct Request {
     pub leaving: bool,
     pub member: u64,

@@ -34,7 +34,6 @@ fn policy(config: HerokuConfig) -> Policy {
     Policy::new(AnyLaw::Heroku(Heroku::new(config).unwrap())).backoff(None).attempts(None)
 }
 
-/// The result of a run.
 #[derive(Debug, Default)]
 struct Run {
     seconds: f64,
@@ -59,7 +58,6 @@ impl Run {
         tidegate_sim::metric::deviation(&self.sent).unwrap()
     }
 
-    /// The share of throttled calls in per cent.
     fn throttled(&self) -> f64 {
         100.0 * self.throttled.iter().sum::<f64>() / self.sent.iter().sum::<f64>()
     }

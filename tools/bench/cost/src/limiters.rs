@@ -20,7 +20,6 @@ const RATE: u32 = 1_000;
 const BURST: u32 = 10;
 pub const STEP: Span = Span::from_millis(2);
 
-/// The overhead of measuring.
 pub fn empty() {
     run(|on| meter(on, || black_box(())));
 }
@@ -29,7 +28,6 @@ fn quota() -> Quota {
     Quota::per_second(RATE.into()).and_then(|quota| quota.with_burst(BURST)).expect("a quota")
 }
 
-/// A controller whose calls state their costs.
 pub fn with_costs() -> Controller<Fixed> {
     black_box(Controller::new(Policy::new(Fixed::new(quota())), 7, Instant::ZERO))
 }
@@ -50,12 +48,10 @@ pub fn fixed_poll() {
     });
 }
 
-/// A call that is sent and completes.
 pub fn fixed_pair() {
     pair(fixed());
 }
 
-/// The same where calls state their costs.
 pub fn fixed_pair_with_costs() {
     pair(with_costs());
 }

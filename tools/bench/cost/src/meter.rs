@@ -2,7 +2,6 @@
 
 /// Calls for warm-up, until a law reaches its steady state.
 pub const WARMING: u32 = 2_000;
-/// Calls that are measured.
 pub const MEASURED: u32 = 10_000;
 
 /// Calls `turn` for each call of a run, with whether it is measured.

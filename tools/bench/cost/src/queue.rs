@@ -74,13 +74,11 @@ pub fn empty() {
     });
 }
 
-/// With a thousand waiting calls.
 pub fn of_a_thousand() {
     let mut bench = Bench::new(1_000);
     run(|on| bench.turn(on));
 }
 
-/// With a hundred thousand waiting calls.
 pub fn of_a_hundred_thousand() {
     let mut bench = Bench::new(100_000);
     run(|on| bench.turn(on));

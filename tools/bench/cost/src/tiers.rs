@@ -8,7 +8,6 @@ use tidegate_limits::{Bucket, Limit, Window};
 
 use crate::meter::{meter, run};
 
-/// How long a call takes.
 const ROUND_TRIP: Span = Span::from_millis(20);
 /// The time in which the server regains one call.
 const REGAIN: u64 = 100_000_000;
@@ -28,7 +27,6 @@ impl Client {
         Self { gate: black_box(gate), call: black_box(Call::new()), now }
     }
 
-    /// Waits until a call may be sent.
     fn wait(&mut self, on: bool) {
         while let Verdict::Wait(until) = self.gate.check(self.now, &self.call) {
             let told = meter(on, || self.gate.poll(self.now, &self.call));
@@ -84,7 +82,6 @@ pub fn blind_waits() {
     });
 }
 
-/// The server reports the remaining calls.
 pub fn remaining() {
     let (mut client, mut server) = (Client::new(), Bucket::new(1, REGAIN, 60));
     run(|on| {

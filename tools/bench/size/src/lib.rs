@@ -56,7 +56,6 @@ impl<L: Law> RetryVerbs<L> {
     }
 }
 
-/// The parsers of HTTP rate limit headers.
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct Headers {
     reading: fn(u16) -> Reading,
@@ -74,7 +73,6 @@ impl Headers {
     };
 }
 
-/// The parser of the common HTTP dialects.
 #[allow(dead_code, reason = "roots for the linker, never called")]
 pub struct CommonHeaders {
     reading: fn(u16) -> Reading<Common>,

@@ -82,7 +82,6 @@ pub async fn measure() -> Result<[Cost; 5]> {
     .map(|(client, all)| Cost { client, nanoseconds: all - bare }))
 }
 
-/// The time of one call.
 async fn nanoseconds<S, R>(service: &mut S) -> Result<f64>
 where
     S: Service<Call, Response = R>,

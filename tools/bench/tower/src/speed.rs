@@ -23,7 +23,6 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 
-/// The limit, in calls a second.
 const RATE: u32 = 20_000;
 
 /// The fastest of these runs counts.
@@ -35,7 +34,6 @@ const TASKS: u32 = 128;
 
 type Call = Request<Empty<Bytes>>;
 
-/// The call rate of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Speed {
     pub client: &'static str,
@@ -96,7 +94,6 @@ pub async fn measure() -> Result<[Speed; 4]> {
     Ok(speeds)
 }
 
-/// The combined call rate of all tasks.
 async fn calls_per_second<S, B>(service: S, uri: &Uri) -> Result<f64>
 where
     S: Service<Call, Response = Response<B>, Future: Send> + Clone + Send + 'static,
@@ -131,7 +128,6 @@ where
     Ok((after - before) as f64 / seconds)
 }
 
-/// Answers every request on every connection.
 async fn serve(listener: TcpListener) {
     while let Ok((stream, _)) = listener.accept().await {
         tokio::spawn(answer(stream));

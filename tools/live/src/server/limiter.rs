@@ -13,7 +13,6 @@ pub struct Answer {
     pub standings: Vec<Standing>,
 }
 
-/// The state of one limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
     pub count: Count,
@@ -29,12 +28,10 @@ pub struct Standing {
     pub retry: Nanos,
 }
 
-/// What a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Count {
     /// A bucket that refills evenly.
     Bucket,
-    /// Calls in a fixed period.
     Period,
     Places,
     /// A bucket of tokens. Each call states its cost.

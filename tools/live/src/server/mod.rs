@@ -35,7 +35,6 @@ pub const TOKENS: &str = "x-tokens";
 /// The header that identifies a logical call, which may arrive more than once.
 pub const WORK: &str = "idempotency-key";
 
-/// The counts at one time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Truth {
     /// By caller, anonymous calls first.
@@ -114,7 +113,6 @@ impl Server {
     }
 }
 
-/// The requested port is not available.
 #[derive(Debug)]
 pub struct Taken {
     wanted: SocketAddr,

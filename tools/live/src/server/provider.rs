@@ -52,10 +52,8 @@ struct Rule {
     /// Milliseconds. With a concurrency limit, how long a served call takes.
     #[serde(alias = "lasts")]
     period: u64,
-    /// The points that a bucket holds.
     #[serde(default)]
     size: u64,
-    /// The points of a call.
     #[serde(default = "one")]
     cost: u64,
     /// A window begins with the first call, or here with that call's second.
@@ -76,17 +74,14 @@ const fn one() -> u64 {
     1
 }
 
-/// A provider's answer to a call.
 pub struct Told<'a> {
     pub provider: &'a Provider,
     pub limit: &'a Any,
-    /// The number of the call.
     pub id: u64,
     pub now: SystemTime,
 }
 
 impl Provider {
-    /// The provider with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().into_iter().find(|provider| provider.name == name)
     }

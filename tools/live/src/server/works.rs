@@ -5,10 +5,8 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The calls for one key by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Work {
-    /// Admitted by the policy.
     pub served: u64,
     /// Served, and the response was written to the connection.
     pub delivered: u64,
@@ -19,7 +17,6 @@ pub struct Work {
 pub struct Works(BTreeMap<String, Work>);
 
 impl Works {
-    /// Counts an admitted call.
     pub fn serve(&mut self, key: &str) {
         self.0.entry(key.to_owned()).or_default().served += 1;
     }

@@ -10,7 +10,6 @@ use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Row, Table};
 
-/// The width of the column with the law's basis.
 const BASIS: u16 = 10;
 
 pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {

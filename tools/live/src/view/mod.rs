@@ -30,7 +30,6 @@ const MOST_LAWS: usize = 5;
 /// The terminal during a run. Dropping it restores the terminal.
 pub struct Screen {
     terminal: DefaultTerminal,
-    /// The page's address, if it is served.
     page: Option<String>,
 }
 

@@ -17,7 +17,6 @@ pub fn tidegate_live(args: &[&str]) -> Command {
     command
 }
 
-/// Runs the binary to its end.
 pub fn outcome(args: &[&str]) -> Output {
     tidegate_live(args).output().expect("the binary starts")
 }

@@ -7,7 +7,6 @@ const HZ: u64 = if cfg!(target_abi = "eabihf") { 25_000_000 } else { 16_000_000 
 /// SysTick has 24 bits and counts down.
 const MOST: u32 = 0xFF_FFFF;
 
-/// Starts counting.
 pub fn start() {
     // SAFETY: nothing else on this board uses SysTick.
     let mut systick = unsafe { cortex_m::Peripherals::steal() }.SYST;

@@ -40,7 +40,6 @@ const PHY_STATUS: u32 = 1;
 const PHY_INTERRUPTED: u32 = 29;
 const PHY_INTERRUPT_ON: u32 = 30;
 
-/// A frame has arrived.
 const FRAME: u32 = 1 << 3;
 /// The PHY reports that the link is up or down.
 const LINK: u32 = 1 << 18;
@@ -85,7 +84,6 @@ pub(crate) fn on_interrupt() {
     WAKER.wake();
 }
 
-/// The network card. There is one.
 pub struct Card {
     address: [u8; 6],
     buffer: [u8; BUFFER],
@@ -114,7 +112,6 @@ pub fn card() -> Option<Card> {
     Some(Card { address, buffer: [0; BUFFER] })
 }
 
-/// A received frame.
 pub struct Received<'a>(&'a mut [u8]);
 
 impl RxToken for Received<'_> {
@@ -123,7 +120,6 @@ impl RxToken for Received<'_> {
     }
 }
 
-/// Room for a frame to send.
 pub struct Room;
 
 impl TxToken for Room {

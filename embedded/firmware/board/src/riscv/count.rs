@@ -3,7 +3,6 @@
 /// The counter always runs.
 pub fn start() {}
 
-/// The number of instructions of `work`.
 pub fn of(work: impl FnOnce()) -> u64 {
     let before = riscv::register::minstret::read64();
     work();
