@@ -12,7 +12,6 @@ enum Slot<T> {
     Taken(T),
 }
 
-/// A list of slots.
 pub struct Arena<T> {
     slots: List<Slot<T>>,
     /// The first slot of the linked list of free slots.
@@ -25,7 +24,6 @@ impl<T> Arena<T> {
         Self { slots: List::new(), free: NONE }
     }
 
-    /// Number of slots, free or taken.
     pub fn slots(&self) -> u32 {
         self.slots.len() as u32
     }

@@ -8,7 +8,6 @@ pub struct Alone<T>(core::cell::UnsafeCell<T>);
 unsafe impl<T> Sync for Alone<T> {}
 
 impl<T> Alone<T> {
-    /// Creates a static with this value.
     pub const fn new(value: T) -> Self {
         Self(core::cell::UnsafeCell::new(value))
     }

@@ -28,14 +28,12 @@ pub struct Past<'a> {
     pub ended: bool,
 }
 
-/// See the module's documentation.
 pub struct Budget {
     coordinator: Option<Shared>,
     clock: Clock,
 }
 
 impl Budget {
-    /// No budget yet.
     pub const fn new() -> Self {
         Self { coordinator: None, clock: Clock::NEW }
     }
@@ -181,7 +179,6 @@ impl Budget {
 /// Number of counters. The last is the time between two calls, 0 if there is none.
 pub const COUNTERS: usize = 11;
 
-/// Length of a record.
 pub const RECORD: usize = Shared::SNAPSHOT_BYTES;
 
 #[cfg(test)]

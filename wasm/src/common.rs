@@ -34,7 +34,6 @@ const NONE: u32 = u32::MAX;
 pub struct Calls<const LIMITS: usize, C>(Arena<Call<LIMITS, C>>);
 
 impl<const LIMITS: usize, C: Costs<LIMITS>> Calls<LIMITS, C> {
-    /// There are none.
     pub const fn new() -> Self {
         Self(Arena::new())
     }
@@ -94,13 +93,11 @@ macro_rules! exports {
         static BYTES: $crate::bare::Alone<[u8; $crate::common::ROOM]> =
             $crate::bare::Alone::new([0; $crate::common::ROOM]);
 
-        /// The address of the numbers.
         #[wasm_bindgen]
         pub fn numbers() -> *mut f64 {
             NUMBERS.place().cast()
         }
 
-        /// The address of the bytes.
         #[wasm_bindgen]
         pub fn bytes() -> *mut u8 {
             BYTES.place().cast()
@@ -112,19 +109,16 @@ macro_rules! exports {
             NUMBERS.with(|row| DESK.with(|desk| desk.open(row, [high, low], now, most)))
         }
 
-        /// See the desk's `close`.
         #[wasm_bindgen]
         pub fn close(gate: u32) {
             DESK.with(|desk| desk.close(gate));
         }
 
-        /// See the desk's `poll`.
         #[wasm_bindgen]
         pub fn poll(gate: u32, now: f64, requests: f64, tokens: f64) -> f64 {
             DESK.with(|desk| desk.poll(gate, now, [requests, tokens]))
         }
 
-        /// See the desk's `join`.
         #[wasm_bindgen]
         #[expect(clippy::too_many_arguments, reason = "only numbers can be passed from JavaScript")]
         pub fn join(
@@ -148,43 +142,36 @@ macro_rules! exports {
             })
         }
 
-        /// See the desk's `next`.
         #[wasm_bindgen]
         pub fn next(gate: u32, now: f64) -> f64 {
             DESK.with(|desk| desk.next(gate, now))
         }
 
-        /// See `Told::given`.
         #[wasm_bindgen]
         pub fn given() -> f64 {
             DESK.with(|desk| desk.told.given())
         }
 
-        /// See the desk's `first`.
         #[wasm_bindgen]
         pub fn first(gate: u32) -> i32 {
             DESK.with(|desk| desk.first(gate))
         }
 
-        /// See the desk's `cancel`.
         #[wasm_bindgen]
         pub fn cancel(gate: u32, slot: u32, turn: f64) {
             DESK.with(|desk| desk.cancel(gate, slot, turn));
         }
 
-        /// See `Told::reason`.
         #[wasm_bindgen]
         pub fn reason() -> u32 {
             DESK.with(|desk| desk.told.reason())
         }
 
-        /// See `Told::late`.
         #[wasm_bindgen]
         pub fn late() -> f64 {
             DESK.with(|desk| desk.told.late())
         }
 
-        /// See the desk's `why`.
         #[wasm_bindgen]
         pub fn why(
             gate: u32,
@@ -198,7 +185,6 @@ macro_rules! exports {
             DESK.with(|desk| desk.why(gate, requested, now))
         }
 
-        /// See the desk's `retry`.
         #[wasm_bindgen]
         pub fn retry(
             gate: u32,
@@ -212,25 +198,21 @@ macro_rules! exports {
             DESK.with(|desk| desk.retry(gate, requested, now))
         }
 
-        /// See `Calls::not_before`.
         #[wasm_bindgen]
         pub fn not_before(call: u32) -> f64 {
             DESK.with(|desk| desk.calls.not_before(call))
         }
 
-        /// See `Calls::forget`.
         #[wasm_bindgen]
         pub fn forget(call: u32) {
             DESK.with(|desk| desk.calls.forget(call));
         }
 
-        /// See `Draft::answer`.
         #[wasm_bindgen]
         pub fn answer(outcome: u32, cooldown: f64) {
             DESK.with(|desk| desk.draft.answer(outcome, cooldown));
         }
 
-        /// See `Draft::status`.
         #[wasm_bindgen]
         pub fn status(status: u32) {
             DESK.with(|desk| desk.draft.status(status));
@@ -248,13 +230,11 @@ macro_rules! exports {
             });
         }
 
-        /// See `Draft::read`.
         #[wasm_bindgen]
         pub fn read(clock: f64) -> u32 {
             DESK.with(|desk| desk.draft.read(clock))
         }
 
-        /// See `Draft::cooldown`.
         #[wasm_bindgen]
         pub fn cooldown() -> f64 {
             DESK.with(|desk| desk.draft.cooldown())
@@ -266,7 +246,6 @@ macro_rules! exports {
 #[cfg(any(feature = "gate", feature = "shared"))]
 macro_rules! more_exports {
     () => {
-        /// See the desk's `peek`.
         #[wasm_bindgen]
         pub fn peek(gate: u32, now: f64) -> f64 {
             DESK.with(|desk| desk.peek(gate, now))

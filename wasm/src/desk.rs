@@ -60,7 +60,6 @@ impl<G: Kind<LIMITS, C>, const LIMITS: usize, C: Costs<LIMITS> + 'static> Kept<G
     }
 }
 
-/// See the module's documentation.
 pub struct Desk<G: Kind<LIMITS, C>, const LIMITS: usize, C> {
     pub gates: Arena<Kept<G, LIMITS, C>>,
     /// The later attempts of calls.

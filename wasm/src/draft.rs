@@ -19,7 +19,6 @@ pub trait Read {
     /// Starts with a status.
     fn status(&mut self, status: u16);
 
-    /// Reads a header.
     fn header(&mut self, name: &[u8], value: &[u8]);
 
     /// The reply. `clock` is the time since 1970 in milliseconds, NaN if unknown.
@@ -82,7 +81,6 @@ mod whole {
     }
 }
 
-/// See the module's documentation.
 pub struct Draft<const LIMITS: usize> {
     reader: Reader,
     /// The current reply.
@@ -109,12 +107,10 @@ impl<const LIMITS: usize> Draft<LIMITS> {
         self.reply = outcome.with(span(cooldown).map_or(Hint::NONE, Hint::retry_after));
     }
 
-    /// Starts reading a response.
     pub fn status(&mut self, status: u32) {
         self.reader.status(u16::try_from(status).unwrap_or(u16::MAX));
     }
 
-    /// Reads a header.
     pub fn header(&mut self, name: &[u8], value: &[u8]) {
         Read::header(&mut self.reader, name, value);
     }

@@ -46,19 +46,16 @@ pub fn follow(gate: u32, now: f64) -> bool {
     NUMBERS.with(|row| DESK.with(|desk| desk.follow(gate, row, now)))
 }
 
-/// See `Desk::reset`.
 #[wasm_bindgen]
 pub fn reset(gate: u32, now: f64) {
     DESK.with(|desk| desk.reset(gate, now));
 }
 
-/// See `Desk::learn`.
 #[wasm_bindgen]
 pub fn learn(gate: u32, permit: f64, now: f64) {
     DESK.with(|desk| desk.learn(gate, permit, now));
 }
 
-/// See `Desk::release`.
 #[wasm_bindgen]
 pub fn release(gate: u32, permit: f64, now: f64) {
     DESK.with(|desk| desk.release(gate, permit, now));
@@ -71,7 +68,6 @@ pub fn again(permit: f64) {
     DESK.with(|desk| desk.again = Some(permit));
 }
 
-/// See `Desk::keeps_until`.
 #[cfg(feature = "full")]
 #[wasm_bindgen]
 #[expect(clippy::too_many_arguments, reason = "only numbers can be passed from JavaScript")]
@@ -89,7 +85,6 @@ pub fn keeps_until(
     DESK.with(|desk| desk.keeps_until(gate, slot, requested, now, [since, delayed]))
 }
 
-/// See `Desk::lend`.
 #[cfg(feature = "full")]
 #[wasm_bindgen]
 pub fn lend(gate: u32, permit: f64, call: u32, requests: f64, tokens: f64, until: f64) {
@@ -97,21 +92,18 @@ pub fn lend(gate: u32, permit: f64, call: u32, requests: f64, tokens: f64, until
     DESK.with(|desk| desk.lend(gate, permit, requested, until));
 }
 
-/// See `Desk::refund`.
 #[cfg(feature = "full")]
 #[wasm_bindgen]
 pub fn refund(gate: u32, permit: f64, now: f64) {
     DESK.with(|desk| desk.refund(gate, permit, now));
 }
 
-/// See `Desk::learn_beside`.
 #[cfg(feature = "full")]
 #[wasm_bindgen]
 pub fn learn_beside(gate: u32, permit: f64, beside: u32, last: f64, now: f64) {
     DESK.with(|desk| desk.learn_beside(gate, permit, (beside, last), now));
 }
 
-/// See `Desk::retry_beside`.
 #[cfg(feature = "full")]
 #[wasm_bindgen]
 pub fn retry_beside(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64) {
@@ -119,7 +111,6 @@ pub fn retry_beside(gate: u32, call: u32, now: f64, deadline: f64, requests: f64
     DESK.with(|desk| desk.retry_beside(gate, requested, now));
 }
 
-/// See `Desk::pause`.
 #[wasm_bindgen]
 pub fn pause(gate: u32, paused: bool) {
     DESK.with(|desk| desk.pause(gate, paused));
@@ -149,7 +140,6 @@ pub fn used(requests: f64, tokens: f64) {
     DESK.with(|desk| desk.draft.reply.used = counts([requests, tokens]).map(Some));
 }
 
-/// See `Desk::interval`.
 #[wasm_bindgen]
 pub fn interval(gate: u32, limit: u32, now: f64) -> f64 {
     DESK.with(|desk| desk.interval(gate, limit, now))

@@ -9,7 +9,6 @@ use tidegate::gate::Pacing;
 use tidegate::law::{Adaptive, AdaptiveState, Fixed, Law, Move, Sample};
 use tidegate::{Instant, Quota, Rng, Span, Verdict};
 
-/// A law chosen at run time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FewLaws {
     /// For an unknown limit.

@@ -13,7 +13,6 @@ use crate::policy::WORDS;
 /// How many calls of one member can be in flight.
 const PLACES: usize = 128;
 
-/// A member.
 pub struct Lessee {
     counted: CountedMember<PLACES>,
     /// The most attempts of a call.
@@ -81,7 +80,6 @@ impl Kind<1, [u32; 1]> for Lessee {
     }
 }
 
-/// See the module's documentation.
 pub type Leases = Desk<Lessee, 1, [u32; 1]>;
 
 impl Leases {

@@ -6,7 +6,6 @@ use tidegate::{Call, Costs, Instant, Reason};
 use crate::list::List;
 use crate::number::millis;
 
-/// See the module's documentation.
 pub struct Line<const LIMITS: usize, C> {
     queue: Queue<List<Node<LIMITS, f64, C>>, LIMITS>,
     /// A call that was decided when another joined.
@@ -102,12 +101,10 @@ impl<const LIMITS: usize, C: Costs<LIMITS> + 'static> Line<LIMITS, C> {
         self.queue.cancel(now, gate, ticket);
     }
 
-    /// The gate has changed.
     pub fn changed(&mut self) {
         self.queue.changed();
     }
 
-    /// Whether no call waits.
     pub fn is_empty(&self) -> bool {
         self.queue.waiting() == 0
     }
@@ -126,7 +123,6 @@ pub struct Told {
 }
 
 impl Told {
-    /// Starts without a decision.
     pub const fn new() -> Self {
         Self { rejected: None, given: f64::NAN }
     }

@@ -48,7 +48,6 @@ pub fn deadline(ms: f64) -> Instant {
     span(ms).map_or(Instant::MAX, |span| Instant::ZERO + span)
 }
 
-/// Converts a span to milliseconds.
 #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 ns, which is 104 days")]
 pub fn millis(span: Span) -> f64 {
     span.as_nanos() as f64 / 1e6
@@ -70,7 +69,6 @@ pub fn quota(calls: f64, period: f64, burst: f64) -> Option<Quota> {
 }
 
 #[cfg(any(feature = "lite", feature = "shared"))]
-/// Combines the two halves of a seed.
 pub fn whole([high, low]: [u32; 2]) -> u64 {
     (u64::from(high) << 32) | u64::from(low)
 }

@@ -46,7 +46,6 @@ pub fn pacing_take(pacing: u32, cost: f64, patient: bool, now: f64) -> f64 {
     })
 }
 
-/// Refunds a call that was not sent.
 #[wasm_bindgen]
 pub fn pacing_give(pacing: u32, cost: f64, now: f64) {
     DESK.with(|desk| {
@@ -68,7 +67,6 @@ pub fn pacing_delay(pacing: u32, ms: f64, now: f64) {
     });
 }
 
-/// Frees a pacing gate's slot.
 #[wasm_bindgen]
 pub fn pacing_close(pacing: u32) {
     DESK.with(|desk| desk.pacings.remove(pacing));

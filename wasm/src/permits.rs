@@ -19,7 +19,6 @@ pub struct Permits<const LIMITS: usize, C> {
     expiry: Span,
     /// The pause from the end of a call to the start of the next one in its place.
     gap: Span,
-    /// The concurrency limit.
     places: u16,
     /// How many places rest, and the earliest end of a rest.
     resting: u16,
@@ -48,7 +47,6 @@ enum State {
 const MEMORY: Span = Span::from_secs(3_600);
 
 impl<const LIMITS: usize, C: Costs<LIMITS>> Permits<LIMITS, C> {
-    /// Creates an empty list.
     pub const fn new(expiry: Span, gap: Span, places: u16) -> Self {
         Self {
             kept: Arena::new(),

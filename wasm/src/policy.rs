@@ -74,7 +74,6 @@ pub fn policy<const LIMITS: usize>(
     Some((policy, at_once))
 }
 
-/// The expiry of calls.
 pub fn expiry(row: &[f64; WORDS]) -> Span {
     span(row[PER_LIMIT * ROWS + 1]).unwrap_or(Span::from_secs(300))
 }

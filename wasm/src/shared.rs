@@ -30,7 +30,6 @@ pub fn learn(member: u32, permit: f64, now: f64) {
 #[wasm_bindgen]
 pub fn release(_member: u32, _permit: f64) {}
 
-/// See `Leases::request_at`.
 #[wasm_bindgen]
 pub fn request_at(member: u32) -> f64 {
     DESK.with(|desk| desk.request_at(member))
@@ -57,31 +56,26 @@ pub fn hear(member: u32, length: usize, waiting: u32, now: f64) -> bool {
     })
 }
 
-/// See `Leases::miss`.
 #[wasm_bindgen]
 pub fn miss(member: u32, now: f64) {
     DESK.with(|desk| desk.miss(member, now));
 }
 
-/// See `Leases::interval`.
 #[wasm_bindgen]
 pub fn interval(member: u32) -> f64 {
     DESK.with(|desk| desk.interval(member))
 }
 
-/// See `Leases::available_leases`.
 #[wasm_bindgen]
 pub fn available_leases(member: u32) -> usize {
     DESK.with(|desk| desk.available_leases(member))
 }
 
-/// See `Leases::without`.
 #[wasm_bindgen]
 pub fn without(member: u32) -> u32 {
     DESK.with(|desk| desk.without(member))
 }
 
-/// See `Leases::is_alone`.
 #[wasm_bindgen]
 pub fn is_alone(member: u32) -> bool {
     DESK.with(|desk| desk.is_alone(member))
@@ -146,7 +140,6 @@ pub fn budget_snapshot(now: f64) -> usize {
     BYTES.with(|bytes| BUDGET.with(|budget| budget.snapshot(now, bytes)))
 }
 
-/// See `Budget::unkept`.
 #[wasm_bindgen]
 pub fn budget_unkept() {
     BUDGET.with(Budget::unkept);
@@ -164,31 +157,26 @@ pub fn standing_open(heartbeat: f64) -> f64 {
     NUMBERS.with(|row| STANDING.with(|standing| standing.open(row, heartbeat)))
 }
 
-/// See `Standing::ask`.
 #[wasm_bindgen]
 pub fn standing_ask(now: f64) {
     STANDING.with(|standing| standing.ask(now));
 }
 
-/// See `Standing::start`.
 #[wasm_bindgen]
 pub fn standing_start(today: f64) -> f64 {
     STANDING.with(|standing| standing.start(today))
 }
 
-/// See `Standing::hold`.
 #[wasm_bindgen]
 pub fn standing_hold(start: f64) {
     STANDING.with(|standing| standing.hold(start));
 }
 
-/// See `Standing::lost`.
 #[wasm_bindgen]
 pub fn standing_lost(now: f64) {
     STANDING.with(|standing| standing.lost(now));
 }
 
-/// See `Standing::meet`.
 #[wasm_bindgen]
 pub fn standing_meet(now: f64, today: f64, start: f64, digest: u32) -> u32 {
     STANDING.with(|standing| standing.meet(now, today, start, digest))

@@ -13,7 +13,6 @@ use crate::watch::Watch;
 pub struct Desk {
     /// Text from or for the host.
     pub text: Vec<u8>,
-    /// Numbers for the host.
     pub numbers: Vec<f64>,
     worlds: Vec<Option<Open>>,
 }

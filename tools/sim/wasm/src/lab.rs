@@ -48,7 +48,6 @@ fn invalid(error: &dyn std::error::Error) -> Rejection {
     Rejection(NO_SCENARIO, error.to_string())
 }
 
-/// Creates the world of a scenario with a law.
 pub fn world(
     scenario: &Rc<Scenario>,
     law: &str,
@@ -60,7 +59,6 @@ pub fn world(
     })
 }
 
-/// The names of all laws and peers.
 pub fn laws() -> Vec<&'static str> {
     controllers::names()
 }

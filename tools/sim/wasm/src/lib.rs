@@ -31,7 +31,6 @@ pub extern "C" fn text_at() -> *const u8 {
     DESK.with_borrow(|desk| desk.text.as_ptr())
 }
 
-/// The length of the text in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn text_length() -> usize {
     DESK.with_borrow(|desk| desk.text.len())

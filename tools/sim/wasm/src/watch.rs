@@ -16,7 +16,6 @@ pub struct Watch {
     first: usize,
     /// That bin and the following ones with events.
     bins: Vec<Bin>,
-    /// When the last of them ends.
     ends: Instant,
 }
 
