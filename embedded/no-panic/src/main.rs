@@ -4,6 +4,9 @@
 #![no_main]
 
 mod board;
+#[macro_use]
+#[path = "../../../tests/no-panic/src/table.rs"]
+mod table;
 
 use core::future::Future;
 use core::num::NonZeroU16;
@@ -18,28 +21,6 @@ use tidegate::{Costs, Policy, Reply, Span, Stats};
 use tidegate_embassy::{
     Acquire, Call, Connection, KeyedThrottle, Permit, Rejection, Sessions, Throttle, time,
 };
-
-unsafe extern "C" {
-    fn a_panic_is_reachable() -> !;
-}
-
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    unsafe { a_panic_is_reachable() }
-}
-
-/// Defines a table of functions that the linker must keep: its type, and the table.
-macro_rules! table {
-    ($name:ident: $kind:ident { $($field:ident: $of:ty = $function:expr,)* }) => {
-        #[allow(dead_code, reason = "roots for the linker, never called")]
-        pub struct $kind {
-            $($field: $of,)*
-        }
-
-        #[unsafe(no_mangle)]
-        pub static $name: $kind = $kind { $($field: $function,)* };
-    };
-}
 
 type Mutex = CriticalSectionRawMutex;
 

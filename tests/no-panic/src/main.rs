@@ -9,6 +9,9 @@
 #![no_std]
 #![no_main]
 
+#[macro_use]
+mod table;
+
 use core::num::NonZeroU32;
 use core::ops::{Deref, DerefMut};
 
@@ -26,28 +29,6 @@ use tidegate::{
     Call, CallTime, ConfigError, Controller, Costs, Decision, Hint, Instant, Keyed, Outcome,
     Policy, Quota, Ratio, Reason, Reply, Rng, Session, Span, Verdict,
 };
-
-unsafe extern "C" {
-    fn a_panic_is_reachable() -> !;
-}
-
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    unsafe { a_panic_is_reachable() }
-}
-
-/// Defines a table of functions that the linker must keep: its type, and the table.
-macro_rules! table {
-    ($name:ident: $kind:ident { $($field:ident: $of:ty = $function:expr,)* }) => {
-        #[allow(dead_code, reason = "roots for the linker, never called")]
-        pub struct $kind {
-            $($field: $of,)*
-        }
-
-        #[unsafe(no_mangle)]
-        pub static $name: $kind = $kind { $($field: $function,)* };
-    };
-}
 
 /// The law is chosen at run time, so every law is included.
 #[unsafe(no_mangle)]
