@@ -20,8 +20,6 @@ STATS = [
 
 
 class Hint:
-    """The server's hints about a limit."""
-
     def __init__(self, after=None, left=None, reset=None, limit=None, period=None, no_retry=False, concurrency=False):
         self.after, self.left, self.reset = after, left, reset
         self.limit, self.period = limit, period
@@ -204,7 +202,6 @@ class Controller:
         self.forget(1)
 
     def forget(self, calls):
-        """Calls whose permits are lost."""
         self.in_flight = max(0, self.in_flight - calls)
 
     def learn(self, now, sent, parts, attempt, reply):

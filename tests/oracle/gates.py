@@ -3,8 +3,6 @@
 from exact import LAST, part, within
 
 class Cooldown:
-    """A cooldown requested by the server."""
-
     def __init__(self):
         self.until = 0
 

@@ -126,7 +126,6 @@ class Script:
         self.note("concurrency", self.now, limit)
 
     def forget(self, calls):
-        """Calls that are never settled."""
         del self.outs[:calls]
         self.gate.forget(calls)
         self.note("forget", self.now, calls)

@@ -53,7 +53,6 @@ class Chaos(Dice):
 
 
 def config(dice):
-    """A law with random settings."""
     few = lambda: 1 + dice.below(5)
     settings = {
         "fixed": {"quota": dice.burst},

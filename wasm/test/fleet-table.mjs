@@ -9,7 +9,6 @@ const [kind, file] = process.argv.slice(2);
 const closers = [];
 process.on("exit", () => closers.forEach((close) => close()));
 
-/** The head of a table. */
 const HEAD = [
   "| law | stretch | util | throttled | jain | no round trip | alone | excess | msg/s | msg/call | must |",
   "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
@@ -42,7 +41,6 @@ let told = 0;
 /** For each run of a fleet, how many calls found a lease. */
 const ready = [];
 
-/** The table of a scenario. */
 async function table(name, laws = Object.keys(LAWS)) {
   const lines = [];
   for (const law of laws) {
@@ -55,7 +53,6 @@ async function table(name, laws = Object.keys(LAWS)) {
   return [...HEAD, ...lines].join("\n");
 }
 
-/** The tables of a scenario, one for each law. */
 async function tables(name) {
   const all = [];
   for (const law of Object.keys(LAWS)) all.push(await table(name, [law]));

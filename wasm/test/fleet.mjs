@@ -22,10 +22,8 @@ export const LAWS = {
   adaptive: { policy: () => ({}), settling: 120 },
 };
 
-/** Starts a Node process of a fleet. */
 export const node = (told) => fork(new URL("fleet-process.mjs", import.meta.url), { env: { ...process.env, TIDEGATE_ISOLATE: JSON.stringify(told) } });
 
-/** Eight members. */
 export class Fleet {
   static limit = LIMIT;
   #members = [];
@@ -48,7 +46,6 @@ export class Fleet {
     Object.assign(this, { api, policy });
   }
 
-  /** The offset of a member's clock. */
   skew(member) {
     return (member + 1) * 7 * HOUR;
   }

@@ -191,7 +191,6 @@ class WorkerFleet extends Fleet {
     await super.start();
   }
 
-  /** Starts the process of the object. */
   async startObject() {
     this.#holder = await this.#process(this.#object());
   }
@@ -214,7 +213,6 @@ class WorkerFleet extends Fleet {
     await Promise.all(members.map((member) => this.startMember(member)));
   }
 
-  /** Starts a process of isolates. */
   async #cell(cell, ...others) {
     const isolates = [...this.live].filter((member) => member >= this.#split === (cell === 1));
     this.#processes[cell] = await this.#process(...others, ...isolates.map((isolate) => this.#caller(isolate)));

@@ -8,7 +8,6 @@ const KEYS = 100_000;
 const ACCESSES = 300_000;
 const ROOM = 1_000;
 
-/** The memory of this process in bytes. */
 const memory = () => {
   globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();

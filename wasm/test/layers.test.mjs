@@ -28,7 +28,6 @@ async function onTheEdge() {
 }
 const { tidegate: edge } = await onTheEdge();
 const BOTH = [];
-/** A test of both entries. */
 const both = (name, run) => {
   for (const [where, make] of [["in Node", tidegate], ["on the edge", edge]]) BOTH.push([`${name}, ${where}`, (t) => run(make, t)]);
 };

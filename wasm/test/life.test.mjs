@@ -8,7 +8,6 @@ import { serve } from "./http.mjs";
 const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
 const streams = () => ({ status: 200, streams: true });
 
-/** Waits until a condition holds. */
 async function until(holds, ms = 2_000) {
   const end = performance.now() + ms;
   while (!holds() && performance.now() < end) await sleep(2);

@@ -29,7 +29,6 @@ export async function api(test, ...options) {
 
 /** If programs waited for a processor for a larger share of the time, the machine was too busy to measure. */
 const BUSY = 0.25;
-/** The maximum number of runs. */
 const TIMES = 6;
 
 /** Microseconds in which a program on this machine waited for a processor; `undefined` if the system does not count them. */

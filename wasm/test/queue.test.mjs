@@ -189,7 +189,6 @@ test("a call takes as many steps with a hundred thousand waiting calls as with a
   assert.ok(ms < 1_000, `${ms} ms`);
 });
 
-/** Counts the timers that are set while a test runs. */
 function counted(t) {
   const set = globalThis.setTimeout;
   const count = { timers: 0 };

@@ -70,7 +70,6 @@ export class World {
     this.#timers.clear();
   }
 
-  /** Lets this much time pass. */
   async pass(ms) {
     for (const end = this.time + ms; ; ) {
       // Everything that is due at this instant.
@@ -95,7 +94,6 @@ export class World {
     return promise;
   }
 
-  /** The desk of a budget. */
   desk(policy = {}, options = {}) {
     return new Desk(load, { law: "fixed", requests: { limit: 50, per: 1_000 }, ...policy }, { now: this.now, ...options });
   }

@@ -38,7 +38,6 @@ class Tab extends EventEmitter {
     return result;
   }
 
-  /** Evaluates an expression in the page. */
   async run(expression) {
     const { result, exceptionDetails } = await this.command("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
@@ -50,7 +49,6 @@ class Tab extends EventEmitter {
     return this.command("Page.setWebLifecycleState", { state: isFrozen ? "frozen" : "active" });
   }
 
-  /** Brings it to the front. */
   show() {
     return this.#send("Target.activateTarget", { targetId: this.#target });
   }

@@ -48,7 +48,6 @@ def at(path, value, listed=False):
 
 
 def some(dice, items, count):
-    """A random selection of items."""
     left = list(items)
     return [left.pop(dice.below(len(left))) for _ in range(min(count, len(left)))]
 

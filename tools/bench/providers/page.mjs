@@ -91,7 +91,6 @@ const CLIENTS = ["tidegate", "p-retry", "ky", "bottleneck", "p-throttle", "smith
 /** From this share on, the figures do not represent an idle machine. */
 const BUSY = 0.25;
 
-/** The text above each table. */
 const ABOUT = {
   "300 at once": "A cell contains the seconds until the last response / the throttled share of all calls at the server / the calls that were never served.",
   "300 at once, three processes": "A hundred calls in each of three processes that do not talk to each other. `bottleneck` and `p-throttle` are configured with a third of the limit each.",

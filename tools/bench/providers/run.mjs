@@ -45,7 +45,6 @@ const start = () => {
   return child;
 };
 
-/** Ends all processes of the benchmark. */
 export function stop() {
   POOLS.forEach((pool) => pool.processes.forEach((child) => child.kill("SIGKILL")));
   stopServers();

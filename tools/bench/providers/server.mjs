@@ -11,7 +11,6 @@ export const LATENCY = 40;
 const PROGRAM = process.env.TIDEGATE_LIVE ?? "tidegate-live";
 const running = new Set();
 
-/** Ends all servers. */
 export const stop = () => running.forEach((child) => child.kill());
 
 /**
@@ -31,7 +30,6 @@ export async function serve(provider, { rule, left, isLarge }) {
 
   return {
     url,
-    /** Starts the load. */
     async begin() {
       over = rule.seconds ? Date.now() % 1_000 : 0;
       await fetch(`${url}/begin`, { method: "POST" });
