@@ -247,8 +247,8 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         let silence = terms.silent_after();
         let present = self.members.present(now, silence);
         let grace = terms.grace();
-        let is_new = self.continued.is_some_and(|continued| now - continued <= grace);
-        let kept = self.members.kept(now, silence, terms.known, terms.interval, grace, is_new);
+        let continues = self.continued.is_some_and(|continued| now - continued <= grace);
+        let kept = self.members.kept(now, silence, terms.known, terms.interval, grace, continues);
         let Part { mut most, waited, each } = self.part(now, end, terms, request);
         most = if present > 0 { most } else { 0 };
         let mut at = self.ahead(now);

@@ -25,6 +25,8 @@ struct Entry {
     /// The time up to which it has what it waited for.
     paid: Instant,
     kept: Kept,
+    /// Whether its first request arrived here, so that no other coordinator has granted it leases.
+    is_new: bool,
     stage: Stage,
 }
 
@@ -69,7 +71,8 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         }
         let paid = Instant::ZERO;
         let kept = Kept::new(now);
-        let entry = Entry { member, sequence, heard: now, missing: 0, paid, kept, stage };
+        let is_new = sequence == 1;
+        let entry = Entry { member, sequence, heard: now, missing: 0, paid, kept, is_new, stage };
         if let Err(entry) = self.list.push(entry)
             && let Some(silent) =
                 self.list.iter_mut().min_by_key(|entry| (!entry.is_gone(), entry.heard))
@@ -143,8 +146,8 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
 
     /// The part of [`ALL`] leases that members keep that may be calling without the coordinator, if there are `known`
     /// ones in total. A silent member keeps what it was granted lately, at most an even part. One that says that it
-    /// calls alone, or is not known by name, keeps an even part, and so does each if the coordinator `is_new`: what the
-    /// previous one granted is unknown.
+    /// calls alone, or is not known by name, keeps an even part. If the coordinator `continues` from another one, so does
+    /// each that may have leased from that one.
     pub(super) fn kept(
         &self,
         now: Instant,
@@ -152,7 +155,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         known: u16,
         interval: Option<Span>,
         grace: Span,
-        is_new: bool,
+        continues: bool,
     ) -> u32 {
         let even = ALL.checked_div(known.into()).unwrap_or(0);
         let unnamed = known.saturating_sub(self.count());
@@ -162,7 +165,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         let absent =
             self.list.iter().filter(|entry| !entry.is_gone() && !entry.is_present(now, within));
         absent.fold(even.saturating_mul(unnamed.into()), |all, entry| {
-            let is_unknown = is_new || entry.stage == Stage::Alone;
+            let is_unknown = (continues && !entry.is_new) || entry.stage == Stage::Alone;
             let part = if is_unknown { ALL } else { entry.kept.part(interval, grace) };
             all.saturating_add(part.min(even))
         })
