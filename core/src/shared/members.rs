@@ -25,8 +25,8 @@ struct Entry {
     /// The time up to which it has what it waited for.
     paid: Instant,
     kept: Kept,
-    /// Whether its first request arrived here, so that no other coordinator has granted it leases.
-    is_new: bool,
+    /// When its first request arrived, if that was here: then no other coordinator has granted it leases.
+    joined: Option<Instant>,
     stage: Stage,
 }
 
@@ -71,8 +71,8 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         }
         let paid = Instant::ZERO;
         let kept = Kept::new(now);
-        let is_new = sequence == 1;
-        let entry = Entry { member, sequence, heard: now, missing: 0, paid, kept, is_new, stage };
+        let joined = (sequence == 1).then_some(now);
+        let entry = Entry { member, sequence, heard: now, missing: 0, paid, kept, joined, stage };
         if let Err(entry) = self.list.push(entry)
             && let Some(silent) =
                 self.list.iter_mut().min_by_key(|entry| (!entry.is_gone(), entry.heard))
@@ -147,7 +147,8 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
     /// The part of [`ALL`] leases that members keep that may be calling without the coordinator, if there are `known`
     /// ones in total. A silent member keeps what it was granted lately, at most an even part. One that says that it
     /// calls alone, or is not known by name, keeps an even part. If the coordinator `continues` from another one, so does
-    /// each that may have leased from that one.
+    /// each that may have leased from that one. A member that joined here sends at most what it was granted for twice
+    /// the grace period, even alone: see [`super::link::Link::share`].
     pub(super) fn kept(
         &self,
         now: Instant,
@@ -165,8 +166,12 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         let absent =
             self.list.iter().filter(|entry| !entry.is_gone() && !entry.is_present(now, within));
         absent.fold(even.saturating_mul(unnamed.into()), |all, entry| {
-            let is_unknown = (continues && !entry.is_new) || entry.stage == Stage::Alone;
-            let part = if is_unknown { ALL } else { entry.kept.part(interval, grace) };
+            let is_alone = entry.stage == Stage::Alone;
+            let is_known = match entry.joined {
+                Some(joined) => !is_alone || now - joined <= grace * 2,
+                None => !is_alone && !continues,
+            };
+            let part = if is_known { entry.kept.part(interval, grace) } else { ALL };
             all.saturating_add(part.min(even))
         })
     }

@@ -230,7 +230,8 @@ fn the_share_of_a_member_that_calls_without_leases_is_counted() {
 
 #[test]
 fn members_that_make_one_call_and_vanish_starve_nobody() {
-    for (ends, moves) in [(false, false), (true, false), (false, true)] {
+    let cases = [[0; 3], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1]];
+    for [ends, moves, alone] in cases.map(|case| case.map(|is| is == 1)) {
         let mut desk = desk(per_second(50));
         let mut members = [member(1), member(2)];
         let mut sent = [0; 40];
@@ -254,6 +255,10 @@ fn members_that_make_one_call_and_vanish_starve_nobody() {
                 sent[second] += leases(&one.send(&mut desk, now)).len() as u64;
                 if ends {
                     desk.ended(at(now), &one.bytes()).unwrap();
+                }
+                if alone {
+                    // The answer arrived too late, and the call was made without a lease.
+                    Request { sequence: 2, want: 0, alone: 1, ..one }.send(&mut desk, now);
                 }
             }
         }
