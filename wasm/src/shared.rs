@@ -188,6 +188,12 @@ pub fn standing_lost(now: f64) {
     STANDING.with(|standing| standing.lost(now));
 }
 
+/// See `Standing::has_joined`.
+#[wasm_bindgen]
+pub fn standing_has_joined(now: f64) -> bool {
+    STANDING.with(|standing| standing.has_joined(now))
+}
+
 /// See `Standing::meet`.
 #[wasm_bindgen]
 pub fn standing_meet(now: f64, today: f64, start: f64, digest: u32) -> u32 {

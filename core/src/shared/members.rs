@@ -53,6 +53,16 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         Self { list: Vec::new() }
     }
 
+    /// The same members, with more room.
+    pub(super) fn grown<const MORE: usize>(self) -> Members<MORE> {
+        const { assert!(MORE >= MEMBERS, "there is as much room or more") };
+        Members { list: self.list.into_iter().take(MORE).collect() }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.list.is_full()
+    }
+
     /// Registers a request. False if it is a duplicate or arrives after a later one.
     pub(super) fn hear(&mut self, now: Instant, request: &Request) -> bool {
         let &Request { member, sequence, alone, leaving, .. } = request;

@@ -29,6 +29,7 @@ export interface BudgetCore extends Core {
   standing_start(today: number): number;
   standing_hold(start: number): void;
   standing_lost(now: number): void;
+  standing_has_joined(now: number): number;
   standing_meet(now: number, today: number, start: number, digest: number): number;
 }
 

@@ -17,9 +17,10 @@ export interface Told {
   readonly text: string;
 }
 
-/** The results of `standing_meet`. */
+/** The results of `standing_meet`: from the second on, the other policy applies. */
 const REPLACES = 1;
 const REPLACED = 2;
+const REPLACED_AHEAD = 3;
 
 export class Standing {
   readonly #policy: SharedPolicy;
@@ -27,6 +28,8 @@ export class Standing {
   readonly #text: string;
   #opened: { readonly core: BudgetCore; readonly digest: number } | undefined;
   #tell: (why: unknown) => void = () => {};
+  /** The time of day, in milliseconds since 1970, by a clock that all programs share; 0 if it is not known yet. */
+  today: () => number = Date.now;
   /** The digests of the policies that have replaced this one. */
   readonly #told = new Set<number>();
 
@@ -45,7 +48,12 @@ export class Standing {
   /** This program's policy, to take a seat with. */
   claim(): Told {
     const { core, digest } = this.#open();
-    return { since: core.standing_start(Date.now()), digest, text: this.#text };
+    return { since: core.standing_start(this.today()), digest, text: this.#text };
+  }
+
+  /** Whether this program has joined. One that has just started may end at once. */
+  get hasJoined(): boolean {
+    return !!this.#open().core.standing_has_joined(performance.now());
   }
 
   /** This program has taken a seat with its policy. */
@@ -58,19 +66,26 @@ export class Standing {
     this.#open().core.standing_lost(performance.now());
   }
 
-  /**
-   * Whether this program takes the seat of a holder with a request, because its policy replaces the other one, if that is
-   * known. If the other one applies, it says so once for each policy.
-   */
+  /** Whether this program takes the seat of a holder with a request, because its policy replaces the other one, if that is known. */
   replaces(other: Told | undefined, request: Uint8Array): boolean {
-    if (!other || leaves(request)) return false;
-    const { since, digest, text } = other;
-    const rank = this.#open().core.standing_meet(performance.now(), Date.now(), since, digest);
-    if (rank === REPLACED && !this.#told.has(digest)) {
+    return !!other && !leaves(request) && this.#meet(other) === REPLACES;
+  }
+
+  /** Whether this program, which has the seat, leaves it to another one, whose policy replaces its own. */
+  yields(other: Told | undefined): boolean {
+    return !!other && this.#meet(other) >= REPLACED;
+  }
+
+  /** If the other policy applies, says so once for each policy. */
+  #meet({ since, digest, text }: Told): number {
+    const rank = this.#open().core.standing_meet(performance.now(), this.today(), since, digest);
+    if (rank >= REPLACED && !this.#told.has(digest)) {
       this.#told.add(digest);
-      this.#tell(new TidegateError("POLICY", `the policy of this program, ${this.#text}, does not apply, because one that joined later shares the budget with another: ${text}. Give both the same policy`));
+      const why = rank === REPLACED_AHEAD ? "whose clock is more than a day ahead of that of this one" : "that joined later";
+      const remedy = rank === REPLACED_AHEAD ? "Set the clock of both machines, and restart that program" : "Give both the same policy";
+      this.#tell(new TidegateError("POLICY", `the policy of this program, ${this.#text}, does not apply, because one ${why} shares the budget with another: ${text}. ${remedy}`));
     }
-    return rank === REPLACES;
+    return rank;
   }
 
   #open(): { readonly core: BudgetCore; readonly digest: number } {
