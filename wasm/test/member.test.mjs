@@ -292,5 +292,5 @@ test("an invalid rate for a process alone is reported", (t) => {
   assert.throws(alone({ limit: 1.5, per: 1_000 }), { name: "PolicyError", message: /^alone\.limit is 1\.5; it must be a whole number/ });
   assert.throws(alone({ limit: 1 }), /^PolicyError: alone\.per is NaN or missing; it must be a number from/);
   assert.throws(alone({ limit: 1, per: 1e13 }), /^PolicyError: alone\.per is/);
-  assert.ok(new Desk(load, {}).stats());
+  assert.ok(new Desk(made(load()), {}).stats());
 });
