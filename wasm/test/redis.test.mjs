@@ -97,7 +97,7 @@ test("the policy of the program that joined last applies to each key, whatever t
       await last.run(() => 1, { key });
     }
   };
-  await Promise.all(keys.map(take));
+  for (const key of keys) await take(key);
   for (let i = 0; i < 3; i++) await Promise.all(keys.flatMap((key) => [first, second].map((gate) => gate.run(() => 1, { key }))));
   assert.deepEqual(keys.map((key) => last.budget(key)?.interval), [100, 100, 100, 100]);
 });

@@ -56,7 +56,11 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
     /// The same members, with more room.
     pub(super) fn grown<const MORE: usize>(self) -> Members<MORE> {
         const { assert!(MORE >= MEMBERS, "there is as much room or more") };
-        Members { list: self.list.into_iter().take(MORE).collect() }
+        let mut list = Vec::new();
+        for entry in self.list {
+            let _ = list.push(entry); // there is room
+        }
+        Members { list }
     }
 
     pub(super) fn is_full(&self) -> bool {

@@ -274,6 +274,36 @@ fn members_that_make_one_call_and_vanish_starve_nobody() {
 }
 
 #[test]
+fn members_that_have_vanished_before_an_outage_are_not_awaited_after_it() {
+    let mut desk = desk(per_second(50));
+    let mut members = [member(1), member(2)];
+    let mut sent = [0; 50];
+    for tick in 0..10_000 {
+        let (now, second) = (BEGIN + tick * 5 * MILLIS, tick as usize / 200);
+        let is_away = (30..33).contains(&second);
+        if tick == 6_600 {
+            desk = moved(desk, now);
+        }
+        for member in &mut members {
+            let (leased, own) = call(member, now);
+            sent[second] += leased + own;
+            if let Some(request) = due(member, now, 20)
+                && !is_away
+            {
+                member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+            }
+        }
+        if second < 30 && tick % 100 == 0 {
+            let one = Request { member: 100 + tick, sequence: 1, want: 1, ..Request::default() };
+            sent[second] += leases(&one.send(&mut desk, now)).len() as u64;
+        }
+    }
+    // Both ask at most four seconds after the outage.
+    assert!(sent[37..].iter().all(|sent| (46..=51).contains(sent)), "{sent:?}");
+    assert!(sent.iter().all(|sent| *sent <= 51) || sent[0] > 51, "{sent:?}");
+}
+
+#[test]
 fn a_silent_member_keeps_what_it_was_granted_lately_and_sends_no_more_alone() {
     // The calls that the second member makes in a second until it is cut off. Then it has any number.
     for (rate, least) in [(2, 43), (20, 25), (50, 21)] {
