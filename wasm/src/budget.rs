@@ -1,9 +1,11 @@
-//! The budget of a fleet: the coordinator, with any law. A module has at most one.
+//! The budgets of fleets: a coordinator for each, with any law.
 
 use tidegate::law::AnyLaw;
 use tidegate::shared::{Coordinator, Leases};
-use tidegate::{Controller, Instant, Policy, Span};
+use tidegate::{Controller, Instant, Span};
 
+use crate::arena::Arena;
+use crate::list::List;
 use crate::number::{Clock, millis, span, whole};
 use crate::policy::{WORDS, expiry, policy};
 
@@ -11,16 +13,37 @@ use crate::policy::{WORDS, expiry, policy};
 /// second.
 pub const PLACES: usize = 4_096;
 
-/// Number of members that it knows by name.
-const MEMBERS: usize = 1_024;
+/// A coordinator with room for this many calls and members.
+type Sized<const PLACES: usize, const MEMBERS: usize> =
+    Coordinator<Leases<AnyLaw, PLACES>, MEMBERS>;
+type Small = Sized<128, 24>;
+type Large = Sized<PLACES, 1_024>;
 
-type Law = Policy<AnyLaw>;
-type Shared = Coordinator<Leases<AnyLaw, PLACES>, MEMBERS>;
+/// A budget: small until it needs more room. So thousands of them, of which few are busy, take little memory.
+struct Budget {
+    /// Each has at most one coordinator, and one of them has it.
+    small: List<Small>,
+    large: List<Large>,
+}
 
-/// The state of the budget from before.
+// The size of a block of memory.
+#[cfg(target_arch = "wasm32")]
+const _: () = assert!(size_of::<Small>() <= 8_192);
+
+/// Runs the same code for a budget of either size; `None` if there is no budget.
+macro_rules! each {
+    ($budget:expr, $it:ident => $then:expr) => {
+        $budget.and_then(|Budget { small, large }| match large.first_mut() {
+            Some($it) => Some($then),
+            None => small.first_mut().map(|$it| $then),
+        })
+    };
+}
+
+/// The state of a budget from before.
 #[derive(Clone, Copy)]
 pub struct Past<'a> {
-    /// The last record, made `away` milliseconds ago.
+    /// The last record, made `away` milliseconds ago; NaN if nobody held the budget.
     pub record: &'a [u8],
     /// See [`record`](Self::record).
     pub away: f64,
@@ -28,30 +51,25 @@ pub struct Past<'a> {
     pub ended: bool,
 }
 
-pub struct Budget {
-    coordinator: Option<Shared>,
+/// See the module's documentation.
+pub struct Budgets {
+    all: Arena<Budget>,
     clock: Clock,
 }
 
-impl Budget {
+impl Budgets {
+    /// No budgets.
     pub const fn new() -> Self {
-        Self { coordinator: None, clock: Clock::NEW }
+        Self { all: Arena::new(), clock: Clock::NEW }
     }
 
-    /// Starts; false if the policy is invalid. NaN stands for the default heartbeat.
-    pub fn open(&mut self, row: &[f64; WORDS], seed: [u32; 2], now: f64, heartbeat: f64) -> bool {
-        let now = self.clock.read(now);
-        let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
-        self.begin(policy, seed, now);
-        self.configure(row, heartbeat);
-        true
-    }
-
-    /// Like `open`, but continues from a record that was made `away` milliseconds ago, and returns
-    /// 1: at once if the process `ended` with that record, else after everything that may have been
-    /// leased since. If the record is missing or does not fit the policy, starts anew after
-    /// everything that may still be leased, and returns 2. Returns 0 if the policy is invalid.
-    pub fn restore(
+    /// Opens a budget. If somebody held it, it continues from the record: at once if that process `ended` with it, else
+    /// after everything that may have been leased since. If the record does not fit the policy, it starts after everything
+    /// that may still be leased.
+    ///
+    /// Returns twice the budget's slot, plus one if it continues from the record; -1 if the policy is invalid, and -2 if
+    /// there is no memory. NaN stands for the default heartbeat.
+    pub fn open(
         &mut self,
         row: &[f64; WORDS],
         seed: [u32; 2],
@@ -60,129 +78,148 @@ impl Budget {
         past: Past<'_>,
     ) -> i32 {
         let now = self.clock.read(now);
-        let Some((policy, ..)) = policy(row, PLACES as u16) else { return 0 };
-        let away = span(past.away).unwrap_or(Span::ZERO);
-        // Each step has its own stack frame: a coordinator has 200 kB.
-        self.resume(policy, seed, now, past, away);
-        let resumed = self.coordinator.is_some();
-        if !resumed {
-            self.begin(policy, seed, now);
-        }
-        self.configure(row, heartbeat);
-        if !resumed {
-            self.displace(now, if past.ended { away } else { Span::ZERO });
-        }
-        if resumed { 1 } else { 2 }
+        let Some((policy, ..)) = policy(row, PLACES as u16) else { return -1 };
+        let (seed, away) = (whole(seed), span(past.away));
+        let resumed =
+            away.map(|away| Small::restore(policy, seed, past.record, now, away, past.ended));
+        let resumed = resumed.and_then(Result::ok);
+        let is_resumed = resumed.is_some();
+        let it = resumed.unwrap_or_else(|| {
+            let new = Coordinator::new(Leases::new(Controller::new(policy, seed, now)), now);
+            match away {
+                Some(away) => {
+                    new.in_place_of_another(now, if past.ended { away } else { Span::ZERO })
+                }
+                None => new,
+            }
+        });
+        let mut budget = Budget { small: List::new(), large: List::new() };
+        let opened = budget.small.push(configured(it, row, heartbeat));
+        let slot = opened.and_then(|()| self.all.insert(budget));
+        slot.map_or(-2, |slot| slot as i32 * 2 + i32::from(is_resumed))
     }
 
-    #[inline(never)]
-    fn resume(&mut self, policy: Law, seed: [u32; 2], now: Instant, past: Past<'_>, away: Span) {
-        let Past { record, ended, .. } = past;
-        self.coordinator = Shared::restore(policy, whole(seed), record, now, away, ended).ok();
-    }
-
-    #[inline(never)]
-    fn begin(&mut self, policy: Law, seed: [u32; 2], now: Instant) {
-        let controller = Controller::new(policy, whole(seed), now);
-        self.coordinator = Some(Coordinator::new(Leases::new(controller), now));
-    }
-
-    #[inline(never)]
-    fn configure(&mut self, row: &[f64; WORDS], heartbeat: f64) {
-        let mut made = self.coordinator.take();
-        if let Some(made) = &mut made {
-            made.source_mut().set_expiry(expiry(row));
-        }
-        self.coordinator = match span(heartbeat) {
-            Some(heartbeat) => made.map(|made| made.heartbeat(heartbeat)),
-            None => made,
-        };
-    }
-
-    #[inline(never)]
-    fn displace(&mut self, now: Instant, away: Span) {
-        let made = self.coordinator.take();
-        self.coordinator = made.map(|made| made.in_place_of_another(now, away));
+    /// Frees a budget's slot.
+    pub fn close(&mut self, budget: u32) {
+        self.all.remove(budget);
     }
 
     /// Sets another policy. False if the policy is invalid or there is no budget.
-    pub fn follow(&mut self, row: &[f64; WORDS], now: f64, heartbeat: f64) -> bool {
+    pub fn follow(&mut self, budget: u32, row: &[f64; WORDS], now: f64, heartbeat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
-        let Some(coordinator) = &mut self.coordinator else { return false };
-        coordinator.source_mut().controller_mut().set_policy(policy, now);
-        self.configure(row, heartbeat);
+        let Some(Budget { small, large }) = self.all.get(budget) else { return false };
+        // The blocks keep room for them.
+        if let Some(mut it) = small.pop() {
+            it.source_mut().controller_mut().set_policy(policy, now);
+            let _ = small.push(configured(it, row, heartbeat));
+        }
+        if let Some(mut it) = large.pop() {
+            it.source_mut().controller_mut().set_policy(policy, now);
+            let _ = large.push(configured(it, row, heartbeat));
+        }
         true
     }
 
     /// Answers a request, and returns the grant's length: 0 if there is nothing to send, -1 if the
     /// request is invalid.
-    pub fn answer(&mut self, request: &[u8], grant: &mut [u8], now: f64) -> i32 {
+    pub fn answer(&mut self, budget: u32, request: &[u8], grant: &mut [u8], now: f64) -> i32 {
         let now = self.clock.read(now);
-        let Some(coordinator) = &mut self.coordinator else { return -1 };
-        let length = coordinator.answer(now, request, grant).ok();
-        length.and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
+        let budget = self.all.get(budget).map(grown);
+        let length = each!(budget, it => it.answer(now, request, grant).ok());
+        length.flatten().and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
     }
 
     /// The sender of this request has ended.
-    pub fn ended(&mut self, request: &[u8], now: f64) {
+    pub fn ended(&mut self, budget: u32, request: &[u8], now: f64) {
         let now = self.clock.read(now);
-        if let Some(coordinator) = &mut self.coordinator {
-            let _ = coordinator.ended(now, request); // an invalid request has no sender
-        }
+        // An invalid request has no sender.
+        let _ = each!(self.all.get(budget), it => it.ended(now, request));
     }
 
     /// Writes a record and returns its length; 0 if there is nothing to record.
-    pub fn snapshot(&mut self, now: f64, record: &mut [u8]) -> usize {
+    pub fn snapshot(&mut self, budget: u32, now: f64, record: &mut [u8]) -> usize {
         let now = self.clock.read(now);
-        let coordinator = self.coordinator.as_mut();
-        coordinator.and_then(|it| it.snapshot(now, record).ok()).unwrap_or(0)
+        each!(self.all.get(budget), it => it.snapshot(now, record).unwrap_or(0)).unwrap_or(0)
     }
 
     /// The last record was not stored.
-    pub fn unkept(&mut self) {
-        if let Some(coordinator) = &mut self.coordinator {
-            coordinator.snapshot_was_lost();
-        }
+    pub fn unkept(&mut self, budget: u32) {
+        let _ = each!(self.all.get(budget), it => it.snapshot_was_lost());
     }
 
     /// The counters, in TypeScript's order.
-    pub fn stats(&mut self, now: f64) -> [f64; COUNTERS] {
+    pub fn stats(&mut self, budget: u32, now: f64) -> [f64; COUNTERS] {
         let now = self.clock.read(now);
-        let Some(coordinator) = &self.coordinator else { return [0.0; COUNTERS] };
-        let source = coordinator.source().controller();
-        let s = source.stats();
-        let interval = source.intervals(now).next().flatten();
-        let counts = [
-            s.admitted,
-            s.ok,
-            s.throttled,
-            s.busy,
-            s.failed,
-            s.abandoned,
-            s.slower,
-            s.faster,
-            u32::from(source.in_flight()),
-            u32::from(coordinator.members()),
-        ];
-        let mut told = [0.0; COUNTERS];
-        for (told, count) in told.iter_mut().zip(counts) {
-            *told = f64::from(count);
-        }
-        if let Some(last) = told.last_mut() {
-            *last = interval.map_or(0.0, millis);
-        }
-        told
+        let told = each!(self.all.get(budget), it => counters(it, now));
+        told.unwrap_or([0.0; COUNTERS])
     }
+}
+
+/// The budget, with room for the next request. If there is no memory, it leases less and knows fewer members.
+fn grown(budget: &mut Budget) -> &mut Budget {
+    let Budget { small, large } = budget;
+    if small.first().is_some_and(Small::is_crowded)
+        && large.reserve().is_some()
+        && let Some(it) = small.pop()
+    {
+        let _ = large.push(it.grown());
+        *small = List::new();
+    }
+    budget
+}
+
+fn configured<const PLACES: usize, const MEMBERS: usize>(
+    mut it: Sized<PLACES, MEMBERS>,
+    row: &[f64; WORDS],
+    heartbeat: f64,
+) -> Sized<PLACES, MEMBERS> {
+    it.source_mut().set_expiry(expiry(row));
+    match span(heartbeat) {
+        Some(heartbeat) => it.heartbeat(heartbeat),
+        None => it,
+    }
+}
+
+fn counters<const PLACES: usize, const MEMBERS: usize>(
+    it: &Sized<PLACES, MEMBERS>,
+    now: Instant,
+) -> [f64; COUNTERS] {
+    let source = it.source().controller();
+    let s = source.stats();
+    let counts = [
+        s.admitted,
+        s.ok,
+        s.throttled,
+        s.busy,
+        s.failed,
+        s.abandoned,
+        s.slower,
+        s.faster,
+        u32::from(source.in_flight()),
+        u32::from(it.members()),
+    ];
+    let mut told = [0.0; COUNTERS];
+    for (told, count) in told.iter_mut().zip(counts) {
+        *told = f64::from(count);
+    }
+    if let Some(last) = told.last_mut() {
+        *last = source.intervals(now).next().flatten().map_or(0.0, millis);
+    }
+    told
 }
 
 /// Number of counters. The last is the time between two calls, 0 if there is none.
 pub const COUNTERS: usize = 11;
 
-pub const RECORD: usize = Shared::SNAPSHOT_BYTES;
+/// Length of a record.
+pub const RECORD: usize = Small::SNAPSHOT_BYTES;
 
 #[cfg(test)]
 mod tests {
+    use tidegate::shared::{GRANT_BYTES, Member, REQUEST_BYTES};
+    use tidegate::{Call, Quota};
+
     use super::*;
 
     /// An unoptimised build copies a coordinator more often than the stack of a test allows.
@@ -198,33 +235,61 @@ mod tests {
         row
     }
 
+    /// Opens a budget that nobody held.
+    fn opened(budgets: &mut Budgets, row: &[f64; WORDS]) -> i32 {
+        let past = Past { record: &[], away: f64::NAN, ended: false };
+        budgets.open(row, [0, 7], 0.0, f64::NAN, past)
+    }
+
     #[test]
     fn a_budget_continues_from_its_record_only_with_the_same_law() {
         with_room(|| {
-            let mut budget = Budget::new();
-            assert!(budget.open(&row(1.0, 50.0), [0, 7], 0.0, f64::NAN));
+            let mut budgets = Budgets::new();
+            assert_eq!(opened(&mut budgets, &row(1.0, 50.0)), 0);
             let mut record = [0; RECORD];
-            assert_eq!(budget.snapshot(10.0, &mut record), RECORD);
-            let mut again = Budget::new();
+            assert_eq!(budgets.snapshot(0, 10.0, &mut record), RECORD);
             let mut from = |law: f64, record: &[u8]| {
                 let past = Past { record, away: 500.0, ended: false };
-                again.restore(&row(law, 50.0), [0, 8], 0.0, f64::NAN, past)
+                budgets.open(&row(law, 50.0), [0, 8], 0.0, f64::NAN, past)
             };
-            assert_eq!([from(1.0, &record), from(0.0, &record), from(99.0, &record)], [1, 2, 0]);
-            assert_eq!(from(1.0, &record[1..]), 2);
-            assert_eq!(again.stats(0.0)[10], 20.0);
+            assert_eq!([from(1.0, &record), from(0.0, &record), from(99.0, &record)], [3, 4, -1]);
+            assert_eq!(from(1.0, &record[1..]), 6);
+            assert_eq!(budgets.stats(3, 0.0)[10], 20.0);
         });
     }
 
     #[test]
     fn a_budget_follows_another_policy_if_there_is_one() {
         with_room(|| {
-            let mut budget = Budget::new();
-            assert!(!budget.follow(&row(1.0, 50.0), 0.0, f64::NAN), "nothing is shared yet");
-            assert!(budget.open(&row(1.0, 50.0), [0, 7], 0.0, f64::NAN));
-            assert!(budget.follow(&row(1.0, 100.0), 0.0, 250.0));
-            assert!(!budget.follow(&row(99.0, 100.0), 0.0, f64::NAN));
-            assert_eq!(budget.stats(0.0)[10], 10.0, "the previous policy is unchanged");
+            let mut budgets = Budgets::new();
+            assert!(!budgets.follow(0, &row(1.0, 50.0), 0.0, f64::NAN), "nothing is shared yet");
+            assert_eq!(opened(&mut budgets, &row(1.0, 50.0)), 0);
+            assert!(budgets.follow(0, &row(1.0, 100.0), 0.0, 250.0));
+            assert!(!budgets.follow(0, &row(99.0, 100.0), 0.0, f64::NAN));
+            assert_eq!(budgets.stats(0, 0.0)[10], 10.0, "the previous policy is unchanged");
+        });
+    }
+
+    #[test]
+    fn a_budget_with_many_members_becomes_large_and_its_slot_is_free_when_it_closes() {
+        with_room(|| {
+            let mut budgets = Budgets::new();
+            assert_eq!([0; 2].map(|_| opened(&mut budgets, &row(1.0, 50.0))), [0, 2]);
+            let mut grant = [0; GRANT_BYTES];
+            for number in 1..=100 {
+                let mut member: Member =
+                    Member::new(number, Quota::per_second(1).unwrap(), Instant::ZERO);
+                let mut request = [0; REQUEST_BYTES];
+                let _ = member.poll(Instant::ZERO, &Call::new());
+                let length = member.request(Instant::ZERO, 1, &mut request).unwrap();
+                assert!(budgets.answer(1, &request[..length], &mut grant, 0.0) > 0);
+                assert_eq!(budgets.stats(1, 0.0)[9], number as f64);
+            }
+            assert_eq!(budgets.stats(0, 0.0)[9], 0.0);
+            budgets.close(1);
+            assert_eq!(budgets.snapshot(1, 0.0, &mut grant), 0);
+            assert_eq!(opened(&mut budgets, &row(1.0, 50.0)), 2);
+            assert_eq!(budgets.stats(1, 0.0)[9], 0.0);
         });
     }
 }

@@ -221,7 +221,7 @@ mod tests {
     use tidegate::queue::Place;
 
     use super::*;
-    use crate::budget::Budget;
+    use crate::budget::{Budgets, Past};
 
     /// Ten calls a second, at most two attempts.
     fn ten() -> [f64; WORDS] {
@@ -236,28 +236,29 @@ mod tests {
     const ONE: [f64; 2] = PLAIN.costs;
 
     /// Delivers a request and its answer, while this many calls wait.
-    fn exchange(leases: &mut Leases, budget: &mut Budget, waiting: u32, now: f64) {
+    fn exchange(leases: &mut Leases, budgets: &mut Budgets, waiting: u32, now: f64) {
         let (mut request, mut grant) = ([0; 4_096], [0; 4_096]);
         let length = leases.request(0, waiting, now, &mut request);
-        let length = budget.answer(&request[..length as usize], &mut grant, now);
+        let length = budgets.answer(0, &request[..length as usize], &mut grant, now);
         assert!(leases.hear(0, &grant[..length as usize], waiting, now));
     }
 
-    fn pair() -> (Leases, Budget) {
-        let (mut leases, mut budget) = (Leases::new(), Budget::new());
+    fn pair() -> (Leases, Budgets) {
+        let (mut leases, mut budgets) = (Leases::new(), Budgets::new());
         assert_eq!(leases.open(&ten(), [0, 7], 0.0, 9), 0);
-        assert!(budget.open(&ten(), [0, 7], 0.0, f64::NAN));
-        (leases, budget)
+        let past = Past { record: &[], away: f64::NAN, ended: false };
+        assert_eq!(budgets.open(&ten(), [0, 7], 0.0, f64::NAN, past), 0);
+        (leases, budgets)
     }
 
     #[test]
     fn a_call_lacks_a_lease_until_an_answer_brings_some() {
-        let (mut leases, mut budget) = pair();
+        let (mut leases, mut budgets) = pair();
         assert!(leases.request_at(0).is_nan(), "nobody has asked yet");
         assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
         assert_eq!(leases.why(0, PLAIN, 0.0), 5);
         assert_eq!(leases.request_at(0), 0.0);
-        exchange(&mut leases, &mut budget, 3, 20.0);
+        exchange(&mut leases, &mut budgets, 3, 20.0);
         assert_eq!(leases.peek(0, 20.0), 0.0);
         let permit = leases.poll(0, 20.0, ONE);
         assert!(permit >= 0.0);
@@ -268,15 +269,15 @@ mod tests {
         let told = leases.stats(0).unwrap();
         assert_eq!((told[0], told[4], told[13], told[14]), (1.0, 1.0, 0.0, 1.0));
         assert_eq!((leases.interval(0), told[17]), (100.0, 1.0));
-        exchange(&mut leases, &mut budget, 0, 500.0);
-        assert_eq!(budget.stats(500.0)[1], 1.0, "the outcome was reported");
+        exchange(&mut leases, &mut budgets, 0, 500.0);
+        assert_eq!(budgets.stats(0, 500.0)[1], 1.0, "the outcome was reported");
     }
 
     #[test]
     fn a_call_with_an_available_lease_does_not_count_as_delayed() {
-        let (mut leases, mut budget) = pair();
+        let (mut leases, mut budgets) = pair();
         assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
-        exchange(&mut leases, &mut budget, 3, 0.0);
+        exchange(&mut leases, &mut budgets, 3, 0.0);
         let mut left = 0;
         for now in [0.0, 50.0, 100.0, 200.0] {
             left += u32::from(leases.poll(0, now, ONE) >= 0.0);
@@ -286,16 +287,16 @@ mod tests {
 
     #[test]
     fn a_poll_that_does_not_wait_is_requested_once() {
-        let (mut leases, mut budget) = pair();
+        let (mut leases, mut budgets) = pair();
         assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
         let (mut now, mut asked) = (0.0, 0);
         while leases.request_at(0) >= 0.0 && asked < 20 {
             now = leases.request_at(0).max(now);
-            exchange(&mut leases, &mut budget, 0, now);
+            exchange(&mut leases, &mut budgets, 0, now);
             asked += 1;
         }
         assert!((2..6).contains(&asked), "{asked} requests before the last one");
-        assert_eq!(budget.stats(now)[9], 0.0, "the member has left");
+        assert_eq!(budgets.stats(0, now)[9], 0.0, "the member has left");
     }
 
     #[test]
@@ -351,7 +352,7 @@ mod tests {
 
     #[test]
     fn invalid_numbers_and_bytes_are_harmless() {
-        let (mut leases, mut budget) = pair();
+        let (mut leases, mut budgets) = pair();
         assert!(leases.join(9, PLAIN, Place::new(0, 1), 0.0).is_nan());
         leases.settle(9, 0.0, 0.0);
         assert_eq!(leases.told.reason(), 0);
@@ -360,7 +361,7 @@ mod tests {
         }
         assert_eq!(leases.stats(0).unwrap()[4], 0.0);
         assert!(!leases.hear(0, &[1, 2, 3], 0, 0.0));
-        assert_eq!(budget.answer(&[1, 2, 3], &mut [0; 4_096], 0.0), -1);
+        assert_eq!(budgets.answer(0, &[1, 2, 3], &mut [0; 4_096], 0.0), -1);
         let mut row = ten();
         row[1] = 0.0;
         assert_eq!(leases.open(&row, [0, 7], 0.0, 9), -2);

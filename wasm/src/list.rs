@@ -26,8 +26,8 @@ impl<T> List<T> {
         Self { begin: NonNull::dangling(), len: 0, bytes: 0, owns: PhantomData }
     }
 
-    /// Adds a value; `None` if the host provides no more memory.
-    pub fn push(&mut self, value: T) -> Option<()> {
+    /// Makes room for another value; `None` if the host provides no more memory.
+    pub fn reserve(&mut self) -> Option<()> {
         let end = self.len.checked_add(1)?;
         if end.checked_mul(size_of::<T>())? > self.bytes {
             let bytes = (self.bytes * 2).max(size_of::<T>().next_power_of_two()).max(LEAST);
@@ -38,10 +38,24 @@ impl<T> List<T> {
             self.give();
             (self.begin, self.bytes) = (block, bytes);
         }
+        Some(())
+    }
+
+    /// Adds a value; `None` if the host provides no more memory.
+    pub fn push(&mut self, value: T) -> Option<()> {
+        self.reserve()?;
         // SAFETY: the block has room for another value.
         unsafe { self.begin.add(self.len).write(value) };
-        self.len = end;
+        self.len += 1;
         Some(())
+    }
+
+    /// Removes the last value.
+    #[cfg(feature = "shared")]
+    pub fn pop(&mut self) -> Option<T> {
+        self.len = self.len.checked_sub(1)?;
+        // SAFETY: the value is initialized, and is not part of the list any more.
+        Some(unsafe { self.begin.add(self.len).read() })
     }
 
     /// Frees the block for other lists.

@@ -44,12 +44,18 @@ impl Standing {
         self.rule.lost(self.clock.read(now));
     }
 
-    /// 0 if the program follows, 1 if it replaces the holder's policy, 2 if its own is replaced.
+    pub fn has_joined(&mut self, now: f64) -> bool {
+        self.rule.has_joined(self.clock.read(now))
+    }
+
+    /// 0 if the program follows, 1 if it replaces the holder's policy, 2 if its own is replaced, 3 if that policy's start
+    /// is too far ahead.
     pub fn meet(&mut self, now: f64, today: f64, start: f64, digest: u32) -> u32 {
         match self.rule.meet(self.clock.read(now), today as u64, start as u64, digest) {
             Rank::Follows => 0,
             Rank::Replaces => 1,
             Rank::Replaced => 2,
+            Rank::ReplacedAhead => 3,
         }
     }
 }

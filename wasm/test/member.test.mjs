@@ -270,6 +270,30 @@ test("with an unusable record nothing is granted before earlier leases are used"
   assert.equal(again.resumed, true);
 });
 
+test("a thousand budgets take 8 kB each, and one with many members has room for them", (t) => {
+  const world = new World(t);
+  const core = made(load());
+  const policy = { law: "fixed", requests: { limit: 5_000, per: 1_000 } };
+  const open = () => Array.from({ length: 1_000 }, () => new Desk(core, policy, { now: world.now }));
+  const bytes = () => core.memory.buffer.byteLength;
+  const before = bytes();
+  const desks = open();
+  const small = bytes();
+  assert.ok(small - before < 1_000 * 9_000, `${small - before} bytes`);
+  const [one, other] = desks;
+  let leases = 0;
+  for (let member = 0; member < 100; member++) leases += granted(world, one).length;
+  assert.equal(one.stats().members, 100);
+  assert.ok(leases > 1_000 && leases === one.stats().inFlight, `${leases} leases`);
+  one.follow({ ...policy, heartbeat: 4_000 });
+  assert.deepEqual([one.stats().members, one.stats().inFlight, other.stats().members], [100, leases, 0]);
+  const large = bytes();
+  assert.ok(large - small < 600_000, `${large - small} bytes`);
+  for (const desk of desks) desk.close();
+  open();
+  assert.equal(bytes(), large, "closed budgets leave their memory to others");
+});
+
 test("a policy without a heartbeat has the default one", (t) => {
   const world = new World(t);
   const heartbeat = (desk) => {
@@ -292,5 +316,5 @@ test("an invalid rate for a process alone is reported", (t) => {
   assert.throws(alone({ limit: 1.5, per: 1_000 }), { name: "PolicyError", message: /^alone\.limit is 1\.5; it must be a whole number/ });
   assert.throws(alone({ limit: 1 }), /^PolicyError: alone\.per is NaN or missing; it must be a number from/);
   assert.throws(alone({ limit: 1, per: 1e13 }), /^PolicyError: alone\.per is/);
-  assert.ok(new Desk(load, {}).stats());
+  assert.ok(new Desk(made(load()), {}).stats());
 });

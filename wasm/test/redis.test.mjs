@@ -78,6 +78,40 @@ test("the policy of the program that joined last applies, and the others are tol
   await deploy(gate, [100, 10, 100].map((limit) => ({ law: "fixed", requests: { limit, per: 1_000 } })));
 });
 
+test("the policy of the program that joined last applies to each key, whatever the clocks of the programs say", async (t) => {
+  const { gate } = await redis(t);
+  const of = (limit) => ({ law: "fixed", requests: { limit, per: 1_000 } });
+  const [first, second, last] = [await gate(of(100)), await gate(of(100)), await gate(of(10))];
+  const real = Date.now;
+  t.after(() => (Date.now = real));
+  const keys = ["a", "b", "c", "d"];
+  for (const [i, key] of keys.entries()) {
+    Date.now = () => real() + i * 3_600_000;
+    await [first, second][i % 2].run(() => 1, { key });
+  }
+  Date.now = () => real() - 3_600_000;
+  const start = performance.now();
+  const take = async (key) => {
+    while (!last.budget(key)) {
+      assert.ok(performance.now() - start < 60_000, `its policy does not apply to ${key}`);
+      await last.run(() => 1, { key });
+    }
+  };
+  for (const key of keys) await take(key);
+  for (let i = 0; i < 3; i++) await Promise.all(keys.flatMap((key) => [first, second].map((gate) => gate.run(() => 1, { key }))));
+  assert.deepEqual(keys.map((key) => last.budget(key)?.interval), [100, 100, 100, 100]);
+});
+
+test("a program that has just started leaves an expired seat to its holder", async (t) => {
+  const { server, gate } = await redis(t);
+  const [first, second] = [await gate(), await gate()];
+  await first.run(() => 1);
+  await server.tell("DEL", SEAT);
+  await second.run(() => 2);
+  assert.ok(first.budget() && !second.budget());
+  assert.equal(second.stats().alone, 0);
+});
+
 test("a client can be closed directly after its gate, and another process takes the seat at once", async (t) => {
   const { server } = await redis(t);
   const shared = await createClient({ socket: { host: "127.0.0.1", port: server.port } }).connect();

@@ -95,7 +95,7 @@ export class World {
   }
 
   desk(policy = {}, options = {}) {
-    return new Desk(load, { law: "fixed", requests: { limit: 50, per: 1_000 }, ...policy }, { now: this.now, ...options });
+    return new Desk(made(load()), { law: "fixed", requests: { limit: 50, per: 1_000 }, ...policy }, { now: this.now, ...options });
   }
 
   /** The gate of a member whose requests reach `carry`, or a desk or a function that gives a key's in 10 ms, and as late back. */

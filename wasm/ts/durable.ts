@@ -10,6 +10,7 @@ import { PolicyError } from "./errors.js";
 import { LoneLane } from "./lone.js";
 import type { BudgetStats } from "./shared/budgets.js";
 import { sharer, type SharedGate, type SharedOptions } from "./shared/client.js";
+import { made } from "./shared/core.js";
 import { Desk } from "./shared/desk.js";
 import type { SharedPolicy } from "./shared/policy.js";
 import module from "./shared.wasm";
@@ -178,7 +179,7 @@ export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
     this.#wake(now);
     const { record, at } = kept ?? { record: NOTHING, at: now };
     const from = kept || !ended ? { record, away: Math.max(now - at, 0), ended } : undefined;
-    return new Desk(() => instance(module), policy, { from });
+    return new Desk(made(instance(module)), policy, { from });
   }
 
   #write(now: number, rests = false): boolean {

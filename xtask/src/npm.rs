@@ -14,8 +14,8 @@ use crate::workspace::{cargo, is_newer, root};
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
 /// The modules that the package ships: features of the crate, each built alone, and the bytes of their stacks. The
-/// linker's own stack is a megabyte, which every page would pay for. A coordinator is a fifth of a megabyte, and to
-/// restore one takes the room of three.
+/// linker's own stack is a megabyte, which every page would pay for. A large coordinator is a fifth of a megabyte,
+/// and to make one takes the room of three.
 const MODULES: [(&str, u32); 5] =
     [("lite", 65_536), ("gate", 65_536), ("full", 65_536), ("pacing", 65_536), ("shared", 786_432)];
 

@@ -12,6 +12,7 @@ use super::ramp::Ramp;
 use super::source::{Leases, Source};
 use super::steady::Steady;
 use crate::fixed::{div_rem, mul_div_floor};
+use crate::law::Law;
 use crate::outcome::Outcome;
 use crate::time::{Instant, Span};
 use crate::verdict::Decision;
@@ -247,8 +248,8 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         let silence = terms.silent_after();
         let present = self.members.present(now, silence);
         let grace = terms.grace();
-        let is_new = self.continued.is_some_and(|continued| now - continued <= grace);
-        let kept = self.members.kept(now, silence, terms.known, terms.interval, grace, is_new);
+        let continues = self.continued.is_some_and(|continued| now - continued <= grace);
+        let kept = self.members.kept(now, silence, terms.known, terms.interval, grace, continues);
         let Part { mut most, waited, each } = self.part(now, end, terms, request);
         most = if present > 0 { most } else { 0 };
         let mut at = self.ahead(now);
@@ -356,6 +357,47 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
         let share = interval.unwrap_or(Span::ZERO) * known.into();
         let apart = REQUESTS_APART * known.into();
         Terms { known, interval, again: self.heartbeat.max(share.min(HEARTBEAT_MOST)).max(apart) }
+    }
+}
+
+impl<L: Law, const LEASES: usize, const MEMBERS: usize> Coordinator<Leases<L, LEASES>, MEMBERS> {
+    /// Whether the next request may need more room than is left.
+    pub fn is_crowded(&self) -> bool {
+        self.members.is_full() || self.source.room() < LEASE_MOST
+    }
+
+    /// The same coordinator with more room. So many budgets, of which few are large, take little memory.
+    ///
+    /// ```
+    /// use tidegate::shared::{Coordinator, Leases};
+    /// use tidegate::{Controller, Instant, Policy};
+    ///
+    /// let now = Instant::ZERO;
+    /// let controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
+    /// let small: Coordinator<Leases<_, 128>, 16> = Coordinator::new(Leases::new(controller), now);
+    /// assert!(!small.is_crowded());
+    /// let large: Coordinator<Leases<_, 4096>, 1024> = small.grown();
+    /// # let _ = large;
+    /// ```
+    #[must_use]
+    pub fn grown<const MORE: usize, const MEMBERS_MORE: usize>(
+        self,
+    ) -> Coordinator<Leases<L, MORE>, MEMBERS_MORE> {
+        Coordinator {
+            source: self.source.grown(),
+            members: self.members.grown(),
+            front: self.front,
+            recorded: self.recorded,
+            recorded_before: self.recorded_before,
+            clock: self.clock,
+            heartbeat: self.heartbeat,
+            began: self.began,
+            continued: self.continued,
+            crowd: self.crowd,
+            carry: self.carry,
+            ramp: self.ramp,
+            news_from: self.news_from,
+        }
     }
 }
 

@@ -153,9 +153,22 @@ impl Link {
         self.misses >= DOWN
     }
 
-    /// The number of members in its last share when it fell back. Zero if it did not.
-    pub(super) fn fell_back_from(&self) -> u16 {
-        if self.fell_back { self.told.map_or(1, |told| told.fleet.max(1)) } else { 0 }
+    /// The number of members that the budget was divided among when it fell back. Zero if it did not. If it was granted
+    /// more than an even share lately, there are as many as would have been granted as much: the others are granted the
+    /// rest, and cannot send more while a coordinator keeps shares for them.
+    pub(super) fn fell_back_from(&self, now: Instant) -> u16 {
+        if !self.fell_back {
+            return 0;
+        }
+        let Some(Told { interval: Some(interval), fleet, .. }) = self.told else {
+            return self.told.map_or(1, |told| told.fleet.max(1));
+        };
+        let grace = grace(self.again());
+        let own = if now - self.since <= grace * 2 { self.kept.interval(grace) } else { Span::MAX };
+        // The rates are inexact, and members that have vanished were granted something, so an eighth is not counted.
+        let equal = (own - own.halved(3)).as_nanos().saturating_sub(1);
+        let equal = mul_div_floor(equal, 1, interval.as_nanos().max(1)).saturating_add(1);
+        u16::try_from(equal).unwrap_or(u16::MAX).min(fleet).max(1)
     }
 
     /// An even share of the last reported rate; `None` if there is none.
@@ -416,11 +429,11 @@ mod tests {
     fn a_member_that_fell_back_says_from_how_large_a_fleet_until_it_gets_an_answer() {
         let mut rng = Rng::new(7);
         let mut link = Link::new(at(0));
-        assert_eq!((link.fell_back_from(), link.share(at(0)), link.fleet()), (0, None, None));
+        assert_eq!((link.fell_back_from(at(0)), link.share(at(0)), link.fleet()), (0, None, None));
         link.falls_back();
-        assert_eq!(link.fell_back_from(), 1, "no grant arrived yet");
+        assert_eq!(link.fell_back_from(at(0)), 1, "no grant arrived yet");
         let mut link = answered(at(0), at(10), &mut rng);
-        assert_eq!(link.fell_back_from(), 0);
+        assert_eq!(link.fell_back_from(at(10)), 0);
         let share =
             |link: &Link, now: u64| link.share(at(now)).map(|share| share.interval().as_millis());
         assert_eq!(share(&link, 10), Some(10_000), "it was granted nothing");
@@ -433,12 +446,13 @@ mod tests {
         assert_eq!(share(&link, 10), Some(80), "an even share is the most");
         assert_eq!(link.fleet(), Some((4, Some(span(20)))));
         link.falls_back();
-        assert_eq!(link.fell_back_from(), 4);
+        // It was granted 220 of the 500 calls of a grace period, so only one other can have been granted as much.
+        assert_eq!([1_010, 20_011].map(|now| link.fell_back_from(at(now))), [2, 4]);
         link.call(at(1_000), 1, 0, false);
         let none = Grant { fleet: 0, ..grant(&link, Span::ZERO, None) };
         link.hear(at(1_010), &none, &mut rng).unwrap();
         link.falls_back();
-        assert_eq!((link.fell_back_from(), link.share(at(1_010))), (1, None));
+        assert_eq!((link.fell_back_from(at(1_010)), link.share(at(1_010))), (1, None));
         assert!(link.request_at(0) > Some(at(1_000)), "a heartbeat of zero is no loop");
     }
 

@@ -227,7 +227,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
             member: self.number,
             sequence: self.link.next_sequence(),
             want,
-            alone: self.link.fell_back_from(),
+            alone: self.link.fell_back_from(now),
             leaving,
         };
         let (older, newer) = self.reports.as_slices();
@@ -254,7 +254,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     /// [`MessageError`] if it is not a valid grant.
     pub fn hear(&mut self, now: Instant, grant: &[u8]) -> Result<(), MessageError> {
         let (grant, leases) = Grant::read(grant, now)?;
-        let was_alone = self.link.fell_back_from() > 0;
+        let was_alone = self.link.fell_back_from(now) > 0;
         let Some(asked) = self.link.hear(now, &grant, &mut self.rng) else { return Ok(()) };
         for _ in 0..asked.reports {
             self.reports.pop_front();

@@ -25,6 +25,8 @@ struct Entry {
     /// The time up to which it has what it waited for.
     paid: Instant,
     kept: Kept,
+    /// When its first request arrived, if that was here: then no other coordinator has granted it leases.
+    joined: Option<Instant>,
     stage: Stage,
 }
 
@@ -51,6 +53,20 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         Self { list: Vec::new() }
     }
 
+    /// The same members, with more room.
+    pub(super) fn grown<const MORE: usize>(self) -> Members<MORE> {
+        const { assert!(MORE >= MEMBERS, "there is as much room or more") };
+        let mut list = Vec::new();
+        for entry in self.list {
+            let _ = list.push(entry); // there is room
+        }
+        Members { list }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.list.is_full()
+    }
+
     /// Registers a request. False if it is a duplicate or arrives after a later one.
     pub(super) fn hear(&mut self, now: Instant, request: &Request) -> bool {
         let &Request { member, sequence, alone, leaving, .. } = request;
@@ -69,7 +85,8 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         }
         let paid = Instant::ZERO;
         let kept = Kept::new(now);
-        let entry = Entry { member, sequence, heard: now, missing: 0, paid, kept, stage };
+        let joined = (sequence == 1).then_some(now);
+        let entry = Entry { member, sequence, heard: now, missing: 0, paid, kept, joined, stage };
         if let Err(entry) = self.list.push(entry)
             && let Some(silent) =
                 self.list.iter_mut().min_by_key(|entry| (!entry.is_gone(), entry.heard))
@@ -143,8 +160,9 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
 
     /// The part of [`ALL`] leases that members keep that may be calling without the coordinator, if there are `known`
     /// ones in total. A silent member keeps what it was granted lately, at most an even part. One that says that it
-    /// calls alone, or is not known by name, keeps an even part, and so does each if the coordinator `is_new`: what the
-    /// previous one granted is unknown.
+    /// calls alone, or is not known by name, keeps an even part. If the coordinator `continues` from another one, so does
+    /// each that may have leased from that one. A member that joined here sends at most what it was granted for twice
+    /// the grace period, even alone: see [`super::link::Link::share`].
     pub(super) fn kept(
         &self,
         now: Instant,
@@ -152,7 +170,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         known: u16,
         interval: Option<Span>,
         grace: Span,
-        is_new: bool,
+        continues: bool,
     ) -> u32 {
         let even = ALL.checked_div(known.into()).unwrap_or(0);
         let unnamed = known.saturating_sub(self.count());
@@ -162,8 +180,12 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         let absent =
             self.list.iter().filter(|entry| !entry.is_gone() && !entry.is_present(now, within));
         absent.fold(even.saturating_mul(unnamed.into()), |all, entry| {
-            let is_unknown = is_new || entry.stage == Stage::Alone;
-            let part = if is_unknown { ALL } else { entry.kept.part(interval, grace) };
+            let is_alone = entry.stage == Stage::Alone;
+            let is_known = match entry.joined {
+                Some(joined) => !is_alone || now - joined <= grace * 2,
+                None => !is_alone && !continues,
+            };
+            let part = if is_known { entry.kept.part(interval, grace) } else { ALL };
             all.saturating_add(part.min(even))
         })
     }

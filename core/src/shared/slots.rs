@@ -53,6 +53,23 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         }
     }
 
+    /// The same calls, with more slots.
+    pub(super) fn grown<const MORE: usize>(self) -> Slots<T, MORE> {
+        const { assert!(MORE >= SLOTS, "there are as many slots or more") };
+        let Self { untouched, in_flight, next_number, expiry, first_lost, .. } = self;
+        let end = |next| if next == Self::END { Slots::<T, MORE>::END } else { next };
+        let mut grown =
+            Slots { untouched, in_flight, expiry, first_lost, ..Slots::new(next_number) };
+        grown.freed = end(self.freed);
+        for (to, from) in grown.slots.iter_mut().zip(self.slots) {
+            *to = match from {
+                Slot::Free { next } => Slot::Free { next: end(next) },
+                taken @ Slot::Taken { .. } => taken,
+            };
+        }
+        grown
+    }
+
     /// Changes the expiry, also of calls in flight.
     pub(super) const fn set_expiry(&mut self, expiry: Span) {
         (self.expiry, self.first_lost) = (expiry, Instant::ZERO);

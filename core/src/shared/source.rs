@@ -81,6 +81,17 @@ impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
         self.permits.set_expiry(expiry);
     }
 
+    /// The same leases, with more room.
+    pub(super) fn grown<const MORE: usize>(self) -> Leases<L, MORE> {
+        let Self { controller, permits, former, former_until } = self;
+        Leases { controller, permits: permits.grown(), former, former_until }
+    }
+
+    /// How many leases there is room for.
+    pub(super) fn room(&self) -> usize {
+        LEASES.saturating_sub(self.permits.in_flight().into())
+    }
+
     /// The next permit's number.
     pub(super) const fn next_number(&self) -> u32 {
         self.permits.next_number()

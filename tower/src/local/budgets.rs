@@ -23,7 +23,7 @@ type Desk = Coordinator<Leases<AnyLaw, LEASES>, MEMBERS>;
 /// A budget is unloaded after this time without a request. Its file contains everything.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The most budgets that a process holds. Each takes a tenth of a megabyte, and a megabyte in Node.
+/// The most budgets that a process holds, as in Node. Each takes a tenth of a megabyte.
 const MOST: usize = 256;
 
 /// The options of all budgets.

@@ -44,10 +44,12 @@ pub(super) fn answer(id: u32, kind: u16, body: &[u8]) -> Vec<u8> {
     frame(id, kind, &[], &body[..body.len().min(MOST_BODY)])
 }
 
-/// Encodes the holder's policy.
+/// The number of a frame with a policy: the holder's, or one that replaces it.
+pub(super) const NO_REQUEST: u32 = 0;
+
+/// Encodes a policy.
 pub(super) fn policy(Told { since, digest, text }: &Told) -> Vec<u8> {
-    let body = [&since.to_le_bytes()[..], &digest.to_le_bytes(), text.as_bytes()].concat();
-    answer(0, POLICY, &body)
+    [&since.to_le_bytes()[..], &digest.to_le_bytes(), text.as_bytes()].concat()
 }
 
 /// The inverse of `policy`. `None` if these bytes are none.

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use super::LocalError;
-use super::frames::{self, Frames, GREETING, POLICY, TROUBLE};
+use super::frames::{self, Frames, GREETING, NO_REQUEST, POLICY, TROUBLE};
 use super::place::{Number, Place};
 use super::standing::Told;
 use super::system::Stream;
@@ -73,9 +73,10 @@ impl Line {
         lock(&self.state).policy.clone()
     }
 
-    /// Ends the connection to a process that loses the seat.
-    pub(super) fn leave(&self) {
-        lock(&self.state).end(Why::Silent);
+    /// Asks that process to leave the seat to one with this policy. If it does, it ends the connection.
+    pub(super) fn replace(&self, by: &Told) {
+        let _ =
+            frames::request(NO_REQUEST, "", &frames::policy(by)).map(|bytes| self.out.send(bytes));
     }
 
     /// Sends a request for a key and returns the grant. Without one, it waits for the greeting.
@@ -90,7 +91,7 @@ impl Line {
                 return Ok(Vec::new());
             }
             if let Some((key, request)) = request {
-                state.count = state.count.wrapping_add(1);
+                state.count = state.count.wrapping_add(1).max(1);
                 let id = state.count;
                 let bytes = frames::request(id, key, request).map_err(Why::Trouble)?;
                 // Requests whose callers no longer wait.

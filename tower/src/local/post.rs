@@ -14,7 +14,7 @@ use super::frames;
 use super::line::{Line, Why};
 use super::place::Number;
 use super::seat::Seat;
-use super::standing::Standing;
+use super::standing::{Standing, Told};
 use super::system;
 
 /// Attempts to find or take the seat while others do the same.
@@ -30,7 +30,7 @@ enum Way {
 /// See the module's documentation.
 pub(super) struct Post {
     terms: Terms,
-    policy: Mutex<(Policy<AnyLaw>, Standing)>,
+    policy: Arc<Mutex<(Policy<AnyLaw>, Standing)>>,
     way: Mutex<Option<Way>>,
     /// Only one task searches at a time.
     search: tokio::sync::Mutex<()>,
@@ -38,7 +38,7 @@ pub(super) struct Post {
 
 impl Post {
     pub(super) fn new(terms: Terms) -> Self {
-        let policy = Mutex::new((terms.policy, standing(&terms, &terms.policy)));
+        let policy = Arc::new(Mutex::new((terms.policy, standing(&terms, &terms.policy))));
         Self { terms, policy, way: Mutex::new(None), search: tokio::sync::Mutex::new(()) }
     }
 
@@ -69,21 +69,20 @@ impl Post {
     }
 
     /// Whether this process takes the seat of the holder, because its policy replaces the other one; or an error that
-    /// the other one applies. A pipe cannot be taken.
+    /// the other one applies.
     fn meets(&self, line: &Line) -> Result<bool, LocalError> {
-        let Some(told) = line.policy() else { return Ok(false) };
-        self.policy().1.meet(&told).map(|replaces| replaces && line.to.is_some())
+        line.policy().map_or(Ok(false), |told| self.policy().1.meet(&told))
     }
 
     /// Says that another process's policy applies, if it does.
     pub(super) fn is_replaced(&self) -> Option<LocalError> {
-        let way = self.way.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let way = lock(&self.way).clone();
         let Some(Way::Line(line)) = way else { return None };
         self.meets(&line).err()
     }
 
     fn policy(&self) -> MutexGuard<'_, (Policy<AnyLaw>, Standing)> {
-        self.policy.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.policy)
     }
 
     /// Sends a request to the holder of the seat, or only looks for the holder. If none answers, this
@@ -101,7 +100,7 @@ impl Post {
                 && !leaves
                 && matches!(self.meets(line), Ok(true))
             {
-                line.leave();
+                line.replace(&self.policy().1.claim(None));
             }
             let why = match way {
                 Way::Seat(seat) => match request {
@@ -149,7 +148,7 @@ impl Post {
 
     /// The present target, if it is usable.
     fn open(&self) -> Option<Way> {
-        let way = self.way.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let way = lock(&self.way).clone();
         way.filter(|way| match way {
             Way::Seat(seat) => seat.is_held(),
             Way::Line(line) => line.is_open(),
@@ -157,7 +156,7 @@ impl Post {
     }
 
     fn set(&self, way: Option<Way>) -> Option<Way> {
-        std::mem::replace(&mut *self.way.lock().unwrap_or_else(PoisonError::into_inner), way)
+        std::mem::replace(&mut *lock(&self.way), way)
     }
 
     /// Finds the holder of the seat or takes the seat. `silent` is a holder that did not answer.
@@ -169,7 +168,9 @@ impl Post {
         if let Some(way) = self.open() {
             return Ok(way);
         }
-        if let Some(Way::Seat(_)) = self.set(None) {
+        if let Some(Way::Seat(seat)) = self.set(None)
+            && !seat.has_left()
+        {
             self.policy().1.lost();
         }
         let way = self.look(silent).await?;
@@ -204,7 +205,9 @@ impl Post {
                 let policy = self.policy();
                 (policy.0, policy.1.claim(None))
             };
-            match Seat::take(Terms { policy, ..self.terms.clone() }, told, found) {
+            let yields = self.policy.clone();
+            let yields = move |other: &Told| lock(&yields).1.meet(other).err();
+            match Seat::take(Terms { policy, ..self.terms.clone() }, told, found, yields) {
                 Ok(Some(seat)) => return Ok(Way::Seat(seat)),
                 Ok(None) => {}
                 Err(error) => {
@@ -215,6 +218,10 @@ impl Post {
         }
         Err(LocalError::new(format!("other processes keep taking the socket {path}")))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn standing(terms: &Terms, policy: &Policy<AnyLaw>) -> Standing {

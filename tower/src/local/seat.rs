@@ -15,10 +15,13 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::LocalError;
 use super::budgets::{Budgets, LocalBudget, Terms};
-use super::frames::{self, Frame, Frames, GRANT, GREETING, TROUBLE};
+use super::frames::{self, Frame, Frames, GRANT, GREETING, NO_REQUEST, POLICY, TROUBLE};
 use super::place::{Number, Place};
 use super::standing::Told;
 use super::system::{self, Listener, Stream};
+
+/// Says why this process leaves the seat to one with another policy, if it does.
+type Yields = Box<dyn Fn(&Told) -> Option<LocalError> + Send + Sync>;
 
 /// See the module's documentation. Dropping it ends it.
 pub(super) struct Seat {
@@ -26,7 +29,10 @@ pub(super) struct Seat {
     number: Number,
     told: Mutex<Told>,
     budgets: Mutex<Budgets>,
+    yields: Yields,
     held: AtomicBool,
+    /// Whether this process has freed it, and not lost it.
+    left: AtomicBool,
     /// The task that answers other processes.
     task: Mutex<Option<AbortHandle>>,
 }
@@ -34,7 +40,12 @@ pub(super) struct Seat {
 impl Seat {
     /// Takes the seat from `found`, the inode of a socket whose process does not answer, or `None`
     /// if there is no socket. `None` if another process was faster.
-    pub(super) fn take(terms: Terms, told: Told, found: Number) -> io::Result<Option<Arc<Self>>> {
+    pub(super) fn take(
+        terms: Terms,
+        told: Told,
+        found: Number,
+        yields: impl Fn(&Told) -> Option<LocalError> + Send + Sync + 'static,
+    ) -> io::Result<Option<Arc<Self>>> {
         let Some((listener, number)) = terms.place.take(found)? else { return Ok(None) };
         let place = terms.place.clone();
         let seat = Arc::new(Self {
@@ -42,7 +53,9 @@ impl Seat {
             number,
             told: Mutex::new(told),
             budgets: Mutex::new(Budgets::new(terms, found.is_none())),
+            yields: Box::new(yields),
             held: AtomicBool::new(true),
+            left: AtomicBool::new(false),
             task: Mutex::new(None),
         });
         let task = tokio::spawn(welcome(Host(Arc::downgrade(&seat)), listener, place));
@@ -90,10 +103,27 @@ impl Seat {
     pub(super) fn leave(&self) {
         // Without a file, the next holder must assume unknown grants. The socket that stays behind
         // tells it so.
-        if self.held.load(Ordering::SeqCst) && lock(&self.budgets).is_kept() {
-            self.place.leave(self.number);
+        if self.held.load(Ordering::SeqCst) {
+            self.left.store(true, Ordering::SeqCst);
+            if lock(&self.budgets).is_kept() {
+                self.place.leave(self.number);
+            }
         }
         self.end();
+    }
+
+    pub(super) fn has_left(&self) -> bool {
+        self.left.load(Ordering::SeqCst)
+    }
+
+    /// Frees the seat if another policy replaces its own.
+    fn meet(&self, other: &Told) {
+        if self.is_held()
+            && let Some(why) = (self.yields)(other)
+        {
+            self.place.report(&why);
+            self.leave();
+        }
     }
 
     fn end(&self) {
@@ -136,7 +166,8 @@ async fn serve(seat: Weak<Seat>, mut member: Stream) {
     let mut asked = Asked { seat: seat.clone(), requests: HashMap::new() };
     let (mut frames, mut room) = (Frames::new(true), vec![0; 8_192]);
     let Some(told) = seat.upgrade().map(|seat| seat.told()) else { return };
-    let mut greeting = [&GREETING[..], &frames::policy(&told)].concat();
+    let policy = frames::answer(NO_REQUEST, POLICY, &frames::policy(&told));
+    let mut greeting = [&GREETING[..], &policy].concat();
     loop {
         if member.write_all(&greeting).await.is_err() {
             return;
@@ -147,6 +178,10 @@ async fn serve(seat: Weak<Seat>, mut member: Stream) {
         let mut answers = Vec::new();
         for Frame { id, key, body, .. } in requests {
             let Some(seat) = seat.upgrade() else { return };
+            if id == NO_REQUEST {
+                frames::told(&body).iter().for_each(|other| seat.meet(other));
+                continue;
+            }
             answers.extend(match seat.answer(&key, &body) {
                 Ok(Some(grant)) => {
                     if frames::leaves(&body) {

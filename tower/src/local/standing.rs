@@ -66,13 +66,24 @@ impl Standing {
     /// Whether this process's policy replaces that of a holder, or else an error that it is replaced.
     pub(super) fn meet(&mut self, other: &Told) -> Result<bool, LocalError> {
         match self.rule.meet(self.clock.now(), today(), other.since, other.digest) {
-            Rank::Replaced => Err(LocalError::new(format!(
-                "the policy of this program, {}, does not apply, because one that joined later shares the \
-                 budget with another: {}. Give both the same policy",
-                self.text, other.text
-            ))),
+            Rank::Replaced => {
+                Err(self.is_replaced(other, "that joined later", "Give both the same policy"))
+            }
+            Rank::ReplacedAhead => Err(self.is_replaced(
+                other,
+                "whose clock is more than a day ahead of that of this one",
+                "Set the clock of both machines, and restart that program",
+            )),
             rank => Ok(rank == Rank::Replaces),
         }
+    }
+
+    fn is_replaced(&self, other: &Told, why: &str, remedy: &str) -> LocalError {
+        LocalError::new(format!(
+            "the policy of this program, {}, does not apply, because one {why} shares the budget with another: \
+             {}. {remedy}",
+            self.text, other.text
+        ))
     }
 }
 

@@ -40,12 +40,15 @@ export function answer(id: number, kind: number, body: Uint8Array): Uint8Array<A
   return frame(id, kind, new Uint8Array(), body.subarray(0, MOST_BODY));
 }
 
-/** Encodes the holder's policy. */
+/** The number of a frame with a policy: the holder's, or one that replaces it. */
+export const NO_REQUEST = 0;
+
+/** Encodes a policy. */
 export function policy({ since, digest, text }: Told): Uint8Array<ArrayBuffer> {
   const head = new DataView(new ArrayBuffer(12));
   head.setBigUint64(0, BigInt(since), true);
   head.setUint32(8, digest, true);
-  return answer(0, POLICY, new Uint8Array([...new Uint8Array(head.buffer), ...new TextEncoder().encode(text)]));
+  return new Uint8Array([...new Uint8Array(head.buffer), ...new TextEncoder().encode(text)]);
 }
 
 /** The inverse of `policy`; `undefined` if these bytes are none. */

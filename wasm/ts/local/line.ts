@@ -3,7 +3,7 @@
 import * as net from "node:net";
 import { TidegateError } from "../errors.js";
 import type { Told } from "../shared/standing.js";
-import { Frames, GREETING, POLICY, request, told, TROUBLE } from "./frames.js";
+import { Frames, GREETING, NO_REQUEST, POLICY, policy, request, told, TROUBLE } from "./frames.js";
 
 /**
  * A process that does not answer for this many milliseconds counts as frozen, unless this one was busy itself: its timer
@@ -69,10 +69,15 @@ export class Line {
     return this.#asked.size;
   }
 
+  /** Asks that process to leave the seat to one with this policy. If it does, it ends the connection. */
+  replace(by: Told): void {
+    this.#socket.write(request(NO_REQUEST, "", policy(by)));
+  }
+
   /** Sends a request and resolves to the grant. */
   ask(key: string, body: Uint8Array): Promise<Uint8Array | undefined> {
     if (!this.isOpen) return Promise.reject(this.#why);
-    const id = (this.#count = (this.#count + 1) >>> 0);
+    const id = (this.#count = (this.#count + 1) >>> 0 || 1);
     const bytes = request(id, key, body);
     this.#socket.ref();
     return new Promise((done, fail) => {

@@ -48,8 +48,8 @@ export class Post {
     for (let tries = 0; ; tries++) {
       const way = this.#open ?? (await this.#find(silent));
       try {
-        // A holder whose policy is replaced loses the seat like one that does not answer.
-        if (way instanceof Line && this.#desks.standing.replaces(way.policy, request) && way.to !== undefined) way.end(new Ended(true));
+        const { standing } = this.#desks;
+        if (way instanceof Line && way.isOpen && standing.replaces(way.policy, request)) way.replace(standing.claim());
         if (way instanceof Line) return await way.ask(key, request);
         const grant = way.answer(key, request);
         if (way.isHeld) return grant;
@@ -82,10 +82,8 @@ export class Post {
   async #search(silent: bigint | undefined): Promise<Way> {
     const place = this.#place;
     if (this.#closed) throw new Closed();
-    if (this.#way instanceof Seat) {
-      this.#desks.standing.lost();
-      this.#way = undefined;
-    }
+    if (this.#way instanceof Seat && !this.#way.hasLeft) this.#desks.standing.lost();
+    this.#way = undefined;
     place.open();
     for (let tries = 0; tries < TRIES; tries++) {
       const found = place.look();

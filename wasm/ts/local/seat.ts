@@ -12,7 +12,7 @@ import { leaves } from "../shared/carrier.js";
 import type { Desks } from "../shared/held.js";
 import type { Told } from "../shared/standing.js";
 import { Files } from "./files.js";
-import { answer, Frames, GRANT, GREETING, policy, TROUBLE } from "./frames.js";
+import { answer, Frames, GRANT, GREETING, NO_REQUEST, POLICY, policy, told, TROUBLE } from "./frames.js";
 import type { Place } from "./place.js";
 
 /** A member that leaves this many bytes of answers unread counts as gone. */
@@ -23,9 +23,12 @@ export class Seat {
   readonly #server: net.Server;
   readonly #number: bigint | undefined;
   readonly #budgets: Budgets;
+  readonly #desks: Desks;
   readonly #policy: Told;
   readonly #members = new Set<net.Socket>();
   #held = true;
+  /** Whether this process has freed it, and not lost it. */
+  hasLeft = false;
 
   /**
    * Takes the seat from `found`, the inode of a socket whose process does not answer, or
@@ -53,6 +56,7 @@ export class Seat {
     this.#server = server;
     this.#number = number;
     this.#budgets = new Budgets(desks, new Files(place, isFirst));
+    this.#desks = desks;
     this.#policy = desks.standing.claim();
     desks.standing.hold(this.#policy);
     server.on("connection", (member) => this.#welcome(member));
@@ -80,6 +84,7 @@ export class Seat {
   leave(): void {
     // Without a file, the next holder must assume unknown grants. The socket that stays behind tells it so.
     if (this.#held && this.#budgets.isKept) this.#place.leave(this.#number);
+    this.hasLeft ||= this.#held;
     this.#end();
   }
 
@@ -97,6 +102,10 @@ export class Seat {
     member.on("data", (bytes) => {
       try {
         for (const { id, key, body } of frames.read(bytes)) {
+          if (id === NO_REQUEST) {
+            if (this.isHeld && this.#desks.standing.yields(told(body))) this.leave();
+            continue;
+          }
           if (!this.#serve(member, id, key, body)) continue;
           if (leaves(body)) asked.delete(key);
           else asked.set(key, body);
@@ -108,7 +117,7 @@ export class Seat {
       if (member.writableLength > UNREAD) member.destroy();
     });
     member.write(GREETING);
-    member.write(policy(this.#policy));
+    member.write(answer(NO_REQUEST, POLICY, policy(this.#policy)));
   }
 
   /** Answers a request. Returns whether it was valid. */

@@ -55,6 +55,8 @@ export class Post {
     this.#prefix = prefix;
     this.#desks = desks;
     this.#budgets = new Budgets(desks, NOWHERE, desks.keys);
+    // The clock of the server, which the first answer tells.
+    desks.standing.today = () => 0;
     this.#name = `${prefix}:box:${crypto.randomUUID()}`;
     const take = (message: string[]) => void this.#take(message).catch(() => {});
     const failed = (why: unknown) => {
@@ -130,21 +132,23 @@ export class Post {
   async #send(key: string, id: string, request: Uint8Array): Promise<void> {
     const { standing } = this.#desks;
     const met = this.#met.get(key);
-    const may = this.#budgets.isFull(this.#sending.size) ? "never" : standing.replaces(met, request) ? "yes" : "";
+    const may = this.#budgets.isFull(this.#sending.size) ? "never" : met && standing.replaces(met, request) ? `${met.since}.${met.digest}` : standing.hasJoined ? "" : "new";
     const claim = standing.claim();
-    const turn = `${id}.${claim.since}.${claim.digest}`;
+    const turn = (since: unknown) => `${id}.${String(since)}.${claim.digest}`;
     const keys = [`${this.#prefix}:seat:${key}`, `${this.#prefix}:budget:${key}`, this.#name];
-    const reply = await this.#wire.run(ask, keys, [turn, String(TERM), key, id, text(request), claim.text, may]);
-    const [record, away, ended, its] = (reply as unknown[]).map(String);
+    const reply = (await this.#wire.run(ask, keys, [turn(claim.since), String(TERM), key, id, text(request), claim.text, may])) as unknown[];
     this.#met.delete(key);
+    const [record, away, ended, its, now] = reply.map(String);
     if (record === "full") throw this.#budgets.full();
+    const ahead = Number(now) - performance.now();
+    standing.today = () => performance.now() + ahead;
     if (record === "sent") {
       const other = { since: Number(away), digest: Number(ended), text: its! };
       if (other.digest !== claim.digest) this.#met.set(key, other);
       standing.replaces(other, request);
       return;
     }
-    standing.hold(claim);
+    standing.hold({ ...claim, since: Number(its) });
     const told = this.#told.get(key);
     const past = record
       ? { record: known(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
@@ -157,7 +161,7 @@ export class Post {
       this.#seats.delete(key);
       this.#remember(key, this.#budgets.close(key)!);
     };
-    const seat: Seat = new Seat(this.#wire, key, keys, turn, this.#budgets, lost);
+    const seat: Seat = new Seat(this.#wire, key, keys, turn(its), this.#budgets, lost);
     this.#seats.set(key, seat);
     if (this.#closed) await seat.leave();
   }

@@ -4,9 +4,9 @@
  *
  * Each script has three keys: the *seat* (the holder of the budget; it expires), the *budget* (the
  * holder's record and name), and the *box*, the message list of the process that runs the script. A
- * seat's value is its holder's box and the *turn*: a number that is unique to each taking, and of the holder's policy
- * since when it applies and its digest. The process passes
- * the names of boxes and never builds them here, so that a client's key prefix works.
+ * seat's value is its holder's box and the *turn*: a number that is unique to each taking, and the holder's policy: its
+ * start by the clock of the server, and its digest. The process passes the names of boxes and never builds them here, so
+ * that a client's key prefix works.
  */
 
 /** The seat's value if the process of this script holds it with this turn. */
@@ -50,35 +50,39 @@ end
 `;
 
 /**
- * Sends a request to the holder of the budget, and returns its policy. If there is none, or its policy is replaced, takes
- * the seat and returns the record, its age in milliseconds, and whether nothing was granted after it; if there is a
- * record. While somebody has the seat, each grant is in the record.
+ * Sends a request to the holder of the budget, and returns its policy and the time of the server. If there is none, or its
+ * policy is replaced, takes the seat and returns the record, its age in milliseconds, whether nothing was granted after
+ * it, the start of this process's policy, and the time. While somebody has the seat, each grant is in the record.
  *
- * It takes its own seat again: a process that runs this script does not know of it.
+ * It takes its own seat again: a process that runs this script does not know of it. A program that has just started may
+ * end at once, so it leaves a seat that has expired to its late holder, or to another member, which asks soon.
  *
- * ARGV: the turn, the seat's term in milliseconds, the request: key, number, bytes; the text of this process's policy,
- * and whether it replaces older ones: yes, or never, because it has no room and takes no seat at all.
+ * ARGV: the turn, whose start is 1 if it is that of the server's clock; the seat's term in milliseconds; the request: key,
+ * number, bytes; the text of this process's policy; and which seats it takes besides free ones: that of the policy with
+ * this start and digest. `new` takes none that has only expired, and `never`, because it has no room, takes none at all.
  */
-export const ASK = MINE + POST + INHERIT + NOW + `
+export const ASK = POST + INHERIT + NOW + `
+local id, own_since, own_digest = string.match(ARGV[1], '^(%d+)%.(%d+)%.(%d+)$')
+if own_since == '1' then own_since = string.format('%.0f', now()) end
+local mine = KEYS[3] .. '|' .. id .. '.' .. own_since .. '.' .. own_digest
+local former, at = unpack(redis.call('HMGET', KEYS[2], 'holder', 'at'))
 local holder = redis.call('GET', KEYS[1])
+if not holder and ARGV[7] == 'new' and now() - (tonumber(at) or 0) < 5000 then holder = former end
 local box, since, digest = string.match(holder or '', '^(.*)|%d+%.(%d+)%.(%d+)$')
 local another = box and box ~= KEYS[3] and is_box(box)
 if ARGV[7] == 'never' and not another then return {'full'} end
-local own_since, own_digest = string.match(ARGV[1], '%.(%d+)%.(%d+)$')
-if another and not (ARGV[7] == 'yes' and own_digest ~= digest and tonumber(own_since) > tonumber(since)) then
+if another and ARGV[7] ~= since .. '.' .. digest then
   post(box, KEYS[3], unpack(ARGV, 3, 5))
-  return {'sent', since, digest, redis.call('HGET', KEYS[2], 'policy') or ''}
+  return {'sent', since, digest, redis.call('HGET', KEYS[2], 'policy') or '', now()}
 end
 redis.call('SET', KEYS[1], mine, 'PX', ARGV[2])
-local former, turn = redis.call('HGET', KEYS[2], 'holder')
-local ended = another and former == holder
+local ended, turn = another and former == holder
 if former then former, turn = string.match(former, '^(.*)|([%d.]+)$') end
 if former and former ~= KEYS[3] and is_box(former) then inherit(former) end
 redis.call('HSET', KEYS[2], 'holder', mine, 'policy', ARGV[6])
 redis.call('PEXPIRE', KEYS[2], 604800000)
-local record, at = unpack(redis.call('HMGET', KEYS[2], 'record', 'at'))
-if not record then return {} end
-return {record, tostring(now() - (tonumber(at) or 0)), (ended or turn == '0') and '1' or '0'}
+local record = redis.call('HGET', KEYS[2], 'record') or ''
+return {record, tostring(now() - (tonumber(at) or 0)), (ended or turn == '0') and '1' or '0', own_since, now()}
 `;
 
 /**

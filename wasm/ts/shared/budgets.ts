@@ -44,7 +44,7 @@ interface Budget {
 /** A budget is unloaded after this many milliseconds without a request. */
 const IDLE = 60_000;
 
-/** The most budgets that a program holds: each takes a megabyte. */
+/** The most budgets that a program holds. */
 const MOST = 256;
 
 export class Budgets {
@@ -106,15 +106,17 @@ export class Budgets {
 
   /** Adds the budget of a key. */
   open(key: string, from: Past | undefined): Budget {
-    const { load, policy, now } = this.#desks;
-    const budget = { desk: new Desk(load, policy, { from, now }), asked: performance.now(), unstored: undefined };
+    const { core, policy, now } = this.#desks;
+    const budget = { desk: new Desk(core(), policy, { from, now }), asked: performance.now(), unstored: undefined };
     this.#budgets.set(key, budget);
     return budget;
   }
 
   /** Unloads a budget, and returns its last record. */
   close(key: string): Uint8Array<ArrayBuffer> | undefined {
-    const record = this.#budgets.get(key)?.desk.snapshot();
+    const desk = this.#budgets.get(key)?.desk;
+    const record = desk?.snapshot();
+    desk?.close();
     this.#budgets.delete(key);
     this.#store.close?.(key);
     return record;

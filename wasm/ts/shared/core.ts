@@ -14,21 +14,22 @@ export interface LeaseCore extends Core {
   is_alone(member: number): number;
 }
 
-/** Exports for a budget, and for the policy of a program. An instance has one of each. */
+/** Exports for budgets, and for the policy of a program, of which an instance has one. */
 export interface BudgetCore extends Core {
-  budget_open(high: number, low: number, now: number, heartbeat: number): number;
-  budget_restore(high: number, low: number, now: number, heartbeat: number, length: number, away: number, ended: boolean): number;
-  budget_follow(now: number, heartbeat: number): number;
-  budget_answer(length: number, now: number): number;
-  budget_ended(length: number, now: number): void;
-  budget_snapshot(now: number): number;
-  budget_unkept(): void;
-  budget_stats(now: number): void;
+  budget_open(high: number, low: number, now: number, heartbeat: number, length: number, away: number, ended: boolean): number;
+  budget_close(budget: number): void;
+  budget_follow(budget: number, now: number, heartbeat: number): number;
+  budget_answer(budget: number, length: number, now: number): number;
+  budget_ended(budget: number, length: number, now: number): void;
+  budget_snapshot(budget: number, now: number): number;
+  budget_unkept(budget: number): void;
+  budget_stats(budget: number, now: number): void;
   standing_open(heartbeat: number): number;
   standing_ask(now: number): void;
   standing_start(today: number): number;
   standing_hold(start: number): void;
   standing_lost(now: number): void;
+  standing_has_joined(now: number): number;
   standing_meet(now: number, today: number, start: number, digest: number): number;
 }
 

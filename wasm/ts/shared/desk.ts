@@ -1,8 +1,7 @@
-/** The desk: one budget that members lease from. It does not know how requests arrive or where it is stored. */
+/** The desk: one of the budgets of an instance of the module. It does not know how requests arrive or where it is stored. */
 
-import type { Exports } from "../core.js";
 import { PolicyError, TidegateError } from "../errors.js";
-import { made, type BudgetCore } from "./core.js";
+import type { BudgetCore } from "./core.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
 
 /**
@@ -40,20 +39,23 @@ const COUNTERS = [
 export class Desk {
   readonly #core: BudgetCore;
   readonly #now: () => number;
+  readonly #slot: number;
   #answered = 0;
   /** Whether it continues from its record. */
   readonly resumed: boolean;
 
-  /** `load` creates an instance of the module for this desk. */
-  constructor(load: () => Exports, policy: SharedPolicy, { from, seed, now = () => performance.timeOrigin + performance.now() }: DeskOptions = {}) {
-    const core = (this.#core = made(load()));
+  constructor(core: BudgetCore, policy: SharedPolicy, { from, seed, now = () => performance.timeOrigin + performance.now() }: DeskOptions = {}) {
+    this.#core = core;
     this.#now = now;
     const [high, low] = seed === undefined ? crypto.getRandomValues(new Uint32Array(2)) : [0, seed >>> 0];
     const heartbeat = writeShared(core.row(), policy);
-    if (from) core.room().set(from.record.subarray(0, 4096));
-    const begun = from ? core.budget_restore(high!, low!, now(), heartbeat, from.record.length, from.away, from.ended) : core.budget_open(high!, low!, now(), heartbeat);
-    if (!begun) throw impossible();
-    this.resumed = !!from && begun === 1;
+    const { record, away, ended } = from ?? { record: [], away: NaN, ended: false };
+    core.room().set(record.slice(0, 4096));
+    const opened = core.budget_open(high!, low!, now(), heartbeat, record.length, away, ended);
+    if (opened < -1) throw new TidegateError("KEYS_FULL", "there is no memory for another budget");
+    if (opened < 0) throw impossible();
+    this.#slot = opened >> 1;
+    this.resumed = opened % 2 === 1;
   }
 
   /** Returns the grant for a request, or `undefined` if there is nothing to send. Throws for an invalid request. */
@@ -61,7 +63,7 @@ export class Desk {
     const core = this.#core;
     const length = request.length;
     if (length <= 4096) core.room().set(request);
-    const grant = length <= 4096 ? core.budget_answer(length, this.#now()) : -1;
+    const grant = length <= 4096 ? core.budget_answer(this.#slot, length, this.#now()) : -1;
     if (grant < 0) {
       throw new TidegateError("MESSAGE", `${length} bytes are not a valid request: they are damaged or from another version of tidegate`);
     }
@@ -72,29 +74,34 @@ export class Desk {
   /** The sender of this request, which was answered, has ended. */
   ended(request: Uint8Array): void {
     this.#core.room().set(request);
-    this.#core.budget_ended(request.length, this.#now());
+    this.#core.budget_ended(this.#slot, request.length, this.#now());
   }
 
   /** Returns the record to store for a move. Until the next one, it leases no further ahead than this record says. */
   snapshot(): Uint8Array<ArrayBuffer> {
-    const length = this.#core.budget_snapshot(this.#now());
+    const length = this.#core.budget_snapshot(this.#slot, this.#now());
     return this.#core.room().slice(0, length);
   }
 
   /** Reports that the last record could not be stored, so that the previous one is the latest. */
   unkept(): void {
-    this.#core.budget_unkept();
+    this.#core.budget_unkept(this.#slot);
   }
 
   /** Changes the policy. A law that stays the same keeps what it has learned. */
   follow(policy: SharedPolicy): void {
     const heartbeat = writeShared(this.#core.row(), policy);
-    if (!this.#core.budget_follow(this.#now(), heartbeat)) throw impossible();
+    if (!this.#core.budget_follow(this.#slot, this.#now(), heartbeat)) throw impossible();
+  }
+
+  /** Frees its memory. It is not used after that. */
+  close(): void {
+    this.#core.budget_close(this.#slot);
   }
 
   /** The counters, and the law's time between two calls in milliseconds (`interval`; 0 without a rate). */
   stats(): DeskStats {
-    this.#core.budget_stats(this.#now());
+    this.#core.budget_stats(this.#slot, this.#now());
     const row = this.#core.row();
     const told = { answered: this.#answered } as DeskStats;
     COUNTERS.forEach((name, i) => (told[name] = row[i]!));

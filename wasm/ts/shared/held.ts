@@ -1,11 +1,12 @@
 /** The gate of a program that leases calls, and holds budgets itself if no other program does. */
 
-import { compile, instance, type Exports } from "../core.js";
+import { compile, instance } from "../core.js";
 import type { Options } from "../options.js";
 import { PumpedLane } from "../pumped.js";
 import type { BudgetStats } from "./budgets.js";
 import type { Carrier } from "./carrier.js";
 import { sharer, type SharedGate, type SharedOptions } from "./client.js";
+import { made, type BudgetCore } from "./core.js";
 import type { DeskOptions } from "./desk.js";
 import type { LeasedLane } from "./lane.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
@@ -21,8 +22,8 @@ export interface Desks extends Pick<DeskOptions, "now"> {
   readonly standing: Standing;
   /** The option `keys`. */
   readonly keys: number;
-  /** Creates an instance of the module for one desk. */
-  readonly load: () => Exports;
+  /** The instance of the module for all desks, which is created when it is needed. */
+  readonly core: () => BudgetCore;
 }
 
 /** Carries requests to the holder of each budget, which may be this program. */
@@ -61,8 +62,10 @@ export function held(
   const policy = { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat };
   writeShared([], policy);
   const lanes = new Set<LeasedLane>();
-  const standing = new Standing(policy, load);
-  const post = open({ policy, standing, load, now: options.now, keys: options.keys ?? KEYS }, () => lanes.forEach((lane) => lane.rest()));
+  let desks: BudgetCore | undefined;
+  const core = () => (desks ??= made(load()));
+  const standing = new Standing(policy, core);
+  const post = open({ policy, standing, core, now: options.now, keys: options.keys ?? KEYS }, () => lanes.forEach((lane) => lane.rest()));
   const sending = new Set<Promise<unknown>>();
   const carry: Carrier = async (key, request, tell) => {
     standing.ask(tell);

@@ -131,6 +131,7 @@ export class Post {
       this.#records.change(true);
       this.#tell({ version: VERSION, kind: "left" });
     }
+    this.#budgets?.end();
     this.#budgets = undefined;
     this.#release?.();
     this.#release = undefined;
@@ -186,6 +187,7 @@ export class Post {
     navigator.locks.request(this.#lock, steal ? { steal } : { signal: ends.signal }, hold).catch((error: unknown) => {
       // It was released; or another tab has stolen it, and this one is a member again.
       if (this.#release !== release) return;
+      this.#budgets?.end();
       this.#budgets = undefined;
       this.#release = undefined;
       if (error instanceof DOMException && error.name === "AbortError") {

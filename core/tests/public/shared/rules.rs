@@ -92,6 +92,13 @@ pub(super) fn due(member: &mut Member<32>, now: u64, waiting: u16) -> Option<Vec
     Some(request[..length].to_vec())
 }
 
+/// The budget of 50 calls a second in another process.
+fn moved(mut desk: Desk, now: u64) -> Desk {
+    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
+    desk.snapshot(at(now), &mut record).unwrap();
+    Desk::restore(policy(per_second(50)), 9, &record, at(now), Span::ZERO, true).unwrap()
+}
+
 #[test]
 fn a_slow_limit_serves_all_waiting_members() {
     for per_minute in [1, 3, 5] {
@@ -223,13 +230,17 @@ fn the_share_of_a_member_that_calls_without_leases_is_counted() {
 
 #[test]
 fn members_that_make_one_call_and_vanish_starve_nobody() {
-    for ends in [false, true] {
+    let cases = [[0; 3], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1]];
+    for [ends, moves, alone] in cases.map(|case| case.map(|is| is == 1)) {
         let mut desk = desk(per_second(50));
         let mut members = [member(1), member(2)];
         let mut sent = [0; 40];
         let mut vanished = 0;
         for tick in 0..8_000 {
             let (now, second) = (BEGIN + tick * 5 * MILLIS, tick as usize / 200);
+            if moves && tick == 2_000 {
+                desk = moved(desk, now);
+            }
             for member in &mut members {
                 let (leased, own) = call(member, now);
                 sent[second] += leased + own;
@@ -245,16 +256,51 @@ fn members_that_make_one_call_and_vanish_starve_nobody() {
                 if ends {
                     desk.ended(at(now), &one.bytes()).unwrap();
                 }
+                if alone {
+                    // The answer arrived too late, and the call was made without a lease.
+                    Request { sequence: 2, want: 0, alone: 1, ..one }.send(&mut desk, now);
+                }
             }
         }
         assert_eq!(vanished, 40);
         let used = |from: usize, to: usize| sent[from..to].iter().sum::<u64>() / (to - from) as u64;
         let least = if ends { 49 } else { 46 };
         assert!(used(6, 25) >= least, "while they vanish: {sent:?}");
+        assert!(used(11, 21) >= least, "after the budget has moved: {sent:?}");
         assert!(used(26, 36) > least, "from a second after that: {sent:?}");
         assert!(used(36, 40) >= 49, "in the end: {sent:?}");
         assert!(sent.iter().all(|sent| *sent <= 51) || sent[0] > 51, "{sent:?}");
     }
+}
+
+#[test]
+fn members_that_have_vanished_before_an_outage_are_not_awaited_after_it() {
+    let mut desk = desk(per_second(50));
+    let mut members = [member(1), member(2)];
+    let mut sent = [0; 50];
+    for tick in 0..10_000 {
+        let (now, second) = (BEGIN + tick * 5 * MILLIS, tick as usize / 200);
+        let is_away = (30..33).contains(&second);
+        if tick == 6_600 {
+            desk = moved(desk, now);
+        }
+        for member in &mut members {
+            let (leased, own) = call(member, now);
+            sent[second] += leased + own;
+            if let Some(request) = due(member, now, 20)
+                && !is_away
+            {
+                member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
+            }
+        }
+        if second < 30 && tick % 100 == 0 {
+            let one = Request { member: 100 + tick, sequence: 1, want: 1, ..Request::default() };
+            sent[second] += leases(&one.send(&mut desk, now)).len() as u64;
+        }
+    }
+    // Both ask at most four seconds after the outage.
+    assert!(sent[37..].iter().all(|sent| (46..=51).contains(sent)), "{sent:?}");
+    assert!(sent.iter().all(|sent| *sent <= 51) || sent[0] > 51, "{sent:?}");
 }
 
 #[test]
@@ -298,10 +344,7 @@ fn a_member_that_falls_silent_after_a_restore_sends_no_more_than_is_kept_for_it(
     for tick in 0..7_900 {
         let now = BEGIN + tick * 5 * MILLIS;
         if tick == 6_000 {
-            let mut record = vec![0; Desk::SNAPSHOT_BYTES];
-            desk.snapshot(at(now), &mut record).unwrap();
-            desk = Desk::restore(policy(per_second(50)), 9, &record, at(now), Span::ZERO, true)
-                .unwrap();
+            desk = moved(desk, now);
         }
         for (index, member) in members.iter_mut().enumerate() {
             let (leased, own) = call(member, now);
