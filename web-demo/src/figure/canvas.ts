@@ -1,0 +1,128 @@
+/**
+ * Draws the lines on canvases side by side, each of which has a fixed place in time. As time passes, they move
+ * left together, and only what is new is drawn.
+ */
+
+import { onTheme, tone } from "../plot/theme";
+import { TALL, crosses, dot, lines, stretch, type Point, type View } from "./picture";
+import { SPAN, type Story } from "./story";
+
+/** How far lines and marks reach beyond the plot, in pixels, as in the style sheet. */
+const [ABOVE, BELOW, RIGHT] = [12, 2, 6];
+/** Half the width of the widest mark, and the width of a canvas, in pixels. */
+const [MARK, WIDE] = [9, 128];
+
+interface Tile { canvas: HTMLCanvasElement; pen: CanvasRenderingContext2D; place: number }
+interface Style { fill: string; stroke: string; width: number; alpha: number; dash: number[]; font: string }
+
+export class Canvas {
+  /** The canvas for a place is the one with its number modulo their count. */
+  #tiles: Tile[] = [];
+  readonly #styles = new Map<string, Style>();
+  /** The story that has been drawn, up to which bin, and what else decides each line. */
+  #story?: Story;
+  #end = 0;
+  #key = "";
+  #size = "";
+
+  /** The canvases are put into `host`. */
+  constructor(readonly host: HTMLElement) {
+    onTheme(() => { this.#styles.clear(); this.#key = ""; });
+  }
+
+  /** Draws what has changed since the last time. Returns how far the picture has moved to the left, in pixels. */
+  draw(view: View): number {
+    const { story, step, now, ghosts, top, wide, tall } = view;
+    const ratio = Math.min(2, devicePixelRatio);
+    const [perBin, width] = [wide * ratio / SPAN, Math.round(WIDE * ratio)];
+    const [end, moved] = [Math.floor(now), Math.round(Math.max(0, now - SPAN) * perBin)];
+    const key = [step, ghosts, top, now < SPAN && story.limitAt(end)].join();
+    const size = [wide, tall, ratio].join();
+    if (size !== this.#size) this.#resize(Math.ceil((wide + RIGHT) / WIDE) + 1, width, Math.round((tall + ABOVE + BELOW) * ratio), ratio);
+    else if (this.#story !== story || key !== this.#key || end < this.#end) for (const tile of this.#tiles) tile.place = -1;
+    // The end of each line is smoothed again, and a cross may move within its stretch.
+    const left = Math.floor(Math.min(this.#end - 7, Math.floor((this.#end - 1) / stretch(wide)) * stretch(wide)) * perBin - MARK * ratio);
+    const right = Math.ceil(end * perBin + MARK * ratio);
+    for (let place = Math.floor(moved / width); place * width < moved + (wide + RIGHT) * ratio; place++) {
+      const tile = this.#tiles[place % this.#tiles.length]!;
+      let [from, to] = [place * width, (place + 1) * width];
+      if (tile.place === place) [from, to] = [Math.max(from, left), Math.min(to, right)];
+      else tile.canvas.style.left = `${from / ratio}px`;
+      tile.place = place;
+      if (from < to) this.#part(tile, view, ratio, width, from, to);
+    }
+    [this.#story, this.#end, this.#key, this.#size] = [story, end, key, size];
+    return moved / ratio;
+  }
+
+  #resize(count: number, width: number, height: number, ratio: number): void {
+    this.#tiles = Array.from({ length: count }, () => {
+      const canvas = Object.assign(document.createElement("canvas"), { width, height });
+      [canvas.style.width, canvas.style.height] = [`${width / ratio}px`, `${height / ratio}px`];
+      return { canvas, pen: canvas.getContext("2d", { alpha: false })!, place: -1 };
+    });
+    this.host.replaceChildren(...this.#tiles.map(({ canvas }) => canvas));
+  }
+
+  /** Draws all that is between two pixels, counted from the start of the story. */
+  #part({ canvas: { height }, pen, place }: Tile, view: View, ratio: number, width: number, left: number, right: number): void {
+    const perBin = view.wide * ratio / SPAN;
+    const from = Math.max(0, Math.floor(left / perBin) - 2);
+    const stretched = new DOMMatrix([perBin, 0, 0, view.tall * ratio / TALL, 0, ABOVE * ratio]);
+    pen.save();
+    pen.translate(-place * width, 0);
+    pen.beginPath();
+    pen.rect(left, 0, right - left, height);
+    pen.clip();
+    pen.fillStyle = tone("paper");
+    pen.fillRect(left, 0, right - left, height);
+    pen.lineJoin = "round";
+    for (const [styles, d] of lines(view, from, Math.ceil(right / perBin) + 2)) {
+      const path = new Path2D();
+      path.addPath(new Path2D(d), stretched);
+      for (const name of styles) {
+        const { fill, stroke, width, alpha, dash } = this.#style(name);
+        pen.globalAlpha = alpha;
+        if (fill !== "none") {
+          pen.fillStyle = fill;
+          pen.fill(path);
+        }
+        if (stroke === "none") continue;
+        pen.strokeStyle = stroke;
+        pen.lineWidth = width * ratio;
+        pen.setLineDash(dash.map((length) => length * ratio));
+        // A dash has the same place, whichever part is drawn.
+        pen.lineDashOffset = parseFloat(d.slice(1)) * perBin;
+        pen.stroke(path);
+      }
+    }
+    pen.globalAlpha = 1;
+    const at = ([bin, rate]: Point) => [bin * perBin, (ABOVE + (1 - Math.min(1.02, rate / view.top)) * view.tall) * ratio] as const;
+    const { fill, font } = this.#style("x", "text");
+    [pen.fillStyle, pen.textAlign, pen.textBaseline] = [fill, "center", "middle"];
+    pen.font = font.replace(/[\d.]+px/, (size) => `${parseFloat(size) * ratio}px`);
+    for (const point of crosses(view, Math.max(0, from - 2 * stretch(view.wide)))) pen.fillText("✕", ...at(point));
+    const last = dot(view);
+    if (last) {
+      pen.fillStyle = this.#style("dot").fill;
+      pen.beginPath();
+      pen.arc(...at(last), 4 * ratio, 0, 7);
+      pen.fill();
+    }
+    pen.restore();
+  }
+
+  /** What the style sheet says about a class in the plot. */
+  #style(name: string, kind = "path"): Style {
+    const known = this.#styles.get(name);
+    if (known) return known;
+    const probe = document.createElementNS("http://www.w3.org/2000/svg", kind);
+    probe.setAttribute("class", name);
+    this.host.append(probe);
+    const { fill, stroke, strokeWidth, opacity, strokeDasharray, font } = getComputedStyle(probe);
+    const style = { fill, stroke, font, width: parseFloat(strokeWidth), alpha: Number(opacity), dash: strokeDasharray === "none" ? [] : strokeDasharray.split(/[ ,]+/).map(parseFloat) };
+    probe.remove();
+    this.#styles.set(name, style);
+    return style;
+  }
+}
