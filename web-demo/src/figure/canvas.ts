@@ -40,8 +40,8 @@ export class Canvas {
     const size = [wide, tall, ratio].join();
     if (size !== this.#size) this.#resize(Math.ceil((wide + RIGHT) / WIDE) + 1, width, Math.round((tall + ABOVE + BELOW) * ratio), ratio);
     else if (this.#story !== story || key !== this.#key || end < this.#end) for (const tile of this.#tiles) tile.place = -1;
-    // The end of each line is smoothed again, and a cross may move within its stretch.
-    const left = Math.floor(Math.min(this.#end - 7, Math.floor((this.#end - 1) / stretch(wide)) * stretch(wide)) * perBin - MARK * ratio);
+    // The end of each line is smoothed again, and a cross there may move within its stretch.
+    const left = Math.floor(Math.floor((this.#end - 7) / stretch(wide)) * stretch(wide) * perBin - MARK * ratio);
     const right = Math.ceil(end * perBin + MARK * ratio);
     for (let place = Math.floor(moved / width); place * width < moved + (wide + RIGHT) * ratio; place++) {
       const tile = this.#tiles[place % this.#tiles.length]!;

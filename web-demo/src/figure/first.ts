@@ -1,19 +1,50 @@
 /** The figure before the page's script runs, and without it: the end of the default story. */
 
-import { TALL, crosses, dot, lines, notes, type Point, type View } from "./picture";
+import { TALL, crosses, dot, lines, notes, type Place, type Point, type View } from "./picture";
 import { long, short } from "./scores";
 import { DEFAULT, LAWS, SPAN, Story, type Exports } from "./story";
 
 /** The size for which words are placed: the plot on a screen of 1280 by 720. */
 const SIZE = { wide: 666, tall: 452 };
 
+/** Leaves out points that are within a few thousandths of the line between others. */
+function thin(points: Place[], style: string): Place[] {
+  const slack = style === "ghost" ? 14 : 5;
+  const [first, last] = [points[0], points.at(-1)];
+  if (!first || !last) return points;
+  const kept = [first];
+  let [[x, y], before, low, high] = [first, first, -Infinity, Infinity];
+  for (const point of points.slice(1)) {
+    const slope = (point[1] - y) / (point[0] - x);
+    if (slope < low || slope > high) {
+      kept.push(before);
+      [[x, y], low, high] = [before, -Infinity, Infinity];
+    }
+    low = Math.max(low, (point[1] - slack - y) / (point[0] - x));
+    high = Math.min(high, (point[1] + slack - y) / (point[0] - x));
+    before = point;
+  }
+  return [...kept, last];
+}
+
+/** A path with relative positions is shorter. */
+const relative = (d: string): string => d.replace(/(-?\d+ \d+)(L-?\d+ \d+)+/g, (run) => {
+  const [[x, y], ...rest] = run.split("L").map((place) => place.split(" ").map(Number)) as [Place, ...Place[]];
+  let at = [x, y];
+  return `${x} ${y}l${rest.map((place) => {
+    const by = [place[0] - at[0]!, place[1] - at[1]!];
+    at = place;
+    return by.join(" ");
+  }).join(" ")}`;
+});
+
 /** The picture as SVG. Its lines stretch with it. */
 export function picture(view: View): string {
-  const paths = lines(view, 0, SPAN + 1).map(([[style, above], d]) => (above
+  const paths = lines({ ...view, thin }, 0, SPAN + 1).map(([[style, above], d]) => [style, above, relative(d)]).map(([style, above, d]) => (above
     ? `<path id="mine" fill="none" vector-effect="non-scaling-stroke" d="${d}"/><use class="${style}" href="#mine"/><use class="${above}" href="#mine"/>`
     : `<path class="${style}" d="${d}"/>`));
   const x = ([bin]: Point) => `${+(100 * bin / SPAN).toFixed(1)}%`;
-  const y = ([, rate]: Point) => `${+(100 - 100 * Math.min(1.02, rate / view.top)).toFixed(1)}%`;
+  const y = ([, rate]: Point) => `${Math.round(1000 - 1000 * Math.min(1.02, rate / view.top)) / 10}%`;
   const bad = crosses(view, 0);
   const last = dot(view);
   const [still, moving] = notes(view);
@@ -30,7 +61,7 @@ export function first(html: string, exports: Exports): string {
   const step = LAWS.length - 1;
   const ghosts = [...LAWS.keys()].filter((law) => law !== step);
   const parts: Record<string, string> = {
-    picture: picture({ story, step, now: SPAN, ghosts, top: 260, slack: 4, ...SIZE }),
+    picture: picture({ story, step, now: SPAN, ghosts, top: 260, ...SIZE }),
     long: long(story.score(step, SPAN)),
     ...Object.fromEntries(LAWS.map((_, law) => [`short ${law}`, short(story.score(law, SPAN))])),
   };

@@ -21,11 +21,13 @@ export interface View {
   /** The size of the plot in pixels, which decides where words have room. */
   wide: number;
   tall: number;
-  /** How far lines may be from their points, in thousandths of the height; 0: nowhere. */
-  slack?: number;
+  /** Leaves out points of a line, for a short path. */
+  thin?(points: Place[], style: string): Place[];
 }
 
 export type Point = [bin: number, perSecond: number];
+/** In the units of the lines. */
+export type Place = [bin: number, level: number];
 type Box = [left: number, top: number, right: number, bottom: number];
 
 const meet = ([l, t, r, b]: Box, [left, top, right, bottom]: Box): boolean => l < right && left < r && t < bottom && top < b;
@@ -59,27 +61,11 @@ function smooth(calls: number[], bin: number, end: number): number {
   return mean;
 }
 
-/** A path through these points, without those that are within `slack` of the line between others. */
-function path(points: Point[], top: number, slack: number, begin = "M"): string {
-  const [[first, rate] = [0, top]] = points;
-  const start = level(rate, top);
-  let [x, y, lastX, lastY, low, high] = [first, start, first, start, -Infinity, Infinity];
-  let text = `${begin}${x} ${y}l`;
-  for (let next = 1; next < points.length; next++) {
-    const [toX, rate] = points[next]!;
-    const toY = level(rate, top);
-    const slope = (toY - y) / Math.abs(toX - x);
-    if (slope < low || slope > high) {
-      text += `${lastX - x} ${lastY - y} `;
-      [x, y, low, high] = [lastX, lastY, -Infinity, Infinity];
-    }
-    const run = Math.abs(toX - x);
-    low = Math.max(low, (toY - slack - y) / run);
-    high = Math.min(high, (toY + slack - y) / run);
-    lastX = toX;
-    lastY = toY;
-  }
-  return `${text}${lastX - x} ${lastY - y}`;
+/** A path through these points. */
+function path(points: readonly Place[], begin = "M"): string {
+  let text = begin;
+  for (const [x, y] of points) text += `${x} ${y}L`;
+  return text.slice(0, -1);
 }
 
 /** A line's height, in thousandths from the top. */
@@ -98,27 +84,27 @@ const line = (calls: number[], from: number, to: number, bins: number): Point[] 
   Array.from({ length: Math.max(0, Math.min(bins, to) - from) }, (_, index) => [from + index, smooth(calls, from + index, bins)]);
 
 /** The lines from one bin to another, from back to front: the styles of each, and its path. */
-export function lines({ story, step, now, ghosts, top, slack = 0 }: View, from: number, to: number): [styles: string[], d: string][] {
+export function lines({ story, step, now, ghosts, top, thin = (points) => points }: View, from: number, to: number): [styles: string[], d: string][] {
   const end = Math.floor(now);
   const { sent, rejected, all } = story.tracks[step]!;
+  const place = ([bin, rate]: Point): Place => [bin, level(rate, top)];
   const levels = limits(story, from, end);
-  const steps = (parts: number) => levels.map(([bin, rate]) => `${bin} ${level(rate / parts, top)}`).join("L");
-  const surface = steps(1);
-  const draw = (calls: number[], bins = end, off = slack) => path(line(calls, from, to, bins), top, off);
+  const steps = (parts: number) => path(levels.map(([bin, rate]) => place([bin, rate / parts])), "");
+  const draw = (style: string, calls: number[], bins = end): [string[], string] => [[style], path(thin(line(calls, from, to, bins).map(place), style))];
+  // Each dash has its place in time, so each step is a line.
+  const share = levels.map((point, index): [string[], string] => [["share"],
+    path([point, levels[index + 1] ?? [to, point[1]] as Point].map(([bin, rate]) => place([bin, rate / story.clients])))]);
   const mine = line(sent[0]!, from, to, end);
+  const trace = (points: Point[]) => thin(points.map(place), "mine");
   return [
-    [["wash"], `M${from} ${TALL}L${surface}H${to}V${TALL}z`],
+    [["wash"], `M${from} ${TALL}L${steps(1)}H${to}V${TALL}z`],
     [["grid"], rates(top).map((rate) => `M${from} ${level(rate, top)}H${to}`).join("")],
-    ...ghosts.map((law): [string[], string] => [["ghost"], draw(story.tracks[law]!.sent[0]!, story.bins, 2 * slack)]),
-    [["limit"], `M${surface}`],
-    [["limit ahead"], `M${end} ${level(story.limitAt(end), top)}H${to}`],
-    ...(story.clients > 1 ? [
-      [["share"], `M${steps(story.clients)}H${to}`],
-      [["all"], draw(all)],
-      ...sent.slice(1).map((calls): [string[], string] => [["other"], draw(calls)]),
-    ] as [string[], string][] : []),
-    [["wasted"], wasted(mine, rejected[0]!, end, top, slack)],
-    [["halo", "mine"], path(mine, top, slack)],
+    ...ghosts.map((law) => draw("ghost", story.tracks[law]!.sent[0]!, story.bins)),
+    [["limit"], `M${steps(1)}`],
+    [["limit ahead"], `M${place([end, story.limitAt(end)]).join(" ")}H${to}`],
+    ...(story.clients > 1 ? [...share, draw("all", all), ...sent.slice(1).map((calls) => draw("other", calls))] : []),
+    [["wasted"], wasted(mine, rejected[0]!, end).map(([above, below]) => `${path([...trace(above), ...trace(below).reverse()])}z`).join("")],
+    [["halo", "mine"], path(trace(mine))],
   ];
 }
 
@@ -237,18 +223,18 @@ export function notes({ story, step, now, ghosts, top, wide, tall }: View): [sti
   }
 }
 
-/** The areas between the calls sent and those served. */
-function wasted(mine: Point[], rejected: number[], end: number, top: number, slack: number): string {
-  let areas = "";
-  let area: Point[] = [];
-  for (const point of [...mine, undefined]) {
-    const bad = point ? smooth(rejected, point[0], end) : 0;
-    if (point && bad > 0) area.push([point[0], point[1] - bad]);
-    else if (area.length) {
-      const begin = area[0]![0] - mine[0]![0];
-      areas += path(mine.slice(begin, begin + area.length), top, slack) + path(area.reverse(), top, slack, "L") + "z";
-      area = [];
+/** The stretches in which calls are rejected: the calls sent, and those served. */
+function wasted(mine: Point[], rejected: number[], end: number): [sent: Point[], served: Point[]][] {
+  const areas: [Point[], Point[]][] = [];
+  let before = false;
+  for (const point of mine) {
+    const bad = smooth(rejected, point[0], end);
+    if (bad > 0) {
+      if (!before) areas.push([[], []]);
+      areas.at(-1)![0].push(point);
+      areas.at(-1)![1].push([point[0], point[1] - bad]);
     }
+    before = bad > 0;
   }
   return areas;
 }

@@ -1,6 +1,7 @@
 /** The figure: plays a story, and lets the reader choose the client, move the limit and add other clients. */
 
 import { textTable } from "../plot/table";
+import { onTheme } from "../plot/theme";
 import { Canvas } from "./canvas";
 import { NAMES, notes, type View } from "./picture";
 import { long, percent, short } from "./scores";
@@ -94,6 +95,7 @@ export class Search {
     for (const control of host.querySelectorAll<HTMLButtonElement | HTMLInputElement>(".controls :disabled")) control.disabled = false;
     this.#handle.tabIndex = 0;
     this.#handle.removeAttribute("aria-disabled");
+    onTheme(() => this.#ask());
     if (this.#still.matches) this.#end();
     this.#enter(this.#still.matches ? 3 : 0);
   }
