@@ -98,6 +98,8 @@ test("the tour shows each client in turn, and a choice ends it", async (t) => {
   const { page } = await open(t, {}, "tour");
   const step = (name) => page.getByRole("button", { name, pressed: true });
   for (const name of ["Hammer", "Back off", "Remember", "Search"]) await step(name).waitFor();
+  const places = await page.locator(".lines canvas").evaluateAll((all) => all.map(({ offsetLeft }) => offsetLeft));
+  assert.equal(new Set(places).size, places.length, `no part of the picture is over another: ${places}`);
   await page.waitForFunction(() => document.getElementById("search").dataset.mode === "live");
   await page.getByRole("button", { name: "Again" }).click();
   await page.getByRole("button", { name: "Back off" }).click();

@@ -10,10 +10,13 @@ import { SPAN, type Story } from "./story";
 /** How far lines and marks reach beyond the plot, in pixels, as in the style sheet. */
 const [ABOVE, BELOW, RIGHT] = [12, 2, 6];
 /** Half the width of the widest mark, and the width of a canvas, in pixels. */
-const [MARK, WIDE] = [9, 128];
+const [MARK, WIDE] = [8, 128];
+
+/** The classes of all lines and marks. */
+const STYLES = ["wash", "grid", "ghost", "limit", "limit ahead", "share", "all", "other", "wasted", "halo", "mine", "x", "dot"];
 
 interface Tile { canvas: HTMLCanvasElement; pen: CanvasRenderingContext2D; place: number }
-interface Style { fill: string; stroke: string; width: number; alpha: number; dash: number[]; font: string }
+interface Style { fill: string; stroke: string; width: number; alpha: number; dash: number[] }
 
 export class Canvas {
   /** The canvas for a place is the one with its number modulo their count. */
@@ -58,7 +61,8 @@ export class Canvas {
   #resize(count: number, width: number, height: number, ratio: number): void {
     this.#tiles = Array.from({ length: count }, () => {
       const canvas = Object.assign(document.createElement("canvas"), { width, height });
-      [canvas.style.width, canvas.style.height] = [`${width / ratio}px`, `${height / ratio}px`];
+      // Outside until it has a place.
+      [canvas.style.left, canvas.style.width, canvas.style.height] = ["-999px", `${width / ratio}px`, `${height / ratio}px`];
       return { canvas, pen: canvas.getContext("2d", { alpha: false })!, place: -1 };
     });
     this.host.replaceChildren(...this.#tiles.map(({ canvas }) => canvas));
@@ -98,10 +102,18 @@ export class Canvas {
     }
     pen.globalAlpha = 1;
     const at = ([bin, rate]: Point) => [bin * perBin, (ABOVE + (1 - Math.min(1.02, rate / view.top)) * view.tall) * ratio] as const;
-    const { fill, font } = this.#style("x", "text");
-    [pen.fillStyle, pen.textAlign, pen.textBaseline] = [fill, "center", "middle"];
-    pen.font = font.replace(/[\d.]+px/, (size) => `${parseFloat(size) * ratio}px`);
-    for (const point of crosses(view, Math.max(0, from - 2 * stretch(view.wide)))) pen.fillText("✕", ...at(point));
+    // Two lines each: to find a font that has a cross takes long.
+    [pen.strokeStyle, pen.lineWidth] = [this.#style("x").fill, 1.75 * ratio];
+    pen.setLineDash([]);
+    for (const point of crosses(view, Math.max(0, from - 2 * stretch(view.wide)))) {
+      const [[x, y], arm] = [at(point), 3.5 * ratio];
+      pen.beginPath();
+      for (const way of [-arm, arm]) {
+        pen.moveTo(x - way, y - arm);
+        pen.lineTo(x + way, y + arm);
+      }
+      pen.stroke();
+    }
     const last = dot(view);
     if (last) {
       pen.fillStyle = this.#style("dot").fill;
@@ -112,17 +124,22 @@ export class Canvas {
     pen.restore();
   }
 
-  /** What the style sheet says about a class in the plot. */
-  #style(name: string, kind = "path"): Style {
-    const known = this.#styles.get(name);
-    if (known) return known;
-    const probe = document.createElementNS("http://www.w3.org/2000/svg", kind);
-    probe.setAttribute("class", name);
-    this.host.append(probe);
-    const { fill, stroke, strokeWidth, opacity, strokeDasharray, font } = getComputedStyle(probe);
-    const style = { fill, stroke, font, width: parseFloat(strokeWidth), alpha: Number(opacity), dash: strokeDasharray === "none" ? [] : strokeDasharray.split(/[ ,]+/).map(parseFloat) };
-    probe.remove();
-    this.#styles.set(name, style);
-    return style;
+  /** What the style sheet says about a class in the plot. The first question reads all, because each reading takes a layout. */
+  #style(name: string): Style {
+    if (!this.#styles.size) {
+      const probes = STYLES.map((name) => {
+        const probe = document.createElementNS("http://www.w3.org/2000/svg", "path");
+        probe.setAttribute("class", name);
+        return probe;
+      });
+      this.host.append(...probes);
+      probes.forEach((probe, index) => {
+        const { fill, stroke, strokeWidth, opacity, strokeDasharray } = getComputedStyle(probe);
+        const dash = strokeDasharray === "none" ? [] : strokeDasharray.split(/[ ,]+/).map(parseFloat);
+        this.#styles.set(STYLES[index]!, { fill, stroke, dash, width: parseFloat(strokeWidth), alpha: Number(opacity) });
+      });
+      probes.forEach((probe) => probe.remove());
+    }
+    return this.#styles.get(name)!;
   }
 }

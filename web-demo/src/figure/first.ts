@@ -27,20 +27,9 @@ function thin(points: Place[], style: string): Place[] {
   return [...kept, last];
 }
 
-/** A path with relative positions is shorter. */
-const relative = (d: string): string => d.replace(/(-?\d+ \d+)(L-?\d+ \d+)+/g, (run) => {
-  const [[x, y], ...rest] = run.split("L").map((place) => place.split(" ").map(Number)) as [Place, ...Place[]];
-  let at = [x, y];
-  return `${x} ${y}l${rest.map((place) => {
-    const by = [place[0] - at[0]!, place[1] - at[1]!];
-    at = place;
-    return by.join(" ");
-  }).join(" ")}`;
-});
-
 /** The picture as SVG. Its lines stretch with it. */
 export function picture(view: View): string {
-  const paths = lines({ ...view, thin }, 0, SPAN + 1).map(([[style, above], d]) => [style, above, relative(d)]).map(([style, above, d]) => (above
+  const paths = lines({ ...view, thin }, 0, SPAN + 1).map(([[style, above], d]) => (above
     ? `<path id="mine" fill="none" vector-effect="non-scaling-stroke" d="${d}"/><use class="${style}" href="#mine"/><use class="${above}" href="#mine"/>`
     : `<path class="${style}" d="${d}"/>`));
   const x = ([bin]: Point) => `${+(100 * bin / SPAN).toFixed(1)}%`;

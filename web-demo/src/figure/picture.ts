@@ -62,11 +62,10 @@ function smooth(calls: number[], bin: number, end: number): number {
 }
 
 /** A path through these points. */
-function path(points: readonly Place[], begin = "M"): string {
-  let text = begin;
-  for (const [x, y] of points) text += `${x} ${y}L`;
-  return text.slice(0, -1);
-}
+const path = (points: readonly Place[], begin = "M"): string => points.map(([x, y], index) => {
+  const [beforeX, beforeY] = points[index - 1] ?? [0, 0];
+  return index ? `l${x - beforeX} ${y - beforeY}` : `${begin}${x} ${y}`;
+}).join("");
 
 /** A line's height, in thousandths from the top. */
 const level = (rate: number, top: number) => Math.round(TALL * (1 - Math.min(rate, 1.02 * top) / top));

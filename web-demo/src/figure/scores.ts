@@ -1,6 +1,6 @@
 /** The two numbers of a client: calls wasted, and the share of the limit that it used. Neither says enough alone. */
 
-import { grouped } from "../plot/grouped";
+import { grouped } from "../plot/number";
 
 export interface Score { wasted: number; used: number }
 

@@ -54,7 +54,7 @@ export class Search {
   #rested = 0;
   #seen = new Set<number>();
   #top = 260;
-  #last = 0;
+  #last = performance.now();
   /** The size of the plot in pixels. */
   #wide = 0;
   #tall = 0;

@@ -1,7 +1,5 @@
 /** Formats numbers for the page. */
 
-import { grouped } from "./grouped";
-
 /**
  * A number with this many significant digits, or its whole part if longer, grouped from 10 000 on;
  * `–` without a value.
@@ -13,6 +11,10 @@ export function number(value: number | null | undefined, digits = 3): string {
   const [whole = "", ...rest] = String(Number(value.toFixed(Math.max(0, Math.min(12, digits - 1 - size))))).split(".");
   return [grouped(whole), ...rest].join(".");
 }
+
+/** The digits of a whole number, grouped from 10 000 on. */
+export const grouped = (whole: string | number): string =>
+  String(whole).length > 4 ? String(whole).replace(/\B(?=(\d{3})+$)/g, "\u202f") : String(whole);
 
 export const calls = (count: number): string => `${number(count, 9)} ${count === 1 ? "call" : "calls"}`;
 
