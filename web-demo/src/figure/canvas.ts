@@ -1,17 +1,11 @@
-/**
- * Draws the lines on canvases side by side, each of which has a fixed place in time. As time passes, they move
- * left together, and only what is new is drawn.
- */
+/** Draws the lines on canvases side by side, each with a place in time. They move left together, and only what is new is drawn. */
 
 import { onTheme, tone } from "../plot/theme";
 import { TALL, crosses, dot, lines, stretch, type Point, type View } from "./picture";
 import { SPAN, type Story } from "./story";
 
-/** How far lines and marks reach beyond the plot, in pixels, as in the style sheet. */
-const [ABOVE, BELOW, RIGHT] = [12, 2, 6];
-/** Half the width of the widest mark, and the width of a canvas, in pixels. */
-const [MARK, WIDE] = [8, 128];
-
+/** How far lines and marks reach beyond the plot, as in the style sheet; half the width of the widest mark; the width of a canvas: in pixels. */
+const [ABOVE, BELOW, RIGHT, MARK, WIDE] = [12, 2, 6, 8, 128];
 /** The classes of all lines and marks. */
 const STYLES = ["wash", "grid", "ghost", "limit", "limit ahead", "share", "all", "other", "wasted", "halo", "mine", "x", "dot"];
 
@@ -28,7 +22,6 @@ export class Canvas {
   #key = "";
   #size = "";
 
-  /** The canvases are put into `host`. */
   constructor(readonly host: HTMLElement) {
     onTheme(() => { this.#styles.clear(); this.#key = ""; });
   }
@@ -44,8 +37,8 @@ export class Canvas {
     if (size !== this.#size) this.#resize(Math.ceil((wide + RIGHT) / WIDE) + 1, width, Math.round((tall + ABOVE + BELOW) * ratio), ratio);
     else if (this.#story !== story || key !== this.#key || end < this.#end) for (const tile of this.#tiles) tile.place = -1;
     // The end of each line is smoothed again, and a cross there may move within its stretch.
-    const left = Math.floor(Math.floor((this.#end - 7) / stretch(wide)) * stretch(wide) * perBin - MARK * ratio);
-    const right = Math.ceil(end * perBin + MARK * ratio);
+    const since = Math.floor((this.#end - 7) / stretch(wide)) * stretch(wide);
+    const [left, right] = [Math.floor(since * perBin - MARK * ratio), Math.ceil(end * perBin + MARK * ratio)];
     for (let place = Math.floor(moved / width); place * width < moved + (wide + RIGHT) * ratio; place++) {
       const tile = this.#tiles[place % this.#tiles.length]!;
       let [from, to] = [place * width, (place + 1) * width];
@@ -78,32 +71,24 @@ export class Canvas {
     pen.beginPath();
     pen.rect(left, 0, right - left, height);
     pen.clip();
-    pen.fillStyle = tone("paper");
-    pen.fillRect(left, 0, right - left, height);
-    pen.lineJoin = "round";
+    [pen.fillStyle, pen.lineJoin] = [tone("paper"), "round"];
+    pen.fill();
     for (const [styles, d] of lines(view, from, Math.ceil(right / perBin) + 2)) {
       const path = new Path2D();
       path.addPath(new Path2D(d), stretched);
       for (const name of styles) {
         const { fill, stroke, width, alpha, dash } = this.#style(name);
-        pen.globalAlpha = alpha;
-        if (fill !== "none") {
-          pen.fillStyle = fill;
-          pen.fill(path);
-        }
-        if (stroke === "none") continue;
-        pen.strokeStyle = stroke;
-        pen.lineWidth = width * ratio;
-        pen.setLineDash(dash.map((length) => length * ratio));
         // A dash has the same place, whichever part is drawn.
-        pen.lineDashOffset = parseFloat(d.slice(1)) * perBin;
-        pen.stroke(path);
+        const from = parseFloat(d.slice(1)) * perBin;
+        [pen.globalAlpha, pen.fillStyle, pen.strokeStyle, pen.lineWidth, pen.lineDashOffset] = [alpha, fill, stroke, width * ratio, from];
+        pen.setLineDash(dash.map((length) => length * ratio));
+        if (fill !== "none") pen.fill(path);
+        if (stroke !== "none") pen.stroke(path);
       }
     }
-    pen.globalAlpha = 1;
     const at = ([bin, rate]: Point) => [bin * perBin, (ABOVE + (1 - Math.min(1.02, rate / view.top)) * view.tall) * ratio] as const;
     // Two lines each: to find a font that has a cross takes long.
-    [pen.strokeStyle, pen.lineWidth] = [this.#style("x").fill, 1.75 * ratio];
+    [pen.globalAlpha, pen.fillStyle, pen.strokeStyle, pen.lineWidth] = [1, this.#style("dot").fill, this.#style("x").fill, 1.75 * ratio];
     pen.setLineDash([]);
     for (const point of crosses(view, Math.max(0, from - 2 * stretch(view.wide)))) {
       const [[x, y], arm] = [at(point), 3.5 * ratio];
@@ -114,31 +99,24 @@ export class Canvas {
       }
       pen.stroke();
     }
-    const last = dot(view);
-    if (last) {
-      pen.fillStyle = this.#style("dot").fill;
-      pen.beginPath();
-      pen.arc(...at(last), 4 * ratio, 0, 7);
-      pen.fill();
-    }
+    pen.beginPath();
+    for (const point of dot(view)) pen.arc(...at(point), 4 * ratio, 0, 7);
+    pen.fill();
     pen.restore();
   }
 
   /** What the style sheet says about a class in the plot. The first question reads all, because each reading takes a layout. */
   #style(name: string): Style {
     if (!this.#styles.size) {
-      const probes = STYLES.map((name) => {
-        const probe = document.createElementNS("http://www.w3.org/2000/svg", "path");
-        probe.setAttribute("class", name);
-        return probe;
-      });
-      this.host.append(...probes);
-      probes.forEach((probe, index) => {
-        const { fill, stroke, strokeWidth, opacity, strokeDasharray } = getComputedStyle(probe);
+      const probes = document.createElement("div");
+      probes.innerHTML = `<svg>${STYLES.map((name) => `<path class="${name}"/>`).join("")}</svg>`;
+      this.host.append(probes);
+      STYLES.forEach((name, index) => {
+        const { fill, stroke, strokeWidth, opacity, strokeDasharray } = getComputedStyle(probes.firstChild!.childNodes[index] as Element);
         const dash = strokeDasharray === "none" ? [] : strokeDasharray.split(/[ ,]+/).map(parseFloat);
-        this.#styles.set(STYLES[index]!, { fill, stroke, dash, width: parseFloat(strokeWidth), alpha: Number(opacity) });
+        this.#styles.set(name, { fill, stroke, dash, width: parseFloat(strokeWidth), alpha: Number(opacity) });
       });
-      probes.forEach((probe) => probe.remove());
+      probes.remove();
     }
     return this.#styles.get(name)!;
   }

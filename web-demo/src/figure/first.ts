@@ -34,12 +34,10 @@ export function picture(view: View): string {
     : `<path class="${style}" d="${d}"/>`));
   const x = ([bin]: Point) => `${+(100 * bin / SPAN).toFixed(1)}%`;
   const y = ([, rate]: Point) => `${Math.round(1000 - 1000 * Math.min(1.02, rate / view.top)) / 10}%`;
-  const bad = crosses(view, 0);
-  const last = dot(view);
-  const [still, moving] = notes(view);
+  const [bad, [still, moving]] = [crosses(view, 0), notes(view)];
   return `<div class="lines"><svg viewBox="0 0 ${SPAN} ${TALL}" preserveAspectRatio="none">${paths.join("")}</svg></div><svg>`
     + `<text class="x" x="${bad.map(x).join(" ")}" y="${bad.map(y).join(" ")}">${"✕".repeat(bad.length)}</text>`
-    + (last ? `<circle class="dot" cx="${x(last)}" cy="${y(last)}" r="4"/>` : "") + `${still}</svg><div class="moving"><svg>${moving}</svg></div>`;
+    + dot(view).map((last) => `<circle class="dot" cx="${x(last)}" cy="${y(last)}" r="4"/>`).join("") + `${still}</svg><div class="moving"><svg>${moving}</svg></div>`;
 }
 
 /** Replaces the comments of the figure in the page by what a run of the module shows. */

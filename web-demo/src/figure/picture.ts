@@ -260,8 +260,5 @@ export function crosses({ story, step, now, wide }: View, from: number): Point[]
   return marks;
 }
 
-/** The end of the client's line. */
-export function dot({ story, step, now }: View): Point | undefined {
-  const end = Math.floor(now);
-  return end ? [end - 1, smooth(story.tracks[step]!.sent[0]!, end - 1, end)] : undefined;
-}
+/** The end of the client's line, if it has begun. */
+export const dot = ({ story, step, now }: View): Point[] => line(story.tracks[step]!.sent[0]!, Math.max(0, Math.floor(now) - 1), now, Math.floor(now));

@@ -38,8 +38,7 @@ type Mode = "tour" | "show" | "live";
 export class Search {
   readonly #steps: HTMLButtonElement[];
   readonly #plot: HTMLElement;
-  readonly #canvas: Canvas;
-  /** What moves with time: lines and words. */
+  readonly #canvas: Canvas; // the lines
   readonly #moving: [HTMLElement, HTMLElement];
   readonly #handle: HTMLElement;
   readonly #others: HTMLInputElement;
@@ -56,8 +55,7 @@ export class Search {
   #top = 260;
   #last = performance.now();
   /** The size of the plot in pixels. */
-  #wide = 0;
-  #tall = 0;
+  #size = { wide: 0, tall: 0 };
   /** The words of the plot, when they and the numbers were last written, and when the figure was last described, ms. */
   #notes: string[] = [];
   #written = 0;
@@ -73,10 +71,10 @@ export class Search {
     const find = <E extends Element>(selector: string) => host.querySelector<E>(selector)!;
     this.#steps = [...host.querySelectorAll<HTMLButtonElement>(".step")];
     this.#plot = find(".plot");
-    this.#moving = [document.createElement("div"), find(".moving")];
-    this.#moving[0].className = "moving";
-    find(".lines").replaceChildren(this.#moving[0]);
-    this.#canvas = new Canvas(this.#moving[0]);
+    const moving = Object.assign(document.createElement("div"), { className: "moving" });
+    this.#moving = [moving, find(".moving")];
+    find(".lines").replaceChildren(moving);
+    this.#canvas = new Canvas(moving);
     this.#handle = find("[role=slider]");
     this.#others = find("#others");
     this.#story = this.#tell();
@@ -88,7 +86,8 @@ export class Search {
     this.#drags(find(".pic"));
     for (const name of ["click", "keydown", "pointermove"]) addEventListener(name, () => { this.#touched = performance.now(); });
     new ResizeObserver((entries) => {
-      ({ width: this.#wide, height: this.#tall } = entries.at(-1)!.contentRect);
+      const { width: wide, height: tall } = entries.at(-1)!.contentRect;
+      this.#size = { wide, tall };
       this.#ask();
     }).observe(this.#plot);
     new IntersectionObserver((entries) => { this.#inView = entries.at(-1)!.isIntersecting; this.#ask(); }).observe(host);
@@ -230,7 +229,7 @@ export class Search {
   }
 
   #frame(time: number): void {
-    const passed = Math.min(LONGEST, (time - this.#last) / 1000);
+    const passed = Math.max(0, Math.min(LONGEST, (time - this.#last) / 1000));
     this.#last = time;
     if (this.#mode === "live" && time - this.#touched > PATIENCE) [this.#playing, this.#stale] = [false, true];
     if (this.#playing && this.#inView) this.#pass(passed);
@@ -260,11 +259,10 @@ export class Search {
   }
 
   #draw(): void {
-    const [story, step, now, top, wide, tall] = [this.#story, this.#step, this.#now, this.#top, this.#wide, this.#tall];
-    if (!wide || !tall) return;
-    const view = { story, step, now, ghosts: [...this.#seen].filter((other) => other !== step), top, wide, tall };
-    const moved = this.#canvas.draw(view);
-    const limit = story.limitAt(Math.floor(now));
+    const [story, step, now, top] = [this.#story, this.#step, this.#now, this.#top];
+    if (!this.#size.wide || !this.#size.tall) return;
+    const view = { story, step, now, ghosts: [...this.#seen].filter((other) => other !== step), top, ...this.#size };
+    const [moved, limit] = [this.#canvas.draw(view), story.limitAt(Math.floor(now))];
     set(this.#handle.parentElement!, "style", `--limit: ${limit / top}`);
     if (this.#stale || this.#last - this.#written >= WRITES) this.#write(view, limit);
     for (const { style } of this.#moving) style.transform = `translateX(${-moved}px)`;
