@@ -9,14 +9,19 @@ function sourceOf(bundle: IndexHtmlTransformContext["bundle"], name: string): st
   return file?.type === "asset" ? String(file.source) : "";
 }
 
-/** The first page in one file without comments, with its styles, and with a first paint that the module of its figure draws. */
+/** The first page in one file without comments, with its styles, its icon, and a first paint that the module of its figure draws. */
 const firstPage: Plugin = {
   name: "first-page",
+  enforce: "pre",
+  // Modules that other pages use too are in its script a second time: one file less to wait for.
+  resolveId: (source, importer = "") => source.includes("/plot/") && /src\/(main|figure\/\w+)\.ts$/.test(importer)
+    ? `${here(`src/${source.replace(/^[./]+/, "")}.ts`)}?first` : undefined,
   transformIndexHtml: async (html, { bundle }) => {
     if (!html.includes("<!-- first ")) return html;
     const { module: { first } } = await runnerImport<typeof import("./src/figure/first")>(here("src/figure/first.ts"));
     const module = new WebAssembly.Module(fs.readFileSync(here("../target/page/story.wasm")));
     return first(html, new WebAssembly.Instance(module).exports as never).replace(/<!--.*?-->\n?/gs, "")
+      .replace("./icon.svg", `data:image/svg+xml,${fs.readFileSync(here("public/icon.svg"), "utf8").trim().replaceAll('"', "'").replaceAll("#", "%23")}`)
       .replace(/<link rel="stylesheet"[^>]* href="\.\/(.*?)">/g, (_, name: string) => `<style>${sourceOf(bundle, name)}</style>`);
   },
 };

@@ -3,7 +3,7 @@ import "./style/tokens.css";
 import "./style/page.css";
 import "./style/search.css";
 import { Search } from "./figure/search";
-import type { Exports } from "./figure/story";
+import { LAWS, type Exports } from "./figure/story";
 import { themeSwitch } from "./plot/theme";
 
 themeSwitch(document.getElementById("theme")!);
@@ -16,7 +16,14 @@ async function start(): Promise<void> {
     const response = await fetch(storyWasm);
     if (!response.ok) throw new Error(`the server answers ${response.status}`);
     const { instance } = await WebAssembly.instantiate(await response.arrayBuffer());
-    new Search(host, instance.exports as unknown as Exports, (error) => fail("The figure has stopped", error, () => location.reload()));
+    const exports = instance.exports as unknown as Exports;
+    // Browsers compile a function at its first call: one law at a time, so that no task is long.
+    for (const law of LAWS.keys()) {
+      const world = exports.open(law, 1, 1, 100);
+      for (let bin = 0; bin < 5; bin++) exports.advance(world);
+      await new Promise((done) => setTimeout(done));
+    }
+    new Search(host, exports, (error) => fail("The figure has stopped", error, () => location.reload()));
   } catch (error) {
     fail("The figure cannot be loaded", error, () => void start());
   }

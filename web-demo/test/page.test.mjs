@@ -48,6 +48,7 @@ test("every link has a target", async (t) => {
   const own = new URL(page.url());
   for (const href of new Set(links)) {
     const { origin, hash, pathname } = new URL(href);
+    if (href.startsWith("data:")) continue;
     if (origin !== own.origin) assert.match(href, /^https:\/\/[\w-]+(\.[\w-]+)+\//);
     else if (hash && pathname === own.pathname) assert.equal(await page.locator(hash).count(), 1, href);
     else assert.equal((await fetch(href)).status, 200, href);
@@ -97,6 +98,8 @@ test("the tour shows each client in turn, and a choice ends it", async (t) => {
   const { page } = await open(t, {}, "tour");
   const step = (name) => page.getByRole("button", { name, pressed: true });
   for (const name of ["Hammer", "Back off", "Remember", "Search"]) await step(name).waitFor();
+  const places = await page.locator(".lines canvas").evaluateAll((all) => all.map(({ offsetLeft }) => offsetLeft));
+  assert.equal(new Set(places).size, places.length, `no part of the picture is over another: ${places}`);
   await page.waitForFunction(() => document.getElementById("search").dataset.mode === "live");
   await page.getByRole("button", { name: "Again" }).click();
   await page.getByRole("button", { name: "Back off" }).click();
@@ -151,8 +154,10 @@ test("with reduced motion the figure shows its end, stands still, and each move 
   const { page, limit } = await open(t, still);
   const drawn = () => page.locator(".plot").innerHTML();
   const first = await drawn();
+  const shown = await page.locator(".plot").screenshot();
   await page.waitForTimeout(500);
   assert.equal(await drawn(), first);
+  assert.ok(shown.equals(await page.locator(".plot").screenshot()));
   assert.match(first, /found/);
   assert.ok(await page.getByRole("button", { name: "Search", pressed: true }).isVisible());
   await limit.press("PageUp");
@@ -177,13 +182,48 @@ test("other clients share the limit, and the numbers name each", async (t) => {
   const { page } = await open(t, still);
   for (const others of [5, 1, 0]) {
     await page.locator("#others").fill(String(others));
-    await page.waitForFunction((others) => document.querySelectorAll(".plot .other").length === others, others);
-    const numbers = await page.locator(".nums").innerText();
+    const form = others ? `^you \\d+/s, others \\d+(, \\d+){${others - 1}}: (9\\d|10\\d)/s together$` : "^\\d+ calls wasted, \\d+ % of the limit used since the start$";
+    await page.waitForFunction((form) => new RegExp(form).test(document.querySelector(".nums").innerText), form);
     assert.match(await page.getByRole("button", { name: "Search" }).innerText(), /\d+ % used, \d+ wasted/);
-    if (!others) assert.match(numbers, /^\d+ calls wasted, \d+ % of the limit used since the start$/);
-    else assert.match(numbers, new RegExp(`^you \\d+/s, others \\d+(, \\d+){${others - 1}}: (9\\d|10\\d)/s together$`));
   }
 });
+
+test("lines that were drawn while time passed are those that are drawn at once, in the light and in the dark", async (t) => {
+  const { page } = await open(t, still);
+  for (const others of ["0", "3"]) {
+    await page.locator("#others").fill(others);
+    await page.getByRole("button", { name: "Play" }).click();
+    // The picture moves further than a canvas is wide, and the limit moves with it.
+    for (const key of ["PageUp", "End", "Home"]) {
+      const numbers = await page.locator(".nums").innerText();
+      await page.getByRole("slider", { name: "The hidden limit" }).press(key);
+      await page.waitForFunction((numbers) => document.querySelector(".nums").innerText !== numbers, numbers);
+      await page.waitForTimeout(1500);
+    }
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Play" }).waitFor();
+    const picture = async () => (await page.locator(".lines").screenshot()).toString("base64");
+    const once = await picture();
+    await page.getByRole("button", { name: "Dark" }).click();
+    assert.ok(await most(page, once, await picture()) > 150, "another theme has other colours");
+    await page.getByRole("button", { name: "Dark" }).click();
+    // The edges of lines are smoothed a little differently in each part.
+    const off = await most(page, once, await picture());
+    assert.ok(off < 80, `${others} others: ${off}`);
+  }
+});
+
+/** How much a pixel of two pictures differs at most, of 255. */
+const most = (page, ...pictures) => page.evaluate(async (pictures) => {
+  const [one, other] = await Promise.all(pictures.map(async (picture) => {
+    const image = Object.assign(new Image(), { src: `data:image/png;base64,${picture}` });
+    await image.decode();
+    const pen = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    pen.drawImage(image, 0, 0);
+    return pen.getImageData(0, 0, image.width, image.height).data;
+  }));
+  return one.reduce((most, value, at) => Math.max(most, Math.abs(value - other[at])), 0);
+}, pictures);
 
 test("the figure says that its module cannot be loaded, and plays when it is tried again", async (t) => {
   const { url } = await site(t);

@@ -8,8 +8,8 @@ import test from "node:test";
 import { browser, dist, sources } from "./harness.mjs";
 
 const root = path.join(import.meta.dirname, "../..");
-const [{ DEFAULT, LAWS, SECOND, SHARED, SPAN, Story }, { hasFound, unread, words }, { picture }, { first }] =
-  await sources("figure/story", "figure/words", "figure/picture", "figure/first");
+const [{ DEFAULT, LAWS, SECOND, SHARED, SPAN, Story }, { hasFound, unread, words }, { first, picture }] =
+  await sources("figure/story", "figure/words", "figure/first");
 const module = await WebAssembly.compile(fs.readFileSync(path.join(root, "target/page/story.wasm")));
 const { exports } = new WebAssembly.Instance(module);
 const [NONE, BACKOFF, AIMD, ADAPTIVE] = LAWS.keys();
@@ -193,6 +193,16 @@ test("a picture has no word over another, and stays within its bounds", () => {
   }
 });
 
+test("a picture has a line for each client, their sum and their share", () => {
+  for (const clients of [1, 3]) {
+    const story = run(31, { clients, limits: SHARED.limits, span: 100 });
+    const svg = picture({ story, step: ADAPTIVE, now: 100, ghosts: [NONE], top: 130, wide: 666, tall: 500 });
+    const count = (style) => svg.split(`class="${style}"`).length - 1;
+    assert.deepEqual(["mine", "other", "all", "ghost"].map(count), clients > 1 ? [1, 2, 1, 1] : [1, 0, 0, 1]);
+    assert.equal(svg.includes('class="share"'), clients > 1);
+  }
+});
+
 test("the page's code is the README's", () => {
   const bare = (code) => code.replace(/ +\/\/.*/g, "");
   const readme = bare(fs.readFileSync(path.join(root, "README.md"), "utf8"));
@@ -227,7 +237,7 @@ test("the picture for links shows the first paint", async () => {
     body { padding: 36px 48px; } h1 { margin: 0 0 8px; font-size: 46px; } .pic { height: 460px; } .rail { display: none; } .plot { width: calc(100% - 60px); }
     .home svg { width: 48px; height: 40px; } .home { position: absolute; right: 48px; top: 28px; font-size: 30px; font-family: var(--plain); font-weight: 650; display: flex; gap: 12px; align-items: center; color: inherit; text-decoration: none; }
     .plot text { font-size: 18px; } .plot .rate, .plot .time { font-size: 16px; }</style>
-    ${part(/<a class="home".*?<\/a>/s)}${part(/<h1>.*?<\/h1>/)}<div class="search" style="display:block;padding:0">${part(/<div class="pic">.*?<\/svg>\n<div/s)}></div></div>`;
+    ${part(/<a class="home".*?<\/a>/s)}${part(/<h1>.*?<\/h1>/)}<div class="search" style="display:block;padding:0">${part(/<div class="pic">.*?<\/div>\n<div/s)}></div></div>`;
   const digest = createHash("sha256").update(shown).digest("hex");
   if (process.env.BLESS) {
     const page = await (await browser()).newPage({ viewport: { width: 1200, height: 630 } });

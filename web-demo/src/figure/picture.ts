@@ -1,6 +1,6 @@
 /**
- * The picture as SVG: a pure function of a story, for the page and for its first paint. Lines are in
- * bins and calls per second, and stretch with the picture. Words and marks have positions in per cent.
+ * The picture's lines and words: pure functions of a story, for the page and for its first paint. Lines
+ * are in bins and thousandths of the height, and stretch with the picture. Words have positions in per cent.
  */
 
 import { LAWS, SECOND, SPAN, type Story, type Track } from "./story";
@@ -21,20 +21,25 @@ export interface View {
   /** The size of the plot in pixels, which decides where words have room. */
   wide: number;
   tall: number;
-  /** How far lines may be from their points, in thousandths of the height. */
-  slack?: number;
+  /** Leaves out points of a line, for a short path. */
+  thin?(points: Place[], style: string): Place[];
 }
 
-type Point = [bin: number, perSecond: number];
+export type Point = [bin: number, perSecond: number];
+/** In the units of the lines. */
+export type Place = [bin: number, level: number];
 type Box = [left: number, top: number, right: number, bottom: number];
 
 const meet = ([l, t, r, b]: Box, [left, top, right, bottom]: Box): boolean => l < right && left < r && t < bottom && top < b;
 
+/** How far words may move to the left before they are placed again, in pixels. */
+const STALE = 12;
+
 /** How far the words of each track have been read. */
 const readings = new WeakMap<Track, Reading>();
 
-/** The height of the picture in its own units. */
-const TALL = 1000;
+/** The height of the lines in their own units. */
+export const TALL = 1000;
 
 /** What has been smoothed, where later bins change nothing. */
 const smoothed = new WeakMap<number[], number[]>();
@@ -56,30 +61,58 @@ function smooth(calls: number[], bin: number, end: number): number {
   return mean;
 }
 
-/** A path through these points, without those that are within `slack` of the line between others. */
-function path(points: Point[], top: number, slack: number, begin = "M"): string {
-  const level = (rate: number) => Math.round(TALL * (1 - Math.min(rate, 1.02 * top) / top));
-  const [[first, rate] = [0, top]] = points;
-  let [x, y, lastX, lastY, low, high] = [first, level(rate), first, level(rate), -Infinity, Infinity];
-  let text = `${begin}${x} ${y}l`;
-  for (let next = 1; next < points.length; next++) {
-    const [toX, rate] = points[next]!;
-    const toY = level(rate);
-    const slope = (toY - y) / Math.abs(toX - x);
-    if (slope < low || slope > high) {
-      text += `${lastX - x} ${lastY - y} `;
-      [x, y, low, high] = [lastX, lastY, -Infinity, Infinity];
-    }
-    const run = Math.abs(toX - x);
-    low = Math.max(low, (toY - slack - y) / run);
-    high = Math.min(high, (toY + slack - y) / run);
-    lastX = toX;
-    lastY = toY;
-  }
-  return `${text}${lastX - x} ${lastY - y}`;
+/** A path through these points. */
+const path = (points: readonly Place[], begin = "M"): string => points.map(([x, y], index) => {
+  const [beforeX, beforeY] = points[index - 1] ?? [0, 0];
+  return index ? `l${x - beforeX} ${y - beforeY}` : `${begin}${x} ${y}`;
+}).join("");
+
+/** A line's height, in thousandths from the top. */
+const level = (rate: number, top: number) => Math.round(TALL * (1 - Math.min(rate, 1.02 * top) / top));
+
+/** The limit from a bin to the end, as a line with a step at each move. */
+function limits(story: Story, from: number, end: number): Point[] {
+  const points: Point[] = [[from, story.limitAt(from)]];
+  for (const [bin, rate] of story.moves) if (bin > from && bin < end) points.push([bin, points.at(-1)![1]], [bin, rate]);
+  points.push([end, points.at(-1)![1]], [end, story.limitAt(end)]);
+  return points;
 }
 
-export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5 }: View): string {
+/** A client's line from one bin to another, in a run that has this many bins. */
+const line = (calls: number[], from: number, to: number, bins: number): Point[] =>
+  Array.from({ length: Math.max(0, Math.min(bins, to) - from) }, (_, index) => [from + index, smooth(calls, from + index, bins)]);
+
+/** The lines from one bin to another, from back to front: the styles of each, and its path. */
+export function lines({ story, step, now, ghosts, top, thin = (points) => points }: View, from: number, to: number): [styles: string[], d: string][] {
+  const end = Math.floor(now);
+  const { sent, rejected, all } = story.tracks[step]!;
+  const place = ([bin, rate]: Point): Place => [bin, level(rate, top)];
+  const levels = limits(story, from, end);
+  const steps = (parts: number) => path(levels.map(([bin, rate]) => place([bin, rate / parts])), "");
+  const draw = (style: string, calls: number[], bins = end): [string[], string] => [[style], path(thin(line(calls, from, to, bins).map(place), style))];
+  // Each dash has its place in time, so each step is a line.
+  const share = levels.map((point, index): [string[], string] => [["share"],
+    path([point, levels[index + 1] ?? [to, point[1]] as Point].map(([bin, rate]) => place([bin, rate / story.clients])))]);
+  const mine = line(sent[0]!, from, to, end);
+  const trace = (points: Point[]) => thin(points.map(place), "mine");
+  return [
+    [["wash"], `M${from} ${TALL}L${steps(1)}H${to}V${TALL}z`],
+    [["grid"], rates(top).map((rate) => `M${from} ${level(rate, top)}H${to}`).join("")],
+    ...ghosts.map((law) => draw("ghost", story.tracks[law]!.sent[0]!, story.bins)),
+    [["limit"], `M${steps(1)}`],
+    [["limit ahead"], `M${place([end, story.limitAt(end)]).join(" ")}H${to}`],
+    ...(story.clients > 1 ? [...share, draw("all", all), ...sent.slice(1).map((calls) => draw("other", calls))] : []),
+    [["wasted"], wasted(mine, rejected[0]!, end).map(([above, below]) => `${path([...trace(above), ...trace(below).reverse()])}z`).join("")],
+    [["halo", "mine"], path(trace(mine))],
+  ];
+}
+
+/** The rates at the edge, with a line for each. */
+const rates = (top: number): number[] => Array.from({ length: Math.floor(top / every(top)) + 1 }, (_, index) => index * every(top));
+const every = (top: number): number => (top > 140 ? 50 : 25);
+
+/** The words and numbers as SVG: those that stay, and those that move with time, with positions from the start of the story. */
+export function notes({ story, step, now, ghosts, top, wide, tall }: View): [still: string, moving: string] {
   const [from, end] = [Math.max(0, Math.floor(now) - SPAN), Math.floor(now)];
   const left = Math.max(0, now - SPAN);
   const track = story.tracks[step]!;
@@ -88,68 +121,47 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
   const small = wide < 400;
   const x = (bin: number) => (bin - left) / SPAN * wide;
   const y = (rate: number) => (1 - Math.min(rate, 1.02 * top) / top) * tall;
-  const line = (calls: number[], until = end): Point[] =>
-    Array.from({ length: Math.max(0, until - from) }, (_, index) => [from + index, smooth(calls, from + index, until)]);
   const at = (px: number, py: number, names = ["x", "y"]) => `${names[0]}="${+(100 * px / wide).toFixed(1)}%" ${names[1]}="${+(100 * py / tall).toFixed(1)}%"`;
-  const draw = (name: string, d: string) => `<path class="${name}" d="${d}"/>`;
-
-  // The water, up to the limit.
-  const levels: Point[] = [[from, story.limitAt(from)]];
-  for (const [bin, rate] of story.moves) {
-    if (bin > from && bin < end) levels.push([bin, levels.at(-1)![1]], [bin, rate]);
-  }
-  levels.push([end, levels.at(-1)![1]], [end, limit]);
-  const steps = (parts: number) => levels.map(([bin, rate]) => `${bin} ${Math.round(TALL * (1 - rate / parts / top))}`).join("L");
-  const surface = steps(1);
-  let lines = draw("wash", `M${from} ${TALL}L${surface}H${from + SPAN + 1}V${TALL}z`);
-
-  // What others did, and the limit. The smoothed line needs five bins before its first.
-  const all: number[] = [];
-  for (let bin = Math.max(0, from - 5); bin < end; bin++) all[bin] = track.sent.reduce((sum, calls) => sum + calls[bin]!, 0);
-  const ghostLines = ghosts.map((law) => ({ law, points: line(story.tracks[law]!.sent[0]!, story.bins) }));
-  for (const { points } of ghostLines) lines += draw("ghost", path(points, top, 2 * slack));
-  lines += draw("limit", `M${surface}`) + draw("limit ahead", `M${end} ${Math.round(TALL * (1 - limit / top))}H${from + SPAN + 1}`);
-  if (shared) {
-    lines += draw("share", `M${steps(story.clients)}H${from + SPAN + 1}`) + draw("all", path(line(all), top, slack));
-    for (const calls of track.sent.slice(1)) lines += draw("other", path(line(calls), top, slack));
-  }
-
-  // The client: rejected calls as an area, and the line.
-  const mine = line(track.sent[0]!);
-  if (mine.length > 1) {
-    lines += draw("wasted", wasted(mine, track.rejected[0]!, end, top, slack));
-    lines += `<path id="mine" fill="none" vector-effect="non-scaling-stroke" d="${path(mine, top, slack)}"/><use class="halo" href="#mine"/><use class="mine" href="#mine"/>`;
-  }
-
-  let marks = grid(top, left, small, at, x, y);
-  const bad = crosses(track, mine, from, end, wide);
-  const list = (of: (point: Point) => number) => bad.map((point) => `${+(100 * of(point)).toFixed(1)}%`).join(" ");
-  marks += `<text class="x" x="${list(([bin]) => x(bin) / wide)}" y="${list(([, rate]) => y(rate) / tall)}">${"✕".repeat(bad.length)}</text>`;
+  const gone = x(left) - x(0);
+  const levels = limits(story, from, end);
+  const mine = line(track.sent[0]!, from, end, end);
   const last = mine.at(-1);
-  if (last) marks += `<circle class="dot" ${at(x(last[0]), y(last[1]), ["cx", "cy"])} r="4"/>`;
-  return `<svg viewBox="${+left.toFixed(2)} 0 ${SPAN} ${TALL}" preserveAspectRatio="none">${lines}</svg>${marks}${labels()}`;
+  let [still, moving] = ["", ""];
+  for (const rate of rates(top)) {
+    if (!small || rate % (2 * every(top)) === 0) still += `<text class="rate" x="-7" y="${+(100 * y(rate) / tall).toFixed(2)}%">${rate}</text>`;
+  }
+  const interval = (small ? 20 : 10) * SECOND;
+  for (let bin = Math.ceil(left / interval) * interval; bin <= left + SPAN; bin += interval) {
+    moving += `<text class="time" ${at(x(bin) + gone, tall)}>${bin / SECOND} s</text>`;
+  }
+  place();
+  return [still, moving];
 
-  /** The words: those that matter most first, and none over another. */
-  function labels(): string {
+  /** Places the words: those that matter most first, and none over another. */
+  function place(): void {
     const boxes: Box[] = [];
     /** The part of the client's line from here to there. */
     const between = (start: number, end: number) => {
       const index = (px: number) => Math.max(0, Math.floor(left + px / wide * SPAN) - from);
       return mine.slice(index(start), index(end) + 2);
     };
-    let text = "";
-    /** Puts a word where it has room. If it must be `clear`, it is on no line of the client or the limit either. */
-    const put = (word: string, px: number, py: number, name: string, anchor: -1 | 0 | 1 = 0, clear = false): boolean => {
+    /** Puts a word where it has room. If it must be `clear`, it is on no line of the client or the limit either. If it `moves`, it may be a few pixels further left before it is placed again. */
+    const put = (word: string, px: number, py: number, name: string, anchor: -1 | 0 | 1 = 0, clear = false, moves = false): boolean => {
       const width = word.length * (name.includes("bold") ? 7.4 : 6.8) * (small ? 0.94 : 1);
-      const start = Math.max(2, Math.min(wide - width - 2, px - width * (1 - anchor) / 2));
-      const box: Box = [start - 3, py - 9, start + width + 3, py + 9];
+      const wanted = px - width * (1 - anchor) / 2;
+      const start = Math.max(2, Math.min(wide - width - 2, wanted));
+      const box: Box = [start - (moves && left ? STALE : 3), py - 9, start + width + 3, py + 9];
       if (py < 0 || py > tall - 4 || boxes.some((other) => meet(box, other))) return false;
       if (clear && [between(box[0], box[2]), levels].some((points) => points.some(([bin, rate], index) => {
         const [before, level] = points[index - 1] ?? [bin, rate];
         return meet(box, [x(before), Math.min(y(level), y(rate)), x(bin), Math.max(y(level), y(rate))]);
       }))) return false;
       boxes.push(box);
-      text += `<text class="${name}" ${at(start, py)}>${word}</text>`;
+      // A word that has no room yet stays at the edge until its bin is further left.
+      const goes = moves && start === wanted;
+      const text = `<text class="${name}" ${at(start + (goes ? gone : 0), py)}>${word}</text>`;
+      if (goes) moving += text;
+      else still += text;
       return true;
     };
     put(small ? "calls/s" : "calls per second", 4, 2, "soft", 1);
@@ -168,10 +180,10 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
       const half = said.length * 3.6 + 6;
       const [px, py] = [x(bin), y(smooth(track.sent[0]!, bin, end))];
       // A word that would leave at the edge is no longer said: there it would be over the line.
-      if (left && px < half) continue;
+      if (left && px < half + STALE) continue;
       if (place === "left" || place === "right") {
         const [aside, anchor] = place === "left" ? [-10, -1 as const] : [14, 1 as const];
-        [true, false].some((clear) => [0, 16, 32, -16].some((down) => put(said, px + aside, py + down, name, anchor, clear)));
+        [true, false].some((clear) => [0, 16, 32, -16].some((down) => put(said, px + aside, py + down, name, anchor, clear, true)));
         continue;
       }
       const above = place === "above";
@@ -185,8 +197,8 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
       };
       [true, false].some((clear) => [0, half, -half].some((aside) => {
         const level = room(aside);
-        const isPut = put(said, px + aside, level, name, 0, clear);
-        if (isPut) text += `<line class="lead" ${at(px, above ? level + 8 : level - 9, ["x1", "y1"])} ${at(px, above ? py - 5 : py + 5, ["x2", "y2"])}/>`;
+        const isPut = put(said, px + aside, level, name, 0, clear, true);
+        if (isPut) moving += `<line class="lead" ${at(px + gone, above ? level + 8 : level - 9, ["x1", "y1"])} ${at(px + gone, above ? py - 5 : py + 5, ["x2", "y2"])}/>`;
         return isPut;
       }));
     }
@@ -195,70 +207,58 @@ export function picture({ story, step, now, ghosts, top, wide, tall, slack = 1.5
       if (!before || bin < left || bin > end || bin - before[0] < 50 || (story.moves[index + 1]?.[0] ?? Infinity) - bin < 50) return;
       const rises = rate > before[1];
       const level = y(Math.max(rate, before[1]));
-      put(`${small ? "limit" : "the limit"} ${rises ? "rises" : "falls"}`, x(bin) + (rises ? -6 : 6), rises ? level + 14 : level - 12, "mark bold", rises ? -1 : 1);
+      put(`${small ? "limit" : "the limit"} ${rises ? "rises" : "falls"}`, x(bin) + (rises ? -6 : 6), rises ? level + 14 : level - 12, "mark bold", rises ? -1 : 1, false, true);
     });
     if (shared) {
       const share = `equal share ${Math.round(limit / story.clients)}/s`;
       [true, false].some((clear) => [-11, 12].some((aside) => put(share, wide - 4, y(limit / story.clients) + aside, "", -1, clear)));
-      if (now > 80 && step > 1) put("all together", 12, Math.max(y(limit), y(smooth(all, Math.min(from + 14, end - 1), end))) + 15, "", 1);
+      if (now > 80 && step > 1) put("all together", 12, Math.max(y(limit), y(smooth(track.all, Math.min(from + 14, end - 1), end))) + 15, "", 1);
     }
     if (last && last[1] > top) put(`${Math.round(last[1])}/s ↑`, x(last[0]) - 10, 8, "mark bold", -1);
-    for (const { law, points } of ghostLines) {
-      const [, rate] = points[Math.min(14, points.length - 1)] ?? [0, 0];
-      put(NAMES[law]!, 8, y(rate) - 10, "soft", 1);
+    for (const law of ghosts) {
+      const bin = Math.min(from + 14, story.bins - 1);
+      put(NAMES[law]!, 8, y(bin < 0 ? 0 : smooth(story.tracks[law]!.sent[0]!, bin, story.bins)) - 10, "soft", 1);
     }
-    return text;
   }
 }
 
-/** The areas between the calls sent and those served. */
-function wasted(mine: Point[], rejected: number[], end: number, top: number, slack: number): string {
-  let areas = "";
-  let area: Point[] = [];
-  for (const point of [...mine, undefined]) {
-    const bad = point ? smooth(rejected, point[0], end) : 0;
-    if (point && bad > 0) area.push([point[0], point[1] - bad]);
-    else if (area.length) {
-      const begin = area[0]![0] - mine[0]![0];
-      areas += path(mine.slice(begin, begin + area.length), top, slack) + path(area.reverse(), top, slack, "L") + "z";
-      area = [];
+/** The stretches in which calls are rejected: the calls sent, and those served. */
+function wasted(mine: Point[], rejected: number[], end: number): [sent: Point[], served: Point[]][] {
+  const areas: [Point[], Point[]][] = [];
+  let before = false;
+  for (const point of mine) {
+    const bad = smooth(rejected, point[0], end);
+    if (bad > 0) {
+      if (!before) areas.push([[], []]);
+      areas.at(-1)![0].push(point);
+      areas.at(-1)![1].push([point[0], point[1] - bad]);
     }
+    before = bad > 0;
   }
   return areas;
 }
 
-type At = (px: number, py: number, names?: string[]) => string;
+/** In how many bins a cross has room. */
+export const stretch = (wide: number): number => Math.max(5, Math.ceil(14 * SPAN / wide));
 
-/** Rates and times at the edges, and a line for each rate. */
-function grid(top: number, left: number, small: boolean, at: At, x: (bin: number) => number, y: (rate: number) => number): string {
-  let text = "";
-  const every = top > 140 ? 50 : 25;
-  for (let rate = 0; rate <= top; rate += every) {
-    const level = +(100 * y(rate) / y(0)).toFixed(2);
-    text += `<line class="grid" x1="0" x2="100%" y1="${level}%" y2="${level}%"/>`;
-    if (!small || rate % (2 * every) === 0) text += `<text class="rate" x="-7" y="${level}%">${rate}</text>`;
-  }
-  const step = (small ? 20 : 10) * SECOND;
-  for (let bin = Math.ceil(left / step) * step; bin <= left + SPAN; bin += step) {
-    text += `<text class="time" ${at(x(bin), y(0))}>${bin / SECOND} s</text>`;
-  }
-  return text;
-}
-
-/** Where a client was rejected, in the bin with the most of each stretch that is wide enough for a cross. */
-function crosses(track: Track, mine: Point[], from: number, end: number, wide: number): Point[] {
-  const per = Math.max(5, Math.ceil(14 * SPAN / wide));
+/** Where a client was rejected from a bin on, in the bin with the most of each stretch that is wide enough for a cross. */
+export function crosses({ story, step, now, wide }: View, from: number): Point[] {
+  const { sent: [sent], rejected: [rejected] } = story.tracks[step]!;
+  const [per, end] = [stretch(wide), Math.floor(now)];
   const marks: Point[] = [];
   for (let begin = Math.floor(from / per) * per; begin < end; begin += per) {
     let [most, best, sum] = [0, begin, 0];
     for (let bin = Math.max(from, begin); bin < Math.min(end, begin + per); bin++) {
-      const bad = track.rejected[0]![bin]!;
+      const bad = rejected![bin]!;
       sum += bad;
       if (bad > most) [most, best] = [bad, bin];
     }
     // Where calls are rejected all the time, crosses are in equal distances.
-    const point = mine[(sum > 2 * per ? Math.min(end - 1, begin + (per >> 1)) : best) - from];
-    if (sum && point) marks.push(point);
+    const bin = sum > 2 * per ? Math.min(end - 1, begin + (per >> 1)) : best;
+    if (sum && bin >= from) marks.push([bin, smooth(sent!, bin, end)]);
   }
   return marks;
 }
+
+/** The end of the client's line, if it has begun. */
+export const dot = ({ story, step, now }: View): Point[] => line(story.tracks[step]!.sent[0]!, Math.max(0, Math.floor(now) - 1), now, Math.floor(now));

@@ -1,7 +1,9 @@
 /** The figure: plays a story, and lets the reader choose the client, move the limit and add other clients. */
 
 import { textTable } from "../plot/table";
-import { NAMES, picture } from "./picture";
+import { onTheme } from "../plot/theme";
+import { Canvas } from "./canvas";
+import { NAMES, notes, type View } from "./picture";
 import { long, percent, short } from "./scores";
 import { DEFAULT, LAWS, SECOND, SHARED, SPAN, Story, type Exports } from "./story";
 
@@ -15,6 +17,10 @@ const TOUR = [1.7, 1.7, 1.7, 8];
 const CHOICE = [3.5, 3.5, 3.5, 8];
 /** How long the end of a step stays in the tour, s. */
 const REST = 0.6;
+/** The longest time that passes in a frame, s. On a slow processor, time is slower and not the frames. */
+const LONGEST = 0.05;
+/** How often words and numbers are written while the figure plays, ms. */
+const WRITES = 200;
 /** How long the present runs without the reader, ms. */
 const PATIENCE = 600_000;
 
@@ -31,7 +37,9 @@ type Mode = "tour" | "show" | "live";
 
 export class Search {
   readonly #steps: HTMLButtonElement[];
-  readonly #plot: SVGElement;
+  readonly #plot: HTMLElement;
+  readonly #canvas: Canvas; // the lines
+  readonly #moving: [HTMLElement, HTMLElement];
   readonly #handle: HTMLElement;
   readonly #others: HTMLInputElement;
   readonly #still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -45,18 +53,28 @@ export class Search {
   #rested = 0;
   #seen = new Set<number>();
   #top = 260;
-  #last = 0;
-  /** When the figure was last described, ms. */
+  #last = performance.now();
+  /** The size of the plot in pixels. */
+  #size = { wide: 0, tall: 0 };
+  /** The words of the plot, when they and the numbers were last written, and when the figure was last described, ms. */
+  #notes: string[] = [];
+  #written = 0;
   #named = 0;
   /** When the reader last did something, ms. */
   #touched = 0;
   #inView = true;
   #asked = false;
+  /** Whether the words and numbers must be written in the next frame. */
+  #stale = true;
 
   constructor(readonly host: HTMLElement, readonly exports: Exports, readonly failed: (error: unknown) => void) {
     const find = <E extends Element>(selector: string) => host.querySelector<E>(selector)!;
     this.#steps = [...host.querySelectorAll<HTMLButtonElement>(".step")];
     this.#plot = find(".plot");
+    const moving = Object.assign(document.createElement("div"), { className: "moving" });
+    this.#moving = [moving, find(".moving")];
+    find(".lines").replaceChildren(moving);
+    this.#canvas = new Canvas(moving);
     this.#handle = find("[role=slider]");
     this.#others = find("#others");
     this.#story = this.#tell();
@@ -67,11 +85,16 @@ export class Search {
     this.#others.addEventListener("input", () => { this.#seen.clear(); this.#step = LAWS.length - 1; this.#begin(); });
     this.#drags(find(".pic"));
     for (const name of ["click", "keydown", "pointermove"]) addEventListener(name, () => { this.#touched = performance.now(); });
-    new ResizeObserver(() => this.#ask()).observe(this.#plot);
+    new ResizeObserver((entries) => {
+      const { width: wide, height: tall } = entries.at(-1)!.contentRect;
+      this.#size = { wide, tall };
+      this.#ask();
+    }).observe(this.#plot);
     new IntersectionObserver((entries) => { this.#inView = entries.at(-1)!.isIntersecting; this.#ask(); }).observe(host);
     for (const control of host.querySelectorAll<HTMLButtonElement | HTMLInputElement>(".controls :disabled")) control.disabled = false;
     this.#handle.tabIndex = 0;
     this.#handle.removeAttribute("aria-disabled");
+    onTheme(() => this.#ask());
     if (this.#still.matches) this.#end();
     this.#enter(this.#still.matches ? 3 : 0);
   }
@@ -105,7 +128,7 @@ export class Search {
     this.#story.run(SPAN);
     [this.#mode, this.#now] = ["live", this.#story.bins];
     if (!this.#shared) for (const step of LAWS.keys()) this.#seen.add(step);
-    this.#playing = !this.#still.matches;
+    [this.#playing, this.#stale] = [!this.#still.matches, true];
   }
 
   #choose(step: number): void {
@@ -185,8 +208,13 @@ export class Search {
     });
   }
 
-  /** Draws soon. */
+  /** Draws and writes soon, because something has changed. */
   #ask(): void {
+    this.#stale = true;
+    this.#next();
+  }
+
+  #next(): void {
     if (this.#asked) return;
     this.#asked = true;
     requestAnimationFrame((time) => {
@@ -201,15 +229,15 @@ export class Search {
   }
 
   #frame(time: number): void {
-    const passed = Math.min(0.1, (time - this.#last) / 1000);
+    const passed = Math.max(0, Math.min(LONGEST, (time - this.#last) / 1000));
     this.#last = time;
-    if (this.#mode === "live" && time - this.#touched > PATIENCE) this.#playing = false;
+    if (this.#mode === "live" && time - this.#touched > PATIENCE) [this.#playing, this.#stale] = [false, true];
     if (this.#playing && this.#inView) this.#pass(passed);
     const top = this.#shared ? 130 : 260;
     this.#top += (top - this.#top) * (this.#still.matches ? 1 : Math.min(1, passed * 8));
     if (Math.abs(top - this.#top) < 0.5) this.#top = top;
     this.#draw();
-    if ((this.#playing && this.#inView) || this.#top !== top) this.#ask();
+    if ((this.#playing && this.#inView) || this.#top !== top) this.#next();
   }
 
   #pass(seconds: number): void {
@@ -231,15 +259,24 @@ export class Search {
   }
 
   #draw(): void {
-    const { width: wide, height: tall } = this.#plot.getBoundingClientRect();
-    if (!wide || !tall) return;
-    const [story, step, now] = [this.#story, this.#step, this.#now];
+    const [story, step, now, top] = [this.#story, this.#step, this.#now, this.#top];
+    if (!this.#size.wide || !this.#size.tall) return;
+    const view = { story, step, now, ghosts: [...this.#seen].filter((other) => other !== step), top, ...this.#size };
+    const [moved, limit] = [this.#canvas.draw(view), story.limitAt(Math.floor(now))];
+    set(this.#handle.parentElement!, "style", `--limit: ${limit / top}`);
+    if (this.#stale || this.#last - this.#written >= WRITES) this.#write(view, limit);
+    for (const { style } of this.#moving) style.transform = `translateX(${-moved}px)`;
+  }
+
+  /** Writes words and numbers. Layout takes longer than the lines. */
+  #write(view: View, limit: number): void {
+    [this.#stale, this.#written] = [false, this.#last];
+    const { story, step, now } = view;
     const bin = Math.floor(now);
-    const ghosts = [...this.#seen].filter((other) => other !== step);
-    this.#plot.innerHTML = picture({ story, step, now, ghosts, top: this.#top, wide, tall });
-    const limit = story.limitAt(bin);
+    const words = notes(view);
+    this.#plot.querySelectorAll(":scope > svg, .moving > svg").forEach((layer, index) => { if (words[index] !== this.#notes[index]) layer.innerHTML = words[index]!; });
+    this.#notes = words;
     put(this.#handle.querySelector("b")!, `${limit}/s`);
-    set(this.#handle.parentElement!, "style", `--limit: ${limit / this.#top}`);
     for (const [name, value] of Object.entries({ valuenow: limit, valuemax: this.#most, valuetext: `${limit} calls per second` })) {
       set(this.#handle, `aria-${name}`, String(value));
     }

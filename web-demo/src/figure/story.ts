@@ -32,6 +32,8 @@ export interface Track {
   /** By client: calls that arrived at the server, and those of them that were rejected. */
   sent: number[][];
   rejected: number[][];
+  /** Calls that arrived, of all clients. */
+  all: number[];
   /** The rate that the law of the first client allows, in calls per second; 0: none. */
   rate: number[];
   /** Calls served and calls rejected before each bin, of all clients. */
@@ -56,7 +58,7 @@ export class Story {
     this.#worlds = LAWS.map((_, law) => exports.open(law, seed, clients, first));
     this.#script = limits;
     const each = () => Array.from({ length: clients }, (): number[] => []);
-    this.tracks = LAWS.map(() => ({ sent: each(), rejected: each(), rate: [], servedBefore: [0], rejectedBefore: [0] }));
+    this.tracks = LAWS.map(() => ({ sent: each(), rejected: each(), all: [], rate: [], servedBefore: [0], rejectedBefore: [0] }));
   }
 
   /** Bins that have been run. */
@@ -102,14 +104,17 @@ export class Story {
   #advance(track: Track, world: number): void {
     const at = this.exports.advance(world);
     const numbers = new Float64Array(this.exports.memory.buffer, at, 2 * this.clients + 1);
+    let all = 0;
     let [served, rejected] = [track.servedBefore.at(-1)!, track.rejectedBefore.at(-1)!];
     for (let client = 0; client < this.clients; client++) {
       const [calls = 0, bad = 0] = numbers.subarray(2 * client);
       track.sent[client]!.push(calls);
       track.rejected[client]!.push(bad);
+      all += calls;
       served += calls - bad;
       rejected += bad;
     }
+    track.all.push(all);
     track.rate.push(numbers[2 * this.clients] ?? 0);
     track.servedBefore.push(served);
     track.rejectedBefore.push(rejected);

@@ -27,7 +27,6 @@ export interface Line {
   fill?: boolean;
 }
 
-
 /** The first row is the axis, then one for each line. */
 export type Rows = [number[], ...(number | null)[][]];
 
