@@ -28,7 +28,7 @@ function place(t, disk) {
   if (disk) execFileSync("mount", ["-t", "tmpfs", "-o", `mode=700,${disk}`, "tmpfs", folder]);
   t.after(async () => {
     // A process that lives would take the seat.
-    await Promise.all(children.filter(({ exitCode, signalCode }) => exitCode === null && !signalCode).map((child) => child.kill("SIGKILL") && once(child, "exit")));
+    await Promise.all(children.map((child) => child.kill("SIGKILL") && once(child, "exit")));
     await Promise.all(gates.map((gate) => gate.close()));
     if (disk) execFileSync("umount", ["-l", folder]);
     fs.rmSync(folder, { recursive: true, force: true });
@@ -48,7 +48,7 @@ function place(t, disk) {
     await new Promise((held) => child.on("message", ({ holds }) => holds && held()));
     return child;
   };
-  return { folder, socket: path.join(folder, "default"), gate, holder };
+  return { folder, socket: path.join(folder, "default"), gate, holder, children };
 }
 
 /** The message of the next request that fails. */
@@ -198,13 +198,13 @@ test("the policy of the program that joined last applies, and the others are tol
 });
 
 test("a program in Rust with the same policy does not replace it, and one with another does", async (t) => {
-  const { folder, gate } = place(t);
+  const { folder, gate, children } = place(t);
   const one = gate(FIFTY);
   await one.run(() => 1, KEY);
   const { url } = await api(t, "--limit", "1000");
   for (const [policy, replaces] of [[FIFTY, false], [TEN, true]]) {
     const child = rust({ member: 1, url, policy, folder });
-    t.after(() => child.kill("SIGKILL"));
+    children.push(child);
     const why = missed(one);
     child.send({ callers: 2 });
     if (replaces) assert.match((await Promise.all([why, saturate(one, () => !one.budget("api"))]))[0].message, /"limit":50.*joined later.*with another: Fixed.*10/);
