@@ -42,7 +42,7 @@ def a_client(dice):
     release = dice.choice([fresh_at, dice.near(now, 100 * SECOND)])
     ceiling = dice.number(0, 2**14)
     flight = dice.choice([0, dice.number(0, 255)])
-    paced = [1, interval, dice.number(4, 8), least, flight, *[0] * (PACED - 5)]
+    paced = [1, interval, dice.number(4, 16), least, flight, *[0] * (PACED - 5)]
     meter = [event, 0, 0, event, 0, 0, 0]
     hinted = [0, 0, U32, 0, 0, 16, 0]
     missed = [misses, calls, own, 0, 0, dice.flag(), fresh_at, event]
@@ -50,8 +50,8 @@ def a_client(dice):
 
 
 def parts(state):
-    """The length of the epoch, the interval's end, the release and the interval."""
-    return max(state[2] * 256 + state[4] * 16, state[3]), state[INTERVAL_END], state[RELEASE], state[INTERVAL]
+    """The learned length of an epoch, the interval's end, the release and the interval."""
+    return state[2] * 256 + state[4] * 16, state[INTERVAL_END], state[RELEASE], state[INTERVAL]
 
 
 def recorded(*instants):

@@ -25,14 +25,19 @@ def depth_of(length):
     return -(length // 2)
 
 
-def next_length(length, ripe):
-    """`Probe::cut`: the length of the next epoch, as learned from the hits."""
-    return ite(ripe, least(length + 1, MOST), length)
+def next_length(length, shortest, ripe):
+    """`Probe::cut`: the learned length of the next epoch."""
+    return ite(ripe, most(length, least(length + 1, most(MOST, div(shortest, 256)))), length)
+
+
+def learned(length, flight):
+    """`Probe::learned`: log2 of the learned K, coarsely."""
+    return 256 * length + 16 * flight
 
 
 def aim(length, shortest, flight):
     """`Probe::length`: log2 of K, coarsely."""
-    return most(256 * length + 16 * flight, shortest)
+    return most(learned(length, flight), shortest)
 
 
 def taken_back(base, interval, gained):
@@ -48,13 +53,13 @@ def a_log(dice):
 
 def a_probe(dice):
     return [
-        dice.number(4, MOST),
+        dice.number(4, 16),
         dice.choice([0, dice.number(0, LIMIT)]),
         dice.choice([0, dice.number(0, U8)]),
         dice.u32() >> dice.randrange(32),
         dice.u16() >> dice.randrange(16),
         dice.choice([0, dice.number(0, U8)]),
-        dice.number(2, 4),
+        dice.number(1, 4),
         a_log(dice),
     ]
 
@@ -73,9 +78,9 @@ def probe_cut(
 ):
     base, interval = signed(base), signed(interval)
     ripe = progress >= power(aim(length, shortest, flight) - 768)
-    length = next_length(length, ripe)
+    length = next_length(length, shortest, ripe)
     flight = min(max(signed(coming) - 1024, 0) >> 4, U8)
-    depth = depth_of(aim(length, shortest, flight))
+    depth = depth_of(learned(length, flight))
     cut = of_cut(power(depth + 2048))
     back = taken_back(base, interval, gained)
     grown, base = sum32(back, cut) & U32, sum32(interval, back) & U32
@@ -88,9 +93,9 @@ def deepened(part, taken):
 
 
 @step("probe_deepen", lambda dice: [*a_probe(dice), dice.number(0, U8)])
-def probe_deepen(length, shortest, flight, _progress, successes, _gap, _cooldowns, _base, rejected):
+def probe_deepen(length, _shortest, flight, _progress, successes, _gap, _cooldowns, _base, rejected):
     part = (rejected << 16) // (rejected + successes + 1)
-    depth = depth_of(aim(length, shortest, flight))
+    depth = depth_of(learned(length, flight))
     return deepened(of_cut(part), of_cut(power(depth + 2048)))
 
 
@@ -105,8 +110,10 @@ def probe_grow(length, shortest, flight, progress, successes, gap, cooldowns, ba
     goal = aim(length, shortest, flight)
     if progress == power(goal):
         return 0, *probe
-    rise = depth_of(goal)
-    if gap and progress < power(goal):
+    rise = depth_of(learned(length, flight))
+    if progress > power(goal):
+        rise = max(rise, -4 * 256)
+    elif gap:
         rise = max(rise, coarse(gap) - 1_159)
     distance = 2 * (coarse(abs(progress - power(goal))) - coarse(power(goal)))
     return of_growth(min(distance + 406 + rise + weight - goal, most)), *probe
@@ -149,12 +156,12 @@ def a_cut_becomes_at_most_half_of_an_octave_deeper(given, deeper=deepened):
     return all_of(more >= 0, 2 * more <= OCTAVE, taken + more <= most(part, taken))
 
 
-@lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, ripe: length + 1)
+@lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, shortest, ripe: length + 1)
 def a_hit_at_most_doubles_the_length_of_an_epoch(given, turned=next_length):
-    """From 2^4 to 2^8 calls."""
-    length = given.number("length", 4, MOST)
-    made = turned(length, given.flag("ripe"))
-    return all_of(made >= length, made <= MOST, made <= length + 1)
+    """From 2^4 to 2^16 calls."""
+    length, shortest = given.number("length", 4, 16), given.number("shortest", 0, LIMIT)
+    made = turned(length, shortest, given.flag("ripe"))
+    return all_of(made >= length, made <= 16, made <= length + 1)
 
 
 @lemma("law/adaptive/cost.rs Usual::see", mean_of=lambda mean, latest: mean + latest)
