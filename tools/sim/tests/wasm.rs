@@ -10,14 +10,14 @@ use tidegate_sim::{Scenario, World};
 /// laws of their own, and peers with floating-point numbers.
 const RUNS: [(&str, &[&str]); 14] = [
     ("b-4", &["none", "fulljit"]),
-    ("b-10-strangers", &["aws-cubic"]),
+    ("b-4-strangers", &["aws-cubic"]),
     ("clear", &["oracle"]),
     ("e-5", &["adaptive", "cenkalti"]),
-    ("e-5-reset", &["heroku-remaining", "adaptive"]),
+    ("e-5-remaining", &["heroku-remaining", "adaptive"]),
     ("e-20-retry-after", &["adaptive", "backoff"]),
     ("strangers", &["aimd", "netflix-vegas"]),
     ("l", &["adaptive", "sre-k2"]),
-    ("i-4-1", &["adaptive"]),
+    ("i-4-3", &["adaptive"]),
     ("j-5", &["aimd-concurrency", "heroku-gradual"]),
     ("g", &["adaptive", "aimd+vegas"]),
     ("h", &["tchannel"]),

@@ -43,7 +43,7 @@ const fn part(name: &'static str, about: &'static str, all: Check, quick: Option
 fn no_more(_: &mut Tally) {}
 
 /// In the order in which they start: those first that take longest.
-const PARTS: [Part; 18] = [
+const PARTS: [Part; 19] = [
     part("guides", "follow each guide in an empty folder", guides::run, None),
     part("wasm", "the npm package in every supported runtime", wasm::run, None),
     part("web", "the page in a real browser", web::run, None),
@@ -78,6 +78,7 @@ const PARTS: [Part; 18] = [
     ),
     part("no-panic", "prove that core has no reachable panic", no_panic::run, None),
     part("package", "crates are complete and build from their packages", package::run, None),
+    part("hints", "bursts against servers with each family of hints", wasm::alone, None),
     part("hostile", "clients against malicious servers", wasm::alone, None),
     part("msrv", "build with the minimum Rust version", parts::msrv, None),
     part("supply", "licences, sources and advisories of dependencies", parts::supply, None),
@@ -89,8 +90,8 @@ const ALL: &str = "all";
 /// Parts that run only by name: each builds for some minutes, and checks what rarely changes.
 const BY_NAME: [&str; 4] = ["features", "msrv", "supply", "wiring"];
 
-/// The part that measures how clients behave in real time: it runs after the others.
-const ALONE: [&str; 1] = ["hostile"];
+/// Parts that measure how clients behave in real time: they run after the others, one at a time.
+const ALONE: [&str; 2] = ["hints", "hostile"];
 
 /// The end of `--help`.
 const MORE: &str = "
