@@ -24,7 +24,7 @@ for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
       assert.deepEqual([served, admitted], [200, offered]);
       return throttled / admitted;
     };
-    // With room for chance in a single run.
+    // As in hints.test.mjs, with room for chance in a single run.
     assert.ok(await measured(t, calls, (share) => share <= 0.1), "too many calls were throttled");
   });
 }

@@ -14,7 +14,7 @@ export type BudgetStats = DeskStats & {
 export interface Store {
   /** What the budget of a key continues from; `undefined` if nobody has held it. */
   read(key: string): Past | undefined;
-  /** Stores a record, before its grant is sent. Throws if nobody else has it. */
+  /** Stores a record before its grant is sent. Throws if the record could not be stored and no other program keeps it. */
   write(key: string, record: Uint8Array<ArrayBuffer>): void;
   /** Why only other members have the records. */
   readonly unstored?: string | undefined;
