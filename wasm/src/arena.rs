@@ -12,10 +12,9 @@ enum Slot<T> {
     Taken(T),
 }
 
-/// A list of slots, in blocks of at most a few kilobytes: large values are not copied when it grows.
+/// A list of slots.
 pub struct Arena<T> {
-    blocks: List<List<Slot<T>>>,
-    slots: u32,
+    slots: List<Slot<T>>,
     /// The first slot of the linked list of free slots.
     free: u32,
 }
@@ -23,43 +22,32 @@ pub struct Arena<T> {
 impl<T> Arena<T> {
     /// Creates an empty arena, without memory.
     pub const fn new() -> Self {
-        Self { blocks: List::new(), slots: 0, free: NONE }
+        Self { slots: List::new(), free: NONE }
     }
 
     /// Number of slots, free or taken.
     pub fn slots(&self) -> u32 {
-        self.slots
-    }
-
-    /// Number of slots in a block.
-    const EACH: usize = if size_of::<Slot<T>>() < 4_096 { 4_096 / size_of::<Slot<T>>() } else { 1 };
-
-    fn slot(&mut self, index: u32) -> Option<&mut Slot<T>> {
-        let index = index as usize;
-        self.blocks.get_mut(index / Self::EACH)?.get_mut(index % Self::EACH)
+        self.slots.len() as u32
     }
 
     /// Puts a value into a free slot; `None` if the host provides no more memory.
     pub fn insert(&mut self, value: T) -> Option<u32> {
-        let index = if self.free == NONE { self.slots } else { self.free };
-        if let Some(slot) = self.slot(index) {
-            let Slot::Free { next } = *slot else { return None };
-            *slot = Slot::Taken(value);
-            self.free = next;
-            return Some(index);
+        let index = if self.free == NONE { self.slots() } else { self.free };
+        match self.slots.get_mut(index as usize) {
+            Some(slot) => {
+                let Slot::Free { next } = *slot else { return None };
+                *slot = Slot::Taken(value);
+                self.free = next;
+            }
+            None => self.slots.push(Slot::Taken(value))?,
         }
-        if self.blocks.len() * Self::EACH == index as usize {
-            self.blocks.push(List::new())?;
-        }
-        self.blocks.last_mut()?.push(Slot::Taken(value))?;
-        self.slots += 1;
         Some(index)
     }
 
     /// The value of a slot; `None` if the slot is free or does not exist.
     #[inline(never)]
     pub fn get(&mut self, index: u32) -> Option<&mut T> {
-        match self.slot(index)? {
+        match self.slots.get_mut(index as usize)? {
             Slot::Taken(value) => Some(value),
             Slot::Free { .. } => None,
         }
@@ -67,12 +55,11 @@ impl<T> Arena<T> {
 
     /// Frees a slot and returns its value, if any.
     pub fn take(&mut self, index: u32) -> Option<T> {
-        let free = self.free;
-        let slot = self.slot(index)?;
+        let slot = self.slots.get_mut(index as usize)?;
         if matches!(slot, Slot::Free { .. }) {
             return None;
         }
-        let Slot::Taken(value) = mem::replace(slot, Slot::Free { next: free }) else {
+        let Slot::Taken(value) = mem::replace(slot, Slot::Free { next: self.free }) else {
             return None;
         };
         self.free = index;
@@ -120,6 +107,6 @@ mod tests {
             let index = arena.insert(value).unwrap();
             arena.remove(index);
         }
-        assert_eq!(arena.slots, 1);
+        assert_eq!(arena.slots.len(), 1);
     }
 }

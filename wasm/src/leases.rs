@@ -7,6 +7,7 @@ use tidegate::{Call, Decision, Instant, Policy, Reason, Reply, Span};
 
 use crate::common::Requested;
 use crate::desk::{Desk, Kept, Kind};
+use crate::list::Own;
 use crate::number::{deadline, millis, quota, span, whole};
 use crate::policy::WORDS;
 
@@ -14,7 +15,7 @@ use crate::policy::WORDS;
 const PLACES: usize = 128;
 
 pub struct Lessee {
-    counted: CountedMember<PLACES>,
+    counted: Own<CountedMember<PLACES>>,
     /// The most attempts of a call.
     attempts: u16,
 }
@@ -97,8 +98,9 @@ impl Leases {
         let Some(alone) = quota(calls, period, burst) else { return -2 };
         let mut member = Member::new(whole(number), alone, now);
         member.set_expiry(span(expiry).unwrap_or(Span::from_secs(300)));
+        let Some(counted) = Own::new(CountedMember::new(member)) else { return -1 };
         let lessee = Lessee {
-            counted: CountedMember::new(member),
+            counted,
             attempts: if attempts.is_nan() { Policy::ATTEMPTS.get() } else { attempts as u16 },
         };
         self.keep(lessee, most)

@@ -98,6 +98,38 @@ impl<T> Drop for List<T> {
     }
 }
 
+/// A value in a block of its own, so that its owner is small.
+#[cfg(feature = "shared")]
+pub struct Own<T>(List<T>);
+
+#[cfg(feature = "shared")]
+impl<T> Own<T> {
+    /// `None` if the host provides no more memory.
+    pub fn new(value: T) -> Option<Self> {
+        let mut list = List::new();
+        list.push(value)?;
+        Some(Self(list))
+    }
+}
+
+#[cfg(feature = "shared")]
+impl<T> Deref for Own<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the list has one value.
+        unsafe { self.0.begin.as_ref() }
+    }
+}
+
+#[cfg(feature = "shared")]
+impl<T> DerefMut for Own<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and no other list uses the block.
+        unsafe { self.0.begin.as_mut() }
+    }
+}
+
 #[cfg(target_arch = "wasm32")]
 use pages::{give, take};
 
