@@ -27,7 +27,8 @@ def depth_of(length):
 
 def next_length(length, shortest, ripe):
     """`Probe::cut`: the learned length of the next epoch."""
-    return ite(ripe, most(length, least(length + 1, most(MOST, div(shortest, 256)))), length)
+    longer = most(length, least(length + 1, most(MOST, div(shortest, 256))))
+    return ite(ripe, longer, least(length, MOST))
 
 
 def learned(length, flight):
@@ -160,8 +161,9 @@ def a_cut_becomes_at_most_half_of_an_octave_deeper(given, deeper=deepened):
 def a_hit_at_most_doubles_the_length_of_an_epoch(given, turned=next_length):
     """From 2^4 to 2^16 calls."""
     length, shortest = given.number("length", 4, 16), given.number("shortest", 0, LIMIT)
-    made = turned(length, shortest, given.flag("ripe"))
-    return all_of(made >= length, made <= 16, made <= length + 1)
+    ripe = given.flag("ripe")
+    made = turned(length, shortest, ripe)
+    return all_of(made >= ite(ripe, length, 4), made <= 16, made <= length + 1)
 
 
 @lemma("law/adaptive/cost.rs Usual::see", mean_of=lambda mean, latest: mean + latest)

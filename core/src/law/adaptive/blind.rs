@@ -1,6 +1,7 @@
 //! Learning from rejections and successes without hints.
 
 use super::cooldown::SHORTEST;
+use super::hinted::BELOW;
 use super::log::{Coarse, Log, coarse};
 use super::meter::{FEW, Meter};
 use super::noise::{Cause, Noise};
@@ -299,6 +300,8 @@ impl AdaptiveState {
     fn grow(&mut self) {
         let (quota, flight) = (self.quota(), self.flight().max(0));
         let Phase::Paced(paced) = &mut self.phase else { return };
+        let costly = quota > Log::ZERO && paced.probe.spans_cooldowns();
+        let quota = if costly { quota + BELOW } else { quota };
         // At most a sixteenth per round trip.
         let most = (-(4 << 8) as Coarse).saturating_sub(flight);
         if self.interval > paced.target {

@@ -99,9 +99,14 @@ impl Hinted {
     }
 }
 
-/// The time per unit. A rate may exceed the quota by an eighth, to make up for losses.
+/// A rate may exceed the quota by an eighth, to make up for losses.
+const SPARE: Log = Log::of_ratio(8, 7);
+
+/// From there to a 64th below the quota: the highest rate to try if each rejection costs a cooldown.
+pub(super) const BELOW: Log = Log::of_ratio(8 * 64, 7 * 63);
+
+/// The time per unit.
 fn of_quota(limit: u64, period: Span) -> Log {
-    const SPARE: Log = Log::of_ratio(8, 7);
     (Log::of_span(period) - Log::of(limit) - SPARE).max(Log::of(2))
 }
 

@@ -139,6 +139,9 @@ impl Probe {
         if self.is_ripe() {
             let most = u8::try_from(self.least >> 8).unwrap_or(0).max(MOST);
             self.length = self.length.max(self.length.saturating_add(1).min(most));
+        } else {
+            // Not the end of the window that the epoch was to cover.
+            self.length = self.length.min(MOST);
         }
         self.flight = u8::try_from(flight.saturating_sub(4 << 8).max(0) >> 4).unwrap_or(u8::MAX);
         let depth = power(self.depth().saturating_add(8 << 8));
@@ -148,6 +151,11 @@ impl Probe {
         let back = above - above.halved().halved();
         self.base = interval + back;
         back + Log::of_cut(depth)
+    }
+
+    /// Whether each rejection costs a cooldown of so many calls that epochs are longer.
+    pub(super) const fn spans_cooldowns(&self) -> bool {
+        self.least > (FIRST as i16) << 8
     }
 
     /// Whether the epoch is longer because of the calls in flight.

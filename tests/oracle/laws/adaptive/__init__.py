@@ -583,6 +583,9 @@ class Adaptive(Law):
         if self.hinted.is_low() and paced.is_past_plateau():
             weight -= 3 << 8
         grown = fit(self.apart - paced.grow(weight, most))
+        if quota and paced.least > 4 << 8:
+            # Each rejection costs a cooldown: a 64th below the quota, not an eighth above it.
+            quota += logs.ratio(8 * 64, 7 * 63)
         self.apart = max(grown, min(quota, self.apart), 0)
         paced.target = min(paced.target, self.apart)
         return "faster"
