@@ -222,12 +222,16 @@ fn an_outage_costs_few_calls() {
     }
 }
 
-/// Fifty calls a second arrive. What was served before the outage shows that it is not the end of a window.
+/// Fifty calls a second arrive. An outage of rejections looks like the end of a window, until it ends for good.
 #[test]
 fn a_few_seconds_after_an_outage_the_rate_is_back() {
-    for (outcome, from, to, after) in
-        [(Outcome::Failed, 60, 70, 5), (Outcome::Busy, 60, 70, 5), (Outcome::Throttled, 60, 62, 5)]
-    {
+    for (outcome, from, to, after) in [
+        (Outcome::Failed, 60, 70, 5),
+        (Outcome::Busy, 60, 70, 5),
+        (Outcome::Throttled, 60, 62, 5),
+        (Outcome::Throttled, 60, 70, 14),
+        (Outcome::Throttled, 30, 40, 12),
+    ] {
         let slow = (1..=20).filter(|seed| {
             let world = World { one_in: 1, outcome, bad: (from, to), ..PLAIN };
             let sent = world.run(to + after + 6, *seed).sent;

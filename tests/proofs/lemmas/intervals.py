@@ -105,7 +105,8 @@ def advance(*numbers):
 def in_force(interval, misses, down, dark, ceiling, capped=least):
     """`AdaptiveState::doubled`, after so many misses, where `dark` is the time since the first one."""
     doublings = minus(misses, ite(down, 3, 1))
-    widest = ite(down, least(dark - SIXTH, PROBE), most(dark - 2 * OCTAVE, PROBE))
+    short = least(PROBE, interval + 7 * OCTAVE)
+    widest = ite(down, least(dark - SIXTH, PROBE), most(dark - 2 * OCTAVE, short))
     widest = most(widest, interval + 2 * OCTAVE)
     doubled = least(interval + doublings * OCTAVE, I32)
     probing = capped(least(doubled, widest), ceiling)
@@ -294,13 +295,14 @@ def no_reported_cost_delays_a_call_by_more_than_a_day(given, longest=least):
 @lemma("law/adaptive/blind.rs AdaptiveState::doubled", capped=lambda probe, ceiling: probe)
 def probes_are_no_closer_than_the_interval_and_no_further_than_the_ceiling(given, capped=least):
     """And at most four intervals or, if that is longer, a sixth of the time since the first miss in an outage
-    (at most 20 s), and otherwise a quarter of it (at least 20 s). If the interval is longer than the ceiling,
-    it is the interval."""
+    (at most 20 s), and otherwise a quarter of it (at least 20 s or 128 intervals). If the interval is longer than the
+    ceiling, it is the interval."""
     interval, dark = given.numbers("interval dark", -2 * OCTAVE, 64 * OCTAVE)
     ceiling = given.number("ceiling", 0, 64 * OCTAVE)
     misses, down = given.number("misses", 0, U8), given.flag("down")
     made = in_force(interval, misses, down, dark, ceiling, capped)
-    furthest = ite(down, least(dark - SIXTH, PROBE), most(PROBE, dark - 2 * OCTAVE))
+    short = least(PROBE, interval + 7 * OCTAVE)
+    furthest = ite(down, least(dark - SIXTH, PROBE), most(short, dark - 2 * OCTAVE))
     furthest = most(furthest, interval + 2 * OCTAVE)
     return all_of(made >= interval, made <= most(interval, ceiling), made <= furthest)
 

@@ -20,6 +20,10 @@ pub(super) const DARK: u8 = 4;
 /// Up to this many successes after a cut, a rejection may be chance.
 const REFRACTORY: u16 = 4;
 
+/// A server that rejects all calls for no longer than this, and has not done so before, may have had an outage
+/// and no window.
+const OUTAGE: Span = Span::from_secs(60);
+
 /// The count of consecutive misses stops here.
 pub(super) const MOST_MISSES: u8 = 40;
 
@@ -386,13 +390,13 @@ impl AdaptiveState {
     /// Ends a dark time. If the server's capacity runs out before the end of a window, the right
     /// rate is what was served in a whole cycle of bright and dark time. With enough calls, and dark for a
     /// quarter of the cycle, that reading can be trusted. The target becomes a faster reading that can be
-    /// trusted, and falls halfway to a slower one. If the reading can be trusted, or the server describes its
-    /// limit, the epoch has at least as many calls.
+    /// trusted, and falls halfway to a slower one. If the reading can be trusted and was no outage, or the server describes
+    /// its limit, the epoch has at least as many calls.
     fn read_meter(&mut self, now: Instant) {
         let dark = now - self.event_at;
         let read = self.meter.end_dark(now, dark, self.usual);
         let Phase::Paced(paced) = &mut self.phase else { return };
-        let Some((cycle, calls)) = read else {
+        let Some((cycle, calls, again)) = read else {
             paced.target = self.interval;
             return;
         };
@@ -413,7 +417,7 @@ impl AdaptiveState {
             target.max(reading)
         }
         .min(SLOWEST);
-        if trusted || self.hinted.knows() {
+        if trusted && (again || dark > OUTAGE) || self.hinted.knows() {
             paced.probe.cover(calls);
         }
     }
@@ -426,7 +430,7 @@ impl AdaptiveState {
 
     /// The interval with the delay of probes: doubled as often, up to four intervals or, if that is longer,
     /// a sixth of the time since the first miss in an outage (at most 20 s), and otherwise a quarter of it
-    /// (at least 20 s).
+    /// (at least 20 s or 128 intervals, whichever is less).
     pub(super) fn doubled(&self, doublings: u8, now: Instant) -> Log {
         const LEAST: Log = Log::of_span(Span::from_secs(20));
         const SIXTH: Log = Log::of_ratio(6, 1);
@@ -435,7 +439,8 @@ impl AdaptiveState {
             return interval;
         }
         let dark = Log::of_span(now - self.missed_at);
-        let most = if self.down { (dark - SIXTH).min(LEAST) } else { dark.octaves(-2).max(LEAST) };
+        let least = LEAST.min(interval.octaves(7));
+        let most = if self.down { (dark - SIXTH).min(LEAST) } else { dark.octaves(-2).max(least) };
         let most = most.max(interval.octaves(2)).min(self.ceiling());
         interval.octaves(doublings.into()).min(most).max(interval)
     }

@@ -79,7 +79,8 @@ impl Meter {
         *self = Self { set: true, ..Self::new(now) };
     }
 
-    /// Ends a dark time of this length. Returns how long the cycle was, and how many calls were served in it.
+    /// Ends a dark time of this length. Returns how long the cycle was, how many calls were served in it, and whether
+    /// it followed another dark time.
     ///
     /// A server may have several windows, such as that of the hour beside that of the minute. A dark time much
     /// shorter than that of the previous cycle is part of the present cycle. A much longer one ends a longer window,
@@ -89,7 +90,7 @@ impl Meter {
         now: Instant,
         dark: Span,
         usual: Usual,
-    ) -> Option<(Span, u32)> {
+    ) -> Option<(Span, u32, bool)> {
         const FACTOR: i16 = 2 << 8;
         /// After about 32 shorter ones, the length is halved: the longer window may be gone.
         const DECAY: i16 = 8;
@@ -100,7 +101,7 @@ impl Meter {
             self.begin(now, Log::ZERO);
             return None;
         }
-        let read = (self.cycle(now), self.calls(usual));
+        let read = (self.cycle(now), self.calls(usual), before > 0);
         self.restart(now);
         self.dark = dark;
         (before == 0 || dark <= before.saturating_add(FACTOR)).then_some(read)

@@ -99,7 +99,10 @@ class Adaptive(Law):
         if doublings == 0:
             return base
         dark, some = log(since(self.missed_at, now)), log(20 * SECOND)
-        most = min(fit(dark - logs.ratio(6, 1)), some) if self.down else max(logs.octaves(dark, -2), some)
+        if self.down:
+            most = min(fit(dark - logs.ratio(6, 1)), some)
+        else:
+            most = max(logs.octaves(dark, -2), min(some, logs.octaves(base, 7)))
         most = max(most, logs.octaves(base, 2))
         return max(min(logs.octaves(base, doublings), most, self.longest()), base)
 
@@ -645,7 +648,7 @@ class Adaptive(Law):
         if read is None:
             self.phase.target = target
             return
-        cycle, calls = read
+        cycle, calls, again = read
         reading = add(fit(log(cycle) - log(max(calls, FEW))), logs.ratio(33, 32))
         trusted = calls >= FEW and dark > cycle // 4
         if trusted and reading < target:
@@ -656,7 +659,7 @@ class Adaptive(Law):
         else:
             self.phase.target = max(target, reading)
         self.phase.target = min(self.phase.target, SLOWEST)
-        if trusted or self.hinted.knows():
+        if trusted and (again or dark > 60 * SECOND) or self.hinted.knows():
             self.phase.cover(calls)
 
     # Snapshots.

@@ -71,13 +71,13 @@ class Meter:
             self.begin(now, log(since(self.start, now)) - log(self.served) if ripe else 0)
 
     def end_dark(self, now, dark, usual):
-        """The length of the cycle and its calls, unless this dark time is of another window than the previous one."""
+        """The length of the cycle, its calls, and if it was not the first, unless this dark time is of another window than the previous one."""
         before, dark = self.dark, fit(max(1, logs.coarse(log(dark))), 16)
         if dark < fit(before - 512, 16):
             self.dark = fit(before - 8, 16)
             self.begin(now)
             return None
-        read = self.cycle(now), self.calls(usual)
+        read = self.cycle(now), self.calls(usual), before > 0
         self.__init__(now, True)
         self.dark = dark
         return read if before == 0 or dark <= fit(before + 512, 16) else None
