@@ -6,6 +6,7 @@ from lemma import (
     U32,
     U64,
     all_of,
+    clamp,
     div,
     implies,
     ite,
@@ -22,7 +23,7 @@ from lemmas.probes import LIMIT, depth_of
 
 LATENESS = 2_000_000
 DAY = 86_400 * SECOND
-PROBE = log_of(20 * SECOND)
+LEAST, PROBE = log_of(SECOND), log_of(20 * SECOND)
 SIXTH = log_of(6) - log_of(1)
 DOUBLING = 2**28
 PACED = 19  # The numbers of a state before its meter.
@@ -105,7 +106,7 @@ def advance(*numbers):
 def in_force(interval, misses, down, dark, ceiling, capped=least):
     """`AdaptiveState::doubled`, after so many misses, where `dark` is the time since the first one."""
     doublings = minus(misses, ite(down, 3, 1))
-    short = least(PROBE, interval + 7 * OCTAVE)
+    short = clamp(interval + 7 * OCTAVE, LEAST, PROBE)
     widest = ite(down, least(dark - SIXTH, PROBE), most(dark - 2 * OCTAVE, short))
     widest = most(widest, interval + 2 * OCTAVE)
     doubled = least(interval + doublings * OCTAVE, I32)
@@ -295,13 +296,13 @@ def no_reported_cost_delays_a_call_by_more_than_a_day(given, longest=least):
 @lemma("law/adaptive/blind.rs AdaptiveState::doubled", capped=lambda probe, ceiling: probe)
 def probes_are_no_closer_than_the_interval_and_no_further_than_the_ceiling(given, capped=least):
     """And at most four intervals or, if that is longer, a sixth of the time since the first miss in an outage
-    (at most 20 s), and otherwise a quarter of it (at least 20 s or 128 intervals). If the interval is longer than the
+    (at most 20 s), and otherwise a quarter of it (at least 128 intervals, or 1 s to 20 s). If the interval is longer than the
     ceiling, it is the interval."""
     interval, dark = given.numbers("interval dark", -2 * OCTAVE, 64 * OCTAVE)
     ceiling = given.number("ceiling", 0, 64 * OCTAVE)
     misses, down = given.number("misses", 0, U8), given.flag("down")
     made = in_force(interval, misses, down, dark, ceiling, capped)
-    short = least(PROBE, interval + 7 * OCTAVE)
+    short = clamp(interval + 7 * OCTAVE, LEAST, PROBE)
     furthest = ite(down, least(dark - SIXTH, PROBE), most(short, dark - 2 * OCTAVE))
     furthest = most(furthest, interval + 2 * OCTAVE)
     return all_of(made >= interval, made <= most(interval, ceiling), made <= furthest)

@@ -430,17 +430,18 @@ impl AdaptiveState {
 
     /// The interval with the delay of probes: doubled as often, up to four intervals or, if that is longer,
     /// a sixth of the time since the first miss in an outage (at most 20 s), and otherwise a quarter of it
-    /// (at least 20 s or 128 intervals, whichever is less).
+    /// (at least 128 intervals, which count as at least 1 s and at most 20 s).
     pub(super) fn doubled(&self, doublings: u8, now: Instant) -> Log {
-        const LEAST: Log = Log::of_span(Span::from_secs(20));
+        const LEAST: Log = Log::of_span(SHORTEST);
+        const MOST: Log = Log::of_span(Span::from_secs(20));
         const SIXTH: Log = Log::of_ratio(6, 1);
         let interval = self.probing_interval();
         if doublings == 0 {
             return interval;
         }
         let dark = Log::of_span(now - self.missed_at);
-        let least = LEAST.min(interval.octaves(7));
-        let most = if self.down { (dark - SIXTH).min(LEAST) } else { dark.octaves(-2).max(least) };
+        let least = interval.octaves(7).clamp(LEAST, MOST);
+        let most = if self.down { (dark - SIXTH).min(MOST) } else { dark.octaves(-2).max(least) };
         let most = most.max(interval.octaves(2)).min(self.ceiling());
         interval.octaves(doublings.into()).min(most).max(interval)
     }

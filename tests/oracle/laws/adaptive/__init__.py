@@ -102,7 +102,7 @@ class Adaptive(Law):
         if self.down:
             most = min(fit(dark - logs.ratio(6, 1)), some)
         else:
-            most = max(logs.octaves(dark, -2), min(some, logs.octaves(base, 7)))
+            most = max(logs.octaves(dark, -2), min(some, max(logs.octaves(base, 7), log(SECOND))))
         most = max(most, logs.octaves(base, 2))
         return max(min(logs.octaves(base, doublings), most, self.longest()), base)
 
