@@ -24,9 +24,12 @@ const PATIENCE = 1_000;
 /** A script without an answer for this many milliseconds delays the next request. */
 const QUIET = 600;
 
+/** An answer that arrives later than this many milliseconds is too late for its member. */
+const LATE = 2_000;
+
 /** A request in progress. */
 interface Waiting {
-  readonly id: string;
+  readonly at: number;
   readonly done: (grant: Uint8Array | undefined) => void;
   readonly fail: (why: unknown) => void;
 }
@@ -40,8 +43,9 @@ export class Post {
   /** The budgets of the seats; scripts store their records. */
   readonly #budgets: Budgets;
   readonly #seats = new Map<string, Seat>();
-  /** By key: the latest request, and what is being sent to Redis. */
+  /** The requests whose answers may arrive, by number. */
   readonly #waiting = new Map<string, Waiting>();
+  /** By key: what is being sent to Redis. */
   readonly #sending = new Map<string, Promise<unknown>>();
   /** By key: the holder's last record and when it arrived, for a Redis that has lost its data. */
   readonly #told = new Map<string, { record: Uint8Array; at: number }>();
@@ -111,9 +115,13 @@ export class Post {
     this.#box.open();
     const id = String(++this.#count);
     const answer = new Promise<Uint8Array | undefined>((done, fail) => {
-      // One at a time: the previous one was given up.
-      this.#waiting.get(key)?.done(undefined);
-      this.#waiting.set(key, { id, done, fail });
+      const at = performance.now();
+      for (const [old, { at: sent, done }] of this.#waiting) {
+        if (at - sent <= LATE) break;
+        this.#waiting.delete(old);
+        done(undefined);
+      }
+      this.#waiting.set(id, { at, done, fail });
     });
     // It may fail after all callers have stopped waiting.
     answer.catch(() => {});
@@ -175,10 +183,10 @@ export class Post {
       return;
     }
     if (record) this.#remember(key, bytes(record));
-    const waiting = this.#waiting.get(key);
-    if (waiting?.id !== id) return;
+    const waiting = this.#waiting.get(id);
+    if (!waiting) return;
     const grant = bytes(body);
-    this.#waiting.delete(key);
+    this.#waiting.delete(id);
     if (why) waiting.fail(new TidegateError("MESSAGE", `the holder of the budget of ${key || "the gate"} says: ${why}`));
     else waiting.done(grant);
   }
