@@ -74,10 +74,11 @@ export class Fleet {
 
   /** Each of them joins, makes one call and is killed: two a second. */
   async visit() {
-    for (const { child } of this.#visitors) {
+    const begun = performance.now();
+    for (const [i, { child }] of this.#visitors.entries()) {
+      await sleep(begun + i * 500 - performance.now());
       child.on("message", ({ ended }) => ended && child.kill("SIGKILL"));
       child.send({ calls: 1 });
-      await sleep(500);
     }
   }
 

@@ -262,7 +262,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
         if grant.cooldown > Span::ZERO {
             self.cooldown.raise(now, grant.cooldown, exact(), &mut self.rng);
         }
-        // The coordinator grants what it does not count as sent without a lease.
+        // The coordinator did not know of the calls that were sent without a lease. The leases would add to them.
         let returns = self.link.has_fallen_back();
         let mut granted = 0u16;
         for Lease { permit, at } in leases {
