@@ -27,6 +27,7 @@ export const node = (told) => fork(new URL("fleet-process.mjs", import.meta.url)
 export class Fleet {
   static limit = LIMIT;
   #members = [];
+  #visitors = [];
   #callers = 0;
   #holder = 0;
   /** How each call ended, by its name. */
@@ -60,15 +61,40 @@ export class Fleet {
   }
 
   async startMember(member) {
+    const one = (this.#members[member] = this.#begin(member));
+    await this.#begun(one);
+    one.child.send({ callers: this.#callers });
+  }
+
+  /** Starts this many processes that wait for `visit`. */
+  async invite(count) {
+    this.#visitors = Array.from({ length: count }, (_, i) => this.#begin(8 + 2 * i));
+    await Promise.all(this.#visitors.map((one) => this.#begun(one)));
+  }
+
+  /** Each of them joins, makes one call and is killed: two a second. */
+  async visit() {
+    const begun = performance.now();
+    for (const [i, { child }] of this.#visitors.entries()) {
+      await sleep(begun + i * 500 - performance.now());
+      child.on("message", ({ ended }) => ended && child.kill("SIGKILL"));
+      child.send({ calls: 1 });
+    }
+  }
+
+  #begin(member) {
     const child = this.begin({ member, url: this.api.url, policy: this.policy, skew: this.skew(member) });
-    const one = (this.#members[member] = { child, stats: undefined, calls: new Set() });
+    const one = { member, child, stats: undefined, calls: new Set() };
     child.on("message", (message) => this.#hear(one, message));
     child.on("exit", () => {
       for (const name of one.calls) this.#calls.set(name, "crashed");
     });
+    return one;
+  }
+
+  async #begun({ member, child }) {
     const code = await Promise.race([once(child, "message").then(() => {}), once(child, "exit").then(([code]) => code)]);
     if (code !== undefined) throw new Error(`member ${member} ended with ${code}`);
-    child.send({ callers: this.#callers });
   }
 
   #hear(one, { began, left, name, ended, stats, holds }) {
@@ -81,7 +107,7 @@ export class Fleet {
       this.#calls.set(name, ended);
     } else {
       one.stats = stats;
-      if (holds) this.#holder = this.#members.indexOf(one);
+      if (holds) this.#holder = one.member;
       this.inHand = Math.max(this.inHand, this.#members.reduce((sum, { stats }) => sum + (stats?.inHand ?? 0), 0));
     }
   }
@@ -143,7 +169,7 @@ export class Fleet {
 
   async dispose() {
     this.#ended = true;
-    for (const { child } of this.#members) child.kill("SIGKILL");
+    for (const { child } of [...this.#members, ...this.#visitors]) child.kill("SIGKILL");
   }
 
   /** The present counts of the fleet and its API. */

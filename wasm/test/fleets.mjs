@@ -295,9 +295,19 @@ const stop = (fleet) => fleet.signal((fleet.stopped = fleet.holder), "SIGSTOP");
 
 const CLOSES = "from when the holder closes its gate and ends, and another process comes";
 const SATURATED = "8 processes with more to do than there is room for, their clocks hours apart";
-/** The required figures of processes on one machine with each law, and of tabs. */
-const LOCAL = { fixed: { utilisation: 0.99, jain: 0.99 }, adaptive: { utilisation: 0.98, throttled: 0.003, jain: 0.99 } };
-const TABS = { utilisation: 0.97, jain: 0.98 };
+/** Processes that have started and visit later, and the stretches of their visit. */
+const VISITORS = 20;
+const welcome = async (fleet) => {
+  await fleet.invite(VISITORS);
+  fleet.saturate(6);
+};
+const visits = (must) => [
+  { name: `while ${VISITORS} processes join, make one call and are killed, two a second`, short: VISITORS / 2, long: VISITORS / 2, fault: (fleet) => fleet.visit(), must },
+  { name: "then", short: 3, long: 30, must },
+];
+/** The required figures with each law, and of tabs. */
+const MUST = { fixed: { utilisation: 0.99, jain: 0.99 }, adaptive: { utilisation: 0.98, throttled: 0.003, jain: 0.99 } };
+const TABS = { ...MUST, adaptive: { ...MUST.adaptive, throttled: 0.005 } };
 
 /**
  * Each scenario: its fleet, the most calls above the limit with `fixed`, and its stretches in order: the seconds in tests
@@ -306,9 +316,11 @@ const TABS = { utilisation: 0.97, jain: 0.98 };
 const SCENARIOS = {
   redis: {
     Fleet: RedisFleet,
-    stretches: [
+    begin: welcome,
+    stretches: (law) => [
       { name: "settling", short: 4 },
-      { name: SATURATED, short: 10, long: 60, must: { utilisation: 0.97, throttled: 0.005, jain: 0.98, local: 0.9 } },
+      { name: SATURATED, short: 10, long: 60, must: { ...MUST[law], local: 0.9 } },
+      ...visits({ utilisation: 0.9 }),
       { name: "from when the holder is killed, and another process comes", short: 8, long: 30, fault: replace("crash") },
       { name: "then", short: 3, long: 30 },
       { name: "while the holder is stopped", short: 5, long: 5, fault: stop },
@@ -318,29 +330,31 @@ const SCENARIOS = {
       { name: "from when it ends all connections", short: 5, long: 30, fault: ({ server }) => server.tell("CLIENT", "KILL", "TYPE", "normal") },
       { name: "while Redis is dead", short: 6, long: 60, fault: ({ server }) => server.kill() },
       { name: "from when one that knows nothing takes its place", short: 8, long: 15, fault: ({ server }) => server.start() },
-      { name: "at last", short: 3, long: 30 },
+      { name: "at last", short: 3, long: 30, must: MUST[law] },
     ],
   },
   local: {
     Fleet: LocalFleet,
+    begin: welcome,
     stretches: (law, long) => [
       { name: "settling", short: 4 },
-      { name: SATURATED, short: 10, long: 60, must: LOCAL[law] },
-      { name: "the holder is killed three times, and another process comes; then it is stopped for 3 s", short: 20, long: 120, fault: killThriceAndFreeze(long ? 30 : 4), must: LOCAL[law] },
+      { name: SATURATED, short: 10, long: 60, must: MUST[law] },
+      ...visits({ utilisation: 0.97 }),
+      { name: "the holder is killed three times, and another process comes; then it is stopped for 3 s", short: 20, long: 120, fault: killThriceAndFreeze(long ? 30 : 4), must: MUST[law] },
       { name: CLOSES, short: 5, long: 30, fault: replace("close") },
-      { name: "at last", short: 3, long: 30, must: LOCAL[law] },
+      { name: "at last", short: 3, long: 30, must: MUST[law] },
     ],
   },
   tabs: {
     Fleet: TabFleet,
     // Tabs ask every 0.6 s: a call, and the leases that can be held.
     bound: 1 + TabFleet.limit * (0.6 * 1.5 + 0.0625 + 0.6),
-    stretches: [
+    stretches: (law) => [
       { name: "settling", short: 6 },
-      { name: "6 tabs with more to do than there is room for", short: 10, long: 60, must: TABS },
-      { name: "while the holder's tab is frozen", short: 8, long: 60, must: TABS, fault: (fleet) => fleet.freeze(fleet.holder) },
-      { name: "from when the next holder's is closed, too", short: 8, long: 60, must: TABS, fault: (fleet) => fleet.crash(fleet.holder) },
-      { name: "from when the frozen one goes on", short: 8, long: 60, must: TABS, fault: (fleet) => fleet.thaw() },
+      { name: "6 tabs with more to do than there is room for", short: 10, long: 60, must: TABS[law] },
+      { name: "while the holder's tab is frozen", short: 8, long: 60, must: TABS[law], fault: (fleet) => fleet.freeze(fleet.holder) },
+      { name: "from when the next holder's is closed, too", short: 8, long: 60, must: TABS[law], fault: (fleet) => fleet.crash(fleet.holder) },
+      { name: "from when the frozen one goes on", short: 8, long: 60, must: TABS[law], fault: (fleet) => fleet.thaw() },
     ],
   },
 };
@@ -351,7 +365,7 @@ export const WORKERS = {
     about: "8 saturated isolates",
     stretches: (law) => [
       { name: "settling", long: law === "fixed" ? 5 : 120 },
-      { name: "then", long: law === "fixed" ? 60 : 120, must: { utilisation: 0.97, throttled: 0.005, jain: 0.98, local: 0.9 } },
+      { name: "then", long: law === "fixed" ? 60 : 120, must: { ...MUST[law], local: 0.9 } },
     ],
   },
   apart: {

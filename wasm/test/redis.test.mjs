@@ -7,6 +7,7 @@ import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
 import test from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Cluster, Redis } from "ioredis";
 import { createClient, createCluster } from "redis";
@@ -110,6 +111,32 @@ test("a program that has just started leaves an expired seat to its holder", asy
   await second.run(() => 2);
   assert.ok(first.budget() && !second.budget());
   assert.equal(second.stats().alone, 0);
+});
+
+test("a grant that arrives after its request was given up is used", async (t) => {
+  const { server, gate } = await redis(t);
+  const own = await createClient({ socket: { host: "127.0.0.1", port: server.port } }).on("error", () => {}).connect();
+  let pause = 0;
+  const slow = {
+    isReady: true,
+    options: own.options,
+    duplicate: (override) => own.duplicate(override),
+    destroy: () => own.destroy(),
+    on: (...listener) => own.on(...listener),
+    sendCommand: async (args) => (await setTimeout(pause), own.sendCommand(args)),
+  };
+  const policy = { law: "fixed", requests: { limit: 50, per: 1_000 } };
+  const [holder, other] = [await gate({ ...policy, shared: slow }), await gate(policy)];
+  await holder.run(() => 1);
+  await other.run(() => 2);
+  // The member gives a request up after 500 ms.
+  pause = 600;
+  while (!other.stats().missed) await Promise.all(Array.from({ length: 20 }, () => other.run(() => 3)));
+  pause = 0;
+  await other.run(() => 4);
+  // A lease that nobody uses would stay in flight for 30 s.
+  for (const end = performance.now() + 10_000; holder.budget().inFlight && performance.now() < end; ) await setTimeout(20);
+  assert.equal(holder.budget().inFlight, 0);
 });
 
 test("a client can be closed directly after its gate, and another process takes the seat at once", async (t) => {

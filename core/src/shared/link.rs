@@ -14,6 +14,8 @@ use crate::time::{Instant, Span};
 pub(super) struct Link {
     sequence: u32,
     asking: Option<Asking>,
+    /// The latest requests that were given up. Their answers may still arrive.
+    given_up: [Option<Asking>; 2],
     /// When the latest request was made; `None` before the first.
     latest: Option<Instant>,
     /// The latest time of the next request.
@@ -31,7 +33,7 @@ pub(super) struct Link {
     throttled: bool,
     /// Consecutive missed answers.
     misses: u8,
-    /// Whether calls have been sent without a lease since the latest answer.
+    /// Whether calls have been sent without a lease, and no answer to a request that said so has arrived.
     fell_back: bool,
     told: Option<Told>,
     /// What it was granted lately.
@@ -49,14 +51,18 @@ pub(super) struct Link {
     rate: u64,
 }
 
-/// A pending request.
+/// A request without an answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Asking {
+    sequence: u32,
     pub(super) want: u16,
-    /// The number of reports in it, starting with the oldest.
+    /// The number of reports in it, starting with the oldest. Zero once it is given up: the next one repeats them.
     pub(super) reports: usize,
     leaving: bool,
+    /// Whether it says that calls have been sent without a lease.
+    fell_back: bool,
+    at: Instant,
     /// When it expires.
     until: Instant,
 }
@@ -70,8 +76,8 @@ struct Told {
     fleet: u16,
 }
 
-/// A request is abandoned after four usual round trips, and twice as late after each miss, within
-/// these bounds. Without the doubling, a longer path would never be learned.
+/// A request is given up after four usual round trips, and twice as late after each miss, within
+/// these bounds. An answer that arrives later counts until the second one.
 const PATIENCE: (Span, Span) = (Span::from_millis(500), Span::from_secs(2));
 /// The delay of the next request after a miss. Doubles with each further one.
 const BACK_OFF: Span = Span::from_millis(250);
@@ -90,6 +96,7 @@ impl Link {
         Self {
             sequence: 0,
             asking: None,
+            given_up: [None; 2],
             latest: None,
             next: now,
             touched: now,
@@ -135,6 +142,11 @@ impl Link {
 
     pub(super) const fn falls_back(&mut self) {
         self.fell_back = true;
+    }
+
+    /// Whether calls have been sent without a lease, and the coordinator may not know.
+    pub(super) const fn has_fallen_back(&self) -> bool {
+        self.fell_back
     }
 
     /// A report that may be part of a request was dropped.
@@ -253,19 +265,22 @@ impl Link {
         let usual = (self.round_trip * 4).max(PATIENCE.0);
         let patience = (usual * (1 << self.misses.min(2))).min(PATIENCE.1);
         let until = now + patience;
-        self.asking = Some(Asking { want, reports, leaving, until });
+        let (sequence, fell_back) = (self.sequence, self.fell_back);
+        self.asking = Some(Asking { sequence, want, reports, leaving, fell_back, at: now, until });
         self.latest = Some(now);
         (self.lacks, self.throttled) = (false, false);
     }
 
-    /// Records an answer. Returns the request that it belongs to, or `None` if it is not expected.
+    /// Records an answer. Returns the request that it belongs to, or `None` if it is not expected: it is a duplicate, or
+    /// too late.
     pub(super) fn hear(&mut self, now: Instant, grant: &Grant, rng: &mut Rng) -> Option<Asking> {
-        if grant.sequence != self.sequence {
-            return None;
-        }
-        let asking = self.asking.take()?;
-        let latest = self.latest.unwrap_or(now);
-        let took = now - latest;
+        let is_answered = |asking: &mut Asking| {
+            asking.sequence == grant.sequence && now - asking.at <= PATIENCE.1
+        };
+        let pending = self.asking.take_if(is_answered);
+        let mut given_up = self.given_up.iter_mut();
+        let asking = pending.or_else(|| given_up.find_map(|asked| asked.take_if(is_answered)))?;
+        let took = now - asking.at;
         let kept = self.round_trip - self.round_trip.halved(2);
         self.round_trip = (kept + took.halved(2)).max(took.halved(2));
         self.told = Some(Told {
@@ -274,14 +289,16 @@ impl Link {
             fleet: grant.fleet,
         });
         self.misses = 0;
-        self.fell_back = false;
-        self.count(now);
+        self.fell_back &= !asking.fell_back;
+        if pending.is_some() {
+            self.count(now);
+        }
         // A little sooner each time, so that members that started together do not stay
         // synchronised.
         let again = self.again();
-        self.next = latest + rng.between(again - again.halved(2), again);
+        self.next = self.latest.unwrap_or(now) + rng.between(again - again.halved(2), again);
         // The share is kept, because there may be no answer when it returns.
-        self.active &= !asking.leaving || self.lacks;
+        self.active = !asking.leaving || self.lacks;
         // A call that still lacks a lease after this answer sets it again.
         self.lacks = false;
         Some(asking)
@@ -294,9 +311,8 @@ impl Link {
 
     /// Records that the answer will not arrive.
     pub(super) fn miss(&mut self, now: Instant, rng: &mut Rng) {
-        if self.asking.take().is_none() {
-            return;
-        }
+        let Some(asking) = self.asking.take() else { return };
+        self.given_up = [Some(Asking { reports: 0, ..asking }), self.given_up[0]];
         let most = (BACK_OFF * (1 << self.misses.min(4))).min(BACK_OFF_MOST);
         self.misses = self.misses.saturating_add(1);
         self.next = now + rng.between(most.halved(1), most);
@@ -382,7 +398,7 @@ mod tests {
     #[test]
     fn a_request_expires_after_four_round_trips_and_later_after_each_miss() {
         let mut rng = Rng::new(7);
-        for (round_trip, first) in [(10, 500), (600, 600), (1_200, 1_200), (9_000, 2_000)] {
+        for (round_trip, first) in [(10, 500), (600, 600), (1_200, 1_200), (2_000, 2_000)] {
             let mut link = answered(at(0), at(round_trip), &mut rng);
             for patience in [first, first * 2, first * 4, first * 4] {
                 link.call(at(20_000), 1, 0, false);

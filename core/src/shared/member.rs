@@ -248,7 +248,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
         self.write(now, 0, true, room)
     }
 
-    /// Reads an answer. A duplicate answer, or one to an expired request, is ignored.
+    /// Reads an answer. A duplicate answer is ignored, and so is one that arrives more than two seconds after its request.
     ///
     /// # Errors
     /// [`MessageError`] if it is not a valid grant.
@@ -262,6 +262,8 @@ impl<const SLOTS: usize> Member<SLOTS> {
         if grant.cooldown > Span::ZERO {
             self.cooldown.raise(now, grant.cooldown, exact(), &mut self.rng);
         }
+        // The coordinator did not know of the calls that were sent without a lease. The leases would add to them.
+        let returns = self.link.has_fallen_back();
         let mut granted = 0u16;
         for Lease { permit, at } in leases {
             granted = granted.saturating_add(1);
@@ -269,7 +271,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
             // one.
             let at = self.hand.back().map_or(at, |last| last.at.max(at));
             let held = Held { permit, at, ends: (at + grant.keep) };
-            if self.hand.push_back(held).is_err() {
+            if returns || self.hand.push_back(held).is_err() {
                 self.give_back(now, permit);
             }
         }

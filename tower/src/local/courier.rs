@@ -1,13 +1,13 @@
 //! The courier of a key: the task that carries the requests of its member.
 
-use std::future::{Future, pending};
-use std::pin::Pin;
+use std::future::pending;
 use std::sync::{Arc, Weak};
 
 use tidegate::shared::REQUEST_BYTES;
 use tidegate::{Instant, Policy, Quota, Span, law::AnyLaw};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use super::LocalError;
 use super::leased::Leased;
@@ -108,14 +108,17 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         })?
     }
 
-    /// Handles an answer, or its absence.
-    fn hear(&self, answer: Result<Vec<u8>, LocalError>, post: &Post) {
+    /// Handles an answer, or its absence. An earlier request than the latest one was given up.
+    fn hear(&self, answer: Result<Vec<u8>, LocalError>, is_latest: bool, post: &Post) {
         self.of_member(|leased, waiting, now| {
             let heard = answer.and_then(|grant| {
                 let heard = leased.member.hear(now, &grant, waiting);
                 heard.map_err(|error| LocalError::new(format!("the grant is invalid: {error}")))
             });
             if heard.is_err() {
+                if !is_latest {
+                    return;
+                }
                 leased.member.miss(now);
             }
             leased.trouble = heard.err().or_else(|| post.is_replaced());
@@ -164,16 +167,17 @@ pub(crate) struct Courier<const LIMITS: usize, T: Timer> {
 
 impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
     pub(super) async fn carry(self) {
-        type Exchange = Pin<Box<dyn Future<Output = Result<Vec<u8>, LocalError>> + Send>>;
-        let mut exchange: Option<Exchange> = None;
+        // Answers to requests that were given up may still arrive.
+        let (mut exchanges, mut latest) = (JoinSet::new(), 0u64);
         loop {
             let sleep = {
                 let Some((lane, post)) = self.lane() else { return };
                 if let Some(request) = lane.request() {
                     let (post, key) = (post.clone(), lane.key.clone());
-                    // The previous one was abandoned.
-                    exchange =
-                        Some(Box::pin(async move { post.carry(Some((&key, &request))).await }));
+                    latest += 1;
+                    let number = latest;
+                    exchanges
+                        .spawn(async move { (number, post.carry(Some((&key, &request))).await) });
                 }
                 lane.trouble().inspect(|trouble| post.report(trouble));
                 let until = lane.of_member(|leased, waiting, _| {
@@ -189,17 +193,10 @@ impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
                     None => pending().await,
                 }
             };
-            let answer = async {
-                match &mut exchange {
-                    Some(exchange) => exchange.await,
-                    None => pending().await,
-                }
-            };
             tokio::select! {
-                answer = answer => {
-                    exchange = None;
+                Some(Ok((number, answer))) = exchanges.join_next() => {
                     if let Some((lane, post)) = self.lane() {
-                        lane.hear(answer, &post);
+                        lane.hear(answer, number == latest, &post);
                     }
                 }
                 () = sleep => {}

@@ -2,6 +2,7 @@
 
 import * as net from "node:net";
 import { TidegateError } from "../errors.js";
+import { Asked } from "../shared/asked.js";
 import type { Told } from "../shared/standing.js";
 import { Frames, GREETING, NO_REQUEST, POLICY, policy, request, told, TROUBLE } from "./frames.js";
 
@@ -19,18 +20,11 @@ export class Ended extends Error {
   }
 }
 
-interface Asked {
-  readonly done: (grant: Uint8Array | undefined) => void;
-  readonly fail: (why: unknown) => void;
-  timer: ReturnType<typeof setTimeout> | undefined;
-}
-
 export class Line {
   readonly #socket: net.Socket;
   /** The inode of the socket to which this is connected. */
   readonly to: bigint | undefined;
-  readonly #asked = new Map<number, Asked>();
-  #count = 0;
+  readonly #asked = new Asked();
   /** The policy of that process. */
   policy: Told | undefined;
   /** Why it has ended. */
@@ -77,20 +71,19 @@ export class Line {
   /** Sends a request and resolves to the grant. */
   ask(key: string, body: Uint8Array): Promise<Uint8Array | undefined> {
     if (!this.isOpen) return Promise.reject(this.#why);
-    const id = (this.#count = (this.#count + 1) >>> 0 || 1);
-    const bytes = request(id, key, body);
+    const { id, answer } = this.#asked.ask();
     this.#socket.ref();
-    return new Promise((done, fail) => {
-      const asked: Asked = { done, fail, timer: undefined };
-      this.#asked.set(id, asked);
-      this.#watch(asked);
-      this.#socket.write(bytes);
+    this.#socket.write(request(id, key, body));
+    let timer: ReturnType<typeof setTimeout>;
+    const watch = (again = false) => {
+      const due = performance.now() + PATIENCE;
+      timer = setTimeout(() => (!again && performance.now() - due > LATE ? watch(true) : this.end(new Ended(true))), PATIENCE);
+    };
+    watch();
+    return answer.finally(() => {
+      clearTimeout(timer);
+      if (!this.asking) this.#socket.unref();
     });
-  }
-
-  #watch(asked: Asked, again = false): void {
-    const due = performance.now() + PATIENCE;
-    asked.timer = setTimeout(() => (!again && performance.now() - due > LATE ? this.#watch(asked, true) : this.end(new Ended(true))), PATIENCE);
   }
 
   /** Ends the connection; open requests fail with `why`. */
@@ -98,21 +91,13 @@ export class Line {
     if (!this.isOpen) return;
     this.#why = why;
     this.#socket.destroy();
-    for (const { fail, timer } of this.#asked.values()) {
-      clearTimeout(timer);
-      fail(why);
-    }
-    this.#asked.clear();
+    for (const { fail } of this.#asked.takeAll()) fail(why);
   }
 
   #take(id: number, kind: number, body: Uint8Array<ArrayBuffer>): void {
     if (kind === POLICY) this.policy = told(body);
-    const asked = this.#asked.get(id);
-    if (!asked) return;
-    this.#asked.delete(id);
-    clearTimeout(asked.timer);
-    if (!this.#asked.size) this.#socket.unref();
-    if (kind !== TROUBLE) asked.done(body.length ? body : undefined);
-    else asked.fail(new TidegateError("MESSAGE", `the process that holds the budget says: ${new TextDecoder().decode(body)}`));
+    const asked = this.#asked.take(id);
+    if (kind !== TROUBLE) asked?.done(body.length ? body : undefined);
+    else asked?.fail(new TidegateError("MESSAGE", `the process that holds the budget says: ${new TextDecoder().decode(body)}`));
   }
 }

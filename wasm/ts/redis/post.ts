@@ -4,6 +4,7 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
+import { Asked } from "../shared/asked.js";
 import { Budgets, NOWHERE, type BudgetStats } from "../shared/budgets.js";
 import { within, type Desks } from "../shared/held.js";
 import type { Told } from "../shared/standing.js";
@@ -24,13 +25,6 @@ const PATIENCE = 1_000;
 /** A script without an answer for this many milliseconds delays the next request. */
 const QUIET = 600;
 
-/** A request in progress. */
-interface Waiting {
-  readonly id: string;
-  readonly done: (grant: Uint8Array | undefined) => void;
-  readonly fail: (why: unknown) => void;
-}
-
 export class Post {
   readonly #prefix: string;
   readonly #desks: Desks;
@@ -40,15 +34,14 @@ export class Post {
   /** The budgets of the seats; scripts store their records. */
   readonly #budgets: Budgets;
   readonly #seats = new Map<string, Seat>();
-  /** By key: the latest request, and what is being sent to Redis. */
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #asked = new Asked();
+  /** By key: what is being sent to Redis. */
   readonly #sending = new Map<string, Promise<unknown>>();
   /** By key: the holder's last record and when it arrived, for a Redis that has lost its data. */
   readonly #told = new Map<string, { record: Uint8Array; at: number }>();
   /** By key: a holder's policy that differs from this program's. */
   readonly #met = new Map<string, Told>();
   readonly #forget: () => void;
-  #count = 0;
   #closed = false;
 
   constructor(client: RedisClient, prefix: string, desks: Desks) {
@@ -60,8 +53,7 @@ export class Post {
     this.#name = `${prefix}:box:${crypto.randomUUID()}`;
     const take = (message: string[]) => void this.#take(message).catch(() => {});
     const failed = (why: unknown) => {
-      for (const { fail } of this.#waiting.values()) fail(away(`delivers no answers: ${why instanceof Error ? why.message : String(why)}`));
-      this.#waiting.clear();
+      for (const { fail } of this.#asked.takeAll()) fail(away(`delivers no answers: ${why instanceof Error ? why.message : String(why)}`));
     };
     this.#wire = new Wire(client);
     this.#box = new Box(client, this.#name, take, failed);
@@ -74,7 +66,6 @@ export class Post {
 
   /** Sends a request to the holder of its key's budget. If there is none, this process takes the seat. */
   async carry(key: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
-    if (this.#closed) throw new Closed();
     if (!this.#wire.isReady) throw away("is not connected");
     const { silence } = this.#wire;
     // Nobody waits for the earlier answers any more, and the reason is known.
@@ -102,21 +93,13 @@ export class Post {
     await within(PATIENCE, Promise.allSettled(ends)).catch(() => {});
     this.#wire.close();
     this.#forget();
-    for (const { done } of this.#waiting.values()) done(undefined);
-    this.#waiting.clear();
+    for (const { done } of this.#asked.takeAll()) done(undefined);
   }
 
   async #ask(key: string, request: Uint8Array): Promise<Uint8Array | undefined> {
     if (this.#closed) throw new Closed();
     this.#box.open();
-    const id = String(++this.#count);
-    const answer = new Promise<Uint8Array | undefined>((done, fail) => {
-      // One at a time: the previous one was given up.
-      this.#waiting.get(key)?.done(undefined);
-      this.#waiting.set(key, { id, done, fail });
-    });
-    // It may fail after all callers have stopped waiting.
-    answer.catch(() => {});
+    const { id, answer } = this.#asked.ask();
     const sending = this.#send(key, id, request);
     this.#sending.set(key, sending);
     try {
@@ -129,14 +112,14 @@ export class Post {
   }
 
   /** Sends a request, or takes the seat. */
-  async #send(key: string, id: string, request: Uint8Array): Promise<void> {
+  async #send(key: string, id: number, request: Uint8Array): Promise<void> {
     const { standing } = this.#desks;
     const met = this.#met.get(key);
     const may = this.#budgets.isFull(this.#sending.size) ? "never" : met && standing.replaces(met, request) ? `${met.since}.${met.digest}` : standing.hasJoined ? "" : "new";
     const claim = standing.claim();
     const turn = (since: unknown) => `${id}.${String(since)}.${claim.digest}`;
     const keys = [`${this.#prefix}:seat:${key}`, `${this.#prefix}:budget:${key}`, this.#name];
-    const reply = (await this.#wire.run(ask, keys, [turn(claim.since), String(TERM), key, id, text(request), claim.text, may])) as unknown[];
+    const reply = (await this.#wire.run(ask, keys, [turn(claim.since), String(TERM), key, String(id), text(request), claim.text, may])) as unknown[];
     this.#met.delete(key);
     const [record, away, ended, its, now] = reply.map(String);
     if (record === "full") throw this.#budgets.full();
@@ -175,12 +158,10 @@ export class Post {
       return;
     }
     if (record) this.#remember(key, bytes(record));
-    const waiting = this.#waiting.get(key);
-    if (waiting?.id !== id) return;
     const grant = bytes(body);
-    this.#waiting.delete(key);
-    if (why) waiting.fail(new TidegateError("MESSAGE", `the holder of the budget of ${key || "the gate"} says: ${why}`));
-    else waiting.done(grant);
+    const waiting = this.#asked.take(Number(id));
+    if (why) waiting?.fail(new TidegateError("MESSAGE", `the holder of the budget of ${key || "the gate"} says: ${why}`));
+    else waiting?.done(grant);
   }
 
   #remember(key: string, record: Uint8Array): void {

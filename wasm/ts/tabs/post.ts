@@ -8,7 +8,8 @@
  * that long checks that it still owns the lock before it grants anything.
  */
 
-import { Closed, TidegateError } from "../errors.js";
+import { TidegateError } from "../errors.js";
+import { Asked } from "../shared/asked.js";
 import { Budgets, type BudgetStats } from "../shared/budgets.js";
 import type { Desks } from "../shared/held.js";
 import type { Told } from "../shared/standing.js";
@@ -47,22 +48,16 @@ interface Message {
   readonly record?: Uint8Array<ArrayBuffer>;
 }
 
-/** A request that waits for its answer. */
-interface Waiting {
-  readonly message: Message;
-  readonly done: (grant: Uint8Array | undefined) => void;
-  readonly fail: (why: unknown) => void;
-}
+type Request = Required<Pick<Message, "key" | "body">>;
 
 export class Post {
   readonly #desks: Desks;
   readonly #records: Records;
   readonly #lock: string;
   readonly #tab = crypto.randomUUID();
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #asked = new Asked<Request>();
   /** Makes all members of this tab send their last request. */
   readonly #leave: () => void;
-  #count = 0;
   #channel: BroadcastChannel | undefined;
   /** Stops waiting for the lock, or releases it. */
   #release: (() => void) | undefined;
@@ -75,7 +70,6 @@ export class Post {
   /** When the holder was last heard, and the timer that checks this. */
   #heard = 0;
   #timer: unknown;
-  #closed = false;
 
   /** `name` is the name of the lock, the channel and the storage item. */
   constructor(name: string, desks: Desks, leave: () => void) {
@@ -90,7 +84,6 @@ export class Post {
 
   /** Sends a request to the tab that has the seat. */
   async carry(key: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
-    if (this.#closed) throw new Closed();
     const channel = this.#open();
     // Do it synchronously if possible: a page that is left gets no later turn.
     if (this.#budgets && (this.#isSure() || (await this.#isHeld()))) return this.#grant(key, request);
@@ -99,14 +92,12 @@ export class Post {
       this.#policy = undefined;
       this.#sit(true);
     }
-    return new Promise((done, fail) => {
-      const id = ++this.#count;
-      const message: Message = { version: VERSION, kind: "request", tab: this.#tab, id, key, body: request };
-      if (!this.#waiting.size) this.#heard = performance.now();
-      this.#waiting.set(id, { message, done, fail });
-      this.#tell(message);
-      this.#watch(PATIENCE);
-    });
+    if (!this.#asked.size) this.#heard = performance.now();
+    const asked = { key, body: request };
+    const { id, answer } = this.#asked.ask(asked);
+    this.#ask(id, asked);
+    this.#watch(PATIENCE);
+    return answer;
   }
 
   /** The counters of a key's budget, if this tab holds it. */
@@ -117,7 +108,6 @@ export class Post {
   /** Releases the seat and ends open requests. */
   close(): void {
     this.#rest();
-    this.#closed = true;
     globalThis.document?.removeEventListener("freeze", this.#rest);
     globalThis.removeEventListener?.("pagehide", this.#rest);
   }
@@ -139,8 +129,7 @@ export class Post {
     this.#timer = undefined;
     this.#channel.close();
     this.#channel = undefined;
-    for (const { done } of this.#waiting.values()) done(undefined);
-    this.#waiting.clear();
+    for (const { done } of this.#asked.takeAll()) done(undefined);
   };
 
   #open(): BroadcastChannel {
@@ -152,6 +141,11 @@ export class Post {
     channel.onmessage = ({ data }) => this.#take(data);
     this.#sit(false);
     return channel;
+  }
+
+  /** Sends a request to the tab that has the seat. */
+  #ask(id: number, request: Request): void {
+    this.#tell({ version: VERSION, kind: "request", tab: this.#tab, id, ...request });
   }
 
   #tell(message: Message): void {
@@ -205,11 +199,9 @@ export class Post {
 
   /** Answers this tab's own requests, now that it has the seat. */
   #serve(): void {
-    const all = [...this.#waiting.values()];
-    this.#waiting.clear();
-    for (const { message, done, fail } of all) {
+    for (const { request, done, fail } of this.#asked.takeAll()) {
       try {
-        done(this.#grant(message.key!, message.body!));
+        done(this.#grant(request.key, request.body));
       } catch (error) {
         fail(error);
       }
@@ -255,12 +247,11 @@ export class Post {
         // This tab may no longer have the seat.
         this.#sure = -Infinity;
         // A new holder has not received requests to the previous one.
-        for (const { message } of this.#waiting.values()) this.#tell(message);
+        for (const [id, { request }] of this.#asked) this.#ask(id, request);
       }
     }
-    const waiting = tab === this.#tab && kind === "answer" ? this.#waiting.get(id!) : undefined;
+    const waiting = tab === this.#tab && kind === "answer" ? this.#asked.take(id!) : undefined;
     if (!waiting) return;
-    this.#waiting.delete(id!);
     if (version !== VERSION) waiting.fail(other(version));
     else if (why) waiting.fail(new TidegateError("MESSAGE", `the tab that holds the budget says: ${why}`));
     else waiting.done(body);
@@ -284,7 +275,7 @@ export class Post {
     const due = performance.now() + ms;
     this.#timer = timers.setTimeout(() => {
       this.#timer = undefined;
-      if (!this.#waiting.size || this.#budgets || !this.#channel) return;
+      if (!this.#asked.size || this.#budgets || !this.#channel) return;
       const now = performance.now();
       const silent = now - this.#heard;
       // If this tab was busy itself, it has not read its messages yet.
@@ -296,8 +287,7 @@ export class Post {
 
   #fail(error: unknown): void {
     const why = new TidegateError("AWAY", `Web Locks failed: ${String(error)}. Calls continue within the share of this tab`);
-    for (const { fail } of this.#waiting.values()) fail(why);
-    this.#waiting.clear();
+    for (const { fail } of this.#asked.takeAll()) fail(why);
   }
 }
 

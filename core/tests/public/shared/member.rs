@@ -172,6 +172,59 @@ fn a_member_whose_calls_wait_for_every_lease_asks_for_twice_as_many() {
     assert!(wanted[0] > 40 && wanted[1] < 40, "{wanted:?}");
 }
 
+/// A member that has given up two requests and waits for the answer to a third, and the answers to all of them, none of
+/// which has arrived. With each: when its request was sent.
+fn unheard() -> (Member<32>, u64, [(u64, Vec<u8>); 3]) {
+    let (mut desk, mut member, mut now) = (desk(per_second(50)), member(1), BEGIN);
+    assert_eq!(member.poll(at(BEGIN), &Call::new()), Decision::Full);
+    let answers = [7, 5, 3].map(|waiting| {
+        member.miss(at(now + 100 * MILLIS));
+        now = member.request_at().unwrap().as_nanos().max(now);
+        (now, answer(&mut desk, now, &due(&mut member, now, waiting).unwrap()))
+    });
+    assert_eq!(answers.each_ref().map(|(_, grant)| leases(grant).len()), [7, 5, 3]);
+    (member, now, answers)
+}
+
+#[test]
+fn answers_in_any_order_and_repeated_bring_each_lease_once_also_after_their_request_was_given_up() {
+    // At the second instant, the first request is too old.
+    for (order, is_late) in (0..81).flat_map(|order| [(order, false), (order, true)]) {
+        let (mut member, begun, answers) = unheard();
+        let now = if is_late { answers[0].0 + 2 * SECOND + 1 } else { begun };
+        let mut accepted = [usize::from(!is_late), 1, 1];
+        for answer in [1, 3, 9, 27].map(|place| order / place % 3) {
+            let before = member.available_leases();
+            member.hear(at(now), &answers[answer].1).unwrap();
+            let more = accepted[answer] * [7, 5, 3][answer];
+            assert_eq!(member.available_leases() - before, more, "{order}, late: {is_late}");
+            accepted[answer] = 0;
+        }
+    }
+}
+
+#[test]
+fn the_leases_of_an_answer_are_returned_if_calls_were_sent_without_a_lease_since_its_request() {
+    // The answer to the request that is pending, or to one that was given up.
+    for late in [false, true] {
+        let (mut member, now, [_, given_up, pending]) = unheard();
+        assert!(member.is_alone());
+        let permit = admitted(&mut member, now);
+        member.settle(at(now), permit, Outcome::Ok);
+        let (_, grant) = if late { &given_up } else { &pending };
+        member.hear(at(now), grant).unwrap();
+        assert_eq!(member.available_leases(), 0, "late: {late}");
+        let request = loop {
+            let due_at = member.request_at().unwrap().as_nanos();
+            if let Some(request) = due(&mut member, due_at, 1) {
+                break request;
+            }
+        };
+        assert!(request[17] > 0, "it says that it fell back");
+        assert_eq!(read(&request).2, vec![4; leases(grant).len()]);
+    }
+}
+
 #[test]
 fn a_member_says_goodbye_with_the_request_that_reports_the_last_of_its_leases() {
     for (rounds, goodbyes) in [(1, &[true][..]), (2, &[false, true])] {

@@ -337,6 +337,52 @@ fn a_silent_member_keeps_what_it_was_granted_lately_and_sends_no_more_alone() {
 }
 
 #[test]
+fn members_whose_messages_are_late_doubled_and_reordered_use_the_budget_and_do_not_exceed_it() {
+    // Every three seconds no message arrives for so many milliseconds, and the calls a second that are sent at least.
+    for (stall, least) in [(600, 48), (900, 43), (1_200, 38), (1_500, 33), (2_500, 6)] {
+        let mut used = 0;
+        for seed in 0..20 {
+            let (mut desk, mut chance) = (desk(per_second(50)), Rng::new(seed));
+            let (mut members, mut sent) = ([1, 2, 3].map(member), 0);
+            // When each arrives, whether it is a request, whose it is, and its bytes.
+            let mut messages: Vec<(u64, bool, usize, Vec<u8>)> = Vec::new();
+            for now in (0..30 * SECOND).step_by(5 * MILLIS as usize) {
+                let mut post =
+                    |messages: &mut Vec<_>, asks: bool, member: usize, bytes: Vec<u8>| {
+                        for _ in 0..=chance.next_u32() >> 31 {
+                            let stalled = (stall * MILLIS).saturating_sub(now % (3 * SECOND));
+                            let takes =
+                                chance.between(Span::ZERO, Span::from_millis(20)).as_nanos();
+                            messages.push((now + stalled + takes, asks, member, bytes.clone()));
+                        }
+                    };
+                let arrived: Vec<_> = messages.extract_if(.., |message| message.0 <= now).collect();
+                for (_, asks, member, bytes) in arrived {
+                    if asks {
+                        let grant = answer(&mut desk, BEGIN + now, &bytes);
+                        if !grant.is_empty() {
+                            post(&mut messages, false, member, grant);
+                        }
+                    } else {
+                        members[member].hear(at(BEGIN + now), &bytes).unwrap();
+                    }
+                }
+                for (index, member) in members.iter_mut().enumerate() {
+                    let (leased, own) = call(member, BEGIN + now);
+                    sent += leased + own;
+                    if let Some(request) = due(member, BEGIN + now, 20) {
+                        post(&mut messages, true, index, request);
+                    }
+                }
+                assert!(sent <= now / (20 * MILLIS) + 1, "{sent} calls in {now} ns");
+            }
+            used += sent;
+        }
+        assert!(used / 600 >= least, "{} a second with {stall} ms", used / 600);
+    }
+}
+
+#[test]
 fn a_member_that_falls_silent_after_a_restore_sends_no_more_than_is_kept_for_it() {
     let mut desk = desk(per_second(50));
     let mut members = [member(1), member(2)];

@@ -1,6 +1,8 @@
 //! A fleet whose messages are lost, late, duplicated or reordered, whose members crash, and whose
 //! clocks are wrong.
 
+use std::collections::BTreeSet;
+
 use tidegate::{Decision, Outcome, Rng, Span};
 
 use super::coordinator::Desk;
@@ -38,8 +40,8 @@ struct Member {
     /// How far its clock is behind the true time.
     behind: u64,
     waiting: u16,
-    /// The latest request that was answered.
-    heard: u32,
+    /// The requests that were answered.
+    heard: BTreeSet<u32>,
 }
 
 /// A coordinator, its members, and the network between them, in true time.
@@ -196,14 +198,13 @@ impl Member {
     fn new(number: u64, now: u64, chance: &mut Rng) -> Self {
         let behind = clock(chance);
         let process = Process::new(number, ALONE, at(now - behind));
-        Self { process, behind, waiting: 0, heard: 0 }
+        Self { process, behind, waiting: 0, heard: BTreeSet::new() }
     }
 
     /// A lease is used once, however often its message arrives.
     fn hear(&mut self, bytes: &[u8]) {
         let Grant { sequence, ahead, .. } = Grant::read(bytes);
-        let new = if sequence > self.heard { ahead.len() } else { 0 };
-        self.heard = self.heard.max(sequence);
+        let new = if self.heard.insert(sequence) { ahead.len() } else { 0 };
         assert!(self.process.hear(bytes, new), "a grant is not accepted");
     }
 
