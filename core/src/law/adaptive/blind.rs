@@ -20,8 +20,8 @@ pub(super) const DARK: u8 = 4;
 /// Up to this many successes after a cut, a rejection may be chance.
 const REFRACTORY: u16 = 4;
 
-/// A server that rejects all calls for no longer than this, and has not done so before, may have had an outage
-/// and no window.
+/// A server that rejects all calls for a second or longer, but no longer than this, and has not done so before, may
+/// have had an outage and no window.
 const OUTAGE: Span = Span::from_secs(60);
 
 /// The count of consecutive misses stops here.
@@ -417,7 +417,8 @@ impl AdaptiveState {
             target.max(reading)
         }
         .min(SLOWEST);
-        if trusted && (again || dark > OUTAGE) || self.hinted.knows() {
+        let window = again || dark < SHORTEST || dark > OUTAGE;
+        if trusted && window || self.hinted.knows() {
             paced.probe.cover(calls);
         }
     }

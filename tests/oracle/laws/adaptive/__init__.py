@@ -659,7 +659,7 @@ class Adaptive(Law):
         else:
             self.phase.target = max(target, reading)
         self.phase.target = min(self.phase.target, SLOWEST)
-        if trusted and (again or dark > 60 * SECOND) or self.hinted.knows():
+        if trusted and (again or not SECOND <= dark <= 60 * SECOND) or self.hinted.knows():
             self.phase.cover(calls)
 
     # Snapshots.
