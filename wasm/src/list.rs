@@ -98,7 +98,7 @@ impl<T> Drop for List<T> {
     }
 }
 
-/// A value in a block of its own, so that its owner is small.
+/// A value on the heap. A type that contains it stays small.
 #[cfg(feature = "shared")]
 pub struct Own<T>(List<T>);
 

@@ -401,7 +401,7 @@ proptest! {
         }
         let used: u64 = sent.iter().map(|&(_, took)| took).sum();
         let days = (real - idle) / DAY;
-        prop_assert!(used >= 15_000 * days, "{used} ms in {days} days");
+        prop_assert!(used >= 20_000 * days, "{used} ms in {days} days");
     }
 
     #[test]

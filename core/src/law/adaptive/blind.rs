@@ -20,8 +20,7 @@ pub(super) const DARK: u8 = 4;
 /// Up to this many successes after a cut, a rejection may be chance.
 const REFRACTORY: u16 = 4;
 
-/// A server that rejects all calls for a second or longer, but no longer than this, and has not done so before, may
-/// have had an outage and no window.
+/// The first dark time may be an outage instead of the end of a window if it lasts between a second and this long.
 const OUTAGE: Span = Span::from_secs(60);
 
 /// The count of consecutive misses stops here.

@@ -140,7 +140,7 @@ impl Probe {
             let most = u8::try_from(self.least >> 8).unwrap_or(0).max(MOST);
             self.length = self.length.max(self.length.saturating_add(1).min(most));
         } else {
-            // Not the end of the window that the epoch was to cover.
+            // The window that set a longer one did not cause this hit.
             self.length = self.length.min(MOST);
         }
         self.flight = u8::try_from(flight.saturating_sub(4 << 8).max(0) >> 4).unwrap_or(u8::MAX);
