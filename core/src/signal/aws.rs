@@ -58,25 +58,3 @@ pub fn outcome(code: impl AsRef<[u8]>) -> Option<Outcome> {
 pub(super) fn of_digest(code: u32) -> Option<Outcome> {
     TABLE.of_digest(code)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_code_is_known_with_and_without_decoration() {
-        for (name, expected) in CODES {
-            assert_eq!(outcome(name), Some(expected), "{name}");
-            let dressed = format!("aws.protocoltests#{name}:http://internal.amazon.com/coral/");
-            assert_eq!(outcome(dressed), Some(expected), "{name}");
-            assert_eq!(outcome(name.to_lowercase()), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn other_texts_have_no_outcome() {
-        for code in ["", "#", ":", "Throttling#", "Throttling2", "#:#", "\u{0}", "é"] {
-            assert_eq!(outcome(code), None, "{code}");
-        }
-    }
-}

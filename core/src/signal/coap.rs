@@ -60,30 +60,3 @@ pub fn max_age(option: &[u8]) -> Option<u32> {
     }
     Some(option.iter().fold(0, |number, byte| number << 8 | u32::from(*byte)))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_code_has_an_outcome_and_only_rejections_have_a_cooldown() {
-        for code in 0..=u8::MAX {
-            let expected = match code {
-                0x9D => Outcome::Throttled,
-                0xA3 => Outcome::Busy,
-                0xA0..=0xBF => Outcome::Failed,
-                _ => Outcome::Ok,
-            };
-            let reply = reply::<1>(code, None);
-            assert_eq!(reply.outcome, expected, "code {code:#04X}");
-            assert_eq!(reply.hints[0].retry_after.is_some(), expected.is_pushback(), "{code:#04X}");
-        }
-    }
-
-    #[test]
-    fn the_longest_max_age_is_136_years() {
-        let age = max_age(&[0xFF; 4]);
-        let cooldown = reply::<1>(0x9D, age).hints[0].retry_after;
-        assert_eq!(cooldown, Some(Span::from_secs(u64::from(u32::MAX))));
-    }
-}

@@ -11,80 +11,93 @@ use crate::SECOND;
 
 const ROUND_TRIP: Span = Span::from_millis(50);
 
-/// A bucket of this many units in each period, and a burst of a period's worth.
-fn bucket(rate: u64, period: u64) -> Bucket {
-    Bucket::new(rate, period, rate)
-}
-
-/// The calls of a client after a minute of learning.
-#[derive(Default)]
-struct Tally {
-    calls: u64,
-    throttled: u64,
-    units: u64,
-}
-
-impl Tally {
-    const START: Instant = Instant::from_nanos(60 * SECOND);
-    const END: Instant = Instant::from_nanos(660 * SECOND);
-
-    fn count(&mut self, now: Instant, cost: u32, served: bool) {
-        if now >= Self::START {
-            self.calls += 1;
-            self.throttled += u64::from(!served);
-            self.units += if served { u64::from(cost) } else { 0 };
-        }
-    }
-
-    /// The used share of `rate` units a second, and the throttled share of calls, in thousandths.
-    const fn shares(&self, rate: u64) -> (u64, u64) {
-        (self.units * 1_000 / (rate * 600), self.throttled * 1_000 / self.calls)
-    }
-}
-
-/// The shares of [`Tally`] for one client without a known quota.
-fn run(rate: u64, hints: bool, cost: impl FnMut(&mut Rng) -> u32) -> (u64, u64) {
-    run_law(Adaptive::DEFAULT, rate, hints, cost)
-}
-
-/// The same for any `law`, which may know the quota.
-fn run_law(
-    law: Adaptive,
-    rate: u64,
+/// One client of a server that allows these units of each limit a second, and a burst of a period's worth.
+struct World<const LIMITS: usize> {
+    rates: [Option<u64>; LIMITS],
+    period: Span,
+    /// Whether responses say how much is left of each limit.
     hints: bool,
-    mut cost: impl FnMut(&mut Rng) -> u32,
-) -> (u64, u64) {
-    let mut bucket = bucket(rate, SECOND);
-    let mut chance = Rng::new(3);
-    let mut now = Instant::ZERO;
-    let mut gate: Controller<Adaptive> = Controller::new(Policy::new(law), 7, now);
-    let mut tally = Tally::default();
-    let mut next = cost(&mut chance);
-    while now < Tally::END {
-        match gate.poll(now, &Call::new().cost(next)) {
-            Decision::Admit(permit) => {
-                let served = bucket.take(now.as_nanos(), next.into());
-                tally.count(now, next, served);
-                let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
-                let hint = if hints {
-                    Hint::quota(rate, Span::from_secs(1)).and_remaining(bucket.remaining())
-                } else {
-                    Hint::NONE
-                };
-                now += ROUND_TRIP;
-                gate.settle(now, permit, outcome.with(hint));
-                if served {
-                    next = cost(&mut chance);
-                }
-            }
-            Decision::Wait(until) => {
-                assert!(until > now, "the wait is zero");
-                now = until;
-            }
-            other => panic!("{other:?}"),
-        }
+    law: Adaptive,
+    round_trip: Span,
+    /// The seconds of learning, and those that count.
+    seconds: [u64; 2],
+}
+
+impl<const LIMITS: usize> World<LIMITS> {
+    /// Ten minutes after one of learning, with the period of a second.
+    fn new(rates: [Option<u64>; LIMITS], hints: bool) -> Self {
+        let (period, law) = (Span::from_secs(1), Adaptive::DEFAULT);
+        Self { rates, period, hints, law, round_trip: ROUND_TRIP, seconds: [60, 600] }
     }
-    tally.shares(rate)
+
+    /// Runs with calls that cost this much of the last limit and one of others. The client states what `states` says.
+    /// Returns the used share of the limit that is used most, and the throttled share of calls, in thousandths.
+    fn run(
+        &self,
+        mut cost: impl FnMut(&mut Rng) -> u32,
+        states: impl Fn([u32; LIMITS]) -> Call<LIMITS>,
+        reports: bool,
+    ) -> (u64, u64) {
+        let periods = self.period.as_secs();
+        let mut server = self.rates.map(|rate| {
+            let units = rate.map_or(u64::MAX / 2, |rate| rate * periods);
+            Bucket::new(units, self.period.as_nanos(), units)
+        });
+        let (mut chance, mut now) = (Rng::new(3), Instant::ZERO);
+        let mut gate: Controller<Adaptive, LIMITS> =
+            Controller::new(Policy::of([self.law; LIMITS]), 7, now);
+        let start = Instant::ZERO + Span::from_secs(self.seconds[0]);
+        let end = start + Span::from_secs(self.seconds[1]);
+        let (mut calls, mut throttled, mut used) = (0, 0, [0; LIMITS]);
+        let mut next = cost(&mut chance);
+        while now < end {
+            let mut costs = [1; LIMITS];
+            costs[LIMITS - 1] = next;
+            match gate.poll(now, &states(costs)) {
+                Decision::Admit(permit) => {
+                    let each = costs.map(u64::from);
+                    let fits = server
+                        .iter_mut()
+                        .zip(each)
+                        .all(|(bucket, cost)| bucket.fits(now.as_nanos(), cost));
+                    if fits {
+                        server.iter_mut().zip(each).for_each(|(bucket, cost)| bucket.charge(cost));
+                        next = cost(&mut chance);
+                    }
+                    if now >= start {
+                        calls += 1;
+                        throttled += u64::from(!fits);
+                        let units = if fits { each } else { [0; LIMITS] };
+                        used.iter_mut().zip(units).for_each(|(used, cost)| *used += cost);
+                    }
+                    let hints = core::array::from_fn(|limit| match self.rates[limit] {
+                        Some(rate) if self.hints => Hint::quota(rate * periods, self.period)
+                            .and_remaining(server[limit].remaining()),
+                        _ => Hint::NONE,
+                    });
+                    let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
+                    let reply = Reply::about(outcome, hints);
+                    now += self.round_trip;
+                    let reply = if reports && fits { reply.using(costs) } else { reply };
+                    gate.settle(now, permit, reply);
+                }
+                Decision::Wait(until) => {
+                    assert!(until > now, "the wait is zero");
+                    now = until;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        let limits = used.into_iter().zip(self.rates);
+        let shares =
+            limits.filter_map(|(used, rate)| Some(used * 1_000 / (rate? * self.seconds[1])));
+        (shares.max().unwrap(), throttled * 1_000 / calls)
+    }
+}
+
+/// The shares for one limit of this many units a second, of which the client knows each call's cost.
+fn run(rate: u64, hints: bool, cost: impl FnMut(&mut Rng) -> u32) -> (u64, u64) {
+    World::new([Some(rate)], hints).run(cost, Call::of, false)
 }
 
 #[test]
@@ -104,7 +117,8 @@ fn a_known_quota_counts_the_costs_of_calls() {
     for size in [1, 1_000, 20_000_000] {
         let rate = 10 * u64::from(size);
         let law = Adaptive::with_quota(Quota::per_second(rate).unwrap().with_burst(size).unwrap());
-        let (used, throttled) = run_law(law, rate, false, |_| size);
+        let world = World { law, ..World::new([Some(rate)], false) };
+        let (used, throttled) = world.run(|_| size, Call::of, false);
         assert!(used >= 950 && throttled <= 5, "size {size}: {used} used, {throttled} throttled");
     }
 }
@@ -137,53 +151,19 @@ fn the_law_adapts_to_calls_a_thousand_times_as_large() {
 /// A server of language models: requests and tokens per minute. A throttled call is not charged.
 #[test]
 fn each_of_two_limits_gets_its_own_hints() {
-    let quota = |limit| Hint::quota(limit, Span::from_secs(60));
-    for (requests, tokens, size, hints, what) in [
-        (600, 60_000, 1_000, true, "tokens bind, with hints"),
-        (120, 6_000_000, 1_000, true, "requests bind, with hints"),
-        (600, 60_000, 1_000, false, "tokens bind, without hints"),
-        (60, 60_000, 1_000, true, "both bind"),
+    for (requests, tokens, hints, what) in [
+        (10, 1_000, true, "tokens bind, with hints"),
+        (2, 100_000, true, "requests bind, with hints"),
+        (10, 1_000, false, "tokens bind, without hints"),
+        (1, 1_000, true, "both bind"),
     ] {
-        let mut server = [requests, tokens].map(|limit| bucket(limit, 60 * SECOND));
-        let mut now = Instant::ZERO;
-        let mut gate: Controller<Adaptive, 2> =
-            Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
-        let (mut calls, mut throttled, mut used) = (0u64, 0u64, [0u64; 2]);
-        let (warm, end) = (Instant::from_nanos(600 * SECOND), Instant::from_nanos(4_200 * SECOND));
-        while now < end {
-            match gate.poll(now, &Call::of([1, size])) {
-                Decision::Admit(permit) => {
-                    let costs = [1, u64::from(size)];
-                    let fits = server
-                        .iter_mut()
-                        .zip(costs)
-                        .all(|(bucket, cost)| bucket.fits(now.as_nanos(), cost));
-                    if fits {
-                        server.iter_mut().zip(costs).for_each(|(limit, cost)| limit.charge(cost));
-                    }
-                    if now >= warm {
-                        calls += 1;
-                        throttled += u64::from(!fits);
-                        for (used, cost) in used.iter_mut().zip(costs) {
-                            *used += if fits { cost } else { 0 };
-                        }
-                    }
-                    let outcome = if fits { Outcome::Ok } else { Outcome::Throttled };
-                    let said = [
-                        quota(requests).and_remaining(server[0].remaining()),
-                        quota(tokens).and_remaining(server[1].remaining()),
-                    ];
-                    now += Span::from_millis(300);
-                    let said = if hints { said } else { [Hint::NONE; 2] };
-                    gate.settle(now, permit, Reply::about(outcome, said));
-                }
-                Decision::Wait(until) => now = until,
-                other => panic!("{other:?}"),
-            }
-        }
-        let most = [used[0] * 1_000 / (requests * 60), used[1] * 1_000 / (tokens * 60)];
-        let most = most.into_iter().max().unwrap_or(0);
-        let throttled = throttled * 1_000 / calls;
+        let world = World {
+            period: Span::from_secs(60),
+            round_trip: Span::from_millis(300),
+            seconds: [600, 3_600],
+            ..World::new([Some(requests), Some(tokens)], hints)
+        };
+        let (most, throttled) = world.run(|_| 1_000, Call::of, false);
         assert!(
             most >= 930 && throttled <= 40,
             "{what}: {most} of 1000 used, {throttled} throttled"
@@ -195,41 +175,12 @@ fn each_of_two_limits_gets_its_own_hints() {
 /// The server reports the cost after each call. The client may not know it in advance.
 #[test]
 fn calls_that_state_no_cost_use_a_limit_as_well() {
-    let run = |mut cost: Box<dyn FnMut(&mut Rng) -> u32>, states: Option<u32>| {
-        let (mut bucket, mut chance, mut now) =
-            (bucket(10_000, SECOND), Rng::new(3), Instant::ZERO);
-        let mut gate: Controller<Adaptive, 2> =
-            Controller::new(Policy::of([Adaptive::DEFAULT; 2]), 7, now);
-        let mut tally = Tally::default();
-        let mut next = cost(&mut chance);
-        while now < Tally::END {
-            let call = Call::of([1, states.unwrap_or(next)]).estimated();
-            match gate.poll(now, &call) {
-                Decision::Admit(permit) => {
-                    let served = bucket.take(now.as_nanos(), next.into());
-                    tally.count(now, next, served);
-                    let left =
-                        Hint::quota(10_000, Span::from_secs(1)).and_remaining(bucket.remaining());
-                    let outcome = if served { Outcome::Ok } else { Outcome::Throttled };
-                    let mut reply = Reply::about(outcome, [Hint::NONE, left]);
-                    if served {
-                        reply = reply.using([1, next]);
-                        next = cost(&mut chance);
-                    }
-                    now += ROUND_TRIP;
-                    gate.settle(now, permit, reply);
-                }
-                Decision::Wait(until) => now = until,
-                other => panic!("{other:?}"),
-            }
-        }
-        tally.shares(10_000)
-    };
+    let world = World::new([None, Some(10_000)], true);
     for states in [None, Some(0), Some(1)] {
-        let (used, throttled) = run(Box::new(|_| 1_000), states);
+        let call = |[_, cost]: [u32; 2]| Call::of([1, states.unwrap_or(cost)]).estimated();
+        let (used, throttled) = world.run(|_| 1_000, call, true);
         assert!(used >= 950 && throttled <= 30, "{states:?}: {used} used, {throttled} throttled");
-        let mixed = Box::new(|rng: &mut Rng| 100 + rng.next_u32() % 1_900);
-        let (used, throttled) = run(mixed, states);
+        let (used, throttled) = world.run(|rng| 100 + rng.next_u32() % 1_900, call, true);
         assert!(used >= 900 && throttled <= 60, "{states:?}: {used} used, {throttled} throttled");
     }
 }
@@ -258,11 +209,14 @@ fn calls_wait_for_the_actual_cost_of_earlier_ones() {
     assert!(next(u32::MAX) <= 2 * 86_400 * SECOND);
 }
 
-/// A gate for requests and tokens, of which a second has so many.
+/// Requests and tokens, of which a second has so many.
+fn policy(limits: [u32; 2]) -> Policy<Fixed, 2> {
+    let quota = |each: u32| Quota::per_second(each.into()).unwrap().with_burst(each).unwrap();
+    Policy::of(limits.map(|each| Fixed::new(quota(each))))
+}
+
 fn two(requests: u32, tokens: u32) -> Controller<Fixed, 2> {
-    let law =
-        |each: u32| Fixed::new(Quota::per_second(each.into()).unwrap().with_burst(each).unwrap());
-    Controller::new(Policy::of([requests, tokens].map(law)), 7, Instant::ZERO)
+    Controller::new(policy([requests, tokens]), 7, Instant::ZERO)
 }
 
 /// Settles a call that states nothing of tokens, and returns what it was charged of them.
@@ -333,9 +287,7 @@ fn a_snapshot_contains_the_learned_costs() {
     settle(&mut gate, Instant::ZERO, Outcome::Ok.using([1, 300]));
     let mut record = [0; Controller::<Fixed, 2>::SNAPSHOT_BYTES];
     gate.snapshot(Instant::ZERO, &mut record).unwrap();
-    let law =
-        |each: u32| Fixed::new(Quota::per_second(each.into()).unwrap().with_burst(each).unwrap());
-    let policy = Policy::of([10, 1_000].map(law));
+    let policy = policy([10, 1_000]);
     let mut again: Controller<Fixed, 2> =
         Controller::restore(policy, 8, &record, Instant::ZERO, Span::ZERO).unwrap();
     assert_eq!(settle(&mut again, Instant::ZERO, Outcome::Ok.into()), 300);

@@ -20,7 +20,9 @@ mod days;
 mod growth;
 mod long_time;
 mod noise;
+mod permits;
 mod promises;
+mod queue;
 mod recovery;
 mod server;
 #[cfg(feature = "shared")]

@@ -61,38 +61,6 @@ fn after_an_hour_of_invalid_hints_a_client_makes_a_hundred_calls_within_three_da
 }
 
 #[test]
-fn a_server_that_reports_remaining_calls_only_when_throttling_is_still_probed() {
-    let mut client = Client::new(7);
-    for _ in 0..8 {
-        client.call(Outcome::Ok);
-    }
-    for _ in 0..6 {
-        client.call(Outcome::Throttled.with::<1>(Hint::remaining(0)));
-    }
-    client.call(Outcome::Ok);
-    let before = client.interval();
-    for _ in 0..300 {
-        client.call(Outcome::Ok);
-    }
-    assert!(client.interval() < before / 4, "{before} ns, then {} ns", client.interval());
-}
-
-#[test]
-fn a_period_that_is_reported_once_does_not_apply_forever() {
-    let mut client = Client::new(7);
-    client.call(Outcome::Ok);
-    let minute = Span::from_secs(60);
-    client.call(
-        Outcome::Throttled
-            .with::<1>(Hint::quota(1, minute).and_remaining(71).and_reset(Span::from_secs(110))),
-    );
-    let told = client.interval();
-    client.call(Outcome::Ok);
-    assert!(client.interval() < told / 100, "{told} ns, then {} ns", client.interval());
-    assert!(client.interval() <= minute.as_nanos());
-}
-
-#[test]
 fn a_period_of_years_is_not_believed_for_longer_than_a_day() {
     let year = Span::from_secs(365 * 86_400);
     for told in [
@@ -108,34 +76,6 @@ fn a_period_of_years_is_not_believed_for_longer_than_a_day() {
         }
         assert!(client.now < 3_000 * HOUR, "{} h", client.now / HOUR);
         assert!(client.interval() < HOUR, "{} s", client.interval() / SECOND);
-    }
-}
-
-#[test]
-fn a_throttled_call_with_a_period_does_not_slow_clients_after_it() {
-    let mut client = Client::new(7);
-    client.call(Outcome::Ok);
-    let mut used_up = Hint::remaining(0).and_reset(Span::from_secs(3_599));
-    used_up.limit = Some(5_000);
-    client.call(Outcome::Throttled.with::<1>(used_up));
-    client.call(Outcome::Ok);
-    assert!(client.interval() <= SECOND, "{} ms", client.interval() / 1_000_000);
-}
-
-#[test]
-fn a_bucket_that_is_always_reported_empty_slows_a_client_only_to_a_bound() {
-    for (limit, period) in [(1_000, 60), (100_000, 86_400)] {
-        let mut client = Client::new(7);
-        for _ in 0..20 {
-            client.call(Outcome::Ok);
-        }
-        let period = Span::from_secs(period);
-        for _ in 0..100 {
-            client.call(Outcome::Ok.with::<1>(Hint::quota(limit, period).and_remaining(0)));
-        }
-        let everybodys = period.as_nanos() / limit;
-        let slowest = client.interval();
-        assert!(slowest < 80 * everybodys, "{} times everybody's", slowest / everybodys);
     }
 }
 

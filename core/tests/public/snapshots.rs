@@ -4,11 +4,9 @@
 use proptest::prelude::*;
 use tidegate::law::{AnyLaw, Fixed};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{
-    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reply, Span, Verdict,
-};
+use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reply, Span};
 
-use crate::{MILLIS, SECOND, at};
+use crate::{MILLIS, at};
 
 type Gate = Controller<AnyLaw>;
 
@@ -118,39 +116,4 @@ fn policies_that_are_set_alternately_admit_no_more_than_the_faster_one() {
             assert!(admitted <= most.max(also) + 1, "{admitted}, {one:?}, {two:?}");
         }
     }
-}
-
-#[test]
-fn a_debt_remains_when_a_policy_is_set() {
-    let fixed = |count| Policy::new(AnyLaw::from(Fixed::new(Quota::per_minute(count).unwrap())));
-    let mut gate = Gate::new(fixed(60), 1, at(0));
-    let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
-    gate.settle(at(0), permit, Outcome::Ok.using([31]));
-    assert_eq!(gate.check(at(0), &Call::new()), Verdict::Wait(at(31 * SECOND)));
-    gate.set_policy(fixed(30), at(0));
-    assert_eq!(gate.check(at(0), &Call::new()), Verdict::Wait(at(62 * SECOND)));
-}
-
-#[test]
-fn a_refund_of_a_charge_by_another_law_adds_nothing() {
-    let fixed = |burst| {
-        let quota = Quota::per_second(1).unwrap().with_burst(burst).unwrap();
-        Policy::new(AnyLaw::from(Fixed::new(quota)))
-    };
-    let mut gate = Gate::new(fixed(100), 1, at(0));
-    let Decision::Admit(old) = gate.poll(at(0), &Call::new().cost(100)) else { panic!() };
-    gate.set_policy(fixed(50), at(0));
-    let later = at(50 * SECOND);
-    let Decision::Admit(new) = gate.poll(later, &Call::new().cost(50)) else { panic!() };
-    gate.settle(later, old, Outcome::Ok.using([0]));
-    assert_eq!(gate.check(later, &Call::new()), Verdict::Wait(at(51 * SECOND)));
-    gate.settle(later, new, Outcome::Ok.using([49]));
-    assert_eq!(gate.check(later, &Call::new()), Verdict::Admit);
-    // A throttled call that was sent before does not concern the new law.
-    let mut gate = Gate::new(Policy::named("none").unwrap(), 1, at(0));
-    let Decision::Admit(old) = gate.poll(at(0), &Call::new()) else { panic!() };
-    gate.set_policy(Policy::named("aimd").unwrap(), at(0));
-    let before = gate.intervals(at(0)).next();
-    gate.settle(at(0), old, Outcome::Throttled);
-    assert_eq!(gate.intervals(at(0)).next(), before);
 }

@@ -23,23 +23,17 @@
 mod body;
 mod http;
 pub mod pack;
-mod signals;
 
-#[derive(Clone, Copy, Debug)]
-pub struct Target {
-    /// The name of its program and its corpus.
-    pub name: &'static str,
-    /// Panics if a promise is violated.
-    pub try_with: fn(&[u8]),
-}
+/// Panics if a promise is violated.
+pub type Target = fn(&[u8]);
 
-pub const TARGETS: [Target; 6] = [
-    Target { name: "http", try_with: http::try_with },
-    Target { name: "body", try_with: body::try_with },
-    Target { name: "signals", try_with: signals::try_with },
-    Target { name: "events", try_with: tidegate_promises::events },
-    Target { name: "restore", try_with: tidegate_promises::records },
-    Target { name: "shared", try_with: tidegate_promises::shared },
+/// By the names of their programs and corpora.
+const TARGETS: [(&str, Target); 5] = [
+    ("http", http::try_with),
+    ("body", body::try_with),
+    ("events", tidegate_promises::events),
+    ("restore", tidegate_promises::records),
+    ("shared", tidegate_promises::shared),
 ];
 
 /// Tries an input with the target of this name.
@@ -47,8 +41,7 @@ pub const TARGETS: [Target; 6] = [
 /// # Panics
 /// If a promise is violated, or if there is no such target.
 pub fn try_with(name: &str, bytes: &[u8]) {
-    let named = TARGETS.iter().find(|target| target.name == name);
-    (named.expect("TARGETS lists every program").try_with)(bytes);
+    target(name).expect("TARGETS lists every program")(bytes);
 }
 
 /// The target with this name.
@@ -56,7 +49,9 @@ pub fn try_with(name: &str, bytes: &[u8]) {
 /// # Errors
 /// A sentence that lists the targets.
 pub fn target(name: &str) -> Result<Target, String> {
-    let names = TARGETS.map(|target| target.name).join(", ");
-    let found = TARGETS.into_iter().find(|target| target.name == name);
-    found.ok_or_else(|| format!("unknown target `{name}`; the targets are {names}"))
+    let found = TARGETS.into_iter().find(|target| target.0 == name);
+    let names = TARGETS.map(|target| target.0).join(", ");
+    found
+        .map(|target| target.1)
+        .ok_or_else(|| format!("unknown target `{name}`; the targets are {names}"))
 }

@@ -8,7 +8,6 @@
 pub mod exhaustive;
 
 mod account;
-mod bounds;
 mod events;
 mod hints;
 mod input;

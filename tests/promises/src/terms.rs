@@ -11,7 +11,6 @@ use tidegate::law::{
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 
-use crate::bounds::Bounds;
 use crate::input::Input;
 
 const DEFAULT_COOLDOWN: (CooldownPolicy, Ratio) = (CooldownPolicy::DEFAULT, EIGHTH);
@@ -26,7 +25,6 @@ pub struct Terms<const LIMITS: usize> {
     pub laws: [AnyLaw; LIMITS],
     /// The quota of each limit that has a configured one.
     pub quotas: [Option<Quota>; LIMITS],
-    pub bounds: [Bounds; LIMITS],
     /// Whether a law cuts for every rejection, as documented for its source.
     pub cuts_for_each_throttled: bool,
     pub cooldown: CooldownPolicy,
@@ -60,7 +58,6 @@ impl<const LIMITS: usize> Terms<LIMITS> {
             policy: policy.backoff(most.map(|(backoff, _)| backoff)),
             laws: laws.each_ref().map(|made| made.law),
             quotas: laws.each_ref().map(|made| made.quota),
-            bounds: laws.each_ref().map(|made| made.bounds),
             cuts_for_each_throttled: laws.iter().any(|made| made.cuts_for_each_throttled),
             cooldown,
             spread,
@@ -78,21 +75,20 @@ pub struct Made {
     pub law: AnyLaw,
     pub quota: Option<Quota>,
     pub cuts_for_each_throttled: bool,
-    pub bounds: Bounds,
 }
 
 impl Made {
-    pub fn plain(law: impl Into<AnyLaw>, bounds: Bounds) -> Self {
-        Self { law: law.into(), quota: None, cuts_for_each_throttled: false, bounds }
+    pub fn plain(law: impl Into<AnyLaw>) -> Self {
+        Self { law: law.into(), quota: None, cuts_for_each_throttled: false }
     }
 
     pub fn quoted<L: Into<AnyLaw>>(quota: Quota, law: impl Fn(Quota) -> L) -> Self {
-        Self { quota: Some(quota), ..Self::plain(law(quota), Bounds::None) }
+        Self { quota: Some(quota), ..Self::plain(law(quota)) }
     }
 
     /// A law that cuts for every rejection.
-    pub fn published(law: impl Into<AnyLaw>, bounds: Bounds) -> Self {
-        Self { cuts_for_each_throttled: true, ..Self::plain(law, bounds) }
+    pub fn published(law: impl Into<AnyLaw>) -> Self {
+        Self { cuts_for_each_throttled: true, ..Self::plain(law) }
     }
 }
 
@@ -103,22 +99,19 @@ fn law(input: &mut Input<'_>) -> Made {
         let [law] = Policy::named(name).unwrap_or_else(|| unreachable!("it is a name")).laws();
         return match law {
             AnyLaw::Autosleeper(_) | AnyLaw::Heroku(_) | AnyLaw::Tchannel(_) => {
-                Made::published(law, Bounds::None)
+                Made::published(law)
             }
-            _ => Made::plain(law, Bounds::None),
+            _ => Made::plain(law),
         };
     }
     match kind % 20 {
-        0 => Made::plain(Adaptive::DEFAULT, Bounds::None),
-        1 => Made::plain(Fixed::UNLIMITED, Bounds::None),
-        2 => Made::plain(Aimd::DEFAULT, Bounds::of_aimd(&AimdConfig::DEFAULT)),
-        3 => Made::plain(
-            AimdConcurrency::DEFAULT,
-            Bounds::Calls(AimdConcurrencyConfig::DEFAULT.most),
-        ),
-        4 => Made::plain(Vegas, Bounds::None),
-        5 => Made::published(Autosleeper::DEFAULT, Bounds::None),
-        6 => Made::published(Tchannel::DEFAULT, Bounds::Seconds(TchannelConfig::DEFAULT.most)),
+        0 => Made::plain(Adaptive::DEFAULT),
+        1 => Made::plain(Fixed::UNLIMITED),
+        2 => Made::plain(Aimd::DEFAULT),
+        3 => Made::plain(AimdConcurrency::DEFAULT),
+        4 => Made::plain(Vegas),
+        5 => Made::published(Autosleeper::DEFAULT),
+        6 => Made::published(Tchannel::DEFAULT),
         kind @ 8..=11 => {
             let strategy = match kind {
                 8 => Strategy::Exponential,
@@ -153,11 +146,7 @@ fn ratio(input: &mut Input<'_>) -> Ratio {
 }
 
 pub fn heroku(config: HerokuConfig) -> Made {
-    let (law, config) = match Heroku::new(config) {
-        Ok(law) => (law, config),
-        Err(_) => (Heroku::DEFAULT, HerokuConfig::gem(Strategy::Remaining)),
-    };
-    Made::published(law, Bounds::of_heroku(&config))
+    Made::published(Heroku::new(config).unwrap_or(Heroku::DEFAULT))
 }
 
 fn heroku_of(input: &mut Input<'_>) -> Made {
@@ -198,15 +187,8 @@ fn aimd(input: &mut Input<'_>) -> Made {
     };
     // Random bytes rarely put the start between floor and ceiling.
     let within = AimdConfig { floor: config.start, ceiling: config.start, ..config };
-    let tried = [config, within, AimdConfig::DEFAULT];
-    let (law, config) = first(tried, |config| Aimd::new(config).ok());
-    Made::plain(law, Bounds::of_aimd(&config))
-}
-
-/// The first valid configuration.
-fn first<C: Copy, L>(tried: impl IntoIterator<Item = C>, made: impl Fn(C) -> Option<L>) -> (L, C) {
-    let found = tried.into_iter().find_map(|config| Some((made(config)?, config)));
-    found.unwrap_or_else(|| unreachable!("the default configuration is valid"))
+    let law = Aimd::new(config).or_else(|_| Aimd::new(within));
+    Made::plain(law.unwrap_or(Aimd::DEFAULT))
 }
 
 fn aimd_concurrency(input: &mut Input<'_>) -> Made {
@@ -216,9 +198,7 @@ fn aimd_concurrency(input: &mut Input<'_>) -> Made {
         most: NonZeroU16::new(input.u16()).unwrap_or(one),
         keep: ratio(input),
     };
-    let (law, config) =
-        first([config, AimdConcurrencyConfig::DEFAULT], |config| AimdConcurrency::new(config).ok());
-    Made::plain(law, Bounds::Calls(config.most))
+    Made::plain(AimdConcurrency::new(config).unwrap_or(AimdConcurrency::DEFAULT))
 }
 
 fn tchannel(input: &mut Input<'_>) -> Made {
@@ -229,9 +209,7 @@ fn tchannel(input: &mut Input<'_>) -> Made {
         recovery: if flags & 2 != 0 { Recovery::Rate(recovery) } else { Recovery::Value(recovery) },
         over: if flags & 4 != 0 { Over::Reject } else { Over::Wait },
     };
-    let (law, config) =
-        first([config, TchannelConfig::DEFAULT], |config| Tchannel::new(config).ok());
-    Made::published(law, Bounds::Seconds(config.most))
+    Made::published(Tchannel::new(config).unwrap_or(Tchannel::DEFAULT))
 }
 
 fn autosleeper(input: &mut Input<'_>) -> Made {
@@ -248,9 +226,7 @@ fn autosleeper(input: &mut Input<'_>) -> Made {
         },
         most_spread: input.span(),
     };
-    let (law, config) =
-        first([config, AutosleeperConfig::DEFAULT], |config| Autosleeper::new(config).ok());
-    Made::published(law, Bounds::of_autosleeper(&config))
+    Made::published(Autosleeper::new(config).unwrap_or(Autosleeper::DEFAULT))
 }
 
 /// Any cooldown, and its jitter.

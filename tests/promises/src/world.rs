@@ -7,7 +7,6 @@ use tidegate::law::{AnyLaw, Law};
 use tidegate::{Controller, Decision, Instant, Reason, Span, Verdict};
 
 use crate::account::{Account, Retries};
-use crate::bounds::Bounds;
 use crate::terms::Terms;
 
 const SECOND: u64 = 1_000_000_000;
@@ -95,7 +94,6 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.cooldown = Instant::MAX;
         self.terms.retry_budget = None;
         self.terms.quotas = [None; LIMITS];
-        self.terms.bounds = [Bounds::None; LIMITS];
     }
 
     /// Whether equal decisions have led to equal controllers.
@@ -293,7 +291,6 @@ impl<const LIMITS: usize> World<LIMITS> {
                 terms.laws[limit].shorten(&mut old, latest);
                 assert_eq!(*state, old, "an unchanged law lost its state");
                 // The state may come from an arbitrary record.
-                terms.bounds[limit] = self.terms.bounds[limit];
                 terms.quotas[limit] = self.terms.quotas[limit];
             } else {
                 self.accounts[limit] = Account::new();
@@ -311,15 +308,9 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Tchannel(_)))
     }
 
-    pub fn every_promise_holds(&self) {
-        let laws = self.terms.laws.iter().zip(self.terms.bounds).zip(self.gate.states());
-        laws.for_each(|((law, bounds), state)| bounds.contain(law, state, self.now));
-        self.next_at_is_exact();
-    }
-
     /// A plain call is sent at `next_at` and not before, never waits longer than a more expensive
     /// one, and a call that may be sent now may be sent later.
-    fn next_at_is_exact(&self) {
+    pub fn next_at_is_exact(&self) {
         if self.halves_where_a_second_ends() {
             return;
         }

@@ -132,34 +132,3 @@ pub const fn outcome(status: u16) -> Outcome {
         _ => Outcome::Ok,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_status_has_an_outcome() {
-        for (status, expected) in [
-            (0, Outcome::Ok),
-            (200, Outcome::Ok),
-            (304, Outcome::Ok),
-            (400, Outcome::Ok),
-            (408, Outcome::Failed),
-            (429, Outcome::Throttled),
-            (499, Outcome::Ok),
-            (500, Outcome::Failed),
-            (501, Outcome::Ok),
-            (502, Outcome::Failed),
-            (503, Outcome::Busy),
-            (504, Outcome::Failed),
-            (505, Outcome::Ok),
-            (508, Outcome::Ok),
-            (529, Outcome::Busy),
-            (599, Outcome::Failed),
-            (600, Outcome::Ok),
-            (u16::MAX, Outcome::Ok),
-        ] {
-            assert_eq!(outcome(status), expected, "status {status}");
-        }
-    }
-}

@@ -3,14 +3,7 @@
 use tidegate::{Call, Decision, Hint, Instant, Outcome, Rng, Span, Verdict};
 
 use super::{Gate, every_policy};
-use crate::{DAY, MILLIS, SECOND, at};
-
-/// The sleep of the gem's strategies is unbounded, as documented: with endless throttled calls it
-/// grows endlessly. So these clients are always served.
-const UNBOUNDED: [&str; 3] = ["heroku-gradual", "heroku-proportional", "heroku-remaining"];
-
-/// A visit every three weeks.
-const PAUSE: u64 = 21 * DAY;
+use crate::{DAY, SECOND, at};
 
 /// Honest and false hints in turn.
 fn said(turn: u64) -> (Outcome, Hint) {
@@ -26,76 +19,6 @@ fn said(turn: u64) -> (Outcome, Hint) {
         7 => (Outcome::Abandoned, Hint::NONE),
         8 => (Outcome::Ok, Hint::remaining(3)),
         _ => (Outcome::Ok, Hint::NONE),
-    }
-}
-
-/// Makes up to eight calls from `now` on, waiting if necessary, and loses the permit of one until the next visit. The
-/// server replies as `turn` says, or serves all. Returns the longest wait and how many calls were
-/// sent.
-fn visit(gate: &mut Gate, mut now: Instant, turn: Option<u64>) -> (u64, u32) {
-    let (mut longest, mut admitted, mut call) = (0, 0, Call::new());
-    for step in 0..24 {
-        match gate.poll(now, &call) {
-            Decision::Admit(permit) => {
-                admitted += 1;
-                if step == 7 {
-                    continue; // it is never answered
-                }
-                now += Span::from_nanos(70 * MILLIS);
-                let (outcome, hint) =
-                    turn.map_or((Outcome::Ok, Hint::NONE), |turn| said(turn + step));
-                let reply = outcome.with::<1>(hint);
-                gate.settle(now, permit, reply);
-                call = gate.retry(now, &call, reply).unwrap_or_default();
-            }
-            Decision::Wait(until) => {
-                assert!(until > now, "a wait is never zero");
-                if (until - now).as_nanos() > PAUSE {
-                    break; // until the next visit
-                }
-                longest = longest.max((until - now).as_nanos());
-                now = until;
-            }
-            Decision::Full => match gate.next_at(now) {
-                Some(next) => now = next.max(now),
-                None => gate.forget(1),
-            },
-            Decision::Reject(_) => call = Call::new(),
-        }
-        if admitted == 8 {
-            break;
-        }
-    }
-    (longest, admitted)
-}
-
-#[test]
-fn every_law_and_gate_admits_calls_for_584_years() {
-    for (name, policy) in every_policy() {
-        let (mut gate, mut visits, mut longest) = (Gate::new(policy, 7, at(0)), 0, 0);
-        let mut dry = 0;
-        for start in (0..u64::MAX - PAUSE).step_by(PAUSE as usize) {
-            let turn = (!UNBOUNDED.contains(&name)).then_some(visits);
-            if visits % 100 == 99 {
-                // It moves to a clock that has just started, as in a restart, and back.
-                for there in [0, start] {
-                    let mut record = [0; Gate::SNAPSHOT_BYTES];
-                    let now = if there == 0 { start } else { 0 };
-                    gate.snapshot(at(now), &mut record).unwrap();
-                    gate = Gate::restore(policy, visits, &record, at(there), Span::ZERO).unwrap();
-                }
-            }
-            let (wait, admitted) = visit(&mut gate, at(start), turn);
-            // `adaptive` learns intervals of up to 52 days from throttled calls, which occur at any
-            // rate here.
-            dry = if admitted > 0 { 0 } else { dry + 1 };
-            assert!(dry < 30, "{name}: nothing left in the year {}", start / (365 * DAY));
-            (longest, visits) = (longest.max(wait), visits + 1);
-        }
-        assert!(visits > 10_000, "{visits}");
-        let most = if name == "adaptive" { PAUSE } else { DAY * 5 / 4 };
-        assert!(longest <= most, "{name}: one wait took {} s", longest / SECOND);
-        assert!(gate.in_flight() <= 8, "{name}: {} calls in flight", gate.in_flight());
     }
 }
 

@@ -1,11 +1,7 @@
-//! Long times and faults: clocks of any age, clocks that step, slew, stop and jump, damaged
-//! records, and endless polls.
+//! Clocks of any age, and clocks that step, slew, stop and jump.
 
 mod age;
 mod clocks;
-mod damage;
-mod idle;
-mod ticks;
 mod world;
 
 use core::num::NonZeroU16;

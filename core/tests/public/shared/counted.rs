@@ -201,15 +201,3 @@ fn a_queue_learns_when_a_call_of_a_member_may_be_sent() {
     }
     assert_eq!([behind(&pair, 0), behind(&pair, 9)], [100, 1_000].map(Span::from_millis));
 }
-
-#[test]
-fn a_member_that_leaves_returns_its_leases() {
-    let mut pair = Pair::new();
-    assert_eq!(pair.poll(BEGIN), Decision::Full);
-    let (_, grant) = pair.ask(BEGIN, 4);
-    pair.hear(BEGIN, &grant, 4);
-    let (mut last, mut room) = ([0; REQUEST_BYTES], [0; GRANT_BYTES]);
-    let length = pair.member.leave(at(BEGIN + SECOND), &mut last).unwrap();
-    pair.desk.answer(at(BEGIN + SECOND), &last[..length], &mut room).unwrap();
-    assert_eq!((pair.desk.members(), pair.desk.source().controller().in_flight()), (0, 0));
-}

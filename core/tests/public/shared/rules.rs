@@ -92,6 +92,40 @@ pub(super) fn due(member: &mut Member<32>, now: u64, waiting: u16) -> Option<Vec
     Some(request[..length].to_vec())
 }
 
+/// What a member does, with so many waiting calls.
+#[derive(Clone, Copy)]
+enum Life {
+    Hears(u16),
+    /// No answer reaches it.
+    Deaf(u16),
+    /// Its requests do not arrive either.
+    Cut(u16),
+    /// It neither calls nor asks.
+    Rests,
+}
+use Life::{Cut, Deaf, Hears, Rests};
+
+/// The calls that each member sends. Its request, if one is due, is answered at once.
+fn live<const MEMBERS: usize>(
+    desk: &mut Desk,
+    members: &mut [Member<32>; MEMBERS],
+    now: u64,
+    lives: [Life; MEMBERS],
+) -> [u64; MEMBERS] {
+    let mut sent = [0; MEMBERS];
+    for (index, (member, life)) in members.iter_mut().zip(lives).enumerate() {
+        let (Hears(waiting) | Deaf(waiting) | Cut(waiting)) = life else { continue };
+        let (leased, own) = call(member, now);
+        sent[index] = leased + own;
+        let request = due(member, now, waiting).filter(|_| !matches!(life, Cut(_)));
+        let grant = request.map(|request| answer(desk, now, &request));
+        if let (Some(grant), Hears(_)) = (grant, life) {
+            member.hear(at(now), &grant).unwrap();
+        }
+    }
+    sent
+}
+
 /// The budget of 50 calls a second in another process.
 fn moved(mut desk: Desk, now: u64) -> Desk {
     let mut record = vec![0; Desk::SNAPSHOT_BYTES];
@@ -106,12 +140,8 @@ fn a_slow_limit_serves_all_waiting_members() {
         let mut members = [member(1), member(2)];
         let mut left = [0; 2];
         for now in (BEGIN..BEGIN + 3_600 * SECOND).step_by(50 * MILLIS as usize) {
-            for (member, left) in members.iter_mut().zip(&mut left) {
-                *left += call(member, now).0;
-                if let Some(request) = due(member, now, 5) {
-                    member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
-                }
-            }
+            let sent = live(&mut desk, &mut members, now, [Hears(5); 2]);
+            left.iter_mut().zip(sent).for_each(|(left, sent)| *left += sent);
         }
         let all = per_minute * 60;
         assert!(left[0] + left[1] > all * 9 / 10, "{left:?} of {all}");
@@ -198,34 +228,19 @@ fn a_member_with_frequent_requests_gets_only_its_share() {
     }
 }
 
-/// Two saturated members, one of which receives no answers from some time on. Returns how many
-/// calls each sends in the 300 s after that.
-fn left_where_one_hears_nothing() -> [u64; 2] {
-    let mut desk = desk(per_second(50));
-    let mut members = [member(1), member(2)];
-    let mut left = [0; 2];
-    for now in (BEGIN..BEGIN + 330 * SECOND).step_by(5 * MILLIS as usize) {
-        for (index, member) in members.iter_mut().enumerate() {
-            let (leased, own) = call(member, now);
-            if now > BEGIN + 30 * SECOND {
-                left[index] += leased + own;
-            }
-            if let Some(request) = due(member, now, if index == 0 { 1 } else { 30 }) {
-                let grant = answer(&mut desk, now, &request);
-                if index == 1 || now < BEGIN + 10 * SECOND {
-                    member.hear(at(now), &grant).unwrap();
-                }
-            }
-        }
-    }
-    left
-}
-
 #[test]
 fn the_share_of_a_member_that_calls_without_leases_is_counted() {
-    let left = left_where_one_hears_nothing();
+    let mut desk = desk(per_second(50));
+    let mut members = [member(1), member(2)];
+    let mut left = 0;
+    for now in (BEGIN..BEGIN + 330 * SECOND).step_by(5 * MILLIS as usize) {
+        // From the tenth second on, the first one receives no answers.
+        let first = if now < BEGIN + 10 * SECOND { Hears(1) } else { Deaf(1) };
+        let sent = live(&mut desk, &mut members, now, [first, Hears(30)]);
+        left += if now > BEGIN + 30 * SECOND { sent[0] + sent[1] } else { 0 };
+    }
     let all = 300 * 50;
-    assert!((all * 9 / 10..=all * 101 / 100).contains(&(left[0] + left[1])), "{left:?} of {all}");
+    assert!((all * 9 / 10..=all * 101 / 100).contains(&left), "{left} of {all}");
 }
 
 #[test]
@@ -241,13 +256,7 @@ fn members_that_make_one_call_and_vanish_starve_nobody() {
             if moves && tick == 2_000 {
                 desk = moved(desk, now);
             }
-            for member in &mut members {
-                let (leased, own) = call(member, now);
-                sent[second] += leased + own;
-                if let Some(request) = due(member, now, 20) {
-                    member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
-                }
-            }
+            sent[second] += live(&mut desk, &mut members, now, [Hears(20); 2]).iter().sum::<u64>();
             if (5..25).contains(&second) && tick % 100 == 0 {
                 vanished += 1;
                 let one =
@@ -280,19 +289,11 @@ fn members_that_have_vanished_before_an_outage_are_not_awaited_after_it() {
     let mut sent = [0; 50];
     for tick in 0..10_000 {
         let (now, second) = (BEGIN + tick * 5 * MILLIS, tick as usize / 200);
-        let is_away = (30..33).contains(&second);
         if tick == 6_600 {
             desk = moved(desk, now);
         }
-        for member in &mut members {
-            let (leased, own) = call(member, now);
-            sent[second] += leased + own;
-            if let Some(request) = due(member, now, 20)
-                && !is_away
-            {
-                member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
-            }
-        }
+        let life = if (30..33).contains(&second) { Cut(20) } else { Hears(20) };
+        sent[second] += live(&mut desk, &mut members, now, [life; 2]).iter().sum::<u64>();
         if second < 30 && tick % 100 == 0 {
             let one = Request { member: 100 + tick, sequence: 1, want: 1, ..Request::default() };
             sent[second] += leases(&one.send(&mut desk, now)).len() as u64;
@@ -312,22 +313,15 @@ fn a_silent_member_keeps_what_it_was_granted_lately_and_sends_no_more_alone() {
         let mut sent = [0; 2];
         for tick in 0..14_000 {
             let now = BEGIN + tick * 5 * MILLIS;
-            let is_cut = tick >= 12_000;
-            for (index, member) in members.iter_mut().enumerate() {
-                if index == 1 && !is_cut && tick % (200 / rate) > 0 {
-                    continue;
-                }
-                let (leased, own) = call(member, now);
-                // Both have used the leases that they had.
-                if tick >= 12_400 {
-                    sent[index] += leased + own;
-                }
-                let waiting = if index == 0 || is_cut { 20 } else { 1 };
-                if let Some(request) = due(member, now, waiting)
-                    && (index == 0 || !is_cut)
-                {
-                    member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
-                }
+            let second = match tick {
+                12_000.. => Cut(20),
+                _ if tick % (200 / rate) > 0 => Rests,
+                _ => Hears(1),
+            };
+            let more = live(&mut desk, &mut members, now, [Hears(20), second]);
+            // Both have used the leases that they had.
+            if tick >= 12_400 {
+                sent = [sent[0] + more[0], sent[1] + more[1]];
             }
         }
         let [other, alone] = sent;
@@ -392,18 +386,10 @@ fn a_member_that_falls_silent_after_a_restore_sends_no_more_than_is_kept_for_it(
         if tick == 6_000 {
             desk = moved(desk, now);
         }
-        for (index, member) in members.iter_mut().enumerate() {
-            let (leased, own) = call(member, now);
-            // The second one has used the leases that it had, and is considered silent.
-            if tick >= 6_700 {
-                sent += leased + own;
-            }
-            if let Some(request) = due(member, now, 20)
-                && (index == 0 || tick < 6_200)
-            {
-                member.hear(at(now), &answer(&mut desk, now, &request)).unwrap();
-            }
-        }
+        let second = if tick < 6_200 { Hears(20) } else { Cut(20) };
+        let more = live(&mut desk, &mut members, now, [Hears(20), second]);
+        // The second one has used the leases that it had, and is considered silent.
+        sent += if tick >= 6_700 { more[0] + more[1] } else { 0 };
     }
     assert!((280..=302).contains(&sent), "{sent}");
 }
@@ -421,51 +407,6 @@ fn the_end_of_an_old_connection_does_not_end_its_member() {
         desk.members()
     });
     assert_eq!(left, [1, 0]);
-}
-
-#[test]
-fn a_restored_coordinator_grants_nothing_in_addition_to_earlier_grants() {
-    // Its snapshot predates its knowledge of the number of members and of the slow limit.
-    let mut before = desk(per_second(2));
-    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
-    before.snapshot(at(BEGIN), &mut record).unwrap();
-    let mut due = Vec::new();
-    let mut poll_all = |desk: &mut Desk, begin: u64, sequence: u32| {
-        for member in 1..=8 {
-            let now = begin + member * MILLIS;
-            let want = if member == 8 { 20 } else { 0 };
-            let grant = Request { member, sequence, want, ..Request::default() }.send(desk, now);
-            let times = leases(&grant).into_iter();
-            due.extend(times.map(|(_, ahead)| now.strict_add_signed(ahead)));
-        }
-    };
-    poll_all(&mut before, BEGIN, 1);
-    let now = BEGIN + 100 * MILLIS;
-    let away = Span::from_millis(100);
-    let policy = policy(per_second(2));
-    let mut after = Desk::restore(policy, 9, &record, at(now), away, false).unwrap();
-    for round in 0..20 {
-        poll_all(&mut after, now + u64::from(round) * SECOND, 2 + round);
-    }
-    assert!(due.len() > 20, "{due:?}");
-    let apart = due.windows(2).map(|pair| pair[1].saturating_sub(pair[0]));
-    assert!(apart.min().unwrap() >= 499 * MILLIS, "{due:?}");
-}
-
-#[test]
-fn a_record_of_any_age_is_continued_after_all_possible_earlier_grants() {
-    // Storage has failed for an hour, and the coordinator continued.
-    let quota = per_second(50).with_burst(50).unwrap();
-    let mut before = desk(quota);
-    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
-    before.snapshot(at(BEGIN), &mut record).unwrap();
-    let hour = Span::from_secs(3_600);
-    let now = BEGIN + hour.as_nanos();
-    let last = *granted(&mut before, now - MILLIS, 1).last().unwrap();
-    let mut after = Desk::restore(policy(quota), 9, &record, at(now), hour, false).unwrap();
-    let due = granted(&mut after, now, 2);
-    assert!(due.iter().all(|due| *due > last), "{last} and {due:?}");
-    assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it continues");
 }
 
 #[test]
@@ -511,22 +452,6 @@ fn granted(desk: &mut Desk, now: u64, member: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_replacement_without_a_record_grants_nothing_in_addition_to_earlier_grants() {
-    let quota = per_second(50).with_burst(50).unwrap();
-    let now = BEGIN + 100 * MILLIS;
-    let before = granted(&mut desk(quota), BEGIN, 1);
-    assert!(before.len() > 50, "{before:?}");
-    let anew = || Desk::new(Leases::new(Controller::new(policy(quota), 7, at(now))), at(now));
-    let mut after = anew().in_place_of_another(at(now), Span::from_millis(100));
-    let due = granted(&mut after, now, 2);
-    assert!(due.iter().all(|due| due > before.last().unwrap()), "{before:?} and {due:?}");
-    assert!(granted(&mut after, now + SECOND, 3).len() > 10, "it continues");
-    // After a long absence nothing has to be waited for.
-    let away = Span::from_secs(60);
-    assert!(!granted(&mut anew().in_place_of_another(at(now), away), now, 2).is_empty());
-}
-
-#[test]
 fn a_member_that_leaves_returns_its_leases_and_is_no_longer_counted() {
     let mut desk = desk(per_second(50));
     let mut member = member(1);
@@ -550,26 +475,6 @@ fn a_member_that_leaves_returns_its_leases_and_is_no_longer_counted() {
     );
     assert_eq!(desk.source().controller().stats().throttled, 1, "the completed call was reported");
     assert_eq!(answer(&mut desk, now, &late).len(), 0, "it is too late");
-}
-
-#[test]
-fn permits_from_before_a_restore_are_unknown_after_it() {
-    let mut before = desk(per_second(50));
-    let mut record = vec![0; Desk::SNAPSHOT_BYTES];
-    before.snapshot(at(BEGIN), &mut record).unwrap();
-    let wanted = Request { member: 1, sequence: 1, want: 5, ..Request::default() };
-    let old = leases(&wanted.send(&mut before, BEGIN));
-    let now = BEGIN + 2 * SECOND;
-    let policy = policy(per_second(50));
-    let mut after = Desk::restore(policy, 9, &record, at(now), Span::from_secs(2), false).unwrap();
-    let new = leases(&wanted.send(&mut after, now + 4 * SECOND));
-    assert_eq!((old.len(), new.len()), (5, 5));
-    for (sequence, (permit, _)) in (2..).zip(old) {
-        let report = Some((permit, 0, 1, None));
-        Request { sequence, want: 0, report, ..wanted }.send(&mut after, now + 4 * SECOND);
-    }
-    let gate = after.source().controller();
-    assert_eq!((gate.in_flight(), gate.stats().throttled), (5, 0));
 }
 
 #[test]
@@ -671,21 +576,6 @@ fn only_calls_that_waited_for_their_lease_raise_the_rate() {
         }
         assert_eq!(desk.source().controller().stats().faster > 0, raises, "{code}");
     }
-}
-
-#[test]
-fn a_cooldown_of_an_hour_can_be_sent() {
-    let mut desk = desk(Quota::per_minute(5).unwrap());
-    let wanted = Request { member: 1, sequence: 1, want: 3, ..Request::default() };
-    let (permit, _) = leases(&wanted.send(&mut desk, BEGIN))[0];
-    let mut member = member(2);
-    assert_eq!(member.poll(at(BEGIN + SECOND), &Call::new()), Decision::Full);
-    let request = due(&mut member, BEGIN + SECOND, 1).unwrap();
-    let report = Some((permit, 0, 1, Some(3_600 * SECOND)));
-    Request { sequence: 2, report, ..wanted }.send(&mut desk, BEGIN + SECOND);
-    let grant = answer(&mut desk, BEGIN + SECOND, &request);
-    assert_eq!(member.hear(at(BEGIN + SECOND), &grant), Ok(()));
-    assert!(matches!(member.poll(at(BEGIN + SECOND), &Call::new()), Decision::Full));
 }
 
 #[test]

@@ -12,26 +12,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use policies::Small;
 use walk::Walked;
 
-/// Runs the walks, with this many fewer events than usual, and prints the results. Returns whether
-/// all promises hold.
+/// Runs the walks, as many at a time as there are cores, and prints each when it ends. Returns whether all promises
+/// hold.
 #[must_use]
-pub fn run(less: u32, json: bool) -> bool {
+pub fn run() -> bool {
     let since = Instant::now();
-    let policies = policies::all();
-    if !json {
-        println!(
-            "{:<44} {:>5} {:>9} {:>11} {:>8}",
-            "policy", "depth", "states", "events", "seconds"
-        );
-    }
-    let walked = walk_all(&policies, less, json);
-    if json {
-        let rows: Vec<String> = policies.iter().zip(&walked).map(|(p, w)| w.json(p.name)).collect();
-        println!("[{}]", rows.join(",\n "));
-    }
+    let (policies, next) = (policies::all(), AtomicUsize::new(0));
+    println!("{:<44} {:>5} {:>9} {:>11} {:>8}", "policy", "depth", "states", "events", "seconds");
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let walked: Vec<Walked> = thread::scope(|scope| {
+        let work = || {
+            let mut mine = Vec::new();
+            while let Some(policy) = policies.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let walked = walk::all_from(policy);
+                println!("{:<44} {walked}", policy.name);
+                mine.push(walked);
+            }
+            mine
+        };
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a walk ends")).collect()
+    });
     let broken = walked.iter().filter(|walked| walked.broken.is_some()).count();
     let states: u64 = walked.iter().map(|walked| walked.states).sum();
     let events: u64 = walked.iter().map(|walked| walked.events).sum();
@@ -41,29 +44,4 @@ pub fn run(less: u32, json: bool) -> bool {
         walked.len()
     );
     broken == 0
-}
-
-/// As many at a time as there are cores. Each is printed when it ends.
-fn walk_all(policies: &[Small], less: u32, quiet: bool) -> Vec<Walked> {
-    let next = AtomicUsize::new(0);
-    let workers =
-        thread::available_parallelism().map_or(1, |cores| cores.get().min(policies.len()));
-    let mut walked: Vec<(usize, Walked)> = thread::scope(|scope| {
-        let work = || {
-            let mut mine = Vec::new();
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(policy) = policies.get(index) else { return mine };
-                let walked = walk::all_from(policy, policy.depth - less);
-                if !quiet {
-                    println!("{:<44} {walked}", policy.name);
-                }
-                mine.push((index, walked));
-            }
-        };
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("a walk ends")).collect()
-    });
-    walked.sort_by_key(|(index, _)| *index);
-    walked.into_iter().map(|(_, walked)| walked).collect()
 }

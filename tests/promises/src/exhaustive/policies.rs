@@ -12,7 +12,6 @@ use tidegate::law::{
 use tidegate::{Policy, Quota, Ratio, Span};
 
 use super::moves::Move;
-use crate::bounds::Bounds;
 use crate::terms::{Made, Terms, heroku};
 
 /// A policy, and the depth of its walk.
@@ -47,7 +46,6 @@ fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
             .attempts(None),
         laws: [law],
         quotas: [made.quota],
-        bounds: [made.bounds],
         cuts_for_each_throttled: made.cuts_for_each_throttled,
         cooldown,
         spread: Ratio::HALF,
@@ -110,7 +108,7 @@ fn adaptive(name: &'static str) -> Small {
 }
 
 fn plain(law: impl Into<AnyLaw>) -> Made {
-    Made::plain(law, Bounds::None)
+    Made::plain(law)
 }
 
 fn aimd(cooldown: bool) -> Made {
@@ -128,23 +126,20 @@ fn aimd(cooldown: bool) -> Made {
             discount: 1,
         }),
     };
-    Made::plain(Aimd::new(config).unwrap_or(Aimd::DEFAULT), Bounds::of_aimd(&config))
+    Made::plain(Aimd::new(config).unwrap_or(Aimd::DEFAULT))
 }
 
 fn tchannel(recovery: Recovery) -> Made {
     let most = NonZeroU32::MIN.saturating_add(2);
     let config = TchannelConfig { most, recovery, over: Over::Wait };
     let law = Tchannel::new(config).unwrap_or(Tchannel::DEFAULT);
-    Made::published(law, Bounds::Seconds(most))
+    Made::published(law)
 }
 
 fn aimd_concurrency() -> Made {
     let two = NonZeroU16::MIN.saturating_add(1);
     let config = AimdConcurrencyConfig { start: two, most: two, keep: Ratio::HALF };
-    Made::plain(
-        AimdConcurrency::new(config).unwrap_or(AimdConcurrency::DEFAULT),
-        Bounds::Calls(two),
-    )
+    Made::plain(AimdConcurrency::new(config).unwrap_or(AimdConcurrency::DEFAULT))
 }
 
 fn gem(strategy: Strategy) -> Made {
@@ -167,7 +162,7 @@ fn autosleeper(spread: Ratio) -> Made {
         most_spread: nanos(3),
     };
     let law = Autosleeper::new(config).unwrap_or(Autosleeper::DEFAULT);
-    Made::published(law, Bounds::of_autosleeper(&config))
+    Made::published(law)
 }
 
 pub fn all() -> Vec<Small> {

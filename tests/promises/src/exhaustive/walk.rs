@@ -22,9 +22,9 @@ pub struct Walked {
     pub broken: Option<String>,
 }
 
-/// Every sequence of this many events from the start. Of sequences that lead to the same state, one
+/// Every sequence of events of the policy's depth from the start. Of sequences that lead to the same state, one
 /// continues.
-pub fn all_from(policy: &Small, depth: u32) -> Walked {
+pub fn all_from(policy: &Small) -> Walked {
     let since = Instant::now();
     let moves = moves::all();
     let mut seen = HashSet::new();
@@ -32,7 +32,7 @@ pub fn all_from(policy: &Small, depth: u32) -> Walked {
     seen.insert(start.digest());
     let mut layer = vec![(start, Vec::new())];
     let (mut events, mut broken) = (0, None);
-    'walk: for left in (0..depth).rev() {
+    'walk: for left in (0..policy.depth).rev() {
         let mut next = Vec::new();
         for (state, way) in &layer {
             for step in &moves {
@@ -52,7 +52,7 @@ pub fn all_from(policy: &Small, depth: u32) -> Walked {
         layer = next;
     }
     let seconds = since.elapsed().as_secs_f32();
-    Walked { depth, states: seen.len() as u64, events, seconds, broken }
+    Walked { depth: policy.depth, states: seen.len() as u64, events, seconds, broken }
 }
 
 /// A world, with at most one call that is retried.
@@ -120,7 +120,7 @@ impl State {
         }
         let again = world.waiting.drain(..).rfind(|call| (1..3).contains(&call.core.attempt()));
         self.again = again.or(self.again);
-        world.every_promise_holds();
+        world.next_at_is_exact();
         true
     }
 
@@ -155,17 +155,6 @@ fn without_numbers(text: &str, label: &str) -> String {
 fn told(way: &[Move], last: Move) -> String {
     let steps: Vec<String> = way.iter().chain([&last]).map(|step| format!("{step:?}")).collect();
     steps.join(", ")
-}
-
-impl Walked {
-    /// One row for scripts.
-    pub fn json(&self, name: &str) -> String {
-        let broken = self.broken.as_ref().map_or("null".into(), |broken| format!("{broken:?}"));
-        format!(
-            "{{\"policy\": {name:?}, \"depth\": {}, \"states\": {}, \"events\": {}, \"broken\": {broken}}}",
-            self.depth, self.states, self.events
-        )
-    }
 }
 
 impl fmt::Display for Walked {
