@@ -5,9 +5,7 @@ fn main() {
     let source = std::fs::read_to_string("src/main.rs").expect("src/main.rs exists");
     let tables: Vec<&str> = source
         .lines()
-        .filter_map(|line| {
-            line.strip_prefix("pub static ").or_else(|| line.strip_prefix("table!("))
-        })
+        .filter_map(|line| line.strip_prefix("verbs!(").or_else(|| line.strip_prefix("table!(")))
         .filter_map(|line| line.split_once(':'))
         .map(|(name, _)| name)
         .collect();

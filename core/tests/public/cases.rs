@@ -4,7 +4,9 @@ use core::num::NonZeroU16;
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::Gate;
-use tidegate::law::{Aimd, AimdConfig, Fixed, Law, Over, Tchannel, TchannelConfig};
+use tidegate::law::{
+    Aimd, AimdConfig, Fixed, Heroku, HerokuConfig, Law, Over, Tchannel, TchannelConfig,
+};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Span, Verdict,
 };
@@ -130,6 +132,21 @@ fn a_call_from_before_a_cut_does_not_cut_again_under_another_law() {
     gate.set_policy(aimd, at(SECOND));
     gate.settle(at(SECOND), two, Outcome::Throttled);
     assert_eq!(gate.stats().slower, 1);
+}
+
+#[test]
+fn calls_in_flight_together_raise_the_sleep_of_the_demonstration_once() {
+    let law = Heroku::new(HerokuConfig { spare_first: false, ..HerokuConfig::DEMO }).unwrap();
+    let mut gate: Controller<Heroku> = Controller::new(Policy::new(law), 1, at(0));
+    let permits = [(); 2].map(|()| match gate.poll(at(0), &Call::new()) {
+        Decision::Admit(permit) => permit,
+        other => panic!("{other:?}"),
+    });
+    let [one, two] = permits.map(|permit| {
+        gate.settle(at(SECOND), permit, Outcome::Throttled);
+        gate.states().next().unwrap().sleep()
+    });
+    assert_eq!(one, two);
 }
 
 #[test]

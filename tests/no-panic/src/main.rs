@@ -16,34 +16,61 @@ use core::num::NonZeroU32;
 use core::ops::{Deref, DerefMut};
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{CooldownPolicy, Gate, Permit, RetryBudgetPolicy};
-use tidegate::law::{Aimd, AimdConfig, AnyLaw, Autosleeper, AutosleeperConfig, Fixed, Law};
-use tidegate::queue::{self, Joined, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::gate::{self, CooldownPolicy, Permit, RetryBudgetPolicy};
+use tidegate::law::{Aimd, AimdConfig, AnyLaw, Autosleeper, AutosleeperConfig, Fixed};
+use tidegate::queue::{Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::shared::{Coordinator, Leases, Member, MessageError};
 use tidegate::signal::body::{self, Body};
 use tidegate::signal::http::{Answer, Common, Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, http, mqtt};
-use tidegate::snapshot::{Record, SnapshotError};
+use tidegate::snapshot::SnapshotError;
 use tidegate::time::Ticks;
 use tidegate::{
-    Call, CallTime, ConfigError, Controller, Costs, Decision, Hint, Instant, Keyed, Outcome,
-    Policy, Quota, Ratio, Reason, Reply, Rng, Session, Span, Verdict,
+    Call, CallTime, ConfigError, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy,
+    Quota, Ratio, Reason, Reply, Rng, Session, Span, Verdict,
 };
 
-/// The law is chosen at run time, so every law is included.
-#[unsafe(no_mangle)]
-pub static CHOSEN: Verbs<AnyLaw, 1> = Verbs::ALL;
+// The functions of a controller.
+macro_rules! verbs {
+    ($name:ident: $kind:ident<$law:ty, $limits:tt, $costs:ty>) => {
+        table!($name: $kind {
+            new: fn(Policy<$law, $limits>, Rng, Instant) -> Gate<$law, $limits, $costs> = Controller::with_rng,
+            check: fn(&Gate<$law, $limits, $costs>, Instant, &Call<$limits, $costs>) -> Verdict = Controller::check,
+            why: fn(&Gate<$law, $limits, $costs>, Instant, &Call<$limits, $costs>) -> Option<gate::Gate>
+                = Controller::why,
+            poll: fn(&mut Gate<$law, $limits, $costs>, Instant, &Call<$limits, $costs>)
+                -> Decision<Permit<$limits, $costs>> = Controller::poll,
+            settle: fn(&mut Gate<$law, $limits, $costs>, Instant, Permit<$limits, $costs>, Reply<$limits>)
+                = |gate, now, permit, reply| gate.settle(now, permit, reply),
+            learn: fn(&mut Gate<$law, $limits, $costs>, Instant, &mut Permit<$limits, $costs>, Reply<$limits>)
+                = |gate, now, permit, reply| gate.learn(now, permit, reply),
+            report: fn(&mut Gate<$law, $limits, $costs>, Instant, Reply<$limits>)
+                = |gate, now, reply| gate.report(now, reply),
+            refund: fn(&mut Gate<$law, $limits, $costs>, Instant, Permit<$limits, $costs>) = Controller::refund,
+            ready_at: fn(&Gate<$law, $limits, $costs>, Instant, &Call<$limits, $costs>) -> Option<Instant>
+                = Controller::ready_at,
+            retry: fn(&mut Gate<$law, $limits, $costs>, Instant, &Call<$limits, $costs>, Outcome)
+                -> Result<Call<$limits, $costs>, Reason> = Controller::retry,
+            next_at: fn(&Gate<$law, $limits, $costs>, Instant) -> Option<Instant> = Controller::next_at,
+            set_policy: fn(&mut Gate<$law, $limits, $costs>, Policy<$law, $limits>, Instant) = Controller::set_policy,
+            spread_start: fn(&mut Gate<$law, $limits, $costs>, Instant, Span) = Controller::spread_start,
+            snapshot: fn(&Gate<$law, $limits, $costs>, Instant, &mut [u8]) -> Result<usize, SnapshotError>
+                = Controller::snapshot,
+            restore: fn(Policy<$law, $limits>, u64, &[u8], Instant, Span)
+                -> Result<Gate<$law, $limits, $costs>, SnapshotError> = Controller::restore,
+        });
+    };
+}
 
-/// The law is a constant, and each call counts against two limits.
-#[unsafe(no_mangle)]
-pub static SETTLED: Verbs<Aimd, 2> = Verbs::ALL;
+// The law is chosen at run time, so every law is included.
+verbs!(CHOSEN: Chosen<AnyLaw, 1, [u32; 1]>);
 
-/// Each law alone, so that the optimiser sees less at a time.
-#[unsafe(no_mangle)]
-pub static FIXED: Verbs<Fixed, 1, ()> = Verbs::ALL;
+// The law is a constant, and each call counts against two limits.
+verbs!(SETTLED: Settled<Aimd, 2, [u32; 2]>);
 
-#[unsafe(no_mangle)]
-pub static AUTOSLEEPER: Verbs<Autosleeper, 1> = Verbs::ALL;
+// Each law alone, so that the optimiser sees less at a time.
+verbs!(FIXED: Constant<Fixed, 1, ()>);
+verbs!(AUTOSLEEPER: Sleeper<Autosleeper, 1, [u32; 1]>);
 
 // A controller for each key.
 table!(KEYED: Table {
@@ -68,8 +95,20 @@ table!(SESSIONS: Sessions {
     leave_by: fn(&mut CallTime, Instant, Instant) -> Instant = CallTime::leave_by,
 });
 
-#[unsafe(no_mangle)]
-pub static QUEUE: Calls<Controller<Aimd, 2>> = Calls::ALL;
+// A queue, whose gate has two limits.
+table!(QUEUE: Waiting {
+    place: fn(&mut Line, u8) -> Place = Queue::place,
+    first: fn(&Line, bool) -> Option<usize> = Queue::first,
+    waiting: fn(&Line) -> usize = Queue::waiting,
+    admit_or_join: fn(&mut Line, Instant, &mut Two, &Call<2>, Place) -> Result<Joined<Permit<2>>, Reason>
+        = Queue::admit_or_join,
+    rejoin: fn(&mut Line, Instant, &mut Two, &Call<2>, Place) -> Result<Joined<Permit<2>>, Reason> = Queue::rejoin,
+    turn: fn(&Line, Instant, &Two, &Call<2>, u8) -> Instant = Queue::turn,
+    poll: fn(&mut Line, Instant, &mut Two) -> Step = Queue::poll,
+    take: fn(&mut Line, Ticket) -> Turn<Permit<2>> = Queue::take,
+    is_admitted: fn(&Line, Ticket) -> bool = Queue::is_admitted,
+    cancel: fn(&mut Line, Instant, &mut Two, Ticket) = Queue::cancel,
+});
 
 // A shared budget, with messages from anyone.
 table!(SHARED: Shared {
@@ -122,6 +161,9 @@ table!(CONVERSIONS: Conversions {
     to_ticks: fn(&Ticks, Span) -> u64 = Ticks::to_ticks_ceil,
     between: fn(&mut Rng, Span, Span) -> Span = Rng::between,
     around: fn(&mut Rng, Span, Ratio) -> Span = Rng::around,
+    // The negative control: it can panic, and the image with it must not link.
+    #[cfg(feature = "bad")]
+    bad: fn(u64, u64) -> u64 = |dividend, divisor| dividend / divisor,
 });
 
 // The parsers of responses.
@@ -151,63 +193,8 @@ table!(SIGNALS: Signals {
     max_age: fn(&[u8]) -> Option<u32> = coap::max_age,
 });
 
-type Gated<L, const LIMITS: usize, C> = Controller<L, LIMITS, Policy<L, LIMITS>, C>;
-
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Verbs<L: Law, const LIMITS: usize, C: Costs<LIMITS> = [u32; LIMITS]> {
-    new: fn(Policy<L, LIMITS>, Rng, Instant) -> Gated<L, LIMITS, C>,
-    check: fn(&Gated<L, LIMITS, C>, Instant, &Call<LIMITS, C>) -> Verdict,
-    why: fn(&Gated<L, LIMITS, C>, Instant, &Call<LIMITS, C>) -> Option<Gate>,
-    poll: fn(&mut Gated<L, LIMITS, C>, Instant, &Call<LIMITS, C>) -> Decision<Permit<LIMITS, C>>,
-    settle: fn(&mut Gated<L, LIMITS, C>, Instant, Permit<LIMITS, C>, Reply<LIMITS>),
-    learn: fn(&mut Gated<L, LIMITS, C>, Instant, &mut Permit<LIMITS, C>, Reply<LIMITS>),
-    report: fn(&mut Gated<L, LIMITS, C>, Instant, Reply<LIMITS>),
-    refund: fn(&mut Gated<L, LIMITS, C>, Instant, Permit<LIMITS, C>),
-    ready_at: fn(&Gated<L, LIMITS, C>, Instant, &Call<LIMITS, C>) -> Option<Instant>,
-    retry: fn(
-        &mut Gated<L, LIMITS, C>,
-        Instant,
-        &Call<LIMITS, C>,
-        Outcome,
-    ) -> Result<Call<LIMITS, C>, Reason>,
-    next_at: fn(&Gated<L, LIMITS, C>, Instant) -> Option<Instant>,
-    set_policy: fn(&mut Gated<L, LIMITS, C>, Policy<L, LIMITS>, Instant),
-    spread_start: fn(&mut Gated<L, LIMITS, C>, Instant, Span),
-    snapshot: fn(&Gated<L, LIMITS, C>, Instant, &mut [u8]) -> Result<usize, SnapshotError>,
-    restore: fn(
-        Policy<L, LIMITS>,
-        u64,
-        &[u8],
-        Instant,
-        Span,
-    ) -> Result<Gated<L, LIMITS, C>, SnapshotError>,
-    /// The negative control: it can panic, and the image with it must not link.
-    #[cfg(feature = "bad")]
-    bad: fn(u64, u64) -> u64,
-}
-
-impl<L: Record + Copy + PartialEq, const LIMITS: usize, C: Costs<LIMITS>> Verbs<L, LIMITS, C> {
-    const ALL: Self = Self {
-        new: Controller::with_rng,
-        check: Controller::check,
-        why: Controller::why,
-        poll: Controller::poll,
-        settle: |gate, now, permit, reply| gate.settle(now, permit, reply),
-        learn: |gate, now, permit, reply| gate.learn(now, permit, reply),
-        report: |gate, now, reply| gate.report(now, reply),
-        refund: Controller::refund,
-        ready_at: Controller::ready_at,
-        retry: Controller::retry,
-        next_at: Controller::next_at,
-        set_policy: Controller::set_policy,
-        spread_start: Controller::spread_start,
-        snapshot: Controller::snapshot,
-        restore: Controller::restore,
-        #[cfg(feature = "bad")]
-        bad: |dividend, divisor| dividend / divisor,
-    };
-}
-
+type Gate<L, const LIMITS: usize, C> = Controller<L, LIMITS, Policy<L, LIMITS>, C>;
+type Two = Controller<Aimd, 2>;
 type Gates = Keyed<u32, Fixed, 4>;
 
 /// A list with a small capacity.
@@ -240,36 +227,6 @@ impl Extend<Node<2>> for Nodes {
 }
 
 type Line = Queue<Nodes, 2>;
-
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Calls<G> {
-    place: fn(&mut Line, u8) -> Place,
-    first: fn(&Line, bool) -> Option<usize>,
-    waiting: fn(&Line) -> usize,
-    admit_or_join:
-        fn(&mut Line, Instant, &mut G, &Call<2>, Place) -> Result<Joined<Permit<2>>, Reason>,
-    rejoin: fn(&mut Line, Instant, &mut G, &Call<2>, Place) -> Result<Joined<Permit<2>>, Reason>,
-    turn: fn(&Line, Instant, &G, &Call<2>, u8) -> Instant,
-    poll: fn(&mut Line, Instant, &mut G) -> Step,
-    take: fn(&mut Line, Ticket) -> Turn<Permit<2>>,
-    is_admitted: fn(&Line, Ticket) -> bool,
-    cancel: fn(&mut Line, Instant, &mut G, Ticket),
-}
-
-impl<G: queue::Gate<2, Permit = Permit<2>>> Calls<G> {
-    const ALL: Self = Self {
-        place: Queue::place,
-        first: Queue::first,
-        waiting: Queue::waiting,
-        admit_or_join: Queue::admit_or_join,
-        rejoin: Queue::rejoin,
-        turn: Queue::turn,
-        poll: Queue::poll,
-        take: Queue::take,
-        is_admitted: Queue::is_admitted,
-        cancel: Queue::cancel,
-    };
-}
 
 type Desk = Coordinator<Leases<AnyLaw, 8>, 4>;
 type Branch = Coordinator<Member<8>, 4>;
