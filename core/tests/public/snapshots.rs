@@ -1,5 +1,5 @@
 //! Snapshots of one law restored with another. The vectors have records at every distance of
-//! clocks, `tests/promises` any events and any record, and `long_time` all kinds of damage.
+//! clocks and damaged ones, `tests/promises` any events and any record.
 
 use proptest::prelude::*;
 use tidegate::law::{AnyLaw, Fixed};
