@@ -107,7 +107,7 @@ impl World {
             }
             let start = one.own.start(today);
             one.own.hold(start);
-            one.held = true;
+            (one.held, one.rank) = (true, Rank::Replaces);
             let before = self.digest();
             self.seat = Some((index, start));
             if before != self.digest() {
