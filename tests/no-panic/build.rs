@@ -6,7 +6,7 @@ fn main() {
     let tables: Vec<&str> = source
         .lines()
         .filter_map(|line| {
-            line.strip_prefix("pub static ").or_else(|| line.strip_prefix("table!("))
+            ["pub static ", "table!(", "verbs!("].iter().find_map(|start| line.strip_prefix(start))
         })
         .filter_map(|line| line.split_once(':'))
         .map(|(name, _)| name)

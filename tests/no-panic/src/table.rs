@@ -11,13 +11,13 @@ fn panic(_: &core::panic::PanicInfo) -> ! {
 
 /// Defines a table of functions that the linker must keep: its type, and the table.
 macro_rules! table {
-    ($name:ident: $kind:ident { $($field:ident: $of:ty = $function:expr,)* }) => {
+    ($name:ident: $kind:ident { $($(#[$if:meta])? $field:ident: $of:ty = $function:expr,)* }) => {
         #[allow(dead_code, reason = "roots for the linker, never called")]
         pub struct $kind {
-            $($field: $of,)*
+            $($(#[$if])? $field: $of,)*
         }
 
         #[unsafe(no_mangle)]
-        pub static $name: $kind = $kind { $($field: $function,)* };
+        pub static $name: $kind = $kind { $($(#[$if])? $field: $function,)* };
     };
 }
