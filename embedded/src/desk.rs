@@ -218,6 +218,33 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.lock(None, |inner| inner.started.as_mut().map(act))
     }
 
+    fn log_reply(
+        &self,
+        key: &G::Key,
+        reply: &tidegate::Reply<LIMITS>,
+        tries_again: bool,
+        now: Instant,
+    ) {
+        if tries_again || reply.outcome.is_pushback() {
+            let asked = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
+            match asked.map(millis) {
+                Some(asked) => log!(
+                    debug,
+                    "{:?}, the server asks for {} ms, tried again: {}",
+                    reply.outcome,
+                    asked,
+                    tries_again
+                ),
+                None => log!(debug, "{:?}, tried again: {}", reply.outcome, tries_again),
+            }
+        }
+        if reply.outcome.is_pushback()
+            && let Some(Some(Some(interval))) = self.see(key, |gate| gate.intervals(now).next())
+        {
+            log!(debug, "the interval between calls is {} ms", millis(interval));
+        }
+    }
+
     /// Calls `act` with the desk locked. If a law or a waker calls back into the throttle that is calling it, nothing is
     /// done and it gets `otherwise`.
     fn lock<R>(&self, otherwise: R, act: impl FnOnce(&mut Inner<G, WAITERS, LIMITS>) -> R) -> R {
@@ -311,25 +338,6 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
         }
         Poll::Pending
     }
-}
-
-#[cfg(any(feature = "defmt", feature = "log"))]
-fn log_reply<const LIMITS: usize>(reply: &impl AsReply<LIMITS>, tries_again: bool) {
-    reply.with_reply(|reply| {
-        if tries_again || reply.outcome.is_pushback() {
-            let asked = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
-            match asked.map(millis) {
-                Some(asked) => log!(
-                    debug,
-                    "{:?}, the server asks for {} ms, tried again: {}",
-                    reply.outcome,
-                    asked,
-                    tries_again
-                ),
-                None => log!(debug, "{:?}, tried again: {}", reply.outcome, tries_again),
-            }
-        }
-    });
 }
 
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Verbs<LIMITS>
@@ -445,14 +453,8 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             }
             tries_again
         });
-        #[cfg(any(feature = "defmt", feature = "log"))]
-        {
-            log_reply(reply, tries_again);
-            if reply.with_reply(|reply| reply.outcome.is_pushback())
-                && let Some(Some(Some(interval))) = self.see(key, |gate| gate.intervals(now).next())
-            {
-                log!(debug, "the interval between calls is {} ms", millis(interval));
-            }
+        if cfg!(any(feature = "defmt", feature = "log")) {
+            reply.with_reply(|reply| self.log_reply(key, reply, tries_again, now));
         }
         tries_again
     }
