@@ -208,6 +208,12 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.with(|started| started.gates().look(key).map(act)).flatten()
     }
 
+    /// The current interval of the key's first law.
+    pub(crate) fn interval(&self, key: &G::Key) -> Option<Span> {
+        let now = self.now();
+        self.see(key, |gate| gate.intervals(now).next()).flatten().flatten()
+    }
+
     /// Number of waiting tasks.
     pub(crate) fn waiting(&self) -> usize {
         self.lock(0, |inner| inner.line.waiting())
@@ -218,13 +224,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.lock(None, |inner| inner.started.as_mut().map(act))
     }
 
-    fn log_reply(
-        &self,
-        key: &G::Key,
-        reply: &tidegate::Reply<LIMITS>,
-        tries_again: bool,
-        now: Instant,
-    ) {
+    fn log_reply(&self, key: &G::Key, reply: &tidegate::Reply<LIMITS>, tries_again: bool) {
         if tries_again || reply.outcome.is_pushback() {
             let asked = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
             match asked.map(millis) {
@@ -239,7 +239,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
             }
         }
         if reply.outcome.is_pushback()
-            && let Some(Some(Some(interval))) = self.see(key, |gate| gate.intervals(now).next())
+            && let Some(interval) = self.interval(key)
         {
             log!(debug, "the interval between calls is {} ms", millis(interval));
         }
@@ -454,7 +454,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             tries_again
         });
         if cfg!(any(feature = "defmt", feature = "log")) {
-            reply.with_reply(|reply| self.log_reply(key, reply, tries_again, now));
+            reply.with_reply(|reply| self.log_reply(key, reply, tries_again));
         }
         tries_again
     }

@@ -143,12 +143,7 @@ impl<
     /// [`Throttle::interval`](crate::Throttle::interval).
     #[must_use]
     pub fn interval(&self, key: &K) -> Option<Duration> {
-        let now = self.desk.now();
-        self.desk
-            .see(key, |gate| gate.intervals(now).next())
-            .flatten()
-            .flatten()
-            .map(time::duration)
+        self.desk.interval(key).map(time::duration)
     }
 
     /// Number of calls of this key in flight.

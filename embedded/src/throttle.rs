@@ -255,12 +255,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     /// The current interval of the first limit's law; `None` if there is none.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
-        let now = self.desk.now();
-        self.desk
-            .see(&(), |gate| gate.intervals(now).next())
-            .flatten()
-            .flatten()
-            .map(time::duration)
+        self.desk.interval(&()).map(time::duration)
     }
 
     /// When a plain call may be sent if nothing settles until then and no other call waits. May be

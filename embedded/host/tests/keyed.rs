@@ -125,8 +125,12 @@ fn a_reset_ends_the_cooldown_of_its_key_and_makes_room_for_another() {
             sent.borrow_mut().push((key, Instant::now().as_secs()));
         });
     }
+    tasks.spawn(async {
+        let hasty = apis.call(2).with_timeout(Duration::from_secs(60)).acquire().await;
+        assert!(matches!(hasty, Err(Rejection::Late(_))));
+    });
     tasks.run(&time, Instant::from_secs(10));
-    assert_eq!((sent.borrow().len(), apis.waiting()), (0, 3));
+    assert_eq!((sent.borrow().len(), tasks.left(), apis.waiting()), (0, 3, 3));
     apis.reset(&0);
     tasks.run(&time, Instant::from_secs(60));
     assert_eq!(*sent.borrow(), [(0, 10), (2, 10)]);

@@ -80,12 +80,12 @@ fn after_another_start_calls_in_flight_keep_their_places_and_waiting_calls_their
         tasks.spawn(served(uplink.acquire()));
         tasks.run(&time, Instant::from_secs(10));
         start(&uplink);
-        assert_eq!(uplink.in_flight(), 3);
+        tasks.run(&time, far());
+        assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(sent_at)));
+        assert_eq!((uplink.stats().ok, uplink.in_flight()), (1, 3));
         for permit in permits {
             permit.settle(Outcome::Ok);
         }
-        tasks.run(&time, far());
-        assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(sent_at)));
         assert_eq!((uplink.stats().ok, uplink.in_flight()), (4, 0));
     }
 }

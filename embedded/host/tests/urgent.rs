@@ -49,26 +49,6 @@ fn a_call_of_a_higher_priority_does_not_wait_for_a_task_whose_executor_is_busy()
     assert_eq!(*sent.borrow(), (1..=60).collect::<Vec<_>>());
 }
 
-#[test]
-fn an_attempt_that_could_lose_a_response_keeps_its_place() {
-    let time = Time::begin();
-    let throttle = throttle_of::<_, 1>(every(1).backoff(None));
-    let order = RefCell::new(Vec::new());
-    let mut tasks = Tasks::new();
-    for priority in [0, 7] {
-        let (throttle, order) = (&throttle, &order);
-        tasks.spawn(async move {
-            let mut next = failing(1);
-            let sent = throttle.call().with_priority(priority).run(async || next()).await;
-            order.borrow_mut().push((priority, sent));
-        });
-        tasks.turn();
-    }
-    tasks.run(&time, far());
-    order.borrow_mut().sort_unstable_by_key(|(priority, _)| *priority);
-    assert_eq!(*order.borrow(), [(0, Ok(Outcome::Ok)), (7, Ok(Outcome::Ok))]);
-}
-
 /// The reply of a server to a call now, with all hints.
 fn call(window: &RefCell<Window>) -> Reply {
     let mut window = window.borrow_mut();
