@@ -12,24 +12,6 @@ fn apis() -> Apis {
 }
 
 #[test]
-fn keys_are_independent_of_each_other() {
-    let time = Time::begin();
-    let apis = apis();
-    let left_at = RefCell::new(Vec::new());
-    let mut tasks = Tasks::new();
-    for number in 0..6u8 {
-        let (apis, left_at) = (&apis, &left_at);
-        tasks.spawn(async move {
-            served(apis.call(number % 2).acquire()).await;
-            left_at.borrow_mut().push((Instant::now().as_secs(), number));
-        });
-    }
-    tasks.run(&time, far());
-    assert_eq!(*left_at.borrow(), [(0, 0), (0, 1), (1, 2), (1, 3), (2, 4), (2, 5)]);
-    assert_eq!((apis.keys(), apis.waiting(), apis.evicted()), (2, 0, 0));
-}
-
-#[test]
 fn a_new_policy_and_concurrency_limit_apply_to_every_key_and_to_waiting_calls() {
     let time = Time::begin();
     let apis = apis();

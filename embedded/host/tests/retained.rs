@@ -24,26 +24,6 @@ fn fall_asleep(at: u64) -> [u8; Uplink::SNAPSHOT_BYTES] {
     record
 }
 
-/// Wakes up `away` later with a clock at zero. Returns when the next call is sent.
-fn next_after(record: &[u8], away: Duration) -> Instant {
-    let time = Time::begin();
-    let uplink = Uplink::new();
-    uplink.restore(policy(), 8, record, away).unwrap();
-    let mut tasks = Tasks::new();
-    tasks.spawn(served(uplink.acquire()));
-    tasks.run(&time, far());
-    Instant::now()
-}
-
-#[test]
-fn the_next_call_waits_for_the_remaining_time_minus_the_sleep() {
-    let record = fall_asleep(20);
-    for (away, left) in [(0, 40), (15, 25), (40, 0), (3_600, 0)] {
-        let left = Instant::from_secs(left);
-        assert_eq!(next_after(&record, Duration::from_secs(away)), left, "{away} s asleep");
-    }
-}
-
 #[test]
 fn a_record_that_is_damaged_changes_nothing() {
     let _time = Time::begin();
@@ -69,17 +49,18 @@ fn a_record_that_is_damaged_changes_nothing() {
 #[test]
 fn after_another_start_calls_in_flight_keep_their_places_and_waiting_calls_their_order() {
     let record = fall_asleep(20);
-    let restore = |uplink: &Uplink| uplink.restore(policy(), 8, &record, Duration::MIN).unwrap();
-    let start = |uplink: &Uplink| uplink.start(policy(), 8);
-    let starts: [(&dyn Fn(&Uplink), u64); 2] = [(&restore, 50), (&start, 10)];
-    for (start, sent_at) in starts {
+    // It sleeps for so many seconds, or starts afresh. The call is sent after the remaining time.
+    for (away, sent_at) in [(Some(0), 50), (Some(15), 35), (Some(3_600), 10), (None, 10)] {
         let time = Time::begin();
         let uplink = Uplink::seeded(policy(), 7);
         let permits = [(); 3].map(|()| uplink.try_acquire().unwrap());
         let mut tasks = Tasks::new();
         tasks.spawn(served(uplink.acquire()));
         tasks.run(&time, Instant::from_secs(10));
-        start(&uplink);
+        match away.map(Duration::from_secs) {
+            Some(away) => uplink.restore(policy(), 8, &record, away).unwrap(),
+            None => uplink.start(policy(), 8),
+        }
         tasks.run(&time, far());
         assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(sent_at)));
         assert_eq!((uplink.stats().ok, uplink.in_flight()), (1, 3));
