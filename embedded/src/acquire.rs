@@ -28,21 +28,12 @@ use crate::throttle::Shared;
 /// ```
 #[must_use = "nothing waits until it is awaited"]
 pub struct Acquire<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
-    throttle: &'a T,
-    key: T::Key,
-    standing: Standing<LIMITS, T::Costs>,
+    pub(crate) throttle: &'a T,
+    pub(crate) key: T::Key,
+    pub(crate) standing: Standing<LIMITS, T::Costs>,
 }
 
-impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Acquire<'a, T, LIMITS> {
-    pub(crate) fn new(
-        throttle: &'a T,
-        key: T::Key,
-        call: tidegate::Call<LIMITS, T::Costs>,
-        priority: u8,
-    ) -> Self {
-        Self { throttle, key, standing: Standing::new(call, priority) }
-    }
-
+impl<T: Shared<LIMITS>, const LIMITS: usize> Acquire<'_, T, LIMITS> {
     /// Ready when the call may be sent. Its permit stays here.
     pub(crate) fn admitted(&mut self) -> impl Future<Output = Result<(), Rejection>> {
         poll_fn(|context| self.stand(context))
@@ -69,8 +60,11 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Future for Acquire<'a, T, LIMIT
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        this.stand(context)
-            .map_ok(|()| Permit::new(this.throttle, this.key.clone(), this.standing.permit.take()))
+        this.stand(context).map_ok(|()| Permit {
+            throttle: this.throttle,
+            key: this.key.clone(),
+            raw: this.standing.permit.take(),
+        })
     }
 }
 

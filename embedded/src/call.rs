@@ -6,7 +6,7 @@ use embassy_time::{Duration, Instant};
 use tidegate::{Outcome, Reply};
 
 use crate::acquire::Acquire;
-use crate::desk::Verbs;
+use crate::desk::{Standing, Verbs};
 use crate::done_by::DoneBy;
 use crate::permit::Permit;
 use crate::rejection::Rejection;
@@ -33,9 +33,9 @@ use crate::throttle::Shared;
 #[derive(Debug)]
 #[must_use = "a call that is not acquired or run is not made"]
 pub struct Call<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
-    throttle: &'a T,
+    pub(crate) throttle: &'a T,
     key: T::Key,
-    call: tidegate::Call<LIMITS, T::Costs>,
+    pub(crate) call: tidegate::Call<LIMITS, T::Costs>,
     priority: u8,
 }
 
@@ -72,21 +72,12 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
 
     /// Requires the response at `deadline` or earlier; see [`DoneBy`].
     pub const fn done_by(self, deadline: Instant) -> DoneBy<'a, T, LIMITS> {
-        DoneBy::new(self, deadline)
+        DoneBy { call: self, deadline }
     }
 
     /// Requires the response within `timeout` from now; see [`DoneBy`].
     pub fn done_within(self, timeout: Duration) -> DoneBy<'a, T, LIMITS> {
         self.done_by(after(timeout))
-    }
-
-    /// Moves the deadline to this instant, unless it is already earlier.
-    pub(crate) fn sent_by(self, deadline: tidegate::Instant) -> Self {
-        Self { call: self.call.deadline(self.call.not_after().min(deadline)), ..self }
-    }
-
-    pub(crate) const fn throttle(&self) -> &'a T {
-        self.throttle
     }
 
     /// Sets a priority, from 0 (the default) to 7. Calls with a higher priority are sent first. If
@@ -119,7 +110,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// urgent call signals a task that [`acquire`](Self::acquire)s.
     pub fn try_acquire(self) -> Option<Permit<'a, T, LIMITS>> {
         let raw = self.throttle.desk().take(&self.key, &self.call, self.priority)?;
-        Some(Permit::new(self.throttle, self.key, Some(raw)))
+        Some(Permit { throttle: self.throttle, key: self.key, raw: Some(raw) })
     }
 
     /// Waits for a permit, first come, first served.
@@ -160,7 +151,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// # Ok::<(), Rejection>(()) }).unwrap();
     /// ```
     pub fn acquire(self) -> Acquire<'a, T, LIMITS> {
-        Acquire::new(self.throttle, self.key, self.call, self.priority)
+        let standing = Standing::new(self.call, self.priority);
+        Acquire { throttle: self.throttle, key: self.key, standing }
     }
 
     /// Makes the call when it may be sent, and retries it if it is throttled or fails, within the

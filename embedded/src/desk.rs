@@ -14,9 +14,9 @@ use tidegate::{AsReply, CallTime, Costs, Decision, Instant, Outcome, Reason, Spa
 
 use crate::gates::{Gate, Gates};
 use crate::line::{Line, Rank};
-use crate::log::{debug, trace};
+use crate::log::log;
 use crate::rejection::Rejection;
-use crate::time::{self, millis, wake_at};
+use crate::time::{self, Slept, millis, wake_at};
 
 /// See the module's documentation. All zeros at first, so a `static` takes no flash.
 #[allow(missing_debug_implementations, reason = "the throttles have their own")]
@@ -27,9 +27,8 @@ pub struct Desk<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMIT
 struct Inner<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> {
     started: Option<Started<G, LIMITS>>,
     line: Line<G::Key, WAITERS>,
-    /// How long the device's clock stood still. The gates' time is ahead of it by this.
-    #[cfg(feature = "sleep")]
-    slept: Span,
+    /// The gates' time is ahead of the device's clock by this.
+    slept: Slept,
 }
 
 /// The state of a throttle that was started.
@@ -145,25 +144,24 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
             inner: Mutex::new(RefCell::new(Inner {
                 started: None,
                 line: Line::new(),
-                #[cfg(feature = "sleep")]
-                slept: Span::ZERO,
+                slept: Slept::NONE,
             })),
         }
     }
 
     /// How long the device's clock stood still.
     fn slept(&self) -> Span {
-        #[cfg(feature = "sleep")]
-        return self.lock(Span::ZERO, |inner| inner.slept);
-        #[cfg(not(feature = "sleep"))]
-        Span::ZERO
+        if !cfg!(feature = "sleep") {
+            return Span::ZERO;
+        }
+        self.lock(Span::ZERO, |inner| inner.slept.span())
     }
 
     /// Moves the gates' time ahead. Tasks that wait ask the gates again.
     #[cfg(feature = "sleep")]
-    pub(crate) fn sleep(&self, slept: Span) {
+    pub(crate) fn sleep(&self, duration: embassy_time::Duration) {
         self.lock((), |inner| {
-            inner.slept += slept;
+            inner.slept.add(duration);
             inner.line.wake_all();
         });
     }
@@ -210,6 +208,12 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
         self.with(|started| started.gates().look(key).map(act)).flatten()
     }
 
+    /// The current interval of the key's first law.
+    pub(crate) fn interval(&self, key: &G::Key) -> Option<Span> {
+        let now = self.now();
+        self.see(key, |gate| gate.intervals(now).next()).flatten().flatten()
+    }
+
     /// Number of waiting tasks.
     pub(crate) fn waiting(&self) -> usize {
         self.lock(0, |inner| inner.line.waiting())
@@ -218,6 +222,27 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     /// The result of `act` on the state, if the throttle was started.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut Started<G, LIMITS>) -> R) -> Option<R> {
         self.lock(None, |inner| inner.started.as_mut().map(act))
+    }
+
+    fn log_reply(&self, key: &G::Key, reply: &tidegate::Reply<LIMITS>, tries_again: bool) {
+        if tries_again || reply.outcome.is_pushback() {
+            let asked = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
+            match asked.map(millis) {
+                Some(asked) => log!(
+                    debug,
+                    "{:?}, the server asks for {} ms, tried again: {}",
+                    reply.outcome,
+                    asked,
+                    tries_again
+                ),
+                None => log!(debug, "{:?}, tried again: {}", reply.outcome, tries_again),
+            }
+        }
+        if reply.outcome.is_pushback()
+            && let Some(interval) = self.interval(key)
+        {
+            log!(debug, "the interval between calls is {} ms", millis(interval));
+        }
     }
 
     /// Calls `act` with the desk locked. If a law or a waker calls back into the throttle that is calling it, nothing is
@@ -231,13 +256,6 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
 }
 
 impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITERS, LIMITS> {
-    const fn slept(&self) -> Span {
-        #[cfg(feature = "sleep")]
-        return self.slept;
-        #[cfg(not(feature = "sleep"))]
-        Span::ZERO
-    }
-
     fn wake_first(&mut self, key: &G::Key) {
         let is_failing = self.started.as_mut().is_some_and(|started| started.is_failing(key));
         self.line.wake_first(key, is_failing);
@@ -254,7 +272,7 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
         wake: &mut Instant,
     ) -> Poll<Result<(), Rejection>> {
         let Standing { call, priority, number, until, permit } = standing;
-        let slept = self.slept();
+        let slept = self.slept.span();
         let Some(started) = &mut self.started else {
             return Poll::Ready(Err(Rejection::NotStarted));
         };
@@ -322,22 +340,6 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
     }
 }
 
-#[cfg(any(feature = "defmt", feature = "log"))]
-fn log_reply<const LIMITS: usize>(reply: &impl AsReply<LIMITS>, tries_again: bool) {
-    reply.with_reply(|reply| {
-        if tries_again || reply.outcome.is_pushback() {
-            let asked = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
-            match asked.map(millis) {
-                Some(asked) => debug!(
-                    "{:?}, the server asks for {} ms, tried again: {}",
-                    reply.outcome, asked, tries_again
-                ),
-                None => debug!("{:?}, tried again: {}", reply.outcome, tries_again),
-            }
-        }
-    });
-}
-
 impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Verbs<LIMITS>
     for Desk<M, G, WAITERS, LIMITS>
 {
@@ -384,16 +386,16 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
                 .lock(Poll::Pending, |inner| inner.stand(key, standing, context, now, &mut wake));
             if let Poll::Ready(result) = result {
                 if let Err(rejection) = &result {
-                    debug!("not sent: {}", rejection);
+                    log!(debug, "not sent: {}", rejection);
                 }
                 return Poll::Ready(result);
             }
         }
         if wake < Instant::MAX {
-            trace!("waits for {} ms, or until something changes", millis(wake - now));
+            log!(trace, "waits for {} ms, or until something changes", millis(wake - now));
             wake_at(wake - self.slept(), context.waker());
         } else {
-            trace!("waits until something changes");
+            log!(trace, "waits until something changes");
         }
         Poll::Pending
     }
@@ -451,14 +453,8 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
             }
             tries_again
         });
-        #[cfg(any(feature = "defmt", feature = "log"))]
-        {
-            log_reply(reply, tries_again);
-            if reply.with_reply(|reply| reply.outcome.is_pushback())
-                && let Some(Some(Some(interval))) = self.see(key, |gate| gate.intervals(now).next())
-            {
-                debug!("the interval between calls is {} ms", millis(interval));
-            }
+        if cfg!(any(feature = "defmt", feature = "log")) {
+            reply.with_reply(|reply| self.log_reply(key, reply, tries_again));
         }
         tries_again
     }

@@ -33,8 +33,8 @@ use crate::throttle::Shared;
 /// ```
 #[must_use = "a call that is not run is not made"]
 pub struct DoneBy<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
-    call: Call<'a, T, LIMITS>,
-    deadline: Instant,
+    pub(crate) call: Call<'a, T, LIMITS>,
+    pub(crate) deadline: Instant,
 }
 
 /// The result, if it arrived in time.
@@ -48,11 +48,7 @@ impl<R: Replied<LIMITS>, const LIMITS: usize> Replied<LIMITS> for InTime<R> {
     }
 }
 
-impl<'a, T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'a, T, LIMITS> {
-    pub(crate) const fn new(call: Call<'a, T, LIMITS>, deadline: Instant) -> Self {
-        Self { call, deadline }
-    }
-
+impl<T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'_, T, LIMITS> {
     /// Like [`Call::run`], with a deadline for the response.
     ///
     /// # Errors
@@ -62,8 +58,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'a, T, LIMITS> {
         self,
         mut call: impl AsyncFnMut() -> R,
     ) -> impl Future<Output = Result<R, Rejection>> {
-        let Self { call: asks, deadline } = self;
-        let desk = asks.throttle().desk();
+        let Self { call: mut asks, deadline } = self;
+        let desk = asks.throttle.desk();
         let (now, done_by) = (desk.now(), desk.instant(deadline));
         let leave_by = desk.with_call_time(|time| time.leave_by(now, done_by)).unwrap_or(done_by);
         let work = async move || {
@@ -76,7 +72,8 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> DoneBy<'a, T, LIMITS> {
             });
             InTime(answer.ok())
         };
-        let run = asks.sent_by(leave_by).run(work);
+        asks.call = asks.call.deadline(asks.call.not_after().min(leave_by));
+        let run = asks.run(work);
         async move { run.await?.0.ok_or(Rejection::GivenUp) }
     }
 }

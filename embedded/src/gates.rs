@@ -9,11 +9,9 @@ pub(crate) type Gate<L, const LIMITS: usize, C> =
 
 /// A controller per key; a single one if the key is `()`.
 pub trait Gates<const LIMITS: usize> {
-    /// The law of the controllers.
     type Law: Law + 'static;
     /// What distinguishes calls of different limits.
     type Key: Clone + Eq;
-    /// What a call costs.
     type Costs: Costs<LIMITS>;
 
     /// Whether there is more than one key.

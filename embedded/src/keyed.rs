@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::desk::{Desk, Verbs};
 use crate::gates::{Gate, Gates};
 use crate::replied::Replied;
-use crate::throttle::{Shared, sealed};
+use crate::throttle::sealed;
 use crate::time;
 
 /// A table of controllers whose policy is in flash.
@@ -107,7 +107,7 @@ impl<
     /// The device has slept with its timer stopped; see [`Throttle::slept`](crate::Throttle::slept).
     #[cfg(feature = "sleep")]
     pub fn slept(&self, duration: Duration) {
-        self.desk.sleep(time::span(duration));
+        self.desk.sleep(duration);
     }
 
     /// Sets another policy for all keys; see [`Controller::set_policy`].
@@ -143,12 +143,7 @@ impl<
     /// [`Throttle::interval`](crate::Throttle::interval).
     #[must_use]
     pub fn interval(&self, key: &K) -> Option<Duration> {
-        let now = self.desk.now();
-        self.desk
-            .see(key, |gate| gate.intervals(now).next())
-            .flatten()
-            .flatten()
-            .map(time::duration)
+        self.desk.interval(key).map(time::duration)
     }
 
     /// Number of calls of this key in flight.
@@ -272,17 +267,6 @@ impl<
     fn desk(&self) -> &Self::Desk {
         &self.desk
     }
-}
-
-impl<
-    M: RawMutex,
-    K: Clone + Eq,
-    L: Law + 'static,
-    const KEYS: usize,
-    const WAITERS: usize,
-    const LIMITS: usize,
-> Shared<LIMITS> for KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
-{
 }
 
 impl<

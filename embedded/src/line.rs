@@ -258,5 +258,7 @@ mod tests {
             }
             assert_eq!(order(&mut line, is_failing), expected, "{is_failing}");
         }
+        let urgent = Rank::new(7, 0);
+        assert!(urgent.displaces(NEW) && !urgent.displaces(Rank::new(0, 1)));
     }
 }

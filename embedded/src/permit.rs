@@ -26,20 +26,12 @@ use crate::throttle::Shared;
 /// ```
 #[must_use = "a permit that is dropped frees its place, and the throttle learns nothing: settle it"]
 pub struct Permit<'a, T: Shared<LIMITS>, const LIMITS: usize = 1> {
-    throttle: &'a T,
-    key: T::Key,
-    raw: Option<Raw<LIMITS, T::Costs>>,
+    pub(crate) throttle: &'a T,
+    pub(crate) key: T::Key,
+    pub(crate) raw: Option<Raw<LIMITS, T::Costs>>,
 }
 
-impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Permit<'a, T, LIMITS> {
-    pub(crate) const fn new(
-        throttle: &'a T,
-        key: T::Key,
-        raw: Option<Raw<LIMITS, T::Costs>>,
-    ) -> Self {
-        Self { throttle, key, raw }
-    }
-
+impl<T: Shared<LIMITS>, const LIMITS: usize> Permit<'_, T, LIMITS> {
     /// Settles the call with its result: anything that [`run`](crate::Call::run) accepts, for example an
     /// [`Outcome`](tidegate::Outcome), or a reference to it.
     pub fn settle(mut self, answer: impl Replied<LIMITS>) {

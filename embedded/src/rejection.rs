@@ -51,53 +51,39 @@ fn millis_until(at: Instant) -> u64 {
     at.saturating_duration_since(Instant::now()).as_millis()
 }
 
-/// `Late` writes the time from now.
-impl core::fmt::Display for Rejection {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(match self {
-            Self::Late(at) => {
-                let wait = millis_until(*at);
-                return write!(f, "the call could be sent in {wait} ms, after its deadline");
+macro_rules! texts {
+    ($late:literal, $($reason:ident: $text:literal,)*) => {
+        /// `Late` writes the time from now.
+        impl core::fmt::Display for Rejection {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(match self {
+                    Self::Late(at) => return write!(f, $late, millis_until(*at)),
+                    $(Self::$reason => $text,)*
+                })
             }
-            Self::GivenUp => "the deadline passed while the call was in flight",
-            Self::QueueFull => "the queue is full: give the throttle more places, or make fewer calls",
-            Self::OverLimit => "the law's limit for this second is used up",
-            Self::TooBig => "the cost is more than the limit's burst: give the quota a larger burst, or divide the call",
-            Self::Never => "the wait would outlast the clock",
-            Self::NotStarted => "the throttle was not started: call `start` first",
-        })
-    }
+        }
+
+        /// `Late` writes the time from now.
+        #[cfg(feature = "defmt")]
+        impl defmt::Format for Rejection {
+            fn format(&self, f: defmt::Formatter<'_>) {
+                match self {
+                    Self::Late(at) => defmt::write!(f, $late, millis_until(*at)),
+                    $(Self::$reason => defmt::write!(f, $text),)*
+                }
+            }
+        }
+    };
+}
+
+texts! {
+    "the call could be sent in {} ms, after its deadline",
+    GivenUp: "the deadline passed while the call was in flight",
+    QueueFull: "the queue is full: give the throttle more places, or make fewer calls",
+    OverLimit: "the law's limit for this second is used up",
+    TooBig: "the cost is more than the limit's burst: give the quota a larger burst, or divide the call",
+    Never: "the wait would outlast the clock",
+    NotStarted: "the throttle was not started: call `start` first",
 }
 
 impl core::error::Error for Rejection {}
-
-/// Writes the time from now.
-#[cfg(feature = "defmt")]
-impl defmt::Format for Rejection {
-    fn format(&self, f: defmt::Formatter<'_>) {
-        match self {
-            Self::Late(at) => {
-                let wait = millis_until(*at);
-                defmt::write!(f, "the call could be sent in {=u64} ms, after its deadline", wait);
-            }
-            Self::GivenUp => defmt::write!(f, "the deadline passed while the call was in flight"),
-            Self::QueueFull => {
-                defmt::write!(
-                    f,
-                    "the queue is full: give the throttle more places, or make fewer calls"
-                )
-            }
-            Self::OverLimit => defmt::write!(f, "the law's limit for this second is used up"),
-            Self::TooBig => {
-                defmt::write!(
-                    f,
-                    "the cost is more than the limit's burst: give the quota a larger burst, or divide the call"
-                )
-            }
-            Self::Never => defmt::write!(f, "the wait would outlast the clock"),
-            Self::NotStarted => {
-                defmt::write!(f, "the throttle was not started: call `start` first")
-            }
-        }
-    }
-}

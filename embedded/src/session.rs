@@ -8,10 +8,10 @@ use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::Duration;
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::{Instant, Ratio, Session, Span};
+use tidegate::{Instant, Ratio, Session, Span, checked};
 
-use crate::log::{debug, trace};
-use crate::time::{self, millis, wake_at};
+use crate::log::log;
+use crate::time::{self, Slept, millis, wake_at};
 
 /// Decides when a connection (MQTT or TLS) may be opened again. Connections are expensive to open,
 /// and all devices of a fleet lose them at the same time. See [`Session`] for the rules.
@@ -52,18 +52,7 @@ struct Inner {
     session: Option<Session>,
     /// Of the task that connects. With several of them, of the latest: all have timers.
     waker: Option<Waker>,
-    /// How long the device's clock stood still.
-    #[cfg(feature = "sleep")]
-    slept: Span,
-}
-
-impl Inner {
-    const fn slept(&self) -> Span {
-        #[cfg(feature = "sleep")]
-        return self.slept;
-        #[cfg(not(feature = "sleep"))]
-        Span::ZERO
-    }
+    slept: Slept,
 }
 
 /// Lasts from an attempt to connect to the end of its session: dropping it ends the session.
@@ -76,17 +65,12 @@ pub struct Connection<'a, M: RawMutex> {
 impl<M: RawMutex> Sessions<M> {
     /// Delays double from one second to two minutes, with jitter between half of the delay and the
     /// delay. A session of a minute or more resets them.
-    const BACKOFF: Backoff = match Backoff::new(
-        Growth::Exponential(match Ratio::new(2, 1) {
-            Some(two) => two,
-            None => Ratio::ONE,
-        }),
-        Jitter::Equal,
-        Span::from_secs(1),
-        Span::from_secs(120),
-    ) {
-        Ok(backoff) => backoff,
-        Err(_) => Backoff::DEFAULT,
+    const BACKOFF: Backoff = {
+        const DOUBLES: Growth = match Ratio::new(2, 1) {
+            Some(two) => Growth::Exponential(two),
+            None => Growth::Constant,
+        };
+        checked!(Backoff::new(DOUBLES, Jitter::Equal, Span::from_secs(1), Span::from_secs(120)))
     };
 
     /// Creates sessions for a `static`: delays between attempts double from one second to two
@@ -102,12 +86,7 @@ impl<M: RawMutex> Sessions<M> {
     /// as stable.
     #[must_use]
     pub const fn with_backoff(backoff: Backoff, stable: Duration, seed: fn() -> u64) -> Self {
-        let inner = Inner {
-            session: None,
-            waker: None,
-            #[cfg(feature = "sleep")]
-            slept: Span::ZERO,
-        };
+        let inner = Inner { session: None, waker: None, slept: Slept::NONE };
         let inner = Mutex::new(RefCell::new(inner));
         Self { inner, seed, backoff, stable: time::span(stable), spread: Span::ZERO }
     }
@@ -135,14 +114,14 @@ impl<M: RawMutex> Sessions<M> {
                 waker.wake();
             }
         });
-        debug!("the link is up");
+        log!(debug, "the link is up");
     }
 
     /// The device has slept for `duration` with its timer stopped; see [`Throttle::slept`](crate::Throttle::slept).
     #[cfg(feature = "sleep")]
     pub fn slept(&self, duration: Duration) {
         self.lock(|inner| {
-            inner.slept += time::span(duration);
+            inner.slept.add(duration);
             if let Some(waker) = inner.waker.take() {
                 waker.wake();
             }
@@ -168,7 +147,7 @@ impl<M: RawMutex> Sessions<M> {
             match wait.flatten() {
                 None => Poll::Ready(()),
                 Some(wait) => {
-                    trace!("the next attempt to connect is due in {} ms", millis(wait));
+                    log!(trace, "the next attempt to connect is due in {} ms", millis(wait));
                     wake_at(time::now() + wait, context.waker());
                     Poll::Pending
                 }
@@ -183,7 +162,7 @@ impl<M: RawMutex> Sessions<M> {
         act: impl FnOnce(&mut Session, &mut Option<Waker>, Instant) -> R,
     ) -> Option<R> {
         self.lock(|inner| {
-            let now = time::now() + inner.slept();
+            let now = time::now() + inner.slept.span();
             let Inner { session, waker, .. } = inner;
             let begin =
                 || Session::new(self.backoff, self.stable, (self.seed)()).with_spread(self.spread);
@@ -200,7 +179,7 @@ impl<M: RawMutex> Connection<'_, M> {
     /// The server has accepted the session.
     pub fn open(&self) {
         self.sessions.with(|session, _, now| session.open(now));
-        debug!("the session is open");
+        log!(debug, "the session is open");
     }
 }
 
@@ -211,7 +190,7 @@ impl<M: RawMutex> Drop for Connection<'_, M> {
             session.next_at() - now
         });
         if let Some(wait) = wait {
-            debug!("the connection has ended, the next attempt is due in {} ms", millis(wait));
+            log!(debug, "the connection has ended, the next attempt is due in {} ms", millis(wait));
         }
     }
 }

@@ -25,6 +25,8 @@ use crate::time;
 /// Implemented by both throttles, for their guards. It cannot be implemented elsewhere.
 pub trait Shared<const LIMITS: usize>: sealed::Desked<LIMITS> {}
 
+impl<T: sealed::Desked<LIMITS>, const LIMITS: usize> Shared<LIMITS> for T {}
+
 pub(crate) mod sealed {
     use tidegate::Costs;
 
@@ -240,7 +242,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     /// ```
     #[cfg(feature = "sleep")]
     pub fn slept(&self, duration: Duration) {
-        self.desk.sleep(time::span(duration));
+        self.desk.sleep(duration);
     }
 
     /// The counters so far.
@@ -253,12 +255,7 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     /// The current interval of the first limit's law; `None` if there is none.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
-        let now = self.desk.now();
-        self.desk
-            .see(&(), |gate| gate.intervals(now).next())
-            .flatten()
-            .flatten()
-            .map(time::duration)
+        self.desk.interval(&()).map(time::duration)
     }
 
     /// When a plain call may be sent if nothing settles until then and no other call waits. May be
@@ -448,11 +445,6 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     fn desk(&self) -> &Self::Desk {
         &self.desk
     }
-}
-
-impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>>
-    Shared<LIMITS> for Throttle<M, L, WAITERS, LIMITS, C>
-{
 }
 
 impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>>

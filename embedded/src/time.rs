@@ -136,6 +136,32 @@ pub const fn duration(span: Span) -> embassy_time::Duration {
     embassy_time::Duration::from_ticks(RATE.ticks(span.as_nanos()))
 }
 
+/// How long the device's clock stood still.
+#[derive(Clone, Copy)]
+pub(crate) struct Slept {
+    #[cfg(feature = "sleep")]
+    time: Span,
+}
+
+impl Slept {
+    pub(crate) const NONE: Self = Self {
+        #[cfg(feature = "sleep")]
+        time: Span::ZERO,
+    };
+
+    pub(crate) const fn span(self) -> Span {
+        #[cfg(feature = "sleep")]
+        return self.time;
+        #[cfg(not(feature = "sleep"))]
+        Span::ZERO
+    }
+
+    #[cfg(feature = "sleep")]
+    pub(crate) fn add(&mut self, duration: embassy_time::Duration) {
+        self.time += span(duration);
+    }
+}
+
 /// For the log.
 pub(crate) const fn millis(span: Span) -> u64 {
     duration(span).as_millis()

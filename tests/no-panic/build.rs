@@ -5,7 +5,9 @@ fn main() {
     let source = std::fs::read_to_string("src/main.rs").expect("src/main.rs exists");
     let tables: Vec<&str> = source
         .lines()
-        .filter_map(|line| line.strip_prefix("verbs!(").or_else(|| line.strip_prefix("table!(")))
+        .filter_map(|line| {
+            ["pub static ", "table!(", "verbs!("].iter().find_map(|start| line.strip_prefix(start))
+        })
         .filter_map(|line| line.split_once(':'))
         .map(|(name, _)| name)
         .collect();

@@ -1,20 +1,12 @@
 //! A task whose call always fails beside a task whose calls are served.
 
-use std::cell::Cell;
-
-use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant, Timer};
-use tidegate::law::Adaptive;
-use tidegate::{Outcome, Policy};
-use tidegate_embassy::Throttle;
-use tidegate_embassy_host::{Tasks, Time, leak};
+use tidegate_embassy_host::*;
 
 #[test]
 fn a_task_whose_call_always_fails_stops_no_other_task() {
     let time = Time::begin();
     for outcome in [Outcome::Failed, Outcome::Busy, Outcome::Throttled] {
-        let throttle: Throttle<NoopRawMutex, Adaptive> =
-            Throttle::seeded(leak(Policy::adaptive()), 7);
+        let throttle = throttle_of::<_, 4>(Policy::adaptive());
         let (begun, served) = (Instant::now(), Cell::new(0_u32));
         let mut tasks = Tasks::new();
         tasks.spawn(async {
@@ -27,10 +19,8 @@ fn a_task_whose_call_always_fails_stops_no_other_task() {
             for call in 0..100 {
                 Timer::at(begun + Duration::from_millis(100 * call)).await;
                 let timely = throttle.with_timeout(Duration::from_secs(5));
-                served.set(
-                    served.get()
-                        + u32::from(timely.run(async || Outcome::Ok).await == Ok(Outcome::Ok)),
-                );
+                let is_served = timely.run(async || Outcome::Ok).await == Ok(Outcome::Ok);
+                served.set(served.get() + u32::from(is_served));
             }
         });
         tasks.run(&time, begun + Duration::from_secs(20));

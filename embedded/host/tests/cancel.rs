@@ -1,23 +1,15 @@
 //! A task can be dropped at any await without leaving a call in flight, a place in the queue or a
 //! waker.
 
-use std::cell::Cell;
-
-use embassy_futures::select::select;
-use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Timer};
 use proptest::prelude::*;
 use tidegate::backoff::Backoff;
-use tidegate::law::Fixed;
-use tidegate::{Outcome, Policy, Quota};
-use tidegate_embassy::{KeyedThrottle, Throttle};
-use tidegate_embassy_host::{Tasks, Time, far, leak, next_poll, policy};
+use tidegate_embassy_host::*;
 
 type Uplink = Throttle<NoopRawMutex, Fixed, 8>;
 
 /// Ten a second, two at a time, and a backoff between attempts.
 fn uplink() -> Uplink {
-    Uplink::seeded(leak(policy().backoff(Some(Backoff::DEFAULT))), 7)
+    throttle_of(policy().backoff(Some(Backoff::DEFAULT)))
 }
 
 /// Makes five calls of 300 ms each. Six of these keep the concurrency limit full.
@@ -70,29 +62,14 @@ fn a_permit_can_be_dropped_while_waiting_or_held() {
 }
 
 #[test]
-fn a_call_that_fails_twice_can_be_dropped() {
+fn a_call_that_fails_twice_and_is_also_polled_for_other_reasons_can_be_dropped() {
     let polls = at_every_await(async |uplink| {
-        let mut attempts = 0;
-        let work = async || {
-            next_poll().await;
-            Timer::after_millis(30).await;
-            attempts += 1;
-            if attempts < 3 { Outcome::Failed } else { Outcome::Ok }
-        };
-        assert_eq!(uplink.run(work).await, Ok(Outcome::Ok));
-    });
-    assert!(polls >= 10, "{polls}");
-}
-
-#[test]
-fn a_call_that_is_also_polled_for_other_reasons_can_be_dropped() {
-    let polls = at_every_await(async |uplink| {
-        let mut attempts = 0;
         let calls = async {
+            let mut next = failing(2);
             let work = async || {
+                next_poll().await;
                 Timer::after_millis(30).await;
-                attempts += 1;
-                if attempts < 3 { Outcome::Throttled } else { Outcome::Ok }
+                next()
             };
             assert_eq!(uplink.run(work).await, Ok(Outcome::Ok));
         };
@@ -122,11 +99,10 @@ type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 2, 8>;
 /// Calls two keys alternately with a retry each time, and again after their eviction.
 async fn wanderer(apis: &Apis, served: &Cell<u32>, first: u8) {
     for round in 0..5 {
-        let mut attempts = 0;
+        let mut next = failing(1);
         let work = async || {
             Timer::after_millis(150).await;
-            attempts += 1;
-            if attempts < 2 { Outcome::Failed } else { Outcome::Ok }
+            next()
         };
         assert_eq!(apis.call((first + round) % 3).run(work).await, Ok(Outcome::Ok));
         served.set(served.get() + 1);
@@ -137,8 +113,7 @@ async fn wanderer(apis: &Apis, served: &Cell<u32>, first: u8) {
 /// Returns whether it had ended before.
 fn ends_among_keys_within(polls: u64) -> bool {
     let time = Time::begin();
-    let law = Fixed::new(Quota::per_second(10).unwrap());
-    let policy = Policy::new(law).backoff(Some(Backoff::DEFAULT));
+    let policy = policy().concurrency(NonZeroU16::MAX).backoff(Some(Backoff::DEFAULT));
     let apis = Apis::seeded(leak(policy), 7);
     let served = Cell::new(0);
     let mut tasks = Tasks::new();
@@ -179,7 +154,7 @@ proptest! {
     ) {
         let time = Time::begin();
         let uplink = uplink();
-        let order = std::cell::RefCell::new(Vec::new());
+        let order = RefCell::new(Vec::new());
         let mut tasks = Tasks::new();
         for (number, (comes, works)) in stayers.iter().copied().enumerate() {
             let (uplink, order) = (&uplink, &order);

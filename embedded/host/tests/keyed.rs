@@ -1,63 +1,14 @@
 //! Queues per key.
 
-use core::future::Future;
-use core::num::NonZeroU16;
-use core::pin::pin;
-use core::task::{Context, Waker};
-use std::cell::{Cell, RefCell};
-
-use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant, Timer};
-use tidegate::law::{Adaptive, Fixed};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Hint, Outcome, Policy, Quota, Span};
-use tidegate_embassy::{Call, KeyedThrottle, Rejection, Shared};
-use tidegate_embassy_host::{Tasks, Time, far, leak};
+use tidegate_embassy::{Call, Shared};
+use tidegate_embassy_host::*;
 
 type Apis = KeyedThrottle<NoopRawMutex, u8, Fixed, 3, 8>;
 
-const UNLIMITED: Policy<Fixed> = Policy::new(Fixed::UNLIMITED);
-
 /// One call a second for each key.
 fn apis() -> Apis {
-    Apis::seeded(leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap()))), 7)
-}
-
-#[test]
-fn keys_are_independent_of_each_other() {
-    let time = Time::begin();
-    let apis = apis();
-    let left_at = RefCell::new(Vec::new());
-    let mut tasks = Tasks::new();
-    for number in 0..6u8 {
-        let (apis, left_at) = (&apis, &left_at);
-        tasks.spawn(async move {
-            let key = number % 2;
-            apis.call(key).acquire().await.unwrap().settle(Outcome::Ok);
-            left_at.borrow_mut().push((Instant::now().as_secs(), number));
-        });
-    }
-    tasks.run(&time, far());
-    assert_eq!(*left_at.borrow(), [(0, 0), (0, 1), (1, 2), (1, 3), (2, 4), (2, 5)]);
-    assert_eq!((apis.keys(), apis.waiting(), apis.evicted()), (2, 0, 0));
-}
-
-#[test]
-fn a_call_that_waits_for_an_evicted_key_is_served() {
-    let time = Time::begin();
-    let apis = apis();
-    let mut tasks = Tasks::new();
-    // Two calls for each of five keys, with room for three.
-    for number in 0..8 {
-        let apis = &apis;
-        tasks.spawn(async move {
-            let answer = apis.call(number % 5).run(async || Outcome::Ok).await;
-            assert_eq!(answer, Ok(Outcome::Ok));
-        });
-    }
-    tasks.run(&time, far());
-    assert_eq!((tasks.left(), apis.waiting()), (0, 0));
-    assert!(apis.evicted() > 0);
+    Apis::seeded(leak(every(1)), 7)
 }
 
 #[test]
@@ -69,13 +20,13 @@ fn a_new_policy_and_concurrency_limit_apply_to_every_key_and_to_waiting_calls() 
     for number in 0..4u8 {
         let (apis, done_at) = (&apis, &done_at);
         tasks.spawn(async move {
-            apis.call(number % 2).acquire().await.unwrap().settle(Outcome::Ok);
+            served(apis.call(number % 2).acquire()).await;
             done_at.borrow_mut().push(Instant::now().as_millis());
         });
     }
     tasks.run(&time, Instant::from_millis(500));
     assert_eq!((done_at.borrow().len(), apis.waiting()), (2, 2));
-    apis.set_policy(&UNLIMITED);
+    apis.set_policy(leak(Policy::new(Fixed::UNLIMITED)));
     tasks.run(&time, far());
     assert_eq!(*done_at.borrow(), [0, 0, 500, 500]);
 
@@ -100,7 +51,7 @@ fn a_key_continues_from_its_snapshot_and_wakes_waiting_calls() {
 
     // After a restore the next call may be sent at once.
     let mut tasks = Tasks::new();
-    tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.spawn(served(apis.call(1).acquire()));
     tasks.turn();
     assert_eq!(apis.waiting(), 1);
     apis.restore(&1, &record, Duration::from_secs(0)).unwrap();
@@ -139,31 +90,6 @@ fn evict_the_first(apis: &Pair) {
 }
 
 #[test]
-fn no_call_is_sent_during_a_cooldown_even_with_more_keys_than_places() {
-    let time = Time::begin();
-    let apis: KeyedThrottle<NoopRawMutex, u8, Adaptive, 4, 8> =
-        KeyedThrottle::seeded(const { &Policy::adaptive() }, 7);
-    let (until, early, calls) = ([(); 5].map(|()| Cell::new(0)), Cell::new(0), Cell::new(0));
-    let mut tasks = Tasks::new();
-    for key in 0..5u8 {
-        let (apis, until, early, calls) = (&apis, &until[usize::from(key)], &early, &calls);
-        tasks.spawn(async move {
-            for _ in 0..20 {
-                let permit = apis.call(key).acquire().await.unwrap();
-                let now = Instant::now().as_secs();
-                calls.set(calls.get() + 1);
-                early.set(early.get() + u32::from(now < until.get()));
-                until.set(now + 600);
-                let later = Hint::retry_after(Span::from_secs(600));
-                permit.settle(Outcome::Throttled.with(later));
-            }
-        });
-    }
-    tasks.run(&time, far());
-    assert_eq!((tasks.left(), calls.get(), early.get()), (0, 100, 0));
-}
-
-#[test]
 fn a_reset_ends_the_cooldown_of_its_key_and_makes_room_for_another() {
     let time = Time::begin();
     let apis: KeyedThrottle<NoopRawMutex, u8, Adaptive, 2, 8> =
@@ -177,12 +103,16 @@ fn a_reset_ends_the_cooldown_of_its_key_and_makes_room_for_another() {
         }
         let (apis, sent) = (&apis, &sent);
         tasks.spawn(async move {
-            apis.call(key).acquire().await.unwrap().settle(Outcome::Ok);
+            served(apis.call(key).acquire()).await;
             sent.borrow_mut().push((key, Instant::now().as_secs()));
         });
     }
+    tasks.spawn(async {
+        let hasty = apis.call(2).with_timeout(Duration::from_secs(60)).acquire().await;
+        assert!(matches!(hasty, Err(Rejection::Late(_))));
+    });
     tasks.run(&time, Instant::from_secs(10));
-    assert_eq!((sent.borrow().len(), apis.waiting()), (0, 3));
+    assert_eq!((sent.borrow().len(), tasks.left(), apis.waiting()), (0, 3, 3));
     apis.reset(&0);
     tasks.run(&time, Instant::from_secs(60));
     assert_eq!(*sent.borrow(), [(0, 10), (2, 10)]);
@@ -193,13 +123,10 @@ fn a_call_of_an_evicted_key_wakes_the_task_that_waits_for_its_old_gates() {
     let time = Time::begin();
     let apis = spent();
     let mut tasks = Tasks::new();
-    tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.spawn(served(apis.call(1).acquire()));
     tasks.turn();
     evict_the_first(&apis);
-    tasks.spawn(async {
-        let hasty = apis.call(1).with_timeout(Duration::from_secs(1));
-        hasty.acquire().await.unwrap().settle(Outcome::Ok);
-    });
+    tasks.spawn(served(apis.call(1).with_timeout(Duration::from_secs(1)).acquire()));
     tasks.run(&time, far());
     assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_ticks(0)));
 }
@@ -209,8 +136,7 @@ fn a_task_that_does_not_run_delays_others_of_its_key_until_it_leaves() {
     let time = Time::begin();
     let apis = spent();
     apis.set_concurrency(NonZeroU16::MIN);
-    let mut first = pin!(apis.call(1).acquire());
-    assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let mut first = stuck(apis.call(1).acquire());
     evict_the_first(&apis);
     let rejected_at = Cell::new(None);
     let mut tasks = Tasks::new();
@@ -225,8 +151,8 @@ fn a_task_that_does_not_run_delays_others_of_its_key_until_it_leaves() {
     assert!(tasks.polls() <= 3, "{} polls", tasks.polls());
 
     // Its turn has come, and it holds no permit meanwhile.
-    tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
-    tasks.spawn(async { apis.call(2).acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.spawn(served(apis.call(1).acquire()));
+    tasks.spawn(served(apis.call(2).acquire()));
     tasks.turn();
     assert_eq!((tasks.left(), apis.waiting(), apis.in_flight(&1)), (1, 2, 0));
     first.set(apis.call(1).acquire());
@@ -240,10 +166,7 @@ fn a_failure_wakes_only_the_calls_of_its_key() {
     let apis = apis();
     let [one, _two] = [1, 2].map(|key| apis.call(key).try_acquire().unwrap());
     let mut tasks = Tasks::new();
-    let [first, second, other] = [1, 1, 2].map(|key| {
-        let apis = &apis;
-        tasks.spawn(async move { apis.call(key).acquire().await.unwrap().settle(Outcome::Ok) })
-    });
+    let [first, second, other] = [1, 1, 2].map(|key| tasks.spawn(served(apis.call(key).acquire())));
     tasks.turn();
     one.settle(Outcome::Failed);
     tasks.turn();
@@ -269,9 +192,7 @@ fn a_call_that_loses_its_place_to_another_key_passes_its_turn_on() {
         });
         tasks.run(&time, Instant::from_millis(250));
         assert_eq!(apis.waiting(), 2);
-        tasks.spawn(async {
-            apis.call(2).with_priority(7).acquire().await.unwrap().settle(Outcome::Ok);
-        });
+        tasks.spawn(served(apis.call(2).with_priority(7).acquire()));
         tasks.run(&time, Instant::from_millis(500));
         assert_eq!((tasks.left(), apis.waiting()), (2 + usize::from(priority > 0), 2));
         tasks.cancel(first);
@@ -288,7 +209,7 @@ fn a_call_that_does_not_wait_wakes_the_one_that_is_first_after_it() {
     let mut tasks = Tasks::new();
     tasks.spawn(fail_once(apis.call(1), &sent));
     tasks.turn();
-    tasks.spawn(async { apis.call(1).acquire().await.unwrap().settle(Outcome::Ok) });
+    tasks.spawn(served(apis.call(1).acquire()));
     tasks.run(&time, Instant::from_millis(250));
     assert_eq!(apis.waiting(), 2);
     // New gates know of no failure, so the retry is the first.
@@ -337,15 +258,16 @@ fn the_permit_of_an_evicted_key_frees_no_place_of_its_new_gates() {
 
 /// One call a second for each key; retries do not back off.
 fn slow() -> &'static Policy<Fixed> {
-    leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap())).backoff(None))
+    leak(every(1).backoff(None))
 }
 
 /// A call that takes 250 ms and fails once. Notes when it is sent, in milliseconds.
 async fn fail_once<T: Shared<1>>(call: Call<'_, T>, sent: &RefCell<Vec<u64>>) {
+    let mut next = failing(1);
     let answer = call.run(async || {
         sent.borrow_mut().push(Instant::now().as_millis());
         Timer::after_millis(250).await;
-        if sent.borrow().len() < 2 { Outcome::Failed } else { Outcome::Ok }
+        next()
     });
     assert_eq!(answer.await, Ok(Outcome::Ok));
 }

@@ -2,13 +2,8 @@
 
 use std::sync::Mutex;
 
-use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant, Timer};
 use log::{LevelFilter, Log, Metadata, Record};
-use tidegate::law::Fixed;
-use tidegate::{Hint, Outcome, Policy, Quota, Span};
-use tidegate_embassy::{Sessions, Throttle};
-use tidegate_embassy_host::{Tasks, Time, leak};
+use tidegate_embassy_host::*;
 
 struct Lines(Mutex<Vec<String>>);
 
@@ -34,11 +29,9 @@ fn all_numbers_are_milliseconds_and_no_wait_outlasts_the_program() {
     let time = Time::begin();
     log::set_logger(&LINES).unwrap();
     log::set_max_level(LevelFilter::Trace);
-    let quota = Quota::per_minute(2).unwrap();
-    let uplink: Throttle<NoopRawMutex, Fixed> =
-        Throttle::seeded(leak(Policy::new(Fixed::new(quota))), 7);
+    let uplink = throttle_of::<_, 4>(every(30));
     let sessions = Sessions::<NoopRawMutex>::new(|| 7);
-    let calls = std::cell::Cell::new(0);
+    let calls = Cell::new(0);
     let mut tasks = Tasks::new();
     for task in 0..4 {
         let (uplink, calls) = (&uplink, &calls);

@@ -1,12 +1,9 @@
 //! The MQTT session of the README, before a broker that ends silent sessions.
 
-use std::cell::{Cell, RefCell};
 use std::future::pending;
 
-use embassy_time::{Duration, Instant, Timer};
 use embedded_io_async::{ErrorKind, ErrorType, Read, Write};
-use tidegate::Outcome;
-use tidegate_embassy_host::{Tasks, Time};
+use tidegate_embassy_host::*;
 
 mod readme {
     use super::{defmt, next_reading};

@@ -1,25 +1,16 @@
 //! What a broker says beside the calls, and one that says nothing.
 
-use std::cell::{Cell, RefCell};
-
-use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant, TICK_HZ, Timer};
 use rust_mqtt::client::MqttError;
 use rust_mqtt::types::ReasonCode;
-use tidegate::law::{Adaptive, Aimd};
-use tidegate::{Hint, Outcome, Policy, Quota, Span};
-use tidegate_embassy::{Sessions, Throttle};
-use tidegate_embassy_host::{Tasks, Time, far, leak};
-use tidegate_limits::{Limit, Sliding, Window};
-
-type Uplink = Throttle<NoopRawMutex, Adaptive>;
+use tidegate::law::Aimd;
+use tidegate_embassy_host::*;
 
 /// Two tasks publish without acknowledgements, as often as they may. The broker accepts 30 messages a minute, drops
 /// the others, and says on a topic for how long it does.
 #[test]
 fn no_message_of_a_throttle_topic_is_lost_while_tasks_wait() {
     let time = Time::begin();
-    let uplink = Uplink::seeded(const { &Policy::adaptive() }, 7);
+    let uplink = throttle_of::<_, 4>(Policy::adaptive());
     let broker = RefCell::new(Window::new(30, 60 * TICK_HZ));
     let (topic, messages) = (Cell::new(None), Cell::new(0));
     let (served, dropped) = (Cell::new(0), Cell::new(0));
@@ -59,8 +50,7 @@ fn no_message_of_a_throttle_topic_is_lost_while_tasks_wait() {
 #[test]
 fn each_disconnect_or_command_after_a_call_lowers_the_rate() {
     let time = Time::begin();
-    let policy = const { &Policy::new(Aimd::DEFAULT) };
-    let uplink: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(policy, 7);
+    let uplink = throttle_of::<_, 4>(Policy::new(Aimd::DEFAULT));
     let disconnect: Result<Outcome, MqttError<'_, 0>> = Err(MqttError::Disconnect {
         reason: ReasonCode::MessageRateTooHigh,
         reason_string: None,
@@ -69,7 +59,7 @@ fn each_disconnect_or_command_after_a_call_lowers_the_rate() {
     });
     for number in 0..9 {
         let mut tasks = Tasks::new();
-        tasks.spawn(async { uplink.acquire().await.unwrap().settle(Outcome::Ok) });
+        tasks.spawn(served(uplink.acquire()));
         tasks.run(&time, far());
         let before = uplink.interval();
         match number % 3 {
@@ -86,7 +76,7 @@ fn each_disconnect_or_command_after_a_call_lowers_the_rate() {
 fn under_its_published_limit_a_broker_that_hangs_up_does_not() {
     let time = Time::begin();
     let law = Adaptive::with_quota(Quota::per_second(90).unwrap().with_burst(5).unwrap());
-    let uplink = Uplink::seeded(leak(Policy::adaptive().limits([law])), 7);
+    let uplink = throttle_of::<_, 4>(Policy::adaptive().limits([law]));
     let sessions = Sessions::<NoopRawMutex>::new(|| 9);
     let broker = RefCell::new(Sliding::new(100, TICK_HZ));
     let (served, connects) = (Cell::new(0), Cell::new(0));

@@ -1,13 +1,8 @@
 //! Deep sleep: the throttle continues with what it has learned, without a burst.
 
-use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant};
-use tidegate::law::{Adaptive, Fixed};
+use tidegate::Rng;
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Hint, Outcome, Policy, Quota, Rng, Span};
-use tidegate_embassy::Throttle;
-use tidegate_embassy_host::{Tasks, Time, far, leak};
-use tidegate_limits::{Limit, Sliding, Window};
+use tidegate_embassy_host::*;
 
 type Uplink = Throttle<NoopRawMutex, Fixed>;
 
@@ -29,75 +24,51 @@ fn fall_asleep(at: u64) -> [u8; Uplink::SNAPSHOT_BYTES] {
     record
 }
 
-/// Wakes up `away` later with a clock at zero. Returns when the next call is sent.
-fn next_after(record: &[u8], away: Duration) -> Instant {
-    let time = Time::begin();
-    let uplink = Uplink::new();
-    uplink.restore(policy(), 8, record, away).unwrap();
-    let mut tasks = Tasks::new();
-    tasks.spawn(async { uplink.acquire().await.unwrap().settle(Outcome::Ok) });
-    tasks.run(&time, far());
-    Instant::now()
-}
-
 #[test]
-fn the_next_call_waits_for_the_remaining_time_minus_the_sleep() {
-    let record = fall_asleep(20);
-    for (away, left) in [(0, 40), (15, 25), (40, 0), (3_600, 0)] {
-        let left = Instant::from_secs(left);
-        assert_eq!(next_after(&record, Duration::from_secs(away)), left, "{away} s asleep");
-    }
-}
-
-#[test]
-fn a_record_that_is_damaged_or_of_another_law_changes_nothing() {
-    let mut record = fall_asleep(20);
+fn a_record_that_is_damaged_changes_nothing() {
     let _time = Time::begin();
     let uplink = Uplink::seeded(policy(), 7);
+    let mut record = [0; Uplink::RECORD_BYTES];
+    assert_eq!(uplink.record(&mut record[1..]), Err(SnapshotError::Length));
+    assert_eq!(uplink.snapshot(&mut record[..9]), Err(SnapshotError::Length));
+    uplink.record(&mut record).unwrap();
     uplink.try_acquire().unwrap().settle(Outcome::Ok);
-    let cut = uplink.restore(policy(), 8, &record[1..], Duration::from_secs(0));
-    assert_eq!(cut, Err(SnapshotError::Length));
-    record[9] ^= 1;
-    let bent = uplink.restore(policy(), 8, &record, Duration::from_secs(0));
-    assert_eq!(bent, Err(SnapshotError::Damaged));
-    assert_eq!(uplink.snapshot(&mut record[1..]), Err(SnapshotError::Length));
-    assert_eq!(uplink.stats().ok, 1);
+    let wake_up = |record: &[u8]| uplink.wake_up(policy(), 8, record, None).unwrap_err();
+    assert_eq!(wake_up(&record[..9]), SnapshotError::Length);
+    // In what the throttle has learned, and in what is known about sleeps.
+    for byte in [9, Uplink::RECORD_BYTES - 9] {
+        record[byte] ^= 1;
+        assert_eq!(wake_up(&record), SnapshotError::Damaged);
+        record[byte] ^= 1;
+    }
+    let restored = uplink.restore(policy(), 8, &record[1..], Duration::MIN);
+    assert_eq!((restored, uplink.stats().ok), (Err(SnapshotError::Length), 1));
     assert!(uplink.try_acquire().is_some());
 }
 
 #[test]
-fn after_a_restore_calls_in_flight_keep_their_places_and_waiting_calls_their_order() {
+fn after_another_start_calls_in_flight_keep_their_places_and_waiting_calls_their_order() {
     let record = fall_asleep(20);
-    let time = Time::begin();
-    let uplink = Uplink::seeded(policy(), 7);
-    let permits = [(); 3].map(|()| uplink.try_acquire().unwrap());
-    let mut tasks = Tasks::new();
-    tasks.spawn(async { uplink.acquire().await.unwrap().settle(Outcome::Ok) });
-    tasks.run(&time, Instant::from_secs(10));
-    uplink.restore(policy(), 8, &record, Duration::from_secs(0)).unwrap();
-    for permit in permits {
-        permit.settle(Outcome::Ok);
+    // It sleeps for so many seconds, or starts afresh. The call is sent after the remaining time.
+    for (away, sent_at) in [(Some(0), 50), (Some(15), 35), (Some(3_600), 10), (None, 10)] {
+        let time = Time::begin();
+        let uplink = Uplink::seeded(policy(), 7);
+        let permits = [(); 3].map(|()| uplink.try_acquire().unwrap());
+        let mut tasks = Tasks::new();
+        tasks.spawn(served(uplink.acquire()));
+        tasks.run(&time, Instant::from_secs(10));
+        match away.map(Duration::from_secs) {
+            Some(away) => uplink.restore(policy(), 8, &record, away).unwrap(),
+            None => uplink.start(policy(), 8),
+        }
+        tasks.run(&time, far());
+        assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(sent_at)));
+        assert_eq!((uplink.stats().ok, uplink.in_flight()), (1, 3));
+        for permit in permits {
+            permit.settle(Outcome::Ok);
+        }
+        assert_eq!((uplink.stats().ok, uplink.in_flight()), (4, 0));
     }
-    tasks.run(&time, far());
-    assert_eq!((tasks.left(), Instant::now()), (0, Instant::from_secs(50)));
-    let stats = uplink.stats();
-    assert_eq!((stats.ok, uplink.in_flight()), (4, 0));
-}
-
-#[test]
-fn a_permit_from_between_snapshot_and_restore_is_not_mistaken_for_a_later_one() {
-    let _time = Time::begin();
-    let uplink = Uplink::seeded(policy(), 7);
-    let mut record = [0; Uplink::SNAPSHOT_BYTES];
-    uplink.snapshot(&mut record).unwrap();
-    let late = uplink.try_acquire().unwrap();
-    uplink.restore(policy(), 8, &record, Duration::from_secs(0)).unwrap();
-    let fresh = uplink.try_acquire().unwrap();
-    late.settle(Outcome::Ok);
-    let stats = uplink.stats();
-    assert_eq!((stats.ok, uplink.in_flight()), (1, 1));
-    fresh.settle(Outcome::Ok);
-    assert_eq!((uplink.stats().ok, uplink.in_flight()), (2, 0));
 }
 
 type Sleeper = Throttle<NoopRawMutex, Adaptive>;
@@ -234,19 +205,6 @@ fn a_fixed_limit_with_an_expected_sleep_uses_its_quota() {
 }
 
 #[test]
-fn a_record_of_another_length_or_with_a_modified_sleep_changes_nothing() {
-    let _time = Time::begin();
-    let policy = leak(Policy::new(Adaptive::DEFAULT));
-    let uplink = Sleeper::seeded(policy, 7);
-    let mut record = [0; Sleeper::RECORD_BYTES];
-    assert_eq!(uplink.record(&mut record[1..]), Err(SnapshotError::Length));
-    uplink.record(&mut record).unwrap();
-    assert_eq!(uplink.wake_up(policy, 8, &record[..9], None), Err(SnapshotError::Length));
-    record[Sleeper::RECORD_BYTES - 9] ^= 1;
-    assert_eq!(uplink.wake_up(policy, 8, &record, None), Err(SnapshotError::Damaged));
-}
-
-#[test]
 fn a_throttle_that_was_not_started_writes_no_record() {
     let _time = Time::begin();
     let uplink = Sleeper::new();
@@ -254,18 +212,4 @@ fn a_throttle_that_was_not_started_writes_no_record() {
     assert_eq!((uplink.snapshot(&mut record), uplink.record(&mut record)), (Ok(0), Ok(0)));
     assert_eq!(record, [7; _]);
     assert!(uplink.try_acquire().is_none(), "it is still not started");
-}
-
-#[test]
-fn a_throttle_that_starts_again_knows_the_calls_in_flight() {
-    let _time = Time::begin();
-    let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(policy(), 7);
-    let before = throttle.try_acquire().unwrap();
-    throttle.start(policy(), 8);
-    let after = throttle.try_acquire().unwrap();
-    assert_eq!(throttle.in_flight(), 2);
-    before.settle(Outcome::Ok);
-    assert_eq!(throttle.in_flight(), 1);
-    after.settle(Outcome::Ok);
-    assert_eq!(throttle.in_flight(), 0);
 }

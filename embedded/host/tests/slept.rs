@@ -1,14 +1,8 @@
 //! Sleeps that stop the timer: the throttle decides as if the clock had run.
 
-use std::cell::RefCell;
-
-use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant};
 use proptest::prelude::*;
-use tidegate::law::Adaptive;
-use tidegate::{Hint, Outcome, Policy, Reply, Span};
-use tidegate_embassy::{Permit, Rejection, Sessions, Throttle};
-use tidegate_embassy_host::{Tasks, Time};
+use tidegate_embassy::Permit;
+use tidegate_embassy_host::*;
 
 type Uplink = Throttle<NoopRawMutex, Adaptive, 8>;
 
@@ -41,7 +35,7 @@ fn life(steps: &[Step], clock_stops: bool) -> (Vec<(u64, String)>, [u8; Uplink::
     let sessions = Sessions::<NoopRawMutex>::new(|| 7);
     let (log, in_flight) =
         (RefCell::new(Vec::new()), RefCell::new(Vec::<Permit<'_, Uplink>>::new()));
-    let stood_still = std::cell::Cell::new(Duration::from_ticks(0));
+    let stood_still = Cell::new(Duration::from_ticks(0));
     let note = |what: String| {
         log.borrow_mut().push(((Instant::now() + stood_still.get()).as_ticks(), what));
     };

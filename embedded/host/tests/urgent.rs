@@ -1,22 +1,10 @@
 //! Priorities, and calls that become obsolete.
 
-use core::future::Future;
-use core::pin::pin;
-use core::task::{Context, Waker};
-use std::cell::{Cell, RefCell};
-
-use embassy_futures::select::{Either, select};
-use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-use embassy_time::{Duration, Instant, Timer};
-use tidegate::law::{Adaptive, Fixed};
-use tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
-use tidegate_embassy::{Rejection, Throttle};
-use tidegate_embassy_host::{Tasks, Time, far, leak};
-use tidegate_limits::{Limit, Window};
+use tidegate_embassy_host::*;
 
 /// One call a second, and places for two tasks.
 fn throttle() -> Throttle<NoopRawMutex, Fixed, 2> {
-    Throttle::seeded(leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap()))), 7)
+    throttle_of(every(1))
 }
 
 #[test]
@@ -26,7 +14,7 @@ fn an_urgent_call_takes_the_place_of_the_last_ordinary_one_and_is_sent_first() {
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
     let order = RefCell::new(Vec::new());
     let mut tasks = Tasks::new();
-    for number in [0, 1, 70, 71, 72] {
+    for number in [0, 1, 2, 70, 71, 72] {
         let (throttle, order) = (&throttle, &order);
         tasks.spawn(async move {
             let call = throttle.call().with_priority(number / 10);
@@ -38,9 +26,9 @@ fn an_urgent_call_takes_the_place_of_the_last_ordinary_one_and_is_sent_first() {
     tasks.run(&time, far());
     let full = Err(Rejection::QueueFull);
     let order = order.take();
-    // The third urgent call finds both places taken by equally urgent calls, and queues again.
-    assert_eq!(order[..2], [(1, full, 0), (0, full, 0)]);
-    assert_eq!(order[2..], [(70, Ok(()), 1), (71, Ok(()), 2), (72, Ok(()), 3)]);
+    // The third ordinary call finds no place. So does the third urgent one, and queues again.
+    assert_eq!(order[..3], [(2, full, 0), (1, full, 0), (0, full, 0)]);
+    assert_eq!(order[3..], [(70, Ok(()), 1), (71, Ok(()), 2), (72, Ok(()), 3)]);
 }
 
 #[test]
@@ -48,45 +36,17 @@ fn a_call_of_a_higher_priority_does_not_wait_for_a_task_whose_executor_is_busy()
     let time = Time::begin();
     let throttle = throttle();
     throttle.try_acquire().unwrap().settle(Outcome::Ok);
-    let mut busy = pin!(throttle.acquire());
-    assert!(busy.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    let _busy = stuck(throttle.acquire());
     let sent = RefCell::new(Vec::new());
     let mut tasks = Tasks::new();
     tasks.spawn(async {
         loop {
-            throttle.call().with_priority(1).acquire().await.unwrap().settle(Outcome::Ok);
+            served(throttle.call().with_priority(1).acquire()).await;
             sent.borrow_mut().push(Instant::now().as_secs());
         }
     });
     tasks.run(&time, Instant::from_secs(60));
     assert_eq!(*sent.borrow(), (1..=60).collect::<Vec<_>>());
-}
-
-#[test]
-fn an_attempt_that_could_lose_a_response_keeps_its_place() {
-    let time = Time::begin();
-    let throttle: Throttle<NoopRawMutex, Fixed, 1> = Throttle::seeded(
-        leak(Policy::new(Fixed::new(Quota::per_second(1).unwrap())).backoff(None)),
-        7,
-    );
-    let order = RefCell::new(Vec::new());
-    let mut tasks = Tasks::new();
-    for priority in [0, 7] {
-        let (throttle, order) = (&throttle, &order);
-        tasks.spawn(async move {
-            let mut attempts = 0;
-            let sent = throttle.call().with_priority(priority).run(async || {
-                attempts += 1;
-                if attempts < 2 { Outcome::Failed } else { Outcome::Ok }
-            });
-            let sent = sent.await;
-            order.borrow_mut().push((priority, sent));
-        });
-        tasks.turn();
-    }
-    tasks.run(&time, far());
-    order.borrow_mut().sort_unstable_by_key(|(priority, _)| *priority);
-    assert_eq!(*order.borrow(), [(0, Ok(Outcome::Ok)), (7, Ok(Outcome::Ok))]);
 }
 
 /// The reply of a server to a call now, with all hints.
@@ -109,8 +69,7 @@ fn call(window: &RefCell<Window>) -> Reply {
 fn alarms<const WAITERS: usize>() -> (u32, u32, u32) {
     const DAY: Duration = Duration::from_secs(86_400);
     let time = Time::begin();
-    let throttle: Throttle<NoopRawMutex, Adaptive, WAITERS> =
-        Throttle::seeded(const { &Policy::adaptive() }, 7);
+    let throttle = throttle_of::<_, WAITERS>(Policy::adaptive());
     // In seconds.
     let server = RefCell::new(Window::new(100, 3_600));
     let (waits, admitted, lost) = (Cell::new(false), Cell::new(0), Cell::new(0));
@@ -164,46 +123,6 @@ fn no_alarm_is_lost_or_overtaken_beside_telemetry_and_a_download() {
         // At the start of a window the law waits a little longer for any call.
         assert!(long <= 1, "{long} of 47");
     }
-}
-
-#[test]
-fn a_call_that_reads_when_it_is_sent_sends_the_latest_reading() {
-    let time = Time::begin();
-    let throttle = throttle();
-    throttle.try_acquire().unwrap().settle(Outcome::Ok);
-    let (reading, sent) = (Cell::new(1), Cell::new(0));
-    let mut tasks = Tasks::new();
-    tasks.spawn(async {
-        let call = throttle.run(async || {
-            sent.set(reading.get());
-            Outcome::Ok
-        });
-        assert_eq!(call.await, Ok(Outcome::Ok));
-    });
-    tasks.spawn(async {
-        for value in 2..6 {
-            Timer::after_millis(150).await;
-            reading.set(value);
-        }
-    });
-    tasks.run(&time, far());
-    assert_eq!(sent.get(), 5);
-}
-
-#[test]
-fn a_stale_reading_that_waits_is_withdrawn() {
-    let time = Time::begin();
-    let throttle = throttle();
-    throttle.try_acquire().unwrap().settle(Outcome::Ok);
-    let mut tasks = Tasks::new();
-    tasks.spawn(async {
-        let call = throttle.run(async || Outcome::Ok);
-        let newer = Timer::after_millis(500);
-        assert!(matches!(select(call, newer).await, Either::Second(())));
-        assert_eq!((throttle.waiting(), throttle.stats().admitted), (0, 1));
-    });
-    tasks.run(&time, far());
-    assert_eq!(tasks.left(), 0);
 }
 
 #[test]

@@ -15,9 +15,9 @@ use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::{Duration, Instant};
-use tidegate::law::{Adaptive, Aimd, Law};
-use tidegate::snapshot::{Record, SnapshotError};
-use tidegate::{Costs, Policy, Reply, Span, Stats};
+use tidegate::law::{Adaptive, Aimd};
+use tidegate::snapshot::SnapshotError;
+use tidegate::{Policy, Reply, Span, Stats};
 use tidegate_embassy::{
     Acquire, Call, Connection, KeyedThrottle, Permit, Rejection, Sessions, Throttle, time,
 };
@@ -34,16 +34,93 @@ pub static STATIC: fn() -> &'static Throttle<Mutex, Adaptive> = || {
     &UPLINK
 };
 
-#[unsafe(no_mangle)]
-pub static ADAPTIVE: Verbs<Adaptive, 4, 1, ()> = Verbs::ALL;
+/// All functions of a throttle of this type.
+macro_rules! verbs {
+    ($name:ident: $module:ident = $gate:ty, $law:ty, $limits:literal) => {
+        mod $module {
+            use super::*;
 
-/// Two limits per call, with another law and other sizes.
-#[unsafe(no_mangle)]
-pub static AIMD: Verbs<Aimd, 9, 2, [u32; 2]> = Verbs::ALL;
+            type Gate = $gate;
+            type Waits<'a> = Acquire<'a, Gate, $limits>;
+            type May<'a> = Permit<'a, Gate, $limits>;
+            type Settings = &'static Policy<$law, $limits>;
+
+            table!($name: Verbs {
+                new: fn() -> Gate = Throttle::new,
+                start: fn(&Gate, Settings, u64) = Throttle::start,
+                seeded: fn(Settings, u64) -> Gate = Throttle::seeded,
+                call: for<'a> fn(&'a Gate, Duration) -> Call<'a, Gate, $limits>
+                    = |gate, timeout| gate.with_timeout(timeout).with_priority(7),
+                with_deadline: for<'a> fn(&'a Gate, Instant) -> Waits<'a>
+                    = |gate, at| gate.with_deadline(at).acquire(),
+                try_acquire: for<'a> fn(&'a Gate) -> Option<May<'a>> = Throttle::try_acquire,
+                poll: for<'a> fn(
+                    Pin<&mut Waits<'a>>,
+                    &mut Context<'_>,
+                ) -> Poll<Result<May<'a>, Rejection>> = |acquire, context| acquire.poll(context),
+                // Drops the future in any state.
+                leave: for<'a> fn(Waits<'a>) = |_| (),
+                settle: for<'a> fn(May<'a>, Reply<$limits>) = |permit, reply| permit.settle(reply),
+                report: fn(&Gate, Reply<$limits>) = |gate, message| gate.report(message),
+                spread_start: fn(&Gate, Duration) = Throttle::spread_start,
+                set_policy: fn(&Gate, Settings) = Throttle::set_policy,
+                set_concurrency: fn(&Gate, NonZeroU16) = Throttle::set_concurrency,
+                reset: fn(&Gate) = Throttle::reset,
+                stats: fn(&Gate) -> Stats = Throttle::stats,
+                interval: fn(&Gate) -> Option<Duration> = Throttle::interval,
+                next_at: fn(&Gate) -> Option<Instant> = Throttle::next_at,
+                in_flight: fn(&Gate) -> u16 = Throttle::in_flight,
+                waiting: fn(&Gate) -> usize = Throttle::waiting,
+                snapshot: fn(&Gate, &mut [u8]) -> Result<usize, SnapshotError> = Throttle::snapshot,
+                restore: fn(&Gate, Settings, u64, &[u8], Duration) -> Result<(), SnapshotError>
+                    = Throttle::restore,
+                slept: fn(&Gate, Duration) = Throttle::slept,
+                record: fn(&Gate, &mut [u8]) -> Result<usize, SnapshotError> = Throttle::record,
+                wake_up: fn(
+                    &Gate,
+                    Settings,
+                    u64,
+                    &[u8],
+                    Option<Duration>,
+                ) -> Result<(), SnapshotError> = Throttle::wake_up,
+                #[cfg(feature = "bad")]
+                bad: fn(u64, u64) -> u64 = |dividend, divisor| dividend / divisor,
+                // A call as a function, so that the caller's code contains no panic.
+                #[cfg(feature = "run")]
+                run: fn(
+                    &'static Gate,
+                    fn() -> Reply<$limits>,
+                    &mut Context<'_>,
+                ) -> Poll<Result<Reply<$limits>, Rejection>> = |gate, work, context| {
+                    let call = gate.call().done_within(Duration::from_secs(1));
+                    let call = call.run(async || work());
+                    // It may be suspended at any of its awaits.
+                    core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)
+                },
+                #[cfg(feature = "run")]
+                run_with: fn(
+                    &'static Gate,
+                    fn(&mut Reply<$limits>),
+                    &mut Context<'_>,
+                ) -> Poll<Result<(), Rejection>> = |gate, work, context| {
+                    let call = gate.run_with(async |reply| work(reply));
+                    core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)
+                },
+            });
+        }
+    };
+}
+
+verbs!(ADAPTIVE: adaptive = Throttle<Mutex, Adaptive>, Adaptive, 1);
+
+// Two limits per call, with another law and other sizes.
+verbs!(AIMD: aimd = Costing, Aimd, 2);
 
 #[unsafe(no_mangle)]
-pub static COSTING: for<'a> fn(&'a Uplink<Aimd, 9, 2, [u32; 2]>, [u32; 2]) -> Paid<'a> =
+pub static COSTING: for<'a> fn(&'a Costing, [u32; 2]) -> Call<'a, Costing, 2> =
     |uplink, costs| uplink.call().costing(costs);
+
+type Costing = Throttle<Mutex, Aimd, 9, 2, [u32; 2]>;
 
 // Queues per key.
 table!(KEYED: Table {
@@ -81,130 +158,5 @@ table!(CONVERSIONS: Conversions {
     span: fn(Duration) -> Span = time::span,
     duration: fn(Span) -> Duration = time::duration,
 });
-
-#[allow(dead_code, reason = "roots for the linker, never called")]
-pub struct Verbs<
-    L: Law + Copy + 'static,
-    const WAITERS: usize,
-    const LIMITS: usize,
-    C: Costs<LIMITS> + 'static,
-> {
-    new: fn() -> Uplink<L, WAITERS, LIMITS, C>,
-    start: fn(&Uplink<L, WAITERS, LIMITS, C>, &'static Policy<L, LIMITS>, u64),
-    seeded: fn(&'static Policy<L, LIMITS>, u64) -> Uplink<L, WAITERS, LIMITS, C>,
-    call: for<'a> fn(
-        &'a Uplink<L, WAITERS, LIMITS, C>,
-        Duration,
-    ) -> Call<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>,
-    with_deadline: for<'a> fn(
-        &'a Uplink<L, WAITERS, LIMITS, C>,
-        Instant,
-    ) -> Acquire<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>,
-    try_acquire: for<'a> fn(
-        &'a Uplink<L, WAITERS, LIMITS, C>,
-    ) -> Option<Permit<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>>,
-    poll: for<'a> fn(
-        Pin<&mut Acquire<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>>,
-        &mut Context<'_>,
-    )
-        -> Poll<Result<Permit<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>, Rejection>>,
-    /// Drops the future in any state.
-    leave: for<'a> fn(Acquire<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>),
-    settle: for<'a> fn(Permit<'a, Uplink<L, WAITERS, LIMITS, C>, LIMITS>, Reply<LIMITS>),
-    report: fn(&Uplink<L, WAITERS, LIMITS, C>, Reply<LIMITS>),
-    spread_start: fn(&Uplink<L, WAITERS, LIMITS, C>, Duration),
-    set_policy: fn(&Uplink<L, WAITERS, LIMITS, C>, &'static Policy<L, LIMITS>),
-    set_concurrency: fn(&Uplink<L, WAITERS, LIMITS, C>, NonZeroU16),
-    reset: fn(&Uplink<L, WAITERS, LIMITS, C>),
-    stats: fn(&Uplink<L, WAITERS, LIMITS, C>) -> Stats,
-    interval: fn(&Uplink<L, WAITERS, LIMITS, C>) -> Option<Duration>,
-    next_at: fn(&Uplink<L, WAITERS, LIMITS, C>) -> Option<Instant>,
-    in_flight: fn(&Uplink<L, WAITERS, LIMITS, C>) -> u16,
-    waiting: fn(&Uplink<L, WAITERS, LIMITS, C>) -> usize,
-    snapshot: fn(&Uplink<L, WAITERS, LIMITS, C>, &mut [u8]) -> Result<usize, SnapshotError>,
-    restore: fn(
-        &Uplink<L, WAITERS, LIMITS, C>,
-        &'static Policy<L, LIMITS>,
-        u64,
-        &[u8],
-        Duration,
-    ) -> Result<(), SnapshotError>,
-    slept: fn(&Uplink<L, WAITERS, LIMITS, C>, Duration),
-    record: fn(&Uplink<L, WAITERS, LIMITS, C>, &mut [u8]) -> Result<usize, SnapshotError>,
-    wake_up: fn(
-        &Uplink<L, WAITERS, LIMITS, C>,
-        &'static Policy<L, LIMITS>,
-        u64,
-        &[u8],
-        Option<Duration>,
-    ) -> Result<(), SnapshotError>,
-    /// The negative control: it can panic, and the image with it must not link.
-    #[cfg(feature = "bad")]
-    bad: fn(u64, u64) -> u64,
-    /// A call as a function, so that the caller's code contains no panic.
-    #[cfg(feature = "run")]
-    run: fn(
-        &'static Uplink<L, WAITERS, LIMITS, C>,
-        fn() -> Reply<LIMITS>,
-        &mut Context<'_>,
-    ) -> Poll<Result<Reply<LIMITS>, Rejection>>,
-    #[cfg(feature = "run")]
-    run_with: fn(
-        &'static Uplink<L, WAITERS, LIMITS, C>,
-        fn(&mut Reply<LIMITS>),
-        &mut Context<'_>,
-    ) -> Poll<Result<(), Rejection>>,
-}
-
-type Uplink<L, const WAITERS: usize, const LIMITS: usize, C> =
-    Throttle<Mutex, L, WAITERS, LIMITS, C>;
-
-type Paid<'a> = Call<'a, Uplink<Aimd, 9, 2, [u32; 2]>, 2>;
-
-impl<L, const WAITERS: usize, const LIMITS: usize, C> Verbs<L, WAITERS, LIMITS, C>
-where
-    L: Record + Copy + PartialEq + 'static,
-    C: Costs<LIMITS> + 'static,
-{
-    const ALL: Self = Self {
-        new: Throttle::new,
-        start: Throttle::start,
-        seeded: Throttle::seeded,
-        call: |uplink, timeout| uplink.with_timeout(timeout).with_priority(7),
-        with_deadline: |uplink, at| uplink.with_deadline(at).acquire(),
-        try_acquire: Throttle::try_acquire,
-        poll: |acquire, context| acquire.poll(context),
-        leave: |_| (),
-        settle: |permit, reply| permit.settle(reply),
-        report: |uplink, message| uplink.report(message),
-        spread_start: Throttle::spread_start,
-        set_policy: Throttle::set_policy,
-        set_concurrency: Throttle::set_concurrency,
-        reset: Throttle::reset,
-        stats: Throttle::stats,
-        interval: Throttle::interval,
-        next_at: Throttle::next_at,
-        in_flight: Throttle::in_flight,
-        waiting: Throttle::waiting,
-        snapshot: Throttle::snapshot,
-        restore: Throttle::restore,
-        slept: Throttle::slept,
-        record: Throttle::record,
-        wake_up: Throttle::wake_up,
-        #[cfg(feature = "bad")]
-        bad: |dividend, divisor| dividend / divisor,
-        #[cfg(feature = "run")]
-        run: |uplink, work, context| {
-            let call = uplink.call().done_within(Duration::from_secs(1)).run(async || work());
-            // It may be suspended at any of its awaits.
-            core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)
-        },
-        #[cfg(feature = "run")]
-        run_with: |uplink, work, context| {
-            let call = uplink.run_with(async |reply| work(reply));
-            core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)
-        },
-    };
-}
 
 type Apis = KeyedThrottle<Mutex, u32, Aimd, 3>;

@@ -7,6 +7,10 @@ pub(crate) mod card;
 mod cmsdk;
 pub mod count;
 
+#[cfg(feature = "time")]
+pub(crate) use cmsdk::start as start_clock;
+#[cfg(feature = "time")]
+pub(crate) use cortex_m::asm::wfi;
 use cortex_m_rt::{ExceptionFrame, exception};
 
 use crate::{Trouble, fail};
@@ -14,23 +18,6 @@ use crate::{Trouble, fail};
 /// Resets the machine. All memory except [`retained`](crate::retained) is as after power-on.
 pub fn reset() -> ! {
     cortex_m::peripheral::SCB::sys_reset()
-}
-
-#[cfg(feature = "time")]
-pub(crate) fn start_clock() {
-    cmsdk::start();
-}
-
-/// Sleeps until an interrupt, unless `busy`, which is called with interrupts off. An interrupt
-/// after that ends the sleep immediately.
-#[cfg(feature = "time")]
-pub(crate) fn idle_unless(busy: impl FnOnce() -> bool) {
-    cortex_m::interrupt::disable();
-    if !busy() {
-        cortex_m::asm::wfi();
-    }
-    // SAFETY: this does not end a critical section.
-    unsafe { cortex_m::interrupt::enable() };
 }
 
 #[exception]

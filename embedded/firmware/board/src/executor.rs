@@ -30,11 +30,12 @@ pub fn run(init: impl FnOnce(Spawner)) -> ! {
     loop {
         // SAFETY: it is initialised, and polled only here.
         unsafe { executor.poll() };
-        machine::idle_unless(|| {
-            // Not `swap`, because thumbv6m has no atomic swap. Interrupts are off.
-            let work = WORK.load(Ordering::SeqCst);
+        // A pending interrupt ends the sleep immediately, and is served after the critical section.
+        critical_section::with(|_| {
+            if !WORK.load(Ordering::SeqCst) {
+                machine::wfi();
+            }
             WORK.store(false, Ordering::SeqCst);
-            work
         });
     }
 }

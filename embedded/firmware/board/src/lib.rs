@@ -21,6 +21,8 @@ mod riscv;
 #[cfg(target_arch = "riscv32")]
 use riscv as machine;
 
+#[cfg(feature = "net")]
+mod card;
 #[cfg(feature = "time")]
 mod executor;
 #[cfg(feature = "net")]

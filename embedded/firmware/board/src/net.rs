@@ -4,7 +4,7 @@ use embassy_executor::Spawner;
 use embassy_net::{Config, Ipv4Address, Ipv4Cidr, Runner, Stack, StackResources, StaticConfigV4};
 use static_cell::StaticCell;
 
-use crate::machine::card::{Card, card};
+use crate::card::Card;
 use crate::{Trouble, fail};
 
 /// The only reachable host. Its ports are forwarded to the loopback interface of the machine that
@@ -17,7 +17,7 @@ const SOCKETS: usize = 4;
 /// Starts the network. The stack says when it is up.
 pub fn start(spawner: Spawner) -> Stack<'static> {
     static RESOURCES: StaticCell<StackResources<SOCKETS>> = StaticCell::new();
-    let Some(card) = card() else {
+    let Some(card) = Card::new() else {
         defmt::error!("the machine has no network card");
         fail(Trouble::Wrong)
     };

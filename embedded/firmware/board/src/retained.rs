@@ -2,22 +2,29 @@
 //!
 //! It is outside the linker's memory regions, so neither the runtime nor the loader clears it.
 
-pub const BYTES: usize = 1024;
+/// What fits.
+const BYTES: usize = 1024;
 
 unsafe extern "C" {
     /// Defined in the board's memory map.
     #[link_name = "_retained"]
-    static mut RETAINED: [u8; BYTES];
+    static mut RETAINED: [u64; BYTES / 8];
 }
 
 /// Returns a copy. After power-on the content is arbitrary.
+///
+/// # Safety
+///
+/// Any bytes are a valid `T`.
 #[must_use]
-pub fn load() -> [u8; BYTES] {
-    // SAFETY: the memory exists, nothing else uses it, and any byte is valid.
-    unsafe { (&raw const RETAINED).read_volatile() }
+pub unsafe fn load<T: Copy>() -> T {
+    const { assert!(size_of::<T>() <= BYTES && align_of::<T>() <= 8) };
+    // SAFETY: the memory exists, and nothing else uses it.
+    unsafe { (&raw const RETAINED).cast::<T>().read_volatile() }
 }
 
-pub fn store(bytes: &[u8; BYTES]) {
+pub fn store<T: Copy>(value: T) {
+    const { assert!(size_of::<T>() <= BYTES && align_of::<T>() <= 8) };
     // SAFETY: as above.
-    unsafe { (&raw mut RETAINED).write_volatile(*bytes) }
+    unsafe { (&raw mut RETAINED).cast::<T>().write_volatile(value) }
 }

@@ -7,6 +7,9 @@ pub(crate) mod card;
 mod clint;
 pub mod count;
 
+#[cfg(feature = "time")]
+pub(crate) use riscv::asm::wfi;
+
 use crate::register::write;
 use crate::{Trouble, fail};
 
@@ -26,18 +29,6 @@ pub fn reset() -> ! {
 pub(crate) fn start_clock() {
     clint::start();
     // SAFETY: this does not end a critical section.
-    unsafe { riscv::interrupt::enable() };
-}
-
-/// Sleeps until an interrupt, unless `busy`, which is called with interrupts off. An interrupt
-/// after that ends the sleep immediately.
-#[cfg(feature = "time")]
-pub(crate) fn idle_unless(busy: impl FnOnce() -> bool) {
-    riscv::interrupt::disable();
-    if !busy() {
-        riscv::asm::wfi();
-    }
-    // SAFETY: as above.
     unsafe { riscv::interrupt::enable() };
 }
 

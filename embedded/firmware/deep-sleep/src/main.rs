@@ -8,9 +8,8 @@
 #![no_main]
 
 mod server;
-mod world;
 
-use board::{Trouble, done, fail};
+use board::{Trouble, done, fail, retained};
 use embassy_executor::Spawner;
 use embassy_sync::blocking_mutex::raw::NoopRawMutex;
 use embassy_time::{Duration, Instant, Timer};
@@ -18,7 +17,6 @@ use server::Server;
 use tidegate::Policy;
 use tidegate::law::Adaptive;
 use tidegate_embassy::Throttle;
-use world::World;
 
 const POLICY: Policy<Adaptive> = Policy::adaptive();
 type Uplink = Throttle<NoopRawMutex, Adaptive>;
@@ -33,6 +31,22 @@ const LONG_SLEEP: Duration = Duration::from_secs(600);
 const COOLDOWN: Duration = Duration::from_secs(60);
 const SHORT_SLEEP: Duration = Duration::from_secs(20);
 
+/// Marks memory that this image has written.
+const MARK: [u8; 8] = *b"tidegate";
+
+/// The retained state: the throttle's record, and the server that is part of this image.
+#[derive(Clone, Copy)]
+struct World {
+    mark: [u8; 8],
+    /// The day that begins after the sleep.
+    day: u32,
+    /// How many calls were throttled at the start of the day.
+    throttled: u32,
+    /// The microseconds from the reset until the server's bucket is full.
+    full: u64,
+    record: Kept,
+}
+
 #[unsafe(no_mangle)]
 extern "C" fn main() -> ! {
     board::run(|spawner: Spawner| spawner.spawn(defmt::unwrap!(live())))
@@ -40,10 +54,11 @@ extern "C" fn main() -> ! {
 
 #[embassy_executor::task]
 async fn live() {
-    match World::load() {
-        None => first_day().await,
-        Some(world) if world.day == 2 => second_day(world).await,
-        Some(world) => third_day(world),
+    // SAFETY: it consists of integers.
+    match unsafe { retained::load::<World>() } {
+        World { mark, .. } if mark != MARK => first_day().await,
+        world if world.day == 2 => second_day(world).await,
+        world => third_day(world),
     }
 }
 
@@ -51,7 +66,7 @@ async fn live() {
 async fn first_day() -> ! {
     defmt::info!("deep-sleep: day 1, nothing is retained");
     let uplink = Uplink::seeded(&POLICY, 7);
-    let mut server = Server::new();
+    let mut server = Server::full_at(Instant::MIN);
     let throttled = call(&uplink, &mut server, BEGINNING).await;
     call(&uplink, &mut server, AWAKE - BEGINNING).await;
     defmt::info!("deep-sleep: {=u32} throttled calls at the beginning", throttled);
@@ -61,7 +76,7 @@ async fn first_day() -> ! {
 
 /// Continues at the learned rate.
 async fn second_day(world: World) -> ! {
-    let mut server = world.server();
+    let mut server = Server::full_at(Instant::now() + Duration::from_micros(world.full));
     let uplink = Uplink::seeded(&POLICY, 8);
     let restored = uplink.restore(&POLICY, 9, &world.record, LONG_SLEEP);
     check(restored.is_ok(), "the record is valid");
@@ -78,7 +93,7 @@ async fn second_day(world: World) -> ! {
     call(&uplink, &mut server, AWAKE - BEGINNING).await;
     server.close(COOLDOWN);
     call(&uplink, &mut server, Duration::from_secs(1)).await;
-    check(server.has_asked(), "the server has asked for a cooldown");
+    check(uplink.stats().busy > 0, "the server has asked for a cooldown");
     sleep(3, &uplink, server, SHORT_SLEEP, throttled)
 }
 
@@ -122,10 +137,11 @@ async fn call(uplink: &Uplink, server: &mut Server, time: Duration) -> u32 {
 }
 
 /// Saves what was learned, sleeps, and wakes with a reset.
-fn sleep(day: u8, uplink: &Uplink, server: Server, time: Duration, throttled: u32) -> ! {
+fn sleep(day: u32, uplink: &Uplink, server: Server, time: Duration, throttled: u32) -> ! {
     let mut record: Kept = [0; _];
     check(uplink.snapshot(&mut record).is_ok(), "there is room for the record");
-    World { day, throttled, record, full: server.full_in(Instant::now() + time) }.store();
+    let full = server.full_in(Instant::now() + time).as_micros();
+    retained::store(World { mark: MARK, day, throttled, full, record });
     defmt::info!("deep-sleep: asleep for {=u64} s, then reset", time.as_secs());
     board::reset()
 }

@@ -13,16 +13,11 @@ pub struct Server {
     full: Instant,
     /// The cooldown that it requests, if any.
     closed: Option<Duration>,
-    asked: bool,
 }
 
 impl Server {
-    pub const fn new() -> Self {
-        Self::full_at(Instant::MIN)
-    }
-
     pub const fn full_at(full: Instant) -> Self {
-        Self { full, closed: None, asked: false }
+        Self { full, closed: None }
     }
 
     pub fn full_in(&self, now: Instant) -> Duration {
@@ -34,13 +29,8 @@ impl Server {
         self.closed = Some(cooldown);
     }
 
-    pub const fn has_asked(&self) -> bool {
-        self.asked
-    }
-
     pub fn serve(&mut self, now: Instant) -> Reply {
         if let Some(cooldown) = self.closed {
-            self.asked = true;
             return Outcome::Busy.with(Hint::retry_after(Span::from_micros(cooldown.as_micros())));
         }
         if self.full_in(now) > REGAIN * (BURST - 1) {

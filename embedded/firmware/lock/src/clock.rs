@@ -1,49 +1,37 @@
-//! A clock that jumps to the next alarm, so nothing takes time.
+//! A clock that jumps to the next alarm, so nothing takes time. Its ticks fit 32 bits.
 
-use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use core::task::Waker;
 
-use critical_section::Mutex;
 use embassy_time_driver::Driver;
 
-struct Clock {
-    now: Mutex<Cell<u64>>,
-    alarm: Mutex<Cell<u64>>,
-}
+struct Clock;
 
-embassy_time_driver::time_driver_impl!(static CLOCK: Clock = Clock {
-    now: Mutex::new(Cell::new(0)),
-    alarm: Mutex::new(Cell::new(u64::MAX)),
-});
+static NOW: AtomicU32 = AtomicU32::new(0);
+static ALARM: AtomicU32 = AtomicU32::new(u32::MAX);
+
+embassy_time_driver::time_driver_impl!(static CLOCK: Clock = Clock);
 
 impl Driver for Clock {
     fn now(&self) -> u64 {
-        critical_section::with(|section| self.now.borrow(section).get())
+        NOW.load(Relaxed).into()
     }
 
     fn schedule_wake(&self, at: u64, _: &Waker) {
-        critical_section::with(|section| {
-            let alarm = self.alarm.borrow(section);
-            alarm.set(alarm.get().min(at));
-        });
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        ALARM.store(ALARM.load(Relaxed).min(at), Relaxed);
     }
 }
 
 /// Jumps to the earliest alarm since the last jump, or by `else_by` ticks.
-pub fn jump(else_by: u64) {
-    critical_section::with(|section| {
-        let (now, alarm) = (CLOCK.now.borrow(section), CLOCK.alarm.borrow(section));
-        let next = match alarm.replace(u64::MAX) {
-            u64::MAX => now.get() + else_by,
-            at => at.max(now.get() + 1),
-        };
-        now.set(next);
-    });
+pub fn jump(else_by: u32) {
+    match ALARM.load(Relaxed) {
+        u32::MAX => pass(else_by),
+        at => NOW.store(at.max(NOW.load(Relaxed) + 1), Relaxed),
+    }
+    ALARM.store(u32::MAX, Relaxed);
 }
 
-pub fn pass(ticks: u64) {
-    critical_section::with(|section| {
-        let now = CLOCK.now.borrow(section);
-        now.set(now.get() + ticks);
-    });
+pub fn pass(ticks: u32) {
+    NOW.store(NOW.load(Relaxed) + ticks, Relaxed);
 }

@@ -26,7 +26,7 @@ type Gate<L> = Throttle<Counted, L>;
 
 const CALLS: u32 = 500;
 /// A round trip, in ticks.
-const ROUND_TRIP: u64 = 20_000;
+const ROUND_TRIP: u32 = 20_000;
 
 /// Polls a future until it is ready, jumping from alarm to alarm.
 fn wait<F: Future>(future: F, meter: &mut Meter) -> F::Output {

@@ -13,8 +13,8 @@ use embassy_net::Stack;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
 use embassy_time::Instant;
 use post::Post;
+use tidegate::Policy;
 use tidegate::law::Adaptive;
-use tidegate::{Outcome, Policy};
 use tidegate_embassy::{Sessions, Throttle};
 
 /// The maximum number of messages in flight, also limited by the broker.
@@ -50,32 +50,11 @@ async fn talk(stack: Stack<'static>) {
     stack.wait_config_up().await;
     // Not before the network is up: the time that takes differs between boots.
     MESSAGES.start(const { &Policy::adaptive() }, seed());
-    let (mut post, mut ends) = (Post::new(), [0_u32; 4]);
+    let mut post = Post::default();
     while !post.is_done() {
         let connection = SESSIONS.connect().await;
-        let end = match session::hold(stack, &mut post, &connection).await {
-            Outcome::Throttled => 1,
-            Outcome::Busy => 2,
-            Outcome::Failed => 3,
-            _ => 0,
-        };
-        ends[end] += 1;
+        session::hold(stack, &mut post, &connection).await;
     }
     post.tell();
-    let messages = MESSAGES.stats();
-    defmt::info!(
-        "mqtt: connections {=u32} tried, {=u32} throttled, {=u32} busy, {=u32} failed",
-        ends.iter().sum::<u32>(),
-        ends[1],
-        ends[2],
-        ends[3],
-    );
-    defmt::info!(
-        "mqtt: messages {=u32} sent, {=u32} throttled, {=u32} found the concurrency limit full in {=u64} s",
-        messages.admitted,
-        messages.throttled,
-        messages.full,
-        Instant::now().as_secs(),
-    );
     board::done()
 }

@@ -21,6 +21,7 @@ struct Flight {
     permit: Permit<'static, Gate>,
 }
 
+#[derive(Default)]
 pub struct Post {
     waiting: Deque<u32, PLACES>,
     flying: Vec<Flight, FLIGHTS>,
@@ -31,33 +32,15 @@ pub struct Post {
 }
 
 impl Post {
-    pub const fn new() -> Self {
-        Self {
-            waiting: Deque::new(),
-            flying: Vec::new(),
-            queued: 0,
-            dropped: 0,
-            acknowledged: 0,
-            again: 0,
+    /// The sensor has a message, if it has not sent all.
+    pub fn offer(&mut self) {
+        if self.queued == MESSAGES {
+            return;
         }
-    }
-
-    /// The sensor produces this many messages at once.
-    pub fn offer(&mut self, burst: u32) {
-        for _ in 0..burst {
-            if self.queued < MESSAGES {
-                self.queue();
-            }
-        }
-    }
-
-    fn queue(&mut self) {
-        let full = self.waiting.len() + self.flying.len() >= PLACES;
-        if full || self.waiting.push_back(self.queued + 1).is_err() {
-            self.dropped += 1;
-        } else {
-            self.queued += 1;
-        }
+        let fits = self.waiting.len() + self.flying.len() < PLACES
+            && self.waiting.push_back(self.queued + 1).is_ok();
+        self.queued += u32::from(fits);
+        self.dropped += u32::from(!fits);
     }
 
     pub fn next(&self) -> Option<u32> {

@@ -1,22 +1,20 @@
 //! Posts one batch over HTTP.
 
-use core::cell::Cell;
 use core::fmt::Write;
 
 use board::net::HOST;
 use embassy_net::Stack;
 use embassy_net::dns::DnsSocket;
 use embassy_net::tcp::client::{TcpClient, TcpClientState};
-use embassy_sync::blocking_mutex::CriticalSectionMutex;
-use embassy_time::{Duration, with_timeout};
+use embassy_time::{Duration, Instant, with_timeout};
 use heapless::String;
 use reqwless::client::HttpClient;
 use reqwless::request::{Method, RequestBuilder};
 use tidegate::{Outcome, Reply};
 use tidegate_embassy::Replied;
 
-use crate::cooldown;
-use crate::queue::Batch;
+use crate::Batch;
+use crate::counts::count;
 
 /// The memory of two connections.
 pub type Line = TcpClientState<2, 1024, 1024>;
@@ -26,13 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The size of the buffer for response headers. Those of real APIs exceed a kilobyte.
 const ROOM: usize = 2_048;
-
-static LOST: CriticalSectionMutex<Cell<u32>> = CriticalSectionMutex::new(Cell::new(0));
-
-/// How many calls had no response. The server may have served them.
-pub fn lost() -> u32 {
-    LOST.lock(Cell::get)
-}
 
 /// No response arrived.
 #[derive(Debug)]
@@ -50,12 +41,17 @@ impl Connection {
 
     /// Posts a batch. Returns the reply and its status.
     pub async fn post(&mut self, batch: &Batch) -> Result<(Reply, u16), Lost> {
-        cooldown::leaving();
+        count(|counts| {
+            if Instant::now() < counts.quiet {
+                counts.early += 1;
+                defmt::error!("batch {=u32} was sent during a cooldown", batch.number);
+            }
+        });
         match with_timeout(PATIENCE, self.call(batch)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) | Err(_) => {
                 defmt::warn!("uplink: no answer for batch {=u32}", batch.number);
-                LOST.lock(|lost| lost.set(lost.get() + 1));
+                count(|counts| counts.lost += 1);
                 Err(Lost)
             }
         }
@@ -86,7 +82,8 @@ impl Connection {
         if reply.outcome != Outcome::Ok
             && let Some(cooldown) = reply.hints[0].retry_after
         {
-            cooldown::asked(Duration::from_micros(cooldown.as_nanos() / 1_000));
+            let end = Instant::now() + Duration::from_micros(cooldown.as_nanos() / 1_000);
+            count(|counts| counts.quiet = counts.quiet.max(end));
         }
         Ok((reply, status))
     }

@@ -3,27 +3,52 @@
 #![no_std]
 #![no_main]
 
-mod cooldown;
+mod counts;
 mod http;
-mod queue;
 
+use counts::count;
 use embassy_executor::Spawner;
 use embassy_net::Stack;
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use embassy_sync::channel::Channel;
 use embassy_time::{Duration, Instant, Ticker};
 use http::{Connection, Line, Lost};
-use queue::{BATCHES, Batch, QUEUE};
 use static_cell::StaticCell;
 use tidegate::law::Adaptive;
 use tidegate::{Outcome, Policy, Reply};
 use tidegate_embassy::{Rejection, Throttle};
 
+/// The total number of batches to queue.
+const BATCHES: u32 = 200;
+const PLACES: usize = 32;
 /// The interval between batches, shorter than the server's.
 const EVERY: Duration = Duration::from_millis(150);
 /// The number of batches sent in parallel.
 const SENDERS: usize = 2;
 
 static THROTTLE: Throttle<CriticalSectionRawMutex, Adaptive> = Throttle::new();
+
+/// The bounded queue between the sensor and the uplink. A queued batch stays until it is served.
+static QUEUE: Channel<CriticalSectionRawMutex, Batch, PLACES> = Channel::new();
+
+struct Batch {
+    /// Its number among the queued batches, from 1.
+    number: u32,
+    /// Milliseconds since the start.
+    at: u64,
+    /// Hundredths of a degree.
+    celsius: [i16; 8],
+}
+
+impl Batch {
+    /// The current measurement. The emulated sensor returns a wave.
+    fn measured(number: u32) -> Self {
+        let at = Instant::now().as_millis();
+        let wave = |index: u64| (at / 10 + 40 * index) % 1_000;
+        let celsius = core::array::from_fn(|index| 2_000 + wave(index as u64) as i16);
+        Self { number, at, celsius }
+    }
+}
 
 /// An emulator has nothing better. A chip has a random generator or a serial number.
 fn seed() -> u64 {
@@ -55,7 +80,11 @@ async fn begin(spawner: Spawner) {
 #[embassy_executor::task]
 async fn sense() {
     let mut ticker = Ticker::every(EVERY);
-    while QUEUE.offer(Batch::measured(Instant::now())) {
+    let mut queued = 0;
+    while queued < BATCHES {
+        let fits = QUEUE.try_send(Batch::measured(queued + 1)).is_ok();
+        queued += u32::from(fits);
+        count(|counts| counts.dropped += u32::from(!fits));
         ticker.next().await;
     }
 }
@@ -64,13 +93,16 @@ async fn sense() {
 #[embassy_executor::task(pool_size = SENDERS)]
 async fn send(mut connection: Connection) {
     loop {
-        let batch = QUEUE.next().await;
+        let batch = QUEUE.receive().await;
         // Repeats through an outage that outlasts the attempts of one call.
         while !is_delivered(&THROTTLE.run(async || connection.post(&batch).await).await) {
             defmt::warn!("batch {=u32} is sent again", batch.number);
         }
-        QUEUE.delivered();
-        if QUEUE.count() == BATCHES {
+        let delivered = count(|counts| counts.delivered += 1).delivered;
+        if delivered.is_multiple_of(20) {
+            defmt::info!("uplink: {=u32} of {=u32} batches", delivered, BATCHES);
+        }
+        if delivered == BATCHES {
             end();
         }
     }
@@ -100,14 +132,14 @@ async fn watch(stack: Stack<'static>) {
 }
 
 fn end() -> ! {
-    let stats = THROTTLE.stats();
+    let (stats, counts) = (THROTTLE.stats(), count(|_| ()));
     defmt::info!(
         "uplink: {=u32} delivered, {=u32} dropped, {=u32} without an answer, \
          {=u32} calls in cooldowns",
-        QUEUE.count(),
-        QUEUE.dropped(),
-        http::lost(),
-        cooldown::broken(),
+        counts.delivered,
+        counts.dropped,
+        counts.lost,
+        counts.early,
     );
     defmt::info!(
         "uplink: {} sent, {} served, {} throttled, {} busy, {} failed in {=u64} s",
@@ -118,7 +150,7 @@ fn end() -> ! {
         stats.failed,
         Instant::now().as_secs(),
     );
-    match cooldown::broken() {
+    match counts.early {
         0 => board::done(),
         _ => board::fail(board::Trouble::Wrong),
     }

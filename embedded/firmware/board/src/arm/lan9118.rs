@@ -1,10 +1,6 @@
 //! The network card of the MPS2: a LAN9118, one frame at a time through its FIFO registers.
 
-use core::task::Context;
-
-use embassy_net_driver::{Capabilities, Driver, HardwareAddress, LinkState, RxToken, TxToken};
-use embassy_sync::waitqueue::AtomicWaker;
-
+use crate::card::WAKER;
 use crate::register;
 
 pub(crate) const INTERRUPT: i16 = 13;
@@ -44,10 +40,7 @@ const FRAME: u32 = 1 << 3;
 /// The PHY reports that the link is up or down.
 const LINK: u32 = 1 << 18;
 
-const MTU: usize = 1514;
-const BUFFER: usize = 1536;
-
-static WAKER: AtomicWaker = AtomicWaker::new();
+const ADDRESS: [u8; 6] = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
 
 fn read(at: usize) -> u32 {
     register::read(BASE + at)
@@ -84,68 +77,36 @@ pub(crate) fn on_interrupt() {
     WAKER.wake();
 }
 
-pub struct Card {
-    address: [u8; 6],
-    buffer: [u8; BUFFER],
-}
+pub(crate) struct Device;
 
-/// Takes the card. `None` if the machine has none.
-pub fn card() -> Option<Card> {
-    if read(BYTE_ORDER) != 0x8765_4321 || read(IDENTITY) >> 16 != 0x0118 {
-        return None;
-    }
-    let address = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
-    let [a, b, c, d, e, f] = address;
-    write_mac(MAC_ADDRESS_LOW, u32::from_le_bytes([a, b, c, d]));
-    write_mac(MAC_ADDRESS_HIGH, u32::from_le_bytes([e, f, 0, 0]));
-    write(RECEIVE_CONFIG, 0);
-    write(SEND_CONFIG, 1 << 1);
-    // Receives and sends in full duplex.
-    write_mac(MAC_CONTROL, 1 << 2 | 1 << 3 | 1 << 20);
-    write(FIFO_LEVELS, 0);
-    // The interrupt line is on, active high, push-pull.
-    write(INTERRUPT_LINE, 0x111);
-    write(INTERRUPTED, u32::MAX);
-    // Interrupts on link down and link up.
-    write_phy(PHY_INTERRUPT_ON, 1 << 4 | 1 << 6);
-    register::write(ENABLE_INTERRUPTS, 1 << INTERRUPT);
-    Some(Card { address, buffer: [0; BUFFER] })
-}
-
-pub struct Received<'a>(&'a mut [u8]);
-
-impl RxToken for Received<'_> {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, read: F) -> R {
-        read(self.0)
-    }
-}
-
-pub struct Room;
-
-impl TxToken for Room {
-    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, fill: F) -> R {
-        let mut frame = [0; BUFFER];
-        let length = length.min(MTU);
-        let result = fill(&mut frame[..length]);
-        // The first segment, which is also the last.
-        write(SEND, 1 << 13 | 1 << 12 | length as u32);
-        write(SEND, length as u32);
-        for word in frame[..length.next_multiple_of(4)].chunks_exact(4) {
-            write(SEND, u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+impl Device {
+    pub(crate) fn new() -> Option<Self> {
+        if read(BYTE_ORDER) != 0x8765_4321 || read(IDENTITY) >> 16 != 0x0118 {
+            return None;
         }
-        while read(SEND_LEVEL) >> 16 & 0xff != 0 {
-            read(SENT_STATUS);
-        }
-        result
+        let [a, b, c, d, e, f] = ADDRESS;
+        write_mac(MAC_ADDRESS_LOW, u32::from_le_bytes([a, b, c, d]));
+        write_mac(MAC_ADDRESS_HIGH, u32::from_le_bytes([e, f, 0, 0]));
+        write(RECEIVE_CONFIG, 0);
+        write(SEND_CONFIG, 1 << 1);
+        // Receives and sends in full duplex.
+        write_mac(MAC_CONTROL, 1 << 2 | 1 << 3 | 1 << 20);
+        write(FIFO_LEVELS, 0);
+        // The interrupt line is on, active high, push-pull.
+        write(INTERRUPT_LINE, 0x111);
+        write(INTERRUPTED, u32::MAX);
+        // Interrupts on link down and link up.
+        write_phy(PHY_INTERRUPT_ON, 1 << 4 | 1 << 6);
+        register::write(ENABLE_INTERRUPTS, 1 << INTERRUPT);
+        Some(Self)
     }
-}
 
-impl Driver for Card {
-    type RxToken<'a> = Received<'a>;
-    type TxToken<'a> = Room;
+    pub(crate) fn address(&self) -> [u8; 6] {
+        ADDRESS
+    }
 
-    fn receive(&mut self, context: &mut Context<'_>) -> Option<(Received<'_>, Room)> {
-        WAKER.register(context.waker());
+    /// Returns the length of the received frame. Without one, interrupts are on again.
+    pub(crate) fn receive(&mut self, frame: &mut [u8]) -> Option<usize> {
         // Acknowledge first, then check: a frame in between interrupts again.
         write(INTERRUPTED, FRAME);
         if read(RECEIVED_LEVEL) >> 16 & 0xff == 0 {
@@ -155,36 +116,34 @@ impl Driver for Card {
         let with_check = (read(RECEIVED_STATUS) >> 16 & 0x3fff) as usize;
         for index in 0..with_check.div_ceil(4) {
             let word = read(RECEIVED).to_le_bytes();
-            if let Some(place) = self.buffer.get_mut(index * 4..index * 4 + 4) {
+            if let Some(place) = frame.get_mut(index * 4..index * 4 + 4) {
                 place.copy_from_slice(&word);
             }
         }
-        let length = with_check.saturating_sub(4).min(MTU);
-        Some((Received(&mut self.buffer[..length]), Room))
+        Some(with_check.saturating_sub(4))
     }
 
-    fn transmit(&mut self, _: &mut Context<'_>) -> Option<Room> {
-        (read(SEND_LEVEL) & 0xffff >= 1600).then_some(Room)
+    pub(crate) fn can_send(&self) -> bool {
+        read(SEND_LEVEL) & 0xffff >= 1600
     }
 
-    fn link_state(&mut self, context: &mut Context<'_>) -> LinkState {
-        WAKER.register(context.waker());
-        read_phy(PHY_INTERRUPTED);
-        write(INTERRUPTED, LINK);
-        match read_phy(PHY_STATUS) & 1 << 2 {
-            0 => LinkState::Down,
-            _ => LinkState::Up,
+    pub(crate) fn send(&mut self, frame: &[u8]) {
+        // The first segment, which is also the last.
+        write(SEND, 1 << 13 | 1 << 12 | frame.len() as u32);
+        write(SEND, frame.len() as u32);
+        for bytes in frame.chunks(4) {
+            let mut word = [0; 4];
+            word[..bytes.len()].copy_from_slice(bytes);
+            write(SEND, u32::from_le_bytes(word));
+        }
+        while read(SEND_LEVEL) >> 16 & 0xff != 0 {
+            read(SENT_STATUS);
         }
     }
 
-    fn capabilities(&self) -> Capabilities {
-        let mut capabilities = Capabilities::default();
-        capabilities.max_transmission_unit = MTU;
-        capabilities.max_burst_size = Some(1);
-        capabilities
-    }
-
-    fn hardware_address(&self) -> HardwareAddress {
-        HardwareAddress::Ethernet(self.address)
+    pub(crate) fn is_up(&mut self) -> bool {
+        read_phy(PHY_INTERRUPTED);
+        write(INTERRUPTED, LINK);
+        read_phy(PHY_STATUS) & 1 << 2 != 0
     }
 }
