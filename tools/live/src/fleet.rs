@@ -42,7 +42,6 @@ pub struct Plan<'a> {
     pub address: SocketAddr,
     pub law: &'a str,
     pub workers: usize,
-    pub tokens: bool,
     pub grace: Duration,
     /// The folder of the shared budget, if there is one.
     pub share: Option<&'a Path>,
@@ -128,7 +127,6 @@ impl Process {
             .args(["--workers", &plan.workers.to_string()])
             .args(["--seed", &seed.to_string()])
             .args(["--grace", &humantime::format_duration(plan.grace).to_string()])
-            .args(plan.tokens.then_some("--tokens"))
             .args(plan.share.iter().flat_map(|folder| [OsStr::new("--share"), folder.as_os_str()]))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

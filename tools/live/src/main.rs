@@ -6,7 +6,6 @@
 mod client;
 mod curves;
 mod fleet;
-mod laws;
 mod loopback;
 mod options;
 mod page;

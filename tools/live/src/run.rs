@@ -30,7 +30,6 @@ pub async fn run(
         address: server.address(),
         law,
         workers: demo.workers,
-        tokens: demo.api.tokens().is_some(),
         share: shared.as_deref(),
         grace: 2 * (demo.api.service() + demo.api.latency) + Duration::from_secs(2),
     };

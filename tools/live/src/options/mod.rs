@@ -5,11 +5,10 @@ mod like;
 mod page;
 mod values;
 
-pub use api::{Api, Hints, PolicyName, Tokens};
+pub use api::{Api, Hints, PolicyName};
 pub use like::Like;
 pub use page::PageOptions;
 
-use crate::laws::OF_SEVERAL_LIMITS;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
@@ -96,24 +95,6 @@ impl Demo {
             None => self.compare.clone(),
         }
     }
-
-    fn check(&self) -> Result<(), String> {
-        self.page.check()?;
-        if self.share && self.api.tokens().is_some() {
-            return Err(
-                "--share supports one limit, and --tokens adds a second; use only one of these options"
-                    .into(),
-            );
-        }
-        let mut laws = self.laws().into_iter();
-        match laws.find(|law| !OF_SEVERAL_LIMITS.contains(&law.as_str())) {
-            Some(law) if self.api.tokens().is_some() => Err(format!(
-                "--tokens needs a law for several limits: not {law}, but {}",
-                OF_SEVERAL_LIMITS.join(" and ")
-            )),
-            _ => self.api.check(),
-        }
-    }
 }
 
 /// The arguments of a client: the API's address, a law and a number. It knows nothing else.
@@ -129,11 +110,8 @@ pub struct Client {
     pub law: String,
     #[arg(long)]
     pub seed: u64,
-    /// Calls cost tokens, so there are two limits.
-    #[arg(long)]
-    pub tokens: bool,
     /// The folder in which the processes share their budget [default: separate budgets].
-    #[arg(long, conflicts_with = "tokens")]
+    #[arg(long)]
     pub share: Option<PathBuf>,
     /// How long calls in flight may take after the run is over.
     #[arg(long, value_parser = duration)]
@@ -153,7 +131,7 @@ pub fn parse() -> Result<Options, String> {
         words.join(" ").trim_start_matches("error: ").to_owned()
     })?;
     match &options.command {
-        Command::Demo(demo) => demo.check()?,
+        Command::Demo(demo) => demo.page.check().and_then(|()| demo.api.check())?,
         Command::Serve(api) => api.check()?,
         Command::Like(_) | Command::Client(_) => {}
     }

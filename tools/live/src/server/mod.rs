@@ -1,6 +1,5 @@
 //! A real HTTP API on loopback that limits and counts its callers.
 
-mod capacity;
 mod cors;
 mod desk;
 mod hints;
@@ -9,7 +8,7 @@ pub mod like;
 mod limiter;
 mod provider;
 mod timeline;
-mod works;
+mod told;
 
 pub use ledger::Row;
 pub use provider::Provider;
@@ -28,9 +27,6 @@ use tokio::task::JoinHandle;
 
 /// The header with the number of the client process.
 pub const CALLER: &str = "x-client";
-
-/// The header with the cost of a call in tokens.
-pub const TOKENS: &str = "x-tokens";
 
 /// The header that identifies a logical call, which may arrive more than once.
 pub const WORK: &str = "idempotency-key";
