@@ -9,6 +9,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::progress::step;
 use crate::setup::aside;
 
 pub fn root() -> &'static Path {
@@ -73,6 +74,13 @@ pub fn empty(folder: PathBuf) -> Result<PathBuf> {
     _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     Ok(folder)
+}
+
+/// Copies a folder and everything in it.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    let mut copy = Command::new("cp");
+    copy.arg("-R").arg(from).arg(to);
+    step("cp", copy).map(drop)
 }
 
 /// Whether a file is newer than all of these.

@@ -65,7 +65,7 @@ impl Check {
         }
         let mut command = match self.command[0] {
             "cargo" => Command::new(workspace::program()),
-            "cargo-hack" => setup::tool("cargo-hack")?,
+            tool @ ("cargo-deny" | "cargo-hack") => setup::tool(tool)?,
             path if path.contains('/') => Command::new(root().join(path)),
             program => Command::new(program),
         };
