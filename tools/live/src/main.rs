@@ -137,7 +137,7 @@ async fn watch_all(
 ) -> Result<()> {
     // The view restores the terminal when dropped, before anything else is printed.
     let mut watcher = None;
-    for law in options.laws() {
+    for law in &options.laws {
         if *stop.borrow() {
             break;
         }
@@ -147,7 +147,7 @@ async fn watch_all(
             Some(watcher) => watcher,
             none => none.insert(open_watchers(options, page, stop)?),
         };
-        match run::run(options, &law, server, stop, watcher, reports).await {
+        match run::run(options, law, server, stop, watcher, reports).await {
             Ok(report) => reports.push(report),
             // A signal can reach a client before it has moved to a separate process group.
             Err(_) if *stop.borrow() => break,

@@ -34,7 +34,6 @@ fn every_call_of_every_process_is_counted_under_each_policy() {
         &["--policy", "window", "--limit", "30", "--hints", "ietf"],
         &["--policy", "window", "--limit", "30", "--hints", "github"],
         &["--policy", "concurrency", "--hints", "retry-after"],
-        &["--policy", "gcra", "--step", "1s=20"],
         &["--policy", "gcra", "--hints", "aws"],
     ] {
         let args =

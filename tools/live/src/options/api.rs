@@ -1,9 +1,10 @@
 //! What the API allows and how it responds.
 
-use super::values::{Outage, Step, duration, limit, outage, short, step};
-use crate::server::{Nanos, Timeline, nanos};
+use super::values::{Outage, duration, limit, outage, short};
+use crate::server::{Nanos, nanos};
 use clap::{Args, ValueEnum};
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 /// What the API allows and how it responds.
@@ -34,9 +35,6 @@ pub struct Api {
     /// Answer every call with 503 during this time, such as 4s..6s.
     #[arg(long, value_name = "FROM..TO", value_parser = outage, allow_hyphen_values = true)]
     outage: Option<Outage>,
-    /// Change the limit at this time, such as 5s=30.
-    #[arg(long, value_name = "AT=CALLS", value_parser = step, allow_hyphen_values = true)]
-    step: Option<Step>,
     /// The port on 127.0.0.1 [default: any free one].
     #[arg(long, default_value = "0", hide_default_value = true, allow_hyphen_values = true)]
     pub port: u16,
@@ -125,22 +123,23 @@ impl Api {
         }))
     }
 
-    pub fn timeline(&self) -> Timeline {
-        Timeline {
-            limit: self.limit(),
-            step: self.step.map(|step| (nanos(step.at), step.limit)),
-            outage: self.outage.map(|outage| nanos(outage.from)..nanos(outage.to)),
-        }
+    /// The time in which no call is served.
+    pub fn outage(&self) -> Range<Nanos> {
+        self.outage.map_or(Nanos::MAX..Nanos::MAX, |outage| nanos(outage.from)..nanos(outage.to))
     }
 
-    /// How many calls per second can be served at this time of a run.
-    pub fn rate_at(&self, elapsed: Duration) -> f64 {
-        let (timeline, now) = (self.timeline(), nanos(elapsed));
-        let limit = if timeline.is_out(now) { 0.0 } else { timeline.limit_at(now) as f64 };
+    /// How many calls per second can be served.
+    pub fn rate(&self) -> f64 {
+        let limit = self.limit() as f64;
         match self.policy {
             PolicyName::Gcra | PolicyName::Window => limit / self.period.as_secs_f64(),
             PolicyName::Concurrency => limit / self.service().as_secs_f64().max(0.001),
         }
+    }
+
+    /// The same at this time of a run.
+    pub fn rate_at(&self, elapsed: Duration) -> f64 {
+        if self.outage().contains(&nanos(elapsed)) { 0.0 } else { self.rate() }
     }
 }
 
@@ -161,9 +160,6 @@ impl fmt::Display for Api {
             PolicyName::Concurrency => {
                 write!(f, "{limit} calls at once of {} each", time(self.service()))?;
             }
-        }
-        if let Some(Step { at, limit }) = self.step {
-            write!(f, ", {limit} from {}", time(at))?;
         }
         if let Some(Outage { from, to }) = self.outage {
             write!(f, ", down {} to {}", time(from), time(to))?;

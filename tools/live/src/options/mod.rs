@@ -43,18 +43,16 @@ pub enum Command {
 
 #[derive(Args, Clone, Debug)]
 pub struct Demo {
-    /// Run one law [default: see --compare].
-    #[arg(long, value_name = "NAME", value_parser = laws(), conflicts_with = "compare")]
-    law: Option<String>,
-    /// Run several laws in turn, each on a fresh server.
+    /// The laws to run in turn, each on a fresh server.
     #[arg(
-        long,
+        long = "law",
+        visible_alias = "compare",
         value_name = "NAMES",
         value_delimiter = ',',
         value_parser = laws(),
         default_value = "none,adaptive"
     )]
-    compare: Vec<String>,
+    pub laws: Vec<String>,
     /// The number of processes.
     #[arg(long, value_name = "N", default_value = "4", value_parser = count(1..=64), allow_hyphen_values = true)]
     pub processes: usize,
@@ -85,16 +83,6 @@ fn laws() -> PossibleValuesParser {
 
 fn count(range: RangeInclusive<u64>) -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(range)
-}
-
-impl Demo {
-    /// The laws to run, in order.
-    pub fn laws(&self) -> Vec<String> {
-        match &self.law {
-            Some(law) => vec![law.clone()],
-            None => self.compare.clone(),
-        }
-    }
 }
 
 /// The arguments of a client: the API's address, a law and a number. It knows nothing else.

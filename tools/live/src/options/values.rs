@@ -8,12 +8,6 @@ pub struct Outage {
     pub to: Duration,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Step {
-    pub at: Duration,
-    pub limit: u64,
-}
-
 pub fn limit(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(0) => Err("it must be at least 1".into()),
@@ -61,9 +55,4 @@ pub fn outage(text: &str) -> Result<Outage, String> {
     let (from, to) = text.split_once("..").ok_or("write a start and an end, such as 4s..6s")?;
     let (from, to) = (moment(from)?, moment(to)?);
     if from < to { Ok(Outage { from, to }) } else { Err("it must end after it begins".into()) }
-}
-
-pub fn step(text: &str) -> Result<Step, String> {
-    let (at, calls) = text.split_once('=').ok_or("write a time and a limit, such as 5s=30")?;
-    Ok(Step { at: moment(at)?, limit: limit(calls)? })
 }

@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use super::limiter::Limiter;
-use super::{CALLER, Nanos, Timeline, Truth, WORK, cors, nanos};
+use super::{CALLER, Nanos, Truth, WORK, cors, nanos};
 use crate::options::Api;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -18,7 +18,6 @@ use tokio::time::sleep;
 /// One lock, so that calls have one order.
 pub struct Desk {
     api: Api,
-    timeline: Timeline,
     books: Mutex<Books>,
 }
 
@@ -91,11 +90,10 @@ async fn counts(State(desk): State<Arc<Desk>>) -> Json<Counts> {
 
 impl Desk {
     pub fn new(api: Api, callers: usize) -> Self {
-        let timeline = api.timeline();
         let (limiter, ledger) = (Limiter::new(&api), Ledger::new(callers));
         let works = BTreeMap::new();
         let books = Books { opened: Instant::now(), limiter, ledger, works, turn: 0 };
-        Desk { api, timeline, books: Mutex::new(books) }
+        Desk { api, books: Mutex::new(books) }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Books> {
@@ -118,13 +116,12 @@ impl Desk {
         row.offered += 1;
         books.turn += 1;
         let turn = books.turn;
-        if self.timeline.is_out(arrived) {
+        let Some(served) = books.limiter.admit(arrived) else {
             row.outage += 1;
             let response = (StatusCode::SERVICE_UNAVAILABLE, "down\n").into_response();
             return Call { served: false, response, arrived, turn };
-        }
-        let served = books.limiter.admit(arrived);
-        let told = books.limiter.told(arrived, SystemTime::now());
+        };
+        let told = books.limiter.told(SystemTime::now());
         let headers = self.api.hints.headers(served, &told);
         let response = if served {
             row.served += 1;

@@ -1,6 +1,6 @@
 //! The server's counts by caller. All figures of a report come from them.
 
-use super::timeline::Nanos;
+use super::Nanos;
 use serde::Serialize;
 use std::ops::AddAssign;
 

@@ -7,12 +7,10 @@ mod ledger;
 pub mod like;
 mod limiter;
 mod provider;
-mod timeline;
 mod told;
 
 pub use ledger::Row;
 pub use provider::Provider;
-pub use timeline::{Nanos, Timeline, nanos};
 
 use crate::options::Api;
 use anyhow::{Context, Result};
@@ -24,6 +22,14 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+/// Nanoseconds since the server began to count.
+pub type Nanos = u64;
+
+/// A duration in nanoseconds. It saturates.
+pub fn nanos(duration: Duration) -> Nanos {
+    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
+}
 
 /// The header with the number of the client process.
 pub const CALLER: &str = "x-client";

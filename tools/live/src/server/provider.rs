@@ -1,6 +1,6 @@
 //! Servers that limit as real providers do, described in `providers.json`.
 
-use super::timeline::Nanos;
+use super::Nanos;
 use super::told::Told;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};

@@ -5,7 +5,7 @@
 //! seconds, are times, with a format: `<reset:epoch>`. `<policy>` and `<state>` are those of the IETF draft. `<id>` is the
 //! number of the call. In a body, `"<=points>"` is a number.
 
-use super::timeline::{Nanos, nanos};
+use super::{Nanos, nanos};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_limits::Any;
