@@ -63,11 +63,21 @@ pub fn on_path(program: &str) -> bool {
     installed(program).is_some()
 }
 
-/// The path of an installed or unpacked program. Services are in a folder that a user's PATH may lack.
+/// The path of an installed or unpacked program.
 pub fn installed(program: &str) -> Option<PathBuf> {
+    folders().into_iter().map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// Where programs are. Services are in a folder that a user's PATH may lack.
+fn folders() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), aside::bin()]);
-    folders.map(|folder| folder.join(program)).find(|path| path.is_file())
+    env::split_paths(&path).chain(["/usr/sbin".into(), aside::bin()]).collect()
+}
+
+/// Lets a command find programs in `first`, and in all the other folders.
+pub fn find_in(first: PathBuf, command: &mut Command) -> Result<&mut Command> {
+    let path = env::join_paths([first].into_iter().chain(folders())).context("PATH")?;
+    Ok(command.env("PATH", path))
 }
 
 pub fn empty(folder: PathBuf) -> Result<PathBuf> {

@@ -1,9 +1,9 @@
 //! One process of the fleet: several workers that share a gate.
 //!
-//! Standard input controls it: the process starts its calls on command and exits when the input
-//! closes, so it never outlives its parent.
+//! Standard input controls it: the process reads its plan, starts its calls on command, and exits when the input closes,
+//! so it never outlives its parent.
 
-use crate::options::Client;
+use crate::fleet::Plan;
 use crate::server::CALLER;
 use crate::tally::Tally;
 use anyhow::{Context, Result};
@@ -33,23 +33,26 @@ enum Phase {
 
 /// Runs one process of the fleet until its standard input closes.
 #[tokio::main(flavor = "current_thread")]
-pub async fn run(options: &Client) -> Result<()> {
+pub async fn run() -> Result<()> {
+    let mut plan = String::new();
+    std::io::stdin().read_line(&mut plan)?;
+    let plan: Plan = serde_json::from_str(&plan)?;
     let phase = listen();
     // A call is repeated until it succeeds or the run ends.
-    let mut gate = Gate::builder(options.law.parse::<Policy>()?.attempts(None));
-    if let Some(folder) = &options.share {
+    let mut gate = Gate::builder(plan.law.parse::<Policy>()?.attempts(None));
+    if let Some(folder) = &plan.share {
         gate = gate.share(Share::new("default").folder(folder))?;
     }
-    let workers = u32::try_from(options.workers).unwrap_or(u32::MAX);
-    let gate = gate.seed(options.seed).queue(workers).build();
-    let office = Arc::new(Office::open(options, gate));
+    let workers = u32::try_from(plan.workers).unwrap_or(u32::MAX);
+    let gate = gate.seed(plan.seed).queue(workers).build();
+    let office = Arc::new(Office::open(&plan, gate));
     office.report()?;
 
     let mut workers = JoinSet::new();
-    for _ in 0..options.workers {
+    for _ in 0..plan.workers {
         workers.spawn(work(office.clone(), phase.clone()));
     }
-    let grace = options.grace;
+    let grace = plan.grace;
     let done = async {
         reached(&phase, Phase::Over).await;
         // Calls in flight may finish. Workers that wait have stopped.
@@ -102,13 +105,13 @@ struct Office {
 const REST: Duration = Duration::from_millis(50);
 
 impl Office {
-    fn open(options: &Client, gate: Gate) -> Self {
+    fn open(plan: &Plan, gate: Gate) -> Self {
         Office {
             gate,
             http: Http::builder(TokioExecutor::new()).build_http(),
-            address: format!("http://{}/", options.address),
-            number: options.number,
-            is_shared: options.share.is_some(),
+            address: format!("http://{}/", plan.address),
+            number: plan.number,
+            is_shared: plan.share.is_some(),
             tally: Mutex::default(),
         }
     }

@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         Command::Serve(api) => serve(&api),
         Command::Like(options) => like(&options),
         // A client without a parent to report to exits silently.
-        Command::Client(client) => client::run(&client).map(|()| 0).or(Ok(1)),
+        Command::Client => client::run().map(|()| 0).or(Ok(1)),
     };
     match result {
         Ok(status) => ExitCode::from(status),

@@ -19,9 +19,9 @@ use super::wasm;
 use crate::npm;
 use crate::programs;
 use crate::progress::{self, step};
-use crate::setup::{self, aside};
+use crate::setup;
 use crate::tally::Tally;
-use crate::workspace::{empty, root};
+use crate::workspace::{empty, find_in, root};
 
 /// The page that lists the guides and their common setup: its server runs beside each guide.
 const START: &str = "README";
@@ -113,13 +113,7 @@ fn bash(name: &str, script: &str) -> Result<()> {
     command.env("LIVE", programs::path(programs::LIVE));
     command.current_dir(root()).env("TIDEGATE", root());
     command.envs([("CI", "1"), ("NO_COLOR", "1"), ("WRANGLER_SEND_METRICS", "false")]);
-    let node = npm::installed().join("node-24/bin");
-    let path = env::var_os("PATH").unwrap_or_default();
-    command.env(
-        "PATH",
-        env::join_paths([node].into_iter().chain(env::split_paths(&path)).chain([aside::bin()]))
-            .context("PATH")?,
-    );
+    find_in(npm::installed().join("node-24/bin"), &mut command)?;
     let ended = progress::run(name, command, Some(LIMIT)).context("bash")?;
     if !ended.success() {
         bail!("{}\n{}", ended.reason(), ended.output);

@@ -12,12 +12,10 @@ pub use page::PageOptions;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::time::Duration;
 use tidegate::Policy;
-use values::{duration, seconds};
+use values::seconds;
 
 /// Runs a real rate-limited API on loopback, and a fleet of clients that share it without knowing
 /// its limit or each other.
@@ -38,7 +36,7 @@ pub enum Command {
     Like(Like),
     /// One process of the fleet; `demo` starts it.
     #[command(hide = true)]
-    Client(Client),
+    Client,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -85,27 +83,6 @@ fn count(range: RangeInclusive<u64>) -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(range)
 }
 
-/// The arguments of a client: the API's address, a law and a number. It knows nothing else.
-#[derive(Args, Clone, Debug)]
-pub struct Client {
-    #[arg(long)]
-    pub address: SocketAddr,
-    #[arg(long)]
-    pub number: usize,
-    #[arg(long)]
-    pub workers: usize,
-    #[arg(long)]
-    pub law: String,
-    #[arg(long)]
-    pub seed: u64,
-    /// The folder in which the processes share their budget [default: separate budgets].
-    #[arg(long)]
-    pub share: Option<PathBuf>,
-    /// How long calls in flight may take after the run is over.
-    #[arg(long, value_parser = duration)]
-    pub grace: Duration,
-}
-
 /// Parses the command line. An error is one sentence.
 pub fn parse() -> Result<Options, String> {
     let options = Options::try_parse().map_err(|error| {
@@ -121,7 +98,7 @@ pub fn parse() -> Result<Options, String> {
     match &options.command {
         Command::Demo(demo) => demo.page.check().and_then(|()| demo.api.check())?,
         Command::Serve(api) => api.check()?,
-        Command::Like(_) | Command::Client(_) => {}
+        Command::Like(_) | Command::Client => {}
     }
     Ok(options)
 }
