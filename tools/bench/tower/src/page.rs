@@ -154,7 +154,7 @@ impl Page<'_> {
                 rows.push(json!({
                     "server": case.server, "load": case.load, "ideal": case.ideal(),
                     "client": who.name(), "seconds": seconds, "rejected": rejected, "lost": lost,
-                    "told": who.is_told().then(|| case.rate),
+                    "told": who.is_told().then_some(case.rate),
                 }));
             }
         }
