@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, waitpid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -17,17 +17,9 @@ const TICK: Duration = Duration::from_millis(20);
 /// How long a tool may take to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-#[derive(Default)]
-struct Running {
-    /// Each child, and whether it leads a group with everything that it has started.
-    children: HashMap<Pid, bool>,
-    /// This process is ending: nothing may start or continue.
-    ending: bool,
-}
-
-static RUNNING: LazyLock<Mutex<Running>> = LazyLock::new(Mutex::default);
-
-fn running() -> MutexGuard<'static, Running> {
+/// Each child, and whether it leads a group with everything that it has started.
+fn running() -> MutexGuard<'static, HashMap<Pid, bool>> {
+    static RUNNING: LazyLock<Mutex<HashMap<Pid, bool>>> = LazyLock::new(Mutex::default);
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -46,14 +38,10 @@ impl Program {
     }
 
     fn start(command: &mut Command, leads: bool) -> io::Result<Self> {
-        let mut running = running();
-        if running.ending {
-            drop(running);
-            stay();
-        }
         // Under the lock, so that a signal comes before the start or finds the child.
+        let mut running = running();
         let child = command.spawn()?;
-        running.children.insert(Pid::from_child(&child), leads);
+        running.insert(Pid::from_child(&child), leads);
         Ok(Self(child))
     }
 }
@@ -62,19 +50,7 @@ impl Drop for Program {
     fn drop(&mut self) {
         _ = self.0.kill();
         _ = self.0.wait();
-        let mut running = running();
-        running.children.remove(&Pid::from_child(&self.0));
-        if running.ending {
-            drop(running);
-            stay();
-        }
-    }
-}
-
-/// Waits for the process to end, so that Ctrl-C is not reported as a failure.
-fn stay() -> ! {
-    loop {
-        thread::park();
+        running().remove(&Pid::from_child(&self.0));
     }
 }
 
@@ -83,13 +59,17 @@ pub fn listen() -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     thread::spawn(move || {
         let signal = signals.forever().next().unwrap_or(SIGTERM);
-        tell(Signal::TERM);
+        // Locked until this process ends: nothing starts or goes on, so Ctrl-C is not reported as a failure.
+        let running = running();
+        tell(&running, Signal::TERM);
         let since = Instant::now();
-        while !running().children.is_empty() {
-            if since.elapsed() > PATIENCE {
-                tell(Signal::KILL);
+        for &child in running.keys() {
+            while let Ok(None) = waitpid(Some(child), WaitOptions::NOHANG) {
+                if since.elapsed() > PATIENCE {
+                    tell(&running, Signal::KILL);
+                }
+                thread::sleep(TICK);
             }
-            thread::sleep(TICK);
         }
         // The exit status that a shell reports for a signal.
         exit(128 + signal);
@@ -97,10 +77,8 @@ pub fn listen() -> io::Result<()> {
     Ok(())
 }
 
-fn tell(signal: Signal) {
-    let mut running = running();
-    running.ending = true;
-    for (&child, &leads) in &running.children {
+fn tell(running: &HashMap<Pid, bool>, signal: Signal) {
+    for (&child, &leads) in running {
         if leads {
             _ = kill_process_group(child, signal);
         } else if signal != Signal::KILL {

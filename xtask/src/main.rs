@@ -33,7 +33,7 @@ enum Verb {
     #[command(after_help = setup::help())]
     Setup {
         /// The steps to run; `all` runs every one [default: what `demo`, `lint` and the short suite need]
-        #[arg(value_name = "STEP")]
+        #[arg(value_name = "STEP", value_parser = setup::names(), hide_possible_values = true)]
         steps: Vec<String>,
     },
 
@@ -54,7 +54,7 @@ enum Verb {
     #[command(after_help = test::help())]
     Test {
         /// The parts to run, each in full; `all` runs every one [default: the short suite]
-        #[arg(value_name = "PART")]
+        #[arg(value_name = "PART", value_parser = test::names(), hide_possible_values = true)]
         parts: Vec<String>,
     },
 
@@ -101,12 +101,6 @@ fn main() -> ExitCode {
         eprintln!("xtask: {error:#}");
         ExitCode::FAILURE
     })
-}
-
-/// A name that does not exist: one sentence on stderr, and the exit status of a usage error.
-fn no_such(what: &str, asked: &str, there_are: &[&str]) -> ExitCode {
-    eprintln!("xtask: there is no {what} `{asked}`; choose one of {}.", there_are.join(", "));
-    ExitCode::from(2)
 }
 
 #[cfg(test)]

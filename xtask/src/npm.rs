@@ -19,7 +19,8 @@ pub const TARGET: &str = "wasm32-unknown-unknown";
 const MODULES: [(&str, u32); 5] =
     [("lite", 65_536), ("gate", 65_536), ("full", 65_536), ("pacing", 65_536), ("shared", 786_432)];
 
-pub const SOURCES: [&str; 13] = [
+pub const SOURCES: [&str; 14] = [
+    ".cargo/config.toml",
     "Cargo.lock",
     "Cargo.toml",
     "core/Cargo.toml",
@@ -34,11 +35,6 @@ pub const SOURCES: [&str; 13] = [
     "wasm/ts",
     "xtask/src/npm.rs",
 ];
-
-/// Repeated code is not inlined, unrolled or precomputed. LLVM's defaults produce an eighth more bytes.
-const COMPACT: &str = "target.wasm32-unknown-unknown.rustflags=\
-    ['-Cllvm-args=-inline-threshold=0', '-Cllvm-args=-unroll-count=1', \
-    '-Cllvm-args=-enable-pre=false']";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Product {
@@ -89,7 +85,7 @@ pub fn build(out: &Path) -> Result<()> {
     install("tidegate")?;
     for (module, stack) in MODULES {
         let stack = format!("target.{TARGET}.rustflags=['-Clink-arg=-zstack-size={stack}']");
-        let made = compact("tidegate-wasm", module, out, &[&stack])?;
+        let made = self::module("tidegate-wasm", module, out, &[&stack])?;
         let named = out.join(format!("{module}.wasm"));
         std::fs::copy(&made, &named).with_context(|| made.display().to_string())?;
         bind(&named, &out.join(module))?;
@@ -107,11 +103,11 @@ pub fn bind(module: &Path, folder: &Path) -> Result<()> {
     step("wasm-bindgen", bind).map(drop)
 }
 
-/// Builds a crate with one feature as a small module, and returns its file.
-pub fn compact(package: &str, feature: &str, out: &Path, config: &[&str]) -> Result<PathBuf> {
+/// Builds a crate with one feature as a module, and returns its file.
+pub fn module(package: &str, feature: &str, out: &Path, config: &[&str]) -> Result<PathBuf> {
     let mut build = rustup::cargo("build", TARGET, root())?;
     build.args(["--package", package, "--profile", "wasm", "--no-default-features"]);
-    build.args(["--features", feature, "--target-dir"]).arg(out).args(["--config", COMPACT]);
+    build.args(["--features", feature, "--target-dir"]).arg(out);
     for config in config {
         build.args(["--config", config]);
     }

@@ -97,7 +97,7 @@ fn modules() -> Result<()> {
     // The modules contain the names of source files.
     let private = format!("target.{TARGET}.rustflags=['--remap-path-prefix={}=~']", home.display());
     for (name, package, level, passes) in MODULES {
-        let made = npm::compact(package, "", &out, &[&private, level])?;
+        let made = npm::module(package, "", &out, &[&private, level])?;
         let bytes = fs::read(&made).with_context(|| made.display().to_string())?;
         // Cargo links it anew when anything in the workspace has changed, so its time says nothing.
         let (raw, small) = (out.join(format!("{name}.raw")), module(name));

@@ -1,9 +1,10 @@
 //! Runs other programs quietly: keeps their output and shows progress.
 
-use std::io::{self, BufRead, BufReader};
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::fs::FileExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -14,9 +15,7 @@ use crate::children::Program;
 /// How often a line is written to a log, which cannot show a spinner.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often the program's end, the time limit and the heartbeat are checked.
-const TICK: Duration = Duration::from_millis(100);
-/// How long output may arrive after a program's end.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const TICK: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
 pub struct Ended {
@@ -60,53 +59,39 @@ pub fn brief(label: &str, command: Command, limit: Option<Duration>) -> Result<(
     Ok(())
 }
 
-/// Runs `command` to its end, or until `limit` is over.
+/// Runs `command` to its end, or until `limit` is over. A file keeps the output, because a program that outlives the
+/// command could keep a pipe open.
 pub fn run(label: &str, mut command: Command, limit: Option<Duration>) -> Result<Ended> {
-    let (reader, writer) = io::pipe()?;
-    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let mut file = tempfile::tempfile().context("cannot keep the output")?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
     let program = Program::tool(&mut command);
     let mut program = program.with_context(|| format!("{label}: cannot start the program"))?;
-    let child = &mut program.0;
-    drop(command); // its ends of the pipe would keep the reader waiting
-
-    let (sender, lines) = mpsc::channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
-            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
-                break;
-            }
-        }
-    });
-
     let (bar, mut beats) = (spinner(label), 0);
-    let mut output = String::new();
-    let mut exited = None;
-    let mut quiet = Duration::ZERO;
     let status = loop {
-        match lines.recv_timeout(TICK) {
-            Ok(line) => {
-                bar.set_message(line.trim().to_owned());
-                output.push_str(&line);
-                output.push('\n');
-            }
-            Err(RecvTimeoutError::Disconnected) => break Some(child.wait()?),
-            // A grandchild may hold the pipe open forever, so the child's end counts, and a short
-            // time after it for its last output.
-            Err(RecvTimeoutError::Timeout) if quiet >= LAST_WORDS => break exited,
-            Err(RecvTimeoutError::Timeout) if exited.is_some() => quiet += TICK,
-            Err(RecvTimeoutError::Timeout) => exited = child.try_wait()?,
+        let status = program.0.try_wait()?;
+        if status.is_some() || limit.is_some_and(|limit| bar.elapsed() > limit) {
+            break status;
         }
-        if exited.is_none() && limit.is_some_and(|limit| bar.elapsed() > limit) {
-            child.kill()?;
-            child.wait()?;
-            break None;
-        }
+        bar.set_message(last_line(&file).unwrap_or_default());
         if bar.is_hidden() && bar.elapsed() >= HEARTBEAT * (beats + 1) {
             beats += 1;
             eprintln!("  …     {label} ({} s so far)", bar.elapsed().as_secs());
         }
+        std::thread::sleep(TICK);
     };
-    Ok(Ended { status, output })
+    drop(program);
+    let mut output = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut output)?;
+    Ok(Ended { status, output: String::from_utf8_lossy(&output).into_owned() })
+}
+
+/// The last line of a file that is being written.
+fn last_line(file: &File) -> Option<String> {
+    let mut end = [0; 200];
+    let from = file.metadata().ok()?.len().saturating_sub(200);
+    let length = file.read_at(&mut end, from).ok()?;
+    Some(String::from_utf8_lossy(&end[..length]).trim().lines().last()?.to_owned())
 }
 
 /// A line with the latest output, below those of parallel programs. A log does not show it.
@@ -118,7 +103,7 @@ fn spinner(label: &str) -> ProgressBar {
         bar.set_style(style);
     }
     bar.set_prefix(label.to_owned());
-    bar.enable_steady_tick(TICK);
+    bar.enable_steady_tick(2 * TICK);
     bar
 }
 

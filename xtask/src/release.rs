@@ -12,7 +12,7 @@ use crate::npm;
 use crate::site;
 use crate::tally::Tally;
 use crate::test::package::PUBLISHED;
-use crate::test::{package, parts, wasm, written};
+use crate::test::{self, package, wasm, written};
 use crate::workspace::{self, empty, metadata, root};
 
 #[derive(clap::Args)]
@@ -34,10 +34,8 @@ pub fn run(release: &Release) -> Result<ExitCode> {
         }
     }
     tally.verdict("one version everywhere", || same(&version));
-    package::run(&mut tally);
+    ["package", "supply", "docs"].iter().for_each(|part| test::complete(part, &mut tally));
     wasm::package(&mut tally);
-    parts::supply(&mut tally);
-    parts::docs(&mut tally);
     tally.verdict("the site", site::build);
     if tally.failed == 0 {
         tally.verdict("the artifacts", || collect(&folder, &version));

@@ -9,6 +9,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::progress::step;
 use crate::setup::aside;
 
 pub fn root() -> &'static Path {
@@ -62,17 +63,34 @@ pub fn on_path(program: &str) -> bool {
     installed(program).is_some()
 }
 
-/// The path of an installed or unpacked program. Services are in a folder that a user's PATH may lack.
+/// The path of an installed or unpacked program.
 pub fn installed(program: &str) -> Option<PathBuf> {
+    folders().into_iter().map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// Where programs are. Services are in a folder that a user's PATH may lack.
+fn folders() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), aside::bin()]);
-    folders.map(|folder| folder.join(program)).find(|path| path.is_file())
+    env::split_paths(&path).chain(["/usr/sbin".into(), aside::bin()]).collect()
+}
+
+/// Lets a command find programs in `first`, and in all the other folders.
+pub fn find_in(first: PathBuf, command: &mut Command) -> Result<&mut Command> {
+    let path = env::join_paths([first].into_iter().chain(folders())).context("PATH")?;
+    Ok(command.env("PATH", path))
 }
 
 pub fn empty(folder: PathBuf) -> Result<PathBuf> {
     _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     Ok(folder)
+}
+
+/// Copies a folder and everything in it.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    let mut copy = Command::new("cp");
+    copy.arg("-R").arg(from).arg(to);
+    step("cp", copy).map(drop)
 }
 
 /// Whether a file is newer than all of these.

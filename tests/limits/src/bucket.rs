@@ -76,10 +76,6 @@ impl Limit for Bucket {
         self.level -= self.price(cost);
     }
 
-    fn set_limit(&mut self, at: u64, limit: u64) {
-        self.set_rate(at, limit.into());
-    }
-
     fn most(&self) -> u64 {
         u64::try_from(self.room / self.price).unwrap_or(u64::MAX)
     }
@@ -139,7 +135,7 @@ mod tests {
     fn a_step_changes_the_rate_at_the_exact_nanosecond() {
         let mut bucket = Bucket::new(10, 1_000, 1).holding(0, 0);
         assert!(bucket.take(100, 1) && bucket.take(950, 1));
-        bucket.set_limit(1_000, 1);
+        bucket.set_rate(1_000, 1);
         // Half of the call refilled before the step. The other half takes ten times as long.
         for (now, served) in [(1_499, false), (1_500, true), (2_499, false), (2_500, true)] {
             assert_eq!(bucket.take(now, 1), served, "at {now}");

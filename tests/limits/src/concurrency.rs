@@ -31,10 +31,6 @@ impl Limit for Concurrency {
         self.in_flight += cost;
     }
 
-    fn set_limit(&mut self, _: u64, limit: u64) {
-        self.limit = limit;
-    }
-
     fn most(&self) -> u64 {
         self.limit
     }
@@ -61,14 +57,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_a_step_down_no_call_is_admitted_until_enough_have_ended() {
+    fn a_call_waits_for_the_expected_time_of_another() {
         let mut places = Concurrency::new(2, 100);
         assert!(places.take(0, 1) && places.take(0, 1) && !places.take(0, 1));
-        assert_eq!((places.retry_after(1), places.reset()), (100, 100));
-        places.set_limit(10, 1);
+        assert_eq!((places.retry_after(1), places.retry_after(3)), (100, u64::MAX));
         places.leave(1);
-        assert!(!places.take(10, 1), "one is in flight and the limit is one");
-        places.leave(1);
-        assert!(places.take(10, 1));
+        assert_eq!((places.retry_after(1), places.reset()), (0, 100));
     }
 }

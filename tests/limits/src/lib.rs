@@ -28,9 +28,6 @@ pub trait Limit {
         fits
     }
 
-    /// Changes the limit from `at` on, which is not after the next call.
-    fn set_limit(&mut self, at: u64, limit: u64);
-
     /// The most that can remain.
     fn most(&self) -> u64;
 

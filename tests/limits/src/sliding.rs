@@ -38,10 +38,6 @@ impl Limit for Sliding {
         self.taken.extend((0..cost).map(|_| self.now));
     }
 
-    fn set_limit(&mut self, _: u64, limit: u64) {
-        self.limit = limit;
-    }
-
     fn most(&self) -> u64 {
         self.limit
     }
@@ -86,14 +82,5 @@ mod tests {
             assert_eq!(answers, (remaining, retry, reset), "at {now}");
         }
         assert_eq!((window.retry_after(2), window.retry_after(3)), (1_000, u64::MAX));
-    }
-
-    #[test]
-    fn after_a_step_down_a_call_fits_when_enough_have_left() {
-        let mut window = Sliding::new(3, 1_000);
-        assert!(window.take(0, 1) && window.take(100, 1) && window.take(200, 1));
-        window.set_limit(200, 1);
-        assert_eq!((window.remaining(), window.retry_after(1)), (0, 1_000));
-        assert!(!window.fits(1_199, 1) && window.fits(1_200, 1));
     }
 }

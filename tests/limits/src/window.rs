@@ -49,10 +49,6 @@ impl Limit for Window {
         self.used += cost;
     }
 
-    fn set_limit(&mut self, _: u64, limit: u64) {
-        self.limit = limit;
-    }
-
     fn most(&self) -> u64 {
         self.limit
     }
@@ -94,14 +90,5 @@ mod tests {
             assert_eq!(window.take(now, 1), served, "at {now}");
             assert_eq!((window.remaining(), window.reset()), (remaining, reset), "at {now}");
         }
-    }
-
-    #[test]
-    fn a_step_down_inside_a_window_lowers_what_is_left() {
-        let mut window = Window::new(3, 1_000);
-        assert!(window.take(0, 2));
-        window.set_limit(500, 1);
-        assert_eq!((window.remaining(), window.retry_after(1)), (0, 1_000));
-        assert!(!window.take(500, 1) && window.take(1_000, 1) && !window.take(1_001, 1));
     }
 }

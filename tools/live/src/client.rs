@@ -1,11 +1,10 @@
 //! One process of the fleet: several workers that share a gate.
 //!
-//! Standard input controls it: the process starts its calls on command and exits when the input
-//! closes, so it never outlives its parent.
+//! Standard input controls it: the process reads its plan, starts its calls on command, and exits when the input closes,
+//! so it never outlives its parent.
 
-use crate::laws::of_calls_and_tokens;
-use crate::options::{Client, Tokens};
-use crate::server::{CALLER, TOKENS};
+use crate::fleet::Plan;
+use crate::server::CALLER;
 use crate::tally::Tally;
 use anyhow::{Context, Result};
 use axum::body::Bytes;
@@ -15,13 +14,11 @@ use hyper_util::client::legacy::Client as Http;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use std::io::{BufRead, Read, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tidegate::signal::http::Unit;
-use tidegate::{Hint, Outcome, Policy, Reply};
+use tidegate::{Outcome, Policy, Reply};
 use tidegate_tower::local::Share;
-use tidegate_tower::{Builder, Gate, read};
+use tidegate_tower::{Gate, read};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{interval, sleep, timeout};
@@ -36,40 +33,26 @@ enum Phase {
 
 /// Runs one process of the fleet until its standard input closes.
 #[tokio::main(flavor = "current_thread")]
-pub async fn run(options: &Client) -> Result<()> {
+pub async fn run() -> Result<()> {
+    let mut plan = String::new();
+    std::io::stdin().read_line(&mut plan)?;
+    let plan: Plan = serde_json::from_str(&plan)?;
     let phase = listen();
-    if options.tokens {
-        let policy = of_calls_and_tokens(&options.law)?.attempts(None);
-        let gate = gate(options, Gate::builder(policy));
-        return serve(options, Office::open(options, gate, [Unit::Requests, Unit::Tokens]), phase)
-            .await;
+    // A call is repeated until it succeeds or the run ends.
+    let mut gate = Gate::builder(plan.law.parse::<Policy>()?.attempts(None));
+    if let Some(folder) = &plan.share {
+        gate = gate.share(Share::new("default").folder(folder))?;
     }
-    let mut builder = Gate::builder(options.law.parse::<Policy>()?.attempts(None));
-    if let Some(folder) = &options.share {
-        builder = builder.share(Share::new("default").folder(folder))?;
-    }
-    serve(options, Office::open(options, gate(options, builder), [Unit::Requests]), phase).await
-}
-
-/// A call is repeated until it succeeds or the run ends.
-fn gate<const LIMITS: usize>(options: &Client, gate: Builder<LIMITS>) -> Gate<LIMITS> {
-    let workers = u32::try_from(options.workers).unwrap_or(u32::MAX);
-    gate.seed(options.seed).queue(workers).build()
-}
-
-async fn serve<const LIMITS: usize>(
-    options: &Client,
-    office: Office<LIMITS>,
-    phase: watch::Receiver<Phase>,
-) -> Result<()> {
-    let office = Arc::new(office);
+    let workers = u32::try_from(plan.workers).unwrap_or(u32::MAX);
+    let gate = gate.seed(plan.seed).queue(workers).build();
+    let office = Arc::new(Office::open(&plan, gate));
     office.report()?;
 
     let mut workers = JoinSet::new();
-    for _ in 0..options.workers {
+    for _ in 0..plan.workers {
         workers.spawn(work(office.clone(), phase.clone()));
     }
-    let grace = options.grace;
+    let grace = plan.grace;
     let done = async {
         reached(&phase, Phase::Over).await;
         // Calls in flight may finish. Workers that wait have stopped.
@@ -109,12 +92,8 @@ async fn reached(phase: &watch::Receiver<Phase>, wanted: Phase) {
 }
 
 /// State that the workers of a process share.
-struct Office<const LIMITS: usize> {
-    gate: Gate<LIMITS>,
-    /// The unit of each limit: calls first, then tokens.
-    units: [Unit; LIMITS],
-    /// The number of calls so far. It spreads their costs.
-    turn: AtomicU64,
+struct Office {
+    gate: Gate,
     http: Http<HttpConnector, Empty<Bytes>>,
     address: String,
     number: usize,
@@ -125,28 +104,16 @@ struct Office<const LIMITS: usize> {
 /// How long a worker pauses after a call was rejected immediately.
 const REST: Duration = Duration::from_millis(50);
 
-impl<const LIMITS: usize> Office<LIMITS> {
-    fn open(options: &Client, gate: Gate<LIMITS>, units: [Unit; LIMITS]) -> Self {
+impl Office {
+    fn open(plan: &Plan, gate: Gate) -> Self {
         Office {
             gate,
-            units,
-            turn: AtomicU64::new(options.number as u64),
             http: Http::builder(TokioExecutor::new()).build_http(),
-            address: format!("http://{}/", options.address),
-            number: options.number,
-            is_shared: options.share.is_some(),
+            address: format!("http://{}/", plan.address),
+            number: plan.number,
+            is_shared: plan.share.is_some(),
             tally: Mutex::default(),
         }
-    }
-
-    /// The cost of the next call for each limit: 1, and tokens drawn evenly from their range.
-    fn costs(&self) -> [u32; LIMITS] {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let step = (turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as u32;
-        self.units.map(|unit| match unit {
-            Unit::Tokens => Tokens::LEAST + step * (Tokens::MOST - Tokens::LEAST) / 1023,
-            _ => 1,
-        })
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {
@@ -166,13 +133,8 @@ impl<const LIMITS: usize> Office<LIMITS> {
             .context("the parent process closed the pipe")
     }
 
-    async fn send(&self, costs: [u32; LIMITS]) -> Reply<LIMITS> {
-        let mut request = Request::get(&self.address).header(CALLER, self.number);
-        if let Some((_, tokens)) =
-            self.units.into_iter().zip(costs).find(|(unit, _)| *unit == Unit::Tokens)
-        {
-            request = request.header(TOKENS, tokens);
-        }
+    async fn send(&self) -> Reply {
+        let request = Request::get(&self.address).header(CALLER, self.number);
         let Ok(request) = request.body(Empty::new()) else { return Outcome::Failed.into() };
         let Ok(response) = self.http.request(request).await else { return Outcome::Failed.into() };
         let (head, body) = response.into_parts();
@@ -181,15 +143,12 @@ impl<const LIMITS: usize> Office<LIMITS> {
             return Outcome::Failed.into();
         }
         let answer = read(head.status, &head.headers);
-        let mut tally = self.tally();
-        tally.responses += 1;
-        tally.ignored += u64::from(answer.ignored);
-        tally.told += u64::from(answer.hint != Hint::NONE || answer.limits().next().is_some());
-        answer.about(self.units)
+        self.tally().ignored += u64::from(answer.ignored);
+        answer.into()
     }
 }
 
-async fn work<const LIMITS: usize>(office: Arc<Office<LIMITS>>, phase: watch::Receiver<Phase>) {
+async fn work(office: Arc<Office>, phase: watch::Receiver<Phase>) {
     reached(&phase, Phase::Running).await;
     while *phase.borrow() < Phase::Over {
         office.tally().calls += 1;
@@ -198,9 +157,9 @@ async fn work<const LIMITS: usize>(office: Arc<Office<LIMITS>>, phase: watch::Re
 }
 
 /// Makes one logical call: attempts until one succeeds or the run ends.
-async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Receiver<Phase>) {
-    let (asked, costs) = (Instant::now(), office.costs());
-    let mut turn = office.gate.call().costing(costs).acquire();
+async fn call(office: &Office, phase: &watch::Receiver<Phase>) {
+    let asked = Instant::now();
+    let mut turn = office.gate.acquire();
     loop {
         let permit = tokio::select! {
             biased;
@@ -209,7 +168,7 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
         };
         let Ok(permit) = permit else { break };
         let sent = asked.elapsed();
-        let reply = office.send(costs).await;
+        let reply = office.send().await;
         let next = permit.retry(reply);
         let mut tally = office.tally();
         tally.steered_by(office.gate.stats().basis);
@@ -221,7 +180,7 @@ async fn call<const LIMITS: usize>(office: &Office<LIMITS>, phase: &watch::Recei
                 return;
             }
             // Those who share a budget have its policy only for the first attempts.
-            Err(_) if office.is_shared => turn = office.gate.call().costing(costs).acquire(),
+            Err(_) if office.is_shared => turn = office.gate.acquire(),
             Err(_) => {
                 tally.given_up += 1;
                 return;

@@ -3,9 +3,6 @@
 use crate::server::{Row, Truth};
 use std::time::Duration;
 
-const MOST_POINTS: usize = 4096;
-const RECENT_POINTS: usize = 128;
-
 /// Cumulative counts at every tick, without anonymous callers.
 #[derive(Debug, Default)]
 pub struct Curves {
@@ -27,22 +24,8 @@ impl Rates {
 
 impl Curves {
     pub fn note(&mut self, elapsed: Duration, truth: &Truth) {
-        if self.points.len() >= MOST_POINTS {
-            self.thin();
-        }
         let rows = truth.callers.iter().skip(1).copied().collect();
         self.points.push((elapsed.as_secs_f64(), rows));
-    }
-
-    /// Drops every other point except the latest. A run of any length stays small, with full
-    /// resolution at its end.
-    fn thin(&mut self) {
-        let old = self.points.len().saturating_sub(RECENT_POINTS);
-        let mut index = 0;
-        self.points.retain(|_| {
-            index += 1;
-            index > old || index % 2 == 0
-        });
     }
 
     pub fn end(&self) -> f64 {
@@ -121,22 +104,6 @@ mod tests {
             assert_eq!(curves.rates(0, from, to).offered, offered, "{from} to {to}");
         }
         assert_eq!(curves.total(2.0, 4.0).served, 10.0);
-    }
-
-    #[test]
-    fn a_long_run_keeps_few_points_and_the_same_rates() {
-        let points: Vec<(u64, u64)> = (1..=100_000).map(|second| (second, 3 * second)).collect();
-        let curves = noted(&points);
-        assert!(curves.points.len() <= MOST_POINTS);
-        for (from, to) in [(0.0, 100_000.0), (40_000.0, 60_000.0), (99_990.0, 100_000.0)] {
-            let rate = curves.rates(0, from, to).offered;
-            assert!((rate - 3.0).abs() < 1e-9, "{from} to {to}: {rate}");
-        }
-        let last: Vec<f64> = curves.points.iter().rev().take(100).map(|point| point.0).collect();
-        assert!(
-            last.windows(2).all(|pair| pair[0] - pair[1] == 1.0),
-            "the end keeps full resolution"
-        );
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use crate::tally::Tally;
 use anyhow::{Context, Result, bail};
 use hdrhistogram::Histogram;
-use std::ffi::OsStr;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -38,14 +38,18 @@ impl Member {
     }
 }
 
-pub struct Plan<'a> {
+/// What a process is told. It knows nothing else.
+#[derive(Clone, Deserialize, Serialize)]
+pub struct Plan {
     pub address: SocketAddr,
-    pub law: &'a str,
+    pub number: usize,
+    pub law: String,
     pub workers: usize,
-    pub tokens: bool,
+    pub seed: u64,
+    /// How long calls in flight may take after the run is over.
     pub grace: Duration,
     /// The folder of the shared budget, if there is one.
-    pub share: Option<&'a Path>,
+    pub share: Option<PathBuf>,
 }
 
 /// A running fleet. Dropping it kills its processes. [`Fleet::stop`] lets them finish.
@@ -64,10 +68,11 @@ struct Process {
 
 impl Fleet {
     /// Starts one process per seed, and returns when all are ready.
-    pub async fn start(plan: &Plan<'_>, seeds: &[u64]) -> Result<Self> {
+    pub async fn start(mut plan: Plan, seeds: &[u64]) -> Result<Self> {
         let mut processes = Vec::new();
         for (index, seed) in seeds.iter().enumerate() {
-            processes.push(Process::start(plan, index + 1, *seed)?);
+            (plan.number, plan.seed) = (index + 1, *seed);
+            processes.push(Process::start(&plan).await?);
         }
         let mut ready = Vec::new();
         for (child, output) in processes {
@@ -116,20 +121,13 @@ impl Fleet {
 type Output = Lines<BufReader<ChildStdout>>;
 
 impl Process {
-    fn start(plan: &Plan<'_>, number: usize, seed: u64) -> Result<((Child, ChildStdin), Output)> {
+    async fn start(plan: &Plan) -> Result<((Child, ChildStdin), Output)> {
         // On Linux this path works even if the file was rebuilt during the run.
         let itself = PathBuf::from("/proc/self/exe");
         let binary = if itself.exists() { Ok(itself) } else { std::env::current_exe() };
         let binary = binary.context("cannot find the path of this program")?;
         let mut child = Command::new(binary)
-            .args(["client", "--law", plan.law])
-            .args(["--address", &plan.address.to_string()])
-            .args(["--number", &number.to_string()])
-            .args(["--workers", &plan.workers.to_string()])
-            .args(["--seed", &seed.to_string()])
-            .args(["--grace", &humantime::format_duration(plan.grace).to_string()])
-            .args(plan.tokens.then_some("--tokens"))
-            .args(plan.share.iter().flat_map(|folder| [OsStr::new("--share"), folder.as_os_str()]))
+            .arg("client")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -138,9 +136,11 @@ impl Process {
             .process_group(0)
             .spawn()
             .context("cannot start a client process")?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             bail!("a client process has no pipes");
         };
+        let line = serde_json::to_string(plan)? + "\n";
+        input.write_all(line.as_bytes()).await.context("a client ended at once")?;
         Ok(((child, input), BufReader::new(output).lines()))
     }
 

@@ -6,7 +6,6 @@
 mod client;
 mod curves;
 mod fleet;
-mod laws;
 mod loopback;
 mod options;
 mod page;
@@ -44,7 +43,7 @@ fn main() -> ExitCode {
         Command::Serve(api) => serve(&api),
         Command::Like(options) => like(&options),
         // A client without a parent to report to exits silently.
-        Command::Client(client) => client::run(&client).map(|()| 0).or(Ok(1)),
+        Command::Client => client::run().map(|()| 0).or(Ok(1)),
     };
     match result {
         Ok(status) => ExitCode::from(status),
@@ -138,7 +137,7 @@ async fn watch_all(
 ) -> Result<()> {
     // The view restores the terminal when dropped, before anything else is printed.
     let mut watcher = None;
-    for law in options.laws() {
+    for law in &options.laws {
         if *stop.borrow() {
             break;
         }
@@ -148,7 +147,7 @@ async fn watch_all(
             Some(watcher) => watcher,
             none => none.insert(open_watchers(options, page, stop)?),
         };
-        match run::run(options, &law, server, stop, watcher, reports).await {
+        match run::run(options, law, server, stop, watcher, reports).await {
             Ok(report) => reports.push(report),
             // A signal can reach a client before it has moved to a separate process group.
             Err(_) if *stop.borrow() => break,

@@ -2,7 +2,7 @@
 
 use crate::fleet::Member;
 use crate::server::{Row, Truth};
-use crate::tally::{Tally, Tier};
+use crate::tally::Tally;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -34,14 +34,10 @@ pub struct Report {
     pub unfinished: u64,
     /// Calls that succeeded.
     pub answered: u64,
-    /// Attempts that received any response.
-    pub responses: u64,
-    /// Responses with a hint.
-    pub told: u64,
     /// Rate limit headers that the clients could not parse.
     pub ignored: u64,
     /// The number of responses after which `adaptive` used each basis. Empty for other laws.
-    pub tiers: BTreeMap<Tier, u64>,
+    pub bases: BTreeMap<String, u64>,
     pub offered: u64,
     pub served: u64,
     pub outage: u64,
@@ -88,10 +84,8 @@ impl Report {
             lost: lost(&served_in_all, &members),
             unfinished: sum(Tally::unfinished),
             answered: sum(|tally| tally.answered),
-            responses: sum(|tally| tally.responses),
-            told: sum(|tally| tally.told),
             ignored: sum(|tally| tally.ignored),
-            tiers: tiers(&members),
+            bases: bases(&members),
             offered: total.offered,
             served: total.served,
             outage: total.outage,
@@ -113,12 +107,12 @@ fn merged(members: &[Member]) -> Option<Histogram<u64>> {
     (!waits.is_empty()).then_some(waits)
 }
 
-fn tiers(members: &[Member]) -> BTreeMap<Tier, u64> {
-    let mut tiers = BTreeMap::new();
-    for (tier, count) in members.iter().flat_map(|member| &member.tally.tiers) {
-        *tiers.entry(*tier).or_default() += count;
+fn bases(members: &[Member]) -> BTreeMap<String, u64> {
+    let mut bases = BTreeMap::new();
+    for (basis, count) in members.iter().flat_map(|member| &member.tally.bases) {
+        *bases.entry(basis.clone()).or_default() += count;
     }
-    tiers
+    bases
 }
 
 /// Calls given up, plus every difference between the server's and the clients' counts.
@@ -174,9 +168,9 @@ impl fmt::Display for Table<'_> {
                 run.lost
             )?;
         }
-        for (index, run) in self.0.iter().filter(|run| !run.tiers.is_empty()).enumerate() {
+        for (index, run) in self.0.iter().filter(|run| !run.bases.is_empty()).enumerate() {
             let gap = if index == 0 { "\n" } else { "" };
-            writeln!(f, "{gap}{} decided by  {}", run.law, shares(&run.tiers))?;
+            writeln!(f, "{gap}{} decided by  {}", run.law, shares(&run.bases))?;
         }
         f.write_str(
             "\n\
@@ -190,16 +184,16 @@ impl fmt::Display for Table<'_> {
     }
 }
 
-/// Each tier's share of the attempts in whole per cent, largest first.
-fn shares(tiers: &BTreeMap<Tier, u64>) -> String {
-    let all: u64 = tiers.values().sum();
-    let mut tiers: Vec<(&Tier, &u64)> = tiers.iter().collect();
-    tiers.sort_by_key(|(_, count)| Reverse(*count));
-    let share = |(tier, count): (&Tier, &u64)| match 100.0 * share(*count as f64, all as f64) {
-        ..0.5 => format!("{tier} <1 %"),
-        percent => format!("{tier} {percent:.0} %"),
+/// Each basis's share of the attempts in whole per cent, largest first.
+fn shares(bases: &BTreeMap<String, u64>) -> String {
+    let all: u64 = bases.values().sum();
+    let mut bases: Vec<_> = bases.iter().collect();
+    bases.sort_by_key(|(_, count)| Reverse(*count));
+    let share = |(basis, count): (&String, &u64)| match 100.0 * share(*count as f64, all as f64) {
+        ..0.5 => format!("{basis} <1 %"),
+        percent => format!("{basis} {percent:.0} %"),
     };
-    tiers.into_iter().map(share).collect::<Vec<_>>().join(", ")
+    bases.into_iter().map(share).collect::<Vec<_>>().join(", ")
 }
 
 pub fn percent(share: f64) -> String {

@@ -25,16 +25,17 @@ pub async fn run(
 ) -> Result<Report> {
     let folder = demo.share.then(tempfile::tempdir).transpose()?;
     // The processes create this folder with access for this user only.
-    let shared = folder.as_ref().map(|folder| folder.path().join("shared"));
+    let seeds = seeds(demo)?;
     let plan = Plan {
         address: server.address(),
-        law,
+        number: 0,
+        law: law.to_owned(),
         workers: demo.workers,
-        tokens: demo.api.tokens().is_some(),
-        share: shared.as_deref(),
+        seed: 0,
         grace: 2 * (demo.api.service() + demo.api.latency) + Duration::from_secs(2),
+        share: folder.as_ref().map(|folder| folder.path().join("shared")),
     };
-    let mut fleet = Fleet::start(&plan, &seeds(demo)?).await?;
+    let mut fleet = Fleet::start(plan, &seeds).await?;
     server.begin();
     fleet.go().await?;
 

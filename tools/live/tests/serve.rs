@@ -55,17 +55,6 @@ fn a_window_reports_the_remaining_calls_and_when_to_retry() {
 }
 
 #[test]
-fn two_limits_are_reported_separately_and_the_exhausted_one_throttles() {
-    let two = ["--policy", "window", "--limit", "100", "--also", "1/1h", "--hints", "ietf"];
-    let api = Api::start(&two);
-    let first = api.get("/");
-    let policies = r#"ratelimit-policy: "default";q=100;w=1, "also";q=1;w=3600"#;
-    assert!(first.contains(policies), "{first}");
-    assert!(first.contains(r#"ratelimit: "default";r=99;t=1, "also";r=0;t=3"#), "{first}");
-    assert!(api.get("/").starts_with("HTTP/1.1 429"));
-}
-
-#[test]
 fn a_repeated_call_is_counted_twice_under_its_key() {
     let api = Api::start(&["--limit", "3", "--period", "1h", "--burst", "3"]);
     for key in ["one", "two", "two", "three"] {

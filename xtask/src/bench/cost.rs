@@ -12,47 +12,37 @@ use crate::progress::step;
 use crate::setup;
 use crate::workspace::{cargo, root};
 
-/// The subjects of tools/bench/cost and their descriptions.
-const SUBJECTS: [(&str, &str); 15] = [
-    ("adaptive-open", "adaptive, no throttled call yet: poll + settle"),
-    ("adaptive-blind", "adaptive, throttled calls are all that is known: poll + settle"),
-    ("adaptive-blind-waits", "adaptive, a poll that must wait"),
-    ("adaptive-remaining", "adaptive, told what is left: poll + settle"),
-    ("adaptive-period", "adaptive, told what is left and until when: poll + settle"),
-    ("fixed-pair", "fixed: poll + settle"),
-    ("fixed-poll", "fixed: poll"),
-    ("fixed-pair-costs", "fixed, where calls state their costs: poll + settle"),
-    ("queue-empty", "queue before `fixed` in which no call waits: join + settle"),
-    ("queue-1000", "queue of 1000 before `fixed`: join + poll + take + settle"),
-    ("queue-100000", "queue of 100 000 before `fixed`: join + poll + take + settle"),
-    ("queue-idle", "queue of 1000 before `fixed`: a poll before its time"),
-    ("pacing", "plain GCRA (gate::Pacing): take"),
-    ("governor", "governor: check, with a clock that costs nothing"),
-    ("governor-clock", "governor: check, with its own clock"),
-];
-
-const EMPTY: &str = "empty";
-
 /// The limit for `adaptive`: a poll that admits and its settle.
 const PAIR: u64 = 200;
+
+/// Below the folder of its build.
+const PROGRAM: &str = "release/tidegate-cost";
 
 pub fn run(json: bool) -> Result<()> {
     setup::need(&["valgrind"])?;
     let folder = root().join("target/cost");
     build(&folder)?;
     let (compiler, target) = compiler()?;
-    let empty = count(&folder, EMPTY)?;
-    let rows = SUBJECTS.map(|(subject, what)| {
-        let figure = count(&folder, subject)?.saturating_sub(empty);
-        Ok(Row { what: what.into(), target: target.clone(), figure })
-    });
-    let rows = rows.into_iter().collect::<Result<Vec<Row>>>()?;
+    // Each line is the name of a subject, and what it is. The first is the frame of all.
+    let listed = step("listing the subjects", Command::new(folder.join(PROGRAM)))?;
+    let (mut names, mut rows) = (Vec::new(), Vec::new());
+    for (name, what) in listed.lines().filter_map(|line| line.split_once(' ')) {
+        let figure = count(&folder, name)?;
+        names.push(name);
+        rows.push(Row { what: what.into(), target: target.clone(), figure });
+    }
+    let frame = rows.remove(0).figure;
+    rows.iter_mut().for_each(|row| row.figure = row.figure.saturating_sub(frame));
+    let of = |name: &str| {
+        let named = names[1..].iter().zip(&rows).find(|(it, _)| **it == name);
+        named.map_or(0, |(_, row)| row.figure)
+    };
     let counted = boards::count()?;
     if json {
         println!("{}", table::json(rows.iter().chain(&counted.instructions), "instructions"));
         return Ok(());
     }
-    publish("cost.md", &(page(&rows, &target, &compiler) + &boards::section(&counted)))
+    publish("cost.md", &(page(&rows, of, &compiler) + &boards::section(&counted)))
 }
 
 fn build(folder: &Path) -> Result<()> {
@@ -74,7 +64,7 @@ fn count(folder: &Path, subject: &str) -> Result<u64> {
     let kept = folder.join(format!("{subject}.callgrind"));
     command.args(["--tool=callgrind", "--toggle-collect=*meter::measured*"]);
     command.arg(format!("--callgrind-out-file={}", kept.display()));
-    command.arg(folder.join("release/tidegate-cost")).arg(subject);
+    command.arg(folder.join(PROGRAM)).arg(subject);
     let output = step(&format!("counting {subject}"), command)?;
     per_call(&output).with_context(|| format!("callgrind did not count {subject}:\n{output}"))
 }
@@ -87,7 +77,7 @@ fn per_call(output: &str) -> Option<u64> {
     (collected > 0).then(|| (collected + calls / 2).checked_div(calls))?
 }
 
-fn page(rows: &[Row], target: &str, compiler: &str) -> String {
+fn page(rows: &[Row], of: impl Fn(&str) -> u64, compiler: &str) -> String {
     let mut page = String::from(
         "# Cost\n\n\
          Instructions of one decision, as callgrind counts them: the mean of 10 000 calls after 2000 \
@@ -95,12 +85,8 @@ fn page(rows: &[Row], target: &str, compiler: &str) -> String {
          as an argument (unless stated otherwise), and compiled as users compile them. `adaptive` \
          meets a server of ten calls a second; throttled calls are included as they occur.\n\n",
     );
-    table::table(&mut page, "instructions", &[target], rows);
+    table::table(&mut page, "instructions", &[&rows[0].target], rows);
     page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
-    let of = |subject: &str| {
-        let named = SUBJECTS.iter().zip(rows).find(|((name, _), _)| *name == subject);
-        named.map_or(0, |(_, row)| row.figure)
-    };
     for tier in ["open", "blind", "remaining", "period"] {
         let name = format!("adaptive, {tier}: poll + settle");
         table::bar(&mut page, &name, PAIR, of(&format!("adaptive-{tier}")));
@@ -116,20 +102,4 @@ fn page(rows: &[Row], target: &str, compiler: &str) -> String {
          of each line.\n"
     );
     page
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_count_of_one_call_is_rounded_and_a_missing_count_is_an_error() {
-        let output = |sum: &str| {
-            format!("==7== Callgrind\n10000\n==7== Events    : Ir\n==7== Collected : {sum}\n")
-        };
-        assert_eq!(per_call(&output("5044375")), Some(504));
-        assert_eq!(per_call(&output("5045000")), Some(505));
-        assert_eq!(per_call(&output("0")), None);
-        assert_eq!(per_call("10000\n"), None);
-    }
 }

@@ -1,21 +1,21 @@
-//! Linked images: their size in flash, and the size of each function.
+//! Linked images: their size in flash, and the size of each item.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, SymbolKind, elf};
-use rustc_demangle::demangle;
+use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, elf};
 
-#[derive(Debug, Default, Eq, PartialEq)]
+#[derive(Default)]
 pub struct Image {
     pub code: u64,
     /// Bytes of constants and of initialised memory.
     pub data: u64,
     /// Of these, the first values of initialised memory.
     pub initial: u64,
-    /// All functions and constants by name, the largest first.
-    pub symbols: Vec<(String, u64)>,
+    /// The sizes of functions and constants by name.
+    symbols: HashMap<String, u64>,
 }
 
 impl Image {
@@ -41,13 +41,9 @@ impl Image {
                 _ => image.data += section.size(),
             }
         }
-        let symbols = file.symbols().filter(|symbol| symbol.size() > 0);
-        let symbols = symbols.filter(|s| matches!(s.kind(), SymbolKind::Text | SymbolKind::Data));
-        let named = |name: &str| format!("{:#}", demangle(name));
-        let symbols =
-            symbols.filter_map(|symbol| Some((named(symbol.name().ok()?), symbol.size())));
-        image.symbols = symbols.collect();
-        image.symbols.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
+        let symbols = file.symbols();
+        image.symbols =
+            symbols.filter_map(|it| Some((it.name().ok()?.to_owned(), it.size()))).collect();
         Ok(image)
     }
 
@@ -56,6 +52,6 @@ impl Image {
     }
 
     pub fn size_of(&self, name: &str) -> Option<u64> {
-        self.symbols.iter().find(|symbol| symbol.0 == name).map(|symbol| symbol.1)
+        self.symbols.get(name).copied()
     }
 }

@@ -54,9 +54,6 @@ pub enum Bench {
         /// Print rows `{"what","target","bytes"}` and write no table
         #[arg(long)]
         json: bool,
-        /// Print the size of each symbol in this image and write no table
-        #[arg(long, value_name = "IMAGE", value_parser = size::images(), conflicts_with = "json")]
-        symbols: Option<String>,
     },
     /// Compare tidegate-tower with governor, reqwest-retry and tower's own limit, on local servers, in real time
     Tower {
@@ -87,7 +84,7 @@ pub fn run(bench: Bench) -> Result<ExitCode> {
         Bench::Page { json } => programs::page(json)?,
         Bench::Providers { args } => programs::providers(args)?,
         Bench::Shared { fleet } => programs::shared(fleet)?,
-        Bench::Size { json, symbols } => size::run(json, symbols.as_deref())?,
+        Bench::Size { json } => size::run(json)?,
         Bench::Tower { json } => programs::tower(json)?,
         Bench::Worlds { seed, worlds, json } => programs::worlds(seed, worlds, json)?,
     }

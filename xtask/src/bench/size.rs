@@ -78,23 +78,17 @@ struct Weights {
     compiler: String,
 }
 
-/// The names of the images.
-pub fn images() -> [&'static str; FLASH.len()] {
-    FLASH.map(|(name, _)| name)
-}
-
-pub fn run(json: bool, symbols: Option<&str>) -> Result<()> {
-    let weights = weigh(symbols)?;
-    match (json, symbols) {
-        (true, _) => println!("{}", table::json(weights.rows(), "bytes")),
-        (false, Some(_)) => (),
-        (false, None) => publish(PAGE, &weights.page())?,
+pub fn run(json: bool) -> Result<()> {
+    let weights = weigh()?;
+    if json {
+        println!("{}", table::json(weights.rows(), "bytes"));
+        return Ok(());
     }
-    Ok(())
+    publish(PAGE, &weights.page())
 }
 
 pub fn compare() -> Result<()> {
-    let weights = weigh(None)?;
+    let weights = weigh()?;
     let page = root().join("tests/golden").join(PAGE);
     let page = fs::read_to_string(&page).with_context(|| page.display().to_string())?;
     let off = weights.off(&page);
@@ -103,7 +97,7 @@ pub fn compare() -> Result<()> {
     Ok(())
 }
 
-fn weigh(symbols: Option<&str>) -> Result<Weights> {
+fn weigh() -> Result<Weights> {
     let mut weights = Weights { compiler: compiler()?.0, ..Weights::default() };
     for target in TARGETS {
         let row = |what: &str, figure| Row { what: what.into(), target: target.into(), figure };
@@ -111,9 +105,6 @@ fn weigh(symbols: Option<&str>) -> Result<Weights> {
         let empty = Image::read(&folder.join("empty"))?.flash();
         for (name, what) in FLASH {
             let image = Image::read(&folder.join(name))?;
-            if symbols == Some(name) {
-                list(target, &image);
-            }
             weights.flash.push(row(what, image.flash().saturating_sub(empty)));
         }
         let (name, what) = INITIAL;
@@ -137,14 +128,6 @@ fn build(target: &str) -> Result<PathBuf> {
     command.arg(&output);
     step(&format!("linking tools/bench/size for {target}"), command)?;
     Ok(output.join(target).join("size"))
-}
-
-fn list(target: &str, image: &Image) {
-    println!("{target}: {} code, {} data", thousands(image.code), thousands(image.data));
-    for (name, bytes) in &image.symbols {
-        println!("{bytes:>8}  {name}");
-    }
-    println!();
 }
 
 impl Weights {
@@ -203,8 +186,8 @@ impl Weights {
         _ = writeln!(
             page,
             "\nCompiled with opt-level \"z\", fat LTO and panic = \"abort\" by {}.\n\n\
-             Written by `cargo xtask bench size`; `--symbols` lists what takes the space. `cargo \
-             xtask test embedded` measures everything again and compares it with this page: to a \
+             Written by `cargo xtask bench size`, which keeps the images in target/size: `nm --size-sort \
+             --print-size --demangle` lists what takes the space. `cargo xtask test embedded` measures everything again and compares it with this page: to a \
              {SAME}th with this compiler, and to a {OTHER}th with another.",
             self.compiler
         );

@@ -51,28 +51,3 @@ pub fn thousands(number: u64) -> String {
         _ => format!("{} {:03}", thousands(number / 1_000), number % 1_000),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_subject_has_a_line_with_a_cell_for_each_machine() {
-        let rows = [("a", "m0", 7), ("a", "m4", 12_345_678), ("b", "m0", 1_000)];
-        let rows = rows.map(|(what, target, figure)| Row {
-            what: what.into(),
-            target: target.into(),
-            figure,
-        });
-        let mut page = String::new();
-        table(&mut page, "bytes", &["m0", "m4"], &rows);
-        bar(&mut page, "c", 400, 400);
-        bar(&mut page, "d", 400, 1_401);
-        assert_eq!(
-            page,
-            "| bytes | m0 | m4 |\n|---|---:|---:|\n| a | 7 | 12 345 678 |\n| b | 1 000 | - |\n\
-             | c | 400 | 400: met |\n| d | 400 | 1 401: **1 001 above** |\n"
-        );
-        assert_eq!(json(&rows[..1], "bytes"), r#"[{"what":"a","target":"m0","bytes":7}]"#);
-    }
-}

@@ -12,7 +12,6 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::no_such;
 use crate::progress::brief;
 use crate::workspace::{self, cargo, installed, on_path, root};
 use How::{Install, Rustup, Solver, Unpack};
@@ -137,12 +136,13 @@ pub fn help() -> String {
     help
 }
 
+/// What can be named.
+pub fn names() -> Vec<&'static str> {
+    STEPS.iter().map(|step| step.name).chain(["all"]).collect()
+}
+
 /// Runs the named steps. A failure does not stop the others.
 pub fn run(asked: &[String]) -> Result<ExitCode> {
-    let names: Vec<&str> = STEPS.iter().map(|step| step.name).chain(["all"]).collect();
-    if let Some(unknown) = asked.iter().find(|step| !names.contains(&&***step)) {
-        return Ok(no_such("step", unknown, &names));
-    }
     let by_default = if asked.is_empty() { NEEDED } else { 0 };
     let mut result = ExitCode::SUCCESS;
     for (number, step) in STEPS.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Targets, components and older versions of Rust.
+//! Targets and components of Rust.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,27 +51,4 @@ pub fn has_target(target: &str) -> bool {
     let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     let mut entries = folder.read_dir().into_iter().flatten().flatten();
     entries.any(|entry| entry.file_name().to_string_lossy().starts_with("libcore-"))
-}
-
-/// Installs the toolchain of this version if it is missing.
-pub fn version(version: &str) -> Result<()> {
-    if version_of_cargo(version, "--version").output().is_ok_and(|output| output.status.success()) {
-        return Ok(());
-    }
-    eprintln!("  setup Rust {version}: rustup toolchain install {version}");
-    rustup(&["toolchain", "install", version, "--profile", "minimal", "--no-self-update"])
-}
-
-/// `cargo VERB` of this version, which must be installed, in the workspace's folder.
-pub fn version_of_cargo(version: &str, verb: &str) -> Command {
-    let mut command = Command::new("rustup");
-    // Without `--install`, a missing toolchain is an error and is not downloaded.
-    command.args(["run", version, "cargo", verb]).current_dir(root());
-    // Variables that the active toolchain set for its children, such as this task.
-    for variable in ["CARGO", "RUSTC", "RUSTDOC", "LD_LIBRARY_PATH", "RUSTUP_TOOLCHAIN"] {
-        command.env_remove(variable);
-    }
-    // A separate folder, so that neither version makes the other rebuild.
-    command.env("CARGO_TARGET_DIR", root().join("target/rust").join(version));
-    command
 }

@@ -15,7 +15,7 @@ use crate::npm;
 use crate::progress::step;
 use crate::setup;
 use crate::test::package::PUBLISHED;
-use crate::workspace::{cargo, empty, root};
+use crate::workspace::{cargo, copy, empty, root};
 use crate::{links, page, release};
 
 /// Builds the site and prints its place.
@@ -90,11 +90,4 @@ fn complete(rust: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Copies a folder and everything in it.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    let mut copy = Command::new("cp");
-    copy.arg("-R").arg(from).arg(to);
-    step("cp", copy).map(drop)
 }

@@ -5,9 +5,9 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::progress::step;
-use crate::setup;
 use crate::tally::Tally;
-use crate::workspace::{cargo, root};
+use crate::workspace::{self, root};
+use crate::{npm, setup};
 
 const TABLE: &str = include_str!("checks.txt");
 
@@ -51,7 +51,8 @@ impl Check {
             ("tests", Ok(command)) => tally.tests(self.name, command),
             ("sum", Ok(command)) => tally.figures(self.name, || {
                 let output = step(self.name, command)?;
-                Ok(output.lines().last().unwrap_or_default().to_owned())
+                let last = output.lines().last().unwrap_or_default();
+                Ok(last.split_whitespace().collect::<Vec<_>>().join(" "))
             }),
             (_, command) => _ = tally.verdict(self.name, || step(self.name, command?)),
         }
@@ -59,17 +60,16 @@ impl Check {
 
     fn command(&self) -> Result<Command> {
         setup::need(&self.needs)?;
-        let (program, args) = (self.command[0], &self.command[1..]);
-        let mut command = match program {
-            "cargo" => {
-                let mut command = cargo(args[0]);
-                command.args(&args[1..]);
-                return Ok(command);
-            }
-            "cargo-hack" => setup::tool(program)?,
-            _ => Command::new(root().join(program)),
+        for package in self.needs.iter().filter(|need| need.starts_with("tidegate-")) {
+            npm::install(package)?;
+        }
+        let mut command = match self.command[0] {
+            "cargo" => Command::new(workspace::program()),
+            tool @ ("cargo-deny" | "cargo-hack") => setup::tool(tool)?,
+            path if path.contains('/') => Command::new(root().join(path)),
+            program => Command::new(program),
         };
-        command.args(args).current_dir(root());
+        command.args(&self.command[1..]).current_dir(root());
         Ok(command)
     }
 }

@@ -1,18 +1,17 @@
 //! The throttle for embassy: it cannot panic, has the sizes of the table, and works on emulated boards: the images of
 //! embedded/firmware.
 
-use std::env;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::no_panic;
 use crate::bench::size;
 use crate::programs;
-use crate::setup::{self, aside};
+use crate::setup;
 use crate::tally::Tally;
-use crate::workspace::cargo;
+use crate::workspace::{cargo, find_in};
 
 const PROOF: &str = "tidegate-embassy-no-panic";
 
@@ -42,11 +41,8 @@ pub fn boards(verb: &str) -> Result<Command> {
     setup::need(&size::TARGETS)?;
     setup::need(&["qemu"])?;
     let print = setup::tool("defmt-print")?;
-    let print = Path::new(print.get_program()).parent().unwrap_or(Path::new("")).to_owned();
-    let path = env::var_os("PATH").unwrap_or_default();
-    let path = env::split_paths(&path).chain(["/usr/sbin".into(), aside::bin(), print]);
+    let print = Path::new(print.get_program()).parent().unwrap_or(Path::new(""));
     let mut command = cargo(verb);
-    command.env("PATH", env::join_paths(path).context("PATH")?);
-    command.args(["--package", "tidegate-boards"]);
+    find_in(print.to_owned(), command.args(["--package", "tidegate-boards"]))?;
     Ok(command)
 }

@@ -19,9 +19,9 @@ use super::wasm;
 use crate::npm;
 use crate::programs;
 use crate::progress::{self, step};
-use crate::setup::{self, aside};
+use crate::setup;
 use crate::tally::Tally;
-use crate::workspace::{empty, root};
+use crate::workspace::{empty, find_in, root};
 
 /// The page that lists the guides and their common setup: its server runs beside each guide.
 const START: &str = "README";
@@ -113,13 +113,7 @@ fn bash(name: &str, script: &str) -> Result<()> {
     command.env("LIVE", programs::path(programs::LIVE));
     command.current_dir(root()).env("TIDEGATE", root());
     command.envs([("CI", "1"), ("NO_COLOR", "1"), ("WRANGLER_SEND_METRICS", "false")]);
-    let node = npm::installed().join("node-24/bin");
-    let path = env::var_os("PATH").unwrap_or_default();
-    command.env(
-        "PATH",
-        env::join_paths([node].into_iter().chain(env::split_paths(&path)).chain([aside::bin()]))
-            .context("PATH")?,
-    );
+    find_in(npm::installed().join("node-24/bin"), &mut command)?;
     let ended = progress::run(name, command, Some(LIMIT)).context("bash")?;
     if !ended.success() {
         bail!("{}\n{}", ended.reason(), ended.output);
@@ -249,12 +243,14 @@ fn shell(steps: &[Step], output: &Path) -> String {
     script
 }
 
-/// Searches a step's output for each line, or waits for it if the step keeps running.
+/// Searches a step's output for each line, or waits for it if the step keeps running. Numbers and spaces may differ.
 fn expect(prints: &str, number: usize, goes_on: bool) -> String {
+    const NORMAL: &str = "sed -E 's/[0-9]+/0/g; s/[[:space:]]+/ /g'";
     let mut script = String::new();
     for line in prints.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...") {
-        let (line, normal) = (quoted(line), quoted(&normal(line)));
-        let found = format!("sed -E '{NORMAL}' \"$OUTPUT-{number}\" | grep -qF -e '{normal}'");
+        let line = quoted(line);
+        let normal = format!("\"$(printf %s '{line}' | {NORMAL})\"");
+        let found = format!("{NORMAL} \"$OUTPUT-{number}\" | grep -qF -e {normal}");
         _ = if goes_on {
             writeln!(script, "until {found}; do kill -0 $!; sleep 0.1; done")
         } else {
@@ -262,25 +258,6 @@ fn expect(prints: &str, number: usize, goes_on: bool) -> String {
         };
     }
     script
-}
-
-/// What [`normal`] does, for sed.
-const NORMAL: &str = "s/[0-9]+/0/g; s/[[:space:]]+/ /g";
-
-/// A line without the differences in numbers and spaces that are allowed.
-fn normal(line: &str) -> String {
-    let mut normal = String::new();
-    for c in line.chars() {
-        let c = match c {
-            '0'..='9' => '0',
-            c if c.is_whitespace() => ' ',
-            c => c,
-        };
-        if !("0 ".contains(c) && normal.ends_with(c)) {
-            normal.push(c);
-        }
-    }
-    normal
 }
 
 /// A text between single quotes of a shell.

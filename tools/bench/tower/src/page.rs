@@ -59,7 +59,7 @@ impl Page<'_> {
                 let Middle { seconds, rejected, lost } = self.middle(number, who);
                 _ = write!(page, " {seconds:.1} / {rejected} / {lost} |");
             }
-            _ = writeln!(page, " {}/s |", case.rate());
+            _ = writeln!(page, " {}/s |", case.rate);
         }
         self.bars(&mut page);
         self.speeds(&mut page);
@@ -154,7 +154,7 @@ impl Page<'_> {
                 rows.push(json!({
                     "server": case.server, "load": case.load, "ideal": case.ideal(),
                     "client": who.name(), "seconds": seconds, "rejected": rejected, "lost": lost,
-                    "told": who.is_told().then(|| case.rate()),
+                    "told": who.is_told().then_some(case.rate),
                 }));
             }
         }

@@ -1,9 +1,10 @@
 //! What the API allows and how it responds.
 
-use super::values::{Outage, Quota, Step, duration, limit, outage, quota, short, step};
-use crate::server::{Nanos, Timeline, nanos};
+use super::values::{Outage, duration, limit, outage, short};
+use crate::server::{Nanos, nanos};
 use clap::{Args, ValueEnum};
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 /// What the API allows and how it responds.
@@ -22,12 +23,6 @@ pub struct Api {
     /// How many calls `gcra` allows at once.
     #[arg(long, value_name = "CALLS", default_value = "10", value_parser = limit, allow_hyphen_values = true)]
     pub burst: u64,
-    /// A second limit: calls per window, such as 500/10s.
-    #[arg(long, value_name = "CALLS/TIME", value_parser = quota, allow_hyphen_values = true)]
-    also: Option<Quota>,
-    /// A limit on tokens, such as 30000/1s. Each call costs 100 to 1900 tokens.
-    #[arg(long, value_name = "TOKENS/TIME", value_parser = quota, allow_hyphen_values = true)]
-    tokens: Option<Quota>,
     /// The rate limit headers of the responses.
     #[arg(long, value_name = "FAMILY", value_enum, default_value_t = Hints::None)]
     pub hints: Hints,
@@ -40,9 +35,6 @@ pub struct Api {
     /// Answer every call with 503 during this time, such as 4s..6s.
     #[arg(long, value_name = "FROM..TO", value_parser = outage, allow_hyphen_values = true)]
     outage: Option<Outage>,
-    /// Change the limit at this time, such as 5s=30.
-    #[arg(long, value_name = "AT=CALLS", value_parser = step, allow_hyphen_values = true)]
-    step: Option<Step>,
     /// The port on 127.0.0.1 [default: any free one].
     #[arg(long, default_value = "0", hide_default_value = true, allow_hyphen_values = true)]
     pub port: u16,
@@ -85,72 +77,32 @@ pub enum Hints {
     Aws,
 }
 
-/// The cost of the fleet's calls in tokens.
-pub struct Tokens;
-
-impl Tokens {
-    pub const LEAST: u32 = 100;
-    pub const MEAN: u32 = 1_000;
-    pub const MOST: u32 = 2 * Self::MEAN - Self::LEAST;
-}
-
-impl Hints {
-    /// Whether the headers describe calls per period, and whether only in whole seconds.
-    fn periods(self) -> Option<Periods> {
-        match self {
-            Hints::None | Hints::RetryAfter | Hints::RetryDate | Hints::Aws => None,
-            Hints::Ietf => Some(Periods { needed: false, whole: true }),
-            Hints::Quota | Hints::Ratelimit => Some(Periods { needed: true, whole: true }),
-            Hints::Remaining | Hints::Github | Hints::Openai | Hints::Discord => {
-                Some(Periods { needed: true, whole: false })
-            }
-        }
-    }
-}
-
-struct Periods {
-    needed: bool,
-    whole: bool,
-}
-
 impl Api {
     /// Rejects combinations that would make the headers wrong.
     pub fn check(&self) -> Result<(), String> {
-        if self.tokens.is_some_and(|tokens| tokens.calls < Tokens::MOST.into()) {
-            return Err(format!(
-                "--tokens is less than the cost of a call, up to {}; choose a larger number",
-                Tokens::MOST
-            ));
-        }
-        let Some(Periods { needed, whole }) = self.hints.periods() else { return Ok(()) };
+        let (counts, whole) = match self.hints {
+            Hints::None | Hints::RetryAfter | Hints::RetryDate | Hints::Aws => return Ok(()),
+            Hints::Ietf => (false, true),
+            Hints::Quota | Hints::Ratelimit => (true, true),
+            Hints::Remaining | Hints::Github | Hints::Openai | Hints::Discord => (true, false),
+        };
         let name = self.hints.to_possible_value().map(|value| value.get_name().to_owned());
         let name = name.unwrap_or_default();
         let places = self.policy == PolicyName::Concurrency;
-        if needed && places {
+        if counts && places {
             return Err(format!(
                 "--hints {name} describes calls per period, which --policy concurrency does not \
                  count; use none, retry-after, retry-date, ietf or aws"
             ));
         }
-        if self.tokens.is_some() && !matches!(self.hints, Hints::Ietf | Hints::Openai) {
+        if whole && !places && self.period.subsec_nanos() > 0 {
             return Err(format!(
-                "--hints {name} cannot describe the tokens of --tokens; use none, retry-after, \
-                 retry-date, ietf, openai or aws"
+                "--hints {name} states periods in whole seconds, but --period is {}; use a time \
+                 such as 1s or 5s",
+                humantime::format_duration(self.period)
             ));
         }
-        let periods = [
-            (!places).then_some(("--period", self.period)),
-            self.also.map(|also| ("--also", also.period)),
-            self.tokens.map(|tokens| ("--tokens", tokens.period)),
-        ];
-        match periods.into_iter().flatten().find(|(_, period)| period.subsec_nanos() > 0) {
-            Some((option, period)) if whole => Err(format!(
-                "--hints {name} states periods in whole seconds, but {option} is {}; use a time \
-                 such as 1s or 5s",
-                humantime::format_duration(period)
-            )),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     pub fn limit(&self) -> u64 {
@@ -164,16 +116,6 @@ impl Api {
         nanos(self.period)
     }
 
-    /// The second limit: calls and period.
-    pub fn also(&self) -> Option<(u64, Nanos)> {
-        self.also.map(|also| (also.calls, nanos(also.period)))
-    }
-
-    /// The tokens per period, and the period.
-    pub fn tokens(&self) -> Option<(u64, Nanos)> {
-        self.tokens.map(|tokens| (tokens.calls, nanos(tokens.period)))
-    }
-
     pub fn service(&self) -> Duration {
         self.service.unwrap_or(Duration::from_millis(match self.policy {
             PolicyName::Gcra | PolicyName::Window => 0,
@@ -181,26 +123,23 @@ impl Api {
         }))
     }
 
-    pub fn timeline(&self) -> Timeline {
-        Timeline {
-            limit: self.limit(),
-            step: self.step.map(|step| (nanos(step.at), step.limit)),
-            outage: self.outage.map(|outage| nanos(outage.from)..nanos(outage.to)),
+    /// The time in which no call is served.
+    pub fn outage(&self) -> Range<Nanos> {
+        self.outage.map_or(Nanos::MAX..Nanos::MAX, |outage| nanos(outage.from)..nanos(outage.to))
+    }
+
+    /// How many calls per second can be served.
+    pub fn rate(&self) -> f64 {
+        let limit = self.limit() as f64;
+        match self.policy {
+            PolicyName::Gcra | PolicyName::Window => limit / self.period.as_secs_f64(),
+            PolicyName::Concurrency => limit / self.service().as_secs_f64().max(0.001),
         }
     }
 
-    /// How many calls per second can be served at this time of a run.
+    /// The same at this time of a run.
     pub fn rate_at(&self, elapsed: Duration) -> f64 {
-        let (timeline, now) = (self.timeline(), nanos(elapsed));
-        let limit = if timeline.is_out(now) { 0.0 } else { timeline.limit_at(now) as f64 };
-        let rate = match self.policy {
-            PolicyName::Gcra | PolicyName::Window => limit / self.period.as_secs_f64(),
-            PolicyName::Concurrency => limit / self.service().as_secs_f64().max(0.001),
-        };
-        let rate_of = |quota: Quota| quota.calls as f64 / quota.period.as_secs_f64();
-        let also = self.also.map(rate_of);
-        let tokens = self.tokens.map(|tokens| rate_of(tokens) / f64::from(Tokens::MEAN));
-        also.into_iter().chain(tokens).fold(rate, f64::min)
+        if self.outage().contains(&nanos(elapsed)) { 0.0 } else { self.rate() }
     }
 }
 
@@ -221,15 +160,6 @@ impl fmt::Display for Api {
             PolicyName::Concurrency => {
                 write!(f, "{limit} calls at once of {} each", time(self.service()))?;
             }
-        }
-        if let Some(Quota { calls, period }) = self.also {
-            write!(f, " and {calls} per {}", time(period))?;
-        }
-        if let Some(Quota { calls, period }) = self.tokens {
-            write!(f, " and {calls} tokens per {}", time(period))?;
-        }
-        if let Some(Step { at, limit }) = self.step {
-            write!(f, ", {limit} from {}", time(at))?;
         }
         if let Some(Outage { from, to }) = self.outage {
             write!(f, ", down {} to {}", time(from), time(to))?;

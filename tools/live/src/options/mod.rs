@@ -5,20 +5,17 @@ mod like;
 mod page;
 mod values;
 
-pub use api::{Api, Hints, PolicyName, Tokens};
+pub use api::{Api, Hints, PolicyName};
 pub use like::Like;
 pub use page::PageOptions;
 
-use crate::laws::OF_SEVERAL_LIMITS;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
-use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::time::Duration;
 use tidegate::Policy;
-use values::{duration, seconds};
+use values::seconds;
 
 /// Runs a real rate-limited API on loopback, and a fleet of clients that share it without knowing
 /// its limit or each other.
@@ -39,23 +36,21 @@ pub enum Command {
     Like(Like),
     /// One process of the fleet; `demo` starts it.
     #[command(hide = true)]
-    Client(Client),
+    Client,
 }
 
 #[derive(Args, Clone, Debug)]
 pub struct Demo {
-    /// Run one law [default: see --compare].
-    #[arg(long, value_name = "NAME", value_parser = laws(), conflicts_with = "compare")]
-    law: Option<String>,
-    /// Run several laws in turn, each on a fresh server.
+    /// The laws to run in turn, each on a fresh server.
     #[arg(
-        long,
+        long = "law",
+        visible_alias = "compare",
         value_name = "NAMES",
         value_delimiter = ',',
         value_parser = laws(),
         default_value = "none,adaptive"
     )]
-    compare: Vec<String>,
+    pub laws: Vec<String>,
     /// The number of processes.
     #[arg(long, value_name = "N", default_value = "4", value_parser = count(1..=64), allow_hyphen_values = true)]
     pub processes: usize,
@@ -88,58 +83,6 @@ fn count(range: RangeInclusive<u64>) -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(range)
 }
 
-impl Demo {
-    /// The laws to run, in order.
-    pub fn laws(&self) -> Vec<String> {
-        match &self.law {
-            Some(law) => vec![law.clone()],
-            None => self.compare.clone(),
-        }
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.page.check()?;
-        if self.share && self.api.tokens().is_some() {
-            return Err(
-                "--share supports one limit, and --tokens adds a second; use only one of these options"
-                    .into(),
-            );
-        }
-        let mut laws = self.laws().into_iter();
-        match laws.find(|law| !OF_SEVERAL_LIMITS.contains(&law.as_str())) {
-            Some(law) if self.api.tokens().is_some() => Err(format!(
-                "--tokens needs a law for several limits: not {law}, but {}",
-                OF_SEVERAL_LIMITS.join(" and ")
-            )),
-            _ => self.api.check(),
-        }
-    }
-}
-
-/// The arguments of a client: the API's address, a law and a number. It knows nothing else.
-#[derive(Args, Clone, Debug)]
-pub struct Client {
-    #[arg(long)]
-    pub address: SocketAddr,
-    #[arg(long)]
-    pub number: usize,
-    #[arg(long)]
-    pub workers: usize,
-    #[arg(long)]
-    pub law: String,
-    #[arg(long)]
-    pub seed: u64,
-    /// Calls cost tokens, so there are two limits.
-    #[arg(long)]
-    pub tokens: bool,
-    /// The folder in which the processes share their budget [default: separate budgets].
-    #[arg(long, conflicts_with = "tokens")]
-    pub share: Option<PathBuf>,
-    /// How long calls in flight may take after the run is over.
-    #[arg(long, value_parser = duration)]
-    pub grace: Duration,
-}
-
 /// Parses the command line. An error is one sentence.
 pub fn parse() -> Result<Options, String> {
     let options = Options::try_parse().map_err(|error| {
@@ -153,9 +96,9 @@ pub fn parse() -> Result<Options, String> {
         words.join(" ").trim_start_matches("error: ").to_owned()
     })?;
     match &options.command {
-        Command::Demo(demo) => demo.check()?,
+        Command::Demo(demo) => demo.page.check().and_then(|()| demo.api.check())?,
         Command::Serve(api) => api.check()?,
-        Command::Like(_) | Command::Client(_) => {}
+        Command::Like(_) | Command::Client => {}
     }
     Ok(options)
 }

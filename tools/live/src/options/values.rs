@@ -8,19 +8,6 @@ pub struct Outage {
     pub to: Duration,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct Step {
-    pub at: Duration,
-    pub limit: u64,
-}
-
-/// A number of calls in each period.
-#[derive(Clone, Copy, Debug)]
-pub struct Quota {
-    pub calls: u64,
-    pub period: Duration,
-}
-
 pub fn limit(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(0) => Err("it must be at least 1".into()),
@@ -30,10 +17,10 @@ pub fn limit(text: &str) -> Result<u64, String> {
 }
 
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    const YEAR: f64 = 366.0 * 86_400.0;
+    const HOUR: f64 = 3_600.0;
     match text.parse::<f64>() {
-        Ok(value) if value > 0.0 && value <= YEAR => Ok(Duration::from_secs_f64(value)),
-        Ok(value) if value > YEAR => Err("it must be at most a year".into()),
+        Ok(value) if value > 0.0 && value <= HOUR => Ok(Duration::from_secs_f64(value)),
+        Ok(value) if value > HOUR => Err("it must be at most an hour".into()),
         Ok(_) => Err("it must be longer than zero".into()),
         Err(_) => Err("it must be a number of seconds, such as 10 or 2.5".into()),
     }
@@ -68,14 +55,4 @@ pub fn outage(text: &str) -> Result<Outage, String> {
     let (from, to) = text.split_once("..").ok_or("write a start and an end, such as 4s..6s")?;
     let (from, to) = (moment(from)?, moment(to)?);
     if from < to { Ok(Outage { from, to }) } else { Err("it must end after it begins".into()) }
-}
-
-pub fn step(text: &str) -> Result<Step, String> {
-    let (at, calls) = text.split_once('=').ok_or("write a time and a limit, such as 5s=30")?;
-    Ok(Step { at: moment(at)?, limit: limit(calls)? })
-}
-
-pub fn quota(text: &str) -> Result<Quota, String> {
-    let (calls, period) = text.split_once('/').ok_or("write calls and a time, such as 500/10s")?;
-    Ok(Quota { calls: limit(calls)?, period: duration(period)? })
 }

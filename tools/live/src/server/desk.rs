@@ -1,10 +1,8 @@
 //! Decides, counts and responds to every call.
 
-use super::cors;
 use super::ledger::Ledger;
-use super::limiter::{Answer, Limits};
-use super::works::{Work, Works};
-use super::{CALLER, Nanos, TOKENS, Timeline, Truth, WORK, nanos};
+use super::limiter::Limiter;
+use super::{CALLER, Nanos, Truth, WORK, cors, nanos};
 use crate::options::Api;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -20,29 +18,30 @@ use tokio::time::sleep;
 /// One lock, so that calls have one order.
 pub struct Desk {
     api: Api,
-    timeline: Timeline,
     books: Mutex<Books>,
 }
 
 pub struct Books {
     pub opened: Instant,
-    pub limits: Limits,
+    limiter: Limiter,
     pub ledger: Ledger,
-    works: Works,
+    works: BTreeMap<String, Work>,
     /// The number of calls so far. It spreads their round-trip times.
     turn: u64,
 }
 
-enum Decided {
-    Out,
-    Throttled,
-    Served,
+/// The counts of an idempotency key. The API ignores keys and repeats the work, so they reveal repeated calls.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Work {
+    served: u64,
+    /// Served, and the response was written to the connection.
+    delivered: u64,
 }
 
 /// A decided call, and the response to its caller.
 struct Call {
-    decided: Decided,
-    told: HeaderMap,
+    served: bool,
+    response: Response,
     arrived: Nanos,
     turn: u64,
 }
@@ -65,51 +64,36 @@ pub fn routes(desk: Arc<Desk>) -> Router {
 }
 
 async fn call(State(desk): State<Arc<Desk>>, head: HeaderMap) -> Response {
-    let number = |name: &str| -> Option<u64> {
-        head.get(name).and_then(|value| value.to_str().ok()?.parse().ok())
-    };
-    let caller = number(CALLER).and_then(|name| usize::try_from(name).ok()).unwrap_or(0);
-    let tokens = number(TOKENS).unwrap_or(1);
-    let work = head.get(WORK).and_then(|value| value.to_str().ok());
-    let Call { decided, told, arrived, turn } = desk.decide(caller, tokens);
-    if let (Decided::Served, Some(work)) = (&decided, work) {
-        desk.lock().works.serve(work);
-    }
-    if let Decided::Served = decided {
+    let told = |name: &str| head.get(name)?.to_str().ok();
+    let caller = told(CALLER).and_then(|number| number.parse().ok()).unwrap_or(0);
+    let work = told(WORK);
+    let Call { served, response, arrived, turn } = desk.decide(caller, work);
+    if served {
         let _place = Place { desk: &desk, arrived };
         pass(spread(desk.api.service(), turn)).await;
     }
     pass(spread(desk.api.latency, turn)).await;
-    match decided {
-        Decided::Out => (StatusCode::SERVICE_UNAVAILABLE, "down\n").into_response(),
-        Decided::Throttled => {
-            let status = desk.api.hints.throttled(desk.api.policy);
-            (status, told, "throttled\n").into_response()
-        }
-        Decided::Served => {
-            let mut books = desk.lock();
-            books.ledger.row(caller, arrived).delivered += 1;
-            if let Some(work) = work {
-                books.works.deliver(work);
-            }
-            (told, "served\n").into_response()
+    if served {
+        let mut books = desk.lock();
+        books.ledger.row(caller, arrived).delivered += 1;
+        if let Some(work) = work.and_then(|work| books.works.get_mut(work)) {
+            work.delivered += 1;
         }
     }
+    response
 }
 
 async fn counts(State(desk): State<Arc<Desk>>) -> Json<Counts> {
     let truth = desk.truth();
-    Json(Counts { truth, works: desk.lock().works.each().clone() })
+    Json(Counts { truth, works: desk.lock().works.clone() })
 }
 
 impl Desk {
     pub fn new(api: Api, callers: usize) -> Self {
-        let timeline = api.timeline();
-        let limits = Limits::new(&api);
-        let ledger = Ledger::new(callers);
-        let works = Works::default();
-        let books = Books { opened: Instant::now(), limits, ledger, works, turn: 0 };
-        Desk { api, timeline, books: Mutex::new(books) }
+        let (limiter, ledger) = (Limiter::new(&api), Ledger::new(callers));
+        let works = BTreeMap::new();
+        let books = Books { opened: Instant::now(), limiter, ledger, works, turn: 0 };
+        Desk { api, books: Mutex::new(books) }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Books> {
@@ -120,38 +104,37 @@ impl Desk {
     pub fn truth(&self) -> Truth {
         let books = self.lock();
         let end = books.ledger.end(books.now());
-        Truth { callers: books.ledger.in_time().to_vec(), capacity: books.limits.capacity(end) }
+        Truth { callers: books.ledger.in_time().to_vec(), capacity: books.limiter.capacity(end) }
     }
 
-    fn decide(&self, caller: usize, tokens: u64) -> Call {
-        let mut books = self.lock();
-        // The clock is read under the lock, so that time never goes back for the policy.
+    fn decide(&self, caller: usize, work: Option<&str>) -> Call {
+        let mut guard = self.lock();
+        let books = &mut *guard;
+        // The clock is read under the lock, so that time never goes back for the limit.
         let arrived = books.now();
-        let answer = match self.timeline.is_out(arrived) {
-            true => None,
-            false => Some(books.limits.admit(arrived, tokens)),
-        };
         let row = books.ledger.row(caller, arrived);
         row.offered += 1;
-        let decided = match &answer {
-            None => {
-                row.outage += 1;
-                Decided::Out
-            }
-            Some(Answer { served: false, .. }) => {
-                row.throttled += 1;
-                Decided::Throttled
-            }
-            Some(Answer { served: true, .. }) => {
-                row.served += 1;
-                Decided::Served
-            }
-        };
         books.turn += 1;
         let turn = books.turn;
-        drop(books);
-        let told = answer.map(|answer| self.api.hints.headers(&answer, SystemTime::now()));
-        Call { decided, told: told.unwrap_or_default(), arrived, turn }
+        let Some(served) = books.limiter.admit(arrived) else {
+            row.outage += 1;
+            let response = (StatusCode::SERVICE_UNAVAILABLE, "down\n").into_response();
+            return Call { served: false, response, arrived, turn };
+        };
+        let told = books.limiter.told(SystemTime::now());
+        let headers = self.api.hints.headers(served, &told);
+        let response = if served {
+            row.served += 1;
+            if let Some(work) = work {
+                books.works.entry(work.to_owned()).or_default().served += 1;
+            }
+            (headers, "served\n").into_response()
+        } else {
+            row.throttled += 1;
+            let status = self.api.hints.throttled(self.api.policy);
+            (status, headers, "throttled\n").into_response()
+        };
+        Call { served, response, arrived, turn }
     }
 }
 
@@ -171,7 +154,7 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut books = self.desk.lock();
         let took = books.now().saturating_sub(self.arrived);
-        books.limits.leave(took);
+        books.limiter.leave(took);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The server's counts by caller. All figures of a report come from them.
 
-use super::timeline::Nanos;
+use super::Nanos;
 use serde::Serialize;
 use std::ops::AddAssign;
 
@@ -68,13 +68,10 @@ impl Ledger {
         &self.in_time
     }
 
-    /// The rows including late calls.
-    pub fn with_late(&self) -> Vec<Row> {
-        let mut rows = self.in_time.clone();
-        for (row, late) in rows.iter_mut().zip(&self.late) {
-            *row += *late;
-        }
-        rows
+    /// The calls served to each caller, including late ones.
+    pub fn served_in_all(&self) -> Vec<u64> {
+        let rows = self.in_time.iter().zip(&self.late);
+        rows.map(|(row, late)| row.served + late.served).collect()
     }
 }
 
@@ -90,7 +87,7 @@ mod tests {
             ledger.row(1, now).served += 1;
         }
         assert_eq!(ledger.in_time()[1].served, 2);
-        assert_eq!(ledger.with_late()[1].served, 4);
+        assert_eq!(ledger.served_in_all()[1], 4);
         assert_eq!((ledger.end(50), ledger.end(500)), (50, 100));
     }
 

@@ -1,7 +1,7 @@
 //! A server that limits like a provider, and counts each call.
 
-use super::provider::{Provider, Told};
-use super::timeline::{Nanos, nanos};
+use super::provider::Provider;
+use super::told::since_1970;
 use crate::options::Like;
 use anyhow::{Context, Result};
 use axum::extract::{Path, State};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 use tidegate_limits::{Any, Limit};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -97,7 +97,7 @@ impl Api {
             return None;
         }
         let clock = SystemTime::now();
-        let now: Nanos = nanos(clock.duration_since(UNIX_EPOCH).unwrap_or_default());
+        let now = since_1970(clock);
         if inner.limit.is_none() && self.left == 0 && self.provider.lasts().is_some() {
             let api = self.clone();
             tokio::spawn(async move {
@@ -111,16 +111,16 @@ impl Api {
         let served = limit.take(now, self.provider.cost());
         counts.offered += 1;
         counts.twice += u64::from(counts.passed.contains_key(&id));
-        let told = Told { provider: &self.provider, limit, id: counts.offered, now: clock };
+        let told = self.provider.told(limit, counts.offered, clock);
         if served {
             let latency = self.provider.lasts().unwrap_or(LATENCY);
             counts.first.get_or_insert(since + latency.as_secs_f64() * 1e3);
             counts.passed.insert(id, since);
         } else {
             counts.throttled += 1;
-            counts.said = counts.said.or_else(|| told.said());
+            counts.said = counts.said.or_else(|| self.provider.said(&told));
         }
-        Some((served, told.response(served)))
+        Some((served, self.provider.response(served, &told)))
     }
 
     /// Frees at most this many places.

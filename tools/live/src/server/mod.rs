@@ -1,6 +1,5 @@
 //! A real HTTP API on loopback that limits and counts its callers.
 
-mod capacity;
 mod cors;
 mod desk;
 mod hints;
@@ -8,12 +7,10 @@ mod ledger;
 pub mod like;
 mod limiter;
 mod provider;
-mod timeline;
-mod works;
+mod told;
 
 pub use ledger::Row;
 pub use provider::Provider;
-pub use timeline::{Nanos, Timeline, nanos};
 
 use crate::options::Api;
 use anyhow::{Context, Result};
@@ -26,11 +23,16 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+/// Nanoseconds since the server began to count.
+pub type Nanos = u64;
+
+/// A duration in nanoseconds. It saturates.
+pub fn nanos(duration: Duration) -> Nanos {
+    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
+}
+
 /// The header with the number of the client process.
 pub const CALLER: &str = "x-client";
-
-/// The header with the cost of a call in tokens.
-pub const TOKENS: &str = "x-tokens";
 
 /// The header that identifies a logical call, which may arrive more than once.
 pub const WORK: &str = "idempotency-key";
@@ -101,7 +103,7 @@ impl Server {
 
     /// Calls served to each caller, including late calls.
     pub fn served_in_all(&self) -> Vec<u64> {
-        self.desk.lock().ledger.with_late().iter().map(|row| row.served).collect()
+        self.desk.lock().ledger.served_in_all()
     }
 
     /// Stops listening, waits briefly for calls in flight, and frees the port.

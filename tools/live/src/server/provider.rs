@@ -1,17 +1,13 @@
 //! Servers that limit as real providers do, described in `providers.json`.
-//!
-//! In its headers and bodies, `<limit>`, `<remaining>` and `<used>` are calls. `<size>`, `<points>`, `<rate>` and
-//! `<cost>` are points, of which a call takes `<cost>`. `<reset>`, `<wait>` and `<3000>`, a number of seconds, are
-//! times, with a format: `<reset:epoch>`. `<id>` is the number of the call. In a body, `"<=points>"` is a number.
 
-use super::hints::{decimal, go, millis, since_1970, whole};
-use super::timeline::Nanos;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use super::Nanos;
+use super::told::Told;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use tidegate_limits::{Any, Bucket, Concurrency, Limit, Sliding, Window};
 
 const MILLIS: Nanos = 1_000_000;
@@ -74,13 +70,6 @@ const fn one() -> u64 {
     1
 }
 
-pub struct Told<'a> {
-    pub provider: &'a Provider,
-    pub limit: &'a Any,
-    pub id: u64,
-    pub now: SystemTime,
-}
-
 impl Provider {
     pub fn named(name: &str) -> Option<Self> {
         Self::all().into_iter().find(|provider| provider.name == name)
@@ -137,90 +126,42 @@ impl Provider {
         let lasts = self.rule.kind == Kind::Concurrency;
         lasts.then_some(Duration::from_millis(self.rule.period))
     }
-}
 
-impl Told<'_> {
-    pub fn response(&self, served: bool) -> Response {
-        let throttled = &self.provider.throttled;
+    /// What a response says after a call.
+    pub const fn told<'a>(&self, limit: &'a Any, id: u64, now: SystemTime) -> Told<'a> {
+        let Rule { limit: quota, period, cost, .. } = self.rule;
+        Told { limit, quota, period: period * MILLIS, cost, id, now }
+    }
+
+    pub fn response(&self, served: bool, told: &Told<'_>) -> Response {
+        let throttled = &self.throttled;
         let (status, body) = match served {
-            true => (StatusCode::OK, &self.provider.served),
+            true => (StatusCode::OK, &self.served),
             false => (StatusCode::from_u16(throttled.status).unwrap_or_default(), &throttled.body),
         };
         let more = (!served).then_some(&throttled.headers);
+        let headers = self.headers.iter().chain(more.into_iter().flatten());
         let mut head = HeaderMap::new();
         head.insert("content-type", HeaderValue::from_static("application/json"));
-        for (name, value) in self.provider.headers.iter().chain(more.into_iter().flatten()) {
-            let value = HeaderValue::try_from(self.fill(value));
-            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value) {
-                head.insert(name, value);
-            }
-        }
+        told.add(&mut head, headers.map(|(name, value)| (&**name, &**value)));
         let body = match body {
             Value::String(text) => text.clone(),
-            body => self.fill(&body.to_string()),
+            body => told.fill(&body.to_string()),
         };
         (status, head, body).into_response()
     }
 
     /// The milliseconds that a response to a throttled call asks to wait.
-    pub fn said(&self) -> Option<f64> {
-        self.fill(self.provider.said.as_ref()?).parse().ok()
-    }
-
-    fn fill(&self, text: &str) -> String {
-        let (mut full, mut rest) = (String::new(), text);
-        while let Some((before, (name, after))) =
-            rest.split_once('<').and_then(|(before, rest)| Some((before, rest.split_once('>')?)))
-        {
-            let number = name.strip_prefix('=');
-            full += before.strip_suffix('"').filter(|_| number.is_some()).unwrap_or(before);
-            full += &self.value(number.unwrap_or(name));
-            rest = after.strip_prefix('"').filter(|_| number.is_some()).unwrap_or(after);
-        }
-        full + rest
-    }
-
-    fn value(&self, name: &str) -> String {
-        let (limit, cost) = (self.limit, self.provider.cost());
-        let count = match name {
-            "limit" => limit.most() / cost,
-            "remaining" => limit.remaining() / cost,
-            "used" => limit.most() / cost - limit.remaining() / cost,
-            "size" => limit.most(),
-            "points" => limit.remaining(),
-            "cost" => cost,
-            "rate" => self.provider.rule.limit * 1_000 / self.provider.rule.period,
-            "id" => self.id,
-            _ => return self.time(name),
-        };
-        count.to_string()
-    }
-
-    fn time(&self, name: &str) -> String {
-        let (what, format) = name.split_once(':').unwrap_or((name, "s"));
-        let nanos = match what {
-            "reset" => self.limit.reset(),
-            "wait" => self.limit.retry_after(self.provider.cost()),
-            seconds => seconds.parse().unwrap_or(0) * SECOND,
-        };
-        let at = since_1970(self.now).saturating_add(nanos);
-        let date = UNIX_EPOCH + Duration::from_secs(whole(at));
-        match format {
-            "epoch" => whole(at).to_string(),
-            "epoch.3" => decimal(at),
-            "http" => httpdate::fmt_http_date(date),
-            "iso" => humantime::format_rfc3339_seconds(date).to_string(),
-            "go" => go(nanos),
-            "ms" => millis(nanos).to_string(),
-            ".3" => decimal(nanos),
-            _ => whole(nanos).max(1).to_string(),
-        }
+    pub fn said(&self, told: &Told<'_>) -> Option<f64> {
+        told.fill(self.said.as_ref()?).parse().ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::told::since_1970;
     use super::*;
+    use std::time::UNIX_EPOCH;
     use tidegate::Outcome;
 
     /// What a call beyond the limit gets, 0.2 s after a full second.
@@ -229,8 +170,8 @@ mod tests {
         let now = UNIX_EPOCH + Duration::from_millis(1_740_994_200_200);
         let mut limit = provider.start(since_1970(now), 100);
         while limit.take(since_1970(now), provider.cost()) {}
-        let told = Told { provider: &provider, limit: &limit, id: 7, now };
-        (told.response(false), told.said())
+        let told = provider.told(&limit, 7, now);
+        (provider.response(false, &told), provider.said(&told))
     }
 
     #[test]
@@ -257,7 +198,7 @@ mod tests {
     fn a_number_in_a_body_has_no_quotes() {
         let provider = Provider::named("Shopify GraphQL").unwrap();
         let limit = provider.start(0, 100);
-        let told = Told { provider: &provider, limit: &limit, id: 0, now: UNIX_EPOCH };
+        let told = provider.told(&limit, 0, UNIX_EPOCH);
         let text = told.fill(&provider.served.to_string());
         assert!(text.contains(r#""currentlyAvailable":2000"#), "{text}");
         assert!(text.contains(r#""restoreRate":100"#), "{text}");

@@ -14,7 +14,7 @@ const BASIS: u16 = 10;
 
 pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     // Only a law that learns from hints has a basis.
-    let learns = scene.members.iter().any(|member| member.tally.tier.is_some());
+    let learns = scene.members.iter().any(|member| member.tally.basis.is_some());
     let basis = if learns { BASIS } else { 0 };
     let columns = [7, 7, 7, 9, 7, basis];
     let taken: u16 = columns.iter().map(|column| column + u16::from(*column > 0)).sum();
@@ -24,7 +24,6 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     let rows = scene.members.iter().enumerate().map(|(process, member)| {
         let rates = scene.curves.rates(process, from, to);
         let share = rates.throttled_share();
-        let tier = member.tally.tier.map_or(String::new(), |tier| tier.to_string());
         let mut row = vec![
             Cell::from(format!("{}", process + 1)),
             right(format!("{:.0}/s", rates.offered), Style::new()),
@@ -32,7 +31,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
             right(percent(share), shade(share)),
             right(millis(member.tally.wait_us as f64 / 1000.0), Style::new()),
         ];
-        row.extend(learns.then(|| Cell::from(tier)));
+        row.extend(learns.then(|| Cell::from(member.tally.basis.clone().unwrap_or_default())));
         row.push(Cell::from(cells.line(scene, process)));
         Row::new(row)
     });

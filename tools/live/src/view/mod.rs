@@ -74,7 +74,7 @@ fn wants_to_end(event: &Event) -> bool {
 }
 
 fn draw(frame: &mut Frame<'_>, scene: &Scene<'_>, page: Option<&str>) {
-    let laws = match scene.demo.laws().len() {
+    let laws = match scene.demo.laws.len() {
         1 => 0,
         laws => clipped(laws.min(MOST_LAWS) + 3),
     };
@@ -195,17 +195,15 @@ fn draw_curves(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
     frame.render_widget(chart, area);
 }
 
-/// The upper end of the vertical axis: twice the highest limit, which leaves room for throttled calls. Higher values are
-/// drawn at the top, and marked in the legend.
+/// The upper end of the vertical axis: twice the limit, which leaves room for throttled calls. Higher values are drawn at
+/// the top, and marked in the legend.
 fn top(scene: &Scene<'_>) -> f64 {
-    let seconds = 0..=scene.demo.seconds.as_secs();
-    let limits = seconds.map(|second| scene.demo.api.rate_at(Duration::from_secs(second)));
-    2.0 * limits.fold(1.0, f64::max)
+    2.0 * scene.demo.api.rate().max(1.0)
 }
 
 /// The figures of the laws that ran, and the next ones.
 fn draw_laws(frame: &mut Frame<'_>, area: Rect, scene: &Scene<'_>) {
-    let laws = scene.demo.laws();
+    let laws = &scene.demo.laws;
     let running = scene.finished.len();
     let first = (running + 1).saturating_sub(MOST_LAWS);
     let rows = laws.iter().enumerate().skip(first).map(|(index, law)| {
