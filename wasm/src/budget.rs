@@ -6,7 +6,7 @@ use tidegate::{Controller, Instant, Span};
 
 use crate::arena::Arena;
 use crate::list::List;
-use crate::number::{Clock, millis, span, whole};
+use crate::number::{Clock, counters, millis, span, whole};
 use crate::policy::{WORDS, expiry, policy};
 
 /// Number of calls of all members that can be leased or in flight: 1.5 seconds at 2000 calls per
@@ -151,7 +151,7 @@ impl Budgets {
     /// The counters, in TypeScript's order.
     pub fn stats(&mut self, budget: u32, now: f64) -> [f64; COUNTERS] {
         let now = self.clock.read(now);
-        let told = each!(self.all.get(budget), it => counters(it, now));
+        let told = each!(self.all.get(budget), it => told(it, now));
         told.unwrap_or([0.0; COUNTERS])
     }
 }
@@ -181,13 +181,13 @@ fn configured<const PLACES: usize, const MEMBERS: usize>(
     }
 }
 
-fn counters<const PLACES: usize, const MEMBERS: usize>(
+fn told<const PLACES: usize, const MEMBERS: usize>(
     it: &Sized<PLACES, MEMBERS>,
     now: Instant,
 ) -> [f64; COUNTERS] {
     let source = it.source().controller();
     let s = source.stats();
-    let counts = [
+    let mut told = counters(&[
         s.admitted,
         s.ok,
         s.throttled,
@@ -198,11 +198,7 @@ fn counters<const PLACES: usize, const MEMBERS: usize>(
         s.faster,
         u32::from(source.in_flight()),
         u32::from(it.members()),
-    ];
-    let mut told = [0.0; COUNTERS];
-    for (told, count) in told.iter_mut().zip(counts) {
-        *told = f64::from(count);
-    }
+    ]);
     if let Some(last) = told.last_mut() {
         *last = source.intervals(now).next().flatten().map_or(0.0, millis);
     }
@@ -214,82 +210,3 @@ pub const COUNTERS: usize = 11;
 
 /// Length of a record.
 pub const RECORD: usize = Small::SNAPSHOT_BYTES;
-
-#[cfg(test)]
-mod tests {
-    use tidegate::shared::{GRANT_BYTES, Member, REQUEST_BYTES};
-    use tidegate::{Call, Quota};
-
-    use super::*;
-
-    /// An unoptimised build copies a coordinator more often than the stack of a test allows.
-    fn with_room(test: fn()) {
-        let thread = std::thread::Builder::new().stack_size(1 << 24).spawn(test);
-        thread.unwrap().join().unwrap();
-    }
-
-    fn row(law: f64, calls: f64) -> [f64; WORDS] {
-        let mut row = [f64::NAN; WORDS];
-        row[..4].copy_from_slice(&[law, calls, 1_000.0, f64::NAN]);
-        row[4] = law;
-        row
-    }
-
-    /// Opens a budget that nobody held.
-    fn opened(budgets: &mut Budgets, row: &[f64; WORDS]) -> i32 {
-        let past = Past { record: &[], away: f64::NAN, ended: false };
-        budgets.open(row, [0, 7], 0.0, f64::NAN, past)
-    }
-
-    #[test]
-    fn a_budget_continues_from_its_record_only_with_the_same_law() {
-        with_room(|| {
-            let mut budgets = Budgets::new();
-            assert_eq!(opened(&mut budgets, &row(1.0, 50.0)), 0);
-            let mut record = [0; RECORD];
-            assert_eq!(budgets.snapshot(0, 10.0, &mut record), RECORD);
-            let mut from = |law: f64, record: &[u8]| {
-                let past = Past { record, away: 500.0, ended: false };
-                budgets.open(&row(law, 50.0), [0, 8], 0.0, f64::NAN, past)
-            };
-            assert_eq!([from(1.0, &record), from(0.0, &record), from(99.0, &record)], [3, 4, -1]);
-            assert_eq!(from(1.0, &record[1..]), 6);
-            assert_eq!(budgets.stats(3, 0.0)[10], 20.0);
-        });
-    }
-
-    #[test]
-    fn a_budget_follows_another_policy_if_there_is_one() {
-        with_room(|| {
-            let mut budgets = Budgets::new();
-            assert!(!budgets.follow(0, &row(1.0, 50.0), 0.0, f64::NAN), "nothing is shared yet");
-            assert_eq!(opened(&mut budgets, &row(1.0, 50.0)), 0);
-            assert!(budgets.follow(0, &row(1.0, 100.0), 0.0, 250.0));
-            assert!(!budgets.follow(0, &row(99.0, 100.0), 0.0, f64::NAN));
-            assert_eq!(budgets.stats(0, 0.0)[10], 10.0, "the previous policy is unchanged");
-        });
-    }
-
-    #[test]
-    fn a_budget_with_many_members_becomes_large_and_its_slot_is_free_when_it_closes() {
-        with_room(|| {
-            let mut budgets = Budgets::new();
-            assert_eq!([0; 2].map(|_| opened(&mut budgets, &row(1.0, 50.0))), [0, 2]);
-            let mut grant = [0; GRANT_BYTES];
-            for number in 1..=100 {
-                let mut member: Member =
-                    Member::new(number, Quota::per_second(1).unwrap(), Instant::ZERO);
-                let mut request = [0; REQUEST_BYTES];
-                let _ = member.poll(Instant::ZERO, &Call::new());
-                let length = member.request(Instant::ZERO, 1, &mut request).unwrap();
-                assert!(budgets.answer(1, &request[..length], &mut grant, 0.0) > 0);
-                assert_eq!(budgets.stats(1, 0.0)[9], number as f64);
-            }
-            assert_eq!(budgets.stats(0, 0.0)[9], 0.0);
-            budgets.close(1);
-            assert_eq!(budgets.snapshot(1, 0.0, &mut grant), 0);
-            assert_eq!(opened(&mut budgets, &row(1.0, 50.0)), 2);
-            assert_eq!(budgets.stats(1, 0.0)[9], 0.0);
-        });
-    }
-}

@@ -118,18 +118,6 @@ test("each attempt has an event when it is sent and when it has its outcome", as
   assert.ok(ms >= 1_000 && second.waited >= 900, "a cooldown counts");
 });
 
-test("counters include evicted keys, and waits are counted per cause", async () => {
-  const { options, advance } = testClock();
-  const gate = tidegate({ ...options, keys: 1, requests: { limit: 1, per: 1_000 } });
-  const calls = [gate.run(nothing, { key: "a" }), gate.run(nothing, { key: "a" })];
-  await advance(1_000);
-  await Promise.all(calls);
-  await gate.run(nothing, { key: "b" });
-  const { ok, waits, causes, keys } = gate.stats();
-  assert.deepEqual([ok, waits, causes.pacing, keys], [3, 1, 1, 1]);
-  assert.deepEqual([gate.stats("b").waits, gate.stats("b").causes.pacing, gate.stats("a").ok], [0, 0, 0]);
-});
-
 /** The warnings that a program writes to its console. */
 async function warningsOf(program) {
   const source = `import { tidegate } from "tidegate"; const nothing = () => {};\n${program}`;

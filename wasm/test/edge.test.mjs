@@ -97,20 +97,6 @@ test("a long wait on the edge polls from time to time, because nothing wakes it"
   assert.equal(await vm.evaluate("globalThis.call()"), "4,1,2,3");
 });
 
-test("a listener can abort a waiting call on the edge too", async () => {
-  const vm = await edge(`
-    import { tidegate } from "tidegate";
-    globalThis.call = async () => {
-      const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 } });
-      await gate.run(() => {});
-      const controller = new AbortController();
-      gate.on("wait", () => controller.abort("enough"));
-      const reason = await gate.run(() => "ran", { signal: controller.signal }).catch((reason) => reason);
-      return [reason, gate.stats().waiting].join();
-    };`);
-  assert.equal(await vm.evaluate("globalThis.call()"), "enough,0");
-});
-
 test("a paused gate sends nothing on the edge either, and continues when its calls poll again", async () => {
   const vm = await edge(`
     import { tidegate } from "tidegate";

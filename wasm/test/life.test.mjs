@@ -184,14 +184,6 @@ test("a browser's error, which may be an outage or CORS, has three attempts", as
   }
 });
 
-test("a call that the server does not implement is not retried", async (t) => {
-  for (const status of [501, 505, 508]) {
-    const { url, seen } = await serve(t, () => ({ status }));
-    assert.equal((await tidegate().fetch(url)).status, status);
-    assert.equal(seen.length, 1);
-  }
-});
-
 test("a Request is retried with its body", async (t) => {
   const { url, seen } = await serve(t, (number) => ({ status: number < 3 ? 503 : 200 }));
   const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 } });

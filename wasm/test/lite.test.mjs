@@ -1,8 +1,10 @@
-// The same programs through `tidegate` and `tidegate/lite`: their events, results and times are equal.
+// The same programs through every entry with a gate: their events, results and times are equal.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { tidegate } from "tidegate";
+import { tidegate as full } from "tidegate/full";
+import { tidegate as js } from "tidegate/js";
 import { PolicyError, tidegate as lite } from "tidegate/lite";
 import { testClock } from "tidegate/test";
 
@@ -75,10 +77,11 @@ const PROGRAMS = {
 };
 
 for (const [name, [options, program]] of Object.entries(PROGRAMS)) {
-  test(`both entries do the same: ${name}`, async () => {
-    const [whole, less] = [await seen(tidegate, { warnAfter: Infinity, ...options }, program), await seen(lite, options, program)];
-    assert.ok(whole.length > 40, whole.length);
-    assert.deepEqual(less, whole);
+  test(`all entries do the same: ${name}`, async () => {
+    const entries = [tidegate, lite, full, js].map((entry) => seen(entry, entry === lite ? options : { warnAfter: Infinity, ...options }, program));
+    const [events, ...others] = await Promise.all(entries);
+    assert.ok(events.length > 40, events.length);
+    for (const other of others) assert.deepEqual(other, events);
   });
 }
 

@@ -49,6 +49,7 @@ test("a gate that closes rejects waiting calls without blocking the event loop",
   const calls = waiting(gate);
   gate.close();
   await assert.rejects(gate.run(nothing), Closed);
+  assert.throws(() => gate.tryAcquire(), Closed);
   await assert.rejects(calls[0], Closed);
   assert.ok((await mostInATurn(calls)) <= 2 * BATCH);
   await assert.rejects(calls[MANY - 1], Closed);
