@@ -51,14 +51,12 @@ pub struct Past<'a> {
     pub ended: bool,
 }
 
-/// See the module's documentation.
 pub struct Budgets {
     all: Arena<Budget>,
     clock: Clock,
 }
 
 impl Budgets {
-    /// No budgets.
     pub const fn new() -> Self {
         Self { all: Arena::new(), clock: Clock::NEW }
     }
@@ -99,7 +97,6 @@ impl Budgets {
         slot.map_or(-2, |slot| slot as i32 * 2 + i32::from(is_resumed))
     }
 
-    /// Frees a budget's slot.
     pub fn close(&mut self, budget: u32) {
         self.all.remove(budget);
     }
@@ -130,7 +127,6 @@ impl Budgets {
         length.flatten().and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
     }
 
-    /// The sender of this request has ended.
     pub fn ended(&mut self, budget: u32, request: &[u8], now: f64) {
         let now = self.clock.read(now);
         // An invalid request has no sender.
@@ -143,7 +139,6 @@ impl Budgets {
         each!(self.all.get(budget), it => it.snapshot(now, record).unwrap_or(0)).unwrap_or(0)
     }
 
-    /// The last record was not stored.
     pub fn unkept(&mut self, budget: u32) {
         let _ = each!(self.all.get(budget), it => it.snapshot_was_lost());
     }
@@ -208,5 +203,4 @@ fn told<const PLACES: usize, const MEMBERS: usize>(
 /// Number of counters. The last is the time between two calls, 0 if there is none.
 pub const COUNTERS: usize = 11;
 
-/// Length of a record.
 pub const RECORD: usize = Small::SNAPSHOT_BYTES;

@@ -31,7 +31,6 @@ impl Requested {
     pub const PLAIN: Self = Self::new(NONE, f64::NAN, 1.0, f64::NAN);
 }
 
-/// No slot.
 const NONE: u32 = u32::MAX;
 
 /// The later attempts of calls.
@@ -75,7 +74,6 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Calls<LIMITS, C> {
         call.map_or(0.0, |call| millis(call.not_before() - Instant::ZERO))
     }
 
-    /// Frees the slot of a later attempt.
     pub fn forget(&mut self, slot: u32) {
         self.0.remove(slot);
     }

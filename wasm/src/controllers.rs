@@ -160,7 +160,6 @@ impl Kind<LIMITS, Costs> for Pausable {
     }
 }
 
-/// The state of the module.
 pub type Desk = desk::Desk<Pausable, LIMITS, Costs>;
 
 impl Desk {
@@ -212,7 +211,6 @@ impl Desk {
         self.change(gate, |gate| gate.controller.reset(now));
     }
 
-    /// Pauses or resumes a controller.
     pub fn pause(&mut self, gate: u32, paused: bool) {
         self.change(gate, |gate| gate.paused = paused);
     }

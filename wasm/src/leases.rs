@@ -194,7 +194,6 @@ impl Leases {
         ]))
     }
 
-    /// Number of available leases.
     pub fn available_leases(&mut self, member: u32) -> usize {
         self.lessee(member).map_or(0, |lessee| lessee.member().available_leases())
     }

@@ -13,7 +13,7 @@ use crate::programs::{node_test, node_tests};
 use crate::progress::step;
 use crate::setup::{self, rustup};
 use crate::tally::{Outcome, Tally};
-use crate::workspace::{cargo, empty, root};
+use crate::workspace::{empty, root};
 use crate::{npm, programs};
 
 /// The longest of the test files in `wasm/test`. They start first.
