@@ -7,26 +7,15 @@ import test from "node:test";
 import { EdgeVM } from "@edge-runtime/vm";
 import { build } from "esbuild";
 import { api } from "./live.mjs";
+import { handedOver } from "./workers.mjs";
 
 const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
-
-/** Replaces `import module from "….wasm?module"` with the module, as a framework does. */
-const handedOver = {
-  name: "handed over",
-  setup(build) {
-    build.onResolve({ filter: /\.wasm\?module$/ }, ({ path }) => ({ path, namespace: "wasm" }));
-    build.onLoad({ filter: /.*/, namespace: "wasm" }, ({ path }) => {
-      const [name] = /\w+(?=\.wasm)/.exec(path);
-      return { contents: `export default globalThis.modules_of_wasm.${name};` };
-    });
-  },
-};
 
 /** Bundles a program for the edge and runs it. */
 async function edge(source) {
   const { outputFiles } = await build({
     stdin: { contents: source, resolveDir: import.meta.dirname },
-    bundle: true, format: "iife", target: "es2022", conditions: ["edge-light"], plugins: [handedOver], write: false,
+    bundle: true, format: "iife", target: "es2022", conditions: ["edge-light"], plugins: [handedOver((name) => `export default globalThis.modules_of_wasm.${name};`)], write: false,
   });
   const modules_of_wasm = {};
   for (const name of ["tidegate", "full", "lite", "pacing"]) {

@@ -9,19 +9,13 @@ import { tidegate } from "tidegate/full";
 import { tidegate as local } from "tidegate/local";
 import { testClock } from "tidegate/test";
 import { chance } from "./tools.mjs";
+import { handedOver } from "./workers.mjs";
 
 /** The entry of edge workers, where each call polls on its own timer. */
 async function onTheEdge() {
   const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
-  const contents = `export default new WebAssembly.Module(Buffer.from("${fs.readFileSync(new URL("full.wasm", dist), "base64")}", "base64"));`;
-  const module = {
-    name: "module",
-    setup(build) {
-      build.onResolve({ filter: /\.wasm\?module$/ }, ({ path }) => ({ path, namespace: "module" }));
-      build.onLoad({ filter: /.*/, namespace: "module" }, () => ({ contents }));
-    },
-  };
-  const { outputFiles } = await build({ entryPoints: [new URL("full.edge-light.js", dist).pathname], bundle: true, format: "esm", write: false, plugins: [module] });
+  const contents = (name) => `export default new WebAssembly.Module(Buffer.from("${fs.readFileSync(new URL(`${name}.wasm`, dist), "base64")}", "base64"));`;
+  const { outputFiles } = await build({ entryPoints: [new URL("full.edge-light.js", dist).pathname], bundle: true, format: "esm", write: false, plugins: [handedOver(contents)] });
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 const { tidegate: edge } = await onTheEdge();
