@@ -71,9 +71,7 @@ function toJavaScript(wasm) {
   const call = /var retasmFunc = asmFunc\(([\s\S]*?)\);\n/.exec(text.slice(begin));
   if (!call) throw new Error("the output of wasm2js has changed: it has no `var retasmFunc = asmFunc(…);`");
   const whole = `${text.slice(0, begin)}\nexport const instantiate = () => asmFunc(${call[1]});\n`;
-  const plain = esbuild.transformSync(whole, { minify: true, target: "es2022" }).code;
-  fs.writeFileSync(path.join(bound, "plain.mjs"), plain);
-  return plain;
+  return esbuild.transformSync(whole, { minify: true, target: "es2022" }).code;
 }
 
 /** Encodes bytes as a string that compresses well; `unpack` in ts/core.ts decodes it. */

@@ -6,7 +6,7 @@ use tidegate::{Controller, Instant, Span};
 
 use crate::arena::Arena;
 use crate::list::List;
-use crate::number::{Clock, millis, span, whole};
+use crate::number::{Clock, counters, millis, span, whole};
 use crate::policy::{WORDS, expiry, policy};
 
 /// Number of calls of all members that can be leased or in flight: 1.5 seconds at 2000 calls per
@@ -51,14 +51,12 @@ pub struct Past<'a> {
     pub ended: bool,
 }
 
-/// See the module's documentation.
 pub struct Budgets {
     all: Arena<Budget>,
     clock: Clock,
 }
 
 impl Budgets {
-    /// No budgets.
     pub const fn new() -> Self {
         Self { all: Arena::new(), clock: Clock::NEW }
     }
@@ -99,7 +97,6 @@ impl Budgets {
         slot.map_or(-2, |slot| slot as i32 * 2 + i32::from(is_resumed))
     }
 
-    /// Frees a budget's slot.
     pub fn close(&mut self, budget: u32) {
         self.all.remove(budget);
     }
@@ -130,7 +127,6 @@ impl Budgets {
         length.flatten().and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
     }
 
-    /// The sender of this request has ended.
     pub fn ended(&mut self, budget: u32, request: &[u8], now: f64) {
         let now = self.clock.read(now);
         // An invalid request has no sender.
@@ -143,7 +139,6 @@ impl Budgets {
         each!(self.all.get(budget), it => it.snapshot(now, record).unwrap_or(0)).unwrap_or(0)
     }
 
-    /// The last record was not stored.
     pub fn unkept(&mut self, budget: u32) {
         let _ = each!(self.all.get(budget), it => it.snapshot_was_lost());
     }
@@ -151,7 +146,7 @@ impl Budgets {
     /// The counters, in TypeScript's order.
     pub fn stats(&mut self, budget: u32, now: f64) -> [f64; COUNTERS] {
         let now = self.clock.read(now);
-        let told = each!(self.all.get(budget), it => counters(it, now));
+        let told = each!(self.all.get(budget), it => told(it, now));
         told.unwrap_or([0.0; COUNTERS])
     }
 }
@@ -181,13 +176,13 @@ fn configured<const PLACES: usize, const MEMBERS: usize>(
     }
 }
 
-fn counters<const PLACES: usize, const MEMBERS: usize>(
+fn told<const PLACES: usize, const MEMBERS: usize>(
     it: &Sized<PLACES, MEMBERS>,
     now: Instant,
 ) -> [f64; COUNTERS] {
     let source = it.source().controller();
     let s = source.stats();
-    let counts = [
+    let mut told = counters(&[
         s.admitted,
         s.ok,
         s.throttled,
@@ -198,11 +193,7 @@ fn counters<const PLACES: usize, const MEMBERS: usize>(
         s.faster,
         u32::from(source.in_flight()),
         u32::from(it.members()),
-    ];
-    let mut told = [0.0; COUNTERS];
-    for (told, count) in told.iter_mut().zip(counts) {
-        *told = f64::from(count);
-    }
+    ]);
     if let Some(last) = told.last_mut() {
         *last = source.intervals(now).next().flatten().map_or(0.0, millis);
     }
@@ -212,84 +203,4 @@ fn counters<const PLACES: usize, const MEMBERS: usize>(
 /// Number of counters. The last is the time between two calls, 0 if there is none.
 pub const COUNTERS: usize = 11;
 
-/// Length of a record.
 pub const RECORD: usize = Small::SNAPSHOT_BYTES;
-
-#[cfg(test)]
-mod tests {
-    use tidegate::shared::{GRANT_BYTES, Member, REQUEST_BYTES};
-    use tidegate::{Call, Quota};
-
-    use super::*;
-
-    /// An unoptimised build copies a coordinator more often than the stack of a test allows.
-    fn with_room(test: fn()) {
-        let thread = std::thread::Builder::new().stack_size(1 << 24).spawn(test);
-        thread.unwrap().join().unwrap();
-    }
-
-    fn row(law: f64, calls: f64) -> [f64; WORDS] {
-        let mut row = [f64::NAN; WORDS];
-        row[..4].copy_from_slice(&[law, calls, 1_000.0, f64::NAN]);
-        row[4] = law;
-        row
-    }
-
-    /// Opens a budget that nobody held.
-    fn opened(budgets: &mut Budgets, row: &[f64; WORDS]) -> i32 {
-        let past = Past { record: &[], away: f64::NAN, ended: false };
-        budgets.open(row, [0, 7], 0.0, f64::NAN, past)
-    }
-
-    #[test]
-    fn a_budget_continues_from_its_record_only_with_the_same_law() {
-        with_room(|| {
-            let mut budgets = Budgets::new();
-            assert_eq!(opened(&mut budgets, &row(1.0, 50.0)), 0);
-            let mut record = [0; RECORD];
-            assert_eq!(budgets.snapshot(0, 10.0, &mut record), RECORD);
-            let mut from = |law: f64, record: &[u8]| {
-                let past = Past { record, away: 500.0, ended: false };
-                budgets.open(&row(law, 50.0), [0, 8], 0.0, f64::NAN, past)
-            };
-            assert_eq!([from(1.0, &record), from(0.0, &record), from(99.0, &record)], [3, 4, -1]);
-            assert_eq!(from(1.0, &record[1..]), 6);
-            assert_eq!(budgets.stats(3, 0.0)[10], 20.0);
-        });
-    }
-
-    #[test]
-    fn a_budget_follows_another_policy_if_there_is_one() {
-        with_room(|| {
-            let mut budgets = Budgets::new();
-            assert!(!budgets.follow(0, &row(1.0, 50.0), 0.0, f64::NAN), "nothing is shared yet");
-            assert_eq!(opened(&mut budgets, &row(1.0, 50.0)), 0);
-            assert!(budgets.follow(0, &row(1.0, 100.0), 0.0, 250.0));
-            assert!(!budgets.follow(0, &row(99.0, 100.0), 0.0, f64::NAN));
-            assert_eq!(budgets.stats(0, 0.0)[10], 10.0, "the previous policy is unchanged");
-        });
-    }
-
-    #[test]
-    fn a_budget_with_many_members_becomes_large_and_its_slot_is_free_when_it_closes() {
-        with_room(|| {
-            let mut budgets = Budgets::new();
-            assert_eq!([0; 2].map(|_| opened(&mut budgets, &row(1.0, 50.0))), [0, 2]);
-            let mut grant = [0; GRANT_BYTES];
-            for number in 1..=100 {
-                let mut member: Member =
-                    Member::new(number, Quota::per_second(1).unwrap(), Instant::ZERO);
-                let mut request = [0; REQUEST_BYTES];
-                let _ = member.poll(Instant::ZERO, &Call::new());
-                let length = member.request(Instant::ZERO, 1, &mut request).unwrap();
-                assert!(budgets.answer(1, &request[..length], &mut grant, 0.0) > 0);
-                assert_eq!(budgets.stats(1, 0.0)[9], number as f64);
-            }
-            assert_eq!(budgets.stats(0, 0.0)[9], 0.0);
-            budgets.close(1);
-            assert_eq!(budgets.snapshot(1, 0.0, &mut grant), 0);
-            assert_eq!(opened(&mut budgets, &row(1.0, 50.0)), 2);
-            assert_eq!(budgets.stats(1, 0.0)[9], 0.0);
-        });
-    }
-}

@@ -23,11 +23,14 @@ pub struct Requested {
 }
 
 impl Requested {
+    pub const fn new(call: u32, deadline: f64, requests: f64, tokens: f64) -> Self {
+        Self { call, deadline, costs: [requests, tokens] }
+    }
+
     /// A first attempt without a deadline that costs one request.
-    pub const PLAIN: Self = Self { call: NONE, deadline: f64::NAN, costs: [1.0, f64::NAN] };
+    pub const PLAIN: Self = Self::new(NONE, f64::NAN, 1.0, f64::NAN);
 }
 
-/// No slot.
 const NONE: u32 = u32::MAX;
 
 /// The later attempts of calls.
@@ -71,7 +74,6 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Calls<LIMITS, C> {
         call.map_or(0.0, |call| millis(call.not_before() - Instant::ZERO))
     }
 
-    /// Frees the slot of a later attempt.
     pub fn forget(&mut self, slot: u32) {
         self.0.remove(slot);
     }
@@ -79,6 +81,21 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Calls<LIMITS, C> {
 
 /// Size of the buffer for a header, a message or a record.
 pub const ROOM: usize = 4_096;
+
+/// Defines functions that JavaScript calls, each with what it does with the value of a static.
+macro_rules! functions {
+    ($STATIC:ident, $it:ident: $(
+        $(#[$about:meta])*
+        fn $name:ident($($given:ident: $kind:ty),*) $(-> $told:ty)? = $then:expr;
+    )*) => {$(
+        $(#[$about])*
+        #[wasm_bindgen]
+        #[allow(clippy::too_many_arguments, reason = "only numbers can be passed from JavaScript")]
+        pub fn $name($($given: $kind),*) $(-> $told)? {
+            $STATIC.with(|$it| $then)
+        }
+    )*};
+}
 
 /// Defines the desk of a module, its buffers, and the functions that JavaScript calls in every module with a queue.
 macro_rules! exports {
@@ -103,141 +120,59 @@ macro_rules! exports {
             BYTES.place().cast()
         }
 
-        /// See the desk's `open`; the policy's row is in the numbers.
-        #[wasm_bindgen]
-        pub fn open(high: u32, low: u32, now: f64, most: u32) -> i32 {
-            NUMBERS.with(|row| DESK.with(|desk| desk.open(row, [high, low], now, most)))
+        $crate::common::functions! { NUMBERS, row:
+            /// See the desk's `open`; the policy's row is in the numbers.
+            fn open(high: u32, low: u32, now: f64, most: u32) -> i32 =
+                DESK.with(|desk| desk.open(row, [high, low], now, most));
         }
 
-        #[wasm_bindgen]
-        pub fn close(gate: u32) {
-            DESK.with(|desk| desk.close(gate));
-        }
-
-        #[wasm_bindgen]
-        pub fn poll(gate: u32, now: f64, requests: f64, tokens: f64) -> f64 {
-            DESK.with(|desk| desk.poll(gate, now, [requests, tokens]))
-        }
-
-        #[wasm_bindgen]
-        #[expect(clippy::too_many_arguments, reason = "only numbers can be passed from JavaScript")]
-        pub fn join(
-            gate: u32,
-            call: u32,
-            now: f64,
-            deadline: f64,
-            requests: f64,
-            tokens: f64,
-            priority: u32,
-            turn: f64,
-        ) -> f64 {
-            let requested = $crate::common::Requested { call, deadline, costs: [requests, tokens] };
-            DESK.with(|desk| {
-                desk.join(
-                    gate,
-                    requested,
-                    $crate::common::Place::new(priority as u8, turn as u64),
-                    now,
-                )
-            })
-        }
-
-        #[wasm_bindgen]
-        pub fn next(gate: u32, now: f64) -> f64 {
-            DESK.with(|desk| desk.next(gate, now))
-        }
-
-        #[wasm_bindgen]
-        pub fn given() -> f64 {
-            DESK.with(|desk| desk.told.given())
-        }
-
-        #[wasm_bindgen]
-        pub fn first(gate: u32) -> i32 {
-            DESK.with(|desk| desk.first(gate))
-        }
-
-        #[wasm_bindgen]
-        pub fn cancel(gate: u32, slot: u32, turn: f64) {
-            DESK.with(|desk| desk.cancel(gate, slot, turn));
-        }
-
-        #[wasm_bindgen]
-        pub fn reason() -> u32 {
-            DESK.with(|desk| desk.told.reason())
-        }
-
-        #[wasm_bindgen]
-        pub fn late() -> f64 {
-            DESK.with(|desk| desk.told.late())
-        }
-
-        #[wasm_bindgen]
-        pub fn why(
-            gate: u32,
-            call: u32,
-            now: f64,
-            deadline: f64,
-            requests: f64,
-            tokens: f64,
-        ) -> u32 {
-            let requested = $crate::common::Requested { call, deadline, costs: [requests, tokens] };
-            DESK.with(|desk| desk.why(gate, requested, now))
-        }
-
-        #[wasm_bindgen]
-        pub fn retry(
-            gate: u32,
-            call: u32,
-            now: f64,
-            deadline: f64,
-            requests: f64,
-            tokens: f64,
-        ) -> i32 {
-            let requested = $crate::common::Requested { call, deadline, costs: [requests, tokens] };
-            DESK.with(|desk| desk.retry(gate, requested, now))
-        }
-
-        #[wasm_bindgen]
-        pub fn not_before(call: u32) -> f64 {
-            DESK.with(|desk| desk.calls.not_before(call))
-        }
-
-        #[wasm_bindgen]
-        pub fn forget(call: u32) {
-            DESK.with(|desk| desk.calls.forget(call));
-        }
-
-        #[wasm_bindgen]
-        pub fn answer(outcome: u32, cooldown: f64) {
-            DESK.with(|desk| desk.draft.answer(outcome, cooldown));
-        }
-
-        #[wasm_bindgen]
-        pub fn status(status: u32) {
-            DESK.with(|desk| desk.draft.status(status));
-        }
-
-        /// See `Draft::header`: the length of the name, and the length of name and value together. Both are
-        /// in the bytes, the value directly after the name.
-        #[wasm_bindgen]
-        pub fn header(name: usize, both: usize) {
-            BYTES.with(|bytes| {
+        $crate::common::functions! { BYTES, bytes:
+            /// See `Draft::header`: the length of the name, and the length of name and value together. Both are
+            /// in the bytes, the value directly after the name.
+            fn header(name: usize, both: usize) = {
                 let parts = bytes.get(..both).and_then(|both| both.split_at_checked(name));
                 if let Some((name, value)) = parts {
                     DESK.with(|desk| desk.draft.header(name, value));
                 }
-            });
+            };
         }
 
-        #[wasm_bindgen]
-        pub fn read(clock: f64) -> u32 {
-            DESK.with(|desk| desk.draft.read(clock))
-        }
-
-        #[wasm_bindgen]
-        pub fn cooldown() -> f64 {
-            DESK.with(|desk| desk.draft.cooldown())
+        $crate::common::functions! { DESK, desk:
+            fn close(gate: u32) = desk.close(gate);
+            fn poll(gate: u32, now: f64, requests: f64, tokens: f64) -> f64 =
+                desk.poll(gate, now, [requests, tokens]);
+            fn join(
+                gate: u32, call: u32, now: f64, deadline: f64,
+                requests: f64, tokens: f64, priority: u32, turn: f64
+            ) -> f64 = {
+                let place = $crate::common::Place::new(priority as u8, turn as u64);
+                let requested = $crate::common::Requested::new(call, deadline, requests, tokens);
+                desk.join(gate, requested, place, now)
+            };
+            fn next(gate: u32, now: f64) -> f64 = desk.next(gate, now);
+            fn given() -> f64 = desk.told.given();
+            fn first(gate: u32) -> i32 = desk.first(gate);
+            fn cancel(gate: u32, slot: u32, turn: f64) = desk.cancel(gate, slot, turn);
+            fn reason() -> u32 = desk.told.reason();
+            fn late() -> f64 = desk.told.late();
+            fn why(
+                gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64
+            ) -> u32 = {
+                let requested = $crate::common::Requested::new(call, deadline, requests, tokens);
+                desk.why(gate, requested, now)
+            };
+            fn retry(
+                gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64
+            ) -> i32 = {
+                let requested = $crate::common::Requested::new(call, deadline, requests, tokens);
+                desk.retry(gate, requested, now)
+            };
+            fn not_before(call: u32) -> f64 = desk.calls.not_before(call);
+            fn forget(call: u32) = desk.calls.forget(call);
+            fn answer(outcome: u32, cooldown: f64) = desk.draft.answer(outcome, cooldown);
+            fn status(status: u32) = desk.draft.status(status);
+            fn read(clock: f64) -> u32 = desk.draft.read(clock);
+            fn cooldown() -> f64 = desk.draft.cooldown();
         }
     };
 }
@@ -246,37 +181,22 @@ macro_rules! exports {
 #[cfg(any(feature = "gate", feature = "shared"))]
 macro_rules! more_exports {
     () => {
-        #[wasm_bindgen]
-        pub fn peek(gate: u32, now: f64) -> f64 {
-            DESK.with(|desk| desk.peek(gate, now))
+        $crate::common::functions! { BYTES, bytes:
+            /// See `draft::is_worth`; the media type is in the bytes.
+            fn worth(status: u32, length: usize, may_be_graphql: bool) -> bool = {
+                let media = bytes.get(..length);
+                media.is_some_and(|media| $crate::draft::is_worth(status, media, may_be_graphql))
+            };
+            /// See `Draft::body`: reads this many of the bytes.
+            fn body(length: usize) = if let Some(bytes) = bytes.get(..length) {
+                DESK.with(|desk| desk.draft.body(bytes));
+            };
         }
 
-        /// See `draft::is_worth`; the media type is in the bytes.
-        #[wasm_bindgen]
-        pub fn worth(status: u32, length: usize, may_be_graphql: bool) -> bool {
-            BYTES.with(|bytes| {
-                bytes
-                    .get(..length)
-                    .is_some_and(|media| $crate::draft::is_worth(status, media, may_be_graphql))
-            })
-        }
-
-        /// See `Draft::body`: reads this many of the bytes.
-        #[wasm_bindgen]
-        pub fn body(length: usize) {
-            BYTES.with(|bytes| {
-                if let Some(bytes) = bytes.get(..length) {
-                    DESK.with(|desk| desk.draft.body(bytes));
-                }
-            });
-        }
-
-        /// Writes the counters of the desk's `stats` into the numbers. Returns whether the gate exists.
-        #[wasm_bindgen]
-        pub fn stats(gate: u32) -> bool {
-            let told = DESK.with(|desk| desk.stats(gate));
-            tell(told.as_ref().map_or(&[], |told| told));
-            told.is_some()
+        $crate::common::functions! { DESK, desk:
+            fn peek(gate: u32, now: f64) -> f64 = desk.peek(gate, now);
+            /// Writes the counters of the desk's `stats` into the numbers. Returns whether the gate exists.
+            fn stats(gate: u32) -> bool = desk.stats(gate).map(|told| tell(&told)).is_some();
         }
 
         fn tell(counters: &[f64]) {
@@ -290,5 +210,6 @@ macro_rules! more_exports {
 }
 
 pub(crate) use exports;
+pub(crate) use functions;
 #[cfg(any(feature = "gate", feature = "shared"))]
 pub(crate) use more_exports;

@@ -11,7 +11,7 @@ use crate::desk::{self, Kind};
 #[cfg(feature = "full")]
 use crate::layers::Lent;
 #[cfg(feature = "gate")]
-use crate::number::count;
+use crate::number::{count, counters};
 use crate::number::{deadline, millis, whole};
 use crate::permits::Permits;
 use crate::policy::{WORDS, expiry, gap, policy};
@@ -160,7 +160,6 @@ impl Kind<LIMITS, Costs> for Pausable {
     }
 }
 
-/// The state of the module.
 pub type Desk = desk::Desk<Pausable, LIMITS, Costs>;
 
 impl Desk {
@@ -212,7 +211,6 @@ impl Desk {
         self.change(gate, |gate| gate.controller.reset(now));
     }
 
-    /// Pauses or resumes a controller.
     pub fn pause(&mut self, gate: u32, paused: bool) {
         self.change(gate, |gate| gate.paused = paused);
     }
@@ -272,7 +270,7 @@ impl Desk {
     pub fn stats(&mut self, gate: u32) -> Option<[f64; COUNTERS]> {
         let Pausable { controller, permits, .. } = &self.gates.get(gate)?.gate;
         let s = controller.stats();
-        let counts = [
+        Some(counters(&[
             s.admitted,
             s.waits,
             s.full,
@@ -285,15 +283,8 @@ impl Desk {
             s.retries,
             s.slower,
             s.faster,
-        ];
-        let mut told = [0.0; COUNTERS];
-        for (told, count) in told.iter_mut().zip(counts) {
-            *told = f64::from(count);
-        }
-        if let Some(last) = told.last_mut() {
-            *last = f64::from(controller.in_flight().saturating_sub(permits.resting()));
-        }
-        Some(told)
+            controller.in_flight().saturating_sub(permits.resting()).into(),
+        ]))
     }
 
     #[cfg(feature = "full")]
@@ -318,12 +309,12 @@ pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
 }
 
 #[cfg(all(test, feature = "gate"))]
-pub mod tests {
+mod tests {
     use tidegate::queue::Place;
 
     use super::*;
 
-    pub const USUAL: [f64; WORDS] = {
+    const USUAL: [f64; WORDS] = {
         let mut row = [f64::NAN; WORDS];
         row[0] = 0.0;
         row[4] = 0.0;
@@ -350,27 +341,6 @@ pub mod tests {
     }
 
     #[test]
-    fn a_gate_learns_from_headers_and_a_call_frees_its_place_at_its_end() {
-        let mut row = USUAL;
-        row[8] = 1.0;
-        let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
-        let permit = asked(&mut desk, gate, PLAIN, 0.0);
-        desk.draft.answer(0, f64::NAN);
-        desk.learn(gate, permit, 10.0);
-        desk.learn(gate, permit, 11.0);
-        assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 1.0]));
-        assert!(desk.poll(gate, 20.0, [1.0, 0.0]) < 0.0);
-        desk.release(gate, permit, 20.0);
-        desk.release(gate, permit, 20.0);
-        assert_eq!(
-            desk.stats(gate).map(|told| [told[4], told[8], told[12]]),
-            Some([1.0, 0.0, 0.0])
-        );
-        assert!(desk.poll(gate, 20.0, [1.0, 0.0]) >= 0.0);
-    }
-
-    #[test]
     fn a_lost_call_that_ends_late_still_teaches_but_frees_no_place_of_another_call() {
         let mut row = USUAL;
         (row[8], row[9]) = (1.0, 400.0);
@@ -385,87 +355,6 @@ pub mod tests {
         assert!(desk.poll(gate, 520.0, [1.0, 0.0]) < 0.0);
         desk.release(gate, other, 520.0);
         assert_eq!(desk.stats(gate).map(|told| told[12]), Some(0.0));
-    }
-
-    #[test]
-    fn a_place_is_free_a_gap_after_the_end_of_a_call_which_is_known_at_once() {
-        let mut row = USUAL;
-        row[WORDS - 1] = 100.0;
-        let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
-        let permit = asked(&mut desk, gate, PLAIN, 0.0);
-        assert_eq!((desk.why(gate, PLAIN, 10.0), desk.peek(gate, 10.0)), (3, 100.0));
-        desk.draft.answer(0, f64::NAN);
-        settle(&mut desk, gate, permit, 50.0);
-        assert_eq!(desk.stats(gate).map(|told| [told[4], told[12]]), Some([1.0, 0.0]));
-        assert_eq!((desk.why(gate, PLAIN, 60.0), desk.peek(gate, 60.0)), (3, 90.0));
-        assert_eq!(asked(&mut desk, gate, PLAIN, 60.0), -90.0);
-        assert!(asked(&mut desk, gate, Requested { deadline: 149.0, ..PLAIN }, 60.0).is_nan());
-        assert_eq!((desk.told.reason(), desk.told.late()), (1, 150.0));
-        assert!(asked(&mut desk, gate, PLAIN, 150.0) >= 0.0);
-    }
-
-    #[test]
-    fn a_paused_gate_admits_nothing_and_then_waiting_calls_by_priority() {
-        let mut desk = Desk::new();
-        let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
-        desk.pause(gate, true);
-        assert_eq!(desk.poll(gate, 0.0, [1.0, 0.0]), f64::NEG_INFINITY);
-        assert_eq!(desk.join(gate, PLAIN, Place::new(0, 1), 0.0), -1.0);
-        assert_eq!(desk.join(gate, PLAIN, Place::new(7, 2), 0.0), -2.0);
-        assert_eq!((desk.next(gate, 0.0), desk.why(gate, PLAIN, 0.0)), (f64::NEG_INFINITY, 3));
-        desk.pause(gate, false);
-        assert_eq!([desk.next(gate, 0.0), desk.next(gate, 0.0)], [1.0, 0.0]);
-    }
-
-    #[test]
-    fn a_peek_charges_nothing_and_includes_waiting_calls() {
-        let mut desk = Desk::new();
-        let gate = desk.open(&ten(), [0, 7], 0.0, 100).cast_unsigned();
-        assert_eq!(desk.peek(gate, 0.0), 0.0);
-        assert!(desk.poll(gate, 0.0, [1.0, 0.0]) >= 0.0);
-        assert_eq!(desk.peek(gate, 40.0), 60.0);
-        assert!(desk.join(gate, PLAIN, Place::new(0, 1), 40.0) < 0.0);
-        assert_eq!([desk.peek(gate, 40.0), desk.peek(gate, 50.0)], [160.0, 150.0]);
-        assert_eq!(desk.next(gate, 40.0), -60.0);
-        assert_eq!([desk.next(gate, 100.0), desk.next(gate, 100.0)], [0.0, f64::NEG_INFINITY]);
-    }
-
-    /// Ten calls per second, one at a time.
-    fn ten() -> [f64; WORDS] {
-        let mut row = USUAL;
-        row[..4].copy_from_slice(&[1.0, 10.0, 1_000.0, f64::NAN]);
-        row
-    }
-
-    #[test]
-    fn a_poll_answers_with_a_permit_a_wait_full_or_a_reason() {
-        let mut row = ten();
-        row[8] = 1.0;
-        let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
-        let permit = asked(&mut desk, gate, PLAIN, 0.0);
-        assert!(permit >= 0.0);
-        assert!(asked(&mut desk, gate, PLAIN, 200.0) < 0.0);
-        assert_eq!(desk.why(gate, PLAIN, 200.0), 3);
-        desk.draft.answer(0, f64::NAN);
-        settle(&mut desk, gate, permit, 200.0);
-        assert!(asked(&mut desk, gate, PLAIN, 200.0) >= 0.0);
-        let hasty = Requested { deadline: 250.0, ..PLAIN };
-        assert!(asked(&mut desk, gate, hasty, 210.0).is_nan());
-        // The previous call did not wait for the rate, so none of its delay is made up.
-        assert_eq!((desk.told.reason(), desk.told.late()), (1, 300.0));
-        assert!(asked(&mut desk, gate, Requested { costs: [2.0, 0.0], ..PLAIN }, 210.0).is_nan());
-        assert_eq!(desk.told.reason(), 4);
-    }
-
-    #[test]
-    fn a_wait_is_in_milliseconds_from_now() {
-        let mut desk = Desk::new();
-        let gate = desk.open(&ten(), [0, 7], 5.0, 100).cast_unsigned();
-        assert!(asked(&mut desk, gate, PLAIN, 5.0) >= 0.0);
-        assert_eq!(asked(&mut desk, gate, PLAIN, 35.0), -70.0);
-        assert_eq!(desk.why(gate, PLAIN, 35.0), 1);
     }
 
     #[test]
@@ -486,148 +375,5 @@ pub mod tests {
         desk.close(gate);
         assert_eq!(desk.stats(gate), None);
         assert_eq!(desk.retry(gate, PLAIN, 1.0), -1);
-    }
-
-    #[test]
-    fn a_later_attempt_keeps_its_slot_until_it_is_forgotten() {
-        let mut row = ten();
-        row[11] = 50.0;
-        row[13] = 3.0;
-        let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
-        desk.draft.answer(1, 2_000.0);
-        let call = desk.retry(gate, PLAIN, 0.0).cast_unsigned();
-        let again = Requested { call, ..PLAIN };
-        assert!((0.0..100.0).contains(&desk.calls.not_before(call)));
-        assert_eq!(desk.retry(gate, again, 500.0).cast_unsigned(), call);
-        assert_eq!(desk.retry(gate, again, 900.0), -1, "there are at most three attempts");
-        desk.calls.forget(call);
-        assert_eq!(desk.calls.not_before(call), 0.0);
-    }
-
-    #[test]
-    fn a_response_is_read_for_both_limits() {
-        let mut desk = Desk::new();
-        desk.draft.status(429);
-        desk.draft.header(b"x-ratelimit-remaining-tokens", b"0");
-        desk.draft.header(b"retry-after", b"3");
-        assert_eq!(desk.draft.read(f64::NAN), 1);
-        assert_eq!(desk.draft.cooldown(), 3_000.0);
-        assert_eq!(desk.draft.reply.hints[1].remaining, Some(0));
-    }
-
-    /// A call whose response has this body.
-    fn served(desk: &mut Desk, gate: u32, body: &str, now: f64) {
-        let permit = asked(desk, gate, PLAIN, now);
-        desk.draft.status(200);
-        desk.draft.body(body.as_bytes());
-        assert_eq!(desk.draft.read(f64::NAN), 0);
-        settle(desk, gate, permit, now + 1.0);
-    }
-
-    #[test]
-    fn calls_without_a_stated_cost_stay_within_what_the_server_has_left() {
-        let left = r#"{"extensions":{"cost":{"actualQueryCost":50,"throttleStatus":{"maximumAvailable":1000,"currentlyAvailable":100,"restoreRate":50}}}}"#;
-        let admitted = |body: &str| {
-            let mut desk = Desk::new();
-            let gate = desk.open(&USUAL, [0, 7], 0.0, 100).cast_unsigned();
-            // The first response reports the cost of a call, and later calls are charged for it.
-            served(&mut desk, gate, &body.replace("100,", "900,"), 0.0);
-            served(&mut desk, gate, &body.replace("100,", "850,"), 2.0);
-            served(&mut desk, gate, body, 4.0);
-            (0..10).take_while(|_| desk.poll(gate, 6.0, PLAIN.costs) >= 0.0).count()
-        };
-        assert_eq!(admitted(left), 3, "two, and one as 50 is less than twice 32");
-        assert_eq!(admitted(&left.replace("100,", "900,")), 10);
-        assert_eq!(admitted(&left.replace("throttleStatus", "other")), 10, "no account is kept");
-    }
-
-    #[test]
-    fn the_actual_cost_from_the_server_corrects_the_charge() {
-        let mut row = USUAL;
-        row[..8].copy_from_slice(&[1.0, f64::NAN, f64::NAN, f64::NAN, 1.0, 100.0, 1_000.0, 100.0]);
-        let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
-        served(&mut desk, gate, r#"{"usage":{"total_tokens":80}}"#, 0.0);
-        assert_eq!(asked(&mut desk, gate, PLAIN, 1.0), -599.0, "20 of 100 tokens are left for 80");
-        for stated in [0.0, 20.0] {
-            let costs = [1.0, stated];
-            assert!(asked(&mut desk, gate, Requested { costs, ..PLAIN }, 1.0) >= 0.0);
-        }
-    }
-
-    #[cfg(feature = "full")]
-    #[test]
-    fn a_record_is_restored_only_under_its_own_policy() {
-        let mut desk = Desk::new();
-        let gate = desk.open(&ten(), [0, 7], 0.0, 100).cast_unsigned();
-        assert!(asked(&mut desk, gate, PLAIN, 0.0) >= 0.0);
-        let mut record = [0; 4_096];
-        let length = desk.snapshot(gate, 0.0, &mut record);
-        let record = &record[..length];
-        let again = desk.restore(&ten(), [0, 8], 9_000.0, record, 0.0, 100).cast_unsigned();
-        assert_eq!(asked(&mut desk, again, PLAIN, 9_000.0), -100.0);
-        assert_eq!(desk.restore(&USUAL, [0, 8], 0.0, record, 0.0, 100), -3);
-        assert_eq!(desk.restore(&ten(), [0, 8], 0.0, &record[1..], 0.0, 100), -3);
-    }
-
-    #[test]
-    fn waiting_calls_are_decided_in_order_and_cancelled_ones_leave_no_trace() {
-        let mut desk = Desk::new();
-        let gate = desk.open(&ten(), [0, 7], 0.0, 3).cast_unsigned();
-        assert!(desk.poll(gate, 0.0, [1.0, 0.0]) >= 0.0);
-        let join = |desk: &mut Desk, priority, turn| {
-            let answer = desk.join(gate, PLAIN, Place::new(priority, turn), 0.0);
-            (-1.0 - answer, desk.told.given())
-        };
-        assert_eq!(
-            [(0, 1), (0, 2), (7, 3)].map(|(priority, turn)| join(&mut desk, priority, turn)),
-            [(0.0, 100.0), (1.0, 200.0), (2.0, 100.0)]
-        );
-        assert!(join(&mut desk, 0, 4).0.is_nan());
-        assert_eq!((desk.told.reason(), desk.first(gate)), (6, 2));
-        assert_eq!(desk.poll(gate, 500.0, [1.0, 0.0]), f64::NEG_INFINITY, "others wait");
-        desk.cancel(gate, 0, 2.0);
-        assert_eq!(desk.next(gate, 0.0), -100.0);
-        desk.cancel(gate, 0, 1.0);
-        assert_eq!([desk.next(gate, 100.0), desk.next(gate, 100.0)], [2.0, -100.0]);
-        assert!(desk.told.given() >= 0.0);
-        assert_eq!([desk.next(gate, 200.0), desk.next(gate, 200.0)], [1.0, f64::NEG_INFINITY]);
-        assert_eq!(desk.first(gate), -1);
-    }
-
-    #[test]
-    fn full_can_end_with_time_if_the_law_widens() {
-        let mut row = USUAL;
-        row[9] = 30_000.0;
-        let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
-        let mut admitted = |now: f64| {
-            let mut count = 0;
-            loop {
-                let answer = asked(&mut desk, gate, PLAIN, now);
-                if answer < 0.0 {
-                    return (count, (now - answer).ceil());
-                }
-                count += 1;
-            }
-        };
-        assert_eq!(admitted(0.0), (10, 269.0));
-        assert_eq!(admitted(268.0).0, 0);
-        assert_eq!(admitted(269.0), (10, 537.0), "it doubles each 268.4 ms from the first call");
-        assert_eq!(admitted(536.0).0, 0);
-        assert_eq!(admitted(1_100.0), (140, 1_343.0), "without another limit");
-    }
-
-    #[test]
-    fn an_invalid_policy_is_rejected() {
-        let mut desk = Desk::new();
-        for (word, wrong) in
-            [(0, 99.0), (1, 0.0), (2, -5.0), (3, 0.0), (8, 0.0), (9, 0.0), (10, 0.0)]
-        {
-            let mut row = ten();
-            row[word] = wrong;
-            assert_eq!(desk.open(&row, [0, 7], 0.0, 100), -2, "word {word}");
-        }
     }
 }

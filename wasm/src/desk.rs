@@ -12,10 +12,8 @@ use crate::number::Clock;
 
 /// A gate that JavaScript uses by a number: a controller, or a member of a fleet. Its permits are numbers too.
 pub trait Kind<const LIMITS: usize, C>: Gate<LIMITS, C, Permit = f64> {
-    /// A first attempt.
     fn call(requested: Requested) -> Call<LIMITS, C>;
 
-    /// The next attempt of a call.
     fn retry(
         &mut self,
         now: Instant,
@@ -46,7 +44,6 @@ pub struct Kept<G, const LIMITS: usize, C> {
 }
 
 impl<G: Kind<LIMITS, C>, const LIMITS: usize, C: Costs<LIMITS> + 'static> Kept<G, LIMITS, C> {
-    /// Changes the gate.
     pub fn change<R>(&mut self, change: impl FnOnce(&mut G) -> R) -> R {
         self.line.changed();
         change(&mut self.gate)
@@ -75,7 +72,6 @@ pub struct Desk<G: Kind<LIMITS, C>, const LIMITS: usize, C> {
 }
 
 impl<G: Kind<LIMITS, C>, const LIMITS: usize, C: Costs<LIMITS> + 'static> Desk<G, LIMITS, C> {
-    /// A desk without gates.
     pub const fn new() -> Self {
         Self {
             gates: Arena::new(),
@@ -94,7 +90,6 @@ impl<G: Kind<LIMITS, C>, const LIMITS: usize, C: Costs<LIMITS> + 'static> Desk<G
         slot.and_then(|slot| i32::try_from(slot).ok()).unwrap_or(-1)
     }
 
-    /// Frees a gate's slot.
     pub fn close(&mut self, gate: u32) {
         self.gates.remove(gate);
     }
@@ -159,7 +154,6 @@ impl<G: Kind<LIMITS, C>, const LIMITS: usize, C: Costs<LIMITS> + 'static> Desk<G
         self.gates.get(gate).map_or(-1, |kept| kept.line.first(&kept.gate))
     }
 
-    /// Ends a waiting call.
     pub fn cancel(&mut self, gate: u32, slot: u32, turn: f64) {
         let now = self.clock.read(f64::NAN);
         if let Some(Kept { gate, line }) = self.gates.get(gate) {

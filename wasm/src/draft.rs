@@ -11,12 +11,9 @@ pub type Reader = whole::WithBody;
 #[cfg(not(any(feature = "gate", feature = "shared")))]
 pub type Reader = Reading<Common>;
 
-/// Reads a response.
 pub trait Read {
-    /// Before the first response.
     const NEW: Self;
 
-    /// Starts with a status.
     fn status(&mut self, status: u16);
 
     fn header(&mut self, name: &[u8], value: &[u8]);
@@ -83,7 +80,6 @@ mod whole {
 
 pub struct Draft<const LIMITS: usize> {
     reader: Reader,
-    /// The current reply.
     pub reply: Reply<LIMITS>,
 }
 

@@ -78,33 +78,3 @@ impl Desk {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tidegate::queue::Place;
-
-    use crate::controllers::tests::USUAL;
-
-    #[test]
-    fn a_permit_that_a_call_keeps_has_its_room_until_then() {
-        // One call in 100 ms.
-        let mut row = USUAL;
-        row[0..5].copy_from_slice(&[1.0, 1.0, 100.0, 1.0, 1.0]);
-        let mut desk = Desk::new();
-        let gate = desk.open(&row, [0, 7], 0.0, 100).cast_unsigned();
-        let place = Place::new(0, 1);
-        let kept = desk.poll(gate, 0.0, Requested::PLAIN.costs);
-        desk.lend(gate, kept, Requested::PLAIN, 450.0);
-        for now in [100.0, 250.0, 449.0] {
-            assert!(desk.poll(gate, now, Requested::PLAIN.costs) < 0.0);
-        }
-        desk.again = Some(kept);
-        let renewed = desk.join(gate, Requested::PLAIN, place, 449.5);
-        assert!(renewed >= 0.0);
-        desk.lend(gate, renewed, Requested::PLAIN, 450.0);
-        assert!(desk.poll(gate, 450.0, Requested::PLAIN.costs) >= 0.0);
-        desk.again = Some(renewed);
-        assert_eq!(desk.join(gate, Requested::PLAIN, place, 450.0), -1.0);
-    }
-}

@@ -8,7 +8,7 @@ use tidegate::{Call, Decision, Instant, Policy, Reason, Reply, Span};
 use crate::common::Requested;
 use crate::desk::{Desk, Kept, Kind};
 use crate::list::Own;
-use crate::number::{deadline, millis, quota, span, whole};
+use crate::number::{counters, deadline, millis, quota, span, whole};
 use crate::policy::WORDS;
 
 /// How many calls of one member can be in flight.
@@ -172,7 +172,7 @@ impl Leases {
     pub fn stats(&mut self, member: u32) -> Option<[f64; COUNTERS]> {
         let lessee = self.lessee(member)?;
         let MemberStats { calls: s, alone, delayed, asked, missed, .. } = *lessee.counted.stats();
-        let counts = [
+        Some(counters(&[
             s.admitted,
             s.waits,
             s.full,
@@ -191,15 +191,9 @@ impl Leases {
             asked,
             missed,
             lessee.member().fleet().map_or(0, |(fleet, _)| u32::from(fleet)),
-        ];
-        let mut told = [0.0; COUNTERS];
-        for (told, count) in told.iter_mut().zip(counts) {
-            *told = f64::from(count);
-        }
-        Some(told)
+        ]))
     }
 
-    /// Number of available leases.
     pub fn available_leases(&mut self, member: u32) -> usize {
         self.lessee(member).map_or(0, |lessee| lessee.member().available_leases())
     }
@@ -237,85 +231,12 @@ mod tests {
     const PLAIN: Requested = Requested::PLAIN;
     const ONE: [f64; 2] = PLAIN.costs;
 
-    /// Delivers a request and its answer, while this many calls wait.
-    fn exchange(leases: &mut Leases, budgets: &mut Budgets, waiting: u32, now: f64) {
-        let (mut request, mut grant) = ([0; 4_096], [0; 4_096]);
-        let length = leases.request(0, waiting, now, &mut request);
-        let length = budgets.answer(0, &request[..length as usize], &mut grant, now);
-        assert!(leases.hear(0, &grant[..length as usize], waiting, now));
-    }
-
     fn pair() -> (Leases, Budgets) {
         let (mut leases, mut budgets) = (Leases::new(), Budgets::new());
         assert_eq!(leases.open(&ten(), [0, 7], 0.0, 9), 0);
         let past = Past { record: &[], away: f64::NAN, ended: false };
         assert_eq!(budgets.open(&ten(), [0, 7], 0.0, f64::NAN, past), 0);
         (leases, budgets)
-    }
-
-    #[test]
-    fn a_call_lacks_a_lease_until_an_answer_brings_some() {
-        let (mut leases, mut budgets) = pair();
-        assert!(leases.request_at(0).is_nan(), "nobody has asked yet");
-        assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
-        assert_eq!(leases.why(0, PLAIN, 0.0), 5);
-        assert_eq!(leases.request_at(0), 0.0);
-        exchange(&mut leases, &mut budgets, 3, 20.0);
-        assert_eq!(leases.peek(0, 20.0), 0.0);
-        let permit = leases.poll(0, 20.0, ONE);
-        assert!(permit >= 0.0);
-        assert_eq!(leases.peek(0, 20.0), 100.0);
-        assert_eq!(leases.poll(0, 20.0, ONE), f64::NEG_INFINITY);
-        leases.draft.answer(0, f64::NAN);
-        leases.settle(0, permit, 30.0);
-        let told = leases.stats(0).unwrap();
-        assert_eq!((told[0], told[4], told[13], told[14]), (1.0, 1.0, 0.0, 1.0));
-        assert_eq!((leases.interval(0), told[17]), (100.0, 1.0));
-        exchange(&mut leases, &mut budgets, 0, 500.0);
-        assert_eq!(budgets.stats(0, 500.0)[1], 1.0, "the outcome was reported");
-    }
-
-    #[test]
-    fn a_call_with_an_available_lease_does_not_count_as_delayed() {
-        let (mut leases, mut budgets) = pair();
-        assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
-        exchange(&mut leases, &mut budgets, 3, 0.0);
-        let mut left = 0;
-        for now in [0.0, 50.0, 100.0, 200.0] {
-            left += u32::from(leases.poll(0, now, ONE) >= 0.0);
-        }
-        assert_eq!((left, leases.stats(0).unwrap()[14], leases.without(0)), (3, 1.0, 1));
-    }
-
-    #[test]
-    fn a_poll_that_does_not_wait_is_requested_once() {
-        let (mut leases, mut budgets) = pair();
-        assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
-        let (mut now, mut asked) = (0.0, 0);
-        while leases.request_at(0) >= 0.0 && asked < 20 {
-            now = leases.request_at(0).max(now);
-            exchange(&mut leases, &mut budgets, 0, now);
-            asked += 1;
-        }
-        assert!((2..6).contains(&asked), "{asked} requests before the last one");
-        assert_eq!(budgets.stats(0, now)[9], 0.0, "the member has left");
-    }
-
-    #[test]
-    fn without_answers_calls_are_sent_within_the_last_share() {
-        let (mut leases, _) = pair();
-        assert_eq!(leases.poll(0, 0.0, ONE), f64::NEG_INFINITY);
-        let mut room = [0; 4_096];
-        let mut now = 0.0;
-        while !leases.is_alone(0) {
-            now = leases.request_at(0).max(now);
-            if leases.request(0, 1, now, &mut room) > 0 {
-                leases.miss(0, now);
-            }
-        }
-        assert!(leases.poll(0, now, ONE) >= 0.0);
-        assert_eq!(leases.stats(0).unwrap()[13], 1.0);
-        assert!(leases.poll(0, now, ONE) < 0.0, "the share is ten per second");
     }
 
     #[test]
@@ -339,17 +260,6 @@ mod tests {
         assert_eq!(admitted(0.0), PLACES);
         assert_eq!(admitted(5_000.0), 0, "all places are taken");
         assert_eq!(admitted(40_000.0), PLACES);
-    }
-
-    #[test]
-    fn a_call_has_as_many_attempts_as_the_policy_permits() {
-        let (mut leases, _) = pair();
-        leases.draft.answer(1, f64::NAN);
-        let call = leases.retry(0, PLAIN, 0.0);
-        assert!(call >= 0);
-        assert_eq!(leases.retry(0, Requested { call: call.cast_unsigned(), ..PLAIN }, 1.0), -1);
-        leases.calls.forget(call.cast_unsigned());
-        assert_eq!(leases.calls.not_before(call.cast_unsigned()), 0.0);
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod desk;
 #[cfg(any(feature = "lite", feature = "shared"))]
 mod draft;
 #[cfg(feature = "lite")]
-pub mod gate;
+mod gate;
 #[cfg(all(feature = "lite", not(any(feature = "full", feature = "shared"))))]
 mod law;
 #[cfg(feature = "full")]
@@ -41,7 +41,7 @@ mod permits;
 #[cfg(any(feature = "lite", feature = "shared"))]
 mod policy;
 #[cfg(feature = "shared")]
-pub mod shared;
+mod shared;
 #[cfg(feature = "shared")]
 mod standing;
 

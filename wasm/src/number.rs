@@ -58,6 +58,16 @@ pub fn count(number: f64) -> u32 {
     number as u32
 }
 
+/// Counters as JavaScript reads them. Those that are not given are 0.
+#[cfg(any(feature = "gate", feature = "shared"))]
+pub fn counters<const N: usize>(counts: &[u32]) -> [f64; N] {
+    let mut told = [0.0; N];
+    for (told, count) in told.iter_mut().zip(counts) {
+        *told = f64::from(*count);
+    }
+    told
+}
+
 /// Converts to a quota, whose burst is 1 if it is NaN, and which is strict if it is negative; `None` if it is invalid.
 pub fn quota(calls: f64, period: f64, burst: f64) -> Option<Quota> {
     let period = span(period)?;

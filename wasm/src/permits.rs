@@ -68,7 +68,7 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Permits<LIMITS, C> {
         }
     }
 
-    #[cfg(any(test, feature = "gate"))]
+    #[cfg(feature = "gate")]
     /// How many places rest.
     pub fn resting(&self) -> u16 {
         self.resting
@@ -220,30 +220,5 @@ mod tests {
             // Half of the calls of an hour and an expiry, and those that a search has yet to find.
             assert!(permits.kept.slots() < 1_900, "{}", permits.kept.slots());
         }
-    }
-
-    #[test]
-    fn a_place_is_due_after_a_rest_and_each_place_rests_after_each_call() {
-        let at = |ms| Instant::ZERO + Span::from_millis(ms);
-        let mut permits = Permits::new(Span::from_secs(100), Span::from_millis(100), 2);
-        let mut gate: Controller<_> =
-            Controller::new(Policy::new(Fixed::UNLIMITED), 7, Instant::ZERO);
-        let [one, other] = [(); 2].map(|()| {
-            let Decision::Admit(permit) = gate.poll(at(0), &Call::new()) else { panic!() };
-            permits.hand_out(permit)
-        });
-        assert_eq!([0, 1, 2].map(|ahead| permits.due(at(0), 1, ahead)), [at(0), at(100), at(100)]);
-        // Those ahead take the free places, and may end at once.
-        assert_eq!([1, 2, 4].map(|ahead| permits.due(at(0), 0, ahead)), [0, 100, 200].map(at));
-        assert!(permits.rest(one, at(10)) && !permits.rest(one, at(20)));
-        assert!(permits.get(one).is_none() && permits.take(one).is_none());
-        assert!(permits.rest(other, at(40)));
-        assert_eq!(permits.resting(), 2);
-        assert_eq!([0, 1, 2].map(|ahead| permits.due(at(50), 2, ahead)), [110, 110, 210].map(at));
-        let ends = [109, 110, 139, 140].map(|ms| permits.lose(at(ms), true));
-        assert_eq!(
-            (ends, permits.resting(), permits.first_lost()),
-            ([0, 1, 0, 1], 0, Instant::MAX)
-        );
     }
 }

@@ -154,16 +154,6 @@ test("a listener that ends a stream at its first event hears of it once", async 
   assert.deepEqual([settled, gate.stats().busy, gate.stats().inFlight], [["200 busy"], 1, 0]);
 });
 
-test("GitHub's secondary limit without a Retry-After delays all calls by a minute", async (t) => {
-  const { url, seen } = await serve(t, () => say(403, { message: "You have exceeded a secondary rate limit." }));
-  const gate = tidegate();
-  const cooldowns = [];
-  gate.on("throttled", ({ cooldown }) => cooldowns.push(cooldown));
-  assert.equal((await gate.fetch(url, undefined, { deadline: 5_000 })).status, 403);
-  await assert.rejects(gate.fetch(url, undefined, { deadline: 5_000 }), { code: "DEADLINE_EXCEEDED" });
-  assert.deepEqual([cooldowns, seen.length], [[60_000], 1]);
-});
-
 test("an error body that does not end delays no call", async (t) => {
   const { url, seen } = await serve(t, () => ({ status: 403, headers: json, text: "{", streams: true }));
   const answer = await tidegate().fetch(url);

@@ -1,15 +1,14 @@
 // All ways to make calls and to observe them.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import test from "node:test";
-import { promisify } from "node:util";
 import { tidegate, TidegateError } from "tidegate";
 import { tidegate as lite } from "tidegate/lite";
 import { observe } from "tidegate/otel";
 import { pacing } from "tidegate/pacing";
 import { testClock } from "tidegate/test";
 import { serve } from "./http.mjs";
+import { program } from "./tools.mjs";
 
 const nothing = () => {};
 const hour = { limit: 1, per: 3_600_000 };
@@ -118,22 +117,9 @@ test("each attempt has an event when it is sent and when it has its outcome", as
   assert.ok(ms >= 1_000 && second.waited >= 900, "a cooldown counts");
 });
 
-test("counters include evicted keys, and waits are counted per cause", async () => {
-  const { options, advance } = testClock();
-  const gate = tidegate({ ...options, keys: 1, requests: { limit: 1, per: 1_000 } });
-  const calls = [gate.run(nothing, { key: "a" }), gate.run(nothing, { key: "a" })];
-  await advance(1_000);
-  await Promise.all(calls);
-  await gate.run(nothing, { key: "b" });
-  const { ok, waits, causes, keys } = gate.stats();
-  assert.deepEqual([ok, waits, causes.pacing, keys], [3, 1, 1, 1]);
-  assert.deepEqual([gate.stats("b").waits, gate.stats("b").causes.pacing, gate.stats("a").ok], [0, 0, 0]);
-});
-
 /** The warnings that a program writes to its console. */
-async function warningsOf(program) {
-  const source = `import { tidegate } from "tidegate"; const nothing = () => {};\n${program}`;
-  const { stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], { cwd: import.meta.dirname, timeout: 60_000 });
+async function warningsOf(rest) {
+  const { stderr } = await program(`import { tidegate } from "tidegate"; const nothing = () => {};\n${rest}`);
   return stderr.split("\n").filter((line) => line.startsWith("tidegate: "));
 }
 
@@ -186,7 +172,7 @@ test("calls that wait for responses whose bodies nobody reads cause a warning th
 });
 
 test("Node runs until calls that have no place were sent: a retry, and a call with several keys", async () => {
-  const program = (entry, options, key) => `
+  const two = (entry, options, key) => `
     import { tidegate } from "${entry}";
     const gate = tidegate({ law: "none", concurrency: 1, ...${JSON.stringify(options)} });
     let attempts = 0;
@@ -194,7 +180,7 @@ test("Node runs until calls that have no place were sent: a retry, and a call wi
     console.log(...await Promise.all([run(), run()]));`;
   const paced = { law: "fixed", requests: { limit: 1, per: 200 } };
   for (const parts of [["tidegate", paced], ["tidegate/lite", { gap: 200 }], ["tidegate/full", paced, { key: ["a", "b"] }]]) {
-    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program(...parts)], { cwd: import.meta.dirname, timeout: 60_000 });
+    const { stdout } = await program(two(...parts));
     assert.equal(stdout, "ok ok\n");
   }
 });

@@ -7,26 +7,15 @@ import test from "node:test";
 import { EdgeVM } from "@edge-runtime/vm";
 import { build } from "esbuild";
 import { api } from "./live.mjs";
+import { handedOver } from "./workers.mjs";
 
 const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
-
-/** Replaces `import module from "….wasm?module"` with the module, as a framework does. */
-const handedOver = {
-  name: "handed over",
-  setup(build) {
-    build.onResolve({ filter: /\.wasm\?module$/ }, ({ path }) => ({ path, namespace: "wasm" }));
-    build.onLoad({ filter: /.*/, namespace: "wasm" }, ({ path }) => {
-      const [name] = /\w+(?=\.wasm)/.exec(path);
-      return { contents: `export default globalThis.modules_of_wasm.${name};` };
-    });
-  },
-};
 
 /** Bundles a program for the edge and runs it. */
 async function edge(source) {
   const { outputFiles } = await build({
     stdin: { contents: source, resolveDir: import.meta.dirname },
-    bundle: true, format: "iife", target: "es2022", conditions: ["edge-light"], plugins: [handedOver], write: false,
+    bundle: true, format: "iife", target: "es2022", conditions: ["edge-light"], plugins: [handedOver((name) => `export default globalThis.modules_of_wasm.${name};`)], write: false,
   });
   const modules_of_wasm = {};
   for (const name of ["tidegate", "full", "lite", "pacing"]) {
@@ -95,20 +84,6 @@ test("a long wait on the edge polls from time to time, because nothing wakes it"
       return [waiting, ...left].join();
     };`);
   assert.equal(await vm.evaluate("globalThis.call()"), "4,1,2,3");
-});
-
-test("a listener can abort a waiting call on the edge too", async () => {
-  const vm = await edge(`
-    import { tidegate } from "tidegate";
-    globalThis.call = async () => {
-      const gate = tidegate({ law: "fixed", requests: { limit: 1, per: 3_600_000 } });
-      await gate.run(() => {});
-      const controller = new AbortController();
-      gate.on("wait", () => controller.abort("enough"));
-      const reason = await gate.run(() => "ran", { signal: controller.signal }).catch((reason) => reason);
-      return [reason, gate.stats().waiting].join();
-    };`);
-  assert.equal(await vm.evaluate("globalThis.call()"), "enough,0");
 });
 
 test("a paused gate sends nothing on the edge either, and continues when its calls poll again", async () => {

@@ -8,22 +8,14 @@ import { tidegate as main } from "tidegate";
 import { tidegate } from "tidegate/full";
 import { tidegate as local } from "tidegate/local";
 import { testClock } from "tidegate/test";
-import { serve } from "./http.mjs";
-import { measured } from "./live.mjs";
 import { chance } from "./tools.mjs";
+import { handedOver } from "./workers.mjs";
 
 /** The entry of edge workers, where each call polls on its own timer. */
 async function onTheEdge() {
   const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
-  const contents = `export default new WebAssembly.Module(Buffer.from("${fs.readFileSync(new URL("full.wasm", dist), "base64")}", "base64"));`;
-  const module = {
-    name: "module",
-    setup(build) {
-      build.onResolve({ filter: /\.wasm\?module$/ }, ({ path }) => ({ path, namespace: "module" }));
-      build.onLoad({ filter: /.*/, namespace: "module" }, () => ({ contents }));
-    },
-  };
-  const { outputFiles } = await build({ entryPoints: [new URL("full.edge-light.js", dist).pathname], bundle: true, format: "esm", write: false, plugins: [module] });
+  const contents = (name) => `export default new WebAssembly.Module(Buffer.from("${fs.readFileSync(new URL(`${name}.wasm`, dist), "base64")}", "base64"));`;
+  const { outputFiles } = await build({ entryPoints: [new URL("full.edge-light.js", dist).pathname], bundle: true, format: "esm", write: false, plugins: [handedOver(contents)] });
   return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
 }
 const { tidegate: edge } = await onTheEdge();
@@ -300,52 +292,15 @@ test("calls with several keys wait for room in a small table", async () => {
   assert.equal(most, 3);
 });
 
-/** A server that limits each account and each model by a token bucket, and describes the limit of the model. */
-async function limited(t, { account, model }) {
-  const buckets = new Map();
-  const counts = { served: 0, throttled: 0 };
-  const take = (name, { rate, burst }) => {
-    const now = performance.now();
-    const bucket = buckets.get(name) ?? { tokens: burst, last: now };
-    bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.last) * rate) / 1_000);
-    bucket.last = now;
-    buckets.set(name, bucket);
-    return bucket;
-  };
-  const { url } = await serve(t, (_, { url }) => {
-    const both = [take("account", account), take(url, model)];
-    const wait = Math.max(...both.map(({ tokens }, i) => (1 - tokens) / [account, model][i].rate));
-    const isServed = both.every(({ tokens }) => tokens >= 1);
-    counts[isServed ? "served" : "throttled"]++;
-    if (isServed) for (const bucket of both) bucket.tokens -= 1;
-    const headers = { "ratelimit-limit": String(model.burst), "ratelimit-remaining": String(Math.floor(Math.max(both[1].tokens, 0))) };
-    return isServed ? { status: 200, headers } : { status: 429, headers: { ...headers, "retry-after": String(Math.ceil(wait)) } };
-  });
-  return { url, counts };
-}
-
-/** Sends calls over two models, which are all served, and returns how many were throttled. */
-async function overTwoModels(t, make, limits, options) {
-  const { url, counts } = await limited(t, limits);
-  const gate = make({ ...options, key: ({ url }) => [ACCOUNT, new URL(url).pathname] });
-  const answers = await Promise.all(Array.from({ length: 120 }, (_, i) => gate.fetch(`${url}${i % 2 ? "a" : "b"}`)));
-  await Promise.all(answers.map((answer) => answer.text()));
-  assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
-  assert.equal(counts.served, 120);
-  const { ok, inFlight } = gate.stats(ACCOUNT);
-  assert.deepEqual([ok, inFlight], [120, 0], "the end of a body frees the places of all keys");
-  return counts.throttled;
-}
-
-both("calls over two models under the limit of an account are all served, within the limits that are known", async (make, t) => {
-  const server = { rate: 60, burst: 12 };
-  const run = () => overTwoModels(t, make, { account: server, model: server }, { law: "fixed", requests: { limit: 50, per: 1_000, burst: 8 } });
-  assert.ok(await measured(t, run, (throttled) => throttled <= 3));
-});
-
-test("calls over two models under the limit of an account are all served, if the limits are unknown", async (t) => {
-  const run = () => overTwoModels(t, tidegate, { account: { rate: 100, burst: 20 }, model: { rate: 60, burst: 10 } });
-  assert.ok(await measured(t, run, (throttled) => throttled <= 40));
+test("the end of a body frees the places of all keys", async () => {
+  const { readable, writable } = new TransformStream();
+  const gate = tidegate({ fetch: async () => new Response(readable) });
+  const body = (await gate.fetch("https://api/", {}, { key: [ACCOUNT, A] })).text();
+  const inFlight = () => [ACCOUNT, A].map((key) => gate.stats(key).inFlight);
+  assert.deepEqual(inFlight(), [1, 1]);
+  await writable.close();
+  await body;
+  assert.deepEqual(inFlight(), [0, 0]);
 });
 
 // They wait for timers most of the time.

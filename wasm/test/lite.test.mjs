@@ -1,8 +1,10 @@
-// The same programs through `tidegate` and `tidegate/lite`: their events, results and times are equal.
+// The same programs through every entry with a gate: their events, results and times are equal.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 import { tidegate } from "tidegate";
+import { tidegate as full } from "tidegate/full";
+import { tidegate as js } from "tidegate/js";
 import { PolicyError, tidegate as lite } from "tidegate/lite";
 import { testClock } from "tidegate/test";
 
@@ -72,13 +74,26 @@ const PROGRAMS = {
       many(30, (i) => note(`full ${i}`, gate.run(() => i, { key: "d", outcome: () => "ok" })));
     },
   }],
+  "costs, and a lower ceiling": [{ tokens: { limit: 1_000, per: 10_000, burst: 500 } }, {
+    costs: true,
+    async calls(gate, note, clock) {
+      const call = (i) => note(i, gate.run(() => i, { cost: { requests: 1 + (i % 3), tokens: 10 + i }, actualCost: () => ({ requests: 1 + (i % 2), tokens: 5 * i }) }));
+      many(60, call);
+      await clock.advance(3_000);
+      note("throttled", gate.run(() => ({ status: 429, headers: { "retry-after": "600" } }), { priority: 7, retry: false }));
+      await clock.advance(1_000);
+      gate.setPolicy({ tokens: { limit: 1_000, per: 10_000 }, maxCooldown: 2_000 });
+      many(20, call);
+    },
+  }],
 };
 
 for (const [name, [options, program]] of Object.entries(PROGRAMS)) {
-  test(`both entries do the same: ${name}`, async () => {
-    const [whole, less] = [await seen(tidegate, { warnAfter: Infinity, ...options }, program), await seen(lite, options, program)];
-    assert.ok(whole.length > 40, whole.length);
-    assert.deepEqual(less, whole);
+  test(`all entries do the same: ${name}`, async () => {
+    const entries = [tidegate, full, js, ...(program.costs ? [] : [lite])].map((entry) => seen(entry, entry === lite ? options : { warnAfter: Infinity, ...options }, program));
+    const [events, ...others] = await Promise.all(entries);
+    assert.ok(events.length > 40, events.length);
+    for (const other of others) assert.deepEqual(other, events);
   });
 }
 

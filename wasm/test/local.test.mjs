@@ -11,9 +11,10 @@ import test from "node:test";
 import { PolicyError, tidegate } from "tidegate/local";
 import { serve } from "./http.mjs";
 import { api } from "./live.mjs";
-import { deploy } from "./deploy.mjs";
+import { carrier } from "./carriers.mjs";
 import { node } from "./fleet.mjs";
 import { rust } from "./fleets.mjs";
+import { program } from "./tools.mjs";
 
 /** The API that the processes of a fleet call. */
 const KEY = { key: "api" };
@@ -54,14 +55,6 @@ function place(t, disk) {
 /** The message of the next request that fails. */
 const missed = (gate) => new Promise((tell) => gate.on("missed", ({ error }) => tell(error)));
 
-test("the first to call holds the budget, and the others lease from it", async (t) => {
-  const { gate } = place(t);
-  const gates = [gate(FIFTY), gate(FIFTY), gate(FIFTY)];
-  await Promise.all(gates.flatMap((gate) => Array.from({ length: 10 }, () => gate.run(() => 1))));
-  assert.equal(gates.filter((gate) => gate.budget()).length, 1);
-  assert.equal(gates.reduce((sum, gate) => sum + gate.stats().alone, 0), 0);
-});
-
 test("only the user has access to the folder and the socket", async (t) => {
   const { folder, socket, gate } = place(t);
   await gate().run(() => 1);
@@ -70,7 +63,7 @@ test("only the user has access to the folder and the socket", async (t) => {
   for (const name of fs.readdirSync(folder)) assert.equal(fs.statSync(path.join(folder, name)).mode & 0o077, 0, name);
 });
 
-test("the default folder is the user's own runtime folder, or one for temporary files", { skip: process.platform === "win32" }, (t) => {
+test("the default folder is the user's own runtime folder, or one for temporary files", { skip: process.platform === "win32" }, async (t) => {
   const base = fs.mkdtempSync(path.join("/tmp", "tidegate-base-"));
   t.after(() => fs.rmSync(base, { recursive: true, force: true }));
   const [own, open, temporary] = ["own", "open", "temporary"].map((name) => path.join(base, name));
@@ -80,7 +73,7 @@ test("the default folder is the user's own runtime folder, or one for temporary 
   fs.symlinkSync(path.join(temporary, "inner"), path.join(base, "link"));
   const name = path.basename(base);
   // The socket remains, because the process ends without closing its gate.
-  const program = `import { tidegate } from "tidegate/local"; await tidegate({ name: ${JSON.stringify(name)} }).run(() => 1); process.exit();`;
+  const source = `import { tidegate } from "tidegate/local"; await tidegate({ name: ${JSON.stringify(name)} }).run(() => 1); process.exit();`;
   for (const [env, expected] of [
     [{}, "/tmp"],
     [{ TMPDIR: "" }, "/tmp"],
@@ -94,7 +87,7 @@ test("the default folder is the user's own runtime folder, or one for temporary 
     [{ XDG_RUNTIME_DIR: "x" }, "/tmp"],
   ]) {
     const { PATH } = process.env;
-    execFileSync(process.execPath, ["--input-type=module", "-e", program], { cwd: import.meta.dirname, timeout: 60_000, env: { PATH, ...env } });
+    await program(source, { env: { PATH, ...env } });
     const folder = path.join(expected, `tidegate-${process.getuid()}`);
     const made = fs.readdirSync(folder).filter((file) => file.startsWith(name));
     assert.ok(made.includes(name), `no socket in ${folder} with ${JSON.stringify(env)}`);
@@ -110,19 +103,6 @@ test("a folder that is open to others is not used, and calls continue", async (t
   assert.equal(await one.run(() => 7), 7);
   assert.match((await why).message, /is open to others or belongs to another user: make it yours with mode 700/);
   assert.equal(one.stats().alone, 1);
-});
-
-test("a socket of a dead process is taken over", async (t) => {
-  const { gate, holder } = place(t);
-  const child = await holder();
-  const one = gate(FIFTY);
-  await one.run(() => 1, KEY);
-  assert.ok(!one.budget("api"));
-  child.kill("SIGKILL");
-  await once(child, "exit");
-  for (let i = 0; i < 20; i++) await one.run(() => 1, KEY);
-  assert.ok(one.budget("api"));
-  assert.equal(one.stats().alone, 0);
 });
 
 test("a file that is not a socket is not replaced, and calls continue", async (t) => {
@@ -151,38 +131,14 @@ test("a process that does not answer loses the seat, and grants nothing when it 
   assert.ok(one.budget("api"));
 });
 
-test("what was learned remains after its process ends", async (t) => {
-  const [{ gate }, { url }] = [place(t), await api(t, "--limit", "1000")];
-  const first = gate({ law: "aimd" });
-  for (let i = 0; i < 40; i++) await first.run(() => fetch(url));
-  const { interval } = first.budget();
-  await first.close();
-  const second = gate({ law: "aimd" });
-  await second.run(() => fetch(url));
-  const learnt = second.budget().interval;
-  assert.ok(interval > 0 && learnt < interval * 1.5, `${interval} ms between two calls, and then ${learnt}`);
-});
-
-test("a gate that closes returns its leases and frees its seat", async (t) => {
-  const { socket, gate } = place(t);
-  const [first, second] = [gate(FIFTY), gate(FIFTY)];
-  for (let i = 0; i < 10; i++) await Promise.all([first.run(() => i), second.run(() => i)]);
-  const [held, other] = first.budget() ? [first, second] : [second, first];
-  while (held.budget().members < 2) await held.run(() => 0);
-  await other.close();
-  assert.equal(held.budget().members, 1);
-  await held.close();
-  assert.ok(!fs.existsSync(socket), "somebody has the seat");
-});
-
 test("programs that end without `close` have left at once", async (t) => {
   const { folder, gate } = place(t);
   const one = gate(FIFTY);
   await one.run(() => 1);
   // It calls until it has been seen.
-  const program = `import { tidegate } from "tidegate/local"; const gate = tidegate(${JSON.stringify({ folder, ...FIFTY })}); setInterval(() => gate.run(() => 1), 100);`;
+  const calls = `import { tidegate } from "tidegate/local"; const gate = tidegate(${JSON.stringify({ folder, ...FIFTY })}); setInterval(() => gate.run(() => 1), 100);`;
   for (const end of ["process.exit()", 'process.kill(process.pid, "SIGKILL")']) {
-    const child = spawn(process.execPath, ["--input-type=module", "-e", `${program} process.stdin.once("data", () => ${end});`], { cwd: import.meta.dirname });
+    const child = spawn(process.execPath, ["--input-type=module", "-e", `${calls} process.stdin.once("data", () => ${end});`], { cwd: import.meta.dirname });
     while (one.budget().members < 2) await one.run(() => 1);
     child.stdin.write("seen");
     await once(child, "exit");
@@ -192,12 +148,7 @@ test("programs that end without `close` have left at once", async (t) => {
   }
 });
 
-const [HUNDRED, TEN] = [100, 10].map((limit) => ({ law: "fixed", requests: { limit, per: 1_000 } }));
-
-test("the policy of the program that joined last applies, and the others are told once", async (t) => {
-  const { gate } = place(t);
-  await deploy(gate, [HUNDRED, TEN, HUNDRED]);
-});
+const TEN = { law: "fixed", requests: { limit: 10, per: 1_000 } };
 
 test("a program in Rust with the same policy does not replace it, and one with another does", async (t) => {
   const { folder, gate, children } = place(t);
@@ -247,14 +198,6 @@ test("with a full disk, leases continue, and the budget reports why nothing is s
   assert.equal(one.stats().alone, 0);
   fs.rmSync(path.join(folder, "full"));
   while (one.budget().unstored) await one.run(() => 1);
-});
-
-test("without room for a socket on the disk, calls continue alone, and the reason is reported", { skip: !canMount() }, async (t) => {
-  const { gate } = place(t, "nr_inodes=1");
-  const one = gate();
-  const why = missed(one);
-  assert.equal(await one.run(() => 1), 1);
-  assert.match((await why).message, /cannot be made: .*ENOSPC.* Calls continue within the share of this process/);
 });
 
 function canMount() {
@@ -312,26 +255,19 @@ test("a client that sends garbage is disconnected without affecting others", asy
   assert.equal(await one.run(() => 2), 2);
 });
 
-test("a key may contain any characters, and budgets of different names are separate", async (t) => {
-  const { gate } = place(t);
-  const odd = 'a "key" / with\n all: *ü';
-  const [mine, other] = [gate({ name: "mine" }), gate()];
-  await Promise.all([mine, other].map((gate) => gate.run(() => 1, { key: odd })));
-  assert.ok(mine.budget(odd) && other.budget(odd) && !mine.budget());
-});
-
 test("an idle program ends, even if it holds the budget", async (t) => {
   const { folder } = place(t);
-  const program = `import { tidegate } from "tidegate/local"; await tidegate({ folder: ${JSON.stringify(folder)} }).run(() => 1);`;
-  execFileSync(process.execPath, ["--input-type=module", "-e", program], { cwd: import.meta.dirname, timeout: 60_000 });
+  await program(`import { tidegate } from "tidegate/local"; await tidegate({ folder: ${JSON.stringify(folder)} }).run(() => 1);`);
 });
 
-test("an invalid name, path or policy is rejected at once", () => {
+carrier((t) => {
+  const { gate, socket } = place(t);
+  return { gate, isFree: () => !fs.existsSync(socket) };
+}, { name: "mine" }, tidegate);
+
+test("an invalid name or path is rejected at once", () => {
   assert.throws(() => tidegate({ name: "../other" }), (error) => error instanceof PolicyError && /^name is "..\/other"; it must be 1 to 64/.test(error.message));
   assert.throws(() => tidegate({ folder: `/tmp/${"x".repeat(100)}` }), /choose a shorter folder or name/);
-  assert.throws(() => tidegate({ requests: { limit: 0, per: 1 } }), /^PolicyError: requests.limit is 0; it must be a whole number from 1 to/);
-  assert.throws(() => tidegate({ law: "vegas" }), PolicyError);
-  assert.throws(() => tidegate({ law: "aimd", tolerance: 0.1 }), /^PolicyError: the law "aimd" has no tolerance/);
 });
 
 test("a stream arrives whole, and its tokens are not counted", async (t) => {

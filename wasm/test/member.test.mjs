@@ -67,27 +67,6 @@ test("no lease is requested for a waiting call whose request has ended", async (
   assert.deepEqual([gate.asked.at(-1).leaving, gate.stats().waiting, desk.stats().members], [true, 0, 0]);
 });
 
-test("idle members take nothing from a busy one", async (t) => {
-  const world = new World(t);
-  const desk = world.desk({ requests: { limit: 2, per: 1_000 } });
-  for (let i = 0; i < 3; i++) {
-    const idle = world.gate(desk);
-    idle.run(() => 1).then(() => idle.tryAcquire()?.settle());
-  }
-  const busy = world.gate(desk);
-  let done = 0;
-  for (let i = 0; i < 4; i++) {
-    (async () => {
-      for (;;) {
-        await busy.run(() => world.sleep(5));
-        done++;
-      }
-    })();
-  }
-  await world.pass(120_000);
-  assert.ok(done > 215, `${done} of 240 calls`);
-});
-
 test("a closed gate sends its last request, returns its leases, and keeps no request alive", async (t) => {
   const world = new World(t);
   const desk = world.desk();
@@ -117,22 +96,6 @@ test("a gate that is closed during a request still leaves, and ignores later ans
   await assert.rejects(call, { code: "CLOSED" });
   assert.deepEqual([gate.asked.map(({ leaving }) => leaving), desk.stats().members], [[false, true], 0]);
   assert.ok(world.kept.every(({ over }) => over), "something is still waited for");
-});
-
-test("forgotten keys leave no members behind", async (t) => {
-  const world = new World(t);
-  const desks = {};
-  const gate = world.gate((key) => (desks[key] ??= world.desk()), { keys: 2 });
-  let done = 0;
-  (async () => {
-    for (let turn = 0; ; turn++) {
-      await gate.run(() => world.sleep(5), { key: `k${turn % 4}` });
-      done++;
-    }
-  })();
-  await world.pass(20_000);
-  assert.ok(done > 400, `${done} calls`);
-  for (const desk of Object.values(desks)) assert.ok(desk.stats().members <= 1, `${desk.stats().members} members are known`);
 });
 
 test("keys without leases are forgotten first, the least recently used before others", async (t) => {
@@ -198,21 +161,8 @@ test("a clock that goes back by a minute delays no call", async (t) => {
 test("two members with the same seed are distinguished", async (t) => {
   const world = new World(t);
   const desk = world.desk();
-  const done = [0, 0];
-  done.forEach((_, i) => {
-    const gate = world.gate(desk, { seed: 1 });
-    const loop = async () => {
-      for (;;) {
-        await gate.run(() => world.sleep(5));
-        done[i]++;
-      }
-    };
-    for (let n = 0; n < 3; n++) loop();
-  });
-  await world.pass(600_000);
+  for (const gate of [1, 2].map(() => world.gate(desk, { seed: 1 }))) await world.after(gate.run(() => 1));
   assert.equal(desk.stats().members, 2);
-  // Two members are equal only in the long run: one that asks after a longer gap gets more that time.
-  assert.ok(Math.min(...done) > 12_000, done.join());
 });
 
 test("if the request that carries messages ends, the next call takes over", async (t) => {

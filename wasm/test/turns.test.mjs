@@ -1,10 +1,9 @@
 // The effect of waiting calls on the program: on its event loop, on its end, and on nested calls.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import test from "node:test";
-import { promisify } from "node:util";
 import { Closed, DeadlineExceeded, tidegate } from "tidegate";
+import { program } from "./tools.mjs";
 
 const nothing = () => {};
 const sleep = (ms) => new Promise((wake) => setTimeout(wake, ms));
@@ -49,6 +48,7 @@ test("a gate that closes rejects waiting calls without blocking the event loop",
   const calls = waiting(gate);
   gate.close();
   await assert.rejects(gate.run(nothing), Closed);
+  assert.throws(() => gate.tryAcquire(), Closed);
   await assert.rejects(calls[0], Closed);
   assert.ok((await mostInATurn(calls)) <= 2 * BATCH);
   await assert.rejects(calls[MANY - 1], Closed);
@@ -84,11 +84,10 @@ test("a gate that is closed while its calls are admitted does not affect the nex
 });
 
 /** What a program prints, and for how long it lives. */
-async function lifeOf(program) {
+async function lifeOf(rest) {
   const begun = performance.now();
-  const source = `import { tidegate } from "tidegate"; const nothing = () => {};\n${program}`;
-  const node = promisify(execFile)(process.execPath, ["--input-type=module", "-e", source], { cwd: import.meta.dirname, timeout: 60_000 });
-  const { stdout } = await node;
+  const source = `import { tidegate } from "tidegate"; const nothing = () => {};\n${rest}`;
+  const { stdout } = await program(source);
   return { stdout: stdout.trim(), ms: performance.now() - begun };
 }
 

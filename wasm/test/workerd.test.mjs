@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Miniflare } from "miniflare";
 import { check, streaming } from "./aborts.mjs";
-import { api } from "./live.mjs";
 import { bundle } from "./workers.mjs";
 
 async function worker(t, source, bindings = {}, compatibilityDate = "2026-04-01") {
@@ -42,22 +41,6 @@ test("calls that end with their request do not delay later ones", async (t) => {
   assert.deepEqual(await ask("lost"), { ended: 0, waiting: 3 });
   await Promise.all(Array.from({ length: 6 }, () => ask("")));
   assert.deepEqual(await ask(""), { ended: 7, waiting: 0 });
-});
-
-const FETCHES = `
-  import { tidegate } from "tidegate";
-  const gate = tidegate();
-  export default { async fetch(request, { API }) {
-    const calls = await Promise.all(Array.from({ length: 10 }, () => gate.fetch(API).then((answer) => answer.text())));
-    return Response.json(calls);
-  } };`;
-
-test("calls of six requests, each with real fetches, are all served within a real API's limit", async (t) => {
-  const { url, counts } = await api(t, "--hints", "ietf", "--limit", "50");
-  const miniflare = await worker(t, FETCHES, { API: url });
-  const rounds = await Promise.all(Array.from({ length: 6 }, async () => (await miniflare.dispatchFetch("http://worker/")).json()));
-  assert.deepEqual(rounds.flat(), Array(60).fill("served\n"));
-  assert.equal((await counts()).served, 60);
 });
 
 test("the entries with every law and with one pacing gate run in workerd too", async (t) => {

@@ -1,9 +1,18 @@
-// Bundles of Cloudflare workers.
+// Bundles for Cloudflare workers and for the edge.
 
 import fs from "node:fs";
 import { build } from "esbuild";
 
 const dist = new URL("node_modules/tidegate/dist/", import.meta.url);
+
+/** Replaces `import module from "NAME.wasm?module"`, as frameworks do on the edge, with the contents for a name. */
+export const handedOver = (contents) => ({
+  name: "handed over",
+  setup(build) {
+    build.onResolve({ filter: /\.wasm\?module$/ }, ({ path }) => ({ path, namespace: "wasm" }));
+    build.onLoad({ filter: /.*/, namespace: "wasm" }, ({ path }) => ({ contents: contents(/\w+(?=\.wasm)/.exec(path)[0]) }));
+  },
+});
 
 /** Bundles a worker as wrangler does. */
 export async function bundle(contents) {

@@ -1,13 +1,19 @@
 /** The entry with all laws by name, and snapshots. */
 
+import { bodies } from "./bodies.js";
 import { lazily } from "./core.js";
-import { everything } from "./everything.js";
-import { maker } from "./gate.js";
+import { costs } from "./costs.js";
+import { counts } from "./counts.js";
+import { maker, type Parts } from "./gate.js";
 import { LAWS, type Law } from "./law.js";
+import { several } from "./layers.js";
 import type { Gate as OfEntry, Key, Options as OptionsOfEntry } from "./options.js";
 import type { Policy as PolicyOfEntry } from "./policy.js";
-import type { Snapshots } from "./snapshot.js";
+import { snapshots, type Snapshots } from "./snapshot.js";
+import { warner } from "./warnings.js";
 import { instantiate, Lane } from "#core/full";
+
+const everything: Parts = { costs, bodies, warner, several, more: (inside) => ({ ...counts(inside, several), ...snapshots(inside) }) };
 
 /** Creates a gate that accepts every law and several keys for a call, and has snapshots. */
 export const tidegate = maker<Snapshots, Key, Law>(lazily(instantiate), LAWS.length, Lane, everything);

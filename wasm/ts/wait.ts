@@ -17,9 +17,9 @@ export function delay(ms: number): number {
   return Math.min(Math.max(Math.ceil(ms), 0), LONGEST);
 }
 
-/** Calls back in the next turn of the event loop. (A Node timer may fire repeatedly in one turn.) */
+/** Calls back in the next turn of the event loop. (A Node timer may fire repeatedly in one turn, and pages have no `setImmediate`.) */
 export function turn(then: () => void): void {
-  ((globalThis as { setImmediate?: typeof setTimeout }).setImmediate ?? setTimeout)(then);
+  (globalThis.setImmediate ?? setTimeout)(then);
 }
 
 /** Calls back once, after any time; returns a function that cancels it. */

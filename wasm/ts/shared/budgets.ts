@@ -52,7 +52,6 @@ export class Budgets {
   readonly #store: Store;
   readonly #budgets = new Map<string, Budget>();
 
-  /** The most budgets. */
   readonly #most: number;
 
   constructor(desks: Desks, store: Store, most = MOST) {
@@ -104,7 +103,6 @@ export class Budgets {
     return performance.now() - asked > Math.max(IDLE, (this.#desks.policy.heartbeat ?? 0) * 4);
   }
 
-  /** Adds the budget of a key. */
   open(key: string, from: Past | undefined): Budget {
     const { core, policy, now } = this.#desks;
     const budget = { desk: new Desk(core(), policy, { from, now }), asked: performance.now(), unstored: undefined };
@@ -122,7 +120,6 @@ export class Budgets {
     return record;
   }
 
-  /** Unloads all budgets. */
   end(): void {
     for (const key of this.#budgets.keys()) this.close(key);
   }
@@ -134,7 +131,6 @@ export class Budgets {
     return this.open(key, this.#store.read(key));
   }
 
-  /** There is no room for another budget. */
   full(): TidegateError {
     return new TidegateError("KEYS_FULL", `this program holds at most ${this.#most} budgets: use fewer keys, or more programs. Through Redis, the option keys is the limit`);
   }

@@ -19,8 +19,6 @@ export interface Past {
 export interface DeskOptions {
   /** What it continues from. */
   from?: Past | undefined;
-  /** The seed of the jitter, for tests. @defaultValue random */
-  seed?: number;
   /** The clock in milliseconds, for tests. It must cover times before the program began. @defaultValue since 1970 */
   now?: () => number;
 }
@@ -44,10 +42,10 @@ export class Desk {
   /** Whether it continues from its record. */
   readonly resumed: boolean;
 
-  constructor(core: BudgetCore, policy: SharedPolicy, { from, seed, now = () => performance.timeOrigin + performance.now() }: DeskOptions = {}) {
+  constructor(core: BudgetCore, policy: SharedPolicy, { from, now = () => performance.timeOrigin + performance.now() }: DeskOptions = {}) {
     this.#core = core;
     this.#now = now;
-    const [high, low] = seed === undefined ? crypto.getRandomValues(new Uint32Array(2)) : [0, seed >>> 0];
+    const [high, low] = crypto.getRandomValues(new Uint32Array(2));
     const heartbeat = writeShared(core.row(), policy);
     const { record, away, ended } = from ?? { record: [], away: NaN, ended: false };
     core.room().set(record.slice(0, 4096));

@@ -1,11 +1,17 @@
-/** A lane whose calls are sent with leases: either lane class, with a courier. */
+/**
+ * A lane whose calls are sent with leases: either lane class. It sends its requests when they are due, and receives the
+ * answers.
+ *
+ * If timers end with the request that set them, the carrier of a request may be gone: then the next
+ * call that checks takes over.
+ */
 
-import { Rejected } from "../errors.js";
+import { Rejected, TidegateError } from "../errors.js";
 import type { Lanes } from "../gate.js";
 import type { Call, House, Lane } from "../lane.js";
+import { delay } from "../wait.js";
 import type { Carrier, Keep } from "./carrier.js";
 import type { LeaseCore } from "./core.js";
-import { Courier } from "./courier.js";
 
 /** A lane that implements waiting. */
 interface SolidLane extends Lane {
@@ -26,21 +32,41 @@ export interface LeasedLane extends Lane {
   rest(): void;
 }
 
+/** A timer that is this many milliseconds late counts as lost. */
+const LOST = 20;
+
+/** After this time a new call takes over: an edge worker's request lives for at most half a minute. */
+const TERM = 10_000;
+
+/** How soon, and at least how often, a call that cannot be woken checks for an answer, ms. */
+const LOOK = 5;
+const OFTEN = 200;
+
 /** The same lane class with leases. Open lanes are in `lanes`; `missed` receives errors. */
 export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<LeasedLane>, missed: (key: string, error: unknown) => void): Lanes => {
   /** The last lane found without leases. */
   let spare: LeasedLane | undefined;
 
   class Leased extends Kind {
-    readonly #courier: Courier;
+    readonly #core: LeaseCore;
+    /** When the timer fires, which timer it is, and when the chain of timers began. */
+    #wakes = -Infinity;
+    #timer: { ref?(): void; unref?(): void } | undefined;
+    #began = -Infinity;
+    /** Whether a request is about to be sent, and the one that is in flight. */
+    #soon = false;
+    #away: Uint8Array | undefined;
+    /** Whether the latest request was not answered. */
+    #isCut = false;
 
     constructor(key: string, gate: number, house: House) {
       super(key, gate, house);
-      this.#courier = new Courier(house.core as LeaseCore, this, carry, keep, house.now, house.timers, (error) => missed(key, error));
+      this.#core = house.core as LeaseCore;
       lanes.add(this);
     }
 
-    wanting(): number {
+    /** How many calls wait for a lease. */
+    #wanting(): number {
       // Removes calls at the front that never woke.
       super.isIdle();
       return this.waiting;
@@ -55,48 +81,168 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
     }
 
     isSpare(stale: number): boolean {
-      const hasNothing = !this.#courier.isAsking && !(this.house.core as LeaseCore).available_leases(this.gate);
-      return hasNothing && !this.closed && super.isIdle(stale);
+      return !this.#isAsking && !this.#core.available_leases(this.gate) && !this.closed && super.isIdle(stale);
     }
 
-    /** Nothing changes before an answer, and no answer arrives before a request is due. */
+    /** Milliseconds until a call without a lease should check again: nothing changes before an answer. */
     patience(time: number): number {
-      return this.#courier.patience(time);
+      return this.#isAsking ? LOOK : Math.min(Math.max(this.#wakes - time, LOOK), OFTEN);
     }
 
     override take(requests: number, tokens: number): number {
       check(requests, tokens);
-      return this.#look(super.take(requests, tokens));
+      return this.#looked(super.take(requests, tokens));
     }
 
     override join(call: Call, time: number): number {
       check(call.requests, call.tokens);
-      return this.#look(super.join(call, time));
+      return this.#looked(super.join(call, time));
     }
 
     protected override next(time: number): number {
-      return this.#look(super.next(time));
+      return this.#looked(super.next(time));
     }
 
-    #look(answer: number): number {
-      this.#courier.look(this.house.now(), true);
+    #looked(answer: number): number {
+      this.#look(this.house.now(), true);
       return answer;
     }
 
     override learn(permit: number, outcome: number): number {
       const time = super.learn(permit, outcome);
-      if (!this.closed) this.#courier.look(time, true);
+      if (!this.closed) this.#look(time, true);
       return time;
     }
 
     rest(): void {
-      this.#courier.rest();
+      const request = this.#leave();
+      if (!request) return;
+      this.#away = request;
+      keep(this.#exchange(request));
     }
 
+    /** Sends the last request, which returns all leases, without waiting for the answer. */
     override close(): void {
       if (!lanes.delete(this)) return;
-      this.#courier.close();
+      this.#release();
+      const request = this.#leave();
+      if (request) keep(this.#send(request).catch(() => {}));
       super.close();
+    }
+
+    /** Whether an answer is expected, which may bring leases. */
+    get #isAsking(): boolean {
+      return this.#soon || !!this.#away;
+    }
+
+    /** Called after any change of when a request is due, by a new call or by its timers. */
+    #look(time: number, fresh: boolean): void {
+      const due = this.#core.request_at(this.gate);
+      // NaN: no request is due until a call asks or settles.
+      if (due <= time) {
+        // Requests of one turn are combined.
+        if (!this.#soon) queueMicrotask(() => this.#ask());
+        this.#soon = true;
+      } else if (due > time) this.#sleep(due, time, fresh);
+    }
+
+    #leave(): Uint8Array<ArrayBuffer> | undefined {
+      const length = this.#core.leave(this.gate, this.house.now());
+      return length ? this.#core.room().slice(0, length) : undefined;
+    }
+
+    #sleep(due: number, time: number, fresh: boolean): void {
+      // While a request is in flight, its sender continues when the answer arrives.
+      const stale = fresh && !this.#isAsking && time - this.#began > TERM;
+      if (this.#wakes <= due && this.#wakes + LOST > time && !stale) return this.#hold();
+      if (stale) this.#began = time;
+      this.#release();
+      this.#wakes = due;
+      keep(
+        new Promise<void>((end) => {
+          const timer: unknown = this.house.timers.setTimeout(() => {
+            if (timer === this.#timer) {
+              this.#wakes = -Infinity;
+              this.#look(this.house.now(), false);
+            }
+            end();
+          }, delay(due - time));
+          this.#timer = timer as { unref?(): void };
+          this.#hold();
+        }),
+      );
+    }
+
+    /** The timer keeps the program alive, except for reports that nobody answers. */
+    #hold(): void {
+      if (this.#isCut && !this.#wanting()) this.#timer?.unref?.();
+      else this.#timer?.ref?.();
+    }
+
+    /**
+     * The timer may belong to another request that waits for it, so it is not cleared but ignored. It
+     * does not keep the program alive.
+     */
+    #release(): void {
+      this.#timer?.unref?.();
+      this.#timer = undefined;
+    }
+
+    #ask(): void {
+      this.#soon = false;
+      if (this.closed) return;
+      const time = this.house.now();
+      const length = this.#core.request(this.gate, this.#wanting(), time);
+      if (length > 0) {
+        const request = this.#core.room().slice(0, length);
+        this.#away = request;
+        keep(this.#exchange(request));
+      }
+      if (length < 0) this.#misses(time, new TidegateError("AWAY", "no answer arrived in time"));
+      // Never retry at once: a clock that stands still may stay just before the instant that is due.
+      const due = this.#core.request_at(this.gate);
+      if (due === due) this.#sleep(Math.max(due, time + 1), time, false);
+    }
+
+    async #exchange(request: Uint8Array<ArrayBuffer>): Promise<void> {
+      let grant: Uint8Array | undefined;
+      let why: unknown;
+      try {
+        grant = await this.#send(request);
+      } catch (error) {
+        why = error;
+      }
+      if (this.closed) return;
+      const time = this.house.now();
+      const isLatest = request === this.#away;
+      if (this.#hears(grant, time)) {
+        if (isLatest) this.#away = undefined;
+        this.#isCut = false;
+        this.changed(time);
+      } else if (isLatest) {
+        this.#core.miss(this.gate, time);
+        this.#misses(time, why);
+      }
+      this.#look(time, false);
+    }
+
+    async #send(request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
+      return carry(this.key, request, (error) => missed(this.key, error));
+    }
+
+    /** Nothing is in flight any more. */
+    #misses(time: number, why: unknown): void {
+      this.#away = undefined;
+      this.#isCut = true;
+      missed(this.key, why);
+      this.changed(time);
+    }
+
+    #hears(grant: Uint8Array | undefined, time: number): boolean {
+      const room = this.#core.room();
+      if (!grant?.length || grant.length > room.length) return false;
+      room.set(grant);
+      return !!this.#core.hear(this.gate, grant.length, this.#wanting(), time);
     }
   }
   return Leased;

@@ -13,21 +13,18 @@ use crate::programs::{node_test, node_tests};
 use crate::progress::step;
 use crate::setup::{self, rustup};
 use crate::tally::{Outcome, Tally};
-use crate::workspace::{cargo, copy, empty, root};
+use crate::workspace::{copy, empty, root};
 use crate::{npm, programs};
 
 /// The longest of the test files in `wasm/test`. They start first.
-const LONGEST: [&str; 9] =
-    ["fleets", "tabs", "contexts", "trace", "queue", "redis", "local", "fetch", "bodies"];
+const LONGEST: [&str; 8] =
+    ["fleets", "tabs", "contexts", "queue", "redis", "local", "fetch", "bodies"];
 /// How many files are tested at a time. They wait for timers, servers and runtimes most of the time.
 const LANES: usize = 3;
 
 pub fn run(tally: &mut Tally) {
     if tally.verdict("build", npm::package).is_none() {
         return;
-    }
-    for module in TRACED {
-        tally.verdict(&format!("the crate's trace, {module}"), || trace(module));
     }
     if tally.verdict("pack and install", install).is_some() {
         tally.verdict("the browser", || setup::need(&["chromium"]));
@@ -84,12 +81,7 @@ fn worker() -> Result<()> {
 fn node(name: &str) -> Command {
     // Miniflare sometimes leaves a handle open, and then Node would not exit.
     let mut command = node_test(&folder(), name, &["--test-force-exit"]);
-    command.env("TIDEGATE_PLAIN", npm::out().join("plain.mjs"));
     command.env("TIDEGATE_WORKER", npm::out().join("worker/tidegate_tower_worker_bg"));
-    for module in TRACED {
-        let variable = format!("TIDEGATE_TRACE_{}", module.to_uppercase());
-        command.env(variable, traced(module));
-    }
     command
 }
 
@@ -103,24 +95,6 @@ fn repeat() -> Result<()> {
     let mut compare = Command::new("diff");
     compare.args(["--recursive", "--brief"]).args([before.join("dist"), dist]);
     step("comparing the builds", compare).map(drop)
-}
-
-/// The modules whose decisions are compared with the crate's on this machine.
-const TRACED: [&str; 2] = ["gate", "full"];
-
-fn traced(module: &str) -> PathBuf {
-    npm::out().join(format!("{module}.jsonl"))
-}
-
-/// Writes the crate's decisions on this machine to a file.
-fn trace(module: &str) -> Result<()> {
-    let mut command = cargo("run");
-    command.args(["--quiet", "--package", "tidegate-wasm", "--example", "trace"]);
-    command.args(["--no-default-features", "--features", module, "--target-dir"]).arg(npm::out());
-    let output = command.output().context("cannot start cargo")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the trace failed\n{errors}");
-    fs::write(traced(module), output.stdout).context("cannot write the trace")
 }
 
 /// The package as it is published. A guide has its own copy.
